@@ -1,0 +1,1 @@
+//! Kueue's and Sluice's API kinds.
