@@ -1,1 +1,12 @@
 //! Kueue's and Sluice's API kinds.
+
+pub mod crd;
+mod kind;
+pub mod meta;
+pub mod pod;
+pub mod quantity;
+mod rules;
+mod schema;
+pub mod v1alpha1;
+pub mod v1beta1;
+pub mod v1beta2;

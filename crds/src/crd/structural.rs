@@ -1,0 +1,83 @@
+//! From a JSON schema of a type to the structural schema that a CRD may hold.
+//!
+//! Fields are never nullable and definitions are inlined. `"x-list"` is short for the list markers (`map NAME`, `set` or
+//! `atomic`), `"x-default"` is a default of the API: what serde fills in for a missing field is none.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+/// The schema of one type.
+pub(super) fn of<T: JsonSchema>() -> Value {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
+    structural(&mut schema);
+    schema
+}
+
+fn structural(schema: &mut Value) {
+    let Value::Object(schema) = schema else {
+        return;
+    };
+    for mark in ["$schema", "title", "default", "x-written", "x-zero"] {
+        schema.remove(mark);
+    }
+    if let Some(default) = schema.remove("x-default") {
+        schema.insert("default".into(), default);
+    }
+    drop_null(schema);
+    expand_list(schema);
+    // What stands below these keys is a schema, or a map or list of them; everything else is data.
+    for (key, value) in schema.iter_mut() {
+        match (key.as_str(), value) {
+            ("items" | "additionalProperties", value) => structural(value),
+            ("properties", Value::Object(properties)) => {
+                properties.values_mut().for_each(structural);
+            }
+            ("anyOf", Value::Array(options)) => options.iter_mut().for_each(structural),
+            _ => {}
+        }
+    }
+}
+
+/// An optional field is one that may be missing, not one that may be null.
+fn drop_null(schema: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".into(), only);
+        }
+    }
+    let null = json!({"type": "null"});
+    let Some(Value::Array(options)) = schema.get_mut("anyOf") else {
+        return;
+    };
+    let before = options.len();
+    options.retain(|option| *option != null);
+    if options.len() == before {
+        return;
+    }
+    if let [Value::Object(only)] = options.as_slice() {
+        let only = only.clone();
+        schema.remove("anyOf");
+        for (key, value) in only {
+            schema.entry(key).or_insert(value);
+        }
+    }
+}
+
+fn expand_list(schema: &mut Map<String, Value>) {
+    let Some(Value::String(list)) = schema.remove("x-list") else {
+        return;
+    };
+    let mut words = list.split(' ');
+    schema.insert("x-kubernetes-list-type".into(), words.next().into());
+    let keys: Vec<&str> = words.collect();
+    if !keys.is_empty() {
+        schema.insert("x-kubernetes-list-map-keys".into(), json!(keys));
+    }
+}

@@ -1,0 +1,124 @@
+//! What makes a struct an API kind.
+//!
+//! An object carries `apiVersion` and `kind` as markers that cost nothing: written from the type, checked when read, so
+//! that an object of another version is never taken for this one.
+
+use std::{fmt, marker::PhantomData};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The `apiVersion` of `K`.
+pub(crate) struct ApiVersion<K>(PhantomData<fn() -> K>);
+
+/// The `kind` of `K`.
+pub(crate) struct KindName<K>(PhantomData<fn() -> K>);
+
+macro_rules! marker {
+    ($marker:ident, $constant:ident) => {
+        impl<K> Clone for $marker<K> {
+            fn clone(&self) -> Self {
+                Self(PhantomData)
+            }
+        }
+
+        impl<K> Default for $marker<K> {
+            fn default() -> Self {
+                Self(PhantomData)
+            }
+        }
+
+        impl<K> PartialEq for $marker<K> {
+            fn eq(&self, _: &Self) -> bool {
+                true
+            }
+        }
+
+        impl<K: k8s_openapi::Resource> fmt::Debug for $marker<K> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(K::$constant)
+            }
+        }
+
+        impl<K: k8s_openapi::Resource> Serialize for $marker<K> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(K::$constant)
+            }
+        }
+
+        impl<'de, K: k8s_openapi::Resource> Deserialize<'de> for $marker<K> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer
+                    .deserialize_str(Expect(K::$constant))
+                    .map(|()| Self(PhantomData))
+            }
+        }
+    };
+}
+
+marker!(ApiVersion, API_VERSION);
+marker!(KindName, KIND);
+
+struct Expect(&'static str);
+
+impl de::Visitor<'_> for Expect {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
+        if text == self.0 {
+            Ok(())
+        } else {
+            Err(E::invalid_value(de::Unexpected::Str(text), &self))
+        }
+    }
+}
+
+/// Declares an API kind: the struct with its metadata and fields, and what client libraries need to know of it.
+macro_rules! kind {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $scope:ident, $group:literal / $version:literal / $plural:literal {
+            $($(#[$field_attribute:meta])* $field:ident: $ty:ty,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
+        #[serde(rename_all = "camelCase")]
+        pub struct $name {
+            #[serde(default)]
+            api_version: $crate::kind::ApiVersion<$name>,
+            #[serde(default)]
+            kind: $crate::kind::KindName<$name>,
+            /// Name, labels, annotations and the like.
+            #[serde(default)]
+            pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+            $($(#[$field_attribute])* pub $field: $ty,)*
+        }
+
+        impl k8s_openapi::Resource for $name {
+            const API_VERSION: &'static str = concat!($group, "/", $version);
+            const GROUP: &'static str = $group;
+            const KIND: &'static str = stringify!($name);
+            const VERSION: &'static str = $version;
+            const URL_PATH_SEGMENT: &'static str = $plural;
+            type Scope = k8s_openapi::$scope;
+        }
+
+        impl k8s_openapi::Metadata for $name {
+            type Ty = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+            fn metadata(&self) -> &Self::Ty {
+                &self.metadata
+            }
+
+            fn metadata_mut(&mut self) -> &mut Self::Ty {
+                &mut self.metadata
+            }
+        }
+    };
+}
+
+pub(crate) use kind;

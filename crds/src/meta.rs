@@ -1,0 +1,109 @@
+//! Shapes that Kubernetes shares with every API: conditions, selectors, taints, tolerations.
+//!
+//! Field by field as the API has them, but total: what is missing is empty.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::{Deserialize, Serialize};
+
+fn is_zero(value: &i64) -> bool {
+    *value == 0
+}
+
+/// One condition of an object.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// When the status last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<Time>,
+    /// For people.
+    #[serde(default)]
+    pub message: String,
+    /// The generation that the condition speaks of; 0 when unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub observed_generation: i64,
+    /// For programs.
+    #[serde(default)]
+    pub reason: String,
+    /// `True`, `False` or `Unknown`.
+    #[serde(default)]
+    pub status: String,
+    /// The type, unique in the object.
+    #[serde(default)]
+    pub r#type: String,
+}
+
+/// Whether a condition of this type is true.
+#[must_use]
+pub fn is_true(conditions: &[Condition], r#type: &str) -> bool {
+    conditions
+        .iter()
+        .any(|condition| condition.r#type == r#type && condition.status == "True")
+}
+
+/// Selects objects by label; empty selects everything.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LabelSelector {
+    /// Requirements that must all hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub match_expressions: Vec<LabelSelectorRequirement>,
+    /// Labels that must be there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub match_labels: BTreeMap<String, String>,
+}
+
+/// A requirement of a label selector.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct LabelSelectorRequirement {
+    /// The label key.
+    #[serde(default)]
+    pub key: String,
+    /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
+    #[serde(default)]
+    pub operator: String,
+    /// The values of `In` and `NotIn`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+}
+
+/// A taint of a node.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Taint {
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    #[serde(default)]
+    pub effect: String,
+    /// The key.
+    #[serde(default)]
+    pub key: String,
+    /// When a `NoExecute` taint was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_added: Option<Time>,
+    /// The value.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub value: String,
+}
+
+/// A toleration of a pod.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Toleration {
+    /// The effect tolerated; all when empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub effect: String,
+    /// The key tolerated; all when empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// `Equal` (also when empty) or `Exists`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub operator: String,
+    /// How long a `NoExecute` taint is tolerated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toleration_seconds: Option<i64>,
+    /// The value tolerated.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub value: String,
+}

@@ -1,0 +1,167 @@
+//! Schema pieces that many fields share, named after what they admit.
+//!
+//! A field says `#[schemars(with = "DnsSubdomain")]` and keeps its plain Rust type: types are total (any object a
+//! server may hold decodes), bounds are the schema's business.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde_json::Value;
+
+/// A cross-field rule of a CRD.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Rule {
+    /// CEL over `self`, and over `oldSelf` for updates.
+    pub(crate) rule: &'static str,
+    /// What a refusal says.
+    pub(crate) message: &'static str,
+}
+
+const SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+const LABEL_KEY: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
+
+macro_rules! shapes {
+    ($($(#[$doc:meta])* $name:ident => $schema:tt;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name;
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    )*};
+}
+
+shapes! {
+    /// Names of most objects: lower case, digits, `-` and `.`.
+    DnsSubdomain => {"type": "string", "maxLength": 253, "pattern": SUBDOMAIN};
+    /// Names of pod sets: lower case, digits and `-`.
+    DnsLabel => {"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"};
+    /// Label keys, with or without a prefix.
+    LabelKey => {"type": "string", "pattern": LABEL_KEY};
+    /// Kinds of objects, in any case.
+    KindName => {"type": "string", "maxLength": 63, "pattern": "^(?i)[a-z]([-a-z0-9]*[a-z0-9])?$"};
+    /// Points in time.
+    Timestamp => {"type": "string", "format": "date-time"};
+    /// Counts of at least one.
+    PositiveInt => {"type": "integer", "format": "int32", "minimum": 1};
+    /// A label selector.
+    Selector => {
+        "type": "object",
+        "x-kubernetes-map-type": "atomic",
+        "properties": {
+            "matchExpressions": {
+                "type": "array",
+                "x-kubernetes-list-type": "atomic",
+                "items": {
+                    "type": "object",
+                    "required": ["key", "operator"],
+                    "properties": {
+                        "key": {"type": "string"},
+                        "operator": {"type": "string"},
+                        "values": {
+                            "type": "array",
+                            "x-kubernetes-list-type": "atomic",
+                            "items": {"type": "string"},
+                        },
+                    },
+                },
+            },
+            "matchLabels": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+    };
+    /// A taint of a node.
+    TaintShape => {
+        "type": "object",
+        "required": ["effect", "key"],
+        "properties": {
+            "effect": {"type": "string"},
+            "key": {"type": "string"},
+            "timeAdded": {"type": "string", "format": "date-time"},
+            "value": {"type": "string"},
+        },
+    };
+    /// A toleration of a pod.
+    TolerationShape => {
+        "type": "object",
+        "properties": {
+            "effect": {"type": "string"},
+            "key": {"type": "string"},
+            "operator": {"type": "string"},
+            "tolerationSeconds": {"type": "integer", "format": "int64"},
+            "value": {"type": "string"},
+        },
+    };
+    /// A condition.
+    ConditionShape => {
+        "type": "object",
+        "required": ["lastTransitionTime", "message", "reason", "status", "type"],
+        "properties": {
+            "lastTransitionTime": {"type": "string", "format": "date-time"},
+            "message": {"type": "string", "maxLength": 32768},
+            "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},
+            "reason": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 1024,
+                "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+            },
+            "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
+            "type": {"type": "string", "maxLength": 316, "pattern": LABEL_KEY},
+        },
+    };
+}
+
+/// Text between `MIN` and `MAX` characters; 0 is no bound.
+pub(crate) struct Text<const MIN: u32, const MAX: u32>;
+
+impl<const MIN: u32, const MAX: u32> JsonSchema for Text<MIN, MAX> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Text{MIN}To{MAX}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut schema = json_schema!({"type": "string"});
+        for (bound, value) in [("minLength", MIN), ("maxLength", MAX)] {
+            if value > 0 {
+                schema.insert(bound.to_owned(), value.into());
+            }
+        }
+        schema
+    }
+}
+
+/// The schema of a pod template, as Kubernetes publishes it: see `pod_template.json`.
+pub(crate) struct PodTemplateShape;
+
+/// Made by `go run ./cmd/pod-template-schema` in the lab's Go module.
+pub(crate) const POD_TEMPLATE: &str = include_str!("pod_template.json");
+
+impl JsonSchema for PodTemplateShape {
+    fn schema_name() -> Cow<'static, str> {
+        "PodTemplateShape".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let schema: Value = serde_json::from_str(POD_TEMPLATE).unwrap_or_default();
+        Schema::try_from(schema).unwrap_or_default()
+    }
+}

@@ -1,0 +1,188 @@
+//! A ClusterCapacity: what a worker cluster can take now.
+//!
+//! The manager writes the spec (which labels it needs to know), the agent the status. Amounts are rounded down and never
+//! overstate.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    kind::kind,
+    meta::Taint,
+    quantity::Quantity,
+    schema::{LabelKey, TaintShape},
+};
+
+/// The name of the one object on a worker.
+pub const LOCAL: &str = "local";
+
+kind! {
+    /// What a worker cluster can take now.
+    ClusterCapacity, ClusterResourceScope, "sluice.dev" / "v1alpha1" / "clustercapacities" {
+        /// What the manager asks for.
+        #[serde(default)]
+        spec: ClusterCapacitySpec,
+        /// What the agent reports.
+        #[serde(default)]
+        status: ClusterCapacityStatus,
+    }
+}
+
+/// What the manager asks for.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterCapacitySpec {
+    /// Node label keys that the manager's flavors and topologies use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<LabelKey>", extend("maxItems" = 64, "x-list" = "set"))]
+    pub label_keys: Vec<String>,
+}
+
+/// What the agent reports.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterCapacityStatus {
+    /// Version of the dispatch protocol.
+    #[serde(default)]
+    #[schemars(extend("minimum" = 0))]
+    pub protocol: i32,
+    /// How the worker admits clones.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("enum" = ["Thin", "Quota"]))]
+    pub mode: String,
+    /// resourceVersion of the newest Workload that the report takes into account.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("maxLength" = 64))]
+    pub as_of: String,
+    /// Kinds of jobs that can run now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 64, "x-list" = "atomic"))]
+    pub kinds: Vec<JobKind>,
+    /// Nodes that are alike, and what is free on each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 64, "x-list" = "atomic"))]
+    pub node_classes: Vec<NodeClass>,
+    /// Nodes that an autoscaler could still add.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 64, "x-list" = "atomic"))]
+    pub elastic: Vec<ElasticCapacity>,
+    /// Quota by flavor, in mode Quota.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 1024, "x-list" = "atomic"))]
+    pub flavors: Vec<FlavorCapacity>,
+    /// Workloads that wait.
+    #[serde(default)]
+    pub pending: WorkloadCounts,
+    /// Workloads that run.
+    #[serde(default)]
+    pub running: WorkloadCounts,
+}
+
+/// A kind of job.
+#[derive(
+    Clone, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["kind", "version"]))]
+pub struct JobKind {
+    /// Group; empty for the core group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Version.
+    #[serde(default)]
+    pub version: String,
+    /// Kind.
+    #[serde(default)]
+    pub kind: String,
+}
+
+/// Nodes with the same labels, taints and free resources.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["count"]))]
+pub struct NodeClass {
+    /// Number of nodes.
+    #[serde(default)]
+    #[schemars(extend("minimum" = 1))]
+    pub count: i32,
+    /// The labels that the manager asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Taints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<TaintShape>", extend("maxItems" = 64, "x-list" = "atomic"))]
+    pub taints: Vec<Taint>,
+    /// What is free on each node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub free: BTreeMap<String, Quantity>,
+}
+
+/// Nodes that could be added.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["maxMore", "nodeShape"]))]
+pub struct ElasticCapacity {
+    /// What such a node looks like.
+    #[serde(default)]
+    pub node_shape: NodeShape,
+    /// How many more there can be.
+    #[serde(default)]
+    #[schemars(extend("minimum" = 0))]
+    pub max_more: i32,
+}
+
+/// An empty node.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeShape {
+    /// The labels that the manager asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Taints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<TaintShape>", extend("maxItems" = 64, "x-list" = "atomic"))]
+    pub taints: Vec<Taint>,
+    /// What pods can use of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub allocatable: BTreeMap<String, Quantity>,
+}
+
+/// Quota of one resource in one flavor of one ClusterQueue.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["clusterQueue", "flavor", "nominal", "resource"]))]
+pub struct FlavorCapacity {
+    /// The ClusterQueue on the worker.
+    #[serde(default)]
+    pub cluster_queue: String,
+    /// The flavor.
+    #[serde(default)]
+    pub flavor: String,
+    /// The resource.
+    #[serde(default)]
+    pub resource: String,
+    /// What belongs to the queue.
+    #[serde(default)]
+    pub nominal: Quantity,
+    /// What is used.
+    #[serde(default)]
+    pub used: Quantity,
+    /// What could still be borrowed.
+    #[serde(default)]
+    pub borrowable: Quantity,
+}
+
+/// Workloads by origin.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct WorkloadCounts {
+    /// Of this manager.
+    #[serde(default)]
+    #[schemars(extend("minimum" = 0))]
+    pub own: i32,
+    /// Of everybody else.
+    #[serde(default)]
+    #[schemars(extend("minimum" = 0))]
+    pub others: i32,
+}

@@ -1,0 +1,167 @@
+//! A DispatchPolicy: how the manager chooses among workers, and what it does when one is lost.
+//!
+//! A MultiKueueConfig names its policy in the annotation `sluice.dev/policy`. Without one: Spread, a worker counts as lost
+//! after 15 minutes, its work keeps running, and placed work is never moved.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    kind::kind,
+    meta::LabelSelector,
+    quantity::Quantity,
+    rules,
+    schema::{Selector, Text},
+    v1alpha1::JobKind,
+};
+
+kind! {
+    /// How the manager chooses among workers.
+    DispatchPolicy, ClusterResourceScope, "sluice.dev" / "v1alpha1" / "dispatchpolicies" {
+        /// The policy.
+        #[serde(default)]
+        spec: DispatchPolicySpec,
+    }
+}
+
+/// How the manager chooses among workers, and what it does when one is lost.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DispatchPolicySpec {
+    /// What makes one cluster better than another when both have room.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("enum" = ["Spread", "BinPack", "Ordered"], "x-default" = "Spread"))]
+    pub strategy: String,
+    /// Clusters beyond those that the MultiKueueConfig lists, by label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Selector")]
+    pub cluster_selector: Option<LabelSelector>,
+    /// What is special about single clusters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 500, "x-list" = "map name"))]
+    pub clusters: Vec<ClusterPolicy>,
+    /// What happens to work on a cluster that cannot be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disconnection: Option<Disconnection>,
+    /// Whether placed work may be moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebalance: Option<Rebalance>,
+    /// When room is kept for the oldest blocked gang.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<GangReservation>,
+    /// Namespaces whose work may be dispatched; all when unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespaces: Option<NamespaceList>,
+    /// Kinds of jobs that may be dispatched; all when unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<KindList>,
+}
+
+/// What is special about one cluster.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["name"]))]
+pub struct ClusterPolicy {
+    /// Name of the MultiKueueCluster.
+    #[serde(default)]
+    #[schemars(with = "Text<1, 253>")]
+    pub name: String,
+    /// Preference among clusters; higher is preferred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0, "maximum" = 1000))]
+    pub weight: Option<i32>,
+    /// Takes no new work, and gives up its own at the deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<Drain>,
+    /// Relative cost of a unit of work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_per_unit: Option<Quantity>,
+}
+
+/// A drain.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Drain {
+    /// When work that still runs is withdrawn; never when unset.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("format" = "date-time"))]
+    pub deadline: String,
+}
+
+/// What happens to work on a cluster that cannot be reached. Durations are like `15m` or `90s`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::DISCONNECTION))]
+pub struct Disconnection {
+    /// How long the cluster may be silent before it counts as lost.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("format" = "duration"))]
+    pub lost_after: String,
+    /// Whether lost work may run twice.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("enum" = ["KeepRunning", "ExactlyOnce"], "x-default" = "KeepRunning"))]
+    pub execution: String,
+    /// What proves that lost work has stopped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("enum" = ["Confirmed", "Timed"]))]
+    pub fencing: String,
+    /// How long an agent may run ExactlyOnce work without hearing from the manager.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("format" = "duration"))]
+    pub lease_duration: String,
+}
+
+/// Whether placed work may be moved.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rebalance {
+    /// Whether it may.
+    #[serde(default)]
+    pub enabled: bool,
+    /// The least that a move must gain, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0, "maximum" = 100))]
+    pub min_gain: Option<i32>,
+    /// How long a moved Workload stays where it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("format" = "duration"))]
+    pub cooldown: String,
+    /// Moves at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 1))]
+    pub max_moves: Option<i32>,
+}
+
+/// When room is kept for the oldest blocked gang.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GangReservation {
+    /// How long a gang waits before room is kept for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0))]
+    pub after_seconds: Option<i32>,
+    /// The most of a cluster that may be kept free, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0, "maximum" = 100))]
+    pub max_share: Option<i32>,
+}
+
+/// Namespaces.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceList {
+    /// The namespaces that may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<Text<1, 63>>", extend("maxItems" = 1000, "x-list" = "set"))]
+    pub allow: Vec<String>,
+}
+
+/// Kinds of jobs.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KindList {
+    /// The kinds that may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 64, "x-list" = "atomic"))]
+    pub allow: Vec<JobKind>,
+}

@@ -1,0 +1,64 @@
+//! How ProvisioningRequests are made for a check.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ProvisioningRequestRetryStrategy;
+use crate::schema::{DnsSubdomain, LabelKey, Text};
+
+/// How ProvisioningRequests are made for a check.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["provisioningClassName"]))]
+pub struct ProvisioningRequestConfigSpec {
+    /// Resources that need a ProvisioningRequest; all when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 100, "x-list" = "set"))]
+    pub managed_resources: Vec<String>,
+    /// Parameters handed to the provisioning class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, Text<0, 255>>", extend("maxProperties" = 100))]
+    pub parameters: BTreeMap<String, String>,
+    /// Which pod sets share one entry of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"]))]
+    pub pod_set_merge_policy: Option<String>,
+    /// What is added to the pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_set_updates: Option<ProvisioningRequestPodSetUpdates>,
+    /// The class of the ProvisioningRequest.
+    #[serde(default)]
+    #[schemars(with = "DnsSubdomain")]
+    pub provisioning_class_name: String,
+    /// What happens after a failed attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = {"backoffBaseSeconds":60,"backoffLimitCount":3,"backoffMaxSeconds":1800}))]
+    pub retry_strategy: Option<ProvisioningRequestRetryStrategy>,
+}
+
+/// What a provisioned request adds to the pods.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProvisioningRequestPodSetUpdates {
+    /// Node selectors taken from the class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 8))]
+    pub node_selector: Vec<ProvisioningRequestPodSetUpdatesNodeSelector>,
+}
+
+/// A node selector taken from the details of the provisioning class.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["key", "valueFromProvisioningClassDetail"]))]
+pub struct ProvisioningRequestPodSetUpdatesNodeSelector {
+    /// Key of the node selector.
+    #[serde(default)]
+    #[schemars(with = "LabelKey", extend("minLength" = 1, "maxLength" = 317))]
+    pub key: String,
+    /// The detail that holds the value.
+    #[serde(default)]
+    #[schemars(with = "Text<1, 32768>")]
+    pub value_from_provisioning_class_detail: String,
+}

@@ -1,0 +1,37 @@
+//! Quota of a ClusterQueue or Cohort: resources, flavors, amounts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ResourceQuota;
+use crate::{rules, schema::DnsSubdomain};
+
+/// Resources that are taken from the same flavors.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["coveredResources", "flavors"], "x-kubernetes-validations" = rules::RESOURCE_GROUP))]
+pub struct ResourceGroup {
+    /// The resources of the group.
+    #[serde(default)]
+    #[schemars(extend("minItems" = 1, "maxItems" = 64))]
+    pub covered_resources: Vec<String>,
+    /// The flavors of the group, in the order they are tried.
+    #[serde(default)]
+    #[schemars(extend("minItems" = 1, "maxItems" = 64, "x-list" = "map name"))]
+    pub flavors: Vec<FlavorQuotas>,
+}
+
+/// The quota of one flavor, by resource.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["name", "resources"]))]
+pub struct FlavorQuotas {
+    /// Name of the ResourceFlavor.
+    #[serde(default)]
+    #[schemars(with = "DnsSubdomain")]
+    pub name: String,
+    /// Quota by resource, in the order of `coveredResources`.
+    #[serde(default)]
+    #[schemars(extend("minItems" = 1, "maxItems" = 64, "x-list" = "map name"))]
+    pub resources: Vec<ResourceQuota>,
+}

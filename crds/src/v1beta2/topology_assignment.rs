@@ -1,0 +1,90 @@
+//! The domains that pods go to, stored by column so that tens of thousands of nodes fit one object.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    rules,
+    schema::{PositiveInt, Text},
+};
+
+/// The domains that the pods of a pod set go to.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["levels", "slices"]))]
+pub struct TopologyAssignment {
+    /// Levels from the broadest to the narrowest, as node label keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<Text<0, 317>>", extend("minItems" = 1, "maxItems" = 16, "x-list" = "atomic"))]
+    pub levels: Vec<String>,
+    /// The domains, in slices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 1000, "x-list" = "atomic"))]
+    pub slices: Vec<TopologyAssignmentSlice>,
+}
+
+/// A run of domains, stored by column.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["domainCount", "podCounts", "valuesPerLevel"], "x-kubernetes-validations" = rules::TOPOLOGY_SLICE))]
+pub struct TopologyAssignmentSlice {
+    /// Number of domains.
+    #[serde(default)]
+    #[schemars(extend("minimum" = 1))]
+    pub domain_count: i32,
+    /// Pods of each domain.
+    #[serde(default)]
+    #[schemars(extend("x-kubernetes-validations" = rules::UNIVERSAL_OR_INDIVIDUAL))]
+    pub pod_counts: TopologyAssignmentSlicePodCounts,
+    /// Values of the domains, level by level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("minItems" = 1, "maxItems" = 16, "x-list" = "atomic"))]
+    pub values_per_level: Vec<TopologyAssignmentSliceLevelValues>,
+}
+
+/// How many pods each domain of a slice takes: one number for all, or one for each.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TopologyAssignmentSlicePodCounts {
+    /// One for each domain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<PositiveInt>", extend("minItems" = 1, "maxItems" = 100000, "x-list" = "atomic"))]
+    pub individual: Vec<i32>,
+    /// One for all domains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 1))]
+    pub universal: Option<i32>,
+}
+
+/// The values of one level over all domains of a slice: one for all, or one for each.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::UNIVERSAL_OR_INDIVIDUAL))]
+pub struct TopologyAssignmentSliceLevelValues {
+    /// One for each domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub individual: Option<TopologyAssignmentSliceLevelIndividualValues>,
+    /// One for all domains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Text<0, 63>")]
+    pub universal: Option<String>,
+}
+
+/// One value for each domain, common prefix and suffix factored out.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["roots"]))]
+pub struct TopologyAssignmentSliceLevelIndividualValues {
+    /// Common beginning of all values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Text<0, 63>")]
+    pub prefix: Option<String>,
+    /// What stands between prefix and suffix, by domain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<Text<0, 63>>", extend("minItems" = 1, "maxItems" = 100000, "x-list" = "atomic"))]
+    pub roots: Vec<String>,
+    /// Common end of all values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Text<0, 63>")]
+    pub suffix: Option<String>,
+}

@@ -1,0 +1,174 @@
+//! A Workload: what is to be run, in pod sets.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::WorkloadStatus;
+use crate::{
+    kind::kind,
+    pod::PodTemplate,
+    rules,
+    schema::{DnsLabel, DnsSubdomain, PodTemplateShape, Text},
+};
+
+kind! {
+    /// A unit of admission: pod sets that start together.
+    Workload, NamespaceResourceScope, "kueue.x-k8s.io" / "v1beta2" / "workloads" {
+        /// What is wanted.
+        #[serde(default)]
+        spec: WorkloadSpec,
+        /// What is observed.
+        #[serde(default)]
+        status: WorkloadStatus,
+    }
+}
+
+/// One layer of slices: how many pods go together, in which domain.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["size", "topology"]))]
+pub struct PodSetSliceTopologyConstraint {
+    /// Pods of a slice.
+    #[serde(default)]
+    #[schemars(extend("minimum" = 1))]
+    pub size: i32,
+    /// The level, as node label key.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(with = "Text<1, 63>")]
+    pub topology: String,
+}
+
+/// Where the pods of a pod set must stand relative to each other.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodSetTopologyRequest {
+    /// Pod label that holds the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Text<0, 317>")]
+    pub pod_index_label: Option<String>,
+    /// Pod sets of one name share flavors and domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Text<0, 256>")]
+    pub pod_set_group_name: Option<String>,
+    /// Level that holds a whole slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Text<0, 63>")]
+    pub pod_set_slice_required_topology: Option<String>,
+    /// Pods of a slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 1))]
+    pub pod_set_slice_size: Option<i32>,
+    /// Layers of slices, from the broadest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 3, "x-list" = "atomic"))]
+    pub podset_slice_required_topology_constraints: Vec<PodSetSliceTopologyConstraint>,
+    /// Level that should hold all pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Text<0, 63>")]
+    pub preferred: Option<String>,
+    /// Level that must hold all pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Text<0, 63>")]
+    pub required: Option<String>,
+    /// Number of groups of equal pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0))]
+    pub sub_group_count: Option<i32>,
+    /// Pod label that holds the index of the group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Text<0, 317>")]
+    pub sub_group_index_label: Option<String>,
+    /// Any node will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconstrained: Option<bool>,
+}
+
+/// Equal pods of a Workload.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["template"], "x-kubernetes-validations" = rules::POD_SET))]
+pub struct PodSet {
+    /// Number of pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 0, "x-default" = 1))]
+    pub count: Option<i32>,
+    /// Fewest pods that make sense; enables partial admission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 1))]
+    pub min_count: Option<i32>,
+    /// Name, unique in the Workload.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(with = "DnsLabel", extend("x-default" = "main"))]
+    pub name: String,
+    /// The pod.
+    #[serde(default)]
+    #[schemars(with = "PodTemplateShape")]
+    pub template: PodTemplate,
+    /// Where the pods must stand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology_request: Option<PodSetTopologyRequest>,
+}
+
+/// A gate that keeps a Workload from preempting.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["name"]))]
+pub struct PreemptionGate {
+    /// Name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(with = "Text<1, 63>")]
+    pub name: String,
+}
+
+/// The class a priority comes from.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["group", "kind", "name"]))]
+pub struct PriorityClassRef {
+    /// Group of the class.
+    #[serde(default)]
+    #[schemars(extend("enum" = ["kueue.x-k8s.io", "scheduling.k8s.io"]))]
+    pub group: String,
+    /// Kind of the class: WorkloadPriorityClass or PriorityClass.
+    #[serde(default)]
+    #[schemars(extend("enum" = ["WorkloadPriorityClass", "PriorityClass"]))]
+    pub kind: String,
+    /// Name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(with = "DnsSubdomain", extend("minLength" = 1))]
+    pub name: String,
+}
+
+/// What is to be run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::WORKLOAD_SPEC))]
+pub struct WorkloadSpec {
+    /// Whether the Workload may run; switching it off evicts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = true))]
+    pub active: Option<bool>,
+    /// Longest run time in seconds, over all attempts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 1))]
+    pub maximum_execution_time_seconds: Option<i32>,
+    /// The pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("minItems" = 1, "maxItems" = 18, "x-list" = "map name"))]
+    pub pod_sets: Vec<PodSet>,
+    /// Gates that keep the Workload from preempting.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("maxItems" = 8, "x-list" = "map name"))]
+    pub preemption_gates: Vec<PreemptionGate>,
+    /// Priority; higher goes first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+    /// The class the priority comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules::PRIORITY_CLASS_REF))]
+    pub priority_class_ref: Option<PriorityClassRef>,
+    /// The LocalQueue.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(with = "DnsSubdomain")]
+    pub queue_name: String,
+}
