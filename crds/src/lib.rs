@@ -1,8 +1,10 @@
 //! Kueue's and Sluice's API kinds.
 
+pub mod conversion;
 pub mod crd;
 mod kind;
 pub mod meta;
+pub mod names;
 pub mod pod;
 pub mod quantity;
 mod rules;

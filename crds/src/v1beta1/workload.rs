@@ -83,7 +83,7 @@ pub struct WorkloadSpec {
     #[schemars(extend("minimum" = 1))]
     pub maximum_execution_time_seconds: Option<i32>,
     /// The pods.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("minItems" = 1, "maxItems" = 18, "x-list" = "map name"))]
     pub pod_sets: Vec<PodSet>,
     /// Priority; higher goes first.

@@ -88,3 +88,29 @@ pub struct TopologyAssignmentSliceLevelIndividualValues {
     #[schemars(with = "Text<0, 63>")]
     pub suffix: Option<String>,
 }
+
+impl TopologyAssignmentSlicePodCounts {
+    /// The pods of the domain at this index.
+    #[must_use]
+    pub fn of_domain(&self, at: usize) -> i32 {
+        self.universal
+            .or_else(|| self.individual.get(at).copied())
+            .unwrap_or_default()
+    }
+}
+
+impl TopologyAssignmentSliceLevelValues {
+    /// The value of the domain at this index.
+    #[must_use]
+    pub fn of_domain(&self, at: usize) -> String {
+        if let Some(value) = &self.universal {
+            return value.clone();
+        }
+        let Some(values) = &self.individual else {
+            return String::new();
+        };
+        let root = values.roots.get(at).map_or("", String::as_str);
+        let text = |part: &Option<String>| part.clone().unwrap_or_default();
+        text(&values.prefix) + root + &text(&values.suffix)
+    }
+}

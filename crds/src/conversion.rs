@@ -1,0 +1,243 @@
+//! Conversion of objects between v1beta1 and v1beta2, as a pure function.
+//!
+//! A conversion renames and moves what the versions call differently and then re-encodes spec and status through the
+//! types of the wanted version. Re-encoding is part of the behaviour: upstream's converter decodes into structs too, so
+//! quantities become canonical, empty values vanish, and fields without a place in the wanted version are lost
+//! (spec/kueue-core.md §1; the fields are named where they are dropped).
+
+mod cluster_queue;
+mod local_queue;
+mod multi_kueue_cluster;
+mod pod_template;
+mod topology_assignment;
+mod workload;
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::{v1beta1, v1beta2};
+
+const GROUP: &str = "kueue.x-k8s.io";
+
+type Object = Map<String, Value>;
+
+/// Why an object was not converted.
+#[derive(Debug, thiserror::Error)]
+pub enum ConversionError {
+    /// There is no conversion for the kind or the version.
+    #[error("no conversion of {kind:?} from {from:?} to {to:?}")]
+    Unknown {
+        /// The kind of the object.
+        kind: String,
+        /// The version of the object.
+        from: String,
+        /// The version asked for.
+        to: String,
+    },
+    /// A part of the object has values of a wrong type.
+    #[error("cannot read {part} of {kind} {name:?} as {version}: {source}")]
+    Malformed {
+        /// `spec` or `status`.
+        part: &'static str,
+        /// The kind of the object.
+        kind: String,
+        /// The name of the object.
+        name: String,
+        /// The version it was read as.
+        version: Version,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+/// A version of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// The old one.
+    V1Beta1,
+    /// The stored one.
+    V1Beta2,
+}
+
+impl Version {
+    fn parse(api_version: &str) -> Option<Self> {
+        match api_version.strip_prefix(GROUP)?.strip_prefix('/')? {
+            "v1beta1" => Some(Self::V1Beta1),
+            "v1beta2" => Some(Self::V1Beta2),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::V1Beta1 => "v1beta1",
+            Self::V1Beta2 => "v1beta2",
+        })
+    }
+}
+
+/// Spec and status on their way from one version to the other.
+struct Parts {
+    spec: Object,
+    status: Object,
+}
+
+/// Converts `object` to `desired_api_version`. Metadata is left alone.
+///
+/// # Errors
+/// If the kind or one of the versions has no conversion, or the object has values of a wrong type.
+pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, ConversionError> {
+    let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
+    let (kind, from) = (text("kind"), text("apiVersion"));
+    if from == desired_api_version {
+        return Ok(object);
+    }
+    let unknown = || ConversionError::Unknown {
+        kind: kind.clone(),
+        from: from.clone(),
+        to: desired_api_version.to_owned(),
+    };
+    let (Some(_), Some(to)) = (Version::parse(&from), Version::parse(desired_api_version)) else {
+        return Err(unknown());
+    };
+    let mut parts = Parts {
+        spec: take(&mut object, "spec"),
+        status: take(&mut object, "status"),
+    };
+    let encode = edit(&kind, to, &mut parts).ok_or_else(unknown)?;
+    let encoded = encode(parts).map_err(|(part, source)| ConversionError::Malformed {
+        part,
+        kind: kind.clone(),
+        name: object["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        version: to,
+        source,
+    })?;
+    object["apiVersion"] = desired_api_version.into();
+    put(&mut object, to, encoded);
+    Ok(object)
+}
+
+type Encoded = Result<Parts, (&'static str, serde_json::Error)>;
+
+/// Renames and moves fields; the answer encodes the outcome in the wanted version.
+fn edit(kind: &str, to: Version, parts: &mut Parts) -> Option<fn(Parts) -> Encoded> {
+    use Version::{V1Beta1, V1Beta2};
+    Some(match (kind, to) {
+        ("Workload", V1Beta2) => {
+            workload::to_v1beta2(parts);
+            |parts| workload::encode::<v1beta2::WorkloadSpec, v1beta2::WorkloadStatus>(parts)
+        }
+        ("Workload", V1Beta1) => {
+            workload::to_v1beta1(parts);
+            |parts| workload::encode::<v1beta1::WorkloadSpec, v1beta1::WorkloadStatus>(parts)
+        }
+        ("ClusterQueue", V1Beta2) => {
+            cluster_queue::to_v1beta2(parts);
+            encode::<v1beta2::ClusterQueueSpec, v1beta2::ClusterQueueStatus>
+        }
+        ("ClusterQueue", V1Beta1) => {
+            cluster_queue::to_v1beta1(parts);
+            encode::<v1beta1::ClusterQueueSpec, v1beta1::ClusterQueueStatus>
+        }
+        ("LocalQueue", V1Beta2) => {
+            local_queue::to_v1beta2(parts);
+            encode::<v1beta2::LocalQueueSpec, v1beta2::LocalQueueStatus>
+        }
+        ("LocalQueue", V1Beta1) => {
+            local_queue::to_v1beta1(parts);
+            encode::<v1beta1::LocalQueueSpec, v1beta1::LocalQueueStatus>
+        }
+        // A Cohort only loses the admission fair sharing status, which v1beta2 has no place for.
+        ("Cohort", V1Beta2) => encode::<v1beta2::CohortSpec, v1beta2::CohortStatus>,
+        ("Cohort", V1Beta1) => encode::<v1beta1::CohortSpec, v1beta1::CohortStatus>,
+        ("MultiKueueCluster", V1Beta2) => {
+            multi_kueue_cluster::to_v1beta2(parts);
+            encode::<v1beta2::MultiKueueClusterSpec, v1beta2::MultiKueueClusterStatus>
+        }
+        ("MultiKueueCluster", V1Beta1) => {
+            multi_kueue_cluster::to_v1beta1(parts);
+            encode::<v1beta1::MultiKueueClusterSpec, v1beta1::MultiKueueClusterStatus>
+        }
+        _ => return None,
+    })
+}
+
+fn encode<Spec, Status>(parts: Parts) -> Encoded
+where
+    Spec: DeserializeOwned + Serialize,
+    Status: DeserializeOwned + Serialize,
+{
+    Ok(Parts {
+        spec: through::<Spec>(parts.spec).map_err(|error| ("spec", error))?,
+        status: through::<Status>(parts.status).map_err(|error| ("status", error))?,
+    })
+}
+
+/// Decodes and encodes: what the type does not know is gone, what it knows has its canonical form.
+fn through<T: DeserializeOwned + Serialize>(
+    mut object: Object,
+) -> Result<Object, serde_json::Error> {
+    // An explicit null is an unset field.
+    drop_nulls(&mut object);
+    let value: T = serde_json::from_value(Value::Object(object))?;
+    Ok(match serde_json::to_value(value)? {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    })
+}
+
+fn drop_nulls(object: &mut Object) {
+    object.retain(|_, value| !value.is_null());
+    for value in object.values_mut() {
+        drop_nulls_below(value);
+    }
+}
+
+fn drop_nulls_below(value: &mut Value) {
+    match value {
+        Value::Object(object) => drop_nulls(object),
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls_below),
+        _ => {}
+    }
+}
+
+fn take(object: &mut Value, key: &str) -> Object {
+    match object.get_mut(key).map(Value::take) {
+        Some(Value::Object(part)) => part,
+        _ => Object::new(),
+    }
+}
+
+/// v1beta2 leaves out a spec with nothing in it; everything else is always written.
+fn put(object: &mut Value, version: Version, parts: Parts) {
+    let Value::Object(object) = object else {
+        return;
+    };
+    if version == Version::V1Beta2 && parts.spec.is_empty() {
+        object.remove("spec");
+    } else {
+        object.insert("spec".into(), Value::Object(parts.spec));
+    }
+    object.insert("status".into(), Value::Object(parts.status));
+}
+
+/// Moves the value of one key to another.
+fn rename(object: &mut Object, from: &str, to: &str) {
+    if let Some(value) = object.remove(from) {
+        object.insert(to.to_owned(), value);
+    }
+}
+
+/// The items of a list below `object`, if it is one.
+fn items<'a>(object: &'a mut Object, key: &str) -> impl Iterator<Item = &'a mut Object> {
+    let list = object.get_mut(key).and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+#[cfg(test)]
+mod tests;

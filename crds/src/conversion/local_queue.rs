@@ -1,0 +1,11 @@
+//! LocalQueues. Lost in v1beta2: the list of flavors.
+
+use super::{Parts, rename};
+
+pub(super) fn to_v1beta2(parts: &mut Parts) {
+    rename(&mut parts.status, "flavorUsage", "flavorsUsage");
+}
+
+pub(super) fn to_v1beta1(parts: &mut Parts) {
+    rename(&mut parts.status, "flavorsUsage", "flavorUsage");
+}

@@ -1,0 +1,33 @@
+//! MultiKueueClusters: where v1beta2 has one of two sources, v1beta1 has a kubeconfig, maybe an empty one.
+
+use serde_json::Value;
+
+use super::{Object, Parts};
+
+pub(super) fn to_v1beta2(parts: &mut Parts) {
+    let mut source = Object::new();
+    for member in ["clusterProfileRef", "kubeConfig"] {
+        if let Some(value) = parts.spec.remove(member).filter(Value::is_object) {
+            source.insert(member.to_owned(), value);
+        }
+    }
+    let located = |config: &Value| {
+        config["location"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    };
+    if !source.get("kubeConfig").is_some_and(located) {
+        source.remove("kubeConfig");
+    }
+    if !source.is_empty() {
+        parts
+            .spec
+            .insert("clusterSource".into(), Value::Object(source));
+    }
+}
+
+pub(super) fn to_v1beta1(parts: &mut Parts) {
+    if let Some(Value::Object(source)) = parts.spec.remove("clusterSource") {
+        parts.spec.extend(source);
+    }
+}

@@ -1,0 +1,350 @@
+//! Every name on the wire: groups, labels, annotations, finalizers, gates, conditions and their reasons.
+//!
+//! They are interface, exactly upstream's (spec/kueue-core.md §2.1, §2.10; spec/multikueue.md §1.2–1.6), except those under
+//! `sluice.dev/`, which are ours (spec/dispatch.md).
+
+/// Declares string constants with their doc.
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {$(
+        $(#[$doc])*
+        pub const $name: &str = $value;
+    )*};
+}
+
+names! {
+    /// Group of Kueue's kinds.
+    KUEUE_GROUP = "kueue.x-k8s.io";
+    /// Group of our kinds.
+    SLUICE_GROUP = "sluice.dev";
+    /// Group of PriorityClass.
+    SCHEDULING_GROUP = "scheduling.k8s.io";
+    /// v1beta1's name for a class that is a WorkloadPriorityClass.
+    WORKLOAD_PRIORITY_CLASS_SOURCE = "kueue.x-k8s.io/workloadpriorityclass";
+    /// v1beta1's name for a class that is a PriorityClass.
+    POD_PRIORITY_CLASS_SOURCE = "scheduling.k8s.io/priorityclass";
+    /// Finalizer of Workloads, ClusterQueues, ResourceFlavors, AdmissionChecks and Topologies.
+    RESOURCE_IN_USE_FINALIZER = "kueue.x-k8s.io/resource-in-use";
+    /// Label and finalizer of pods that are managed; the label's value is `true`.
+    MANAGED = "kueue.x-k8s.io/managed";
+    /// The LocalQueue that is used where none is named.
+    DEFAULT_LOCAL_QUEUE = "default";
+    /// `controllerName` of the AdmissionCheck that dispatches to workers.
+    MULTI_KUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue";
+    /// `controllerName` of the AdmissionCheck that makes ProvisioningRequests.
+    PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request";
+    /// Field manager of what admission writes.
+    ADMISSION_MANAGER = "kueue-admission";
+    /// Field manager of reclaimable pods.
+    RECLAIMABLE_PODS_MANAGER = "kueue-reclaimable-pods";
+    /// The lease of the leader.
+    LEADER_LEASE = "c1f6bfd2.kueue.x-k8s.io";
+}
+
+/// Labels.
+pub mod labels {
+    names! {
+        /// The LocalQueue of a job or pod.
+        QUEUE_NAME = "kueue.x-k8s.io/queue-name";
+        /// The WorkloadPriorityClass of a job.
+        PRIORITY_CLASS = "kueue.x-k8s.io/priority-class";
+        /// Longest run time of a job.
+        MAX_EXEC_TIME_SECONDS = "kueue.x-k8s.io/max-exec-time-seconds";
+        /// The Workload that a job uses instead of getting one made; also an annotation.
+        PREBUILT_WORKLOAD_NAME = "kueue.x-k8s.io/prebuilt-workload-name";
+        /// UID of the owner of a Workload.
+        JOB_UID = "kueue.x-k8s.io/job-uid";
+        /// The pod set of a pod.
+        POD_SET = "kueue.x-k8s.io/podset";
+        /// The ClusterQueue of a pod.
+        CLUSTER_QUEUE_NAME = "kueue.x-k8s.io/cluster-queue-name";
+        /// The LocalQueue of a pod.
+        LOCAL_QUEUE_NAME = "kueue.x-k8s.io/local-queue-name";
+        /// The group of a pod; also an annotation.
+        POD_GROUP_NAME = "kueue.x-k8s.io/pod-group-name";
+        /// The rank of a pod in its group.
+        POD_GROUP_POD_INDEX = "kueue.x-k8s.io/pod-group-pod-index";
+        /// A Workload whose variants are tried one by one.
+        CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent";
+        /// The manager that an object on a worker belongs to.
+        MULTI_KUEUE_ORIGIN = "kueue.x-k8s.io/multikueue-origin";
+        /// Pods on a worker that belong to a dispatched Workload.
+        MULTI_KUEUE_WORKER_POD = "kueue.x-k8s.io/multikueue-worker-workload-pod";
+    }
+}
+
+/// Annotations.
+pub mod annotations {
+    names! {
+        /// Kind of the owner of a Workload, where no owner reference says it.
+        JOB_OWNER_GVK = "kueue.x-k8s.io/job-owner-gvk";
+        /// Name of the owner of a Workload, where no owner reference says it.
+        JOB_OWNER_NAME = "kueue.x-k8s.io/job-owner-name";
+        /// The Workload that admits a pod.
+        WORKLOAD = "kueue.x-k8s.io/workload";
+        /// The first of a chain of slices.
+        WORKLOAD_SLICE_NAME = "kueue.x-k8s.io/workload-slice-name";
+        /// The slice that a Workload replaces, as `namespace/name`.
+        WORKLOAD_SLICE_REPLACEMENT_FOR = "kueue.x-k8s.io/workload-slice-replacement-for";
+        /// Opts a job in to slices.
+        ELASTIC_JOB = "kueue.x-k8s.io/elastic-job";
+        /// Gates that keep a Workload from queueing, comma separated.
+        ADMISSION_GATED_BY = "kueue.x-k8s.io/admission-gated-by";
+        /// Number added to the priority of a Workload.
+        PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost";
+        /// Flavors that a variant may use, comma separated.
+        ALLOWED_RESOURCE_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors";
+        /// Level that must hold all pods.
+        POD_SET_REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology";
+        /// Level that should hold all pods.
+        POD_SET_PREFERRED_TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology";
+        /// Any node will do, but the scheduler chooses it.
+        POD_SET_UNCONSTRAINED_TOPOLOGY = "kueue.x-k8s.io/podset-unconstrained-topology";
+        /// Level that holds a whole slice.
+        POD_SET_SLICE_REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-slice-required-topology";
+        /// Pods of a slice.
+        POD_SET_SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size";
+        /// Layers of slices, as JSON.
+        POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS =
+            "kueue.x-k8s.io/podset-slice-required-topology-constraints";
+        /// Pod sets of one name share flavors and domain.
+        POD_SET_GROUP_NAME = "kueue.x-k8s.io/podset-group-name";
+        /// Number of pods of a group.
+        POD_GROUP_TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count";
+        /// Admits a group before all its pods exist.
+        POD_GROUP_FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission";
+        /// A group that serves rather than finishes.
+        POD_GROUP_SERVING = "kueue.x-k8s.io/pod-group-serving";
+        /// Whether a failed pod of a group may be replaced.
+        RETRIABLE_IN_GROUP = "kueue.x-k8s.io/retriable-in-group";
+        /// What makes pods of a group alike.
+        ROLE_HASH = "kueue.x-k8s.io/role-hash";
+        /// Label that holds the rank of a pod.
+        POD_GROUP_POD_INDEX_LABEL = "kueue.x-k8s.io/pod-group-pod-index-label";
+        /// Offset of the ranks.
+        POD_INDEX_OFFSET = "kueue.x-k8s.io/pod-index-offset";
+        /// The kind that suspends a pod on Kueue's behalf.
+        POD_SUSPENDING_PARENT = "kueue.x-k8s.io/pod-suspending-parent";
+        /// A Workload that is a pod group.
+        IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload";
+        /// Index of a Workload among those of one job.
+        COMPONENT_WORKLOAD_INDEX = "kueue.x-k8s.io/component-workload-index";
+        /// Fewest parallel pods of a Job.
+        JOB_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism";
+        /// Completions of a Job follow its parallelism.
+        JOB_COMPLETIONS_EQUAL_PARALLELISM = "kueue.x-k8s.io/job-completions-equal-parallelism";
+        /// A Job that is being stopped.
+        STOPPING = "kueue.x-k8s.io/stopping";
+        /// UID of the object on the manager.
+        MULTI_KUEUE_ORIGIN_UID = "kueue.x-k8s.io/multikueue-origin-uid";
+        /// Fences old copies of a Workload.
+        EPOCH = "sluice.dev/epoch";
+        /// The DispatchPolicy of a MultiKueueConfig.
+        POLICY = "sluice.dev/policy";
+        /// Node labels and tolerations of each pod set on a thin worker.
+        ASSIGNMENT = "sluice.dev/assignment";
+        /// Whether a job may run twice when its worker is lost.
+        EXECUTION = "sluice.dev/execution";
+        /// Label selector over clusters.
+        AFFINITY = "sluice.dev/affinity";
+    }
+}
+
+/// Scheduling gates of pods, and preemption gates of Workloads.
+pub mod gates {
+    names! {
+        /// Keeps a pod until its Workload is admitted.
+        ADMISSION = "kueue.x-k8s.io/admission";
+        /// Keeps a pod until it has a domain.
+        TOPOLOGY = "kueue.x-k8s.io/topology";
+        /// Keeps a pod of an elastic job until its slice is admitted.
+        ELASTIC_JOB = "kueue.x-k8s.io/elastic-job";
+        /// Keeps a clone from preempting until the manager lets it.
+        MULTI_KUEUE = "kueue.x-k8s.io/multikueue";
+        /// Keeps a variant from preempting until its turn.
+        CONCURRENT_ADMISSION = "kueue.x-k8s.io/concurrent-admission";
+    }
+}
+
+/// Dispatchers of a manager.
+pub mod dispatchers {
+    names! {
+        /// Every worker at once.
+        ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once";
+        /// A few workers at a time.
+        INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental";
+        /// The one worker that has room.
+        CAPACITY = "sluice.dev/capacity";
+    }
+}
+
+/// Types of conditions.
+pub mod conditions {
+    names! {
+        /// Quota is held.
+        QUOTA_RESERVED = "QuotaReserved";
+        /// Quota is held and all checks are ready.
+        ADMITTED = "Admitted";
+        /// All pods are ready, or were.
+        PODS_READY = "PodsReady";
+        /// The Workload must give its quota back.
+        EVICTED = "Evicted";
+        /// The Workload makes room for another.
+        PREEMPTED = "Preempted";
+        /// The Workload may queue again.
+        REQUEUED = "Requeued";
+        /// The Workload is about to be deactivated.
+        DEACTIVATION_TARGET = "DeactivationTarget";
+        /// The Workload is over.
+        FINISHED = "Finished";
+        /// A group waits for pods that replace failed ones.
+        WAITING_FOR_REPLACEMENT_PODS = "WaitingForReplacementPods";
+        /// The Workload would preempt if its gates were open.
+        BLOCKED_ON_PREEMPTION_GATES = "BlockedOnPreemptionGates";
+        /// A queue, check or cluster can be used.
+        ACTIVE = "Active";
+        /// A worker does not take a clone.
+        REFUSED = "sluice.dev/Refused";
+    }
+}
+
+/// Reasons of conditions and events.
+pub mod reasons {
+    names! {
+        /// Quota was reserved.
+        QUOTA_RESERVED = "QuotaReserved";
+        /// The Workload was admitted.
+        ADMITTED = "Admitted";
+        /// No flavor suits the pods.
+        NO_MATCHING_FLAVOR = "NoMatchingFlavor";
+        /// The request is larger than what there is at all.
+        EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota";
+        /// Others use the quota.
+        WAITING_FOR_QUOTA = "WaitingForQuota";
+        /// No domain has room.
+        TOPOLOGY_PLACEMENT_FAILED = "TopologyPlacementFailed";
+        /// Preempted Workloads are still stopping.
+        WAITING_FOR_PREEMPTED_WORKLOADS = "WaitingForPreemptedWorkloads";
+        /// Something in the objects is wrong.
+        MISCONFIGURED = "Misconfigured";
+        /// The queue is stopped.
+        SUSPENDED = "Suspended";
+        /// Not looked at yet.
+        PENDING_EVALUATION = "PendingEvaluation";
+        /// Another Workload's pods must be ready first.
+        WAITING_FOR_PODS_READY = "WaitingForPodsReady";
+        /// An admission gate is set.
+        ADMISSION_GATED = "AdmissionGated";
+        /// The job is on hold.
+        ON_HOLD = "OnHold";
+        /// The Workload is not active.
+        DEACTIVATED = "Deactivated";
+        /// No quota is reserved.
+        NO_RESERVATION = "NoReservation";
+        /// Checks are not ready.
+        UNSATISFIED_ADMISSION_CHECKS = "UnsatisfiedAdmissionChecks";
+        /// The topology is still to be chosen.
+        PENDING_DELAYED_TOPOLOGY_REQUESTS = "PendingDelayedTopologyRequests";
+        /// Evicted for a more important Workload.
+        PREEMPTED = "Preempted";
+        /// Pods were not ready in time.
+        PODS_READY_TIMEOUT = "PodsReadyTimeout";
+        /// A check asked for it.
+        ADMISSION_CHECK = "AdmissionCheck";
+        /// The ClusterQueue was stopped.
+        CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped";
+        /// The LocalQueue was stopped.
+        LOCAL_QUEUE_STOPPED = "LocalQueueStopped";
+        /// Nodes failed.
+        NODE_FAILURES = "NodeFailures";
+        /// A better flavor became free.
+        FLAVOR_MIGRATION = "FlavorMigration";
+        /// Evicted on the manager.
+        EVICTED_ON_MANAGER_CLUSTER = "EvictedOnManagerCluster";
+        /// A larger slice took over.
+        WORKLOAD_SLICE_REPLACED = "WorkloadSliceReplaced";
+        /// Preempted by a Workload of the same queue.
+        IN_CLUSTER_QUEUE = "InClusterQueue";
+        /// Preempted to get lent quota back.
+        IN_COHORT_RECLAMATION = "InCohortReclamation";
+        /// Preempted for a fairer share.
+        IN_COHORT_FAIR_SHARING = "InCohortFairSharing";
+        /// Preempted by a Workload that borrows.
+        IN_COHORT_RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing";
+        /// Activated again.
+        REACTIVATED = "Reactivated";
+        /// The wait is over.
+        BACKOFF_FINISHED = "BackoffFinished";
+        /// The ClusterQueue admits again.
+        CLUSTER_QUEUE_RESTARTED = "ClusterQueueRestarted";
+        /// The LocalQueue admits again.
+        LOCAL_QUEUE_RESTARTED = "LocalQueueRestarted";
+        /// Evicted too often.
+        REQUEUING_LIMIT_EXCEEDED = "RequeuingLimitExceeded";
+        /// Ran too long.
+        MAXIMUM_EXECUTION_TIME_EXCEEDED = "MaximumExecutionTimeExceeded";
+        /// The job succeeded.
+        SUCCEEDED = "Succeeded";
+        /// The job failed.
+        FAILED = "Failed";
+        /// The job no longer matches its Workload.
+        OUT_OF_SYNC = "OutOfSync";
+        /// The job is gone.
+        OWNER_NOT_FOUND = "OwnerNotFound";
+        /// The job cannot be started.
+        FAILED_TO_START = "FailedToStart";
+        /// Pods became ready.
+        STARTED = "Started";
+        /// Pods became ready again.
+        RECOVERED = "Recovered";
+        /// Pods are not ready yet.
+        WAIT_FOR_START = "WaitForStart";
+        /// Pods are no longer ready.
+        WAIT_FOR_RECOVERY = "WaitForRecovery";
+        /// A preemption gate is closed.
+        PREEMPTION_GATED = "PreemptionGated";
+        /// Everything is in order.
+        READY = "Ready";
+        /// The object is being deleted.
+        TERMINATING = "Terminating";
+        /// The queue is stopped.
+        STOPPED = "Stopped";
+        /// A flavor is missing.
+        FLAVOR_NOT_FOUND = "FlavorNotFound";
+        /// A check is missing.
+        ADMISSION_CHECK_NOT_FOUND = "AdmissionCheckNotFound";
+        /// A check is not active.
+        ADMISSION_CHECK_INACTIVE = "AdmissionCheckInactive";
+        /// A topology is missing.
+        TOPOLOGY_NOT_FOUND = "TopologyNotFound";
+        /// More than one check dispatches.
+        MULTIPLE_MULTI_KUEUE_ADMISSION_CHECKS = "MultipleMultiKueueAdmissionChecks";
+        /// A dispatching check is bound to flavors.
+        MULTI_KUEUE_ADMISSION_CHECK_APPLIED_PER_FLAVOR = "MultiKueueAdmissionCheckAppliedPerFlavor";
+        /// Dispatching and provisioning checks on one queue.
+        MULTI_KUEUE_WITH_PROVISIONING_REQUEST = "MultiKueueWithProvisioningRequest";
+        /// The ClusterQueue of a LocalQueue is missing.
+        CLUSTER_QUEUE_DOES_NOT_EXIST = "ClusterQueueDoesNotExist";
+        /// The ClusterQueue of a LocalQueue is not active.
+        CLUSTER_QUEUE_IS_INACTIVE = "ClusterQueueIsInactive";
+        /// The worker is connected, or the check usable.
+        ACTIVE = "Active";
+        /// The kubeconfig cannot be loaded.
+        BAD_KUBE_CONFIG = "BadKubeConfig";
+        /// The kubeconfig is not safe to use.
+        INSECURE_KUBE_CONFIG = "InsecureKubeConfig";
+        /// The ClusterProfile cannot be used.
+        BAD_CLUSTER_PROFILE = "BadClusterProfile";
+        /// What the ClusterProfile's plugin gave is not safe to use.
+        BAD_REST_CONFIG = "BadRestConfig";
+        /// ClusterProfiles are switched off.
+        CLUSTER_PROFILE_DISABLED = "MultiKueueClusterProfileFeatureDisabled";
+        /// The worker cannot be reached.
+        CLIENT_CONNECTION_FAILED = "ClientConnectionFailed";
+        /// Some workers of a check are not active.
+        SOME_ACTIVE_CLUSTERS = "SomeActiveClusters";
+        /// No worker of a check is active.
+        NO_USABLE_CLUSTERS = "NoUsableClusters";
+        /// The parameters of a check cannot be loaded.
+        BAD_CONFIG = "BadConfig";
+    }
+}
