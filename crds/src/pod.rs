@@ -37,7 +37,7 @@ pub struct PodMetadata {
 #[serde(rename_all = "camelCase")]
 pub struct PodSpec {
     /// Containers.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub containers: Vec<Container>,
     /// Containers that run before the others, or beside them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -110,7 +110,8 @@ impl TopologyAssignmentSliceLevelValues {
             return String::new();
         };
         let root = values.roots.get(at).map_or("", String::as_str);
-        let text = |part: &Option<String>| part.clone().unwrap_or_default();
-        text(&values.prefix) + root + &text(&values.suffix)
+        let prefix = values.prefix.as_deref().unwrap_or_default();
+        let suffix = values.suffix.as_deref().unwrap_or_default();
+        [prefix, root, suffix].concat()
     }
 }
