@@ -5,11 +5,11 @@ use super::*;
 const V1BETA1: &str = "kueue.x-k8s.io/v1beta1";
 const V1BETA2: &str = "kueue.x-k8s.io/v1beta2";
 
-fn object(version: &str, kind: &str, spec: Value) -> Value {
+fn object(version: &str, kind: &str, spec: &Value) -> Value {
     json!({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": spec})
 }
 
-fn spec_after(version: &str, kind: &str, spec: Value, to: &str) -> Value {
+fn spec_after(version: &str, kind: &str, spec: &Value, to: &str) -> Value {
     convert(object(version, kind, spec), to).expect("convertible")["spec"].clone()
 }
 
@@ -20,13 +20,16 @@ fn flat_checks_win_over_a_strategy() {
         "admissionChecksStrategy": {"admissionChecks": [{"name": "b"}]},
     });
     let expected = json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}]}});
-    assert_eq!(spec_after(V1BETA1, "ClusterQueue", spec, V1BETA2), expected);
+    assert_eq!(
+        spec_after(V1BETA1, "ClusterQueue", &spec, V1BETA2),
+        expected
+    );
 }
 
 #[test]
 fn a_class_without_a_source_is_dropped() {
     let spec = json!({"podSets": [], "priorityClassName": "high", "priorityClassSource": ""});
-    assert_eq!(spec_after(V1BETA1, "Workload", spec, V1BETA2), Value::Null);
+    assert_eq!(spec_after(V1BETA1, "Workload", &spec, V1BETA2), Value::Null);
 }
 
 #[test]
@@ -34,12 +37,12 @@ fn a_source_without_a_class_keeps_its_kind() {
     let spec = json!({"priorityClassSource": "scheduling.k8s.io/priorityclass"});
     let expected =
         json!({"priorityClassRef": {"group": "scheduling.k8s.io", "kind": "PriorityClass"}});
-    assert_eq!(spec_after(V1BETA1, "Workload", spec, V1BETA2), expected);
+    assert_eq!(spec_after(V1BETA1, "Workload", &spec, V1BETA2), expected);
 }
 
 #[test]
 fn metadata_is_left_alone() {
-    let mut workload = object(V1BETA2, "Workload", json!({}));
+    let mut workload = object(V1BETA2, "Workload", &json!({}));
     workload["metadata"] = json!({"name": "x", "managedFields": [{"manager": "m"}], "labels": {}});
     let converted = convert(workload.clone(), V1BETA1).expect("convertible");
     assert_eq!(converted["metadata"], workload["metadata"]);
@@ -52,7 +55,7 @@ fn unknown_kinds_and_versions_are_errors() {
         ("Workload", "kueue.x-k8s.io/v1"),
         ("Workload", "v1"),
     ] {
-        let error = convert(object(V1BETA1, kind, json!({})), to).expect_err("refused");
+        let error = convert(object(V1BETA1, kind, &json!({})), to).expect_err("refused");
         assert!(matches!(error, ConversionError::Unknown { .. }), "{error}");
     }
 }
@@ -60,7 +63,7 @@ fn unknown_kinds_and_versions_are_errors() {
 #[test]
 fn a_malformed_object_is_named() {
     let error = convert(
-        object(V1BETA1, "Workload", json!({"priority": "high"})),
+        object(V1BETA1, "Workload", &json!({"priority": "high"})),
         V1BETA2,
     );
     let text = error.expect_err("refused").to_string();

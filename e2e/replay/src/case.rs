@@ -1,0 +1,131 @@
+//! A recorded case, as its file has it.
+
+use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
+
+use anyhow::Context;
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One request and the answer that was recorded.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    /// `kind/version/group/name`, unique.
+    pub id: String,
+    /// The kind that the case is about.
+    pub kind: String,
+    /// The settings of the manager that the answer holds for.
+    pub config: Config,
+    /// Namespace to create first.
+    pub namespace: Option<String>,
+    /// Labels of the namespace.
+    #[serde(default)]
+    pub namespace_labels: BTreeMap<String, String>,
+    /// Requests to send first, in order.
+    #[serde(default)]
+    pub setup: Vec<Request>,
+    /// How long webhooks' caches need to see the setup.
+    #[serde(default)]
+    pub pause_ms: u64,
+    /// Uses a fixed cluster-wide name: runs alone.
+    #[serde(default)]
+    pub exclusive: bool,
+    /// The request.
+    pub request: Request,
+    /// The answer.
+    pub expect: Expect,
+}
+
+/// Settings of the manager.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "kebab-case")]
+pub enum Config {
+    /// The default configuration.
+    Base,
+    /// Jobs without a queue name managed; some gates on.
+    #[serde(rename = "variant-1")]
+    Variant1,
+    /// Only labelled namespaces managed; many gates off.
+    #[serde(rename = "variant-2")]
+    Variant2,
+}
+
+/// One HTTP request.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Request {
+    /// The verb.
+    pub method: String,
+    /// The path with its query.
+    pub path: String,
+    /// `Content-Type`.
+    pub content_type: String,
+    /// `Accept`.
+    pub accept: Option<String>,
+    /// The body.
+    pub body: Option<Value>,
+    /// Read the object first and put its resourceVersion into the body.
+    #[serde(default)]
+    pub fill_resource_version: bool,
+}
+
+impl Request {
+    /// The path without query and subresource, for reading the object back.
+    pub fn object_path(&self) -> &str {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.strip_suffix("/status").unwrap_or(path)
+    }
+}
+
+/// The answer that was recorded.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Expect {
+    /// HTTP status.
+    pub code: u16,
+    /// The body of an accepted request.
+    pub response: Option<Value>,
+    /// The object read back, by version.
+    #[serde(default)]
+    pub stored: BTreeMap<String, Value>,
+    /// Reason of a refusal.
+    pub reason: Option<String>,
+    /// Text of a refusal.
+    pub message: Option<String>,
+    /// The single errors of a refusal.
+    #[serde(default)]
+    pub causes: Vec<Value>,
+    /// `Warning` headers.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// The recorded answer is a server error: any refusal is right.
+    #[serde(default)]
+    pub do_not_copy: bool,
+}
+
+/// Reads a file of cases, one a line; `.gz` is unpacked.
+///
+/// # Errors
+/// If the file cannot be read or a line is not a case.
+pub fn load(path: &Path) -> anyhow::Result<Vec<Case>> {
+    let text = read(path).with_context(|| format!("reading {}", path.display()))?;
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, line)| {
+            serde_json::from_str(line)
+                .with_context(|| format!("{}:{}: not a case", path.display(), at + 1))
+        })
+        .collect()
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let mut file = File::open(path)?;
+    if path.extension().is_some_and(|extension| extension == "gz") {
+        GzDecoder::new(file).read_to_string(&mut text)?;
+    } else {
+        file.read_to_string(&mut text)?;
+    }
+    Ok(text)
+}

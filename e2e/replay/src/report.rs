@@ -1,0 +1,62 @@
+//! The outcome of a replay.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::compare::Difference;
+
+/// The outcome of a replay. Printed, it ends with `N passed, M failed`.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub(crate) passed: usize,
+    pub(crate) failed: Vec<(String, Vec<Difference>)>,
+    pub(crate) excepted: BTreeMap<&'static str, usize>,
+    pub(crate) skipped: BTreeMap<String, usize>,
+}
+
+impl Report {
+    /// How many cases did as upstream does.
+    #[must_use]
+    pub fn passed(&self) -> usize {
+        self.passed
+    }
+
+    /// How many did not.
+    #[must_use]
+    pub fn failed(&self) -> usize {
+        self.failed.len()
+    }
+
+    /// Adds the outcome of another replay.
+    pub fn absorb(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed);
+        for (reason, count) in other.excepted {
+            *self.excepted.entry(reason).or_default() += count;
+        }
+        for (kind, count) in other.skipped {
+            *self.skipped.entry(kind).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (id, differences) in &self.failed {
+            writeln!(f, "FAILED {id}")?;
+            for difference in differences {
+                writeln!(f, "  {:?}: {}", difference.level, difference.text)?;
+            }
+        }
+        for (reason, count) in &self.excepted {
+            writeln!(f, "{count} passed with an expected difference: {reason}")?;
+        }
+        for (kind, count) in &self.skipped {
+            writeln!(f, "{count} skipped: kind {kind} has no webhooks yet")?;
+        }
+        write!(f, "{} passed, {} failed", self.passed, self.failed.len())?;
+        match self.skipped.values().sum::<usize>() {
+            0 => Ok(()),
+            skipped => write!(f, ", {skipped} skipped"),
+        }
+    }
+}

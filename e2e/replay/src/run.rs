@@ -1,0 +1,306 @@
+//! Sends cases to an API server.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::{StreamExt, stream};
+use http_body_util::BodyExt;
+use kube::{Client, client::Body};
+use serde_json::{Value, json};
+
+use crate::{
+    KUEUE_KINDS,
+    case::{Case, Request},
+    compare::{self, Answer},
+    exceptions,
+    normalise::Known,
+    report::Report,
+};
+
+/// Cases under way at once.
+const PARALLEL: usize = 8;
+
+/// The API under test.
+#[derive(Clone)]
+pub struct Target {
+    client: Client,
+}
+
+struct Reply {
+    code: u16,
+    body: Value,
+    warnings: Vec<String>,
+}
+
+impl Target {
+    /// The API behind `client`, whose manager has the settings of the cases that will be run.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    async fn send(&self, request: &Request, body: Option<&Value>) -> anyhow::Result<Reply> {
+        let mut builder = http::Request::builder()
+            .method(request.method.as_str())
+            .uri(&request.path)
+            .header(http::header::CONTENT_TYPE, &request.content_type);
+        if let Some(accept) = &request.accept {
+            builder = builder.header(http::header::ACCEPT, accept);
+        }
+        let bytes = body
+            .map(serde_json::to_vec)
+            .transpose()?
+            .unwrap_or_default();
+        let response = self.client.send(builder.body(Body::from(bytes))?).await?;
+        let code = response.status().as_u16();
+        let warnings = response.headers().get_all(http::header::WARNING);
+        let warnings = warnings
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .map(str::to_owned)
+            .collect();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        let body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into());
+        Ok(Reply {
+            code,
+            body,
+            warnings,
+        })
+    }
+
+    async fn get(&self, path: &str) -> anyhow::Result<Reply> {
+        self.send(&plain("GET", path, "application/json"), None)
+            .await
+    }
+}
+
+fn plain(method: &str, path: &str, content_type: &str) -> Request {
+    Request {
+        method: method.into(),
+        path: path.into(),
+        content_type: content_type.into(),
+        accept: None,
+        body: None,
+        fill_resource_version: false,
+    }
+}
+
+/// Runs all cases of kinds that we serve. Cases are independent, except the exclusive ones, which run alone.
+///
+/// # Errors
+/// If the API server cannot be reached or a namespace cannot be made.
+pub async fn run(target: &Target, cases: &[Case]) -> anyhow::Result<Report> {
+    let mut report = Report::default();
+    let (ours, others): (Vec<&Case>, Vec<&Case>) = cases
+        .iter()
+        .partition(|case| KUEUE_KINDS.contains(&case.kind.as_str()));
+    for case in others {
+        *report.skipped.entry(case.kind.clone()).or_default() += 1;
+    }
+    make_namespaces(target, &ours).await?;
+    let (alone, together): (Vec<&Case>, Vec<&Case>) =
+        ours.into_iter().partition(|case| case.exclusive);
+    let mut outcomes: Vec<_> = stream::iter(together)
+        .map(|case| judge(target, case))
+        .buffered(PARALLEL)
+        .collect()
+        .await;
+    for case in alone {
+        outcomes.push(judge(target, case).await);
+    }
+    for outcome in outcomes {
+        record(&mut report, outcome?);
+    }
+    Ok(report)
+}
+
+async fn make_namespaces(target: &Target, cases: &[&Case]) -> anyhow::Result<()> {
+    let fixed = ["kube-system", "kueue-system"].map(|name| (name, json!({})));
+    let own = cases
+        .iter()
+        .filter_map(|case| Some((case.namespace.as_deref()?, json!(case.namespace_labels))));
+    let made = stream::iter(fixed.into_iter().chain(own)).map(|(name, labels)| async move {
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels},
+        });
+        create(target, "/api/v1/namespaces", &namespace).await?;
+        let account =
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+        create(
+            target,
+            &format!("/api/v1/namespaces/{name}/serviceaccounts"),
+            &account,
+        )
+        .await
+    });
+    let outcomes: Vec<anyhow::Result<()>> = made.buffered(PARALLEL).collect().await;
+    outcomes.into_iter().collect()
+}
+
+/// Creates an object, or finds it there.
+async fn create(target: &Target, path: &str, object: &Value) -> anyhow::Result<()> {
+    let reply = target
+        .send(&plain("POST", path, "application/json"), Some(object))
+        .await?;
+    anyhow::ensure!(
+        reply.code < 300 || reply.code == 409,
+        "POST {path}: {}",
+        reply.body["message"]
+    );
+    Ok(())
+}
+
+struct Outcome<'a> {
+    case: &'a Case,
+    differences: Vec<compare::Difference>,
+}
+
+fn record(report: &mut Report, outcome: Outcome<'_>) {
+    let message = outcome.case.expect.message.as_deref().unwrap_or_default();
+    let reasons: Option<Vec<&str>> = outcome
+        .differences
+        .iter()
+        .map(|difference| exceptions::reason(&outcome.case.id, message, difference))
+        .collect();
+    match reasons {
+        Some(reasons) => {
+            report.passed += 1;
+            if let Some(reason) = reasons.first() {
+                *report.excepted.entry(reason).or_default() += 1;
+            }
+        }
+        None => report
+            .failed
+            .push((outcome.case.id.clone(), outcome.differences)),
+    }
+}
+
+async fn judge<'a>(target: &Target, case: &'a Case) -> anyhow::Result<Outcome<'a>> {
+    let answer = send_case(target, case)
+        .await
+        .with_context(|| case.id.clone())?;
+    Ok(Outcome {
+        case,
+        differences: compare::compare(&answer, &case.expect),
+    })
+}
+
+async fn send_case(target: &Target, case: &Case) -> anyhow::Result<Answer> {
+    let mut known = Known::default();
+    let mut made = Vec::new();
+    for step in &case.setup {
+        let reply = send_step(target, step, &mut known).await?;
+        anyhow::ensure!(
+            reply.code < 300,
+            "setup {} {}: {}",
+            step.method,
+            step.path,
+            reply.body
+        );
+        known.setup_uids.push(uid(&reply.body));
+        made.extend(path_of(step, &reply));
+    }
+    tokio::time::sleep(Duration::from_millis(case.pause_ms)).await;
+    let reply = send_step(target, &case.request, &mut known).await?;
+    known.uid = uid(&reply.body);
+    let object = path_of(&case.request, &reply);
+    let stored = match &object {
+        Some(path) => read_back(target, case, path, &known).await?,
+        None => vec![],
+    };
+    made.extend(object);
+    clean_up(target, &made).await?;
+    Ok(Answer {
+        code: reply.code,
+        body: known.answer(&reply.body),
+        warnings: reply.warnings,
+        stored,
+    })
+}
+
+async fn send_step(target: &Target, step: &Request, known: &mut Known) -> anyhow::Result<Reply> {
+    let Some(body) = &step.body else {
+        return target.send(step, None).await;
+    };
+    known.note(body);
+    let mut body = known.fill(body);
+    loop {
+        if step.fill_resource_version {
+            let current = target.get(step.object_path()).await?;
+            body["metadata"]["resourceVersion"] =
+                current.body["metadata"]["resourceVersion"].clone();
+        }
+        let reply = target.send(step, Some(&body)).await?;
+        if reply.code != 409 || !step.fill_resource_version {
+            return Ok(reply);
+        }
+    }
+}
+
+fn uid(body: &Value) -> Option<String> {
+    let uid = &body["metadata"]["uid"];
+    uid.as_str()
+        .or_else(|| body["details"]["uid"].as_str())
+        .map(str::to_owned)
+}
+
+/// The path of the object that an accepted write made or changed.
+fn path_of(step: &Request, reply: &Reply) -> Option<String> {
+    if reply.code >= 300 || step.method == "GET" || step.method == "DELETE" {
+        return None;
+    }
+    let path = step.object_path();
+    if step.method != "POST" {
+        return Some(path.to_owned());
+    }
+    let name = reply.body["metadata"]["name"].as_str()?;
+    Some(format!("{path}/{name}"))
+}
+
+async fn read_back(
+    target: &Target,
+    case: &Case,
+    path: &str,
+    known: &Known,
+) -> anyhow::Result<Vec<(String, Value)>> {
+    let mut stored = Vec::new();
+    for version in case.expect.stored.keys() {
+        let path = match version.as_str() {
+            "self" => path.to_owned(),
+            version => at_version(path, version),
+        };
+        let reply = target.get(&path).await?;
+        let object = if reply.code < 300 {
+            known.answer(&reply.body)
+        } else {
+            json!({"code": reply.code, "message": reply.body["message"]})
+        };
+        stored.push((version.clone(), object));
+    }
+    Ok(stored)
+}
+
+/// `/apis/GROUP/VERSION/…` with another version.
+fn at_version(path: &str, version: &str) -> String {
+    let parts = path.split('/').enumerate();
+    parts
+        .map(|(at, part)| if at == 3 { version } else { part })
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+/// Drops finalizers and deletes, so that names and cluster-wide effects are gone for the next case.
+async fn clean_up(target: &Target, paths: &[String]) -> anyhow::Result<()> {
+    for path in paths {
+        let patch = plain("PATCH", path, "application/merge-patch+json");
+        target
+            .send(&patch, Some(&json!({"metadata": {"finalizers": null}})))
+            .await?;
+        let options = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
+        target
+            .send(&plain("DELETE", path, "application/json"), Some(&options))
+            .await?;
+    }
+    Ok(())
+}
