@@ -1,0 +1,61 @@
+use cargo_metadata::{Metadata, MetadataCommand};
+
+use super::*;
+
+const NONE: [String; 0] = [];
+
+fn metadata() -> Metadata {
+    MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .exec()
+        .expect("cargo metadata")
+}
+
+fn files() -> Vec<PathBuf> {
+    let files = sources::rust_files(&root()).expect("the sources");
+    assert!(files.len() > 50, "only {} files found", files.len());
+    files
+}
+
+#[test]
+fn rooms_stand_only_on_what_the_table_allows() {
+    let metadata = metadata();
+    assert_eq!(dependencies::forbidden(&metadata), NONE);
+    assert_eq!(dependencies::unplaced(&metadata), NONE);
+}
+
+#[test]
+fn there_is_one_tls_provider() {
+    assert_eq!(dependencies::other_tls(&metadata()), NONE);
+}
+
+#[test]
+fn no_file_is_too_long() {
+    assert_eq!(sources::too_long(&files()).expect("the sources"), NONE);
+}
+
+#[test]
+fn every_file_is_named_after_its_concept() {
+    assert_eq!(sources::nameless(&files()), NONE);
+}
+
+#[test]
+fn rooms_that_decide_do_not_wait_and_have_no_clock() {
+    assert_eq!(
+        sources::impure(&root(), &files()).expect("the sources"),
+        NONE
+    );
+}
+
+#[test]
+fn every_crate_takes_over_the_lints() {
+    let metadata = metadata();
+    let manifests = metadata
+        .workspace_packages()
+        .into_iter()
+        .map(|p| p.manifest_path.clone().into());
+    assert_eq!(
+        sources::without_lints(manifests).expect("the manifests"),
+        NONE
+    );
+}
