@@ -1,0 +1,3 @@
+//! Kueue in one cluster.
+
+pub mod webhooks;

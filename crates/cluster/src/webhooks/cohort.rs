@@ -1,0 +1,23 @@
+//! What must hold of a Cohort (spec/kueue-core.md §1.4).
+
+use crds::v1beta2::Cohort;
+
+use super::{
+    Rules, Validate,
+    field_error::Errors,
+    resource_groups::{self, Owner},
+};
+
+impl Validate for Cohort {
+    fn validate(&self, _: Option<&Self>, _: &Rules) -> Errors {
+        let spec = &self.spec;
+        let owner = Owner {
+            parent: "parent",
+            has_parent: !spec.parent_name.is_empty(),
+            lends_what_it_has: false,
+        };
+        let mut errors = resource_groups::check_fair_sharing(spec.fair_sharing.as_ref());
+        errors.extend(resource_groups::check(&spec.resource_groups, owner));
+        errors
+    }
+}

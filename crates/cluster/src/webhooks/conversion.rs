@@ -1,0 +1,60 @@
+//! `/convert`: ConversionReview, version v1.
+
+use axum::Json;
+use crds::conversion;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A question from the API server, or its answer.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Review {
+    api_version: String,
+    kind: String,
+    #[serde(skip_serializing)]
+    request: Option<Request>,
+    #[serde(skip_deserializing)]
+    response: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request {
+    uid: String,
+    #[serde(rename = "desiredAPIVersion")]
+    desired_api_version: String,
+    #[serde(default)]
+    objects: Vec<Value>,
+}
+
+/// Converts all objects of a review, or none.
+pub(super) async fn convert(Json(mut review): Json<Review>) -> Json<Review> {
+    review.response = match review.request.take() {
+        Some(request) => answer(request),
+        None => failed("", "the review has no request"),
+    };
+    Json(review)
+}
+
+fn answer(request: Request) -> Value {
+    let Request {
+        uid,
+        desired_api_version,
+        objects,
+    } = request;
+    let converted: Result<Vec<Value>, _> = objects
+        .into_iter()
+        .map(|object| conversion::convert(object, &desired_api_version))
+        .collect();
+    match converted {
+        Ok(objects) => {
+            json!({"uid": uid, "result": {"status": "Success"}, "convertedObjects": objects})
+        }
+        Err(error) => failed(&uid, &error.to_string()),
+    }
+}
+
+fn failed(uid: &str, message: &str) -> Value {
+    tracing::warn!(message, "conversion refused");
+    json!({"uid": uid, "result": {"status": "Failure", "message": message}})
+}

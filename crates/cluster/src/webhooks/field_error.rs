@@ -1,0 +1,182 @@
+//! What is wrong with a field, in the API machinery's words.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Everything that is wrong with an object.
+pub(super) type Errors = Vec<FieldError>;
+
+/// What is wrong with one field.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FieldError {
+    field: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Invalid {
+        value: Value,
+        detail: String,
+    },
+    Required {
+        detail: String,
+    },
+    Forbidden {
+        detail: String,
+    },
+    Duplicate {
+        value: Value,
+        detail: String,
+    },
+    NotSupported {
+        value: Value,
+        supported: Vec<String>,
+    },
+    NotFound {
+        value: Value,
+    },
+}
+
+impl FieldError {
+    fn new(field: impl Into<String>, kind: Kind) -> Self {
+        Self {
+            field: field.into(),
+            kind,
+        }
+    }
+
+    /// The value is not what it must be.
+    pub(super) fn invalid(
+        field: impl Into<String>,
+        value: impl Serialize,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::new(
+            field,
+            Kind::Invalid {
+                value: json(value),
+                detail: detail.into(),
+            },
+        )
+    }
+
+    /// The field must be set.
+    pub(super) fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(
+            field,
+            Kind::Required {
+                detail: detail.into(),
+            },
+        )
+    }
+
+    /// The field must not be set, or not changed.
+    pub(super) fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(
+            field,
+            Kind::Forbidden {
+                detail: detail.into(),
+            },
+        )
+    }
+
+    /// The value stands elsewhere already.
+    pub(super) fn duplicate(
+        field: impl Into<String>,
+        value: impl Serialize,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::new(
+            field,
+            Kind::Duplicate {
+                value: json(value),
+                detail: detail.into(),
+            },
+        )
+    }
+
+    /// The value is none of those that there are.
+    pub(super) fn not_supported<'a>(
+        field: impl Into<String>,
+        value: impl Serialize,
+        supported: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let supported = supported.into_iter().map(str::to_owned).collect();
+        Self::new(
+            field,
+            Kind::NotSupported {
+                value: json(value),
+                supported,
+            },
+        )
+    }
+
+    /// The value refers to something that is not there.
+    pub(super) fn not_found(field: impl Into<String>, value: impl Serialize) -> Self {
+        Self::new(field, Kind::NotFound { value: json(value) })
+    }
+}
+
+/// The error for a field that must stay what it is.
+pub(super) fn immutable(field: impl Into<String>, value: impl Serialize) -> FieldError {
+    FieldError::invalid(field, value, "field is immutable")
+}
+
+/// The error for an amount below zero.
+pub(super) fn negative(field: impl Into<String>, value: impl Serialize) -> FieldError {
+    FieldError::invalid(field, value, "must be greater than or equal to 0")
+}
+
+fn json(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, kind } = self;
+        match kind {
+            Kind::Invalid { value, detail } => {
+                write!(f, "{field}: Invalid value: {value}: {detail}")
+            }
+            Kind::Required { detail } => write!(f, "{field}: Required value: {detail}"),
+            Kind::Forbidden { detail } => write!(f, "{field}: Forbidden: {detail}"),
+            Kind::Duplicate { value, detail } if detail.is_empty() => {
+                write!(f, "{field}: Duplicate value: {value}")
+            }
+            Kind::Duplicate { value, detail } => {
+                write!(f, "{field}: Duplicate value: {value}: {detail}")
+            }
+            Kind::NotSupported { value, supported } if supported.is_empty() => {
+                write!(f, "{field}: Unsupported value: {value}")
+            }
+            Kind::NotSupported { value, supported } => {
+                let supported: Vec<String> =
+                    supported.iter().map(|name| format!("{name:?}")).collect();
+                write!(
+                    f,
+                    "{field}: Unsupported value: {value}: supported values: {}",
+                    supported.join(", ")
+                )
+            }
+            Kind::NotFound { value } => write!(f, "{field}: Not found: {value}"),
+        }
+    }
+}
+
+/// The text of a refusal: one error as it is, several in brackets, none twice.
+pub(super) fn denial(errors: &[FieldError]) -> Option<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for text in errors.iter().map(ToString::to_string) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [] => None,
+        [only] => Some(only.clone()),
+        several => Some(format!("[{}]", several.join(", "))),
+    }
+}

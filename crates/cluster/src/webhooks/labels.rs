@@ -1,0 +1,195 @@
+//! The syntax of labels, in the API machinery's words.
+
+use std::collections::BTreeMap;
+
+use super::field_error::{Errors, FieldError};
+
+const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const CHARACTERS: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LONGEST_NAME: usize = 63;
+const LONGEST_PREFIX: usize = 253;
+
+/// What is wrong with a label key: an optional prefix, and a name.
+pub(super) fn key_problems(key: &str) -> Vec<String> {
+    let parts: Vec<&str> = key.split('/').collect();
+    let mut problems = Vec::new();
+    let name = match parts.as_slice() {
+        [name] => *name,
+        [prefix, name] => {
+            problems.extend(
+                prefix_problems(prefix)
+                    .into_iter()
+                    .map(|problem| format!("prefix part {problem}")),
+            );
+            *name
+        }
+        _ => {
+            return vec![format!(
+                "a valid label key {CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{NAME}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            )];
+        }
+    };
+    if name.is_empty() {
+        problems.push("name part must be non-empty".to_owned());
+    } else if name.len() > LONGEST_NAME {
+        problems.push(format!("name part {}", too_long(LONGEST_NAME)));
+    }
+    if !is_name(name) {
+        problems.push(format!(
+            "name part {CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{NAME}')"
+        ));
+    }
+    problems
+}
+
+/// What is wrong with a label value.
+pub(super) fn value_problems(value: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if value.len() > LONGEST_NAME {
+        problems.push(too_long(LONGEST_NAME));
+    }
+    if !value.is_empty() && !is_name(value) {
+        problems.push(format!(
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '({NAME})?')"
+        ));
+    }
+    problems
+}
+
+fn prefix_problems(prefix: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if prefix.is_empty() {
+        problems.push("must be non-empty".to_owned());
+    } else if prefix.len() > LONGEST_PREFIX {
+        problems.push(too_long(LONGEST_PREFIX));
+    }
+    if !is_subdomain(prefix) {
+        problems.push(SUBDOMAIN.to_owned());
+    }
+    problems
+}
+
+fn too_long(most: usize) -> String {
+    format!("must be no more than {most} bytes")
+}
+
+fn is_name(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    edge(name.chars().next()) && edge(name.chars().last()) && name.chars().all(inner)
+}
+
+/// Whether a text is a DNS subdomain, its length aside.
+pub(super) fn is_subdomain(text: &str) -> bool {
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let part = |part: &str| {
+        edge(part.chars().next())
+            && edge(part.chars().last())
+            && part
+                .chars()
+                .all(|c| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit())
+    };
+    text.split('.').all(part)
+}
+
+/// Errors of a key, for a field that holds it.
+pub(super) fn check_key(field: &str, key: &str) -> Errors {
+    key_problems(key)
+        .into_iter()
+        .map(|problem| FieldError::invalid(field, key, problem))
+        .collect()
+}
+
+/// Errors of a value, for a field that holds it.
+pub(super) fn check_value(field: &str, value: &str) -> Errors {
+    value_problems(value)
+        .into_iter()
+        .map(|problem| FieldError::invalid(field, value, problem))
+        .collect()
+}
+
+/// Errors of a map of labels: keys and values.
+pub(super) fn check_labels(field: &str, labels: &BTreeMap<String, String>) -> Errors {
+    labels
+        .iter()
+        .flat_map(|(key, value)| [check_key(field, key), check_value(field, value)].concat())
+        .collect()
+}
+
+/// Errors of a map of annotations: keys only, in lower case as the API machinery looks at them.
+pub(super) fn check_annotations(field: &str, annotations: &BTreeMap<String, String>) -> Errors {
+    let problems = |key: &String| {
+        let problems = key_problems(&key.to_lowercase());
+        problems
+            .into_iter()
+            .map(|problem| FieldError::invalid(field, key, problem))
+            .collect::<Errors>()
+    };
+    annotations.keys().flat_map(problems).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys() {
+        for good in ["a", "a.b_c-D", "example.com/a", "9"] {
+            assert_eq!(key_problems(good), Vec::<String>::new(), "{good}");
+        }
+        let starts = |key: &str| -> Vec<String> {
+            let problems = key_problems(key);
+            problems
+                .iter()
+                .map(|problem| {
+                    problem
+                        .split(" (")
+                        .next()
+                        .unwrap_or_default()
+                        .chars()
+                        .take(40)
+                        .collect()
+                })
+                .collect()
+        };
+        assert_eq!(
+            starts(""),
+            [
+                "name part must be non-empty",
+                "name part must consist of alphanumeric c"
+            ]
+        );
+        assert_eq!(
+            starts("bad key"),
+            ["name part must consist of alphanumeric c"]
+        );
+        assert_eq!(
+            starts(&"r".repeat(64)),
+            ["name part must be no more than 63 bytes"]
+        );
+        assert_eq!(
+            starts("a/b/c"),
+            ["a valid label key must consist of alphan"]
+        );
+        assert_eq!(
+            starts("/a"),
+            [
+                "prefix part must be non-empty",
+                "prefix part a lowercase RFC 1123 subdoma"
+            ]
+        );
+        assert_eq!(starts("A/a"), ["prefix part a lowercase RFC 1123 subdoma"]);
+    }
+
+    #[test]
+    fn values() {
+        assert_eq!(value_problems(""), Vec::<String>::new());
+        assert_eq!(value_problems("a.b"), Vec::<String>::new());
+        assert_eq!(value_problems("bad value").len(), 1);
+        assert_eq!(
+            value_problems(&"v".repeat(64)),
+            ["must be no more than 63 bytes"]
+        );
+    }
+}

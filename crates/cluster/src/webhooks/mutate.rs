@@ -1,0 +1,160 @@
+//! What webhooks add to new objects.
+//!
+//! When something is added, the patch also carries the rest of the object as its type writes it: quantities become
+//! canonical, required fields that were missing get their zero value. Upstream does the same, and clients have come to
+//! rely on what is stored. When nothing is added, nothing is rewritten.
+
+use crds::{
+    names::RESOURCE_IN_USE_FINALIZER,
+    v1beta2::{ClusterQueue, ResourceFlavor, Workload},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Rules, decode,
+    review::{Request, Response},
+};
+
+/// Objects that others refer to: a finalizer keeps them until nobody does.
+pub(super) trait InUse {
+    fn metadata(&mut self) -> &mut ObjectMeta;
+}
+
+impl InUse for ClusterQueue {
+    fn metadata(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl InUse for ResourceFlavor {
+    fn metadata(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// Adds the finalizer.
+pub(super) fn protect<T: InUse + DeserializeOwned + Serialize>(request: &Request) -> Response {
+    change::<T>(request, |object| {
+        let finalizers = object.metadata().finalizers.get_or_insert_default();
+        let missing = !finalizers
+            .iter()
+            .any(|name| name == RESOURCE_IN_USE_FINALIZER);
+        if missing {
+            finalizers.push(RESOURCE_IN_USE_FINALIZER.to_owned());
+        }
+        missing
+    })
+}
+
+/// Without partial admission, a pod set has no `minCount`.
+pub(super) fn workload(request: &Request, rules: &Rules) -> Response {
+    change::<Workload>(request, |workload| {
+        let mut changed = false;
+        for pod_set in workload
+            .spec
+            .pod_sets
+            .iter_mut()
+            .filter(|_| !rules.partial_admission)
+        {
+            changed |= pod_set.min_count.take().is_some();
+        }
+        changed
+    })
+}
+
+/// Decodes, changes, and answers with the patch from what was sent to what came out.
+fn change<T: DeserializeOwned + Serialize>(
+    request: &Request,
+    change: impl FnOnce(&mut T) -> bool,
+) -> Response {
+    let mut object: T = match decode::object(&request.object) {
+        Ok(object) => object,
+        Err(error) => return Response::undecodable(&error),
+    };
+    if !change(&mut object) {
+        return Response::allowed();
+    }
+    match serde_json::to_value(object) {
+        Ok(changed) => Response::Allowed {
+            patch: difference(&request.object, &changed),
+        },
+        Err(error) => Response::undecodable(&error.to_string()),
+    }
+}
+
+/// The JSON patch between two objects. What the type does not know, and metadata it would write differently, stays.
+fn difference(before: &Value, after: &Value) -> Vec<Value> {
+    let mut patch = Vec::new();
+    walk("", before, after, &mut patch);
+    patch
+}
+
+fn walk(path: &str, before: &Value, after: &Value, patch: &mut Vec<Value>) {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => walk_object(path, before, after, patch),
+        (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
+            for (at, (before, after)) in before.iter().zip(after).enumerate() {
+                walk(&format!("{path}/{at}"), before, after, patch);
+            }
+        }
+        _ if before != after => patch.push(json!({"op": "replace", "path": path, "value": after})),
+        _ => {}
+    }
+}
+
+fn walk_object(
+    path: &str,
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+    patch: &mut Vec<Value>,
+) {
+    let at = |key: &str| format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
+    for (key, value) in after {
+        match before.get(key) {
+            Some(old) => walk(&at(key), old, value, patch),
+            None => patch.push(json!({"op": "add", "path": at(key), "value": value})),
+        }
+    }
+    // Empty values are not written; fields that the type does not know are somebody else's.
+    let dropped = before
+        .iter()
+        .filter(|(key, value)| !after.contains_key(*key) && is_empty(key, value));
+    for (key, _) in dropped {
+        patch.push(json!({"op": "remove", "path": at(key)}));
+    }
+}
+
+/// What vanishes when it is written: empty values, and the count that was just taken away.
+fn is_empty(key: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(object) => object.is_empty(),
+        _ => key == "minCount",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_patch_adds_replaces_and_drops_what_is_empty() {
+        let before =
+            json!({"a": "1000m", "b": "", "c": {"d": 1}, "unknown": 1, "e": null, "a/b": 1});
+        let after = json!({"a": "1", "c": {"d": 1, "f": "0"}, "a/b": 2});
+        assert_eq!(
+            difference(&before, &after),
+            [
+                json!({"op": "replace", "path": "/a", "value": "1"}),
+                json!({"op": "replace", "path": "/a~1b", "value": 2}),
+                json!({"op": "add", "path": "/c/f", "value": "0"}),
+                json!({"op": "remove", "path": "/b"}),
+                json!({"op": "remove", "path": "/e"}),
+            ]
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! What must hold of the quota of a ClusterQueue or Cohort.
+
+use std::collections::BTreeSet;
+
+use crds::{
+    quantity::Quantity,
+    v1beta2::{FairSharing, FlavorQuotas, ResourceGroup, ResourceQuota},
+};
+
+use super::{
+    field_error::{Errors, FieldError, negative},
+    labels,
+};
+
+const FIELD: &str = "spec.resourceGroups";
+const MOST_IN_TOTAL: usize = 256;
+const MOST_PAIRS: usize = 512;
+
+/// Whose quota it is.
+#[derive(Clone, Copy)]
+pub(super) struct Owner {
+    /// What the owner lends to and borrows from, as errors call it.
+    pub(super) parent: &'static str,
+    /// Whether it has one.
+    pub(super) has_parent: bool,
+    /// Whether lending more than one has is an error.
+    pub(super) lends_what_it_has: bool,
+}
+
+/// Errors of the resource groups.
+pub(super) fn check(groups: &[ResourceGroup], owner: Owner) -> Errors {
+    let mut errors = totals(groups);
+    let mut resources = BTreeSet::new();
+    let mut flavors = BTreeSet::new();
+    for (at, group) in groups.iter().enumerate() {
+        let field = format!("{FIELD}[{at}]");
+        for (at, name) in group.covered_resources.iter().enumerate() {
+            let field = format!("{field}.coveredResources[{at}]");
+            errors.extend(labels::check_key(&field, name));
+            if !resources.insert(name) {
+                errors.push(FieldError::duplicate(&field, name, ""));
+            }
+        }
+        for (at, flavor) in group.flavors.iter().enumerate() {
+            let field = format!("{field}.flavors[{at}]");
+            errors.extend(check_flavor(&field, flavor, group, owner));
+            if !flavors.insert(&flavor.name) {
+                errors.push(FieldError::duplicate(
+                    format!("{field}.name"),
+                    &flavor.name,
+                    "",
+                ));
+            }
+        }
+    }
+    errors
+}
+
+fn totals(groups: &[ResourceGroup]) -> Errors {
+    let mut errors = Errors::new();
+    let mut at_most = |field: String, what: &str, most: usize, count: usize| {
+        if count > most {
+            let detail = format!("{what} must be ≤ {most}, got {count}");
+            errors.push(FieldError::invalid(field, count, detail));
+        }
+    };
+    let flavors = groups.iter().map(|group| group.flavors.len()).sum();
+    let resources = groups
+        .iter()
+        .map(|group| group.covered_resources.len())
+        .sum();
+    at_most(
+        FIELD.into(),
+        "total number of flavors across all resourceGroups",
+        MOST_IN_TOTAL,
+        flavors,
+    );
+    at_most(
+        FIELD.into(),
+        "total number of covered resources across all resourceGroups",
+        MOST_IN_TOTAL,
+        resources,
+    );
+    for (at, group) in groups.iter().enumerate() {
+        let pairs = group.flavors.len() * group.covered_resources.len();
+        at_most(
+            format!("{FIELD}[{at}]"),
+            "number of flavor-resource combinations in a resourceGroup",
+            MOST_PAIRS,
+            pairs,
+        );
+    }
+    errors
+}
+
+fn check_flavor(field: &str, flavor: &FlavorQuotas, group: &ResourceGroup, owner: Owner) -> Errors {
+    let mut errors = Errors::new();
+    for (at, quota) in flavor.resources.iter().enumerate() {
+        let field = format!("{field}.resources[{at}]");
+        // The number of resources is the schema's business.
+        if group
+            .covered_resources
+            .get(at)
+            .is_some_and(|covered| *covered != quota.name)
+        {
+            let detail = "must match the name in coveredResources";
+            errors.push(FieldError::invalid(
+                format!("{field}.name"),
+                &quota.name,
+                detail,
+            ));
+        }
+        errors.extend(check_quota(&field, quota, owner));
+    }
+    errors
+}
+
+fn check_quota(field: &str, quota: &ResourceQuota, owner: Owner) -> Errors {
+    let mut errors = Errors::new();
+    if quota.nominal_quota.is_negative() {
+        errors.push(negative(
+            format!("{field}.nominalQuota"),
+            &quota.nominal_quota,
+        ));
+    }
+    if let Some(limit) = &quota.borrowing_limit {
+        errors.extend(check_limit(
+            &format!("{field}.borrowingLimit"),
+            limit,
+            owner,
+        ));
+    }
+    if let Some(limit) = &quota.lending_limit {
+        let field = format!("{field}.lendingLimit");
+        errors.extend(check_limit(&field, limit, owner));
+        if owner.lends_what_it_has && *limit > quota.nominal_quota {
+            errors.push(FieldError::invalid(
+                &field,
+                limit,
+                "must be less than or equal to the nominalQuota",
+            ));
+        }
+    }
+    errors
+}
+
+fn check_limit(field: &str, limit: &Quantity, owner: Owner) -> Errors {
+    let mut errors = Errors::new();
+    if limit.is_negative() {
+        errors.push(negative(field, limit));
+    }
+    if !owner.has_parent {
+        let detail = format!("must be nil when {} is empty", owner.parent);
+        errors.push(FieldError::invalid(field, limit, detail));
+    }
+    errors
+}
+
+/// Errors of a weight: zero is fine, and so is anything above a billionth.
+pub(super) fn check_fair_sharing(fair_sharing: Option<&FairSharing>) -> Errors {
+    let Some(weight) = fair_sharing.and_then(|sharing| sharing.weight.as_ref()) else {
+        return vec![];
+    };
+    match weight.nanos() {
+        nanos if nanos < 0 => vec![negative("spec.fairSharing", weight)],
+        1 => vec![FieldError::invalid(
+            "spec.fairSharing",
+            weight,
+            "When not 0, weight must be > 10e-9",
+        )],
+        _ => vec![],
+    }
+}

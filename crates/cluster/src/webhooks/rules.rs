@@ -1,0 +1,40 @@
+//! Which rules apply: the feature gates that webhooks look at.
+
+/// The feature gates that webhooks look at. The default is upstream's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// PartialAdmission: pod sets may have a `minCount`.
+    pub partial_admission: bool,
+    /// ConcurrentAdmission: the policy of ClusterQueues is checked.
+    pub concurrent_admission: bool,
+    /// PriorityBoost: the annotation must be a number.
+    pub priority_boost: bool,
+    /// AdmissionGatedBy: the annotation must name gates, which can only be removed.
+    pub admission_gated_by: bool,
+    /// ElasticJobsViaWorkloadSlices: elastic Workloads may shrink.
+    pub elastic_jobs: bool,
+    /// WorkloadValidateResourcesAreNonNegative: requests must not be negative.
+    pub non_negative_resources: bool,
+    /// TASValidateWorkloadSliceSize: the size of slices needs their topology.
+    pub slice_size: bool,
+    /// WorkloadValidationForPodSetMetadata: labels and annotations of templates must be well-formed.
+    pub pod_set_metadata: bool,
+    /// TopologyAwareScheduling: topology assignments may change while quota is reserved.
+    pub topology_aware_scheduling: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            partial_admission: true,
+            concurrent_admission: false,
+            priority_boost: false,
+            admission_gated_by: true,
+            elastic_jobs: true,
+            non_negative_resources: true,
+            slice_size: true,
+            pod_set_metadata: true,
+            topology_aware_scheduling: true,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What must not change of a Workload.
+
+use crds::{
+    names::annotations::WORKLOAD_SLICE_REPLACEMENT_FOR,
+    v1beta2::{Admission, AdmissionCheckState, PodSet, Workload},
+};
+
+use super::{
+    Rules,
+    field_error::{Errors, FieldError, immutable},
+    gated_by,
+    workload::{annotations, is_elastic},
+    workload_status::is_reserved,
+};
+
+/// Errors of an update.
+pub(super) fn check(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
+    let mut errors = Errors::new();
+    if is_reserved(old) {
+        errors.extend(check_pod_sets(new, old));
+    }
+    if is_reserved(new) && is_reserved(old) {
+        errors.extend(check_reclaimable(new, old, rules));
+    }
+    errors.extend(check_admission(new, old, rules));
+    for (at, check) in new.status.admission_checks.iter().enumerate() {
+        errors.extend(check_ready(at, check, &old.status.admission_checks));
+    }
+    errors.extend(check_cluster_name(new, old));
+    if rules.admission_gated_by {
+        errors.extend(gated_by::check_update(annotations(new), annotations(old)));
+    }
+    errors
+}
+
+/// Pods that hold quota stay what they are; there may be fewer of them.
+fn check_pod_sets(new: &Workload, old: &Workload) -> Errors {
+    let (new, old) = (&new.spec.pod_sets, &old.spec.pod_sets);
+    if new.len() != old.len() {
+        return vec![immutable("spec.podSets", new)];
+    }
+    let pairs = new.iter().zip(old).enumerate();
+    pairs
+        .filter(|(_, (new, old))| !may_become(old, new))
+        .map(|(at, (new, _))| immutable(format!("spec.podSets.{at}"), new))
+        .collect()
+}
+
+fn may_become(old: &PodSet, new: &PodSet) -> bool {
+    let shrunk = PodSet {
+        count: new.count,
+        ..old.clone()
+    };
+    shrunk == *new && new.count <= old.count
+}
+
+/// Pods that were given back stay given back, unless an elastic job has fewer pods now.
+fn check_reclaimable(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
+    let mut errors = Errors::new();
+    for before in &old.status.reclaimable_pods {
+        let field = format!("status.reclaimablePods[{}]", before.name);
+        let size = |workload: &Workload| {
+            let pod_set = workload
+                .spec
+                .pod_sets
+                .iter()
+                .find(|pod_set| pod_set.name == before.name);
+            pod_set
+                .and_then(|pod_set| pod_set.count)
+                .unwrap_or_default()
+        };
+        // A spec and its status change in two requests: the count may have exceeded the size in between.
+        let scaled_down = is_elastic(new, rules) && before.count > size(new);
+        match new
+            .status
+            .reclaimable_pods
+            .iter()
+            .find(|pods| pods.name == before.name)
+        {
+            None => errors.push(FieldError::required(field, "cannot be removed")),
+            Some(now) if now.count < before.count && !scaled_down => {
+                let detail = format!("cannot be less than {}", before.count);
+                errors.push(FieldError::invalid(
+                    format!("{field}.count"),
+                    now.count,
+                    detail,
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    errors
+}
+
+/// An admission can be taken away, but not changed; with topology scheduling its domains can.
+fn check_admission(new: &Workload, old: &Workload, rules: &Rules) -> Option<FieldError> {
+    let (now, before) = (
+        new.status.admission.as_ref()?,
+        old.status.admission.as_ref()?,
+    );
+    let frozen = |admission: &Admission| {
+        let mut admission = admission.clone();
+        if rules.topology_aware_scheduling {
+            for assignment in &mut admission.pod_set_assignments {
+                assignment.topology_assignment = None;
+                assignment.delayed_topology_request = None;
+            }
+        }
+        admission
+    };
+    (frozen(now) != frozen(before)).then(|| immutable("status.admission", now))
+}
+
+/// What a check adds to the pods is settled once the check is ready.
+fn check_ready(
+    at: usize,
+    now: &AdmissionCheckState,
+    before: &[AdmissionCheckState],
+) -> Option<FieldError> {
+    let before = before.iter().find(|check| check.name == now.name)?;
+    let ready = now.state == "Ready" && before.state == "Ready";
+    let updates = (!now.pod_set_updates.is_empty()).then_some(&now.pod_set_updates);
+    (ready && now.pod_set_updates != before.pod_set_updates).then(|| {
+        immutable(
+            format!("status.admissionChecks[{at}].podSetUpdates"),
+            updates,
+        )
+    })
+}
+
+/// A worker is chosen among the nominated ones; the replacement of a slice follows its predecessor.
+fn check_cluster_name(new: &Workload, old: &Workload) -> Option<FieldError> {
+    let name = new.status.cluster_name.as_ref()?;
+    let chosen_before = old.status.cluster_name.is_some();
+    let replacement = annotations(new).contains_key(WORKLOAD_SLICE_REPLACEMENT_FOR);
+    let detail = "when setting clusterName it must be one of the nominatedClusterNames";
+    (!chosen_before && !replacement && !old.status.nominated_cluster_names.contains(name))
+        .then(|| FieldError::invalid("status.clusterName", name, detail))
+}
