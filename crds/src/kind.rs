@@ -47,9 +47,7 @@ macro_rules! marker {
 
         impl<'de, K: k8s_openapi::Resource> Deserialize<'de> for $marker<K> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer
-                    .deserialize_str(Expect(K::$constant))
-                    .map(|()| Self(PhantomData))
+                deserializer.deserialize_str(Expect(K::$constant)).map(|()| Self(PhantomData))
             }
         }
     };
@@ -74,6 +72,11 @@ impl de::Visitor<'_> for Expect {
             Err(E::invalid_value(de::Unexpected::Str(text), &self))
         }
     }
+}
+
+/// Whether a struct that is left out when nothing in it is set can be left out.
+pub(crate) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Declares an API kind: the struct with its metadata and fields, and what client libraries need to know of it.

@@ -9,6 +9,7 @@ pub mod pod;
 pub mod quantity;
 mod rules;
 mod schema;
+pub mod shape;
 pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;

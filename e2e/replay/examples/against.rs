@@ -13,9 +13,7 @@ async fn main() -> anyhow::Result<()> {
     let mut cases = Vec::new();
     for file in args {
         cases.extend(
-            replay::load(file.as_ref())?
-                .into_iter()
-                .filter(|c| c.config == replay::Config::Base),
+            replay::load(file.as_ref())?.into_iter().filter(|c| c.config == replay::Config::Base),
         );
     }
     println!("{}", replay::run(&target, &cases).await?);
