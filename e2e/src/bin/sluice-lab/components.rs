@@ -1,0 +1,36 @@
+//! `pause`, `resume`, `kill` and `restart` of one component.
+
+use lab::control::{self, Request};
+use lab::Component;
+
+use crate::LabName;
+
+/// One component of one cluster.
+#[derive(clap::Args)]
+pub(crate) struct Target {
+    /// The cluster: manager, worker-1, …
+    cluster: String,
+    /// The component: etcd, apiserver, controller-manager, scheduler, kwok.
+    component: Component,
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Target {
+    pub(crate) fn pause(self) -> anyhow::Result<()> {
+        Ok(self.lab.load()?.pause(&self.cluster, self.component)?)
+    }
+
+    pub(crate) fn resume(self) -> anyhow::Result<()> {
+        Ok(self.lab.load()?.resume(&self.cluster, self.component)?)
+    }
+
+    pub(crate) fn kill(self) -> anyhow::Result<()> {
+        Ok(self.lab.load()?.kill(&self.cluster, self.component)?)
+    }
+
+    pub(crate) fn restart(self) -> anyhow::Result<()> {
+        let request = Request::Restart { cluster: self.cluster, component: self.component };
+        Ok(control::ask(&self.lab.load()?, &request)?)
+    }
+}
