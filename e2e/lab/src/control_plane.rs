@@ -168,6 +168,8 @@ fn kwok(cluster: &ClusterState) -> Vec<String> {
         "--manage-all-nodes".to_owned(),
         format!("--server-address=127.0.0.1:{}", cluster.kwok_port),
         "--node-lease-duration-seconds=0".to_owned(),
+        "--node-ip=10.200.0.1".to_owned(),
+        "--cidr=10.128.0.0/10".to_owned(),
         "--v=WARN".to_owned(),
     ]
 }
