@@ -106,8 +106,14 @@ impl Certs {
             write(&directory.join(format!("{name}.crt")), &pair.certificate)?;
             write(&directory.join(format!("{name}.key")), &pair.key)?;
         }
-        write(&directory.join("service-account.key"), &self.service_account_key)?;
-        write(&directory.join("service-account.pub"), &self.service_account_public_key)
+        write(
+            &directory.join("service-account.key"),
+            &self.service_account_key,
+        )?;
+        write(
+            &directory.join("service-account.pub"),
+            &self.service_account_public_key,
+        )
     }
 }
 
@@ -119,7 +125,12 @@ struct Subject<'a> {
 }
 
 fn client<'a>(common_name: &'a str, organization: Option<&'a str>) -> Subject<'a> {
-    Subject { common_name, organization, names: &[], usage: ExtendedKeyUsagePurpose::ClientAuth }
+    Subject {
+        common_name,
+        organization,
+        names: &[],
+        usage: ExtendedKeyUsagePurpose::ClientAuth,
+    }
 }
 
 struct Authority {
@@ -131,24 +142,39 @@ impl Authority {
     fn make(common_name: &str) -> Result<Self, CertsError> {
         let mut params = params(common_name, &[])?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::DigitalSignature,
+        ];
         let key = key(common_name)?;
         let certificate = params.self_signed(&key).map_err(making(common_name))?.pem();
-        let pair = Pair { certificate, key: key.serialize_pem() };
-        Ok(Self { pair, issuer: Issuer::new(params, key) })
+        let pair = Pair {
+            certificate,
+            key: key.serialize_pem(),
+        };
+        Ok(Self {
+            pair,
+            issuer: Issuer::new(params, key),
+        })
     }
 
     fn issue(&self, subject: &Subject<'_>) -> Result<Pair, CertsError> {
         let mut params = params(subject.common_name, subject.names)?;
         if let Some(organization) = subject.organization {
-            params.distinguished_name.push(DnType::OrganizationName, organization);
+            params
+                .distinguished_name
+                .push(DnType::OrganizationName, organization);
         }
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![subject.usage.clone()];
         let key = key(subject.common_name)?;
-        let certificate =
-            params.signed_by(&key, &self.issuer).map_err(making(subject.common_name))?;
-        Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+        let certificate = params
+            .signed_by(&key, &self.issuer)
+            .map_err(making(subject.common_name))?;
+        Ok(Pair {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        })
     }
 }
 
@@ -157,7 +183,9 @@ fn params(common_name: &str, names: &[&str]) -> Result<CertificateParams, CertsE
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut params = CertificateParams::new(names).map_err(making(common_name))?;
     params.distinguished_name = rcgen::DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, common_name);
+    params
+        .distinguished_name
+        .push(DnType::CommonName, common_name);
     params.not_before = date_time_ymd(2024, 1, 1);
     params.not_after = date_time_ymd(2124, 1, 1);
     Ok(params)
@@ -173,8 +201,10 @@ fn making(name: &str) -> impl FnOnce(rcgen::Error) -> CertsError {
 }
 
 fn write(path: &Path, content: &str) -> Result<(), CertsError> {
-    crate::state::write_private(path, content.as_bytes())
-        .map_err(|source| CertsError::Write { path: path.to_owned(), source })
+    crate::state::write_private(path, content.as_bytes()).map_err(|source| CertsError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 #[cfg(test)]
@@ -196,8 +226,14 @@ mod tests {
     #[test]
     fn each_certificate_names_its_subject_and_its_issuer() {
         let certs = Certs::make().unwrap();
-        assert_eq!(inspect(&certs.server, &certs.ca), ("CN=kube-apiserver".into(), true));
-        assert_eq!(inspect(&certs.admin, &certs.ca), ("CN=admin, O=system:masters".into(), true));
+        assert_eq!(
+            inspect(&certs.server, &certs.ca),
+            ("CN=kube-apiserver".into(), true)
+        );
+        assert_eq!(
+            inspect(&certs.admin, &certs.ca),
+            ("CN=admin, O=system:masters".into(), true)
+        );
         let front_proxy = inspect(&certs.front_proxy, &certs.front_proxy_ca);
         assert_eq!(front_proxy, ("CN=front-proxy".into(), true));
         assert!(!inspect(&certs.front_proxy, &certs.ca).1);
@@ -208,7 +244,13 @@ mod tests {
         let certs = Certs::make().unwrap();
         let (_, pem) = parse_x509_pem(certs.server.certificate.as_bytes()).unwrap();
         let certificate = pem.parse_x509().unwrap();
-        let names = certificate.subject_alternative_name().unwrap().unwrap().value.general_names.len();
+        let names = certificate
+            .subject_alternative_name()
+            .unwrap()
+            .unwrap()
+            .value
+            .general_names
+            .len();
         assert_eq!(names, SERVER_NAMES.len());
     }
 }

@@ -26,13 +26,20 @@ pub enum Component {
 
 /// A name that is none of the components.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("no component is called {0:?}; there are etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok")]
+#[error(
+    "no component is called {0:?}; there are etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok"
+)]
 pub struct UnknownComponent(String);
 
 impl Component {
     /// All of them, in the order of starting.
-    pub const ALL: [Self; 5] =
-        [Self::Etcd, Self::ApiServer, Self::ControllerManager, Self::Scheduler, Self::Kwok];
+    pub const ALL: [Self; 5] = [
+        Self::Etcd,
+        Self::ApiServer,
+        Self::ControllerManager,
+        Self::Scheduler,
+        Self::Kwok,
+    ];
 
     /// The name of its program, which is also the name of its log.
     pub fn program(self) -> &'static str {
@@ -76,6 +83,9 @@ mod tests {
         assert_eq!("apiserver".parse(), Ok(Component::ApiServer));
         assert_eq!("kube-apiserver".parse(), Ok(Component::ApiServer));
         assert_eq!("kwok".parse(), Ok(Component::Kwok));
-        assert_eq!("kubelet".parse::<Component>(), Err(UnknownComponent("kubelet".into())));
+        assert_eq!(
+            "kubelet".parse::<Component>(),
+            Err(UnknownComponent("kubelet".into()))
+        );
     }
 }

@@ -63,12 +63,17 @@ pub enum ControlError {
 
 /// Asks the supervisor of `lab` and waits for the answer.
 pub fn ask(lab: &LabState, request: &Request) -> Result<(), ControlError> {
-    let answer = exchange(lab, request)
-        .map_err(|source| ControlError::Unreachable { lab: lab.name.clone(), source })?;
+    let answer = exchange(lab, request).map_err(|source| ControlError::Unreachable {
+        lab: lab.name.clone(),
+        source,
+    })?;
     match serde_json::from_str(&answer) {
         Ok(Answer::Done) => Ok(()),
         Ok(Answer::Failed(reason)) => Err(ControlError::Failed(reason)),
-        Err(_) => Err(ControlError::Garbled { lab: lab.name.clone(), answer }),
+        Err(_) => Err(ControlError::Garbled {
+            lab: lab.name.clone(),
+            answer,
+        }),
     }
 }
 

@@ -96,8 +96,14 @@ fn api_server(cluster: &ClusterState, audit: bool) -> Vec<String> {
         format!("--tls-cert-file={}", pki.at("server.crt")),
         format!("--tls-private-key-file={}", pki.at("server.key")),
         format!("--client-ca-file={}", pki.at("ca.crt")),
-        format!("--service-account-key-file={}", pki.at("service-account.pub")),
-        format!("--service-account-signing-key-file={}", pki.at("service-account.key")),
+        format!(
+            "--service-account-key-file={}",
+            pki.at("service-account.pub")
+        ),
+        format!(
+            "--service-account-signing-key-file={}",
+            pki.at("service-account.key")
+        ),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
@@ -110,8 +116,14 @@ fn api_server(cluster: &ClusterState, audit: bool) -> Vec<String> {
     ];
     arguments.extend(aggregation(&pki));
     if audit {
-        arguments.push(format!("--audit-policy-file={}", audit_policy(cluster).display()));
-        arguments.push(format!("--audit-log-path={}", cluster.audit_log().display()));
+        arguments.push(format!(
+            "--audit-policy-file={}",
+            audit_policy(cluster).display()
+        ));
+        arguments.push(format!(
+            "--audit-log-path={}",
+            cluster.audit_log().display()
+        ));
     }
     arguments
 }
@@ -119,7 +131,10 @@ fn api_server(cluster: &ClusterState, audit: bool) -> Vec<String> {
 /// What aggregated APIs need: how the API server proves to their servers who it is and whom it speaks for.
 fn aggregation(pki: &Files<'_>) -> [String; 7] {
     [
-        format!("--requestheader-client-ca-file={}", pki.at("front-proxy-ca.crt")),
+        format!(
+            "--requestheader-client-ca-file={}",
+            pki.at("front-proxy-ca.crt")
+        ),
         "--requestheader-username-headers=X-Remote-User".to_owned(),
         "--requestheader-group-headers=X-Remote-Group".to_owned(),
         "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
@@ -134,7 +149,10 @@ fn controller_manager(cluster: &ClusterState) -> Vec<String> {
     let pki = Files(&pki);
     let mut arguments = client_arguments(cluster, cluster.controller_manager_port);
     arguments.extend([
-        format!("--service-account-private-key-file={}", pki.at("service-account.key")),
+        format!(
+            "--service-account-private-key-file={}",
+            pki.at("service-account.key")
+        ),
         format!("--root-ca-file={}", pki.at("ca.crt")),
         "--use-service-account-credentials".to_owned(),
         "--node-monitor-grace-period=10000h".to_owned(),
@@ -150,9 +168,18 @@ fn scheduler(cluster: &ClusterState) -> Vec<String> {
 fn client_arguments(cluster: &ClusterState, port: u16) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", cluster.kubeconfig().display()),
-        format!("--authentication-kubeconfig={}", cluster.kubeconfig().display()),
-        format!("--authorization-kubeconfig={}", cluster.kubeconfig().display()),
-        format!("--cert-dir={}", cluster.directory.join("generated").display()),
+        format!(
+            "--authentication-kubeconfig={}",
+            cluster.kubeconfig().display()
+        ),
+        format!(
+            "--authorization-kubeconfig={}",
+            cluster.kubeconfig().display()
+        ),
+        format!(
+            "--cert-dir={}",
+            cluster.directory.join("generated").display()
+        ),
         "--leader-elect=false".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={port}"),
@@ -190,7 +217,14 @@ mod tests {
             .flat_map(|component| arguments(component, &cluster, true))
             .collect();
         let text = all.join("\n");
-        for port in [":1", ":2", "--secure-port=3", "--secure-port=4", "--secure-port=5", ":6"] {
+        for port in [
+            ":1",
+            ":2",
+            "--secure-port=3",
+            "--secure-port=4",
+            "--secure-port=5",
+            ":6",
+        ] {
             assert!(text.contains(port), "{port}");
         }
         assert!(!text.contains("0.0.0.0"));
@@ -200,7 +234,10 @@ mod tests {
     fn the_audit_log_is_written_only_when_asked_for() {
         let count = |audit| {
             let arguments = arguments(Component::ApiServer, &cluster(), audit);
-            arguments.iter().filter(|argument| argument.starts_with("--audit")).count()
+            arguments
+                .iter()
+                .filter(|argument| argument.starts_with("--audit"))
+                .count()
         };
         assert_eq!((count(false), count(true)), (0, 2));
     }

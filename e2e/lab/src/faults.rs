@@ -62,16 +62,24 @@ impl LabState {
         signal: Signal,
     ) -> Result<ProcessId, FaultError> {
         let current = Self::load(&self.directory)?;
-        let not_running =
-            || FaultError::NotRunning { cluster: cluster.to_owned(), component };
-        let process = current.cluster(cluster)?.processes.get(&component).copied();
-        let process = process.ok_or_else(not_running)?;
-        let sent = process.signal(signal).map_err(|source| FaultError::Signal {
+        let not_running = || FaultError::NotRunning {
             cluster: cluster.to_owned(),
             component,
-            source,
-        })?;
-        if sent { Ok(process) } else { Err(not_running()) }
+        };
+        let process = current.cluster(cluster)?.processes.get(&component).copied();
+        let process = process.ok_or_else(not_running)?;
+        let sent = process
+            .signal(signal)
+            .map_err(|source| FaultError::Signal {
+                cluster: cluster.to_owned(),
+                component,
+                source,
+            })?;
+        if sent {
+            Ok(process)
+        } else {
+            Err(not_running())
+        }
     }
 }
 

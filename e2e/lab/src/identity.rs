@@ -64,7 +64,10 @@ impl ProcessId {
 
     /// Sends a signal. `false` when the process is gone.
     pub fn signal(self, signal: Signal) -> std::io::Result<bool> {
-        let Some(pid) = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw) else {
+        let Some(pid) = i32::try_from(self.pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+        else {
             return Ok(false);
         };
         let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -139,9 +142,15 @@ mod tests {
         let own = ProcessId::own().unwrap();
         assert_eq!(own.liveness(), Liveness::Running);
         assert!(own.resident() > 0);
-        let earlier = ProcessId { start_time: own.start_time - 1, ..own };
+        let earlier = ProcessId {
+            start_time: own.start_time - 1,
+            ..own
+        };
         assert_eq!(earlier.liveness(), Liveness::Gone);
-        assert!(!earlier.signal(Signal::KILL).unwrap(), "the signal must not reach this process");
+        assert!(
+            !earlier.signal(Signal::KILL).unwrap(),
+            "the signal must not reach this process"
+        );
     }
 
     #[test]

@@ -59,7 +59,11 @@ pub fn admin(name: &str, server: &str, certs: &Certs) -> Kubeconfig {
 
 /// The same kubeconfig for another address, such as that of a proxy in front of the server.
 pub fn at_server(mut kubeconfig: Kubeconfig, server: &str) -> Kubeconfig {
-    for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+    for cluster in kubeconfig
+        .clusters
+        .iter_mut()
+        .filter_map(|named| named.cluster.as_mut())
+    {
         cluster.server = Some(server.to_owned());
     }
     kubeconfig
@@ -95,7 +99,11 @@ fn base64(data: &[u8]) -> String {
         for place in 0..4 {
             let symbol = (bits >> (18 - 6 * place)) & 63;
             let padding = place > chunk.len();
-            text.push(if padding { '=' } else { char::from(ALPHABET[symbol as usize]) });
+            text.push(if padding {
+                '='
+            } else {
+                char::from(ALPHABET[symbol as usize])
+            });
         }
     }
     text
@@ -107,9 +115,13 @@ mod tests {
 
     #[test]
     fn base64_pads_to_four() {
-        for (plain, coded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
-        {
+        for (plain, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+        ] {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
     }

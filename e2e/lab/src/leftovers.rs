@@ -36,8 +36,13 @@ pub fn sweep(root: &StateRoot) -> Result<Vec<Removed>, StateError> {
 
 /// Kills all processes of a lab but its supervisor. How many were there.
 pub(crate) fn kill_processes(state: &LabState) -> usize {
-    let processes = state.clusters.iter().flat_map(|cluster| cluster.processes.values());
-    processes.filter(|process| matches!(process.signal(Signal::KILL), Ok(true))).count()
+    let processes = state
+        .clusters
+        .iter()
+        .flat_map(|cluster| cluster.processes.values());
+    processes
+        .filter(|process| matches!(process.signal(Signal::KILL), Ok(true)))
+        .count()
 }
 
 /// Removes a directory; it need not be there.
@@ -98,7 +103,9 @@ mod tests {
         let mut orphan = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let mut crashed = lab(&root, "crashed", gone());
         let orphan_id = ProcessId::of(orphan.id()).unwrap();
-        crashed.clusters[0].processes.insert(Component::Etcd, orphan_id);
+        crashed.clusters[0]
+            .processes
+            .insert(Component::Etcd, orphan_id);
         crashed.save().unwrap();
         let living = lab(&root, "living", ProcessId::own().unwrap());
         living.save().unwrap();
@@ -110,8 +117,14 @@ mod tests {
         assert_eq!(
             removed,
             vec![
-                Removed { directory: crashed.directory, killed: 1 },
-                Removed { directory: directory.path().join("half-made"), killed: 0 },
+                Removed {
+                    directory: crashed.directory,
+                    killed: 1
+                },
+                Removed {
+                    directory: directory.path().join("half-made"),
+                    killed: 0
+                },
             ]
         );
         assert_eq!(root.directories().unwrap(), vec![living.directory]);

@@ -65,17 +65,30 @@ impl NodeSpec {
             ("kubernetes.io/os", "linux"),
             ("kubernetes.io/arch", "amd64"),
         ] {
-            labels.entry(key.to_owned()).or_insert_with(|| value.to_owned());
+            labels
+                .entry(key.to_owned())
+                .or_insert_with(|| value.to_owned());
         }
-        let own = [("cpu", self.cpu.as_str()), ("memory", &self.memory), ("pods", PODS)];
-        let extended = self.extended.iter().map(|(name, amount)| (name.as_str(), amount.as_str()));
+        let own = [
+            ("cpu", self.cpu.as_str()),
+            ("memory", &self.memory),
+            ("pods", PODS),
+        ];
+        let extended = self
+            .extended
+            .iter()
+            .map(|(name, amount)| (name.as_str(), amount.as_str()));
         let capacity: BTreeMap<String, Quantity> = own
             .into_iter()
             .chain(extended)
             .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())))
             .collect();
         Node {
-            metadata: ObjectMeta { name: Some(name), labels: Some(labels), ..ObjectMeta::default() },
+            metadata: ObjectMeta {
+                name: Some(name),
+                labels: Some(labels),
+                ..ObjectMeta::default()
+            },
             spec: Some(KubeNodeSpec {
                 taints: (!self.taints.is_empty()).then(|| self.taints.clone()),
                 ..KubeNodeSpec::default()
@@ -130,7 +143,10 @@ mod tests {
     #[test]
     fn taints_are_read_as_kubectl_writes_them() {
         let taint = parse_taint("gpu=yes:NoSchedule").unwrap();
-        assert_eq!((taint.key.as_str(), taint.value.as_deref()), ("gpu", Some("yes")));
+        assert_eq!(
+            (taint.key.as_str(), taint.value.as_deref()),
+            ("gpu", Some("yes"))
+        );
         assert_eq!(parse_taint("spot:NoExecute").unwrap().value, None);
         for bad in ["gpu", ":NoSchedule", "gpu=yes:Sometimes"] {
             assert_eq!(parse_taint(bad), Err(BadTaint(bad.into())));
@@ -148,6 +164,9 @@ mod tests {
         let allocatable = node.status.unwrap().allocatable.unwrap();
         assert_eq!(allocatable["nvidia.com/gpu"].0, "8");
         assert_eq!(allocatable["cpu"].0, "32");
-        assert_eq!(node.metadata.labels.unwrap()["kubernetes.io/hostname"], "gpu-3");
+        assert_eq!(
+            node.metadata.labels.unwrap()["kubernetes.io/hostname"],
+            "gpu-3"
+        );
     }
 }

@@ -35,7 +35,11 @@ pub fn free(wanted: usize, taken: &HashSet<u16>) -> Result<Vec<u16>, NoPorts> {
         .take(wanted)
         .collect();
     if found.len() < wanted {
-        return Err(NoPorts { found: found.len(), wanted, highest });
+        return Err(NoPorts {
+            found: found.len(),
+            wanted,
+            highest,
+        });
     }
     handed_out.extend(&found);
     Ok(found)
@@ -44,7 +48,11 @@ pub fn free(wanted: usize, taken: &HashSet<u16>) -> Result<Vec<u16>, NoPorts> {
 /// One free port, for a server of a test.
 pub fn one() -> Result<u16, NoPorts> {
     let ports = free(1, &HashSet::new())?;
-    ports.first().copied().ok_or(NoPorts { found: 0, wanted: 1, highest: lowest_outgoing() })
+    ports.first().copied().ok_or(NoPorts {
+        found: 0,
+        wanted: 1,
+        highest: lowest_outgoing(),
+    })
 }
 
 /// All ports of the range once, beginning at a place that differs per process, so that two processes that look for
@@ -52,7 +60,8 @@ pub fn one() -> Result<u16, NoPorts> {
 fn candidates(highest: u16, seed: u32) -> impl Iterator<Item = u16> {
     let count = u32::from(highest - LOWEST) + 1;
     let begin = seed.wrapping_mul(2_654_435_761) % count;
-    (0..count).filter_map(move |step| u16::try_from(u32::from(LOWEST) + (begin + step) % count).ok())
+    (0..count)
+        .filter_map(move |step| u16::try_from(u32::from(LOWEST) + (begin + step) % count).ok())
 }
 
 /// The first port of the kernel's range for outgoing connections.
@@ -75,7 +84,10 @@ mod tests {
         let second = free(20, &taken).unwrap();
         let all: HashSet<u16> = first.iter().chain(&second).copied().collect();
         assert_eq!(all.len(), 40);
-        assert!(all.iter().all(|port| *port >= LOWEST && *port < lowest_outgoing()));
+        assert!(
+            all.iter()
+                .all(|port| *port >= LOWEST && *port < lowest_outgoing())
+        );
         assert!(second.iter().all(|port| !taken.contains(port)));
     }
 

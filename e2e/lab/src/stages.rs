@@ -50,7 +50,10 @@ mod tests {
     fn every_document_is_a_stage_but_the_first() {
         let documents: Vec<serde_json::Value> =
             serde_saphyr::from_multiple(&configuration()).unwrap();
-        let kinds: Vec<&str> = documents.iter().filter_map(|one| one["kind"].as_str()).collect();
+        let kinds: Vec<&str> = documents
+            .iter()
+            .filter_map(|one| one["kind"].as_str())
+            .collect();
         assert_eq!(kinds[0], "KwokConfiguration");
         assert_eq!(kinds.len(), 1 + STAGES.len());
         assert!(kinds[1..].iter().all(|kind| *kind == "Stage"));
@@ -59,7 +62,13 @@ mod tests {
     #[test]
     fn every_annotation_is_obeyed_by_some_stage() {
         use annotation::*;
-        for name in [RUN_SECONDS, EXIT_CODE, READY_SECONDS, NEVER_READY, STOP_SECONDS] {
+        for name in [
+            RUN_SECONDS,
+            EXIT_CODE,
+            READY_SECONDS,
+            NEVER_READY,
+            STOP_SECONDS,
+        ] {
             assert!(STAGES.iter().any(|stage| stage.contains(name)), "{name}");
         }
     }

@@ -179,13 +179,18 @@ impl ClusterState {
 impl LabState {
     /// The cluster of that name.
     pub fn cluster(&self, name: &str) -> Result<&ClusterState, StateError> {
-        self.clusters.iter().find(|cluster| cluster.name == name).ok_or_else(|| {
-            StateError::NoCluster {
+        self.clusters
+            .iter()
+            .find(|cluster| cluster.name == name)
+            .ok_or_else(|| StateError::NoCluster {
                 lab: self.name.clone(),
                 cluster: name.to_owned(),
-                known: self.clusters.iter().map(|cluster| cluster.name.clone()).collect(),
-            }
-        })
+                known: self
+                    .clusters
+                    .iter()
+                    .map(|cluster| cluster.name.clone())
+                    .collect(),
+            })
     }
 
     /// Whether the process that owns it is there.
@@ -200,14 +205,23 @@ impl LabState {
 
     /// Memory resident in all its processes, in bytes.
     pub fn resident(&self) -> u64 {
-        let processes = self.clusters.iter().flat_map(|cluster| cluster.processes.values());
-        processes.chain([&self.supervisor]).map(|process| process.resident()).sum()
+        let processes = self
+            .clusters
+            .iter()
+            .flat_map(|cluster| cluster.processes.values());
+        processes
+            .chain([&self.supervisor])
+            .map(|process| process.resident())
+            .sum()
     }
 
     /// Writes it.
     pub fn save(&self) -> Result<(), StateError> {
         let path = file_in(&self.directory);
-        let malformed = |source| StateError::Malformed { path: path.clone(), source };
+        let malformed = |source| StateError::Malformed {
+            path: path.clone(),
+            source,
+        };
         let text = serde_json::to_vec_pretty(self).map_err(malformed)?;
         let unfinished = path.with_extension("json.new");
         write_private(&unfinished, &text).map_err(io("write", &unfinished))?;
@@ -229,7 +243,11 @@ pub struct StateRoot(PathBuf);
 impl StateRoot {
     /// The one of this user.
     pub fn of_user() -> Result<Self, StateError> {
-        let set = |name| std::env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        let set = |name| {
+            std::env::var_os(name)
+                .filter(|dir| !dir.is_empty())
+                .map(PathBuf::from)
+        };
         set("SLUICE_LAB_HOME")
             .or_else(|| set("XDG_STATE_HOME").map(|state| state.join("sluice-lab")))
             .or_else(|| set("HOME").map(|home| home.join(".local/state/sluice-lab")))
@@ -294,8 +312,12 @@ impl StateRoot {
 
 /// Writes a file that only its owner may read: most of what a lab writes opens a cluster.
 pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
     file.write_all(content)
 }
 
@@ -303,9 +325,16 @@ fn file_in(directory: &Path) -> PathBuf {
     directory.join("lab.json")
 }
 
-pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StateError {
+pub(crate) fn io(
+    operation: &'static str,
+    path: &Path,
+) -> impl FnOnce(std::io::Error) -> StateError {
     let path = path.to_owned();
-    move |source| StateError::Io { operation, path, source }
+    move |source| StateError::Io {
+        operation,
+        path,
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -318,7 +347,10 @@ mod tests {
         for name in ["", ".", "..", "a/b", "../x", "a b"] {
             assert!(root.directory_of(name).is_err(), "{name:?}");
         }
-        assert_eq!(root.directory_of("ci-7.b_2").unwrap(), PathBuf::from("/r/ci-7.b_2"));
+        assert_eq!(
+            root.directory_of("ci-7.b_2").unwrap(),
+            PathBuf::from("/r/ci-7.b_2")
+        );
     }
 
     #[test]

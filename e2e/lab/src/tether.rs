@@ -37,7 +37,10 @@ pub enum TetherError {
 /// A command that runs `program` tethered to this process. `sluice_lab` is the tool's own path.
 pub fn command(sluice_lab: &Path, program: &Path) -> Command {
     let mut command = Command::new(sluice_lab);
-    command.arg(SUBCOMMAND).arg(std::process::id().to_string()).arg(program);
+    command
+        .arg(SUBCOMMAND)
+        .arg(std::process::id().to_string())
+        .arg(program);
     command
 }
 
@@ -51,5 +54,8 @@ pub fn become_program(parent: u32, program: &Path, arguments: &[OsString]) -> Te
         return TetherError::ParentGone(parent);
     }
     let source = Command::new(program).args(arguments).exec();
-    TetherError::Exec { program: program.to_owned(), source }
+    TetherError::Exec {
+        program: program.to_owned(),
+        source,
+    }
 }

@@ -157,9 +157,8 @@ fn make(root: &StateRoot, options: &Options, binaries: Binaries) -> Result<LabSt
         let path = &cluster.directory;
         std::fs::create_dir_all(path).map_err(io("create", path))?;
     }
-    let own = ProcessId::own().ok_or_else(|| {
-        io("read", &directory)(std::io::Error::other("/proc is not there"))
-    })?;
+    let own = ProcessId::own()
+        .ok_or_else(|| io("read", &directory)(std::io::Error::other("/proc is not there")))?;
     let state = LabState {
         name: options.name.clone(),
         directory,
@@ -175,7 +174,9 @@ fn make(root: &StateRoot, options: &Options, binaries: Binaries) -> Result<LabSt
 
 fn ports_of_others(root: &StateRoot) -> Result<HashSet<u16>, StateError> {
     let directories = root.directories()?;
-    let labs = directories.iter().filter_map(|directory| LabState::load(directory).ok());
+    let labs = directories
+        .iter()
+        .filter_map(|directory| LabState::load(directory).ok());
     let clusters = labs.flat_map(|lab| lab.clusters);
     Ok(clusters.flat_map(|cluster| cluster.ports()).collect())
 }
@@ -197,7 +198,12 @@ fn start_supervisor(
         }
     };
     // A group of its own, so that a Ctrl-C in the terminal doesn't reach the lab.
-    command.process_group(0).current_dir("/").stdin(input).stdout(log).stderr(errors);
+    command
+        .process_group(0)
+        .current_dir("/")
+        .stdin(input)
+        .stdout(log)
+        .stderr(errors);
     let mut child = command.spawn().map_err(|source| UpError::Supervisor {
         program: options.sluice_lab.clone(),
         source,
@@ -225,7 +231,10 @@ fn wait_until_ready(state: &LabState, child: &mut Child) -> Result<LabState, UpE
         match now.phase {
             Phase::Ready { .. } => return Ok(now),
             Phase::Failed { reason } => {
-                return Err(UpError::Failed { lab: state.name.clone(), reason });
+                return Err(UpError::Failed {
+                    lab: state.name.clone(),
+                    reason,
+                });
             }
             Phase::Starting if exited => return Err(ended(state)),
             Phase::Starting => std::thread::sleep(LOOK_AGAIN),
@@ -271,7 +280,10 @@ fn stop(state: &LabState) -> Result<(), UpError> {
         if begun.elapsed() > STOPPING {
             signal(Signal::KILL)?;
             let pid = state.supervisor.pid();
-            return Err(UpError::Stuck { lab: state.name.clone(), pid });
+            return Err(UpError::Stuck {
+                lab: state.name.clone(),
+                pid,
+            });
         }
         std::thread::sleep(LOOK_AGAIN);
     }

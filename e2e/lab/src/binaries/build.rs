@@ -68,9 +68,16 @@ fn build_all(module: &Path, into: &Path, report: &dyn Fn(&str)) -> Result<(), Bi
     report("building the control plane from its Go modules; minutes on a cold machine, once");
     for (done, program) in PROGRAMS.into_iter().enumerate() {
         let one = Instant::now();
-        report(&format!("building {program} ({} of {})", done + 1, PROGRAMS.len()));
+        report(&format!(
+            "building {program} ({} of {})",
+            done + 1,
+            PROGRAMS.len()
+        ));
         build_one(module, into, program, &|| {
-            report(&format!("still building {program}, {} s", one.elapsed().as_secs()));
+            report(&format!(
+                "still building {program}, {} s",
+                one.elapsed().as_secs()
+            ));
         })?;
     }
     report(&format!("built in {} s", begun.elapsed().as_secs()));
@@ -89,7 +96,15 @@ fn build_one(
     };
     let output = into.join(program).display().to_string();
     let flags = LINKER_FLAGS.join(" ");
-    let arguments = ["build", "-trimpath", "-ldflags", &flags, "-o", &output, &package];
+    let arguments = [
+        "build",
+        "-trimpath",
+        "-ldflags",
+        &flags,
+        "-o",
+        &output,
+        &package,
+    ];
     let command = command(module, &arguments);
     let (send, receive) = mpsc::channel();
     let runner = std::thread::spawn(move || {
@@ -100,7 +115,9 @@ fn build_one(
             Ok(result) => break result,
             Err(mpsc::RecvTimeoutError::Timeout) => alive(),
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                break Err(std::io::Error::other("the build's thread ended without a result"));
+                break Err(std::io::Error::other(
+                    "the build's thread ended without a result",
+                ));
             }
         }
     };
@@ -115,7 +132,10 @@ pub(super) fn go(module: &Path, arguments: &[&str]) -> Result<String, BinariesEr
 
 fn command(module: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("go");
-    command.current_dir(PathBuf::from(module)).args(arguments).stdin(Stdio::null());
+    command
+        .current_dir(PathBuf::from(module))
+        .args(arguments)
+        .stdin(Stdio::null());
     command
 }
 

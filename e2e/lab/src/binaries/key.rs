@@ -12,19 +12,32 @@ use super::{BinariesError, build, io};
 /// A short name for what building `module` here would give.
 pub(super) fn key(module: &Path) -> Result<String, BinariesError> {
     let toolchain = build::go(module, &["env", "GOVERSION", "GOOS", "GOARCH"])?;
-    digest(module, &format!("{toolchain}{}", build::LINKER_FLAGS.join(" ")))
+    digest(
+        module,
+        &format!("{toolchain}{}", build::LINKER_FLAGS.join(" ")),
+    )
 }
 
 fn digest(module: &Path, environment: &str) -> Result<String, BinariesError> {
     let mut context = Context::new(&SHA256);
     for file in inputs(module)? {
         let content = std::fs::read(&file).map_err(io("read", &file))?;
-        let name = file.strip_prefix(module).unwrap_or(&file).display().to_string();
+        let name = file
+            .strip_prefix(module)
+            .unwrap_or(&file)
+            .display()
+            .to_string();
         context.update(format!("{name} {}\n", content.len()).as_bytes());
         context.update(&content);
     }
     context.update(environment.as_bytes());
-    Ok(context.finish().as_ref().iter().take(12).map(|byte| format!("{byte:02x}")).collect())
+    Ok(context
+        .finish()
+        .as_ref()
+        .iter()
+        .take(12)
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 /// go.mod, go.sum and the mains, in a fixed order.
@@ -35,7 +48,10 @@ fn inputs(module: &Path) -> Result<Vec<PathBuf>, BinariesError> {
         mains.push(entry.map_err(io("list", &commands))?.path().join("main.go"));
     }
     mains.sort();
-    Ok([module.join("go.mod"), module.join("go.sum")].into_iter().chain(mains).collect())
+    Ok([module.join("go.mod"), module.join("go.sum")]
+        .into_iter()
+        .chain(mains)
+        .collect())
 }
 
 #[cfg(test)]

@@ -15,8 +15,14 @@ use serde::{Deserialize, Serialize};
 use crate::component::Component;
 
 /// All programs that a lab needs.
-pub const PROGRAMS: [&str; 6] =
-    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"];
+pub const PROGRAMS: [&str; 6] = [
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubectl",
+    "kwok",
+];
 
 /// Kubernetes' version, as the programs report it.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
@@ -86,8 +92,10 @@ impl Binaries {
 
     fn from_assets(assets: &OsStr) -> Result<Self, BinariesError> {
         let directory = PathBuf::from(assets);
-        let missing: Vec<_> =
-            PROGRAMS.into_iter().filter(|program| !directory.join(program).is_file()).collect();
+        let missing: Vec<_> = PROGRAMS
+            .into_iter()
+            .filter(|program| !directory.join(program).is_file())
+            .collect();
         if missing.is_empty() {
             Ok(Self { directory })
         } else {
@@ -107,20 +115,28 @@ impl Binaries {
 }
 
 fn complete(directory: &Path) -> bool {
-    PROGRAMS.iter().all(|program| directory.join(program).is_file())
+    PROGRAMS
+        .iter()
+        .all(|program| directory.join(program).is_file())
 }
 
 fn cache_root() -> Result<PathBuf, BinariesError> {
     let base = match std::env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()) {
         Some(cache) => PathBuf::from(cache),
-        None => PathBuf::from(std::env::var_os("HOME").ok_or(BinariesError::NoCache)?).join(".cache"),
+        None => {
+            PathBuf::from(std::env::var_os("HOME").ok_or(BinariesError::NoCache)?).join(".cache")
+        }
     };
     Ok(base.join("sluice-lab"))
 }
 
 fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> BinariesError {
     let path = path.to_owned();
-    move |source| BinariesError::Io { operation, path, source }
+    move |source| BinariesError::Io {
+        operation,
+        path,
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -135,7 +151,9 @@ mod tests {
         }
         let refused = Binaries::from_assets(directory.path().as_os_str()).unwrap_err();
         assert!(
-            refused.to_string().ends_with("lacks kube-controller-manager, kube-scheduler"),
+            refused
+                .to_string()
+                .ends_with("lacks kube-controller-manager, kube-scheduler"),
             "{refused}"
         );
         std::fs::write(directory.path().join("kube-controller-manager"), "").unwrap();

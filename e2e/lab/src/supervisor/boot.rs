@@ -97,27 +97,48 @@ pub(super) async fn boot(lab: &Supervisor, cluster: &ClusterState) -> Result<(),
     write_files(cluster)?;
     start(lab, cluster, Component::Etcd).await?;
     start(lab, cluster, Component::ApiServer).await?;
-    let rest = [Component::ControllerManager, Component::Scheduler, Component::Kwok];
+    let rest = [
+        Component::ControllerManager,
+        Component::Scheduler,
+        Component::Kwok,
+    ];
     let started = rest.map(|component| start(lab, cluster, component));
     futures::future::try_join_all(started).await.map(drop)
 }
 
 fn write_files(cluster: &ClusterState) -> Result<(), BootError> {
     let name = || cluster.name.clone();
-    let certs = Certs::make().map_err(|source| BootError::Certs { cluster: name(), source })?;
+    let certs = Certs::make().map_err(|source| BootError::Certs {
+        cluster: name(),
+        source,
+    })?;
     let kubeconfig =
-        kubeconfig::render(&kubeconfig::admin(&cluster.name, &cluster.server(), &certs))
-            .map_err(|source| BootError::Kubeconfig { cluster: name(), source })?;
+        kubeconfig::render(&kubeconfig::admin(&cluster.name, &cluster.server(), &certs)).map_err(
+            |source| BootError::Kubeconfig {
+                cluster: name(),
+                source,
+            },
+        )?;
     let pki = control_plane::certs_directory(cluster);
     let unwritten = |path: PathBuf| {
-        move |source| BootError::Write { cluster: cluster.name.clone(), path, source }
+        move |source| BootError::Write {
+            cluster: cluster.name.clone(),
+            path,
+            source,
+        }
     };
     std::fs::create_dir_all(&pki).map_err(unwritten(pki.clone()))?;
-    certs.write(&pki).map_err(|source| BootError::Certs { cluster: name(), source })?;
+    certs.write(&pki).map_err(|source| BootError::Certs {
+        cluster: name(),
+        source,
+    })?;
     let files = [
         (cluster.kubeconfig(), kubeconfig),
         (control_plane::kwok_config(cluster), stages::configuration()),
-        (control_plane::audit_policy(cluster), control_plane::AUDIT_POLICY.to_owned()),
+        (
+            control_plane::audit_policy(cluster),
+            control_plane::AUDIT_POLICY.to_owned(),
+        ),
     ];
     for (path, content) in files {
         write_private(&path, content.as_bytes()).map_err(unwritten(path))?;
@@ -133,7 +154,9 @@ pub(super) async fn start(
 ) -> Result<(), BootError> {
     let state = lab.state();
     let program = state.binaries.of(component);
-    let started = lab.children.start(&program, cluster, component, state.audit);
+    let started = lab
+        .children
+        .start(&program, cluster, component, state.audit);
     let child = started.map_err(|source| BootError::Start {
         cluster: cluster.name.clone(),
         component,
@@ -166,7 +189,11 @@ fn record(
     child: &Child,
 ) -> Result<(), StateError> {
     lab.change(|state| {
-        for known in state.clusters.iter_mut().filter(|known| known.name == cluster.name) {
+        for known in state
+            .clusters
+            .iter_mut()
+            .filter(|known| known.name == cluster.name)
+        {
             known.processes.insert(component, child.id);
         }
     })
@@ -179,7 +206,11 @@ async fn serving(cluster: &ClusterState, component: Component) -> Result<(), Boo
         Component::ApiServer => answers(cluster, "/readyz").await?,
         // The first thing its controllers make, and what every pod needs.
         Component::ControllerManager => {
-            answers(cluster, "/api/v1/namespaces/default/serviceaccounts/default").await?;
+            answers(
+                cluster,
+                "/api/v1/namespaces/default/serviceaccounts/default",
+            )
+            .await?;
         }
         Component::Scheduler => listening(cluster.scheduler_port).await,
         Component::Kwok => listening(cluster.kwok_port).await,
@@ -188,20 +219,26 @@ async fn serving(cluster: &ClusterState, component: Component) -> Result<(), Boo
 }
 
 async fn listening(port: u16) {
-    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err() {
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        .await
+        .is_err()
+    {
         sleep(LOOK_AGAIN).await;
     }
 }
 
 async fn answers(cluster: &ClusterState, path: &str) -> Result<(), BootError> {
-    let failed = |source| BootError::Kubeconfig { cluster: cluster.name.clone(), source };
+    let failed = |source| BootError::Kubeconfig {
+        cluster: cluster.name.clone(),
+        source,
+    };
     let kubeconfig =
         Kubeconfig::read_from(cluster.kubeconfig()).map_err(|error| failed(error.into()))?;
     let client = kubeconfig::client(kubeconfig).await.map_err(failed)?;
     loop {
-        let request = Request::get(path).body(Vec::new()).map_err(|error| {
-            failed(KubeconfigFailure::Client(kube::Error::HttpError(error)))
-        })?;
+        let request = Request::get(path)
+            .body(Vec::new())
+            .map_err(|error| failed(KubeconfigFailure::Client(kube::Error::HttpError(error))))?;
         if let Ok(Ok(_)) = timeout(ONE_REQUEST, client.request_text(request)).await {
             return Ok(());
         }

@@ -40,7 +40,10 @@ pub(super) struct Children {
 
 impl Children {
     pub(super) fn new(sluice_lab: PathBuf) -> Self {
-        Self { sluice_lab, running: Mutex::default() }
+        Self {
+            sluice_lab,
+            running: Mutex::default(),
+        }
     }
 
     /// Starts `program` as a component of `cluster`, its output appended to the component's log.
@@ -51,9 +54,11 @@ impl Children {
         component: Component,
         audit: bool,
     ) -> std::io::Result<Child> {
-        let log = OpenOptions::new().create(true).append(true).open(cluster.log(component))?;
-        let mut command =
-            tokio::process::Command::from(tether::command(&self.sluice_lab, program));
+        let log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(cluster.log(component))?;
+        let mut command = tokio::process::Command::from(tether::command(&self.sluice_lab, program));
         command
             .args(control_plane::arguments(component, cluster, audit))
             .envs(control_plane::environment(component))

@@ -51,7 +51,11 @@ pub enum SupervisorError {
 /// Supervises the lab in `directory`. With `owned`, the end of standard input ends the lab.
 ///
 /// Must be called on the main thread.
-pub fn supervise(directory: &Path, sluice_lab: PathBuf, owned: bool) -> Result<(), SupervisorError> {
+pub fn supervise(
+    directory: &Path,
+    sluice_lab: PathBuf,
+    owned: bool,
+) -> Result<(), SupervisorError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -59,7 +63,10 @@ pub fn supervise(directory: &Path, sluice_lab: PathBuf, owned: bool) -> Result<(
     let mut state = LabState::load(directory)?;
     state.supervisor = ProcessId::own().unwrap_or(state.supervisor);
     state.save()?;
-    let supervisor = Supervisor { state: Mutex::new(state), children: Children::new(sluice_lab) };
+    let supervisor = Supervisor {
+        state: Mutex::new(state),
+        children: Children::new(sluice_lab),
+    };
     let result = runtime.block_on(supervisor.run(owned));
     // A thread may still be reading standard input; nothing waits for it.
     runtime.shutdown_background();
@@ -74,7 +81,10 @@ struct Supervisor {
 
 impl Supervisor {
     async fn run(&self, owned: bool) -> Result<(), SupervisorError> {
-        let mut ends = vec![signalled(SignalKind::terminate())?, signalled(SignalKind::interrupt())?];
+        let mut ends = vec![
+            signalled(SignalKind::terminate())?,
+            signalled(SignalKind::interrupt())?,
+        ];
         if owned {
             ends.push(Box::pin(end_of_input()));
         }
@@ -111,9 +121,13 @@ impl Supervisor {
         let phase = match &failed {
             None => {
                 let after = begun.elapsed().as_millis();
-                Phase::Ready { after_millis: u64::try_from(after).unwrap_or(u64::MAX) }
+                Phase::Ready {
+                    after_millis: u64::try_from(after).unwrap_or(u64::MAX),
+                }
             }
-            Some(error) => Phase::Failed { reason: error.to_string() },
+            Some(error) => Phase::Failed {
+                reason: error.to_string(),
+            },
         };
         self.change(|state| state.phase = phase)?;
         failed.map_or(Ok(()), |error| Err(error.into()))
@@ -121,12 +135,18 @@ impl Supervisor {
 
     /// The state as it is now.
     fn state(&self) -> LabState {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone()
     }
 
     /// Changes the state and writes it.
     fn change(&self, change: impl FnOnce(&mut LabState)) -> Result<(), StateError> {
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self
+            .state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         change(&mut state);
         state.save()
     }

@@ -54,7 +54,9 @@ impl Supervisor {
         let cluster = state.cluster(cluster).map_err(|error| error.to_string())?;
         let killed = self.children.kill(&cluster.name, component).await;
         killed.map_err(|error| format!("kill {component} of {}: {error}", cluster.name))?;
-        boot::start(self, cluster, component).await.map_err(|error| error.to_string())
+        boot::start(self, cluster, component)
+            .await
+            .map_err(|error| error.to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `pause`, `resume`, `kill` and `restart` of one component.
 
-use lab::control::{self, Request};
 use lab::Component;
+use lab::control::{self, Request};
 
 use crate::LabName;
 
@@ -30,7 +30,10 @@ impl Target {
     }
 
     pub(crate) fn restart(self) -> anyhow::Result<()> {
-        let request = Request::Restart { cluster: self.cluster, component: self.component };
+        let request = Request::Restart {
+            cluster: self.cluster,
+            component: self.component,
+        };
         Ok(control::ask(&self.lab.load()?, &request)?)
     }
 }

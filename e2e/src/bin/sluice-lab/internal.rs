@@ -15,7 +15,11 @@ pub(crate) struct Supervise {
 impl Supervise {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let own = std::env::current_exe()?;
-        Ok(lab::supervisor::supervise(&self.directory, own, self.owned)?)
+        Ok(lab::supervisor::supervise(
+            &self.directory,
+            own,
+            self.owned,
+        )?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `up` and `down`.
 
 use lab::up::{self, Options, Owner};
-use lab::{Phase, StateRoot};
+use lab::{LabState, Phase, StateRoot};
 
 use crate::LabName;
 
@@ -16,6 +16,9 @@ pub(crate) struct Up {
     /// Write the API servers' audit logs: one line per request.
     #[arg(long)]
     audit: bool,
+    /// Stay, and take the lab down when this process ends.
+    #[arg(long)]
+    foreground: bool,
 }
 
 impl Up {
@@ -24,24 +27,43 @@ impl Up {
             name: self.lab.name,
             workers: self.workers,
             audit: self.audit,
-            owner: Owner::Detached,
+            owner: if self.foreground {
+                Owner::ThisProcess
+            } else {
+                Owner::Detached
+            },
             sluice_lab: std::env::current_exe()?,
         };
         let root = StateRoot::of_user()?;
-        let lab = up::up(&root, &options, &|line| eprintln!("{line}"))?.state;
-        for cluster in &lab.clusters {
-            println!("{:<10} {}  {}", cluster.name, cluster.server(), cluster.kubeconfig().display());
-        }
-        if let Phase::Ready { after_millis } = lab.phase {
-            println!(
-                "lab {:?} ready in {}.{} s, {} MB resident",
-                lab.name,
-                after_millis / 1000,
-                after_millis % 1000 / 100,
-                lab.resident() / 1_000_000
-            );
+        let up = up::up(&root, &options, &|line| eprintln!("{line}"))?;
+        print_ready(&up.state);
+        if self.foreground {
+            // Closing the lifeline is what ends the lab, and this process holds it.
+            loop {
+                std::thread::park();
+            }
         }
         Ok(())
+    }
+}
+
+fn print_ready(lab: &LabState) {
+    for cluster in &lab.clusters {
+        println!(
+            "{:<10} {}  {}",
+            cluster.name,
+            cluster.server(),
+            cluster.kubeconfig().display()
+        );
+    }
+    if let Phase::Ready { after_millis } = lab.phase {
+        println!(
+            "lab {:?} ready in {}.{} s, {} MB resident",
+            lab.name,
+            after_millis / 1000,
+            after_millis % 1000 / 100,
+            lab.resident() / 1_000_000
+        );
     }
 }
 

@@ -13,7 +13,11 @@ use clap::{Parser, Subcommand};
 use lab::StateRoot;
 
 #[derive(Parser)]
-#[command(name = "sluice-lab", about = "Real Kubernetes control planes on this machine", version)]
+#[command(
+    name = "sluice-lab",
+    about = "Real Kubernetes control planes on this machine",
+    version
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -54,7 +58,12 @@ enum Command {
 #[derive(clap::Args)]
 struct LabName {
     /// The lab's name.
-    #[arg(long = "lab", visible_alias = "name", env = "SLUICE_LAB", default_value = "default")]
+    #[arg(
+        long = "lab",
+        visible_alias = "name",
+        env = "SLUICE_LAB",
+        default_value = "default"
+    )]
     name: String,
 }
 

@@ -47,7 +47,9 @@ impl Nodes {
             taints: self.taint,
             extended: self.extended.into_iter().collect(),
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         runtime.block_on(async {
             nodes::create(cluster.client().await?, &spec).await?;
             anyhow::Ok(())
@@ -58,6 +60,8 @@ impl Nodes {
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or_else(|| format!("{text:?} is not key=value"))?;
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("{text:?} is not key=value"))?;
     Ok((key.to_owned(), value.to_owned()))
 }

@@ -38,7 +38,11 @@ fn show(lab: &LabState) {
         Phase::Ready { .. } => "ready".to_owned(),
         Phase::Failed { reason } => format!("failed: {reason}"),
     };
-    println!("lab {:?}: {phase}, {} MB resident", lab.name, lab.resident() / 1_000_000);
+    println!(
+        "lab {:?}: {phase}, {} MB resident",
+        lab.name,
+        lab.resident() / 1_000_000
+    );
     for cluster in &lab.clusters {
         println!("  {} {}", cluster.name, cluster.server());
         for (component, process) in &cluster.processes {
@@ -54,7 +58,11 @@ fn show_process(component: Component, process: ProcessId) {
         Liveness::Gone => "dead",
     };
     let megabytes = process.resident() / 1_000_000;
-    println!("    {:<24} {state:<8} pid {:<8} {megabytes:>5} MB", component.program(), process.pid());
+    println!(
+        "    {:<24} {state:<8} pid {:<8} {megabytes:>5} MB",
+        component.program(),
+        process.pid()
+    );
 }
 
 /// Print the path of a cluster's kubeconfig.
@@ -68,7 +76,14 @@ pub(crate) struct Kubeconfig {
 
 impl Kubeconfig {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        println!("{}", self.lab.load()?.cluster(&self.cluster)?.kubeconfig().display());
+        println!(
+            "{}",
+            self.lab
+                .load()?
+                .cluster(&self.cluster)?
+                .kubeconfig()
+                .display()
+        );
         Ok(())
     }
 }
