@@ -37,6 +37,11 @@ pub use wait::GaveUp;
 
 use std::time::Duration;
 
+/// A port for a server of a test, outside of the range from which the kernel takes those of clients.
+pub fn free_port() -> Result<u16, ::lab::ports::NoPorts> {
+    ::lab::ports::one()
+}
+
 /// So many seconds.
 pub const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)

@@ -33,7 +33,7 @@ async fn a_wait_on_a_paused_api_server_says_so_and_shows_the_object() -> Result<
         "{message}"
     );
     assert!(message.contains("colour: green"), "{message}");
-    assert!(!message.contains("paused"), "{message}");
+    assert!(!message.contains("is paused"), "{message}");
 
     cluster.pause(Component::ApiServer)?;
     let refused = cluster

@@ -3,18 +3,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result};
-use harness::{Launch, TestLab, secs};
+use harness::{Launch, secs};
 
 use crate::{SOON, lab};
 
-/// The tool itself is a program of the workspace that talks and ends, and with `supervise` one that stays.
-async fn status(lab: &'static TestLab) -> Result<harness::Process> {
-    Ok(Launch::of("sluice-lab").arg("status").start(lab)?)
-}
-
 #[tokio::test]
 async fn a_program_that_ends_before_it_is_ready_is_told_by_its_last_lines() -> Result<()> {
-    let program = status(lab().await?).await?;
+    let program = Launch::of("sluice-lab").arg("status").start(lab().await?)?;
     let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
     let failed = program.ready(nowhere, "/readyz", SOON).await;
     let message = failed.err().context("it never serves")?.to_string();
@@ -30,27 +25,33 @@ async fn a_program_that_ends_before_it_is_ready_is_told_by_its_last_lines() -> R
 }
 
 #[tokio::test]
-async fn kwok_is_ready_by_url_and_ends_when_asked() -> Result<()> {
+async fn a_program_is_ready_by_its_url_and_ends_when_asked_but_not_while_paused() -> Result<()> {
     let lab = lab().await?;
-    let cluster = lab.cluster("worker-1").await?;
-    let kwok = SocketAddr::from((Ipv4Addr::LOCALHOST, cluster.state().kwok_port));
-    // Any long-running program will do for the signals; a foreground kubectl is one.
+    let port = harness::free_port()?;
+    // kubectl's proxy passes the API server's own readiness on.
     let proxy = Launch::of("sluice-lab")
         .arg("kubectl")
         .arg("--lab")
         .arg(&lab.state().name)
-        .arg("worker-1")
-        .arg("proxy")
-        .arg("--port=0")
+        .args(["worker-1", "proxy"])
+        .arg(format!("--port={port}"))
         .start(lab)?;
-    proxy.ready(kwok, "/healthz", SOON).await?;
-    proxy.pause()?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    proxy.ready(address, "/readyz", SOON).await?;
     assert!(
-        proxy.terminate(secs(1)).await.is_err(),
-        "a paused process does not end by being asked"
+        proxy.log_tail(1).contains("Starting to serve"),
+        "{}",
+        proxy.log_tail(9)
     );
+
+    proxy.pause()?;
+    let refused = proxy.terminate(secs(1)).await;
+    let message = refused
+        .err()
+        .context("a paused process does nothing it is asked")?
+        .to_string();
+    assert!(message.contains("did not end within 1s"), "{message}");
     proxy.resume()?;
-    let status = proxy.ended().await;
-    assert!(status.contains("15"), "{status}");
+    assert_eq!(proxy.ended().await, "signal: 15 (SIGTERM)");
     Ok(())
 }
