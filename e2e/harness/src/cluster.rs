@@ -8,7 +8,7 @@ use kube::core::Resource as ScopedResource;
 use kube::{Api, Client};
 use lab::control::{self, ControlError, Request};
 use lab::faults::FaultError;
-use lab::kubeconfig::KubeconfigFailure;
+use lab::kubeconfig::{self, KubeconfigFailure};
 use lab::nodes::{self, NodeError, NodeSpec};
 use lab::{ClusterState, Component, LabState};
 use tokio::process::Command;
@@ -33,6 +33,14 @@ pub enum ClusterError {
     /// A node could not be made.
     #[error(transparent)]
     Node(#[from] NodeError),
+    /// etcd did not take a maintenance request.
+    #[error("maintain etcd of {cluster}: {reason}")]
+    Store {
+        /// The cluster.
+        cluster: String,
+        /// What it said.
+        reason: String,
+    },
     /// kubectl could not be run.
     #[error("run kubectl: {0}")]
     NoKubectl(std::io::Error),
@@ -98,6 +106,17 @@ impl Cluster {
         })
     }
 
+    /// A kubeconfig for a service account of this cluster, with a fresh token: what a hub is given.
+    pub async fn kubeconfig_for(
+        &self,
+        namespace: &str,
+        service_account: &str,
+    ) -> Result<Kubeconfig, ClusterError> {
+        let arguments = ["-n", namespace, "create", "token", service_account];
+        let token = self.kubectl(&arguments).await?;
+        Ok(kubeconfig::with_token(self.kubeconfig()?, token.trim()))
+    }
+
     /// The objects of a kind in a namespace.
     pub fn api<K>(&self, namespace: &str) -> Api<K>
     where
@@ -138,9 +157,23 @@ impl Cluster {
 
     /// Starts a component again, killing it first when it runs; returns when it serves.
     pub async fn restart(&self, component: Component) -> Result<(), ClusterError> {
+        self.restart_with(component, &[]).await
+    }
+
+    /// The same with arguments after the usual ones, which hold until the next restart.
+    pub async fn restart_with(
+        &self,
+        component: Component,
+        extra: &[&str],
+    ) -> Result<(), ClusterError> {
+        let extra = extra
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .collect();
         let request = Request::Restart {
             cluster: self.name().to_owned(),
             component,
+            extra,
         };
         let lab = self.lab.clone();
         let asked = tokio::task::spawn_blocking(move || control::ask(&lab, &request)).await;

@@ -60,6 +60,15 @@ pub enum LabError {
     GaveUp(#[from] GaveUp),
 }
 
+/// What a lab is to have.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// Worker clusters besides the manager.
+    pub workers: usize,
+    /// Whether the API servers write audit logs ([`lab::ClusterState::audit_log`]), to count requests by.
+    pub audit: bool,
+}
+
 /// A running lab that ends with this process.
 #[derive(Debug)]
 pub struct TestLab {
@@ -77,7 +86,12 @@ impl TestLab {
     /// The lab of this test binary: one manager and at least `workers` workers. The first test that asks starts it. It is
     /// torn down when the process ends, however it ends.
     pub async fn shared(workers: usize) -> Result<&'static Self, LabError> {
-        let lab = SHARED.get_or_init(|| async { start(workers).await.map_err(|e| e.to_string()) });
+        let shape = Shape {
+            workers,
+            audit: false,
+        };
+        let start = || async { start(shape).await.map_err(|error| error.to_string()) };
+        let lab = SHARED.get_or_init(start);
         let lab = lab
             .await
             .as_ref()
@@ -90,6 +104,11 @@ impl TestLab {
             });
         }
         Ok(lab)
+    }
+
+    /// A lab of its own, for what cannot share one, such as a benchmark. It ends when it is dropped.
+    pub async fn start(shape: Shape) -> Result<Self, LabError> {
+        start(shape).await
     }
 
     /// Its processes and files.
@@ -175,7 +194,9 @@ enum Peace {
     Alone(RwLockWriteGuard<'static, ()>),
 }
 
-async fn start(workers: usize) -> Result<TestLab, LabError> {
+async fn start(shape: Shape) -> Result<TestLab, LabError> {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let sluice_lab = program("sluice-lab")?;
     let executable = std::env::current_exe().unwrap_or_default();
     let stem = executable
@@ -184,9 +205,9 @@ async fn start(workers: usize) -> Result<TestLab, LabError> {
         .to_string_lossy()
         .into_owned();
     let options = Options {
-        name: format!("{stem}-{}", std::process::id()),
-        workers,
-        audit: false,
+        name: format!("{stem}-{}-{number}", std::process::id()),
+        workers: shape.workers,
+        audit: shape.audit,
         owner: Owner::ThisProcess,
         sluice_lab,
     };
@@ -234,12 +255,15 @@ async fn make_namespace(cluster: &Cluster, name: &str) -> Result<(), LabError> {
 
 /// A program of this workspace, in the target directory that the test itself is in.
 pub fn program(name: &str) -> Result<PathBuf, LabError> {
-    let test = std::env::current_exe().unwrap_or_default();
-    let profile = test
-        .parent()
-        .and_then(|deps| deps.parent())
-        .map(PathBuf::from);
-    let program = profile.unwrap_or_default().join(name);
+    let own = std::env::current_exe().unwrap_or_default();
+    let directory = own.parent().unwrap_or(&own);
+    // Tests are in `deps/`, programs such as a benchmark are beside those they start.
+    let profile = if directory.ends_with("deps") {
+        directory.parent()
+    } else {
+        Some(directory)
+    };
+    let program = profile.unwrap_or(directory).join(name);
     if program.is_file() {
         Ok(program)
     } else {

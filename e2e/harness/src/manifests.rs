@@ -179,11 +179,17 @@ fn parse(origin: &str, yaml: &str) -> Result<Vec<DynamicObject>, ManifestError> 
         reason,
     };
     let documents: Vec<serde_json::Value> =
-        serde_saphyr::from_multiple(yaml).map_err(|error| failed(error.to_string()))?;
+        serde_saphyr::from_multiple_with_options(yaml, as_kubectl_reads())
+            .map_err(|error| failed(error.to_string()))?;
     let objects = documents.into_iter().filter(|document| !document.is_null());
     objects
         .map(|document| serde_json::from_value(document).map_err(|error| failed(error.to_string())))
         .collect()
+}
+
+/// Names such as `n` and `on` are words and not booleans, and definitions of kinds are as long as they are.
+fn as_kubectl_reads() -> serde_saphyr::Options {
+    serde_saphyr::options! { strict_booleans: true, budget: None }
 }
 
 fn yaml_files(directory: &Path) -> Result<Vec<PathBuf>, ManifestError> {
@@ -226,6 +232,17 @@ metadata: {name: n}
         objects.sort_by_key(rank);
         let kinds: Vec<&str> = objects.iter().map(kind_of).collect();
         assert_eq!(kinds, ["Namespace", "ConfigMap", "Secret"]);
+    }
+
+    #[test]
+    fn a_manifest_of_any_length_is_read() {
+        let data: String = (0..100_000)
+            .map(|number| format!("  key-{number}: on\n"))
+            .collect();
+        let text =
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: long}}\ndata:\n{data}");
+        let objects = parse("text", &text).unwrap();
+        assert_eq!(objects[0].data["data"]["key-99999"], "on");
     }
 
     #[test]

@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use lab::{ProcessId, logs, tether};
 use rustix::process::Signal;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::lab::{LabError, TestLab, program};
-use crate::{backlog, spawner};
+use crate::{backlog, plain_http, spawner};
 
 /// Between two looks at a readiness endpoint.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -203,9 +202,9 @@ impl Process {
         let mut last = String::new();
         let answered = async {
             loop {
-                last = match timeout(ONE_REQUEST, status_line(address, path)).await {
-                    Ok(Ok(line)) if line.split(' ').nth(1) == Some("200") => return,
-                    Ok(Ok(line)) => line,
+                last = match timeout(ONE_REQUEST, plain_http::ask(address, path, "")).await {
+                    Ok(Ok(answer)) if answer.is_ok() => return,
+                    Ok(Ok(answer)) => format!("{} {}", answer.status, answer.body),
                     Ok(Err(error)) => error.to_string(),
                     Err(_) => "no answer".to_owned(),
                 };
@@ -288,15 +287,4 @@ impl Drop for Process {
         let _ = self.id.signal(Signal::KILL);
         backlog::remove(&self.log);
     }
-}
-
-/// The first line of the answer, such as `HTTP/1.1 200 OK`.
-async fn status_line(address: SocketAddr, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(address).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.take(4096).read_to_end(&mut answer).await?;
-    let text = String::from_utf8_lossy(&answer).into_owned();
-    Ok(text.lines().next().unwrap_or_default().to_owned())
 }

@@ -1,7 +1,6 @@
 //! Waiting for objects: a watch with a deadline.
 
-use std::collections::BTreeMap;
-use std::fmt::{self, Debug};
+use std::fmt::{self, Debug, Write as _};
 use std::time::Duration;
 
 use kube::{Api, Resource, ResourceExt};
@@ -122,18 +121,18 @@ impl Cluster {
         condition: impl Fn(&[K]) -> bool,
     ) -> Result<Vec<K>, GaveUp> {
         let deadline = Instant::now() + within;
-        let mut known: Option<BTreeMap<String, K>> = None;
+        let mut known: Option<Vec<K>> = None;
         loop {
             let Ok(change) = timeout_at(deadline, follow.next()).await else {
                 let trouble = follow.trouble().map(str::to_owned);
-                return Err(self.gave_up(what, within, describe(known.as_ref()), trouble));
+                return Err(self.gave_up(what, within, describe(known.as_deref()), trouble));
             };
-            let known = known.get_or_insert_default();
-            take(known, change);
-            let objects: Vec<K> = known.values().cloned().collect();
+            let mut objects = known.take().unwrap_or_default();
+            take(&mut objects, change);
             if condition(&objects) {
                 return Ok(objects);
             }
+            known = Some(objects);
         }
     }
 
@@ -157,32 +156,30 @@ impl Cluster {
     }
 }
 
-fn take<K: Watched>(known: &mut BTreeMap<String, K>, change: Change<K>) {
-    let key = |object: &K| {
-        format!(
-            "{}/{}",
-            object.namespace().unwrap_or_default(),
-            object.name_any()
-        )
-    };
+fn key<K: Watched>(object: &K) -> (Option<&str>, Option<&str>) {
+    let metadata = object.meta();
+    (metadata.namespace.as_deref(), metadata.name.as_deref())
+}
+
+/// Notes a change in `objects`, which are in the order of their keys.
+fn take<K: Watched>(objects: &mut Vec<K>, change: Change<K>) {
     match change {
         Change::Listed(all) => {
-            *known = all
-                .into_iter()
-                .map(|object| (key(&object), object))
-                .collect();
+            *objects = all;
+            objects.sort_by(|one, other| key(one).cmp(&key(other)));
         }
         Change::Applied(object) => {
-            known.insert(key(&object), object);
+            match objects.binary_search_by(|known| key(known).cmp(&key(&object))) {
+                Ok(place) => objects[place] = object,
+                Err(place) => objects.insert(place, object),
+            }
         }
-        Change::Deleted(object) => {
-            known.remove(&key(&object));
-        }
+        Change::Deleted(object) => objects.retain(|known| key(known) != key(&object)),
     }
 }
 
 /// The objects as YAML, without what nobody looks for.
-fn describe<K: Watched>(known: Option<&BTreeMap<String, K>>) -> String {
+fn describe<K: Watched>(known: Option<&[K]>) -> String {
     let Some(known) = known else {
         return "nothing was ever seen: the API server did not answer".to_owned();
     };
@@ -190,7 +187,7 @@ fn describe<K: Watched>(known: Option<&BTreeMap<String, K>>) -> String {
         return "there is no such object".to_owned();
     }
     let mut text = format!("{} objects as last seen:\n", known.len());
-    for (key, object) in known.iter().take(SHOW_AT_MOST) {
+    for object in known.iter().take(SHOW_AT_MOST) {
         let mut value = serde_json::to_value(object).unwrap_or_default();
         if let Some(metadata) = value
             .get_mut("metadata")
@@ -199,10 +196,10 @@ fn describe<K: Watched>(known: Option<&BTreeMap<String, K>>) -> String {
             metadata.remove("managedFields");
         }
         let yaml = serde_saphyr::to_string(&value).unwrap_or_else(|error| error.to_string());
-        text.push_str(&format!("{key}:\n{}\n", backlog::indented(&yaml)));
+        let _ = writeln!(text, "{}:\n{}", object.name_any(), backlog::indented(&yaml));
     }
     if known.len() > SHOW_AT_MOST {
-        text.push_str(&format!("… and {} more", known.len() - SHOW_AT_MOST));
+        let _ = write!(text, "… and {} more", known.len() - SHOW_AT_MOST);
     }
     text
 }

@@ -22,6 +22,9 @@ pub enum Request {
         cluster: String,
         /// The component.
         component: Component,
+        /// Arguments after the usual ones, until the next restart. The programs take the last of two that disagree.
+        #[serde(default)]
+        extra: Vec<String>,
     },
     /// Stop everything. Answered when all processes are gone.
     Down,

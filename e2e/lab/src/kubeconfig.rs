@@ -69,6 +69,17 @@ pub fn at_server(mut kubeconfig: Kubeconfig, server: &str) -> Kubeconfig {
     kubeconfig
 }
 
+/// The same kubeconfig for a holder of `token` instead of the administrator.
+pub fn with_token(mut kubeconfig: Kubeconfig, token: &str) -> Kubeconfig {
+    for user in &mut kubeconfig.auth_infos {
+        user.auth_info = Some(AuthInfo {
+            token: Some(token.to_owned().into()),
+            ..AuthInfo::default()
+        });
+    }
+    kubeconfig
+}
+
 /// As text.
 pub fn render(kubeconfig: &Kubeconfig) -> Result<String, KubeconfigFailure> {
     // JSON is YAML, and kubectl reads it.

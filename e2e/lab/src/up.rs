@@ -257,8 +257,9 @@ pub fn supervisor_log(state: &LabState) -> PathBuf {
 /// Stops a lab and removes it. A lab whose supervisor is gone is removed as a leftover.
 pub fn down(root: &StateRoot, name: &str) -> Result<(), UpError> {
     let state = root.lab(name)?;
-    if state.is_alive() && control::ask(&state, &Request::Down).is_err() {
-        // It is still starting, or does not answer any more.
+    // A supervisor that is still starting its clusters takes no requests yet, and one may have stopped answering.
+    let ready = matches!(state.phase, Phase::Ready { .. });
+    if state.is_alive() && !(ready && control::ask(&state, &Request::Down).is_ok()) {
         stop(&state)?;
     }
     let _lock = root.lock()?;

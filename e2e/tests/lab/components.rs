@@ -1,11 +1,12 @@
 //! Components that are paused, killed and restarted, and what a wait says meanwhile.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use harness::{Component, secs};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::{SOON, job, lab, submit};
 
@@ -105,5 +106,45 @@ async fn kwok_goes_on_with_the_pods_it_finds_after_a_restart() -> Result<()> {
         .observer()
         .until("train", 2, harness::Verdict::Once, SOON)
         .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_full_store_refuses_writes_and_answers_reads_until_it_has_room() -> Result<()> {
+    let space = lab().await?.space_alone("full_store").await?;
+    let cluster = space.worker(2)?;
+    let maps: Api<ConfigMap> = cluster.api(space.namespace());
+    let before = config_map("before")?;
+    maps.create(&PostParams::default(), &before).await?;
+
+    cluster.fill_store().await?;
+    let refused = async {
+        loop {
+            match maps
+                .create(&PostParams::default(), &config_map("after")?)
+                .await
+            {
+                Err(error) if error.to_string().contains("database space exceeded") => {
+                    return Ok(());
+                }
+                // The API server's connections to the store of before end first.
+                Err(_) => tokio::task::yield_now().await,
+                Ok(_) => bail!("a full store took a write"),
+            }
+        }
+    };
+    timeout(SOON, refused)
+        .await
+        .context("the store never said that it is full")??;
+    cluster
+        .until(&maps, "before", "is there", SOON, |_| true)
+        .await?;
+
+    cluster.empty_store().await?;
+    let after = config_map("after")?;
+    let taken = async { while maps.create(&PostParams::default(), &after).await.is_err() {} };
+    timeout(SOON, taken)
+        .await
+        .context("the store has room and takes nothing")?;
     Ok(())
 }

@@ -1,9 +1,12 @@
 //! Labs beside the shared one: started by the command line tool, killed, cleaned up.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
 use lab::{LabState, StateRoot};
 use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -105,6 +108,95 @@ async fn a_crashed_lab_takes_its_processes_along_and_the_next_up_removes_the_res
         .await
         .context("its directory is still there")?;
     assert_eq!(run(home.path(), &["status"]).await?.trim(), "no labs");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_program_that_ends_at_once_is_told_by_its_last_lines_and_nothing_is_left() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let assets = tempfile::tempdir()?;
+    for program in lab::binaries::PROGRAMS {
+        let path = assets.path().join(program);
+        std::fs::write(&path, "#!/bin/sh\necho no room at the inn >&2\nexit 7\n")?;
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
+    }
+    let output = tool(home.path())
+        .env("KUBEBUILDER_ASSETS", assets.path())
+        .args(["up", "--workers", "1"])
+        .output()
+        .await?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(
+        said.contains("etcd of manager ended (exit status: 7)"),
+        "{said}"
+    );
+    assert!(said.contains("no room at the inn"), "{said}");
+
+    assert!(
+        run(home.path(), &["status"])
+            .await?
+            .contains("failed: etcd of manager")
+    );
+    until_gone(&StateRoot::at(home.path().to_owned()).lab("default")?).await?;
+    run(home.path(), &["down"]).await?;
+    assert_eq!(run(home.path(), &["status"]).await?.trim(), "no labs");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_tool_makes_nodes_and_shows_logs() -> Result<()> {
+    let shared = lab().await?;
+    let cluster = shared.cluster("worker-1").await?;
+    let name = shared.state().name.clone();
+    let home = shared
+        .state()
+        .directory
+        .parent()
+        .context("the lab is in a root")?;
+    run(
+        home,
+        &[
+            "nodes",
+            "worker-1",
+            "--lab",
+            &name,
+            "--prefix=gpu",
+            "--count=2",
+            "--cpu=4",
+            "--label=zone=b",
+            "--taint=gpu=yes:NoSchedule",
+            "--extended=nvidia.com/gpu=8",
+        ],
+    )
+    .await?;
+    let nodes: Api<Node> = cluster.cluster_api();
+    let made = cluster
+        .until_all(&nodes, "zone=b", "ready", SOON, |nodes| {
+            nodes.len() == 2 && nodes.iter().all(crate::ready)
+        })
+        .await?;
+    let node = made.first().cloned().unwrap_or_default();
+    let allocatable = node
+        .status
+        .and_then(|status| status.allocatable)
+        .unwrap_or_default();
+    assert_eq!(allocatable["nvidia.com/gpu"].0, "8");
+    assert_eq!(allocatable["cpu"].0, "4");
+    let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
+    let taints: Vec<_> = taints.iter().map(|taint| taint.key.as_str()).collect();
+    assert_eq!(
+        taints,
+        ["gpu"],
+        "the taint of a node that is not ready is gone, too"
+    );
+
+    let log = run(
+        home,
+        &["logs", "worker-1", "apiserver", "--tail=3", "--lab", &name],
+    )
+    .await?;
+    assert_eq!(log.lines().count(), 3, "{log}");
     Ok(())
 }
 

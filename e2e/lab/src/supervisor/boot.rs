@@ -95,14 +95,14 @@ pub enum BootError {
 /// Starts a cluster and returns when it takes jobs.
 pub(super) async fn boot(lab: &Supervisor, cluster: &ClusterState) -> Result<(), BootError> {
     write_files(cluster)?;
-    start(lab, cluster, Component::Etcd).await?;
-    start(lab, cluster, Component::ApiServer).await?;
+    start(lab, cluster, Component::Etcd, &[]).await?;
+    start(lab, cluster, Component::ApiServer, &[]).await?;
     let rest = [
         Component::ControllerManager,
         Component::Scheduler,
         Component::Kwok,
     ];
-    let started = rest.map(|component| start(lab, cluster, component));
+    let started = rest.map(|component| start(lab, cluster, component, &[]));
     futures::future::try_join_all(started).await.map(drop)
 }
 
@@ -146,17 +146,18 @@ fn write_files(cluster: &ClusterState) -> Result<(), BootError> {
     Ok(())
 }
 
-/// Starts one component and waits until it serves.
+/// Starts one component, with `extra` arguments after the usual ones, and waits until it serves.
 pub(super) async fn start(
     lab: &Supervisor,
     cluster: &ClusterState,
     component: Component,
+    extra: &[String],
 ) -> Result<(), BootError> {
     let state = lab.state();
+    let mut arguments = control_plane::arguments(component, cluster, state.audit);
+    arguments.extend_from_slice(extra);
     let program = state.binaries.of(component);
-    let started = lab
-        .children
-        .start(&program, cluster, component, state.audit);
+    let started = lab.children.start(&program, cluster, component, &arguments);
     let child = started.map_err(|source| BootError::Start {
         cluster: cluster.name.clone(),
         component,

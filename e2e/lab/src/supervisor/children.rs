@@ -52,7 +52,7 @@ impl Children {
         program: &Path,
         cluster: &ClusterState,
         component: Component,
-        audit: bool,
+        arguments: &[String],
     ) -> std::io::Result<Child> {
         let log = OpenOptions::new()
             .create(true)
@@ -60,7 +60,7 @@ impl Children {
             .open(cluster.log(component))?;
         let mut command = tokio::process::Command::from(tether::command(&self.sluice_lab, program));
         command
-            .args(control_plane::arguments(component, cluster, audit))
+            .args(arguments)
             .envs(control_plane::environment(component))
             .current_dir(&cluster.directory)
             .stdin(Stdio::null())

@@ -37,8 +37,12 @@ impl Supervisor {
             let connection = Connection(stream);
             match request {
                 Ok(Request::Down) => return Some(connection),
-                Ok(Request::Restart { cluster, component }) => {
-                    let answer = match self.restart(&cluster, component).await {
+                Ok(Request::Restart {
+                    cluster,
+                    component,
+                    extra,
+                }) => {
+                    let answer = match self.restart(&cluster, component, &extra).await {
                         Ok(()) => Answer::Done,
                         Err(reason) => Answer::Failed(reason),
                     };
@@ -49,12 +53,17 @@ impl Supervisor {
         }
     }
 
-    async fn restart(&self, cluster: &str, component: Component) -> Result<(), String> {
+    async fn restart(
+        &self,
+        cluster: &str,
+        component: Component,
+        extra: &[String],
+    ) -> Result<(), String> {
         let state = self.state();
         let cluster = state.cluster(cluster).map_err(|error| error.to_string())?;
         let killed = self.children.kill(&cluster.name, component).await;
         killed.map_err(|error| format!("kill {component} of {}: {error}", cluster.name))?;
-        boot::start(self, cluster, component)
+        boot::start(self, cluster, component, extra)
             .await
             .map_err(|error| error.to_string())
     }

@@ -28,12 +28,30 @@ impl Target {
     pub(crate) fn kill(self) -> anyhow::Result<()> {
         Ok(self.lab.load()?.kill(&self.cluster, self.component)?)
     }
+}
 
-    pub(crate) fn restart(self) -> anyhow::Result<()> {
+/// A component to be started again.
+#[derive(clap::Args)]
+pub(crate) struct Restart {
+    #[command(flatten)]
+    target: Target,
+    /// Arguments after the usual ones, until the next restart.
+    #[arg(last = true)]
+    extra: Vec<String>,
+}
+
+impl Restart {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let Target {
+            cluster,
+            component,
+            lab,
+        } = self.target;
         let request = Request::Restart {
-            cluster: self.cluster,
-            component: self.component,
+            cluster,
+            component,
+            extra: self.extra,
         };
-        Ok(control::ask(&self.lab.load()?, &request)?)
+        Ok(control::ask(&lab.load()?, &request)?)
     }
 }

@@ -45,7 +45,7 @@ enum Command {
     /// Kill a component; it stays dead until it is restarted.
     Kill(components::Target),
     /// Start a component again, killing it first when it runs.
-    Restart(components::Target),
+    Restart(components::Restart),
     /// Create nodes in a cluster, played by kwok.
     Nodes(make_nodes::Nodes),
     #[command(name = lab::supervisor::SUBCOMMAND, hide = true)]
@@ -94,7 +94,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Pause(target) => target.pause(),
         Command::Resume(target) => target.resume(),
         Command::Kill(target) => target.kill(),
-        Command::Restart(target) => target.restart(),
+        Command::Restart(command) => command.run(),
         Command::Nodes(command) => command.run(),
         Command::Supervise(command) => command.run(),
         Command::Tether(command) => command.run(),

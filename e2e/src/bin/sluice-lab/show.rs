@@ -33,10 +33,10 @@ impl Status {
 
 fn show(lab: &LabState) {
     let phase = match &lab.phase {
+        Phase::Failed { reason } => format!("failed: {reason}"),
         _ if !lab.is_alive() => "left over; the next up removes it".to_owned(),
         Phase::Starting => "starting".to_owned(),
         Phase::Ready { .. } => "ready".to_owned(),
-        Phase::Failed { reason } => format!("failed: {reason}"),
     };
     println!(
         "lab {:?}: {phase}, {} MB resident",
