@@ -8,10 +8,10 @@ use std::{fmt, marker::PhantomData};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The `apiVersion` of `K`.
-pub(crate) struct ApiVersion<K>(PhantomData<fn() -> K>);
+pub struct ApiVersion<K>(PhantomData<fn() -> K>);
 
 /// The `kind` of `K`.
-pub(crate) struct KindName<K>(PhantomData<fn() -> K>);
+pub struct KindName<K>(PhantomData<fn() -> K>);
 
 macro_rules! marker {
     ($marker:ident, $constant:ident) => {
@@ -91,10 +91,12 @@ macro_rules! kind {
         #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
         #[serde(rename_all = "camelCase")]
         pub struct $name {
+            /// Written from the type, checked when read.
             #[serde(default)]
-            api_version: $crate::kind::ApiVersion<$name>,
+            pub api_version: $crate::kind::ApiVersion<$name>,
+            /// Written from the type, checked when read.
             #[serde(default)]
-            kind: $crate::kind::KindName<$name>,
+            pub kind: $crate::kind::KindName<$name>,
             /// Name, labels, annotations and the like.
             #[serde(default)]
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,

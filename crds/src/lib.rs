@@ -2,7 +2,7 @@
 
 pub mod conversion;
 pub mod crd;
-mod kind;
+pub mod kind;
 pub mod meta;
 pub mod names;
 pub mod pod;

@@ -5,6 +5,7 @@
 //! rely on what is stored. When nothing is added, nothing is rewritten.
 
 use crds::{
+    conversion::rewrite_template,
     names::RESOURCE_IN_USE_FINALIZER,
     v1beta2::{ClusterQueue, ResourceFlavor, Workload},
 };
@@ -36,31 +37,38 @@ impl InUse for ResourceFlavor {
 
 /// Adds the finalizer.
 pub(super) fn protect<T: InUse + DeserializeOwned + Serialize>(request: &Request) -> Response {
-    change::<T>(request, |object| {
+    let add_finalizer = |object: &mut T| {
         let finalizers = object.metadata().finalizers.get_or_insert_default();
         let missing = !finalizers.iter().any(|name| name == RESOURCE_IN_USE_FINALIZER);
         if missing {
             finalizers.push(RESOURCE_IN_USE_FINALIZER.to_owned());
         }
         missing
-    })
+    };
+    change(request, add_finalizer, |_| ())
 }
 
 /// Without partial admission, a pod set has no `minCount`.
 pub(super) fn workload(request: &Request, rules: &Rules) -> Response {
-    change::<Workload>(request, |workload| {
+    let drop_min_counts = |workload: &mut Workload| {
         let mut changed = false;
         for pod_set in workload.spec.pod_sets.iter_mut().filter(|_| !rules.partial_admission) {
             changed |= pod_set.min_count.take().is_some();
         }
         changed
+    };
+    change(request, drop_min_counts, |written| {
+        for pod_set in written["spec"]["podSets"].as_array_mut().into_iter().flatten() {
+            rewrite_template(&mut pod_set["template"]);
+        }
     })
 }
 
-/// Decodes, changes, and answers with the patch from what was sent to what came out.
+/// Decodes, changes, and answers with the patch from what was sent to what is written.
 fn change<T: DeserializeOwned + Serialize>(
     request: &Request,
     change: impl FnOnce(&mut T) -> bool,
+    finish: impl FnOnce(&mut Value),
 ) -> Response {
     let mut object: T = match decode::object(&request.object) {
         Ok(object) => object,
@@ -70,7 +78,10 @@ fn change<T: DeserializeOwned + Serialize>(
         return Response::allowed();
     }
     match serde_json::to_value(object) {
-        Ok(changed) => Response::Allowed { patch: difference(&request.object, &changed) },
+        Ok(mut written) => {
+            finish(&mut written);
+            Response::Allowed { patch: difference(&request.object, &written) }
+        }
         Err(error) => Response::undecodable(&error.to_string()),
     }
 }
