@@ -1,17 +1,25 @@
 //! One cluster of the lab, as a test uses it.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::config::Kubeconfig;
 use kube::core::Resource as ScopedResource;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use lab::control::{self, ControlError, Request};
 use lab::faults::FaultError;
 use lab::kubeconfig::{self, KubeconfigFailure};
 use lab::nodes::{self, NodeError, NodeSpec};
 use lab::{ClusterState, Component, LabState};
 use tokio::process::Command;
+
+use crate::wait::GaveUp;
+
+/// From a node's creation until Kubernetes has taken away the taint of a node that is not ready.
+const NODES_READY: Duration = Duration::from_secs(60);
 
 /// Why something could not be done to a cluster.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +38,9 @@ pub enum ClusterError {
     /// A component could not be restarted.
     #[error(transparent)]
     Control(#[from] ControlError),
+    /// Something did not come about in time.
+    #[error(transparent)]
+    GaveUp(#[from] GaveUp),
     /// A node could not be made.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -128,9 +139,18 @@ impl Cluster {
         Api::all(self.client())
     }
 
-    /// Creates nodes.
+    /// Creates nodes and returns when they take pods.
     pub async fn add_nodes(&self, spec: &NodeSpec) -> Result<(), ClusterError> {
-        Ok(nodes::create(self.client(), spec).await?)
+        nodes::create(self.client(), spec).await?;
+        let names = spec.names();
+        let usable = |nodes: &[Node]| {
+            let usable = nodes.iter().filter(|node| takes_pods(node)).map(ResourceExt::name_any);
+            let usable: BTreeSet<String> = usable.collect();
+            names.iter().all(|name| usable.contains(name))
+        };
+        let nodes = self.cluster_api();
+        self.until_all(&nodes, "", "new nodes take pods", NODES_READY, usable).await?;
+        Ok(())
     }
 
     /// Stops a component where it is: connections stay, nothing answers.
@@ -166,6 +186,15 @@ impl Cluster {
         Ok(asked.unwrap_or_else(|error| Err(ControlError::Failed(error.to_string())))?)
     }
 
+    /// Starts the controllers, the scheduler and kwok again: after an outage of the API server they would each wait out a
+    /// back-off of up to half a minute before they go on.
+    pub async fn restart_clients(&self) -> Result<(), ClusterError> {
+        for component in [Component::ControllerManager, Component::Scheduler, Component::Kwok] {
+            self.restart(component).await?;
+        }
+        Ok(())
+    }
+
     /// Runs kubectl and gives what it printed.
     pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, ClusterError> {
         let output = Command::new(self.lab.binaries.kubectl())
@@ -183,6 +212,14 @@ impl Cluster {
             output: String::from_utf8_lossy(&output.stderr).into_owned(),
         })
     }
+}
+
+/// Whether the node is ready and no longer tainted for not being so.
+fn takes_pods(node: &Node) -> bool {
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let ready = conditions.into_iter().any(|one| one.type_ == "Ready" && one.status == "True");
+    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    ready && !taints.any(|taint| taint.key.starts_with("node.kubernetes.io/"))
 }
 
 impl Debug for Cluster {

@@ -1,8 +1,10 @@
 //! The lab that all tests of a binary share, and the space of one test in it.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ChildStdin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -10,7 +12,7 @@ use kube::api::{ObjectMeta, PostParams};
 use lab::identity::Liveness;
 use lab::state::MANAGER;
 use lab::up::{self, Options, Owner, UpError};
-use lab::{Component, LabState, Phase, StateRoot};
+use lab::{ClusterState, Component, LabState, Phase, ProcessId, StateRoot};
 use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::cluster::{Cluster, ClusterError};
@@ -69,6 +71,8 @@ pub struct Shape {
     pub audit: bool,
 }
 
+type Servers = [Option<ProcessId>; 2];
+
 /// A running lab that ends with this process.
 #[derive(Debug)]
 pub struct TestLab {
@@ -76,6 +80,8 @@ pub struct TestLab {
     spaces: AtomicUsize,
     /// Read by tests that get along with each other, written by one that breaks things.
     peace: RwLock<()>,
+    /// The processes of the clusters' servers when they were last sound.
+    servers: Mutex<HashMap<String, Servers>>,
     /// The supervisor reads the other end; it never gets a byte, only the end.
     _lifeline: Option<ChildStdin>,
 }
@@ -116,7 +122,7 @@ impl TestLab {
     pub async fn space(&'static self, test: &str) -> Result<Space, LabError> {
         loop {
             let shared = self.peace.read().await;
-            if self.ailing()?.is_empty() {
+            if self.is_sound()? {
                 return self.make_space(test, Peace::Shared(shared)).await;
             }
             drop(shared);
@@ -145,7 +151,10 @@ impl TestLab {
         Ok(Space { namespace, clusters, observer, _peace: peace })
     }
 
-    /// Repairs what a test that failed half way has left broken.
+    /// Makes every cluster as good as new after a test that broke something.
+    ///
+    /// What still doesn't run is started. Where the API server or its store was started anew, so are its clients: they
+    /// would get there by themselves, but each waits out a back-off of up to half a minute first.
     async fn heal(&self) -> Result<(), LabError> {
         for (cluster, component, liveness) in self.ailing()? {
             let cluster = self.cluster(&cluster).await?;
@@ -154,18 +163,52 @@ impl TestLab {
                 _ => cluster.restart(component).await?,
             }
         }
+        for name in self.shaken()? {
+            let cluster = self.cluster(&name).await?;
+            cluster.restart_clients().await?;
+            self.note_servers(&name)?;
+        }
         Ok(())
+    }
+
+    /// Whether no component is down and none of the servers is another than it was.
+    fn is_sound(&self) -> Result<bool, LabError> {
+        Ok(self.ailing()?.is_empty() && self.shaken()?.is_empty())
     }
 
     /// The components that don't run, in the order in which they are to be started.
     fn ailing(&self) -> Result<Vec<(String, Component, Liveness)>, LabError> {
-        let now = LabState::load(&self.state.directory)?;
-        let processes = now.clusters.into_iter().flat_map(|cluster| {
+        let processes = self.now()?.clusters.into_iter().flat_map(|cluster| {
             let name = cluster.name;
-            cluster.processes.into_iter().map(move |(part, id)| (name.clone(), part, id.liveness()))
+            let live =
+                move |(part, id): (Component, ProcessId)| (name.clone(), part, id.liveness());
+            cluster.processes.into_iter().map(live)
         });
         Ok(processes.filter(|(_, _, liveness)| *liveness != Liveness::Running).collect())
     }
+
+    /// The clusters whose servers are not those that were noted.
+    fn shaken(&self) -> Result<Vec<String>, LabError> {
+        let now = self.now()?;
+        let noted = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = |cluster: &&ClusterState| noted.get(&cluster.name) != Some(&servers(cluster));
+        Ok(now.clusters.iter().filter(changed).map(|cluster| cluster.name.clone()).collect())
+    }
+
+    fn note_servers(&self, name: &str) -> Result<(), LabError> {
+        let now = servers(self.now()?.cluster(name)?);
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), now);
+        Ok(())
+    }
+
+    fn now(&self) -> Result<LabState, LabError> {
+        Ok(LabState::load(&self.state.directory)?)
+    }
+}
+
+/// The processes that everything else in a cluster is a client of.
+fn servers(cluster: &ClusterState) -> Servers {
+    [Component::Etcd, Component::ApiServer].map(|part| cluster.processes.get(&part).copied())
 }
 
 /// What a space holds so that tests keep out of each other's way.
@@ -197,10 +240,13 @@ async fn start(shape: Shape) -> Result<TestLab, LabError> {
     if let Phase::Ready { after_millis } = lab.state.phase {
         eprintln!("lab {:?} ready in {after_millis} ms", lab.state.name);
     }
+    let clusters = lab.state.clusters.iter();
+    let servers = clusters.map(|cluster| (cluster.name.clone(), servers(cluster))).collect();
     Ok(TestLab {
         state: lab.state,
         spaces: AtomicUsize::new(0),
         peace: RwLock::new(()),
+        servers: Mutex::new(servers),
         _lifeline: lab.lifeline,
     })
 }

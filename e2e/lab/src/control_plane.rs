@@ -193,7 +193,17 @@ mod tests {
         for port in [":1", ":2", "--secure-port=3", "--secure-port=4", "--secure-port=5", ":6"] {
             assert!(text.contains(port), "{port}");
         }
-        assert!(!text.contains("0.0.0.0"));
+        let elsewhere = |argument: &&String| {
+            argument.contains("=0.0.0.0")
+                || argument.contains("//0.0.0.0")
+                || argument.contains("=[::]")
+        };
+        assert_eq!(all.iter().find(elsewhere), None);
+        for component in [Component::ApiServer, Component::ControllerManager, Component::Scheduler]
+        {
+            let arguments = arguments(component, &cluster, false);
+            assert!(arguments.iter().any(|one| one == "--bind-address=127.0.0.1"), "{component}");
+        }
     }
 
     #[test]

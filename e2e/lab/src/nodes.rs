@@ -57,8 +57,12 @@ pub struct NodeError {
 }
 
 impl NodeSpec {
-    fn node(&self, number: usize) -> Node {
-        let name = format!("{}-{number}", self.prefix);
+    /// The names of the nodes.
+    pub fn names(&self) -> Vec<String> {
+        (1..=self.count).map(|number| format!("{}-{number}", self.prefix)).collect()
+    }
+
+    fn node(&self, name: String) -> Node {
         let mut labels = self.labels.clone();
         for (key, value) in [
             ("kubernetes.io/hostname", name.as_str()),
@@ -96,11 +100,9 @@ impl NodeSpec {
 /// Creates the nodes.
 pub async fn create(client: Client, spec: &NodeSpec) -> Result<(), NodeError> {
     let api: Api<Node> = Api::all(client);
-    for number in 1..=spec.count {
-        let node = spec.node(number);
-        let created = api.create(&PostParams::default(), &node).await;
-        created
-            .map_err(|source| NodeError { name: format!("{}-{number}", spec.prefix), source })?;
+    for name in spec.names() {
+        let created = api.create(&PostParams::default(), &spec.node(name.clone())).await;
+        created.map_err(|source| NodeError { name, source })?;
     }
     Ok(())
 }
@@ -141,10 +143,10 @@ mod tests {
             extended: [("nvidia.com/gpu".to_owned(), "8".to_owned())].into(),
             ..NodeSpec::default()
         };
-        let node = spec.node(3);
+        let node = spec.node(spec.names().remove(0));
         let allocatable = node.status.unwrap().allocatable.unwrap();
         assert_eq!(allocatable["nvidia.com/gpu"].0, "8");
         assert_eq!(allocatable["cpu"].0, "32");
-        assert_eq!(node.metadata.labels.unwrap()["kubernetes.io/hostname"], "gpu-3");
+        assert_eq!(node.metadata.labels.unwrap()["kubernetes.io/hostname"], "gpu-1");
     }
 }

@@ -119,6 +119,11 @@ async fn a_program_that_ends_at_once_is_told_by_its_last_lines_and_nothing_is_le
     Ok(())
 }
 
+fn taints(node: &Node) -> Vec<&str> {
+    let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints.map(|taint| taint.key.as_str()).collect()
+}
+
 #[tokio::test]
 async fn the_tool_makes_nodes_and_shows_logs() -> Result<()> {
     let shared = lab().await?;
@@ -142,18 +147,13 @@ async fn the_tool_makes_nodes_and_shows_logs() -> Result<()> {
     )
     .await?;
     let nodes: Api<Node> = cluster.cluster_api();
-    let made = cluster
-        .until_all(&nodes, "zone=b", "ready", SOON, |nodes| {
-            nodes.len() == 2 && nodes.iter().all(crate::ready)
-        })
-        .await?;
+    let untainted =
+        |nodes: &[Node]| nodes.len() == 2 && nodes.iter().all(|node| taints(node) == ["gpu"]);
+    let made = cluster.until_all(&nodes, "zone=b", "have one taint", SOON, untainted).await?;
     let node = made.first().cloned().unwrap_or_default();
     let allocatable = node.status.and_then(|status| status.allocatable).unwrap_or_default();
     assert_eq!(allocatable["nvidia.com/gpu"].0, "8");
     assert_eq!(allocatable["cpu"].0, "4");
-    let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
-    let taints: Vec<_> = taints.iter().map(|taint| taint.key.as_str()).collect();
-    assert_eq!(taints, ["gpu"], "the taint of a node that is not ready is gone, too");
 
     let log = run(home, &["logs", "worker-1", "apiserver", "--tail=3", "--lab", &name]).await?;
     assert_eq!(log.lines().count(), 3, "{log}");

@@ -13,7 +13,7 @@ mod scale;
 use anyhow::Result;
 use harness::{NodeSpec, Space, TestLab, secs};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
@@ -35,15 +35,8 @@ async fn make_nodes(lab: &'static TestLab) -> Result<()> {
     for name in ["worker-1", "worker-2"] {
         let cluster = lab.cluster(name).await?;
         cluster.add_nodes(&NodeSpec { count: 4, ..NodeSpec::default() }).await?;
-        let nodes: Api<Node> = cluster.cluster_api();
-        cluster.until_all(&nodes, "", "nodes ready", SOON, |nodes| nodes.iter().all(ready)).await?;
     }
     Ok(())
-}
-
-fn ready(node: &Node) -> bool {
-    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.into_iter().any(|one| one.type_ == "Ready" && one.status == "True")
 }
 
 /// A job of `pods` pods, all at once, with annotations that say how they run.
