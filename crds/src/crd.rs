@@ -20,6 +20,15 @@ pub fn yaml(definition: &Definition) -> Result<String, serde_saphyr::ser::Error>
     Ok(GENERATED.to_owned() + &serde_saphyr::to_string(&sorted(definition.manifest()))?)
 }
 
+/// The kustomization that lists all manifests.
+#[must_use]
+pub fn kustomization() -> String {
+    let files: String = all().iter().map(|kind| format!("- {}\n", kind.file_name())).collect();
+    format!(
+        "{GENERATED}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{files}"
+    )
+}
+
 /// Sorts the keys of all objects, whatever order the JSON library keeps.
 fn sorted(value: Value) -> Value {
     match value {

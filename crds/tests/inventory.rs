@@ -52,6 +52,12 @@ fn the_committed_manifests_are_fresh() {
             definition.file_name()
         );
     }
+    let listed =
+        std::fs::read_to_string(folder.to_owned() + "kustomization.yaml").unwrap_or_default();
+    assert!(
+        listed == crd::kustomization(),
+        "kustomization.yaml is stale: cargo run -p crds --bin crdgen"
+    );
 }
 
 /// Lines by header.

@@ -11,5 +11,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     for definition in crd::all() {
         fs::write(folder.join(definition.file_name()), crd::yaml(&definition)?)?;
     }
+    fs::write(folder.join("kustomization.yaml"), crd::kustomization())?;
     Ok(())
 }

@@ -10,10 +10,12 @@ mod exceptions;
 mod normalise;
 mod report;
 mod run;
+mod served;
 
 pub use case::{Case, Config, load};
 pub use report::Report;
 pub use run::{Target, run};
+pub use served::until_served;
 
 /// Kinds whose webhooks are Kueue's own; cases of other kinds belong to job integrations.
 pub const KUEUE_KINDS: [&str; 12] = [

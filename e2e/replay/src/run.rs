@@ -26,9 +26,9 @@ pub struct Target {
     client: Client,
 }
 
-struct Reply {
-    code: u16,
-    body: Value,
+pub(crate) struct Reply {
+    pub(crate) code: u16,
+    pub(crate) body: Value,
     warnings: Vec<String>,
 }
 
@@ -39,7 +39,11 @@ impl Target {
         Self { client }
     }
 
-    async fn send(&self, request: &Request, body: Option<&Value>) -> anyhow::Result<Reply> {
+    pub(crate) async fn send(
+        &self,
+        request: &Request,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Reply> {
         let mut builder = http::Request::builder()
             .method(request.method.as_str())
             .uri(&request.path)
@@ -64,7 +68,7 @@ impl Target {
     }
 }
 
-fn plain(method: &str, path: &str, content_type: &str) -> Request {
+pub(crate) fn plain(method: &str, path: &str, content_type: &str) -> Request {
     Request {
         method: method.into(),
         path: path.into(),

@@ -5,6 +5,7 @@ mod components;
 mod internal;
 mod lifecycle;
 mod make_nodes;
+mod replay;
 mod show;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Command {
     Restart(components::Restart),
     /// Create nodes in a cluster, played by kwok.
     Nodes(make_nodes::Nodes),
+    /// Replay recorded answers of the real API against ours.
+    Replay(replay::Replay),
     #[command(name = lab::supervisor::SUBCOMMAND, hide = true)]
     Supervise(internal::Supervise),
     #[command(name = lab::tether::SUBCOMMAND, hide = true)]
@@ -87,6 +90,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Kill(target) => target.kill(),
         Command::Restart(command) => command.run(),
         Command::Nodes(command) => command.run(),
+        Command::Replay(command) => command.run(),
         Command::Supervise(command) => command.run(),
         Command::Tether(command) => command.run(),
     };

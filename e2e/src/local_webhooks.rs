@@ -1,0 +1,73 @@
+//! Manifests for a manager that runs beside the lab instead of in it.
+//!
+//! The lab has no network of Services: a webhook that manifests reach through a Service is reached at a port of this
+//! machine. Everything else stays as users apply it.
+
+use std::{fs, path::Path};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+/// All manifests of a folder as one YAML text, webhooks at `port`.
+///
+/// # Errors
+/// If a file cannot be read or is not YAML.
+pub fn manifests(folder: &Path, port: u16) -> anyhow::Result<String> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .with_context(|| format!("reading {}", folder.display()))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .filter(|path| path.file_name().is_some_and(|name| name != "kustomization.yaml"))
+        .collect();
+    files.sort();
+    let mut text = String::new();
+    for path in files {
+        let read = || -> anyhow::Result<Vec<Value>> {
+            Ok(serde_saphyr::from_multiple(&fs::read_to_string(&path)?)?)
+        };
+        for mut object in read().with_context(|| format!("reading {}", path.display()))? {
+            point_to(&mut object, port);
+            // JSON is YAML.
+            text += &format!("---\n{object}\n");
+        }
+    }
+    Ok(text)
+}
+
+/// Replaces the Service of every webhook below `value`.
+fn point_to(value: &mut Value, port: u16) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object.iter_mut() {
+                let path = value["service"]["path"].as_str().map(str::to_owned);
+                match path {
+                    Some(path) if key == "clientConfig" => {
+                        *value = json!({"url": format!("https://127.0.0.1:{port}{path}")});
+                    }
+                    _ => point_to(value, port),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| point_to(item, port)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_become_urls_and_nothing_else_changes() {
+        let mut object = json!({"webhooks": [
+            {"name": "a", "clientConfig": {"service": {"name": "s", "path": "/x"}}},
+            {"name": "b", "clientConfig": {"url": "https://elsewhere"}},
+        ]});
+        point_to(&mut object, 7);
+        let expected = json!({"webhooks": [
+            {"name": "a", "clientConfig": {"url": "https://127.0.0.1:7/x"}},
+            {"name": "b", "clientConfig": {"url": "https://elsewhere"}},
+        ]});
+        assert_eq!(object, expected);
+    }
+}

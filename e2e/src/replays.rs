@@ -1,0 +1,150 @@
+//! A fresh control plane with our CRDs and webhooks, and recorded cases sent to it.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context;
+use harness::{Cluster, Launch, Process, Shape, TestLab, free_port, secs};
+use replay::{Case, Config, Report, Target};
+use serde_json::json;
+
+use crate::local_webhooks;
+
+/// The namespace of the manager.
+const NAMESPACE: &str = "kueue-system";
+
+/// Two cores with other work on them are slow.
+const PATIENCE: Duration = secs(60);
+
+/// Loads the cases of all files and replays them, one manager after another for the settings they were recorded with.
+///
+/// # Errors
+/// If a file is not readable, or the control plane or the manager does not come up.
+pub async fn replay(files: &[PathBuf]) -> anyhow::Result<Report> {
+    let mut cases = Vec::new();
+    for file in files {
+        cases.extend(replay::load(file)?);
+    }
+    let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
+    let cluster = lab.cluster("manager").await?;
+    let setting = Setting::choose(&lab)?;
+    install(&cluster, &setting).await?;
+    let target = Target::new(cluster.client());
+    let mut report = Report::default();
+    for config in [Config::Base, Config::Variant1, Config::Variant2] {
+        let chosen: Vec<Case> =
+            cases.iter().filter(|case| case.config == config).cloned().collect();
+        if chosen.is_empty() {
+            continue;
+        }
+        let manager = start_manager(&lab, &cluster, &setting, config).await?;
+        replay::until_served(&target, PATIENCE).await.with_context(|| manager.log_tail(40))?;
+        report.absorb(replay::run(&target, &chosen).await.with_context(|| manager.log_tail(40))?);
+        manager.terminate(PATIENCE).await?;
+    }
+    Ok(report)
+}
+
+/// Where the manager listens, and where its files are.
+struct Setting {
+    webhooks: u16,
+    health: u16,
+    metrics: u16,
+    folder: PathBuf,
+}
+
+impl Setting {
+    fn choose(lab: &TestLab) -> anyhow::Result<Self> {
+        let folder = lab.state().directory.clone();
+        Ok(Self { webhooks: free_port()?, health: free_port()?, metrics: free_port()?, folder })
+    }
+}
+
+/// The manifests that users apply, webhooks on loopback.
+async fn install(cluster: &Cluster, setting: &Setting) -> anyhow::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    cluster.apply(&namespace.to_string(), NAMESPACE).await?;
+    for folder in ["crds/manifests", "config/webhook"] {
+        let manifests = local_webhooks::manifests(&root.join(folder), setting.webhooks)?;
+        cluster.apply(&manifests, NAMESPACE).await?;
+    }
+    Ok(())
+}
+
+async fn start_manager(
+    lab: &TestLab,
+    cluster: &Cluster,
+    setting: &Setting,
+    config: Config,
+) -> anyhow::Result<Process> {
+    let file = setting.folder.join(format!("{config:?}.yaml"));
+    std::fs::write(&file, configuration(setting, config))
+        .with_context(|| format!("writing {}", file.display()))?;
+    let manager = Launch::of("sluice-manager")
+        .arg("--components=webhooks")
+        .arg("--config")
+        .arg(&file)
+        .arg("--kubeconfig")
+        .arg(cluster.state().kubeconfig())
+        .start(lab)?;
+    let health = SocketAddr::from((Ipv4Addr::LOCALHOST, setting.health));
+    manager.ready(health, "/readyz", PATIENCE).await?;
+    Ok(manager)
+}
+
+/// The settings that the cases were recorded with.
+fn configuration(setting: &Setting, config: Config) -> String {
+    let Setting { webhooks, health, metrics, .. } = setting;
+    let mut file = json!({
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "namespace": NAMESPACE,
+        "webhook": {"host": "127.0.0.1", "port": webhooks},
+        "health": {"healthProbeBindAddress": format!("127.0.0.1:{health}")},
+        "metrics": {"bindAddress": format!("127.0.0.1:{metrics}")},
+    });
+    match config {
+        Config::Base => {}
+        Config::Variant1 => {
+            file["manageJobsWithoutQueueName"] = true.into();
+            file["featureGates"] = json!({"ConcurrentAdmission": true, "PriorityBoost": true, "PartialAdmission": false});
+        }
+        Config::Variant2 => {
+            file["managedJobsNamespaceSelector"] = json!({"matchLabels": {"kueue": "yes"}});
+            let off = VARIANT_2_OFF.iter().map(|gate| ((*gate).to_owned(), false.into()));
+            let mut gates: serde_json::Map<_, _> = off.collect();
+            gates.insert("RejectUpdatesToCQWithInvalidOnFlavors".into(), true.into());
+            file["featureGates"] = gates.into();
+        }
+    }
+    file.to_string()
+}
+
+/// Gates that are off in the second variant; those of topology scheduling go together.
+const VARIANT_2_OFF: &[&str] = &[
+    "TopologyAwareScheduling",
+    "TASProfileMixed",
+    "TASFailedNodeReplacement",
+    "TASFailedNodeReplacementFailFast",
+    "TASReplaceNodeOnPodTermination",
+    "TASReplaceNodeOnNodeTaints",
+    "TASAssignmentsEncodingByHostnamePrefix",
+    "TASMultiLayerTopology",
+    "TASHandleOverlappingFlavors",
+    "TASRecomputeAssignmentWithinSchedulingCycle",
+    "TASCacheNodeMatchResults",
+    "TASCachingRemainingResources",
+    "TASCacheTopologyTree",
+    "TASValidateWorkloadSliceSize",
+    "WorkloadIdentifierAnnotations",
+    "AdmissionGatedBy",
+    "ElasticJobsViaWorkloadSlices",
+    "WorkloadPriorityClassDefaulting",
+    "WorkloadValidateResourcesAreNonNegative",
+    "WorkloadValidationForPodSetMetadata",
+];
