@@ -15,7 +15,12 @@ mod workload;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::{v1beta1, v1beta2};
+use crate::{
+    shape::{self, Mismatch},
+    v1beta1, v1beta2,
+};
+
+pub use pod_template::rewrite as rewrite_template;
 
 const GROUP: &str = "kueue.x-k8s.io";
 
@@ -34,7 +39,17 @@ pub enum ConversionError {
         /// The version asked for.
         to: String,
     },
-    /// A part of the object has values of a wrong type.
+    /// A field is of a wrong type.
+    #[error("cannot convert {kind} {name:?}: {mismatch}")]
+    Mismatch {
+        /// The kind of the object.
+        kind: String,
+        /// The name of the object.
+        name: String,
+        /// The field.
+        mismatch: Mismatch,
+    },
+    /// A part of the object has values that cannot be read.
     #[error("cannot read {part} of {kind} {name:?} as {version}: {source}")]
     Malformed {
         /// `spec` or `status`.
@@ -102,23 +117,22 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
     let (Some(_), Some(to)) = (Version::parse(&from), Version::parse(desired_api_version)) else {
         return Err(unknown());
     };
-    let mut parts = Parts {
-        spec: take(&mut object, "spec"),
-        status: take(&mut object, "status"),
-    };
+    shape::check(&object).map_err(|mismatch| ConversionError::Mismatch {
+        kind: kind.clone(),
+        name: name(&object),
+        mismatch,
+    })?;
+    let mut parts = Parts { spec: take(&mut object, "spec"), status: take(&mut object, "status") };
     let encode = edit(&kind, to, &mut parts).ok_or_else(unknown)?;
     let encoded = encode(parts).map_err(|(part, source)| ConversionError::Malformed {
         part,
         kind: kind.clone(),
-        name: object["metadata"]["name"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
+        name: name(&object),
         version: to,
         source,
     })?;
     object["apiVersion"] = desired_api_version.into();
-    put(&mut object, to, encoded);
+    put(&mut object, &kind, to, encoded);
     Ok(object)
 }
 
@@ -206,6 +220,10 @@ fn drop_nulls_below(value: &mut Value) {
     }
 }
 
+fn name(object: &Value) -> String {
+    object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+}
+
 fn take(object: &mut Value, key: &str) -> Object {
     match object.get_mut(key).map(Value::take) {
         Some(Value::Object(part)) => part,
@@ -213,12 +231,10 @@ fn take(object: &mut Value, key: &str) -> Object {
     }
 }
 
-/// v1beta2 leaves out a spec with nothing in it; everything else is always written.
-fn put(object: &mut Value, version: Version, parts: Parts) {
-    let Value::Object(object) = object else {
-        return;
-    };
-    if version == Version::V1Beta2 && parts.spec.is_empty() {
+/// Spec and status are always written, but for the spec of a MultiKueueCluster without a source.
+fn put(object: &mut Value, kind: &str, version: Version, parts: Parts) {
+    let Value::Object(object) = object else { return };
+    if kind == "MultiKueueCluster" && version == Version::V1Beta2 && parts.spec.is_empty() {
         object.remove("spec");
     } else {
         object.insert("spec".into(), Value::Object(parts.spec));

@@ -24,10 +24,8 @@ pub fn yaml(definition: &Definition) -> Result<String, serde_saphyr::ser::Error>
 fn sorted(value: Value) -> Value {
     match value {
         Value::Object(map) => {
-            let sorted: BTreeMap<String, Value> = map
-                .into_iter()
-                .map(|(key, value)| (key, sorted(value)))
-                .collect();
+            let sorted: BTreeMap<String, Value> =
+                map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
             Value::Object(sorted.into_iter().collect())
         }
         Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
@@ -89,6 +87,13 @@ impl Definition {
     #[must_use]
     pub fn file_name(&self) -> String {
         format!("{}_{}.yaml", self.group, self.plural)
+    }
+
+    /// The schemas of all versions, by `apiVersion` and `kind`.
+    pub(crate) fn into_schemas(self) -> impl Iterator<Item = ((String, String), Value)> {
+        let Self { group, kind, versions, .. } = self;
+        let key = move |version: &str| (format!("{group}/{version}"), kind.to_owned());
+        versions.into_iter().map(move |version| (key(version.name), version.schema))
     }
 
     /// The CRD object.
@@ -162,11 +167,7 @@ impl Version {
             version.insert("additionalPrinterColumns".into(), columns);
         }
         if !self.selectable.is_empty() {
-            let fields = self
-                .selectable
-                .iter()
-                .map(|path| json!({"jsonPath": path}))
-                .collect();
+            let fields = self.selectable.iter().map(|path| json!({"jsonPath": path})).collect();
             version.insert("selectableFields".into(), fields);
         }
         if self.status {

@@ -8,10 +8,10 @@ use std::{fmt, marker::PhantomData};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The `apiVersion` of `K`.
-pub(crate) struct ApiVersion<K>(PhantomData<fn() -> K>);
+pub struct ApiVersion<K>(PhantomData<fn() -> K>);
 
 /// The `kind` of `K`.
-pub(crate) struct KindName<K>(PhantomData<fn() -> K>);
+pub struct KindName<K>(PhantomData<fn() -> K>);
 
 macro_rules! marker {
     ($marker:ident, $constant:ident) => {
@@ -47,9 +47,7 @@ macro_rules! marker {
 
         impl<'de, K: k8s_openapi::Resource> Deserialize<'de> for $marker<K> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer
-                    .deserialize_str(Expect(K::$constant))
-                    .map(|()| Self(PhantomData))
+                deserializer.deserialize_str(Expect(K::$constant)).map(|()| Self(PhantomData))
             }
         }
     };
@@ -76,6 +74,11 @@ impl de::Visitor<'_> for Expect {
     }
 }
 
+/// Whether a struct that is left out when nothing in it is set can be left out.
+pub(crate) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Declares an API kind: the struct with its metadata and fields, and what client libraries need to know of it.
 macro_rules! kind {
     (
@@ -88,10 +91,12 @@ macro_rules! kind {
         #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
         #[serde(rename_all = "camelCase")]
         pub struct $name {
+            /// Written from the type, checked when read.
             #[serde(default)]
-            api_version: $crate::kind::ApiVersion<$name>,
+            pub api_version: $crate::kind::ApiVersion<$name>,
+            /// Written from the type, checked when read.
             #[serde(default)]
-            kind: $crate::kind::KindName<$name>,
+            pub kind: $crate::kind::KindName<$name>,
             /// Name, labels, annotations and the like.
             #[serde(default)]
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,

@@ -2,13 +2,14 @@
 
 pub mod conversion;
 pub mod crd;
-mod kind;
+pub mod kind;
 pub mod meta;
 pub mod names;
 pub mod pod;
 pub mod quantity;
 mod rules;
 mod schema;
+pub mod shape;
 pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;

@@ -38,9 +38,7 @@ pub struct Condition {
 /// Whether a condition of this type is true.
 #[must_use]
 pub fn is_true(conditions: &[Condition], r#type: &str) -> bool {
-    conditions
-        .iter()
-        .any(|condition| condition.r#type == r#type && condition.status == "True")
+    conditions.iter().any(|condition| condition.r#type == r#type && condition.status == "True")
 }
 
 /// Selects objects by label; empty selects everything.

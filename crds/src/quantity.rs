@@ -44,19 +44,13 @@ impl Quantity {
     /// A whole number of base units.
     #[must_use]
     pub fn from_units(units: i64) -> Self {
-        Self {
-            nanos: i128::from(units) * NANOS_PER_UNIT,
-            ..Self::default()
-        }
+        Self { nanos: i128::from(units) * NANOS_PER_UNIT, ..Self::default() }
     }
 
     /// A number of thousandths.
     #[must_use]
     pub fn from_milli(milli: i64) -> Self {
-        Self {
-            nanos: i128::from(milli) * NANOS_PER_MILLI,
-            ..Self::default()
-        }
+        Self { nanos: i128::from(milli) * NANOS_PER_MILLI, ..Self::default() }
     }
 
     /// The value in billionths: exact.

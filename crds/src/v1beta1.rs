@@ -27,5 +27,5 @@ pub use crate::v1beta2::{
     AdmissionFairSharingStatus, BorrowWithinCohort, ClusterQueuePreemption, FairSharing,
     LocalQueueFairSharingStatus, LocalQueueResourceUsage, LocalQueueSpec, PodSetRequest,
     ProvisioningRequestRetryStrategy, ReclaimablePod, RequeueState, ResourceFlavorSpec,
-    ResourceQuota, ResourceUsage, WorkloadSchedulingStatsEviction,
+    ResourceUsage, WorkloadSchedulingStatsEviction,
 };

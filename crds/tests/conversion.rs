@@ -6,13 +6,7 @@ use crds::conversion::{ConversionError, convert};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-const KINDS: [&str; 5] = [
-    "workload",
-    "clusterqueue",
-    "localqueue",
-    "cohort",
-    "multikueuecluster",
-];
+const KINDS: [&str; 5] = ["workload", "clusterqueue", "localqueue", "cohort", "multikueuecluster"];
 const V1BETA1: &str = "kueue.x-k8s.io/v1beta1";
 const V1BETA2: &str = "kueue.x-k8s.io/v1beta2";
 
@@ -22,9 +16,7 @@ fn recorded(kind: &str) -> Vec<(String, Value, Value)> {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/apioracle/{kind}.jsonl.gz"));
     let mut text = String::new();
     let file = fs::File::open(path).expect("recorded cases");
-    GzDecoder::new(file)
-        .read_to_string(&mut text)
-        .expect("gzip");
+    GzDecoder::new(file).read_to_string(&mut text).expect("gzip");
     text.lines()
         .filter_map(|line| both_versions(&serde_json::from_str(line).expect("JSON")))
         .collect()
@@ -34,18 +26,10 @@ fn both_versions(case: &Value) -> Option<(String, Value, Value)> {
     let expect = &case["expect"];
     let version = |name: &str| {
         let stored = &expect["stored"][name];
-        let object = if stored == "=response" {
-            &expect["response"]
-        } else {
-            stored
-        };
+        let object = if stored == "=response" { &expect["response"] } else { stored };
         object["metadata"].is_object().then(|| object.clone())
     };
-    Some((
-        case["id"].as_str()?.to_owned(),
-        version("v1beta1")?,
-        version("v1beta2")?,
-    ))
+    Some((case["id"].as_str()?.to_owned(), version("v1beta1")?, version("v1beta2")?))
 }
 
 #[test]
@@ -73,11 +57,6 @@ fn compare(conversion: impl Fn(Value, Value) -> (Result<Value, ConversionError>,
             differences.push(format!("{id}\n  ours     {ours}\n  expected {expected}"));
         }
     }
-    assert!(
-        differences.is_empty(),
-        "{} differ:\n{}",
-        differences.len(),
-        differences.join("\n")
-    );
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
     assert!(compared > 300, "{compared} objects");
 }

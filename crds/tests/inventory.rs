@@ -15,11 +15,7 @@ const OPAQUE: &[&str] = &[".spec.podSets[].template"];
 #[test]
 fn every_line_of_the_inventory_is_in_the_manifests_and_no_other() {
     let expected = sections(INVENTORY.lines().map(str::to_owned));
-    let actual = sections(
-        crd::all()
-            .iter()
-            .flat_map(|definition| flatten(&definition.manifest())),
-    );
+    let actual = sections(crd::all().iter().flat_map(|definition| flatten(&definition.manifest())));
     assert_eq!(expected.len(), 22, "eleven kinds in two versions");
     let mut differences = Vec::new();
     for (header, lines) in &expected {
@@ -27,20 +23,10 @@ fn every_line_of_the_inventory_is_in_the_manifests_and_no_other() {
             differences.push(format!("missing: {header}"));
             continue;
         };
-        differences.extend(
-            lines
-                .difference(ours)
-                .map(|line| format!("- {header}\n    {line}")),
-        );
-        differences.extend(
-            ours.difference(lines)
-                .map(|line| format!("+ {header}\n    {line}")),
-        );
+        differences.extend(lines.difference(ours).map(|line| format!("- {header}\n    {line}")));
+        differences.extend(ours.difference(lines).map(|line| format!("+ {header}\n    {line}")));
     }
-    for header in actual
-        .keys()
-        .filter(|header| header.contains(" kueue.x-k8s.io/"))
-    {
+    for header in actual.keys().filter(|header| header.contains(" kueue.x-k8s.io/")) {
         if !expected.contains_key(header) {
             differences.push(format!("not in the inventory: {header}"));
         }
@@ -77,10 +63,7 @@ fn sections(lines: impl Iterator<Item = String>) -> BTreeMap<String, BTreeSet<St
             header.clone_from(&line);
             sections.entry(header.clone()).or_default();
         } else {
-            sections
-                .entry(header.clone())
-                .or_insert_with(BTreeSet::new)
-                .insert(line);
+            sections.entry(header.clone()).or_insert_with(BTreeSet::new).insert(line);
         }
     }
     sections
@@ -91,11 +74,7 @@ fn flatten(manifest: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     for version in spec["versions"].as_array().into_iter().flatten() {
         lines.push(header(spec, version));
-        for column in version["additionalPrinterColumns"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
+        for column in version["additionalPrinterColumns"].as_array().into_iter().flatten() {
             lines.push(format!(
                 "# column {} {} {} priority={}",
                 text(&column["name"]),
@@ -142,22 +121,13 @@ fn header(spec: &Value, version: &Value) -> String {
 }
 
 fn properties(schema: &Value, path: &str, lines: &mut Vec<String>, root: bool) {
-    let required: BTreeSet<&str> = schema["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(text)
-        .collect();
+    let required: BTreeSet<&str> =
+        schema["required"].as_array().into_iter().flatten().map(text).collect();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         if root && ["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
             continue;
         }
-        field(
-            property,
-            &format!("{path}.{name}"),
-            required.contains(name.as_str()),
-            lines,
-        );
+        field(property, &format!("{path}.{name}"), required.contains(name.as_str()), lines);
     }
 }
 
@@ -179,12 +149,7 @@ fn field(schema: &Value, path: &str, required: bool, lines: &mut Vec<String>) {
         field(&schema["items"], &format!("{path}[]"), false, lines);
     }
     if !schema["additionalProperties"].is_null() {
-        field(
-            &schema["additionalProperties"],
-            &format!("{path}{{}}"),
-            false,
-            lines,
-        );
+        field(&schema["additionalProperties"], &format!("{path}{{}}"), false, lines);
     }
 }
 
@@ -233,9 +198,7 @@ fn constraints(schema: &Value) -> String {
 }
 
 fn rules(schema: &Value) -> usize {
-    schema["x-kubernetes-validations"]
-        .as_array()
-        .map_or(0, Vec::len)
+    schema["x-kubernetes-validations"].as_array().map_or(0, Vec::len)
 }
 
 fn text(value: &Value) -> &str {

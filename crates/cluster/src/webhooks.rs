@@ -44,34 +44,13 @@ const BODY_LIMIT: usize = 8 << 20;
 pub fn router(rules: Rules) -> Router {
     Router::new()
         .route("/convert", post(conversion::convert))
-        .route(
-            "/mutate-kueue-x-k8s-io-v1beta2-workload",
-            post(mutate_workload),
-        )
-        .route(
-            "/mutate-kueue-x-k8s-io-v1beta2-clusterqueue",
-            post(mutate::<ClusterQueue>),
-        )
-        .route(
-            "/mutate-kueue-x-k8s-io-v1beta2-resourceflavor",
-            post(mutate::<ResourceFlavor>),
-        )
-        .route(
-            "/validate-kueue-x-k8s-io-v1beta2-workload",
-            post(validate::<Workload>),
-        )
-        .route(
-            "/validate-kueue-x-k8s-io-v1beta2-clusterqueue",
-            post(validate::<ClusterQueue>),
-        )
-        .route(
-            "/validate-kueue-x-k8s-io-v1beta2-resourceflavor",
-            post(validate::<ResourceFlavor>),
-        )
-        .route(
-            "/validate-kueue-x-k8s-io-v1beta2-cohort",
-            post(validate::<Cohort>),
-        )
+        .route("/mutate-kueue-x-k8s-io-v1beta2-workload", post(mutate_workload))
+        .route("/mutate-kueue-x-k8s-io-v1beta2-clusterqueue", post(mutate::<ClusterQueue>))
+        .route("/mutate-kueue-x-k8s-io-v1beta2-resourceflavor", post(mutate::<ResourceFlavor>))
+        .route("/validate-kueue-x-k8s-io-v1beta2-workload", post(validate::<Workload>))
+        .route("/validate-kueue-x-k8s-io-v1beta2-clusterqueue", post(validate::<ClusterQueue>))
+        .route("/validate-kueue-x-k8s-io-v1beta2-resourceflavor", post(validate::<ResourceFlavor>))
+        .route("/validate-kueue-x-k8s-io-v1beta2-cohort", post(validate::<Cohort>))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .with_state(Arc::new(rules))
 }

@@ -14,18 +14,13 @@ pub(super) fn to_v1beta2(parts: &mut Parts) {
         && !names.is_empty()
     {
         let rules: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
-        parts.spec.insert(
-            "admissionChecksStrategy".into(),
-            json!({"admissionChecks": rules}),
-        );
+        parts.spec.insert("admissionChecksStrategy".into(), json!({"admissionChecks": rules}));
     }
     // The old names of one policy.
     if let Some(Value::Object(fungibility)) = parts.spec.get_mut("flavorFungibility") {
         for field in ["whenCanBorrow", "whenCanPreempt"] {
-            if matches!(
-                fungibility.get(field).and_then(Value::as_str),
-                Some("Borrow" | "Preempt")
-            ) {
+            if matches!(fungibility.get(field).and_then(Value::as_str), Some("Borrow" | "Preempt"))
+            {
                 fungibility.insert(field.into(), "MayStopSearch".into());
             }
         }

@@ -11,18 +11,12 @@ pub(super) fn to_v1beta2(parts: &mut Parts) {
             source.insert(member.to_owned(), value);
         }
     }
-    let located = |config: &Value| {
-        config["location"]
-            .as_str()
-            .is_some_and(|text| !text.is_empty())
-    };
+    let located = |config: &Value| config["location"].as_str().is_some_and(|text| !text.is_empty());
     if !source.get("kubeConfig").is_some_and(located) {
         source.remove("kubeConfig");
     }
     if !source.is_empty() {
-        parts
-            .spec
-            .insert("clusterSource".into(), Value::Object(source));
+        parts.spec.insert("clusterSource".into(), Value::Object(source));
     }
 }
 

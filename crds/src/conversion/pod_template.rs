@@ -12,8 +12,8 @@ use crate::{quantity::Quantity, schema::POD_TEMPLATE};
 static SCHEMA: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(POD_TEMPLATE).unwrap_or_default());
 
-/// Rewrites a template in place.
-pub(super) fn rewrite(template: &mut Value) {
+/// Rewrites a template in place, as an encoder of Kubernetes' own types writes it.
+pub fn rewrite(template: &mut Value) {
     write_like_an_encoder(template, &SCHEMA);
 }
 
@@ -23,15 +23,11 @@ fn write_like_an_encoder(value: &mut Value, schema: &Value) {
             (Value::Object(properties), _) => write_struct(object, properties),
             (_, Value::Null) => {}
             (_, values) => {
-                object
-                    .values_mut()
-                    .for_each(|value| write_like_an_encoder(value, values));
+                object.values_mut().for_each(|value| write_like_an_encoder(value, values));
             }
         },
         Value::Array(items) => {
-            items
-                .iter_mut()
-                .for_each(|item| write_like_an_encoder(item, &schema["items"]));
+            items.iter_mut().for_each(|item| write_like_an_encoder(item, &schema["items"]));
         }
         scalar if schema["pattern"].is_string() => canonical_quantity(scalar),
         _ => {}

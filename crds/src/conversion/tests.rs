@@ -20,16 +20,13 @@ fn flat_checks_win_over_a_strategy() {
         "admissionChecksStrategy": {"admissionChecks": [{"name": "b"}]},
     });
     let expected = json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}]}});
-    assert_eq!(
-        spec_after(V1BETA1, "ClusterQueue", &spec, V1BETA2),
-        expected
-    );
+    assert_eq!(spec_after(V1BETA1, "ClusterQueue", &spec, V1BETA2), expected);
 }
 
 #[test]
 fn a_class_without_a_source_is_dropped() {
     let spec = json!({"podSets": [], "priorityClassName": "high", "priorityClassSource": ""});
-    assert_eq!(spec_after(V1BETA1, "Workload", &spec, V1BETA2), Value::Null);
+    assert_eq!(spec_after(V1BETA1, "Workload", &spec, V1BETA2), json!({}));
 }
 
 #[test]
@@ -50,11 +47,8 @@ fn metadata_is_left_alone() {
 
 #[test]
 fn unknown_kinds_and_versions_are_errors() {
-    for (kind, to) in [
-        ("Topology", V1BETA2),
-        ("Workload", "kueue.x-k8s.io/v1"),
-        ("Workload", "v1"),
-    ] {
+    for (kind, to) in [("Topology", V1BETA2), ("Workload", "kueue.x-k8s.io/v1"), ("Workload", "v1")]
+    {
         let error = convert(object(V1BETA1, kind, &json!({})), to).expect_err("refused");
         assert!(matches!(error, ConversionError::Unknown { .. }), "{error}");
     }
@@ -62,13 +56,10 @@ fn unknown_kinds_and_versions_are_errors() {
 
 #[test]
 fn a_malformed_object_is_named() {
-    let error = convert(
-        object(V1BETA1, "Workload", &json!({"priority": "high"})),
-        V1BETA2,
-    );
+    let error = convert(object(V1BETA1, "Workload", &json!({"priority": "high"})), V1BETA2);
     let text = error.expect_err("refused").to_string();
     assert!(
-        text.starts_with("cannot read spec of Workload \"x\" as v1beta2: invalid type"),
+        text.starts_with("cannot convert Workload \"x\": spec.priority: must be a 32-bit integer"),
         "{text}"
     );
 }

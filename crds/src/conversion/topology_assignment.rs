@@ -51,9 +51,8 @@ fn slice(
     levels: usize,
 ) -> v1beta2::TopologyAssignmentSlice {
     let column = |level: usize| {
-        let values = domains
-            .iter()
-            .map(|domain| domain.values.get(level).map_or("", String::as_str));
+        let values =
+            domains.iter().map(|domain| domain.values.get(level).map_or("", String::as_str));
         level_values(&values.collect::<Vec<_>>())
     };
     v1beta2::TopologyAssignmentSlice {
@@ -74,10 +73,7 @@ fn pod_counts(
                 individual: vec![],
             }
         }
-        _ => v1beta2::TopologyAssignmentSlicePodCounts {
-            universal: None,
-            individual: counts,
-        },
+        _ => v1beta2::TopologyAssignmentSlicePodCounts { universal: None, individual: counts },
     }
 }
 
@@ -98,16 +94,10 @@ fn level_values(values: &[&str]) -> v1beta2::TopologyAssignmentSliceLevelValues 
 
 fn individual(values: &[&str]) -> v1beta2::TopologyAssignmentSliceLevelIndividualValues {
     let prefix = common_prefix(values);
-    let tails: Vec<&str> = values
-        .iter()
-        .filter_map(|value| value.strip_prefix(prefix))
-        .collect();
+    let tails: Vec<&str> = values.iter().filter_map(|value| value.strip_prefix(prefix)).collect();
     let suffix = common_suffix(&tails);
-    let roots = tails
-        .iter()
-        .filter_map(|tail| tail.strip_suffix(suffix))
-        .map(str::to_owned)
-        .collect();
+    let roots =
+        tails.iter().filter_map(|tail| tail.strip_suffix(suffix)).map(str::to_owned).collect();
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     v1beta2::TopologyAssignmentSliceLevelIndividualValues {
         prefix: given(prefix),
@@ -161,11 +151,7 @@ fn slice_domains(
     let count = usize::try_from(slice.domain_count).unwrap_or_default();
     (0..count).map(|at| v1beta1::TopologyDomainAssignment {
         count: slice.pod_counts.of_domain(at),
-        values: slice
-            .values_per_level
-            .iter()
-            .map(|level| level.of_domain(at))
-            .collect(),
+        values: slice.values_per_level.iter().map(|level| level.of_domain(at)).collect(),
     })
 }
 
@@ -175,11 +161,7 @@ mod tests {
 
     fn individual_of(values: &[&str]) -> (String, Vec<String>, String) {
         let found = individual(values);
-        (
-            found.prefix.unwrap_or_default(),
-            found.roots,
-            found.suffix.unwrap_or_default(),
-        )
+        (found.prefix.unwrap_or_default(), found.roots, found.suffix.unwrap_or_default())
     }
 
     #[test]

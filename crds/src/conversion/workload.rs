@@ -46,11 +46,7 @@ where
 /// A class counts only with its source. A source without a class makes a reference without a name, as upstream.
 fn priority_class_to_v1beta2(spec: &mut Object) {
     let name = spec.remove("priorityClassName").unwrap_or_default();
-    let (group, kind) = match spec
-        .remove("priorityClassSource")
-        .as_ref()
-        .and_then(Value::as_str)
-    {
+    let (group, kind) = match spec.remove("priorityClassSource").as_ref().and_then(Value::as_str) {
         Some(WORKLOAD_PRIORITY_CLASS_SOURCE) => (KUEUE_GROUP, "WorkloadPriorityClass"),
         Some(POD_PRIORITY_CLASS_SOURCE) => (SCHEDULING_GROUP, "PriorityClass"),
         _ => return,

@@ -10,21 +10,11 @@ const KUEUE: &str = "kueue.x-k8s.io";
 const SLUICE: &str = "sluice.dev";
 
 const fn column(name: &'static str, r#type: &'static str, path: &'static str) -> Column {
-    Column {
-        name,
-        r#type,
-        path,
-        priority: 0,
-    }
+    Column { name, r#type, path, priority: 0 }
 }
 
 const fn wide(name: &'static str, r#type: &'static str, path: &'static str) -> Column {
-    Column {
-        name,
-        r#type,
-        path,
-        priority: 1,
-    }
+    Column { name, r#type, path, priority: 1 }
 }
 
 const AGE: Column = column("Age", "date", ".metadata.creationTimestamp");
@@ -32,16 +22,8 @@ const AGE: Column = column("Age", "date", ".metadata.creationTimestamp");
 const WORKLOAD: &[Column] = &[
     column("Queue", "string", ".spec.queueName"),
     column("Reserved in", "string", ".status.admission.clusterQueue"),
-    column(
-        "Admitted",
-        "string",
-        ".status.conditions[?(@.type=='Admitted')].status",
-    ),
-    column(
-        "Finished",
-        "string",
-        ".status.conditions[?(@.type=='Finished')].status",
-    ),
+    column("Admitted", "string", ".status.conditions[?(@.type=='Admitted')].status"),
+    column("Finished", "string", ".status.conditions[?(@.type=='Finished')].status"),
     AGE,
 ];
 const CLUSTER_QUEUE: &[Column] = &[
@@ -61,14 +43,8 @@ const LOCAL_QUEUE: &[Column] = &[
     column("Pending Workloads", "integer", ".status.pendingWorkloads"),
     column("Admitted Workloads", "integer", ".status.admittedWorkloads"),
 ];
-const MULTI_KUEUE_CLUSTER: &[Column] = &[
-    column(
-        "Connected",
-        "string",
-        ".status.conditions[?(@.type=='Active')].status",
-    ),
-    AGE,
-];
+const MULTI_KUEUE_CLUSTER: &[Column] =
+    &[column("Connected", "string", ".status.conditions[?(@.type=='Active')].status"), AGE];
 const PRIORITY_CLASS: &[Column] = &[column("Value", "integer", ".value")];
 const CAPACITY: &[Column] = &[
     column("Mode", "string", ".status.mode"),
@@ -184,10 +160,7 @@ fn cluster_objects() -> Vec<Definition> {
             ..kueue(
                 "ResourceFlavor",
                 "resourceflavors",
-                [
-                    old::<v1beta1::ResourceFlavorSpec>(),
-                    new::<v1beta2::ResourceFlavorSpec>(),
-                ],
+                [old::<v1beta1::ResourceFlavorSpec>(), new::<v1beta2::ResourceFlavorSpec>()],
             )
         },
         Definition {
@@ -195,10 +168,7 @@ fn cluster_objects() -> Vec<Definition> {
             ..kueue(
                 "Topology",
                 "topologies",
-                [
-                    old::<v1beta1::TopologySpec>(),
-                    new::<v1beta2::TopologySpec>(),
-                ],
+                [old::<v1beta1::TopologySpec>(), new::<v1beta2::TopologySpec>()],
             )
         },
         Definition {
@@ -263,10 +233,7 @@ fn multi_kueue() -> Vec<Definition> {
                 "multikueueconfigs",
                 [
                     // The one old version that upstream does not call deprecated.
-                    Version {
-                        deprecated: false,
-                        ..old::<v1beta1::MultiKueueConfigSpec>()
-                    },
+                    Version { deprecated: false, ..old::<v1beta1::MultiKueueConfigSpec>() },
                     new::<v1beta2::MultiKueueConfigSpec>(),
                 ],
             )
@@ -343,19 +310,11 @@ fn singular(kind: &str) -> &'static str {
         "multikueuecluster",
         "multikueueconfig",
     ];
-    NAMES
-        .into_iter()
-        .find(|name| kind.eq_ignore_ascii_case(name))
-        .unwrap_or_default()
+    NAMES.into_iter().find(|name| kind.eq_ignore_ascii_case(name)).unwrap_or_default()
 }
 
 fn old<Spec: JsonSchema>() -> Version {
-    Version {
-        name: "v1beta1",
-        storage: false,
-        deprecated: true,
-        ..new::<Spec>()
-    }
+    Version { name: "v1beta1", storage: false, deprecated: true, ..new::<Spec>() }
 }
 
 fn new<Spec: JsonSchema>() -> Version {

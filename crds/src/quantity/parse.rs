@@ -57,15 +57,7 @@ pub(super) fn parse(text: &str) -> Result<Quantity, ParseQuantityError> {
         format
     };
     let written = kept_as_written(&parts, scale, format).then(|| text.into());
-    Ok(Quantity {
-        nanos: if parts.negative {
-            -magnitude
-        } else {
-            magnitude
-        },
-        format,
-        written,
-    })
+    Ok(Quantity { nanos: if parts.negative { -magnitude } else { magnitude }, format, written })
 }
 
 /// Cuts the text into its parts; leading zeros are dropped.
@@ -85,12 +77,7 @@ fn split(text: &str) -> Result<Parts<'_>, ParseQuantityError> {
     if !exponent.bytes().all(|b| b.is_ascii_digit()) {
         return Err(ParseQuantityError::Shape);
     }
-    Ok(Parts {
-        negative,
-        whole: digits.trim_start_matches('0'),
-        fraction,
-        suffix,
-    })
+    Ok(Parts { negative, whole: digits.trim_start_matches('0'), fraction, suffix })
 }
 
 fn take_while(text: &str, keep: impl Fn(char) -> bool) -> (&str, &str) {
@@ -119,9 +106,7 @@ fn interpret(suffix: &str) -> Result<(Scale, Format), ParseQuantityError> {
         "Pi" => binary(50),
         "Ei" => binary(60),
         _ => {
-            let exponent = suffix
-                .strip_prefix(['e', 'E'])
-                .ok_or(ParseQuantityError::Suffix)?;
+            let exponent = suffix.strip_prefix(['e', 'E']).ok_or(ParseQuantityError::Suffix)?;
             let exponent: i32 = exponent.parse().map_err(|_| ParseQuantityError::Suffix)?;
             (Scale::Ten(exponent), Format::DecimalExponent)
         }
@@ -142,9 +127,8 @@ fn binary(parts: &Parts<'_>, shift: u32) -> Result<i128, ParseQuantityError> {
     let digits = unscaled(parts)?;
     let fraction = i32::try_from(parts.fraction.len()).unwrap_or(EXPONENT_BOUND);
     // Multiplied first: 2^60 leaves room for 20 decimal digits below the cap of i128.
-    let shifted = digits
-        .checked_mul(1_i128 << shift)
-        .map(|value| scale_by_ten(value, 9 - fraction));
+    let shifted =
+        digits.checked_mul(1_i128 << shift).map(|value| scale_by_ten(value, 9 - fraction));
     Ok(shifted.unwrap_or(cap).min(cap))
 }
 
@@ -179,11 +163,7 @@ fn scale_by_ten(value: i128, power: i32) -> i128 {
 
 /// Whether upstream keeps the text: few digits, and nothing that shorter digits or another suffix could express.
 fn kept_as_written(parts: &Parts<'_>, scale: Scale, format: Format) -> bool {
-    let whole = if parts.whole.is_empty() {
-        "0"
-    } else {
-        parts.whole
-    };
+    let whole = if parts.whole.is_empty() { "0" } else { parts.whole };
     let digits = [whole, parts.fraction].concat();
     match scale {
         Scale::Ten(exponent) => {

@@ -29,14 +29,9 @@ fn reads_and_writes_what_apimachinery_does() {
 
 #[test]
 fn whole_units_and_milli_are_rounded_up() {
-    for row in TABLE
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.contains('!'))
-    {
+    for row in TABLE.lines().filter(|line| !line.starts_with('#') && !line.contains('!')) {
         let columns: Vec<&str> = row.split('\t').collect();
-        let [text, _, units, milli] = columns[..] else {
-            panic!("four columns: {row}")
-        };
+        let [text, _, units, milli] = columns[..] else { panic!("four columns: {row}") };
         let quantity: Quantity = text.trim().parse().expect(text);
         // Upstream overflows where we saturate, and rounds negative fractions away from zero only below one unit.
         if quantity.is_negative()

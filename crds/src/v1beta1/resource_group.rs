@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ResourceQuota;
-use crate::{rules, schema::DnsSubdomain};
+use crate::{quantity::Quantity, rules, schema::DnsSubdomain};
 
 /// Resources that are taken from the same flavors.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -34,4 +33,23 @@ pub struct FlavorQuotas {
     #[serde(default)]
     #[schemars(extend("minItems" = 1, "maxItems" = 64, "x-list" = "map name"))]
     pub resources: Vec<ResourceQuota>,
+}
+
+/// The quota of one resource in one flavor.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["name", "nominalQuota"]))]
+pub struct ResourceQuota {
+    /// What may be borrowed from the cohort at most; unlimited when unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub borrowing_limit: Option<Quantity>,
+    /// What may be lent to the cohort at most; everything when unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lending_limit: Option<Quantity>,
+    /// Name of the resource.
+    #[serde(default)]
+    pub name: String,
+    /// What belongs to this queue or cohort.
+    #[serde(default)]
+    pub nominal_quota: Quantity,
 }

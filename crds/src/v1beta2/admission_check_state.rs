@@ -42,7 +42,7 @@ pub struct AdmissionCheckState {
     #[schemars(extend("minimum" = 0))]
     pub retry_count: Option<i32>,
     /// Pending, Ready, Retry or Rejected.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["Pending", "Ready", "Retry", "Rejected"]))]
     pub state: String,
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ClusterQueueStatus, FairSharing, ResourceGroup};
 use crate::{
+    kind::is_unset,
     kind::kind,
     meta::LabelSelector,
     rules,
@@ -125,7 +126,7 @@ pub struct FlavorFungibility {
 #[schemars(extend("required" = ["admissionMode"]))]
 pub struct AdmissionScope {
     /// The mode of ordering.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]))]
     pub admission_mode: String,
 }
@@ -162,7 +163,7 @@ pub struct AdmissionCheckStrategyRule {
 #[schemars(extend("required" = ["migration"]))]
 pub struct ConcurrentAdmissionPolicy {
     /// What happens once a variant runs.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub migration: ConcurrentAdmissionMigration,
 }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    kind::is_unset,
     kind::kind,
     meta::Condition,
     rules,
@@ -37,7 +38,7 @@ kind! {
 #[schemars(extend("required" = ["clusterSource"]))]
 pub struct MultiKueueClusterSpec {
     /// How the cluster is reached.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unset")]
     #[schemars(extend("x-kubernetes-validations" = rules::CLUSTER_SOURCE))]
     pub cluster_source: ClusterSource,
 }

@@ -47,7 +47,7 @@ pub struct ResourceQuota {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lending_limit: Option<Quantity>,
     /// Name of the resource.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// What belongs to this queue or cohort.
     #[serde(default)]

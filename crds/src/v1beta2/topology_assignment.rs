@@ -93,9 +93,7 @@ impl TopologyAssignmentSlicePodCounts {
     /// The pods of the domain at this index.
     #[must_use]
     pub fn of_domain(&self, at: usize) -> i32 {
-        self.universal
-            .or_else(|| self.individual.get(at).copied())
-            .unwrap_or_default()
+        self.universal.or_else(|| self.individual.get(at).copied()).unwrap_or_default()
     }
 }
 

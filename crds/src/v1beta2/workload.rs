@@ -126,11 +126,11 @@ pub struct PreemptionGate {
 #[schemars(extend("required" = ["group", "kind", "name"]))]
 pub struct PriorityClassRef {
     /// Group of the class.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["kueue.x-k8s.io", "scheduling.k8s.io"]))]
     pub group: String,
     /// Kind of the class: WorkloadPriorityClass or PriorityClass.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["WorkloadPriorityClass", "PriorityClass"]))]
     pub kind: String,
     /// Name.

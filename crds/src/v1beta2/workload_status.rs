@@ -205,7 +205,7 @@ pub struct PreemptionGateState {
     #[schemars(with = "Text<1, 63>")]
     pub name: String,
     /// Open or Closed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["Closed", "Open"]))]
     pub position: String,
 }

@@ -12,11 +12,9 @@ async fn main() -> anyhow::Result<()> {
     let target = replay::Target::new(Client::try_from(config)?);
     let mut cases = Vec::new();
     for file in args {
-        cases.extend(
-            replay::load(file.as_ref())?
-                .into_iter()
-                .filter(|c| c.config == replay::Config::Base),
-        );
+        cases.extend(replay::load(file.as_ref())?.into_iter().filter(|c| {
+            format!("{:?}", c.config) == std::env::var("REPLAY_CONFIG").unwrap_or("Base".into())
+        }));
     }
     println!("{}", replay::run(&target, &cases).await?);
     Ok(())

@@ -107,10 +107,7 @@ pub struct Expect {
 /// If the file cannot be read or a line is not a case.
 pub fn load(path: &Path) -> anyhow::Result<Vec<Case>> {
     let text = read(path).with_context(|| format!("reading {}", path.display()))?;
-    let lines = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty());
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(at, line)| {
             serde_json::from_str(line)

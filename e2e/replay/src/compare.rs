@@ -48,31 +48,15 @@ pub(crate) fn compare(answer: &Answer, expect: &Expect) -> Vec<Difference> {
     let mut found = Vec::new();
     let accepted = |code: u16| code < 400;
     if accepted(answer.code) != accepted(expect.code) {
-        let text = format!(
-            "code {} instead of {}: {}",
-            answer.code,
-            expect.code,
-            message(answer)
-        );
-        return vec![Difference {
-            level: Level::Verdict,
-            text,
-        }];
+        let text = format!("code {} instead of {}: {}", answer.code, expect.code, message(answer));
+        return vec![Difference { level: Level::Verdict, text }];
     }
     if expect.do_not_copy {
         return found;
     }
     if answer.code != expect.code {
-        let text = format!(
-            "code {} instead of {}: {}",
-            answer.code,
-            expect.code,
-            message(answer)
-        );
-        found.push(Difference {
-            level: Level::Code,
-            text,
-        });
+        let text = format!("code {} instead of {}: {}", answer.code, expect.code, message(answer));
+        found.push(Difference { level: Level::Code, text });
     }
     if accepted(expect.code) {
         objects(answer, expect, &mut found);
@@ -80,14 +64,8 @@ pub(crate) fn compare(answer: &Answer, expect: &Expect) -> Vec<Difference> {
         refusal(answer, expect, &mut found);
     }
     if answer.warnings != expect.warnings {
-        let text = format!(
-            "warnings {:?} instead of {:?}",
-            answer.warnings, expect.warnings
-        );
-        found.push(Difference {
-            level: Level::Words,
-            text,
-        });
+        let text = format!("warnings {:?} instead of {:?}", answer.warnings, expect.warnings);
+        found.push(Difference { level: Level::Words, text });
     }
     found.sort_by_key(|difference| difference.level);
     found
@@ -101,31 +79,18 @@ fn refusal(answer: &Answer, expect: &Expect, found: &mut Vec<Difference>) {
     let reason = answer.body["reason"].as_str();
     if reason != expect.reason.as_deref() {
         let text = format!("reason {reason:?} instead of {:?}", expect.reason);
-        found.push(Difference {
-            level: Level::Code,
-            text,
-        });
+        found.push(Difference { level: Level::Code, text });
     }
-    let causes = answer.body["details"]["causes"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
+    let causes = answer.body["details"]["causes"].as_array().cloned().unwrap_or_default();
     let (ours, theirs) = (fields(&causes), fields(&expect.causes));
     if ours != theirs {
         let text = format!("fields {ours:?} instead of {theirs:?}");
-        found.push(Difference {
-            level: Level::Fields,
-            text,
-        });
+        found.push(Difference { level: Level::Fields, text });
     }
     let expected = expect.message.as_deref().unwrap_or_default();
     let ours = message(answer);
     if words(ours) != words(expected) {
-        let level = if paths(ours) == paths(expected) {
-            Level::Words
-        } else {
-            Level::Fields
-        };
+        let level = if paths(ours) == paths(expected) { Level::Words } else { Level::Fields };
         found.push(Difference {
             level,
             text: format!("message\n      {ours}\n    instead of\n      {expected}"),
@@ -134,17 +99,13 @@ fn refusal(answer: &Answer, expect: &Expect, found: &mut Vec<Difference>) {
 }
 
 fn fields(causes: &[Value]) -> BTreeSet<String> {
-    causes
-        .iter()
-        .filter_map(|cause| cause["field"].as_str())
-        .map(str::to_owned)
-        .collect()
+    causes.iter().filter_map(|cause| cause["field"].as_str()).map(str::to_owned).collect()
 }
 
-/// The parts of a message in any order: that of several errors is not promised.
+/// The parts of a message in any order: that of several errors, or of the keys of an object, is not promised.
 fn words(message: &str) -> Vec<&str> {
     let mut parts: Vec<&str> = message
-        .split([',', '[', ']'])
+        .split([',', '[', ']', '{', '}'])
         .map(str::trim)
         .filter(|part| !part.is_empty())
         .collect();
@@ -152,15 +113,27 @@ fn words(message: &str) -> Vec<&str> {
     parts
 }
 
-/// What looks like a field path in a webhook's refusal.
+/// What a refusal says of a field, after its path.
+const VERDICTS: &[&str] = &[
+    ": Invalid value: ",
+    ": Required value",
+    ": Forbidden: ",
+    ": Duplicate value: ",
+    ": Unsupported value: ",
+    ": Not found: ",
+    ": Too many: ",
+    ": Too long: ",
+];
+
+/// The field paths of a webhook's refusal.
 fn paths(message: &str) -> BTreeSet<&str> {
-    let refused = message
-        .split_once("denied the request: ")
-        .map_or("", |(_, errors)| errors);
-    refused
-        .split(' ')
-        .filter(|word| word.ends_with(':') && word.contains(['.', '[']))
-        .map(|word| word.trim_matches(['[', ']', ':', ',']))
+    let refused = message.split_once("denied the request: ").map_or("", |(_, errors)| errors);
+    let heads = VERDICTS
+        .iter()
+        .flat_map(|verdict| refused.match_indices(verdict).filter_map(|(at, _)| refused.get(..at)));
+    heads
+        .filter_map(|head| head.rsplit([' ', ',']).next())
+        .map(|path| path.strip_prefix('[').unwrap_or(path))
         .collect()
 }
 
@@ -185,10 +158,7 @@ fn differ(what: &str, ours: &Value, expected: &Value, found: &mut Vec<Difference
     let mut lines = Vec::new();
     diff("", &ours, &expected, &mut lines);
     let text = format!("{what}:\n    {}", lines.join("\n    "));
-    found.push(Difference {
-        level: Level::Objects,
-        text,
-    });
+    found.push(Difference { level: Level::Objects, text });
 }
 
 /// Lists where two values differ.
@@ -219,12 +189,9 @@ fn decoded(value: &Value) -> Value {
         Value::Object(object) if object.contains_key("levels") && object.contains_key("slices") => {
             json!({"levels": object["levels"], "domains": domains(&object["slices"])})
         }
-        Value::Object(object) => Value::Object(
-            object
-                .iter()
-                .map(|(key, value)| (key.clone(), decoded(value)))
-                .collect(),
-        ),
+        Value::Object(object) => {
+            Value::Object(object.iter().map(|(key, value)| (key.clone(), decoded(value))).collect())
+        }
         Value::Array(items) => items.iter().map(decoded).collect(),
         other => other.clone(),
     }
@@ -233,10 +200,8 @@ fn decoded(value: &Value) -> Value {
 fn domains(slices: &Value) -> Vec<Value> {
     let mut domains = Vec::new();
     for slice in slices.as_array().into_iter().flatten() {
-        let count = slice["domainCount"]
-            .as_u64()
-            .and_then(|n| usize::try_from(n).ok())
-            .unwrap_or_default();
+        let count =
+            slice["domainCount"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
         for at in 0..count {
             let pods = either(&slice["podCounts"], &slice["podCounts"]["individual"][at]);
             let levels = slice["valuesPerLevel"].as_array().into_iter().flatten();
@@ -257,11 +222,7 @@ fn level_value(level: &Value, at: usize) -> Value {
 }
 
 fn either(choice: &Value, individual: &Value) -> Value {
-    if choice["universal"].is_null() {
-        individual.clone()
-    } else {
-        choice["universal"].clone()
-    }
+    if choice["universal"].is_null() { individual.clone() } else { choice["universal"].clone() }
 }
 
 #[cfg(test)]
@@ -275,30 +236,19 @@ mod tests {
 
     fn answer(code: u16, message: &str) -> Answer {
         let body = json!({"reason": "Forbidden", "message": message});
-        Answer {
-            code,
-            body,
-            warnings: vec![],
-            stored: vec![],
-        }
+        Answer { code, body, warnings: vec![], stored: vec![] }
     }
 
     fn level(ours: &Answer, expect: &Expect) -> Option<Level> {
-        compare(ours, expect)
-            .first()
-            .map(|difference| difference.level)
+        compare(ours, expect).first().map(|difference| difference.level)
     }
 
     #[test]
     fn the_order_of_several_errors_does_not_matter() {
-        let expect = refused(
-            403,
-            "x denied the request: [spec.a: Required value, spec.b: Required value]",
-        );
-        let ours = answer(
-            403,
-            "x denied the request: [spec.b: Required value, spec.a: Required value]",
-        );
+        let expect =
+            refused(403, "x denied the request: [spec.a: Required value, spec.b: Required value]");
+        let ours =
+            answer(403, "x denied the request: [spec.b: Required value, spec.a: Required value]");
         assert_eq!(level(&ours, &expect), None);
     }
 
@@ -307,16 +257,10 @@ mod tests {
         let expect = refused(403, "x denied the request: spec.a: Required value");
         let ours = |code, text| level(&answer(code, text), &expect);
         assert_eq!(ours(201, ""), Some(Level::Verdict));
+        assert_eq!(ours(422, "x denied the request: spec.a: Required value"), Some(Level::Code));
+        assert_eq!(ours(403, "x denied the request: spec.b: Required value"), Some(Level::Fields));
         assert_eq!(
-            ours(422, "x denied the request: spec.a: Required value"),
-            Some(Level::Code)
-        );
-        assert_eq!(
-            ours(403, "x denied the request: spec.b: Required value"),
-            Some(Level::Fields)
-        );
-        assert_eq!(
-            ours(403, "x denied the request: spec.a: Required"),
+            ours(403, "x denied the request: spec.a: Required value: now"),
             Some(Level::Words)
         );
     }

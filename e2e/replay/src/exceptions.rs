@@ -28,11 +28,7 @@ fn parse(line: &'static str) -> Option<Exception> {
         "words" => Level::Words,
         _ => return None,
     };
-    Some(Exception {
-        level,
-        text: columns.next()?,
-        reason: columns.next()?,
-    })
+    Some(Exception { level, text: columns.next()?, reason: columns.next()? })
 }
 
 /// The reason why a difference is expected. It must be no graver than the exception allows.
@@ -52,15 +48,8 @@ mod tests {
 
     #[test]
     fn every_line_of_the_file_is_an_exception_with_a_reason() {
-        let lines = FILE
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.is_empty())
-            .count();
+        let lines = FILE.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).count();
         assert_eq!(EXCEPTIONS.len(), lines);
-        assert!(
-            EXCEPTIONS
-                .iter()
-                .all(|exception| exception.reason.len() > 20)
-        );
+        assert!(EXCEPTIONS.iter().all(|exception| exception.reason.len() > 20));
     }
 }

@@ -74,13 +74,8 @@ impl Known {
 
 fn strip(object: &mut Value) {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        for field in [
-            "managedFields",
-            "uid",
-            "resourceVersion",
-            "creationTimestamp",
-            "generation",
-        ] {
+        for field in ["managedFields", "uid", "resourceVersion", "creationTimestamp", "generation"]
+        {
             metadata.remove(field);
         }
     }
@@ -98,16 +93,11 @@ fn table(table: &Value) -> Value {
             })
         })
         .collect();
-    let ages: Vec<bool> = columns
-        .iter()
-        .map(|column| column["name"] == "Age")
-        .collect();
+    let ages: Vec<bool> = columns.iter().map(|column| column["name"] == "Age").collect();
     let rows = list(&table["rows"]);
     let rows = rows.iter().map(|row| {
         let cells = list(&row["cells"]).into_iter().zip(&ages);
-        cells
-            .map(|(cell, is_age)| if *is_age { "<time>".into() } else { cell })
-            .collect::<Value>()
+        cells.map(|(cell, is_age)| if *is_age { "<time>".into() } else { cell }).collect::<Value>()
     });
     json!({"kind": "Table", "columns": columns, "rows": rows.collect::<Vec<_>>()})
 }
@@ -129,9 +119,7 @@ fn multiple_of(text: &str) -> String {
         return text.to_owned();
     };
     let (head, tail) = text.split_at(at + MARK.len());
-    let digits = tail
-        .find(|c: char| !c.is_ascii_digit() && c != '-')
-        .unwrap_or(tail.len());
+    let digits = tail.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(tail.len());
     format!("{head}<number>{}", tail.get(digits..).unwrap_or_default())
 }
 
@@ -159,9 +147,7 @@ fn map_text(value: &Value, change: &dyn Fn(&str) -> String) -> Value {
         Value::String(text) => change(text).into(),
         Value::Array(items) => items.iter().map(|item| map_text(item, change)).collect(),
         Value::Object(object) => {
-            let changed = object
-                .iter()
-                .map(|(key, item)| (change(key), map_text(item, change)));
+            let changed = object.iter().map(|(key, item)| (change(key), map_text(item, change)));
             Value::Object(changed.collect::<Map<_, _>>())
         }
         other => other.clone(),

@@ -47,31 +47,20 @@ impl Target {
         if let Some(accept) = &request.accept {
             builder = builder.header(http::header::ACCEPT, accept);
         }
-        let bytes = body
-            .map(serde_json::to_vec)
-            .transpose()?
-            .unwrap_or_default();
+        let bytes = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
         let response = self.client.send(builder.body(Body::from(bytes))?).await?;
         let code = response.status().as_u16();
         let warnings = response.headers().get_all(http::header::WARNING);
-        let warnings = warnings
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .map(str::to_owned)
-            .collect();
+        let warnings =
+            warnings.iter().filter_map(|value| value.to_str().ok()).map(str::to_owned).collect();
         let bytes = response.into_body().collect().await?.to_bytes();
         let body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into());
-        Ok(Reply {
-            code,
-            body,
-            warnings,
-        })
+        Ok(Reply { code, body, warnings })
     }
 
     async fn get(&self, path: &str) -> anyhow::Result<Reply> {
-        self.send(&plain("GET", path, "application/json"), None)
-            .await
+        self.send(&plain("GET", path, "application/json"), None).await
     }
 }
 
@@ -92,20 +81,16 @@ fn plain(method: &str, path: &str, content_type: &str) -> Request {
 /// If the API server cannot be reached or a namespace cannot be made.
 pub async fn run(target: &Target, cases: &[Case]) -> anyhow::Result<Report> {
     let mut report = Report::default();
-    let (ours, others): (Vec<&Case>, Vec<&Case>) = cases
-        .iter()
-        .partition(|case| KUEUE_KINDS.contains(&case.kind.as_str()));
+    let (ours, others): (Vec<&Case>, Vec<&Case>) =
+        cases.iter().partition(|case| KUEUE_KINDS.contains(&case.kind.as_str()));
     for case in others {
         *report.skipped.entry(case.kind.clone()).or_default() += 1;
     }
     make_namespaces(target, &ours).await?;
     let (alone, together): (Vec<&Case>, Vec<&Case>) =
         ours.into_iter().partition(|case| case.exclusive);
-    let mut outcomes: Vec<_> = stream::iter(together)
-        .map(|case| judge(target, case))
-        .buffered(PARALLEL)
-        .collect()
-        .await;
+    let mut outcomes: Vec<_> =
+        stream::iter(together).map(|case| judge(target, case)).buffered(PARALLEL).collect().await;
     for case in alone {
         outcomes.push(judge(target, case).await);
     }
@@ -127,12 +112,7 @@ async fn make_namespaces(target: &Target, cases: &[&Case]) -> anyhow::Result<()>
         create(target, "/api/v1/namespaces", &namespace).await?;
         let account =
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
-        create(
-            target,
-            &format!("/api/v1/namespaces/{name}/serviceaccounts"),
-            &account,
-        )
-        .await
+        create(target, &format!("/api/v1/namespaces/{name}/serviceaccounts"), &account).await
     });
     let outcomes: Vec<anyhow::Result<()>> = made.buffered(PARALLEL).collect().await;
     outcomes.into_iter().collect()
@@ -140,9 +120,7 @@ async fn make_namespaces(target: &Target, cases: &[&Case]) -> anyhow::Result<()>
 
 /// Creates an object, or finds it there.
 async fn create(target: &Target, path: &str, object: &Value) -> anyhow::Result<()> {
-    let reply = target
-        .send(&plain("POST", path, "application/json"), Some(object))
-        .await?;
+    let reply = target.send(&plain("POST", path, "application/json"), Some(object)).await?;
     anyhow::ensure!(
         reply.code < 300 || reply.code == 409,
         "POST {path}: {}",
@@ -170,20 +148,13 @@ fn record(report: &mut Report, outcome: Outcome<'_>) {
                 *report.excepted.entry(reason).or_default() += 1;
             }
         }
-        None => report
-            .failed
-            .push((outcome.case.id.clone(), outcome.differences)),
+        None => report.failed.push((outcome.case.id.clone(), outcome.differences)),
     }
 }
 
 async fn judge<'a>(target: &Target, case: &'a Case) -> anyhow::Result<Outcome<'a>> {
-    let answer = send_case(target, case)
-        .await
-        .with_context(|| case.id.clone())?;
-    Ok(Outcome {
-        case,
-        differences: compare::compare(&answer, &case.expect),
-    })
+    let answer = send_case(target, case).await.with_context(|| case.id.clone())?;
+    Ok(Outcome { case, differences: compare::compare(&answer, &case.expect) })
 }
 
 async fn send_case(target: &Target, case: &Case) -> anyhow::Result<Answer> {
@@ -191,13 +162,7 @@ async fn send_case(target: &Target, case: &Case) -> anyhow::Result<Answer> {
     let mut made = Vec::new();
     for step in &case.setup {
         let reply = send_step(target, step, &mut known).await?;
-        anyhow::ensure!(
-            reply.code < 300,
-            "setup {} {}: {}",
-            step.method,
-            step.path,
-            reply.body
-        );
+        anyhow::ensure!(reply.code < 300, "setup {} {}: {}", step.method, step.path, reply.body);
         known.setup_uids.push(uid(&reply.body));
         made.extend(path_of(step, &reply));
     }
@@ -239,10 +204,7 @@ async fn send_step(target: &Target, step: &Request, known: &mut Known) -> anyhow
 }
 
 fn uid(body: &Value) -> Option<String> {
-    let uid = &body["metadata"]["uid"];
-    uid.as_str()
-        .or_else(|| body["details"]["uid"].as_str())
-        .map(str::to_owned)
+    body["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
 /// The path of the object that an accepted write made or changed.
@@ -284,23 +246,16 @@ async fn read_back(
 /// `/apis/GROUP/VERSION/…` with another version.
 fn at_version(path: &str, version: &str) -> String {
     let parts = path.split('/').enumerate();
-    parts
-        .map(|(at, part)| if at == 3 { version } else { part })
-        .collect::<Vec<_>>()
-        .join("/")
+    parts.map(|(at, part)| if at == 3 { version } else { part }).collect::<Vec<_>>().join("/")
 }
 
 /// Drops finalizers and deletes, so that names and cluster-wide effects are gone for the next case.
 async fn clean_up(target: &Target, paths: &[String]) -> anyhow::Result<()> {
     for path in paths {
         let patch = plain("PATCH", path, "application/merge-patch+json");
-        target
-            .send(&patch, Some(&json!({"metadata": {"finalizers": null}})))
-            .await?;
+        target.send(&patch, Some(&json!({"metadata": {"finalizers": null}}))).await?;
         let options = json!({"gracePeriodSeconds": 0, "propagationPolicy": "Background"});
-        target
-            .send(&plain("DELETE", path, "application/json"), Some(&options))
-            .await?;
+        target.send(&plain("DELETE", path, "application/json"), Some(&options)).await?;
     }
     Ok(())
 }

@@ -12,22 +12,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("dispatch", &["engine"]),
     ("index", &["engine", "dispatch", "crds"]),
     ("jobs", &["crds"]),
-    (
-        "cluster",
-        &["engine", "dispatch", "index", "jobs", "crds", "runtime"],
-    ),
-    (
-        "manager",
-        &[
-            "engine", "dispatch", "index", "jobs", "crds", "runtime", "cluster",
-        ],
-    ),
-    (
-        "worker-agent",
-        &[
-            "engine", "dispatch", "index", "jobs", "crds", "runtime", "cluster",
-        ],
-    ),
+    ("cluster", &["engine", "dispatch", "index", "jobs", "crds", "runtime"]),
+    ("manager", &["engine", "dispatch", "index", "jobs", "crds", "runtime", "cluster"]),
+    ("worker-agent", &["engine", "dispatch", "index", "jobs", "crds", "runtime", "cluster"]),
     ("cli", &["crds", "runtime", "engine"]),
 ];
 
@@ -38,44 +25,23 @@ const TEST_ROOMS: &[&str] = &["e2e", "harness", "lab", "replay", "tidy"];
 const PURE: &[&str] = &["engine", "dispatch", "index", "jobs"];
 
 /// What a room that decides cannot need.
-const IMPURE: &[&str] = &[
-    "tokio", "kube", "hyper", "futures", "axum", "tower", "chrono",
-];
+const IMPURE: &[&str] = &["tokio", "kube", "hyper", "futures", "axum", "tower", "chrono"];
 
 /// TLS providers beside the one that is chosen; two in one graph fail at run time.
-const OTHER_TLS: &[&str] = &[
-    "aws-lc-rs",
-    "aws-lc-sys",
-    "openssl",
-    "openssl-sys",
-    "native-tls",
-];
+const OTHER_TLS: &[&str] = &["aws-lc-rs", "aws-lc-sys", "openssl", "openssl-sys", "native-tls"];
 
 /// Dependencies between rooms that the table does not allow.
 #[must_use]
 pub fn forbidden(metadata: &Metadata) -> Vec<String> {
-    let members: BTreeSet<&str> = metadata
-        .workspace_packages()
-        .iter()
-        .map(|p| p.name.as_str())
-        .collect();
-    metadata
-        .workspace_packages()
-        .into_iter()
-        .flat_map(|package| check(package, &members))
-        .collect()
+    let members: BTreeSet<&str> =
+        metadata.workspace_packages().iter().map(|p| p.name.as_str()).collect();
+    metadata.workspace_packages().into_iter().flat_map(|package| check(package, &members)).collect()
 }
 
 fn check(package: &Package, members: &BTreeSet<&str>) -> Vec<String> {
     let name = package.name.as_str();
-    let allowed = ROOMS
-        .iter()
-        .find(|(room, _)| *room == name)
-        .map(|(_, allowed)| *allowed);
-    let normal = package
-        .dependencies
-        .iter()
-        .filter(|dep| dep.kind != DependencyKind::Development);
+    let allowed = ROOMS.iter().find(|(room, _)| *room == name).map(|(_, allowed)| *allowed);
+    let normal = package.dependencies.iter().filter(|dep| dep.kind != DependencyKind::Development);
     normal
         .filter_map(|dependency| {
             let other = dependency.name.as_str();
@@ -94,21 +60,12 @@ pub fn unplaced(metadata: &Metadata) -> Vec<String> {
     let known =
         |name: &str| ROOMS.iter().any(|(room, _)| *room == name) || TEST_ROOMS.contains(&name);
     let packages = metadata.workspace_packages();
-    packages
-        .iter()
-        .map(|p| p.name.to_string())
-        .filter(|name| !known(name))
-        .collect()
+    packages.iter().map(|p| p.name.to_string()).filter(|name| !known(name)).collect()
 }
 
 /// TLS providers that slipped into the graph.
 #[must_use]
 pub fn other_tls(metadata: &Metadata) -> Vec<String> {
-    let packages = metadata
-        .packages
-        .iter()
-        .map(|package| package.name.to_string());
-    packages
-        .filter(|name| OTHER_TLS.contains(&name.as_str()))
-        .collect()
+    let packages = metadata.packages.iter().map(|package| package.name.to_string());
+    packages.filter(|name| OTHER_TLS.contains(&name.as_str())).collect()
 }

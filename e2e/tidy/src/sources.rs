@@ -14,12 +14,7 @@ const MOST_LINES: usize = 600;
 const NAMELESS: &[&str] = &["utils.rs", "util.rs", "helpers.rs", "common.rs", "misc.rs"];
 
 /// Rooms that decide and never do, by folder.
-const PURE: &[&str] = &[
-    "crates/engine",
-    "crates/dispatch",
-    "crates/index",
-    "crates/jobs",
-];
+const PURE: &[&str] = &["crates/engine", "crates/dispatch", "crates/index", "crates/jobs"];
 
 /// All Rust files of the house.
 ///
@@ -38,10 +33,7 @@ pub fn rust_files(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
                 if name != "target" && !name.starts_with('.') {
                     folders.push(entry.path());
                 }
-            } else if Path::new(&name)
-                .extension()
-                .is_some_and(|extension| extension == "rs")
-            {
+            } else if Path::new(&name).extension().is_some_and(|extension| extension == "rs") {
                 files.push(entry.path());
             }
         }
@@ -59,10 +51,7 @@ pub fn too_long(files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
     let mut long = Vec::new();
     for path in product {
         let text = fs::read_to_string(path)?;
-        let lines = text
-            .lines()
-            .take_while(|line| !line.starts_with("mod tests"))
-            .count();
+        let lines = text.lines().take_while(|line| !line.starts_with("mod tests")).count();
         if lines > MOST_LINES {
             long.push(format!("{}: {lines} lines", path.display()));
         }
@@ -78,11 +67,7 @@ fn is_test(path: &Path) -> bool {
 #[must_use]
 pub fn nameless(files: &[PathBuf]) -> Vec<String> {
     let nameless = |path: &&PathBuf| NAMELESS.iter().any(|name| path.ends_with(name));
-    files
-        .iter()
-        .filter(nameless)
-        .map(|path| path.display().to_string())
-        .collect()
+    files.iter().filter(nameless).map(|path| path.display().to_string()).collect()
 }
 
 /// Places where a room that decides waits, or looks at a clock.
@@ -90,15 +75,9 @@ pub fn nameless(files: &[PathBuf]) -> Vec<String> {
 /// # Errors
 /// If a file cannot be read.
 pub fn impure(root: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
-    let rooms: Vec<PathBuf> = PURE
-        .iter()
-        .map(|room| root.join(room).join("src"))
-        .collect();
+    let rooms: Vec<PathBuf> = PURE.iter().map(|room| root.join(room).join("src")).collect();
     let mut found = Vec::new();
-    for path in files
-        .iter()
-        .filter(|path| rooms.iter().any(|room| path.starts_with(room)))
-    {
+    for path in files.iter().filter(|path| rooms.iter().any(|room| path.starts_with(room))) {
         let text = fs::read_to_string(path)?;
         for (at, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();

@@ -5,10 +5,7 @@ use super::*;
 const NONE: [String; 0] = [];
 
 fn metadata() -> Metadata {
-    MetadataCommand::new()
-        .manifest_path(root().join("Cargo.toml"))
-        .exec()
-        .expect("cargo metadata")
+    MetadataCommand::new().manifest_path(root().join("Cargo.toml")).exec().expect("cargo metadata")
 }
 
 fn files() -> Vec<PathBuf> {
@@ -41,21 +38,13 @@ fn every_file_is_named_after_its_concept() {
 
 #[test]
 fn rooms_that_decide_do_not_wait_and_have_no_clock() {
-    assert_eq!(
-        sources::impure(&root(), &files()).expect("the sources"),
-        NONE
-    );
+    assert_eq!(sources::impure(&root(), &files()).expect("the sources"), NONE);
 }
 
 #[test]
 fn every_crate_takes_over_the_lints() {
     let metadata = metadata();
-    let manifests = metadata
-        .workspace_packages()
-        .into_iter()
-        .map(|p| p.manifest_path.clone().into());
-    assert_eq!(
-        sources::without_lints(manifests).expect("the manifests"),
-        NONE
-    );
+    let manifests =
+        metadata.workspace_packages().into_iter().map(|p| p.manifest_path.clone().into());
+    assert_eq!(sources::without_lints(manifests).expect("the manifests"), NONE);
 }

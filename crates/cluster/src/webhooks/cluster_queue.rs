@@ -24,14 +24,10 @@ impl Validate for ClusterQueue {
         if let Some(namespaces) = &spec.namespace_selector {
             errors.extend(selector::check("spec.namespaceSelector", namespaces));
         }
-        errors.extend(resource_groups::check_fair_sharing(
-            spec.fair_sharing.as_ref(),
-        ));
+        errors.extend(resource_groups::check_fair_sharing(spec.fair_sharing.as_ref()));
         errors.extend(check_on_flavors(spec));
-        if let Some(policy) = spec
-            .concurrent_admission_policy
-            .as_ref()
-            .filter(|_| rules.concurrent_admission)
+        if let Some(policy) =
+            spec.concurrent_admission_policy.as_ref().filter(|_| rules.concurrent_admission)
         {
             errors.extend(check_concurrent_admission(spec, policy));
         }
@@ -52,10 +48,8 @@ fn check_on_flavors(spec: &ClusterQueueSpec) -> Errors {
             .flat_map(|group| &group.flavors)
             .map(|flavor| flavor.name.as_str())
     };
-    let rules = spec
-        .admission_checks_strategy
-        .iter()
-        .flat_map(|strategy| &strategy.admission_checks);
+    let rules =
+        spec.admission_checks_strategy.iter().flat_map(|strategy| &strategy.admission_checks);
     let mut errors = Errors::new();
     for (at, rule) in rules.enumerate() {
         for (on, name) in rule.on_flavors.iter().enumerate() {
@@ -118,10 +112,8 @@ fn check_constraints(
         .flat_map(|group| &group.flavors)
         .map(|flavor| flavor.name.as_str())
         .collect();
-    let detail = format!(
-        "must be one of the flavors defined in the ClusterQueue: [{}]",
-        flavors.join(" ")
-    );
+    let detail =
+        format!("must be one of the flavors defined in the ClusterQueue: [{}]", flavors.join(" "));
     let known = flavors.contains(&name.as_str());
     (!known).then(|| FieldError::invalid(format!("{field}.lastAcceptableFlavorName"), name, detail))
 }

@@ -37,11 +37,7 @@ pub(super) async fn convert(Json(mut review): Json<Review>) -> Json<Review> {
 }
 
 fn answer(request: Request) -> Value {
-    let Request {
-        uid,
-        desired_api_version,
-        objects,
-    } = request;
+    let Request { uid, desired_api_version, objects } = request;
     let converted: Result<Vec<Value>, _> = objects
         .into_iter()
         .map(|object| conversion::convert(object, &desired_api_version))

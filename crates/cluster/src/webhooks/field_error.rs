@@ -17,35 +17,17 @@ pub(super) struct FieldError {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    Invalid {
-        value: Value,
-        detail: String,
-    },
-    Required {
-        detail: String,
-    },
-    Forbidden {
-        detail: String,
-    },
-    Duplicate {
-        value: Value,
-        detail: String,
-    },
-    NotSupported {
-        value: Value,
-        supported: Vec<String>,
-    },
-    NotFound {
-        value: Value,
-    },
+    Invalid { value: Value, detail: String },
+    Required { detail: String },
+    Forbidden { detail: String },
+    Duplicate { value: Value, detail: String },
+    NotSupported { value: Value, supported: Vec<String> },
+    NotFound { value: Value },
 }
 
 impl FieldError {
     fn new(field: impl Into<String>, kind: Kind) -> Self {
-        Self {
-            field: field.into(),
-            kind,
-        }
+        Self { field: field.into(), kind }
     }
 
     /// The value is not what it must be.
@@ -54,33 +36,17 @@ impl FieldError {
         value: impl Serialize,
         detail: impl Into<String>,
     ) -> Self {
-        Self::new(
-            field,
-            Kind::Invalid {
-                value: json(value),
-                detail: detail.into(),
-            },
-        )
+        Self::new(field, Kind::Invalid { value: json(value), detail: detail.into() })
     }
 
     /// The field must be set.
     pub(super) fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self::new(
-            field,
-            Kind::Required {
-                detail: detail.into(),
-            },
-        )
+        Self::new(field, Kind::Required { detail: detail.into() })
     }
 
     /// The field must not be set, or not changed.
     pub(super) fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self::new(
-            field,
-            Kind::Forbidden {
-                detail: detail.into(),
-            },
-        )
+        Self::new(field, Kind::Forbidden { detail: detail.into() })
     }
 
     /// The value stands elsewhere already.
@@ -89,13 +55,7 @@ impl FieldError {
         value: impl Serialize,
         detail: impl Into<String>,
     ) -> Self {
-        Self::new(
-            field,
-            Kind::Duplicate {
-                value: json(value),
-                detail: detail.into(),
-            },
-        )
+        Self::new(field, Kind::Duplicate { value: json(value), detail: detail.into() })
     }
 
     /// The value is none of those that there are.
@@ -105,13 +65,7 @@ impl FieldError {
         supported: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let supported = supported.into_iter().map(str::to_owned).collect();
-        Self::new(
-            field,
-            Kind::NotSupported {
-                value: json(value),
-                supported,
-            },
-        )
+        Self::new(field, Kind::NotSupported { value: json(value), supported })
     }
 
     /// The value refers to something that is not there.

@@ -16,21 +16,14 @@ fn field() -> String {
 
 /// Errors of the gates as they are.
 pub(super) fn check(annotations: &Annotations) -> Errors {
-    let Some(value) = annotations
-        .get(ADMISSION_GATED_BY)
-        .filter(|value| !value.is_empty())
-    else {
+    let Some(value) = annotations.get(ADMISSION_GATED_BY).filter(|value| !value.is_empty()) else {
         return vec![];
     };
     let mut seen = BTreeSet::new();
     let mut errors = Errors::new();
     for gate in value.split(',').map(str::trim) {
         if gate.is_empty() {
-            errors.push(FieldError::invalid(
-                field(),
-                value,
-                "cannot contain empty gate names",
-            ));
+            errors.push(FieldError::invalid(field(), value, "cannot contain empty gate names"));
         } else if !is_domain_prefixed(gate) {
             let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
             errors.push(FieldError::invalid(field(), gate, detail));
@@ -48,28 +41,15 @@ pub(super) fn check(annotations: &Annotations) -> Errors {
 /// Gates come with the object and can only be removed.
 pub(super) fn check_update(new: &Annotations, old: &Annotations) -> Errors {
     let gates = |annotations: &Annotations| -> Option<BTreeSet<String>> {
-        let value = annotations
-            .get(ADMISSION_GATED_BY)
-            .filter(|value| !value.is_empty())?;
-        Some(
-            value
-                .split(',')
-                .map(|gate| gate.trim().to_owned())
-                .collect(),
-        )
+        let value = annotations.get(ADMISSION_GATED_BY).filter(|value| !value.is_empty())?;
+        Some(value.split(',').map(|gate| gate.trim().to_owned()).collect())
     };
     match (gates(new), gates(old)) {
         (Some(_), None) => {
-            vec![FieldError::forbidden(
-                field(),
-                "cannot add admission gate after creation",
-            )]
+            vec![FieldError::forbidden(field(), "cannot add admission gate after creation")]
         }
         (Some(new), Some(old)) if !new.is_subset(&old) => {
-            vec![FieldError::forbidden(
-                field(),
-                "can only remove gates, not add new ones",
-            )]
+            vec![FieldError::forbidden(field(), "can only remove gates, not add new ones")]
         }
         _ => vec![],
     }

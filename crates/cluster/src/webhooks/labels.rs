@@ -18,9 +18,7 @@ pub(super) fn key_problems(key: &str) -> Vec<String> {
         [name] => *name,
         [prefix, name] => {
             problems.extend(
-                prefix_problems(prefix)
-                    .into_iter()
-                    .map(|problem| format!("prefix part {problem}")),
+                prefix_problems(prefix).into_iter().map(|problem| format!("prefix part {problem}")),
             );
             *name
         }
@@ -86,19 +84,14 @@ pub(super) fn is_subdomain(text: &str) -> bool {
     let part = |part: &str| {
         edge(part.chars().next())
             && edge(part.chars().last())
-            && part
-                .chars()
-                .all(|c| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit())
+            && part.chars().all(|c| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit())
     };
     text.split('.').all(part)
 }
 
 /// Errors of a key, for a field that holds it.
 pub(super) fn check_key(field: &str, key: &str) -> Errors {
-    key_problems(key)
-        .into_iter()
-        .map(|problem| FieldError::invalid(field, key, problem))
-        .collect()
+    key_problems(key).into_iter().map(|problem| FieldError::invalid(field, key, problem)).collect()
 }
 
 /// Errors of a value, for a field that holds it.
@@ -143,41 +136,20 @@ mod tests {
             problems
                 .iter()
                 .map(|problem| {
-                    problem
-                        .split(" (")
-                        .next()
-                        .unwrap_or_default()
-                        .chars()
-                        .take(40)
-                        .collect()
+                    problem.split(" (").next().unwrap_or_default().chars().take(40).collect()
                 })
                 .collect()
         };
         assert_eq!(
             starts(""),
-            [
-                "name part must be non-empty",
-                "name part must consist of alphanumeric c"
-            ]
+            ["name part must be non-empty", "name part must consist of alphanumeric c"]
         );
-        assert_eq!(
-            starts("bad key"),
-            ["name part must consist of alphanumeric c"]
-        );
-        assert_eq!(
-            starts(&"r".repeat(64)),
-            ["name part must be no more than 63 bytes"]
-        );
-        assert_eq!(
-            starts("a/b/c"),
-            ["a valid label key must consist of alphan"]
-        );
+        assert_eq!(starts("bad key"), ["name part must consist of alphanumeric c"]);
+        assert_eq!(starts(&"r".repeat(64)), ["name part must be no more than 63 bytes"]);
+        assert_eq!(starts("a/b/c"), ["a valid label key must consist of alphan"]);
         assert_eq!(
             starts("/a"),
-            [
-                "prefix part must be non-empty",
-                "prefix part a lowercase RFC 1123 subdoma"
-            ]
+            ["prefix part must be non-empty", "prefix part a lowercase RFC 1123 subdoma"]
         );
         assert_eq!(starts("A/a"), ["prefix part a lowercase RFC 1123 subdoma"]);
     }
@@ -187,9 +159,6 @@ mod tests {
         assert_eq!(value_problems(""), Vec::<String>::new());
         assert_eq!(value_problems("a.b"), Vec::<String>::new());
         assert_eq!(value_problems("bad value").len(), 1);
-        assert_eq!(
-            value_problems(&"v".repeat(64)),
-            ["must be no more than 63 bytes"]
-        );
+        assert_eq!(value_problems(&"v".repeat(64)), ["must be no more than 63 bytes"]);
     }
 }

@@ -5,6 +5,7 @@
 //! rely on what is stored. When nothing is added, nothing is rewritten.
 
 use crds::{
+    conversion::rewrite_template,
     names::RESOURCE_IN_USE_FINALIZER,
     v1beta2::{ClusterQueue, ResourceFlavor, Workload},
 };
@@ -36,38 +37,38 @@ impl InUse for ResourceFlavor {
 
 /// Adds the finalizer.
 pub(super) fn protect<T: InUse + DeserializeOwned + Serialize>(request: &Request) -> Response {
-    change::<T>(request, |object| {
+    let add_finalizer = |object: &mut T| {
         let finalizers = object.metadata().finalizers.get_or_insert_default();
-        let missing = !finalizers
-            .iter()
-            .any(|name| name == RESOURCE_IN_USE_FINALIZER);
+        let missing = !finalizers.iter().any(|name| name == RESOURCE_IN_USE_FINALIZER);
         if missing {
             finalizers.push(RESOURCE_IN_USE_FINALIZER.to_owned());
         }
         missing
-    })
+    };
+    change(request, add_finalizer, |_| ())
 }
 
 /// Without partial admission, a pod set has no `minCount`.
 pub(super) fn workload(request: &Request, rules: &Rules) -> Response {
-    change::<Workload>(request, |workload| {
+    let drop_min_counts = |workload: &mut Workload| {
         let mut changed = false;
-        for pod_set in workload
-            .spec
-            .pod_sets
-            .iter_mut()
-            .filter(|_| !rules.partial_admission)
-        {
+        for pod_set in workload.spec.pod_sets.iter_mut().filter(|_| !rules.partial_admission) {
             changed |= pod_set.min_count.take().is_some();
         }
         changed
+    };
+    change(request, drop_min_counts, |written| {
+        for pod_set in written["spec"]["podSets"].as_array_mut().into_iter().flatten() {
+            rewrite_template(&mut pod_set["template"]);
+        }
     })
 }
 
-/// Decodes, changes, and answers with the patch from what was sent to what came out.
+/// Decodes, changes, and answers with the patch from what was sent to what is written.
 fn change<T: DeserializeOwned + Serialize>(
     request: &Request,
     change: impl FnOnce(&mut T) -> bool,
+    finish: impl FnOnce(&mut Value),
 ) -> Response {
     let mut object: T = match decode::object(&request.object) {
         Ok(object) => object,
@@ -77,9 +78,10 @@ fn change<T: DeserializeOwned + Serialize>(
         return Response::allowed();
     }
     match serde_json::to_value(object) {
-        Ok(changed) => Response::Allowed {
-            patch: difference(&request.object, &changed),
-        },
+        Ok(mut written) => {
+            finish(&mut written);
+            Response::Allowed { patch: difference(&request.object, &written) }
+        }
         Err(error) => Response::undecodable(&error.to_string()),
     }
 }
@@ -117,24 +119,17 @@ fn walk_object(
             None => patch.push(json!({"op": "add", "path": at(key), "value": value})),
         }
     }
-    // Empty values are not written; fields that the type does not know are somebody else's.
-    let dropped = before
-        .iter()
-        .filter(|(key, value)| !after.contains_key(*key) && is_empty(key, value));
+    // Empty values stay as they were sent, for the schema to judge; so do fields that the type does not know.
+    let dropped =
+        before.iter().filter(|(key, value)| !after.contains_key(*key) && is_dropped(key, value));
     for (key, _) in dropped {
         patch.push(json!({"op": "remove", "path": at(key)}));
     }
 }
 
-/// What vanishes when it is written: empty values, and the count that was just taken away.
-fn is_empty(key: &str, value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(object) => object.is_empty(),
-        _ => key == "minCount",
-    }
+/// What goes: nulls, which mean unset, and the count that was just taken away.
+fn is_dropped(key: &str, value: &Value) -> bool {
+    value.is_null() || key == "minCount"
 }
 
 #[cfg(test)]
@@ -142,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_patch_adds_replaces_and_drops_what_is_empty() {
+    fn the_patch_adds_and_replaces_and_drops_only_nulls() {
         let before =
             json!({"a": "1000m", "b": "", "c": {"d": 1}, "unknown": 1, "e": null, "a/b": 1});
         let after = json!({"a": "1", "c": {"d": 1, "f": "0"}, "a/b": 2});
@@ -152,7 +147,6 @@ mod tests {
                 json!({"op": "replace", "path": "/a", "value": "1"}),
                 json!({"op": "replace", "path": "/a~1b", "value": 2}),
                 json!({"op": "add", "path": "/c/f", "value": "0"}),
-                json!({"op": "remove", "path": "/b"}),
                 json!({"op": "remove", "path": "/e"}),
             ]
         );

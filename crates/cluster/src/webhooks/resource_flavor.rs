@@ -17,10 +17,7 @@ impl Validate for ResourceFlavor {
     fn validate(&self, _: Option<&Self>, _: &Rules) -> Errors {
         let mut errors = labels::check_labels("spec.nodeLabels", &self.spec.node_labels);
         errors.extend(check_taints("spec.nodeTaints", &self.spec.node_taints));
-        errors.extend(check_tolerations(
-            "spec.tolerations",
-            &self.spec.tolerations,
-        ));
+        errors.extend(check_tolerations("spec.tolerations", &self.spec.tolerations));
         errors
     }
 }
@@ -45,10 +42,8 @@ fn check_taints(field: &str, taints: &[Taint]) -> Errors {
 
 /// Errors of the keys of tolerations; their shape is the schema's business.
 pub(super) fn check_tolerations(field: &str, tolerations: &[Toleration]) -> Errors {
-    let with_key = tolerations
-        .iter()
-        .enumerate()
-        .filter(|(_, toleration)| !toleration.key.is_empty());
+    let with_key =
+        tolerations.iter().enumerate().filter(|(_, toleration)| !toleration.key.is_empty());
     with_key
         .flat_map(|(at, toleration)| {
             labels::check_key(&format!("{field}[{at}].key"), &toleration.key)

@@ -45,11 +45,7 @@ pub(super) fn check(groups: &[ResourceGroup], owner: Owner) -> Errors {
             let field = format!("{field}.flavors[{at}]");
             errors.extend(check_flavor(&field, flavor, group, owner));
             if !flavors.insert(&flavor.name) {
-                errors.push(FieldError::duplicate(
-                    format!("{field}.name"),
-                    &flavor.name,
-                    "",
-                ));
+                errors.push(FieldError::duplicate(format!("{field}.name"), &flavor.name, ""));
             }
         }
     }
@@ -65,10 +61,7 @@ fn totals(groups: &[ResourceGroup]) -> Errors {
         }
     };
     let flavors = groups.iter().map(|group| group.flavors.len()).sum();
-    let resources = groups
-        .iter()
-        .map(|group| group.covered_resources.len())
-        .sum();
+    let resources = groups.iter().map(|group| group.covered_resources.len()).sum();
     at_most(
         FIELD.into(),
         "total number of flavors across all resourceGroups",
@@ -98,17 +91,9 @@ fn check_flavor(field: &str, flavor: &FlavorQuotas, group: &ResourceGroup, owner
     for (at, quota) in flavor.resources.iter().enumerate() {
         let field = format!("{field}.resources[{at}]");
         // The number of resources is the schema's business.
-        if group
-            .covered_resources
-            .get(at)
-            .is_some_and(|covered| *covered != quota.name)
-        {
+        if group.covered_resources.get(at).is_some_and(|covered| *covered != quota.name) {
             let detail = "must match the name in coveredResources";
-            errors.push(FieldError::invalid(
-                format!("{field}.name"),
-                &quota.name,
-                detail,
-            ));
+            errors.push(FieldError::invalid(format!("{field}.name"), &quota.name, detail));
         }
         errors.extend(check_quota(&field, quota, owner));
     }
@@ -118,17 +103,10 @@ fn check_flavor(field: &str, flavor: &FlavorQuotas, group: &ResourceGroup, owner
 fn check_quota(field: &str, quota: &ResourceQuota, owner: Owner) -> Errors {
     let mut errors = Errors::new();
     if quota.nominal_quota.is_negative() {
-        errors.push(negative(
-            format!("{field}.nominalQuota"),
-            &quota.nominal_quota,
-        ));
+        errors.push(negative(format!("{field}.nominalQuota"), &quota.nominal_quota));
     }
     if let Some(limit) = &quota.borrowing_limit {
-        errors.extend(check_limit(
-            &format!("{field}.borrowingLimit"),
-            limit,
-            owner,
-        ));
+        errors.extend(check_limit(&format!("{field}.borrowingLimit"), limit, owner));
     }
     if let Some(limit) = &quota.lending_limit {
         let field = format!("{field}.lendingLimit");

@@ -40,14 +40,8 @@ pub(super) enum Operation {
 /// Whether it may happen.
 #[derive(Debug, PartialEq)]
 pub(super) enum Response {
-    Allowed {
-        patch: Vec<Value>,
-    },
-    Refused {
-        code: u16,
-        reason: Option<&'static str>,
-        message: String,
-    },
+    Allowed { patch: Vec<Value> },
+    Refused { code: u16, reason: Option<&'static str>, message: String },
 }
 
 impl Review {
@@ -57,11 +51,7 @@ impl Review {
             Some(request) => decide(request).encode(&request.uid),
             None => Response::undecodable("the review has no request").encode(""),
         };
-        Json(Self {
-            request: None,
-            response: Some(response),
-            ..self
-        })
+        Json(Self { request: None, response: Some(response), ..self })
     }
 }
 
@@ -71,19 +61,11 @@ impl Response {
     }
 
     pub(super) fn denied(message: &str) -> Self {
-        Self::Refused {
-            code: 403,
-            reason: Some("Forbidden"),
-            message: message.to_owned(),
-        }
+        Self::Refused { code: 403, reason: Some("Forbidden"), message: message.to_owned() }
     }
 
     pub(super) fn undecodable(message: &str) -> Self {
-        Self::Refused {
-            code: 400,
-            reason: None,
-            message: message.to_owned(),
-        }
+        Self::Refused { code: 400, reason: None, message: message.to_owned() }
     }
 
     fn encode(&self, uid: &str) -> Value {
@@ -95,11 +77,7 @@ impl Response {
                 "patchType": "JSONPatch",
                 "patch": base64(json!(patch).to_string().as_bytes()),
             }),
-            Self::Refused {
-                code,
-                reason,
-                message,
-            } => {
+            Self::Refused { code, reason, message } => {
                 let mut status = json!({"code": code, "message": message});
                 if let Some(reason) = reason {
                     status["reason"] = (*reason).into();

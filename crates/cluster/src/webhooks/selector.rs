@@ -11,10 +11,7 @@ use super::{
 pub(super) fn check(field: &str, selector: &LabelSelector) -> Errors {
     let mut errors = labels::check_labels(&format!("{field}.matchLabels"), &selector.match_labels);
     for (at, requirement) in selector.match_expressions.iter().enumerate() {
-        errors.extend(check_requirement(
-            &format!("{field}.matchExpressions[{at}]"),
-            requirement,
-        ));
+        errors.extend(check_requirement(&format!("{field}.matchExpressions[{at}]"), requirement));
     }
     errors
 }

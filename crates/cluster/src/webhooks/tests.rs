@@ -12,12 +12,7 @@ async fn ask(path: &str, rules: Rules, body: Value) -> Value {
         .expect("a request");
     let response = router(rules).oneshot(request).await.expect("a response");
     assert_eq!(response.status(), 200);
-    let bytes = response
-        .into_body()
-        .collect()
-        .await
-        .expect("a body")
-        .to_bytes();
+    let bytes = response.into_body().collect().await.expect("a body").to_bytes();
     serde_json::from_slice(&bytes).expect("JSON")
 }
 
@@ -37,9 +32,7 @@ async fn refusal(kind: &str, new: Value, old: Value, rules: Rules) -> Option<Str
     let path = format!("/validate-kueue-x-k8s-io-v1beta2-{}", kind.to_lowercase());
     let answer = ask(&path, rules, review(new, old)).await;
     assert_eq!(answer["response"]["uid"], "u");
-    let message = answer["response"]["status"]["message"]
-        .as_str()
-        .map(str::to_owned);
+    let message = answer["response"]["status"]["message"].as_str().map(str::to_owned);
     assert_eq!(answer["response"]["allowed"], message.is_none());
     message
 }
@@ -50,13 +43,8 @@ async fn several_errors_stand_in_brackets() {
         "coveredResources": ["cpu"],
         "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "-1", "borrowingLimit": "-2"}]}],
     }]});
-    let message = refusal(
-        "ClusterQueue",
-        object("ClusterQueue", spec),
-        Value::Null,
-        Rules::default(),
-    )
-    .await;
+    let message =
+        refusal("ClusterQueue", object("ClusterQueue", spec), Value::Null, Rules::default()).await;
     let field = "spec.resourceGroups[0].flavors[0].resources[0]";
     let negative = "must be greater than or equal to 0";
     assert_eq!(
@@ -71,19 +59,9 @@ async fn several_errors_stand_in_brackets() {
 async fn a_gate_decides_which_rules_apply() {
     let spec = json!({"queueingStrategy": "StrictFIFO", "concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}});
     let queue = object("ClusterQueue", spec);
-    assert_eq!(
-        refusal("ClusterQueue", queue.clone(), Value::Null, Rules::default()).await,
-        None
-    );
-    let rules = Rules {
-        concurrent_admission: true,
-        ..Rules::default()
-    };
-    assert!(
-        refusal("ClusterQueue", queue, Value::Null, rules)
-            .await
-            .is_some()
-    );
+    assert_eq!(refusal("ClusterQueue", queue.clone(), Value::Null, Rules::default()).await, None);
+    let rules = Rules { concurrent_admission: true, ..Rules::default() };
+    assert!(refusal("ClusterQueue", queue, Value::Null, rules).await.is_some());
 }
 
 #[tokio::test]
@@ -94,10 +72,7 @@ async fn an_undecodable_object_is_a_bad_request_that_names_the_field() {
     let status = &answer["response"]["status"];
     assert_eq!(status["code"], 400);
     let message = status["message"].as_str().expect("a message");
-    assert!(
-        message.starts_with("spec.stopPolicy: invalid type: integer `1`"),
-        "{message}"
-    );
+    assert!(message.starts_with("spec.stopPolicy: must be text, not a number"), "{message}");
 }
 
 #[tokio::test]
@@ -122,15 +97,10 @@ async fn a_conversion_answers_for_all_objects_or_none() {
     };
     let answer = ask_for(json!([queue])).await;
     assert_eq!(answer["response"]["result"]["status"], "Success");
-    assert_eq!(
-        answer["response"]["convertedObjects"][0]["apiVersion"],
-        "kueue.x-k8s.io/v1beta1"
-    );
+    assert_eq!(answer["response"]["convertedObjects"][0]["apiVersion"], "kueue.x-k8s.io/v1beta1");
     let broken = object("LocalQueue", json!({"clusterQueue": 1}));
     let answer = ask_for(json!([queue, broken])).await;
     assert_eq!(answer["response"]["result"]["status"], "Failure");
-    let message = answer["response"]["result"]["message"]
-        .as_str()
-        .expect("a message");
+    let message = answer["response"]["result"]["message"].as_str().expect("a message");
     assert!(message.contains("LocalQueue \"x\""), "{message}");
 }

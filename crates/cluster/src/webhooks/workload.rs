@@ -20,11 +20,7 @@ impl Validate for Workload {
         let annotations = annotations(self);
         let mut errors = check_min_counts(self, rules);
         for (at, pod_set) in self.spec.pod_sets.iter().enumerate() {
-            errors.extend(check_pod_set(
-                &format!("spec.podSets[{at}]"),
-                pod_set,
-                rules,
-            ));
+            errors.extend(check_pod_set(&format!("spec.podSets[{at}]"), pod_set, rules));
         }
         errors.extend(workload_status::check(self, old));
         if rules.priority_boost {
@@ -49,18 +45,12 @@ pub(super) fn annotations(workload: &Workload) -> &BTreeMap<String, String> {
 /// Whether a Workload's job may grow and shrink.
 pub(super) fn is_elastic(workload: &Workload, rules: &Rules) -> bool {
     rules.elastic_jobs
-        && annotations(workload)
-            .get(ELASTIC_JOB)
-            .is_some_and(|value| value == "true")
+        && annotations(workload).get(ELASTIC_JOB).is_some_and(|value| value == "true")
 }
 
 fn check_min_counts(workload: &Workload, rules: &Rules) -> Errors {
-    let partial = workload
-        .spec
-        .pod_sets
-        .iter()
-        .filter(|pod_set| pod_set.min_count.is_some())
-        .count();
+    let partial =
+        workload.spec.pod_sets.iter().filter(|pod_set| pod_set.min_count.is_some()).count();
     let mut errors = Errors::new();
     if partial > 1 {
         errors.push(FieldError::invalid(
@@ -84,26 +74,15 @@ fn check_pod_set(field: &str, pod_set: &PodSet, rules: &Rules) -> Errors {
     if let Some(spec) = &pod_set.template.spec {
         errors.extend(check_pod(&format!("{template}.spec"), spec, rules));
     }
-    if let Some(metadata) = pod_set
-        .template
-        .metadata
-        .as_ref()
-        .filter(|_| rules.pod_set_metadata)
-    {
+    if let Some(metadata) = pod_set.template.metadata.as_ref().filter(|_| rules.pod_set_metadata) {
         let field = format!("{template}.metadata");
-        errors.extend(labels::check_labels(
-            &format!("{field}.labels"),
-            &metadata.labels,
-        ));
+        errors.extend(labels::check_labels(&format!("{field}.labels"), &metadata.labels));
         errors.extend(labels::check_annotations(
             &format!("{field}.annotations"),
             &metadata.annotations,
         ));
     }
-    if let Some(request) = pod_set
-        .topology_request
-        .as_ref()
-        .filter(|_| rules.slice_size)
+    if let Some(request) = pod_set.topology_request.as_ref().filter(|_| rules.slice_size)
         && request.pod_set_slice_size.is_some()
         && request.pod_set_slice_required_topology.is_none()
     {
@@ -166,9 +145,5 @@ fn check_priority_boost(annotations: &BTreeMap<String, String>) -> Option<FieldE
         text if text.parse::<i32>().is_err() => "must be a valid signed integer",
         _ => return None,
     };
-    Some(FieldError::invalid(
-        format!("metadata.annotations[{PRIORITY_BOOST}]"),
-        value,
-        detail,
-    ))
+    Some(FieldError::invalid(format!("metadata.annotations[{PRIORITY_BOOST}]"), value, detail))
 }

@@ -20,20 +20,12 @@ pub(super) fn is_reserved(workload: &Workload) -> bool {
 /// Errors of the status.
 pub(super) fn check(workload: &Workload, old: Option<&Workload>) -> Errors {
     let status = &workload.status;
-    let pod_sets: Vec<&str> = workload
-        .spec
-        .pod_sets
-        .iter()
-        .map(|pod_set| pod_set.name.as_str())
-        .collect();
+    let pod_sets: Vec<&str> =
+        workload.spec.pod_sets.iter().map(|pod_set| pod_set.name.as_str()).collect();
     let mut errors = check_conditions(workload);
     errors.extend(check_reserved(workload, old));
     for (at, check) in status.admission_checks.iter().enumerate() {
-        errors.extend(check_updates(
-            &format!("status.admissionChecks[{at}]"),
-            check,
-            &pod_sets,
-        ));
+        errors.extend(check_updates(&format!("status.admissionChecks[{at}]"), check, &pod_sets));
     }
     if let Some(admission) = &status.admission {
         errors.extend(check_admission(admission, &pod_sets));
@@ -73,28 +65,12 @@ fn check_update(field: &str, update: &PodSetUpdate, pod_sets: &[&str]) -> Errors
     let mut errors = Errors::new();
     if !pod_sets.contains(&update.name.as_str()) {
         let supported = pod_sets.iter().copied();
-        errors.push(FieldError::not_supported(
-            format!("{field}.name"),
-            &update.name,
-            supported,
-        ));
+        errors.push(FieldError::not_supported(format!("{field}.name"), &update.name, supported));
     }
-    errors.extend(labels::check_labels(
-        &format!("{field}.labels"),
-        &update.labels,
-    ));
-    errors.extend(labels::check_annotations(
-        &format!("{field}.annotations"),
-        &update.annotations,
-    ));
-    errors.extend(labels::check_labels(
-        &format!("{field}.nodeSelector"),
-        &update.node_selector,
-    ));
-    errors.extend(check_tolerations(
-        &format!("{field}.tolerations"),
-        &update.tolerations,
-    ));
+    errors.extend(labels::check_labels(&format!("{field}.labels"), &update.labels));
+    errors.extend(labels::check_annotations(&format!("{field}.annotations"), &update.annotations));
+    errors.extend(labels::check_labels(&format!("{field}.nodeSelector"), &update.node_selector));
+    errors.extend(check_tolerations(&format!("{field}.tolerations"), &update.tolerations));
     errors
 }
 
@@ -103,10 +79,7 @@ fn check_admission(admission: &Admission, pod_sets: &[&str]) -> Errors {
     for (at, assignment) in admission.pod_set_assignments.iter().enumerate() {
         let field = format!("status.admission.podSetAssignments[{at}]");
         if !pod_sets.contains(&assignment.name.as_str()) {
-            errors.push(FieldError::not_found(
-                format!("{field}.name"),
-                &assignment.name,
-            ));
+            errors.push(FieldError::not_found(format!("{field}.name"), &assignment.name));
         }
         errors.extend(check_usage(&field, assignment));
     }
@@ -120,11 +93,7 @@ fn check_usage(field: &str, assignment: &PodSetAssignment) -> Errors {
         return vec![];
     }
     let usage = assignment.resource_usage.iter().filter(|(name, amount)| {
-        let amount = if *name == "cpu" {
-            amount.milli()
-        } else {
-            amount.units()
-        };
+        let amount = if *name == "cpu" { amount.milli() } else { amount.units() };
         amount % count != 0
     });
     usage
@@ -139,12 +108,7 @@ fn check_reclaimable(workload: &Workload, pod_sets: &[&str]) -> Errors {
     let mut errors = Errors::new();
     for pods in &workload.status.reclaimable_pods {
         let field = format!("status.reclaimablePods[{}]", pods.name);
-        match workload
-            .spec
-            .pod_sets
-            .iter()
-            .find(|pod_set| pod_set.name == pods.name)
-        {
+        match workload.spec.pod_sets.iter().find(|pod_set| pod_set.name == pods.name) {
             None => {
                 let supported = pod_sets.iter().copied();
                 errors.push(FieldError::not_supported(
@@ -154,15 +118,9 @@ fn check_reclaimable(workload: &Workload, pod_sets: &[&str]) -> Errors {
                 ));
             }
             Some(pod_set) if pods.count > pod_set.count.unwrap_or_default() => {
-                let detail = format!(
-                    "should be less or equal to {}",
-                    pod_set.count.unwrap_or_default()
-                );
-                errors.push(FieldError::invalid(
-                    format!("{field}.count"),
-                    pods.count,
-                    detail,
-                ));
+                let detail =
+                    format!("should be less or equal to {}", pod_set.count.unwrap_or_default());
+                errors.push(FieldError::invalid(format!("{field}.count"), pods.count, detail));
             }
             Some(_) => {}
         }

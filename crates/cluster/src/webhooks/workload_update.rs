@@ -1,9 +1,11 @@
 //! What must not change of a Workload.
 
 use crds::{
+    conversion::rewrite_template,
     names::annotations::WORKLOAD_SLICE_REPLACEMENT_FOR,
     v1beta2::{Admission, AdmissionCheckState, PodSet, Workload},
 };
+use serde_json::{Value, json};
 
 use super::{
     Rules,
@@ -42,15 +44,19 @@ fn check_pod_sets(new: &Workload, old: &Workload) -> Errors {
     let pairs = new.iter().zip(old).enumerate();
     pairs
         .filter(|(_, (new, old))| !may_become(old, new))
-        .map(|(at, (new, _))| immutable(format!("spec.podSets.{at}"), new))
+        .map(|(at, (new, _))| immutable(format!("spec.podSets.{at}"), as_written(new)))
         .collect()
 }
 
+/// A pod set as upstream prints it.
+fn as_written(pod_set: &PodSet) -> Value {
+    let mut written = json!(pod_set);
+    rewrite_template(&mut written["template"]);
+    written
+}
+
 fn may_become(old: &PodSet, new: &PodSet) -> bool {
-    let shrunk = PodSet {
-        count: new.count,
-        ..old.clone()
-    };
+    let shrunk = PodSet { count: new.count, ..old.clone() };
     shrunk == *new && new.count <= old.count
 }
 
@@ -59,32 +65,12 @@ fn check_reclaimable(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
     let mut errors = Errors::new();
     for before in &old.status.reclaimable_pods {
         let field = format!("status.reclaimablePods[{}]", before.name);
-        let size = |workload: &Workload| {
-            let pod_set = workload
-                .spec
-                .pod_sets
-                .iter()
-                .find(|pod_set| pod_set.name == before.name);
-            pod_set
-                .and_then(|pod_set| pod_set.count)
-                .unwrap_or_default()
-        };
-        // A spec and its status change in two requests: the count may have exceeded the size in between.
-        let scaled_down = is_elastic(new, rules) && before.count > size(new);
-        match new
-            .status
-            .reclaimable_pods
-            .iter()
-            .find(|pods| pods.name == before.name)
-        {
+        let shrunk = is_elastic(new, rules) && has_shrunk(new, &before.name);
+        match new.status.reclaimable_pods.iter().find(|pods| pods.name == before.name) {
             None => errors.push(FieldError::required(field, "cannot be removed")),
-            Some(now) if now.count < before.count && !scaled_down => {
+            Some(now) if now.count < before.count && !shrunk => {
                 let detail = format!("cannot be less than {}", before.count);
-                errors.push(FieldError::invalid(
-                    format!("{field}.count"),
-                    now.count,
-                    detail,
-                ));
+                errors.push(FieldError::invalid(format!("{field}.count"), now.count, detail));
             }
             Some(_) => {}
         }
@@ -92,12 +78,21 @@ fn check_reclaimable(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
     errors
 }
 
+/// Whether a pod set has fewer pods than were admitted.
+fn has_shrunk(workload: &Workload, pod_set: &str) -> bool {
+    let wanted = workload.spec.pod_sets.iter().find(|wanted| wanted.name == pod_set);
+    let assignments =
+        workload.status.admission.iter().flat_map(|admission| &admission.pod_set_assignments);
+    let admitted = assignments.into_iter().find(|assignment| assignment.name == pod_set);
+    let count = |count: Option<i32>| count.unwrap_or_default();
+    wanted
+        .zip(admitted)
+        .is_some_and(|(wanted, admitted)| count(wanted.count) < count(admitted.count))
+}
+
 /// An admission can be taken away, but not changed; with topology scheduling its domains can.
 fn check_admission(new: &Workload, old: &Workload, rules: &Rules) -> Option<FieldError> {
-    let (now, before) = (
-        new.status.admission.as_ref()?,
-        old.status.admission.as_ref()?,
-    );
+    let (now, before) = (new.status.admission.as_ref()?, old.status.admission.as_ref()?);
     let frozen = |admission: &Admission| {
         let mut admission = admission.clone();
         if rules.topology_aware_scheduling {
@@ -120,12 +115,8 @@ fn check_ready(
     let before = before.iter().find(|check| check.name == now.name)?;
     let ready = now.state == "Ready" && before.state == "Ready";
     let updates = (!now.pod_set_updates.is_empty()).then_some(&now.pod_set_updates);
-    (ready && now.pod_set_updates != before.pod_set_updates).then(|| {
-        immutable(
-            format!("status.admissionChecks[{at}].podSetUpdates"),
-            updates,
-        )
-    })
+    (ready && now.pod_set_updates != before.pod_set_updates)
+        .then(|| immutable(format!("status.admissionChecks[{at}].podSetUpdates"), updates))
 }
 
 /// A worker is chosen among the nominated ones; the replacement of a slice follows its predecessor.

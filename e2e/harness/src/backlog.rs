@@ -1,0 +1,63 @@
+//! The logs that a failing test should show: those of all programs that tests of this process are running.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use lab::identity::Liveness;
+use lab::{ClusterState, LabState, logs};
+
+/// Last lines per program.
+const LINES: usize = 15;
+
+static LOGS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+
+/// A program called `name` writes to `path` from now on.
+pub(crate) fn add(name: &str, path: &Path) {
+    LOGS.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), name.to_owned());
+}
+
+/// It does no more, and its log is of no interest.
+pub(crate) fn remove(path: &Path) {
+    LOGS.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+}
+
+/// The last lines of every program's log.
+pub(crate) fn tails() -> String {
+    let logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut text = String::new();
+    for (path, name) in logs {
+        let _ = writeln!(text, "last lines of {name}:\n{}", indented(&logs::tail(&path, LINES)));
+    }
+    text
+}
+
+/// Which components of a cluster are not running, with the last lines of the dead ones.
+pub(crate) fn ailing(cluster: &ClusterState) -> String {
+    // The state as it is now: a component may have been restarted.
+    let directory = cluster.directory.parent().unwrap_or(&cluster.directory);
+    let Ok(lab) = LabState::load(directory) else {
+        return "the lab is gone\n".to_owned();
+    };
+    let mut text = String::new();
+    let processes = lab.cluster(&cluster.name).map(|known| known.processes.clone());
+    for (component, process) in processes.unwrap_or_default() {
+        match process.liveness() {
+            Liveness::Running => {}
+            Liveness::Paused => {
+                let _ = writeln!(text, "{component} of {} is paused", cluster.name);
+            }
+            Liveness::Gone => {
+                let tail = indented(&logs::tail(&cluster.log(component), LINES));
+                let _ = writeln!(text, "{component} of {} is dead:\n{tail}", cluster.name);
+            }
+        }
+    }
+    text
+}
+
+/// Moved to the right.
+pub(crate) fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,157 @@
+//! A watch that goes on: it resumes where it broke off, and lists anew only when the server has forgotten that place.
+//!
+//! Every change arrives exactly once as long as the server remembers (etcd keeps five minutes). A new list is a
+//! [`Change::Listed`] in its own right, because what happened in between is lost, and whoever keeps books must know that.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt, TryStreamExt};
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+
+/// Between two attempts to reach a server that does not answer.
+const TRY_AGAIN: Duration = Duration::from_millis(100);
+
+/// The server ends a watch after so many seconds, and we resume: a connection that died silently is noticed at last.
+const ONE_WATCH: u32 = 60;
+
+const GONE: u16 = 410;
+
+/// One thing that happened.
+#[derive(Debug, Clone)]
+pub enum Change<K> {
+    /// All objects there are. What came before and is not among them went away unseen.
+    Listed(Vec<K>),
+    /// An object appeared or changed.
+    Applied(K),
+    /// An object went away; its last state.
+    Deleted(K),
+}
+
+type Events<K> = Pin<Box<dyn Stream<Item = kube::Result<WatchEvent<K>>> + Send>>;
+
+/// Follows the objects of one kind.
+pub struct Follow<K> {
+    api: Api<K>,
+    labels: Option<String>,
+    fields: Option<String>,
+    position: Option<String>,
+    events: Option<Events<K>>,
+    trouble: Option<String>,
+}
+
+impl<K> Follow<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    /// Everything that `api` shows.
+    pub fn new(api: Api<K>) -> Self {
+        Self { api, labels: None, fields: None, position: None, events: None, trouble: None }
+    }
+
+    /// Only the object of this name.
+    pub fn named(mut self, name: &str) -> Self {
+        self.fields = Some(format!("metadata.name={name}"));
+        self
+    }
+
+    /// Only objects with these labels.
+    pub fn labelled(mut self, selector: &str) -> Self {
+        self.labels = Some(selector.to_owned());
+        self
+    }
+
+    /// What the server last refused, if nothing has succeeded since.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// The next change. Tries for as long as it takes; dropping the future loses nothing.
+    pub async fn next(&mut self) -> Change<K> {
+        loop {
+            match self.step().await {
+                Ok(Some(change)) => {
+                    self.trouble = None;
+                    return change;
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    self.trouble = Some(error.to_string());
+                    self.events = None;
+                    tokio::time::sleep(TRY_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// One move: list, or watch, or read one event.
+    async fn step(&mut self) -> kube::Result<Option<Change<K>>> {
+        let Some(position) = self.position.clone() else {
+            return self.list().await.map(Some);
+        };
+        let Some(events) = self.events.as_mut() else {
+            let events = self.api.watch(&self.watch_params(), &position).await;
+            self.events = Some(self.forgetting(events)?.boxed());
+            return Ok(None);
+        };
+        match events.try_next().await? {
+            Some(event) => self.take(event),
+            None => {
+                self.events = None;
+                Ok(None)
+            }
+        }
+    }
+
+    fn take(&mut self, event: WatchEvent<K>) -> kube::Result<Option<Change<K>>> {
+        Ok(match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                self.position.clone_from(&object.meta().resource_version);
+                Some(Change::Applied(object))
+            }
+            WatchEvent::Deleted(object) => {
+                self.position.clone_from(&object.meta().resource_version);
+                Some(Change::Deleted(object))
+            }
+            WatchEvent::Bookmark(bookmark) => {
+                self.position = Some(bookmark.metadata.resource_version);
+                None
+            }
+            WatchEvent::Error(status) => {
+                self.forgetting::<()>(Err(kube::Error::Api(status)))?;
+                None
+            }
+        })
+    }
+
+    async fn list(&mut self) -> kube::Result<Change<K>> {
+        let params = ListParams {
+            label_selector: self.labels.clone(),
+            field_selector: self.fields.clone(),
+            ..ListParams::default()
+        };
+        let list = self.api.list(&params).await?;
+        self.position = list.metadata.resource_version;
+        self.events = None;
+        Ok(Change::Listed(list.items))
+    }
+
+    /// Gives up the position when the server says that it has forgotten it.
+    fn forgetting<T>(&mut self, result: kube::Result<T>) -> kube::Result<T> {
+        if matches!(&result, Err(kube::Error::Api(status)) if status.code == GONE) {
+            self.position = None;
+        }
+        result
+    }
+
+    fn watch_params(&self) -> WatchParams {
+        WatchParams {
+            label_selector: self.labels.clone(),
+            field_selector: self.fields.clone(),
+            ..WatchParams::default().timeout(ONE_WATCH)
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The books of the observer: which pod started and ended where, and what that says about a job. Pure.
+//!
+//! A *run* of a job is the pods that one owner object had in one cluster: a job that is dispatched again has a new
+//! owner, there or elsewhere, and so another run. A pod has *started* when a container of it ran. Times are those the
+//! pods report, in whole seconds, rounded down: two runs of which one ended in the second in which the other began
+//! do not count as overlapping.
+//!
+//! Nothing is concluded from what was not seen: a pod that went away between two lists has an unknown end, and a
+//! judgement that would depend on it is [`Verdict::Unclear`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::api::core::v1::{ContainerState, Pod};
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+
+use crate::follow::Change;
+
+/// A job's name, or that of a pod which belongs to nothing.
+pub type JobKey = String;
+
+/// How a pod ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All containers ended with 0.
+    Succeeded,
+    /// A container failed or was stopped.
+    Failed,
+    /// It was deleted while it had not reported an end.
+    Deleted,
+    /// It went away unseen, between two lists.
+    Vanished,
+}
+
+/// What is known of one pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodRecord {
+    /// Its name.
+    pub name: String,
+    /// When its first container started.
+    pub started: Option<Timestamp>,
+    /// When and how it ended.
+    pub ended: Option<(Timestamp, Outcome)>,
+    /// Whether the object is gone.
+    pub gone: bool,
+    job: JobKey,
+    cluster: String,
+    owner: String,
+}
+
+/// All pods that one owner had in one cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// The cluster.
+    pub cluster: String,
+    /// The uid of the pods' owner.
+    pub owner: String,
+    /// The pods, in the order in which they were first seen.
+    pub pods: Vec<PodRecord>,
+}
+
+/// What the books say about a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// No pod of it ever started.
+    NeverRan,
+    /// One run, not finished, is going on.
+    Running,
+    /// One run, and it did all the work.
+    Once,
+    /// Several runs one after the other, of which the last did all the work or is going on.
+    Moved,
+    /// Two runs at the same time, or one more after the work was done, or more pods succeeded than were wanted.
+    Twice,
+    /// It started, nothing of it is left, and the work was not done.
+    Lost,
+    /// Pods went away unseen, and what they did decides.
+    Unclear,
+}
+
+/// A verdict with its evidence.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// The job.
+    pub job: JobKey,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Every run in which a pod started, in the order of their starts.
+    pub runs: Vec<Run>,
+}
+
+/// The books.
+#[derive(Debug, Default, Clone)]
+pub struct Ledger {
+    /// By uid; uids are unique over all clusters. The number is the order of first sight.
+    pods: BTreeMap<String, (usize, PodRecord)>,
+}
+
+impl Ledger {
+    /// Notes a change in a cluster, seen at `now`.
+    pub fn note(&mut self, cluster: &str, change: Change<Pod>, now: Timestamp) {
+        match change {
+            Change::Applied(pod) => {
+                self.update(cluster, &pod);
+            }
+            Change::Deleted(pod) => {
+                let record = self.update(cluster, &pod);
+                record.gone = true;
+                record.ended.get_or_insert((now, Outcome::Deleted));
+            }
+            Change::Listed(pods) => self.relist(cluster, &pods, now),
+        }
+    }
+
+    /// What the books say about a job whose work is `work` pods that succeed.
+    pub fn judge(&self, job: &str, work: usize) -> Judgement {
+        let runs = self.runs(job);
+        let verdict = verdict(&runs, self.unseen(job), work);
+        Judgement { job: job.to_owned(), verdict, runs }
+    }
+
+    /// Everything known of a pod.
+    pub fn pod(&self, cluster: &str, name: &str) -> Option<&PodRecord> {
+        let mut records = self.pods.values().map(|(_, record)| record);
+        records.find(|record| record.cluster == cluster && record.name == name)
+    }
+
+    fn relist(&mut self, cluster: &str, pods: &[Pod], now: Timestamp) {
+        let there: Vec<String> = pods.iter().filter_map(|pod| pod.uid()).collect();
+        for pod in pods {
+            self.update(cluster, pod);
+        }
+        for (uid, (_, record)) in &mut self.pods {
+            if record.cluster == cluster && !record.gone && !there.contains(uid) {
+                record.gone = true;
+                record.ended.get_or_insert((now, Outcome::Vanished));
+            }
+        }
+    }
+
+    fn update(&mut self, cluster: &str, pod: &Pod) -> &mut PodRecord {
+        let number = self.pods.len();
+        let uid = pod.uid().unwrap_or_default();
+        let (_, record) = self.pods.entry(uid).or_insert_with(|| (number, opened(cluster, pod)));
+        record.started = record.started.or_else(|| started(pod));
+        record.ended = record.ended.or_else(|| ended(pod));
+        record
+    }
+
+    /// Runs with a started pod, in the order of their starts.
+    fn runs(&self, job: &str) -> Vec<Run> {
+        let mut records: Vec<_> = self.pods.values().filter(|(_, one)| one.job == job).collect();
+        records.sort_by_key(|(number, _)| *number);
+        let mut runs: Vec<Run> = Vec::new();
+        for (_, record) in records {
+            let same = |run: &&mut Run| run.cluster == record.cluster && run.owner == record.owner;
+            match runs.iter_mut().find(same) {
+                Some(run) => run.pods.push(record.clone()),
+                None => runs.push(Run {
+                    cluster: record.cluster.clone(),
+                    owner: record.owner.clone(),
+                    pods: vec![record.clone()],
+                }),
+            }
+        }
+        runs.retain(|run| run.began().is_some());
+        runs.sort_by_key(Run::began);
+        runs
+    }
+
+    /// Whether a pod of the job went away unseen, so that it may have started or succeeded.
+    fn unseen(&self, job: &str) -> bool {
+        let vanished = |record: &PodRecord| matches!(record.ended, Some((_, Outcome::Vanished)));
+        self.pods.values().any(|(_, record)| record.job == job && vanished(record))
+    }
+}
+
+impl Run {
+    /// When its first pod started.
+    pub fn began(&self) -> Option<Timestamp> {
+        self.pods.iter().filter_map(|pod| pod.started).min()
+    }
+
+    /// How many of its pods succeeded.
+    pub fn succeeded(&self) -> usize {
+        let success = |pod: &&PodRecord| matches!(pod.ended, Some((_, Outcome::Succeeded)));
+        self.pods.iter().filter(success).count()
+    }
+
+    /// When its last pod ended; nothing while one runs.
+    pub fn ended(&self) -> Option<Timestamp> {
+        let started = self.pods.iter().filter(|pod| pod.started.is_some());
+        let ends: Option<Vec<Timestamp>> = started.map(|pod| pod.ended.map(|(at, _)| at)).collect();
+        ends?.into_iter().max()
+    }
+}
+
+fn verdict(runs: &[Run], unseen: bool, work: usize) -> Verdict {
+    let overlap = runs.iter().zip(runs.iter().skip(1)).any(|(one, next)| overlapping(one, next));
+    let redone = runs.iter().rev().skip(1).any(|earlier| earlier.succeeded() >= work);
+    let overdone = runs.iter().any(|run| run.succeeded() > work);
+    let running = runs.iter().any(|run| run.ended().is_none());
+    let finished = runs.last().is_some_and(|run| run.succeeded() == work);
+    match runs {
+        // What was seen twice was twice, whatever else was not seen.
+        _ if overlap || redone || overdone => Verdict::Twice,
+        _ if unseen => Verdict::Unclear,
+        [] => Verdict::NeverRan,
+        [_] if finished => Verdict::Once,
+        [_] if running => Verdict::Running,
+        _ if finished || running => Verdict::Moved,
+        _ => Verdict::Lost,
+    }
+}
+
+/// Whether `one` was still going on when `next`, which began later, began.
+fn overlapping(one: &Run, next: &Run) -> bool {
+    match (one.ended(), next.began()) {
+        (Some(end), Some(begin)) => begin < end,
+        (None, _) => true,
+        (_, None) => false,
+    }
+}
+
+fn opened(cluster: &str, pod: &Pod) -> PodRecord {
+    let owner = pod.owner_references().iter().find(|owner| owner.controller == Some(true));
+    let (job, owner) = match owner {
+        Some(owner) => (owner.name.clone(), owner.uid.clone()),
+        None => (pod.name_any(), pod.uid().unwrap_or_default()),
+    };
+    let (cluster, name) = (cluster.to_owned(), pod.name_any());
+    PodRecord { name, started: None, ended: None, gone: false, job, cluster, owner }
+}
+
+/// The earliest start that any container reports, now or before a restart.
+fn started(pod: &Pod) -> Option<Timestamp> {
+    let status = pod.status.as_ref()?;
+    let containers = status.container_statuses.iter().flatten();
+    let states = containers.flat_map(|one| [one.state.as_ref(), one.last_state.as_ref()]);
+    states.flatten().filter_map(state_started).min()
+}
+
+fn state_started(state: &ContainerState) -> Option<Timestamp> {
+    let running = state.running.as_ref().and_then(|running| running.started_at.as_ref());
+    let terminated = state.terminated.as_ref().and_then(|ended| ended.started_at.as_ref());
+    running.or(terminated).map(|time| time.0)
+}
+
+/// The end that the pod itself reports.
+fn ended(pod: &Pod) -> Option<(Timestamp, Outcome)> {
+    let status = pod.status.as_ref()?;
+    let outcome = match status.phase.as_deref() {
+        Some("Succeeded") => Outcome::Succeeded,
+        Some("Failed") => Outcome::Failed,
+        _ => return None,
+    };
+    let containers = status.container_statuses.iter().flatten();
+    let ends = containers
+        .filter_map(|one| one.state.as_ref()?.terminated.as_ref()?.finished_at.as_ref())
+        .map(|time| time.0);
+    // A pod that never had a container ended when it was made, as far as work goes.
+    let at = ends.max().or_else(|| pod.creation_timestamp().map(|time| time.0))?;
+    Some((at, outcome))
+}
+
+impl fmt::Display for Judgement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "job {}: {:?}", self.job, self.verdict)?;
+        for run in &self.runs {
+            writeln!(f, "  run on {} (owner {})", run.cluster, run.owner)?;
+            for pod in &run.pods {
+                let started = pod.started.map_or_else(|| "never".to_owned(), |at| at.to_string());
+                let ended = pod
+                    .ended
+                    .map_or_else(|| "runs".to_owned(), |(at, outcome)| format!("{outcome:?} {at}"));
+                writeln!(f, "    {} started {started}, {ended}", pod.name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

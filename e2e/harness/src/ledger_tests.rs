@@ -1,0 +1,149 @@
+//! The ledger's rules, told as short stories: one line per thing seen.
+
+use serde_json::json;
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_000_000 + second).unwrap()
+}
+
+/// `phase` is what the pod reports; it started at `start` and, if ended, ended at `end`.
+fn pod(name: &str, owner: &str, phase: &str, start: i64, end: i64) -> Pod {
+    let (start, end) = (at(start).to_string(), at(end).to_string());
+    let state = match phase {
+        "Pending" => json!({}),
+        "Running" => json!({"running": {"startedAt": start}}),
+        _ => json!({"terminated": {"exitCode": 0, "startedAt": start, "finishedAt": end}}),
+    };
+    let pod = json!({
+        "metadata": {
+            "name": name, "namespace": "n", "uid": format!("{owner}/{name}"),
+            "creationTimestamp": start,
+            "ownerReferences": [{
+                "apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": owner, "controller": true
+            }],
+        },
+        "spec": {"containers": []},
+        "status": {"phase": phase, "containerStatuses": [
+            {"name": "c", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state}
+        ]},
+    });
+    serde_json::from_value(pod).unwrap()
+}
+
+/// Plays `<second> <cluster> <owner> <pod> <pending|run|succeed|fail|delete>` lines and judges `job`, whose work is two pods.
+fn verdict_of(story: &str) -> Verdict {
+    told(story).judge("job", 2).verdict
+}
+
+fn told(story: &str) -> Ledger {
+    let mut ledger = Ledger::default();
+    let mut starts: BTreeMap<String, i64> = BTreeMap::new();
+    for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [second, cluster, owner, name, what] = words[..] else { panic!("{line}") };
+        let second: i64 = second.parse().unwrap();
+        if what == "forgotten" {
+            ledger.note(cluster, Change::Listed(vec![]), at(second));
+            continue;
+        }
+        let key = format!("{owner}/{name}");
+        if what == "run" {
+            starts.insert(key.clone(), second);
+        }
+        let start = starts.get(&key).copied().unwrap_or(second);
+        let change = match what {
+            "pending" => Change::Applied(pod(name, owner, "Pending", second, second)),
+            "run" => Change::Applied(pod(name, owner, "Running", start, start)),
+            "succeed" => Change::Applied(pod(name, owner, "Succeeded", start, second)),
+            "fail" => Change::Applied(pod(name, owner, "Failed", start, second)),
+            "delete" if starts.contains_key(&key) => {
+                Change::Deleted(pod(name, owner, "Running", start, start))
+            }
+            "delete" => Change::Deleted(pod(name, owner, "Pending", second, second)),
+            _ => panic!("{line}"),
+        };
+        ledger.note(cluster, change, at(second));
+    }
+    ledger
+}
+
+#[test]
+fn no_start_is_no_run() {
+    assert_eq!(verdict_of(""), Verdict::NeverRan);
+    assert_eq!(verdict_of("1 west o a pending\n2 west o a delete"), Verdict::NeverRan);
+}
+
+#[test]
+fn one_run_that_did_the_work_is_once_and_before_that_it_runs() {
+    let half = "1 west o a run\n1 west o b run\n5 west o a succeed";
+    assert_eq!(verdict_of(half), Verdict::Running);
+    assert_eq!(verdict_of(&format!("{half}\n6 west o b succeed")), Verdict::Once);
+}
+
+#[test]
+fn a_pod_that_fails_and_is_replaced_belongs_to_the_same_run() {
+    let story = "1 west o a run\n1 west o b run\n2 west o b fail\n3 west o c run
+        5 west o a succeed\n6 west o c succeed";
+    assert_eq!(verdict_of(story), Verdict::Once);
+}
+
+#[test]
+fn a_run_that_stopped_before_the_next_began_has_moved() {
+    let story = "1 west o a run\n4 west o a delete\n6 east p a run\n6 east p b run";
+    assert_eq!(verdict_of(story), Verdict::Moved);
+    let done = format!("{story}\n9 east p a succeed\n9 east p b succeed");
+    assert_eq!(verdict_of(&done), Verdict::Moved);
+    // Half of the work had been done before the move; doing that half again is what moving means.
+    let half_done = done.replace("4 west o a delete", "4 west o a succeed");
+    assert_eq!(verdict_of(&half_done), Verdict::Moved);
+}
+
+#[test]
+fn two_runs_at_once_are_twice_in_two_clusters_or_in_one() {
+    assert_eq!(verdict_of("1 west o a run\n3 east p a run"), Verdict::Twice);
+    assert_eq!(verdict_of("1 west o a run\n3 west p a run"), Verdict::Twice);
+    assert_eq!(verdict_of("1 west o a run\n3 east p a run\n4 west o a delete"), Verdict::Twice);
+}
+
+#[test]
+fn work_done_again_is_twice_even_one_after_the_other() {
+    let first = "1 west o a run\n1 west o b run\n3 west o a succeed\n3 west o b succeed";
+    let again = "5 east p a run\n7 east p a succeed";
+    assert_eq!(verdict_of(first), Verdict::Once);
+    assert_eq!(verdict_of(&format!("{first}\n{again}")), Verdict::Twice);
+    let same_owner = "5 west o c run\n7 west o c succeed";
+    assert_eq!(verdict_of(&format!("{first}\n{same_owner}")), Verdict::Twice);
+}
+
+#[test]
+fn work_that_stopped_undone_is_lost() {
+    assert_eq!(verdict_of("1 west o a run\n4 west o a fail"), Verdict::Lost);
+    assert_eq!(verdict_of("1 west o a run\n4 west o a delete"), Verdict::Lost);
+}
+
+#[test]
+fn what_went_away_unseen_does_not_count_as_a_run_nor_as_none() {
+    let gap = "1 west o a run\n4 west - - forgotten";
+    assert_eq!(verdict_of(gap), Verdict::Unclear);
+    let pending = "1 west o a pending\n4 west - - forgotten";
+    assert_eq!(verdict_of(pending), Verdict::Unclear);
+    let other_cluster = "1 west o a run\n4 east - - forgotten";
+    assert_eq!(verdict_of(other_cluster), Verdict::Running);
+    let twice_all_the_same = "1 west o a run\n3 east p a run\n5 east - - forgotten";
+    assert_eq!(verdict_of(twice_all_the_same), Verdict::Twice);
+}
+
+#[test]
+fn an_end_that_was_seen_survives_a_gap() {
+    let story = "1 west o a run\n1 west o b run\n3 west o a succeed\n3 west o b succeed
+        9 west - - forgotten";
+    assert_eq!(verdict_of(story), Verdict::Once);
+}
+
+#[test]
+fn the_judgement_names_every_pod() {
+    let text = told("1 west o a run\n4 west o a delete").judge("job", 2).to_string();
+    assert!(text.starts_with("job job: Lost\n  run on west (owner o)\n    a started"), "{text}");
+}

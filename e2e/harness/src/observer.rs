@@ -1,0 +1,187 @@
+//! Keeps the ledger of one namespace in all clusters, by watches of its own.
+//!
+//! It lists once before a test can submit anything, and from then on resumes its watches where they broke off, so a pod
+//! that came, ran and went while a connection was down is still in the books. It asks the API servers directly, never
+//! through a proxy, and reads pods only.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+use crate::cluster::Cluster;
+use crate::follow::{Change, Follow};
+use crate::ledger::{Judgement, Ledger, Verdict};
+use crate::wait::{Circumstances, GaveUp};
+
+/// The books, and in which clusters they have been opened.
+#[derive(Debug, Default, Clone)]
+struct Books {
+    ledger: Ledger,
+    opened: Vec<String>,
+}
+
+/// Watches the pods of a namespace in some clusters. Dropping it ends that.
+#[derive(Debug)]
+pub struct Observer {
+    namespace: String,
+    clusters: Vec<Cluster>,
+    books: watch::Receiver<Books>,
+    marks: AtomicUsize,
+    _watches: JoinSet<()>,
+}
+
+impl Observer {
+    /// Returns when every cluster has been listed.
+    pub async fn start(
+        clusters: &[Cluster],
+        namespace: &str,
+        within: Duration,
+    ) -> Result<Self, GaveUp> {
+        let follows = clusters.iter().map(|cluster| (cluster.clone(), cluster.api(namespace)));
+        Self::start_with(follows.collect(), namespace, within).await
+    }
+
+    /// The same, through other connections than the clusters' own: for tests of the observer itself.
+    pub async fn start_with(
+        connections: Vec<(Cluster, Api<Pod>)>,
+        namespace: &str,
+        within: Duration,
+    ) -> Result<Self, GaveUp> {
+        let (write, books) = watch::channel(Books::default());
+        let mut watches = JoinSet::new();
+        let clusters: Vec<Cluster> = connections.iter().map(|(one, _)| one.clone()).collect();
+        for (cluster, api) in connections {
+            watches.spawn(keep(cluster.name().to_owned(), Follow::new(api), write.clone()));
+        }
+        let marks = AtomicUsize::new(0);
+        let namespace = namespace.to_owned();
+        let observer = Self { namespace, clusters, books, marks, _watches: watches };
+        for cluster in &observer.clusters {
+            let opened = |books: &Books| books.opened.iter().any(|name| name == cluster.name());
+            observer.wait(cluster, "the observer's first list", within, opened).await?;
+        }
+        Ok(observer)
+    }
+
+    /// The books as they are now. They may be a moment behind; [`Self::judge`] is not.
+    pub fn ledger(&self) -> Ledger {
+        self.books.borrow().ledger.clone()
+    }
+
+    /// Judges a job whose work is `work` pods that succeed, after everything that has happened so far is in the books.
+    pub async fn judge(
+        &self,
+        job: &str,
+        work: usize,
+        within: Duration,
+    ) -> Result<Judgement, GaveUp> {
+        self.catch_up(within).await?;
+        Ok(self.ledger().judge(job, work))
+    }
+
+    /// Waits until the books say this about the job; what they say later is for [`Self::judge`].
+    pub async fn until(
+        &self,
+        job: &str,
+        work: usize,
+        verdict: Verdict,
+        within: Duration,
+    ) -> Result<Judgement, GaveUp> {
+        let mut books = self.books.clone();
+        let judged = |books: &Books| books.ledger.judge(job, work).verdict == verdict;
+        let deadline = Instant::now() + within;
+        let waited = timeout_at(deadline, books.wait_for(judged)).await;
+        let judgement = self.ledger().judge(job, work);
+        match waited {
+            Ok(Ok(_)) => Ok(judgement),
+            _ => Err(self.gave_up(&format!("{job} judged {verdict:?}"), within, &judgement)),
+        }
+    }
+
+    /// Returns when everything that happened before this call is in the books.
+    ///
+    /// It puts a pod into every cluster that can never run, and waits until it sees it: a watch gives events in order.
+    pub async fn catch_up(&self, within: Duration) -> Result<(), GaveUp> {
+        let number = self.marks.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("observer-mark-{number}");
+        let deadline = Instant::now() + within;
+        for cluster in &self.clusters {
+            let pods: Api<Pod> = cluster.api(&self.namespace);
+            let created = timeout_at(deadline, create_mark(&pods, &mark)).await;
+            if let Some(trouble) = match created {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some("no answer".to_owned()),
+            } {
+                let what = "let the observer catch up";
+                return Err(cluster.gave_up(what, within, String::new(), Some(trouble)));
+            }
+            let seen = |books: &Books| books.ledger.pod(cluster.name(), &mark).is_some();
+            self.wait(cluster, "let the observer catch up", within, seen).await?;
+            // Left behind when this fails: it runs nowhere and goes with the namespace.
+            let _ = timeout_at(deadline, pods.delete(&mark, &DeleteParams::default())).await;
+        }
+        Ok(())
+    }
+
+    async fn wait(
+        &self,
+        cluster: &Cluster,
+        what: &str,
+        within: Duration,
+        condition: impl Fn(&Books) -> bool,
+    ) -> Result<(), GaveUp> {
+        let mut books = self.books.clone();
+        let deadline = Instant::now() + within;
+        match timeout_at(deadline, books.wait_for(condition)).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(cluster.gave_up(what, within, "the watch brought nothing".to_owned(), None)),
+        }
+    }
+
+    fn gave_up(&self, what: &str, within: Duration, judgement: &Judgement) -> GaveUp {
+        let ailing = self.clusters.iter().map(|cluster| crate::backlog::ailing(cluster.state()));
+        GaveUp(Box::new(Circumstances {
+            what: what.to_owned(),
+            place: "all clusters".to_owned(),
+            within,
+            seen: judgement.to_string(),
+            trouble: None,
+            processes: ailing.collect::<String>() + &crate::backlog::tails(),
+        }))
+    }
+}
+
+/// Writes what happens in one cluster into the books, for as long as anybody reads them.
+async fn keep(cluster: String, mut follow: Follow<Pod>, books: watch::Sender<Books>) {
+    loop {
+        let change = follow.next().await;
+        let now = Timestamp::now();
+        books.send_modify(|books| {
+            if matches!(change, Change::Listed(_)) && !books.opened.contains(&cluster) {
+                books.opened.push(cluster.clone());
+            }
+            books.ledger.note(&cluster, change, now);
+        });
+    }
+}
+
+async fn create_mark(pods: &Api<Pod>, name: &str) -> kube::Result<()> {
+    let pod = json!({
+        "metadata": {"name": name},
+        "spec": {
+            "schedulingGates": [{"name": "lab.sluice.dev/observer"}],
+            "containers": [{"name": "none", "image": "none"}],
+        },
+    });
+    let pod: Pod = serde_json::from_value(pod).map_err(kube::Error::SerdeError)?;
+    pods.create(&PostParams::default(), &pod).await.map(drop)
+}

@@ -1,0 +1,267 @@
+//! One of our own programs, running beside the lab.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use lab::{ProcessId, logs, tether};
+use rustix::process::Signal;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::lab::{LabError, TestLab, program};
+use crate::{backlog, plain_http, spawner};
+
+/// Between two looks at a readiness endpoint.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// One readiness request is answered at once or counts as no.
+const ONE_REQUEST: Duration = Duration::from_secs(2);
+
+/// Last lines shown with a failure.
+const LINES: usize = 40;
+
+/// Why a program does not do what it should.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// It has not been built.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// It could not be started or signalled.
+    #[error("{operation} {program}: {source}")]
+    System {
+        /// What was tried.
+        operation: &'static str,
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It ended before it was ready.
+    #[error("{program} ended ({status}) before it was ready; its last lines:\n{log}")]
+    Ended {
+        /// The program.
+        program: String,
+        /// How it ended.
+        status: String,
+        /// The end of its log.
+        log: String,
+    },
+    /// It was not ready in time.
+    #[error("{program} was not ready within {within:?} ({url}: {last}); its last lines:\n{log}")]
+    NotReady {
+        /// The program.
+        program: String,
+        /// How long it had.
+        within: Duration,
+        /// Where it was asked.
+        url: String,
+        /// The last answer.
+        last: String,
+        /// The end of its log.
+        log: String,
+    },
+    /// It did not end in time.
+    #[error("{program} did not end within {within:?}; its last lines:\n{log}")]
+    StillRunning {
+        /// The program.
+        program: String,
+        /// How long it had.
+        within: Duration,
+        /// The end of its log.
+        log: String,
+    },
+}
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    program: String,
+    arguments: Vec<OsString>,
+    environment: Vec<(String, OsString)>,
+}
+
+impl Launch {
+    /// A program of this workspace, such as `sluice-manager`.
+    pub fn of(program: &str) -> Self {
+        Self { program: program.to_owned(), arguments: Vec::new(), environment: Vec::new() }
+    }
+
+    /// One more argument.
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Some more arguments.
+    pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// One more variable of the environment.
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Starts it. Its output goes to a log in the lab's directory, which goes with the lab; it dies with this process.
+    pub fn start(self, lab: &TestLab) -> Result<Process, ProcessError> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let log = lab.state().directory.join(format!("{}-{number}.log", self.program));
+        let failed = |operation| {
+            let program = self.program.clone();
+            move |source| ProcessError::System { operation, program, source }
+        };
+        let output = File::create(&log).map_err(failed("make the log of"))?;
+        let errors = output.try_clone().map_err(failed("make the log of"))?;
+        let mut command = tether::command(&program("sluice-lab")?, &program(&self.program)?);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors);
+        // The tether names its parent by pid, and the spawner is a thread of this process.
+        let child = spawner::spawn(command).map_err(failed("start"))?;
+        backlog::add(&format!("{} (pid {})", self.program, child.id()), &log);
+        Process::adopt(self.program, child, log)
+    }
+}
+
+/// A running program. Dropping it kills it.
+#[derive(Debug)]
+pub struct Process {
+    program: String,
+    id: ProcessId,
+    log: PathBuf,
+    exited: watch::Receiver<Option<String>>,
+}
+
+impl Process {
+    fn adopt(
+        program: String,
+        mut child: std::process::Child,
+        log: PathBuf,
+    ) -> Result<Self, ProcessError> {
+        // It is there until somebody waits for it, so its start time can be read.
+        let id = ProcessId::of(child.id()).ok_or_else(|| ProcessError::System {
+            operation: "find",
+            program: program.clone(),
+            source: std::io::ErrorKind::NotFound.into(),
+        })?;
+        let (ended, exited) = watch::channel(None);
+        std::thread::spawn(move || {
+            let status = child.wait().map_or_else(|error| error.to_string(), |s| s.to_string());
+            ended.send_replace(Some(status));
+        });
+        Ok(Self { program, id, log, exited })
+    }
+
+    /// Its pid.
+    pub fn pid(&self) -> u32 {
+        self.id.pid()
+    }
+
+    /// The last lines of its log.
+    pub fn log_tail(&self, lines: usize) -> String {
+        logs::tail(&self.log, lines)
+    }
+
+    /// Waits until `GET http://<address><path>` is answered with 200.
+    pub async fn ready(
+        &self,
+        address: SocketAddr,
+        path: &str,
+        within: Duration,
+    ) -> Result<(), ProcessError> {
+        let mut last = String::new();
+        let answered = async {
+            loop {
+                last = match timeout(ONE_REQUEST, plain_http::ask(address, path, "")).await {
+                    Ok(Ok(answer)) if answer.is_ok() => return,
+                    Ok(Ok(answer)) => format!("{} {}", answer.status, answer.body),
+                    Ok(Err(error)) => error.to_string(),
+                    Err(_) => "no answer".to_owned(),
+                };
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        };
+        tokio::select! {
+            answered = timeout(within, answered) => if answered.is_ok() { return Ok(()) },
+            status = self.ended() => {
+                return Err(ProcessError::Ended {
+                    program: self.program.clone(),
+                    status,
+                    log: self.log_tail(LINES),
+                });
+            }
+        }
+        Err(ProcessError::NotReady {
+            program: self.program.clone(),
+            within,
+            url: format!("http://{address}{path}"),
+            last,
+            log: self.log_tail(LINES),
+        })
+    }
+
+    /// Asks it to end (SIGTERM) and waits until it did. Gives how it ended.
+    pub async fn terminate(&self, within: Duration) -> Result<String, ProcessError> {
+        self.signal(Signal::TERM)?;
+        timeout(within, self.ended()).await.map_err(|_| ProcessError::StillRunning {
+            program: self.program.clone(),
+            within,
+            log: self.log_tail(LINES),
+        })
+    }
+
+    /// Kills it (SIGKILL) and waits until it is gone.
+    pub async fn kill(&self) -> Result<(), ProcessError> {
+        self.signal(Signal::KILL)?;
+        self.ended().await;
+        Ok(())
+    }
+
+    /// Stops it where it is (SIGSTOP).
+    pub fn pause(&self) -> Result<(), ProcessError> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on (SIGCONT).
+    pub fn resume(&self) -> Result<(), ProcessError> {
+        self.signal(Signal::CONT)
+    }
+
+    /// Waits until it ends by itself. Gives how.
+    pub async fn ended(&self) -> String {
+        let mut exited = self.exited.clone();
+        match exited.wait_for(Option::is_some).await {
+            Ok(status) => status.clone().unwrap_or_default(),
+            Err(_) => "unknown status".to_owned(),
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
+        let sent = self.id.signal(signal).map_err(|source| ProcessError::System {
+            operation: "signal",
+            program: self.program.clone(),
+            source,
+        });
+        sent.map(drop)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A process that cannot be signalled is gone already.
+        let _ = self.id.signal(Signal::KILL);
+        backlog::remove(&self.log);
+    }
+}

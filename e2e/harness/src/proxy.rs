@@ -1,0 +1,219 @@
+//! A TCP proxy with faults, to stand between a client and an API server.
+//!
+//! TLS passes through it: the API server's certificate is valid for 127.0.0.1 whatever the port, so a kubeconfig that
+//! points here just works. Faults act on bytes and connections; what they mean to a client is what they mean in a
+//! network.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kube::config::Kubeconfig;
+use lab::{kubeconfig, ports};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::cluster::{Cluster, ClusterError};
+
+/// How much is read and passed on at once.
+const CHUNK: usize = 16 * 1024;
+
+/// What the proxy does to its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fault {
+    /// Passes everything on.
+    #[default]
+    None,
+    /// Passes everything on, each chunk so much later.
+    Delay(Duration),
+    /// Accepts connections and bytes, and passes nothing on; what it holds back goes on when the fault ends.
+    Hang,
+    /// Resets what is open and refuses what is new.
+    Refuse,
+}
+
+/// Why a proxy could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// It got no port.
+    #[error("start the proxy of {cluster}: {source}")]
+    Listen {
+        /// The cluster behind it.
+        cluster: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The cluster's kubeconfig could not be read.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// No client could be made.
+    #[error(transparent)]
+    Kubeconfig(#[from] kubeconfig::KubeconfigFailure),
+}
+
+/// A running proxy. Dropping it closes everything.
+#[derive(Debug)]
+pub struct FaultProxy {
+    address: SocketAddr,
+    kubeconfig: Kubeconfig,
+    control: watch::Sender<Control>,
+    passed: Arc<AtomicU64>,
+    task: JoinHandle<()>,
+}
+
+/// The fault, and how often everything was cut: a connection ends when the latter differs from what it began with.
+#[derive(Debug, Clone, Copy, Default)]
+struct Control {
+    fault: Fault,
+    cuts: u64,
+}
+
+impl FaultProxy {
+    /// Stands in front of the cluster's API server.
+    pub async fn start(cluster: &Cluster) -> Result<Self, ProxyError> {
+        let listen = |source| ProxyError::Listen { cluster: cluster.name().to_owned(), source };
+        let port = ports::one().map_err(|error| listen(std::io::Error::other(error)))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let upstream = SocketAddr::from((Ipv4Addr::LOCALHOST, cluster.state().api_port));
+        let (control, orders) = watch::channel(Control::default());
+        let passed = Arc::new(AtomicU64::new(0));
+        let kubeconfig =
+            kubeconfig::at_server(cluster.kubeconfig()?, &format!("https://{address}"));
+        let server = Server { address, upstream, orders, passed: Arc::clone(&passed) };
+        let task = tokio::spawn(server.run(listener));
+        Ok(Self { address, kubeconfig, control, passed, task })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The administrator's kubeconfig, pointing here.
+    pub fn kubeconfig(&self) -> &Kubeconfig {
+        &self.kubeconfig
+    }
+
+    /// A client that goes through the proxy.
+    pub async fn client(&self) -> Result<kube::Client, ProxyError> {
+        Ok(kubeconfig::client(self.kubeconfig.clone()).await?)
+    }
+
+    /// Does this from now on, to open connections too.
+    pub fn set(&self, fault: Fault) {
+        self.control.send_modify(|control| control.fault = fault);
+    }
+
+    /// Ends all open connections at once; new ones are served as before.
+    pub fn cut(&self) {
+        self.control.send_modify(|control| control.cuts += 1);
+    }
+
+    /// Bytes passed on so far, both ways.
+    pub fn passed(&self) -> u64 {
+        self.passed.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for FaultProxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    upstream: SocketAddr,
+    orders: watch::Receiver<Control>,
+    passed: Arc<AtomicU64>,
+}
+
+impl Server {
+    /// Serves and refuses in turns. A closed listener is what makes the kernel refuse.
+    async fn run(mut self, first: TcpListener) {
+        let mut listener = Some(first);
+        let mut connections = JoinSet::new();
+        loop {
+            match listener.take() {
+                Some(listener) => self.serve(&listener, &mut connections).await,
+                None => listener = TcpListener::bind(self.address).await.ok(),
+            }
+            if self.refusing() {
+                connections.shutdown().await;
+                let ended = self.orders.wait_for(|control| control.fault != Fault::Refuse).await;
+                if ended.is_err() {
+                    return; // The proxy was dropped.
+                }
+            }
+        }
+    }
+
+    async fn serve(&mut self, listener: &TcpListener, connections: &mut JoinSet<()>) {
+        let mut orders = self.orders.clone();
+        while !self.refusing() {
+            tokio::select! {
+                accepted = listener.accept() => {
+                    if let Ok((client, _)) = accepted {
+                        connections.spawn(self.connection(client));
+                    }
+                }
+                _ = orders.wait_for(|control| control.fault == Fault::Refuse) => return,
+                Some(_) = connections.join_next() => {}
+            }
+        }
+    }
+
+    fn refusing(&self) -> bool {
+        self.orders.borrow().fault == Fault::Refuse
+    }
+
+    fn connection(&self, client: TcpStream) -> impl Future<Output = ()> + Send + use<> {
+        let upstream = self.upstream;
+        let cuts = self.orders.borrow().cuts;
+        let mut orders = self.orders.clone();
+        let (there, back) = (self.orders.clone(), self.orders.clone());
+        let passed = (Arc::clone(&self.passed), Arc::clone(&self.passed));
+        async move {
+            // An API server that is down closes the client's connection, as a network's last hop would.
+            let Ok(server) = TcpStream::connect(upstream).await else {
+                return;
+            };
+            let (client_reads, client_writes) = client.into_split();
+            let (server_reads, server_writes) = server.into_split();
+            tokio::select! {
+                _ = async { tokio::join!(
+                    pass(client_reads, server_writes, there, passed.0),
+                    pass(server_reads, client_writes, back, passed.1),
+                ) } => {}
+                _ = orders.wait_for(|control| control.cuts != cuts) => {}
+            }
+        }
+    }
+}
+
+/// Passes bytes one way until one side closes.
+async fn pass(
+    mut from: tokio::net::tcp::OwnedReadHalf,
+    mut to: tokio::net::tcp::OwnedWriteHalf,
+    mut orders: watch::Receiver<Control>,
+    passed: Arc<AtomicU64>,
+) {
+    let mut chunk = vec![0; CHUNK];
+    while let Ok(read @ 1..) = from.read(&mut chunk).await {
+        let fault = orders.borrow().fault;
+        if let Fault::Delay(delay) = fault {
+            tokio::time::sleep(delay).await;
+        }
+        if orders.wait_for(|control| control.fault != Fault::Hang).await.is_err() {
+            return;
+        }
+        if to.write_all(&chunk[..read]).await.is_err() {
+            return;
+        }
+        passed.fetch_add(read as u64, Ordering::Relaxed);
+    }
+}

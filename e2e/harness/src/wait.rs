@@ -1,0 +1,180 @@
+//! Waiting for objects: a watch with a deadline.
+
+use std::fmt::{self, Debug, Write as _};
+use std::time::Duration;
+
+use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout_at};
+
+use crate::backlog;
+use crate::cluster::Cluster;
+use crate::follow::{Change, Follow};
+
+/// More objects than this make a message that nobody reads.
+const SHOW_AT_MOST: usize = 5;
+
+/// What was waited for did not happen in time.
+pub struct GaveUp(pub(crate) Box<Circumstances>);
+
+/// How things were when it was given up.
+pub(crate) struct Circumstances {
+    pub(crate) what: String,
+    pub(crate) place: String,
+    pub(crate) within: Duration,
+    pub(crate) seen: String,
+    pub(crate) trouble: Option<String>,
+    pub(crate) processes: String,
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Circumstances { what, place, within, seen, trouble, processes } = &*self.0;
+        writeln!(f, "gave up after {within:?} on {place}: {what}")?;
+        if let Some(trouble) = trouble {
+            writeln!(f, "the API server last said: {trouble}")?;
+        }
+        writeln!(f, "{seen}")?;
+        f.write_str(processes)
+    }
+}
+
+/// As it is displayed: `unwrap` and `?` in tests print this one.
+impl Debug for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for GaveUp {}
+
+/// An object that can be waited for.
+pub trait Watched:
+    Resource + Clone + DeserializeOwned + Serialize + Debug + Send + 'static
+{
+}
+impl<K: Resource + Clone + DeserializeOwned + Serialize + Debug + Send + 'static> Watched for K {}
+
+impl Cluster {
+    /// Waits until the object `name` is there and `condition` holds for it.
+    pub async fn until<K: Watched>(
+        &self,
+        api: &Api<K>,
+        name: &str,
+        what: &str,
+        within: Duration,
+        condition: impl Fn(&K) -> bool,
+    ) -> Result<K, GaveUp> {
+        let follow = Follow::new(api.clone()).named(name);
+        let what = format!("{name} {what}");
+        let found = |objects: &[K]| objects.iter().any(&condition);
+        let mut objects = self.watch(follow, &what, within, found).await?;
+        objects.pop().ok_or_else(|| self.gave_up(&what, within, "it vanished".to_owned(), None))
+    }
+
+    /// Waits until there is no object of this name.
+    pub async fn until_gone<K: Watched>(
+        &self,
+        api: &Api<K>,
+        name: &str,
+        within: Duration,
+    ) -> Result<(), GaveUp> {
+        let follow = Follow::new(api.clone()).named(name);
+        self.watch(follow, &format!("{name} gone"), within, <[K]>::is_empty).await.map(drop)
+    }
+
+    /// Waits until `condition` holds for all objects that have the labels (`""`: all there are), in the order of names.
+    pub async fn until_all<K: Watched>(
+        &self,
+        api: &Api<K>,
+        labels: &str,
+        what: &str,
+        within: Duration,
+        condition: impl Fn(&[K]) -> bool,
+    ) -> Result<Vec<K>, GaveUp> {
+        let follow = Follow::new(api.clone());
+        let follow = if labels.is_empty() { follow } else { follow.labelled(labels) };
+        self.watch(follow, what, within, condition).await
+    }
+
+    async fn watch<K: Watched>(
+        &self,
+        mut follow: Follow<K>,
+        what: &str,
+        within: Duration,
+        condition: impl Fn(&[K]) -> bool,
+    ) -> Result<Vec<K>, GaveUp> {
+        let deadline = Instant::now() + within;
+        let mut known: Option<Vec<K>> = None;
+        loop {
+            let Ok(change) = timeout_at(deadline, follow.next()).await else {
+                let trouble = follow.trouble().map(str::to_owned);
+                return Err(self.gave_up(what, within, describe(known.as_deref()), trouble));
+            };
+            let mut objects = known.take().unwrap_or_default();
+            take(&mut objects, change);
+            if condition(&objects) {
+                return Ok(objects);
+            }
+            known = Some(objects);
+        }
+    }
+
+    pub(crate) fn gave_up(
+        &self,
+        what: &str,
+        within: Duration,
+        seen: String,
+        trouble: Option<String>,
+    ) -> GaveUp {
+        let processes = backlog::ailing(self.state()) + &backlog::tails();
+        let (what, place) = (what.to_owned(), self.name().to_owned());
+        GaveUp(Box::new(Circumstances { what, place, within, seen, trouble, processes }))
+    }
+}
+
+fn key<K: Watched>(object: &K) -> (Option<&str>, Option<&str>) {
+    let metadata = object.meta();
+    (metadata.namespace.as_deref(), metadata.name.as_deref())
+}
+
+/// Notes a change in `objects`, which are in the order of their keys.
+fn take<K: Watched>(objects: &mut Vec<K>, change: Change<K>) {
+    match change {
+        Change::Listed(all) => {
+            *objects = all;
+            objects.sort_by(|one, other| key(one).cmp(&key(other)));
+        }
+        Change::Applied(object) => {
+            match objects.binary_search_by(|known| key(known).cmp(&key(&object))) {
+                Ok(place) => objects[place] = object,
+                Err(place) => objects.insert(place, object),
+            }
+        }
+        Change::Deleted(object) => objects.retain(|known| key(known) != key(&object)),
+    }
+}
+
+/// The objects as YAML, without what nobody looks for.
+fn describe<K: Watched>(known: Option<&[K]>) -> String {
+    let Some(known) = known else {
+        return "nothing was ever seen: the API server did not answer".to_owned();
+    };
+    if known.is_empty() {
+        return "there is no such object".to_owned();
+    }
+    let mut text = format!("{} objects as last seen:\n", known.len());
+    for object in known.iter().take(SHOW_AT_MOST) {
+        let mut value = serde_json::to_value(object).unwrap_or_default();
+        if let Some(metadata) = value.get_mut("metadata").and_then(|meta| meta.as_object_mut()) {
+            metadata.remove("managedFields");
+        }
+        let yaml = serde_saphyr::to_string(&value).unwrap_or_else(|error| error.to_string());
+        let _ = writeln!(text, "{}:\n{}", object.name_any(), backlog::indented(&yaml));
+    }
+    if known.len() > SHOW_AT_MOST {
+        let _ = write!(text, "… and {} more", known.len() - SHOW_AT_MOST);
+    }
+    text
+}

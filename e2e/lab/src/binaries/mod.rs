@@ -1,0 +1,148 @@
+//! Where the programs of a cluster are.
+//!
+//! Taken from the directory in `KUBEBUILDER_ASSETS` when that holds all of them; otherwise from a cache outside of
+//! `target/`, so that a second checkout on the same machine does not build again. The cache's key covers everything
+//! that goes into the programs ([`key`]); what is not there yet is built ([`build`]).
+
+mod build;
+mod key;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::component::Component;
+
+/// All programs that a lab needs.
+pub const PROGRAMS: [&str; 6] =
+    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"];
+
+/// Kubernetes' version, as the programs report it.
+pub const KUBERNETES_VERSION: &str = "v1.36.3";
+
+/// Why the programs could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum BinariesError {
+    /// The override names a directory that lacks some of them.
+    #[error("KUBEBUILDER_ASSETS={} lacks {}", .directory.display(), .missing.join(", "))]
+    Incomplete {
+        /// The directory.
+        directory: PathBuf,
+        /// The programs that are not there.
+        missing: Vec<&'static str>,
+    },
+    /// Neither a cache directory nor a home is known.
+    #[error("no place for the cache: set XDG_CACHE_HOME or HOME")]
+    NoCache,
+    /// A file of the Go module or of the cache could not be read or written.
+    #[error("{operation} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The Go toolchain is missing.
+    #[error("start the Go toolchain (go {arguments}): {source}")]
+    NoGo {
+        /// Its arguments.
+        arguments: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The Go toolchain failed.
+    #[error("go {arguments} failed:\n{output}")]
+    Go {
+        /// Its arguments.
+        arguments: String,
+        /// What it printed.
+        output: String,
+    },
+}
+
+/// A directory that holds all of [`PROGRAMS`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binaries {
+    directory: PathBuf,
+}
+
+impl Binaries {
+    /// Finds the programs, building them when needed. `report` gets a line of progress now and then.
+    pub fn find(report: &dyn Fn(&str)) -> Result<Self, BinariesError> {
+        if let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS").filter(|dir| !dir.is_empty()) {
+            return Self::from_assets(&assets);
+        }
+        let module = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let key = key::key(module)?;
+        let directory = cache_root()?.join(&key);
+        if !complete(&directory) {
+            build::build_into(module, &directory, report)?;
+        }
+        Ok(Self { directory })
+    }
+
+    fn from_assets(assets: &OsStr) -> Result<Self, BinariesError> {
+        let directory = PathBuf::from(assets);
+        let missing: Vec<_> =
+            PROGRAMS.into_iter().filter(|program| !directory.join(program).is_file()).collect();
+        if missing.is_empty() {
+            Ok(Self { directory })
+        } else {
+            Err(BinariesError::Incomplete { directory, missing })
+        }
+    }
+
+    /// The program of a component.
+    pub fn of(&self, component: Component) -> PathBuf {
+        self.directory.join(component.program())
+    }
+
+    /// kubectl, with kustomize inside.
+    pub fn kubectl(&self) -> PathBuf {
+        self.directory.join("kubectl")
+    }
+}
+
+fn complete(directory: &Path) -> bool {
+    PROGRAMS.iter().all(|program| directory.join(program).is_file())
+}
+
+fn cache_root() -> Result<PathBuf, BinariesError> {
+    let base = match std::env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()) {
+        Some(cache) => PathBuf::from(cache),
+        None => {
+            PathBuf::from(std::env::var_os("HOME").ok_or(BinariesError::NoCache)?).join(".cache")
+        }
+    };
+    Ok(base.join("sluice-lab"))
+}
+
+fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> BinariesError {
+    let path = path.to_owned();
+    move |source| BinariesError::Io { operation, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_incomplete_override_names_what_it_lacks() {
+        let directory = tempfile::tempdir().unwrap();
+        for program in ["etcd", "kube-apiserver", "kubectl", "kwok"] {
+            std::fs::write(directory.path().join(program), "").unwrap();
+        }
+        let refused = Binaries::from_assets(directory.path().as_os_str()).unwrap_err();
+        assert!(
+            refused.to_string().ends_with("lacks kube-controller-manager, kube-scheduler"),
+            "{refused}"
+        );
+        std::fs::write(directory.path().join("kube-controller-manager"), "").unwrap();
+        std::fs::write(directory.path().join("kube-scheduler"), "").unwrap();
+        let found = Binaries::from_assets(directory.path().as_os_str()).unwrap();
+        assert_eq!(found.of(Component::Etcd), directory.path().join("etcd"));
+    }
+}

@@ -1,0 +1,157 @@
+//! A process, named so that a recycled pid is never mistaken for it.
+//!
+//! The kernel reuses pids; the pair of pid and start time (field 22 of `/proc/<pid>/stat`) is unique until the machine
+//! restarts. Signals go through a pidfd that is opened *before* the start time is compared, so the process that is
+//! signalled is the one that was compared.
+
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+
+/// A pid and when it started, in the kernel's ticks since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ProcessId {
+    pid: u32,
+    start_time: u64,
+}
+
+/// What a process does at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// It exists and is not stopped.
+    Running,
+    /// It was stopped by a signal.
+    Paused,
+    /// It is gone, or a zombie that nobody has reaped yet.
+    Gone,
+}
+
+impl ProcessId {
+    /// The process that has this pid now.
+    pub fn of(pid: u32) -> Option<Self> {
+        let start_time = Stat::read(pid)?.start_time;
+        Some(Self { pid, start_time })
+    }
+
+    /// This process itself.
+    pub fn own() -> Option<Self> {
+        Self::of(std::process::id())
+    }
+
+    /// The number.
+    pub fn pid(self) -> u32 {
+        self.pid
+    }
+
+    /// What it does now.
+    pub fn liveness(self) -> Liveness {
+        match Stat::read(self.pid) {
+            Some(stat) if stat.start_time == self.start_time => match stat.state {
+                'T' | 't' => Liveness::Paused,
+                'Z' | 'X' | 'x' => Liveness::Gone,
+                _ => Liveness::Running,
+            },
+            _ => Liveness::Gone,
+        }
+    }
+
+    /// Whether it exists, paused or not.
+    pub fn is_alive(self) -> bool {
+        self.liveness() != Liveness::Gone
+    }
+
+    /// Sends a signal. `false` when the process is gone.
+    pub fn signal(self, signal: Signal) -> std::io::Result<bool> {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw)
+        else {
+            return Ok(false);
+        };
+        let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(descriptor) => descriptor,
+            Err(Errno::SRCH) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        if !self.is_alive() {
+            return Ok(false);
+        }
+        match pidfd_send_signal(descriptor, signal) {
+            Ok(()) => Ok(true),
+            Err(Errno::SRCH) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Its resident memory in bytes; zero when it is gone.
+    pub fn resident(self) -> u64 {
+        if !self.is_alive() {
+            return 0;
+        }
+        let status = std::fs::read_to_string(proc_file(self.pid, "status")).unwrap_or_default();
+        let kilobytes = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|rest| rest.split_whitespace().next())
+            .and_then(|number| number.parse::<u64>().ok());
+        kilobytes.unwrap_or(0) * 1024
+    }
+}
+
+struct Stat {
+    state: char,
+    start_time: u64,
+}
+
+impl Stat {
+    fn read(pid: u32) -> Option<Self> {
+        Self::parse(&std::fs::read_to_string(proc_file(pid, "stat")).ok()?)
+    }
+
+    /// The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    fn parse(line: &str) -> Option<Self> {
+        let (_, after_name) = line.rsplit_once(") ")?;
+        let mut fields = after_name.split(' ');
+        let state = fields.next()?.chars().next()?;
+        let start_time = fields.nth(18)?.parse().ok()?;
+        Some(Self { state, start_time })
+    }
+}
+
+fn proc_file(pid: u32, file: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/{file}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_name_with_spaces_and_parentheses_does_not_shift_the_fields() {
+        let line = "42 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20";
+        let stat = Stat::parse(line).unwrap();
+        assert_eq!((stat.state, stat.start_time), ('S', 777));
+    }
+
+    #[test]
+    fn a_recycled_pid_is_another_process() {
+        let own = ProcessId::own().unwrap();
+        assert_eq!(own.liveness(), Liveness::Running);
+        assert!(own.resident() > 0);
+        let earlier = ProcessId { start_time: own.start_time - 1, ..own };
+        assert_eq!(earlier.liveness(), Liveness::Gone);
+        assert!(!earlier.signal(Signal::KILL).unwrap(), "the signal must not reach this process");
+    }
+
+    #[test]
+    fn a_killed_process_is_gone_even_before_it_is_reaped() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let id = ProcessId::of(child.id()).unwrap();
+        assert!(id.signal(Signal::KILL).unwrap());
+        child.wait().unwrap();
+        assert_eq!(id.liveness(), Liveness::Gone);
+        assert!(!id.signal(Signal::KILL).unwrap());
+    }
+}

@@ -1,0 +1,334 @@
+//! What is known about a lab, kept in `<root>/<name>/lab.json`.
+//!
+//! Written by `up` before the supervisor exists and by the supervisor alone from then on, always by a rename, so a reader
+//! never sees half of it. The root is `$SLUICE_LAB_HOME`, else `$XDG_STATE_HOME/sluice-lab`, else
+//! `~/.local/state/sluice-lab`.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::binaries::Binaries;
+use crate::component::Component;
+use crate::identity::ProcessId;
+
+/// The name of the manager cluster.
+pub const MANAGER: &str = "manager";
+
+/// Why the state could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// There is no place for it.
+    #[error("no place for the labs' state: set SLUICE_LAB_HOME, XDG_STATE_HOME or HOME")]
+    NoRoot,
+    /// A name that cannot be a directory's.
+    #[error("lab name {0:?} is not made of letters, digits, '-', '_' and '.'")]
+    BadName(String),
+    /// There is no lab of that name.
+    #[error("no lab is called {0:?}")]
+    NoLab(String),
+    /// The lab has no such cluster.
+    #[error("lab {lab:?} has no cluster {cluster:?}, only {}", .known.join(", "))]
+    NoCluster {
+        /// The lab.
+        lab: String,
+        /// The name asked for.
+        cluster: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// A file could not be read or written.
+    #[error("{operation} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file holds something else.
+    #[error("read {}: {source}", .path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// How far a lab is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Phase {
+    /// Its processes are being started.
+    Starting,
+    /// Every cluster answered.
+    Ready {
+        /// How long that took.
+        after_millis: u64,
+    },
+    /// A cluster could not be started; its processes have been stopped.
+    Failed {
+        /// Why, with the last lines of the log.
+        reason: String,
+    },
+}
+
+/// One lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LabState {
+    /// Its name.
+    pub name: String,
+    /// Its directory.
+    pub directory: PathBuf,
+    /// The process that owns its processes; while it is being made, the one that makes it.
+    pub supervisor: ProcessId,
+    /// How far it is.
+    pub phase: Phase,
+    /// The programs it runs.
+    pub binaries: Binaries,
+    /// Whether the API servers write audit logs.
+    pub audit: bool,
+    /// The manager first, then the workers.
+    pub clusters: Vec<ClusterState>,
+}
+
+/// One cluster of a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterState {
+    /// `manager`, `worker-1`, …
+    pub name: String,
+    /// Its directory: certificates, the store, logs, the kubeconfig.
+    pub directory: PathBuf,
+    /// The port of etcd's clients.
+    pub etcd_port: u16,
+    /// The port of etcd's peers (there are none, but etcd insists).
+    pub etcd_peer_port: u16,
+    /// The API server's port.
+    pub api_port: u16,
+    /// The controller manager's port.
+    pub controller_manager_port: u16,
+    /// The scheduler's port.
+    pub scheduler_port: u16,
+    /// kwok's port.
+    pub kwok_port: u16,
+    /// What runs; a component that was never started is absent.
+    pub processes: BTreeMap<Component, ProcessId>,
+}
+
+impl ClusterState {
+    /// How many ports a cluster takes.
+    pub const PORTS: usize = 6;
+
+    /// A cluster that has not been started yet.
+    pub fn new(name: &str, lab: &Path, ports: [u16; Self::PORTS]) -> Self {
+        let [etcd, etcd_peer, api, controller_manager, scheduler, kwok] = ports;
+        Self {
+            name: name.to_owned(),
+            directory: lab.join(name),
+            etcd_port: etcd,
+            etcd_peer_port: etcd_peer,
+            api_port: api,
+            controller_manager_port: controller_manager,
+            scheduler_port: scheduler,
+            kwok_port: kwok,
+            processes: BTreeMap::new(),
+        }
+    }
+
+    /// All its ports.
+    pub fn ports(&self) -> [u16; Self::PORTS] {
+        [
+            self.etcd_port,
+            self.etcd_peer_port,
+            self.api_port,
+            self.controller_manager_port,
+            self.scheduler_port,
+            self.kwok_port,
+        ]
+    }
+
+    /// The address of its API server.
+    pub fn server(&self) -> String {
+        format!("https://127.0.0.1:{}", self.api_port)
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.directory.join("kubeconfig")
+    }
+
+    /// The log of a component.
+    pub fn log(&self, component: Component) -> PathBuf {
+        self.directory.join(format!("{component}.log"))
+    }
+
+    /// The API server's audit log, one JSON object per line; there when the lab was started with it.
+    pub fn audit_log(&self) -> PathBuf {
+        self.directory.join("audit.log")
+    }
+}
+
+impl LabState {
+    /// The cluster of that name.
+    pub fn cluster(&self, name: &str) -> Result<&ClusterState, StateError> {
+        self.clusters.iter().find(|cluster| cluster.name == name).ok_or_else(|| {
+            StateError::NoCluster {
+                lab: self.name.clone(),
+                cluster: name.to_owned(),
+                known: self.clusters.iter().map(|cluster| cluster.name.clone()).collect(),
+            }
+        })
+    }
+
+    /// Whether the process that owns it is there.
+    pub fn is_alive(&self) -> bool {
+        self.supervisor.is_alive()
+    }
+
+    /// The socket on which the supervisor takes requests.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join("control.sock")
+    }
+
+    /// Memory resident in all its processes, in bytes.
+    pub fn resident(&self) -> u64 {
+        let processes = self.clusters.iter().flat_map(|cluster| cluster.processes.values());
+        processes.chain([&self.supervisor]).map(|process| process.resident()).sum()
+    }
+
+    /// Writes it.
+    pub fn save(&self) -> Result<(), StateError> {
+        let path = file_in(&self.directory);
+        let malformed = |source| StateError::Malformed { path: path.clone(), source };
+        let text = serde_json::to_vec_pretty(self).map_err(malformed)?;
+        let unfinished = path.with_extension("json.new");
+        write_private(&unfinished, &text).map_err(io("write", &unfinished))?;
+        std::fs::rename(&unfinished, &path).map_err(io("rename", &unfinished))
+    }
+
+    /// Reads the lab in `directory`.
+    pub fn load(directory: &Path) -> Result<Self, StateError> {
+        let path = file_in(directory);
+        let text = std::fs::read(&path).map_err(io("read", &path))?;
+        serde_json::from_slice(&text).map_err(|source| StateError::Malformed { path, source })
+    }
+}
+
+/// The directory that holds all labs.
+#[derive(Debug, Clone)]
+pub struct StateRoot(PathBuf);
+
+impl StateRoot {
+    /// The one of this user.
+    pub fn of_user() -> Result<Self, StateError> {
+        let set = |name| std::env::var_os(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        set("SLUICE_LAB_HOME")
+            .or_else(|| set("XDG_STATE_HOME").map(|state| state.join("sluice-lab")))
+            .or_else(|| set("HOME").map(|home| home.join(".local/state/sluice-lab")))
+            .map(Self)
+            .ok_or(StateError::NoRoot)
+    }
+
+    /// This one.
+    pub fn at(directory: PathBuf) -> Self {
+        Self(directory)
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where a lab of this name lives.
+    pub fn directory_of(&self, name: &str) -> Result<PathBuf, StateError> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(allowed) {
+            return Err(StateError::BadName(name.to_owned()));
+        }
+        Ok(self.0.join(name))
+    }
+
+    /// The lab of this name.
+    pub fn lab(&self, name: &str) -> Result<LabState, StateError> {
+        let directory = self.directory_of(name)?;
+        if !file_in(&directory).is_file() {
+            return Err(StateError::NoLab(name.to_owned()));
+        }
+        LabState::load(&directory)
+    }
+
+    /// Every lab's directory, in the order of names.
+    pub fn directories(&self) -> Result<Vec<PathBuf>, StateError> {
+        let mut directories = Vec::new();
+        match std::fs::read_dir(&self.0) {
+            Ok(entries) => {
+                for entry in entries {
+                    directories.push(entry.map_err(io("list", &self.0))?.path());
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io("list", &self.0)(error)),
+        }
+        directories.retain(|directory| directory.is_dir());
+        directories.sort();
+        Ok(directories)
+    }
+
+    /// Held while labs are made or removed, so that two who do so at once don't take each other's ports.
+    pub fn lock(&self) -> Result<File, StateError> {
+        std::fs::create_dir_all(&self.0).map_err(io("create", &self.0))?;
+        let path = self.0.join(".lock");
+        let file = File::create(&path).map_err(io("create", &path))?;
+        file.lock().map_err(io("lock", &path))?;
+        Ok(file)
+    }
+}
+
+/// Writes a file that only its owner may read: most of what a lab writes opens a cluster.
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(content)
+}
+
+fn file_in(directory: &Path) -> PathBuf {
+    directory.join("lab.json")
+}
+
+pub(crate) fn io(
+    operation: &'static str,
+    path: &Path,
+) -> impl FnOnce(std::io::Error) -> StateError {
+    let path = path.to_owned();
+    move |source| StateError::Io { operation, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_leave_the_root() {
+        let root = StateRoot::at("/r".into());
+        for name in ["", ".", "..", "a/b", "../x", "a b"] {
+            assert!(root.directory_of(name).is_err(), "{name:?}");
+        }
+        assert_eq!(root.directory_of("ci-7.b_2").unwrap(), PathBuf::from("/r/ci-7.b_2"));
+    }
+
+    #[test]
+    fn a_lab_that_is_not_there_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = StateRoot::at(directory.path().join("none"));
+        assert!(matches!(root.lab("x"), Err(StateError::NoLab(name)) if name == "x"));
+        assert!(root.directories().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,71 @@
+//! The supervisor's side of `control.sock`.
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::{Supervisor, boot};
+use crate::component::Component;
+use crate::control::{Answer, Request};
+
+/// A connection whose request has not been answered yet.
+pub(super) struct Connection(UnixStream);
+
+impl Connection {
+    /// Says that the request has been carried out.
+    pub(super) async fn done(self) {
+        self.answer(&Answer::Done).await;
+    }
+
+    /// An asker who went away needs no answer.
+    async fn answer(mut self, answer: &Answer) {
+        if let Ok(mut line) = serde_json::to_vec(answer) {
+            line.push(b'\n');
+            let _ = self.0.write_all(&line).await;
+        }
+    }
+}
+
+impl Supervisor {
+    /// Answers requests, one after the other, until one says to stop. Gives that one's connection, to be answered when
+    /// everything is down.
+    pub(super) async fn serve(&self, listener: &UnixListener) -> Option<Connection> {
+        loop {
+            let Ok((mut stream, _)) = listener.accept().await else {
+                return None;
+            };
+            let request = read(&mut stream).await;
+            let connection = Connection(stream);
+            match request {
+                Ok(Request::Down) => return Some(connection),
+                Ok(Request::Restart { cluster, component, extra }) => {
+                    let answer = match self.restart(&cluster, component, &extra).await {
+                        Ok(()) => Answer::Done,
+                        Err(reason) => Answer::Failed(reason),
+                    };
+                    connection.answer(&answer).await;
+                }
+                Err(reason) => connection.answer(&Answer::Failed(reason)).await,
+            }
+        }
+    }
+
+    async fn restart(
+        &self,
+        cluster: &str,
+        component: Component,
+        extra: &[String],
+    ) -> Result<(), String> {
+        let state = self.state();
+        let cluster = state.cluster(cluster).map_err(|error| error.to_string())?;
+        let killed = self.children.kill(&cluster.name, component).await;
+        killed.map_err(|error| format!("kill {component} of {}: {error}", cluster.name))?;
+        boot::start(self, cluster, component, extra).await.map_err(|error| error.to_string())
+    }
+}
+
+async fn read(stream: &mut UnixStream) -> Result<Request, String> {
+    let mut line = String::new();
+    let read = BufReader::new(stream).read_line(&mut line).await;
+    read.map_err(|error| format!("read the request: {error}"))?;
+    serde_json::from_str(&line).map_err(|error| format!("request {line:?}: {error}"))
+}

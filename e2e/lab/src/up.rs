@@ -1,0 +1,278 @@
+//! Starting and stopping labs, seen from outside of the supervisor.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::binaries::{Binaries, BinariesError};
+use crate::control::{self, ControlError, Request};
+use crate::identity::ProcessId;
+use crate::leftovers;
+use crate::ports::{self, NoPorts};
+use crate::state::{ClusterState, LabState, MANAGER, Phase, StateError, StateRoot, io};
+use crate::{logs, supervisor};
+
+/// Between two looks at the state file, which the supervisor writes when something has happened.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// A supervisor that was told to stop kills its children and removes its files, which takes less than a second.
+const STOPPING: Duration = Duration::from_secs(20);
+
+/// Why a lab could not be started or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum UpError {
+    /// The state could not be read or written.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The programs could not be had.
+    #[error(transparent)]
+    Binaries(#[from] BinariesError),
+    /// The machine has too few free ports.
+    #[error(transparent)]
+    Ports(#[from] NoPorts),
+    /// A lab of that name is there.
+    #[error("lab {0:?} is up already; take it down first, or use another name")]
+    AlreadyUp(String),
+    /// The supervisor could not be started.
+    #[error("start the supervisor {}: {source}", .program.display())]
+    Supervisor {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The supervisor ended while the lab was starting.
+    #[error("the supervisor of lab {lab:?} ended; its last lines:\n{log}")]
+    SupervisorEnded {
+        /// The lab.
+        lab: String,
+        /// The end of its log.
+        log: String,
+    },
+    /// A cluster did not start.
+    #[error("lab {lab:?} did not start: {reason}")]
+    Failed {
+        /// The lab.
+        lab: String,
+        /// Why.
+        reason: String,
+    },
+    /// The supervisor did not do as asked.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The supervisor did not stop.
+    #[error("the supervisor of lab {lab:?} (pid {pid}) did not stop in {} s", STOPPING.as_secs())]
+    Stuck {
+        /// The lab.
+        lab: String,
+        /// Its supervisor.
+        pid: u32,
+    },
+}
+
+/// Who the lab belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// Nobody: it stays until it is taken down.
+    Detached,
+    /// This process: it ends when the process does, however that happens.
+    ThisProcess,
+}
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The lab's name.
+    pub name: String,
+    /// How many worker clusters, besides the manager.
+    pub workers: usize,
+    /// Whether the API servers write audit logs.
+    pub audit: bool,
+    /// Who it belongs to.
+    pub owner: Owner,
+    /// The `sluice-lab` program, which is also the supervisor.
+    pub sluice_lab: PathBuf,
+}
+
+/// A lab that is up.
+#[derive(Debug)]
+pub struct Lab {
+    /// Its state at the moment when it became ready.
+    pub state: LabState,
+    /// With [`Owner::ThisProcess`]: closing it ends the lab.
+    pub lifeline: Option<ChildStdin>,
+}
+
+/// Starts a lab and waits until it is ready. Leftovers of crashed labs are removed first.
+pub fn up(root: &StateRoot, options: &Options, report: &dyn Fn(&str)) -> Result<Lab, UpError> {
+    let binaries = Binaries::find(report)?;
+    let lock = root.lock()?;
+    for removed in leftovers::sweep(root)? {
+        report(&format!(
+            "removed leftover {} ({} of its processes were running)",
+            removed.directory.display(),
+            removed.killed
+        ));
+    }
+    let mut state = make(root, options, binaries)?;
+    let started = start_supervisor(&state, options);
+    let (mut child, lifeline) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            leftovers::remove_directory(&state.directory)?;
+            return Err(error);
+        }
+    };
+    // From here on the supervisor owns the directory, and the lock may go.
+    if let Some(id) = ProcessId::of(child.id()) {
+        state.supervisor = id;
+        wait_for_owner(&state, &mut child, lock)?;
+    }
+    let state = wait_until_ready(&state, &mut child)?;
+    Ok(Lab { state, lifeline })
+}
+
+/// Lays the lab out: ports, names, directories, the first state.
+fn make(root: &StateRoot, options: &Options, binaries: Binaries) -> Result<LabState, UpError> {
+    let directory = root.directory_of(&options.name)?;
+    if directory.exists() {
+        return Err(UpError::AlreadyUp(options.name.clone()));
+    }
+    let names: Vec<String> = std::iter::once(MANAGER.to_owned())
+        .chain((1..=options.workers).map(|number| format!("worker-{number}")))
+        .collect();
+    let ports = ports::free(names.len() * ClusterState::PORTS, &ports_of_others(root)?)?;
+    let (ports, _) = ports.as_chunks::<{ ClusterState::PORTS }>();
+    let clusters: Vec<_> = names
+        .iter()
+        .zip(ports)
+        .map(|(name, ports)| ClusterState::new(name, &directory, *ports))
+        .collect();
+    for cluster in &clusters {
+        let path = &cluster.directory;
+        std::fs::create_dir_all(path).map_err(io("create", path))?;
+    }
+    let own = ProcessId::own()
+        .ok_or_else(|| io("read", &directory)(std::io::Error::other("/proc is not there")))?;
+    let state = LabState {
+        name: options.name.clone(),
+        directory,
+        supervisor: own,
+        phase: Phase::Starting,
+        binaries,
+        audit: options.audit,
+        clusters,
+    };
+    state.save()?;
+    Ok(state)
+}
+
+fn ports_of_others(root: &StateRoot) -> Result<HashSet<u16>, StateError> {
+    let directories = root.directories()?;
+    let labs = directories.iter().filter_map(|directory| LabState::load(directory).ok());
+    let clusters = labs.flat_map(|lab| lab.clusters);
+    Ok(clusters.flat_map(|cluster| cluster.ports()).collect())
+}
+
+fn start_supervisor(
+    state: &LabState,
+    options: &Options,
+) -> Result<(Child, Option<ChildStdin>), UpError> {
+    let log_path = supervisor_log(state);
+    let log = File::create(&log_path).map_err(io("create", &log_path))?;
+    let errors = log.try_clone().map_err(io("open", &log_path))?;
+    let mut command = Command::new(&options.sluice_lab);
+    command.arg(supervisor::SUBCOMMAND).arg(&state.directory);
+    let input = match options.owner {
+        Owner::Detached => Stdio::null(),
+        Owner::ThisProcess => {
+            command.arg("--owned");
+            Stdio::piped()
+        }
+    };
+    // A group of its own, so that a Ctrl-C in the terminal doesn't reach the lab.
+    command.process_group(0).current_dir("/").stdin(input).stdout(log).stderr(errors);
+    let mut child = command
+        .spawn()
+        .map_err(|source| UpError::Supervisor { program: options.sluice_lab.clone(), source })?;
+    let lifeline = child.stdin.take();
+    Ok((child, lifeline))
+}
+
+/// Holds the lock until the supervisor has put its name on the lab, so that nobody takes it for a leftover.
+fn wait_for_owner(state: &LabState, child: &mut Child, lock: File) -> Result<(), UpError> {
+    while LabState::load(&state.directory)?.supervisor != state.supervisor {
+        if matches!(child.try_wait(), Ok(Some(_))) {
+            return Err(ended(state));
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    drop(lock);
+    Ok(())
+}
+
+fn wait_until_ready(state: &LabState, child: &mut Child) -> Result<LabState, UpError> {
+    loop {
+        let exited = matches!(child.try_wait(), Ok(Some(_)));
+        let now = LabState::load(&state.directory)?;
+        match now.phase {
+            Phase::Ready { .. } => return Ok(now),
+            Phase::Failed { reason } => {
+                return Err(UpError::Failed { lab: state.name.clone(), reason });
+            }
+            Phase::Starting if exited => return Err(ended(state)),
+            Phase::Starting => std::thread::sleep(LOOK_AGAIN),
+        }
+    }
+}
+
+fn ended(state: &LabState) -> UpError {
+    UpError::SupervisorEnded {
+        lab: state.name.clone(),
+        log: logs::tail(&supervisor_log(state), 20),
+    }
+}
+
+/// What the supervisor itself has to say.
+pub fn supervisor_log(state: &LabState) -> PathBuf {
+    state.directory.join("supervisor.log")
+}
+
+/// Stops a lab and removes it. A lab whose supervisor is gone is removed as a leftover.
+pub fn down(root: &StateRoot, name: &str) -> Result<(), UpError> {
+    let state = root.lab(name)?;
+    // A supervisor that is still starting its clusters takes no requests yet, and one may have stopped answering.
+    let ready = matches!(state.phase, Phase::Ready { .. });
+    if state.is_alive() && !(ready && control::ask(&state, &Request::Down).is_ok()) {
+        stop(&state)?;
+    }
+    let _lock = root.lock()?;
+    if state.directory.exists() {
+        leftovers::kill_processes(&state);
+        leftovers::remove_directory(&state.directory)?;
+    }
+    Ok(())
+}
+
+fn stop(state: &LabState) -> Result<(), UpError> {
+    let signal = |signal| {
+        let sent = state.supervisor.signal(signal);
+        sent.map_err(io("signal the supervisor of", &state.directory))
+    };
+    signal(Signal::TERM)?;
+    let begun = Instant::now();
+    while state.supervisor.is_alive() {
+        if begun.elapsed() > STOPPING {
+            signal(Signal::KILL)?;
+            let pid = state.supervisor.pid();
+            return Err(UpError::Stuck { lab: state.name.clone(), pid });
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}

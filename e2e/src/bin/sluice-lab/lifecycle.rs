@@ -1,0 +1,74 @@
+//! `up` and `down`.
+
+use lab::up::{self, Options, Owner};
+use lab::{LabState, Phase, StateRoot};
+
+use crate::LabName;
+
+/// Start a lab.
+#[derive(clap::Args)]
+pub(crate) struct Up {
+    #[command(flatten)]
+    lab: LabName,
+    /// How many worker clusters, besides the manager.
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+    /// Write the API servers' audit logs: one line per request.
+    #[arg(long)]
+    audit: bool,
+    /// Stay, and take the lab down when this process ends.
+    #[arg(long)]
+    foreground: bool,
+}
+
+impl Up {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let options = Options {
+            name: self.lab.name,
+            workers: self.workers,
+            audit: self.audit,
+            owner: if self.foreground { Owner::ThisProcess } else { Owner::Detached },
+            sluice_lab: std::env::current_exe()?,
+        };
+        let root = StateRoot::of_user()?;
+        let up = up::up(&root, &options, &|line| eprintln!("{line}"))?;
+        print_ready(&up.state);
+        if self.foreground {
+            // Closing the lifeline is what ends the lab, and this process holds it.
+            loop {
+                std::thread::park();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn print_ready(lab: &LabState) {
+    for cluster in &lab.clusters {
+        println!("{:<10} {}  {}", cluster.name, cluster.server(), cluster.kubeconfig().display());
+    }
+    if let Phase::Ready { after_millis } = lab.phase {
+        println!(
+            "lab {:?} ready in {}.{} s, {} MB resident",
+            lab.name,
+            after_millis / 1000,
+            after_millis % 1000 / 100,
+            lab.resident() / 1_000_000
+        );
+    }
+}
+
+/// Stop a lab.
+#[derive(clap::Args)]
+pub(crate) struct Down {
+    #[command(flatten)]
+    lab: LabName,
+}
+
+impl Down {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        up::down(&StateRoot::of_user()?, &self.lab.name)?;
+        println!("lab {:?} is down", self.lab.name);
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! `sluice-lab`: real Kubernetes control planes on this machine, one command each way. See e2e/README.md.
+#![expect(clippy::print_stdout, reason = "a command line tool's output")]
+
+mod components;
+mod internal;
+mod lifecycle;
+mod make_nodes;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use lab::StateRoot;
+
+#[derive(Parser)]
+#[command(name = "sluice-lab", about = "Real Kubernetes control planes on this machine", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// One module per group of subcommands. A new one is one line here and one in `run`.
+#[derive(Subcommand)]
+enum Command {
+    /// Start a lab: one manager and some worker clusters.
+    Up(lifecycle::Up),
+    /// Stop a lab and remove everything it made.
+    Down(lifecycle::Down),
+    /// Show all labs, their clusters and processes.
+    Status(show::Status),
+    /// Print the path of a cluster's kubeconfig.
+    Kubeconfig(show::Kubeconfig),
+    /// Print a component's log.
+    Logs(show::Logs),
+    /// Run kubectl against a cluster.
+    Kubectl(show::Kubectl),
+    /// Stop a component with SIGSTOP: connections stay, nothing answers.
+    Pause(components::Target),
+    /// Let a paused component go on.
+    Resume(components::Target),
+    /// Kill a component; it stays dead until it is restarted.
+    Kill(components::Target),
+    /// Start a component again, killing it first when it runs.
+    Restart(components::Restart),
+    /// Create nodes in a cluster, played by kwok.
+    Nodes(make_nodes::Nodes),
+    #[command(name = lab::supervisor::SUBCOMMAND, hide = true)]
+    Supervise(internal::Supervise),
+    #[command(name = lab::tether::SUBCOMMAND, hide = true)]
+    Tether(internal::Tether),
+}
+
+/// Which lab a command is about.
+#[derive(clap::Args)]
+struct LabName {
+    /// The lab's name.
+    #[arg(long = "lab", visible_alias = "name", env = "SLUICE_LAB", default_value = "default")]
+    name: String,
+}
+
+impl LabName {
+    fn load(&self) -> anyhow::Result<lab::LabState> {
+        Ok(StateRoot::of_user()?.lab(&self.name)?)
+    }
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("sluice-lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    let done = match command {
+        Command::Up(command) => command.run(),
+        Command::Down(command) => command.run(),
+        Command::Status(command) => command.run(),
+        Command::Kubeconfig(command) => command.run(),
+        Command::Logs(command) => command.run(),
+        Command::Kubectl(command) => command.run(),
+        Command::Pause(target) => target.pause(),
+        Command::Resume(target) => target.resume(),
+        Command::Kill(target) => target.kill(),
+        Command::Restart(command) => command.run(),
+        Command::Nodes(command) => command.run(),
+        Command::Supervise(command) => command.run(),
+        Command::Tether(command) => command.run(),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}

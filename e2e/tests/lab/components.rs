@@ -1,0 +1,103 @@
+//! Components that are paused, killed and restarted, and what a wait says meanwhile.
+
+use anyhow::{Context, Result, bail};
+use harness::{Component, secs};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::{SOON, job, lab, submit};
+
+fn config_map(name: &str) -> Result<ConfigMap> {
+    Ok(serde_json::from_value(json!({"metadata": {"name": name}, "data": {"colour": "green"}}))?)
+}
+
+#[tokio::test]
+async fn a_wait_on_a_paused_api_server_says_so_and_shows_the_object() -> Result<()> {
+    let space = lab().await?.space_alone("paused").await?;
+    let cluster = space.worker(2)?;
+    let maps: Api<ConfigMap> = cluster.api(space.namespace());
+    maps.create(&PostParams::default(), &config_map("settings")?).await?;
+
+    let red = |map: &ConfigMap| map.data.iter().flatten().any(|(_, value)| value == "red");
+    let refused = cluster.until(&maps, "settings", "is red", secs(1), red).await;
+    let message = refused.err().context("nothing made it red")?.to_string();
+    assert!(message.contains("gave up after 1s on worker-2: settings is red"), "{message}");
+    assert!(message.contains("colour: green"), "{message}");
+    assert!(!message.contains("is paused"), "{message}");
+
+    cluster.pause(Component::ApiServer)?;
+    let refused = cluster.until(&maps, "settings", "is red", secs(1), red).await;
+    let message = refused.err().context("the API server is paused")?.to_string();
+    assert!(message.contains("kube-apiserver of worker-2 is paused"), "{message}");
+    assert!(message.contains("the API server did not answer"), "{message}");
+
+    cluster.resume(Component::ApiServer)?;
+    cluster.until(&maps, "settings", "is there", SOON, |_| true).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_killed_api_server_comes_back_with_everything_it_knew() -> Result<()> {
+    let space = lab().await?.space_alone("killed").await?;
+    let cluster = space.worker(2)?;
+    let maps: Api<ConfigMap> = cluster.api(space.namespace());
+    maps.create(&PostParams::default(), &config_map("settings")?).await?;
+
+    cluster.kill(Component::ApiServer)?;
+    let refused = cluster.until(&maps, "other", "is there", secs(1), |_| true).await;
+    let message = refused.err().context("the API server is dead")?.to_string();
+    assert!(message.contains("kube-apiserver of worker-2 is dead"), "{message}");
+    assert!(cluster.kill(Component::ApiServer).is_err(), "what is dead cannot be killed");
+
+    cluster.restart(Component::ApiServer).await?;
+    cluster.until(&maps, "settings", "is there", SOON, |_| true).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn kwok_goes_on_with_the_pods_it_finds_after_a_restart() -> Result<()> {
+    let space = lab().await?.space_alone("kwok_restart").await?;
+    let cluster = space.worker(2)?;
+    cluster.kill(Component::Kwok)?;
+    submit(&space, 2, &job("train", 2, &[])?).await?;
+    let refused = space.observer().until("train", 2, harness::Verdict::Once, secs(1)).await;
+    assert!(refused.is_err(), "no kubelet, no run");
+
+    cluster.restart(Component::Kwok).await?;
+    space.observer().until("train", 2, harness::Verdict::Once, SOON).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_full_store_refuses_writes_and_answers_reads_until_it_has_room() -> Result<()> {
+    let space = lab().await?.space_alone("full_store").await?;
+    let cluster = space.worker(2)?;
+    let maps: Api<ConfigMap> = cluster.api(space.namespace());
+    let before = config_map("before")?;
+    maps.create(&PostParams::default(), &before).await?;
+
+    cluster.fill_store().await?;
+    let refused = async {
+        loop {
+            match maps.create(&PostParams::default(), &config_map("after")?).await {
+                Err(error) if error.to_string().contains("database space exceeded") => {
+                    return Ok(());
+                }
+                // The API server's connections to the store of before end first.
+                Err(_) => tokio::task::yield_now().await,
+                Ok(_) => bail!("a full store took a write"),
+            }
+        }
+    };
+    timeout(SOON, refused).await.context("the store never said that it is full")??;
+    cluster.until(&maps, "before", "is there", SOON, |_| true).await?;
+
+    cluster.empty_store().await?;
+    let after = config_map("after")?;
+    let taken = async { while maps.create(&PostParams::default(), &after).await.is_err() {} };
+    timeout(SOON, taken).await.context("the store has room and takes nothing")?;
+    Ok(())
+}
