@@ -1,0 +1,207 @@
+//! Telling the API server which CA to trust: `caBundle` in conversion webhooks of CRDs and in webhook configurations.
+//!
+//! Only `caBundle` is written, and only where it differs: `service` or `url` stay what they are. The patch stands on the
+//! resourceVersion that was read, so that an object that is being replaced is not damaged. An object that does not
+//! exist yet is reported, not an error: manifests and process may come in any order.
+
+use json_patch::Patch as JsonPatch;
+use k8s_openapi::ByteString;
+use kube::{
+    Api, Client,
+    api::{DynamicObject, Patch, PatchParams},
+    core::{ApiResource, GroupVersionKind},
+};
+use serde_json::{Value, json};
+
+/// Why a bundle was not injected.
+#[derive(Debug, thiserror::Error)]
+pub enum CaBundleError {
+    /// A request failed.
+    #[error("cannot {operation} {kind} {name}: {source}")]
+    Request {
+        /// `read` or `patch`.
+        operation: &'static str,
+        /// The kind of the object.
+        kind: &'static str,
+        /// The name of the object.
+        name: String,
+        /// What is wrong.
+        source: Box<kube::Error>,
+    },
+    /// The patch is none.
+    #[error("cannot build the patch of {name}: {source}")]
+    Patch {
+        /// The name of the object.
+        name: String,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+/// Kinds of objects that name a CA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A CRD, if it converts by webhook.
+    CustomResourceDefinition,
+    /// All webhooks of the configuration.
+    MutatingWebhookConfiguration,
+    /// All webhooks of the configuration.
+    ValidatingWebhookConfiguration,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::CustomResourceDefinition => "CustomResourceDefinition",
+            Self::MutatingWebhookConfiguration => "MutatingWebhookConfiguration",
+            Self::ValidatingWebhookConfiguration => "ValidatingWebhookConfiguration",
+        }
+    }
+
+    fn resource(self) -> ApiResource {
+        let group = match self {
+            Self::CustomResourceDefinition => "apiextensions.k8s.io",
+            _ => "admissionregistration.k8s.io",
+        };
+        ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", self.name()))
+    }
+
+    /// JSON pointers to the client configurations of an object.
+    fn client_configs(self, object: &Value) -> Vec<String> {
+        match self {
+            Self::CustomResourceDefinition => {
+                let pointer = "/spec/conversion/webhook/clientConfig";
+                let converts = object["spec"]["conversion"]["strategy"] == "Webhook"
+                    && object.pointer(pointer).is_some();
+                converts.then(|| pointer.to_owned()).into_iter().collect()
+            }
+            _ => {
+                let webhooks = object["webhooks"].as_array().map_or(0, Vec::len);
+                (0..webhooks).map(|at| format!("/webhooks/{at}/clientConfig")).collect()
+            }
+        }
+    }
+}
+
+/// An object to inject into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+}
+
+/// What came of an injection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything was right already.
+    Unchanged,
+    /// It is right now.
+    Injected,
+    /// There is no such object.
+    Missing,
+    /// Somebody changed it meanwhile; try again.
+    Stale,
+}
+
+/// The patch that makes `object` trust `ca_pem`; none if it does.
+#[must_use]
+pub fn patch(kind: Kind, object: &Value, ca_pem: &str) -> Option<Value> {
+    let bundle = json!(ByteString(ca_pem.as_bytes().to_vec()));
+    let differs =
+        |pointer: &String| object.pointer(&format!("{pointer}/caBundle")) != Some(&bundle);
+    let pointers: Vec<String> = kind.client_configs(object).into_iter().filter(differs).collect();
+    if pointers.is_empty() {
+        return None;
+    }
+    let version = &object["metadata"]["resourceVersion"];
+    let mut operations =
+        vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
+    operations.extend(pointers.iter().map(
+        |pointer| json!({"op": "add", "path": format!("{pointer}/caBundle"), "value": bundle}),
+    ));
+    Some(Value::Array(operations))
+}
+
+/// Makes one object trust `ca_pem`.
+///
+/// # Errors
+/// If a request fails for another reason than the object being missing or changed.
+pub async fn inject(
+    client: &Client,
+    target: &Target,
+    ca_pem: &str,
+) -> Result<Outcome, CaBundleError> {
+    let Target { kind, name } = target;
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
+    let failed = |operation, source| CaBundleError::Request {
+        operation,
+        kind: kind.name(),
+        name: name.clone(),
+        source: Box::new(source),
+    };
+    let invalid = |source| CaBundleError::Patch { name: name.clone(), source };
+    let Some(object) = api.get_opt(name).await.map_err(|error| failed("read", error))? else {
+        return Ok(Outcome::Missing);
+    };
+    let object = serde_json::to_value(object).map_err(invalid)?;
+    let Some(operations) = patch(*kind, &object, ca_pem) else {
+        return Ok(Outcome::Unchanged);
+    };
+    let operations: JsonPatch = serde_json::from_value(operations).map_err(invalid)?;
+    let patch = Patch::Json::<()>(operations);
+    match api.patch(name, &PatchParams::default(), &patch).await {
+        Ok(_) => Ok(Outcome::Injected),
+        // A failed test is a 422.
+        Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => {
+            tracing::debug!(%name, message = %status.message, "changed meanwhile");
+            Ok(Outcome::Stale)
+        }
+        Err(error) => Err(failed("patch", error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CA: &str = "pem";
+    const BASE64: &str = "cGVt";
+
+    #[test]
+    fn only_what_differs_is_patched() {
+        let webhooks = json!({
+            "metadata": {"resourceVersion": "7"},
+            "webhooks": [
+                {"clientConfig": {"url": "https://x", "caBundle": BASE64}},
+                {"clientConfig": {"service": {"name": "s"}, "caBundle": "b2xk"}},
+                {"clientConfig": {"service": {"name": "s"}}},
+            ],
+        });
+        let expected = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+            {"op": "add", "path": "/webhooks/1/clientConfig/caBundle", "value": BASE64},
+            {"op": "add", "path": "/webhooks/2/clientConfig/caBundle", "value": BASE64},
+        ]);
+        let patch = patch(Kind::ValidatingWebhookConfiguration, &webhooks, CA);
+        assert_eq!(patch, Some(expected));
+    }
+
+    #[test]
+    fn a_crd_is_patched_if_it_converts() {
+        let crd = |conversion: Value| json!({"metadata": {"resourceVersion": "1"}, "spec": {"conversion": conversion}});
+        let webhook = |config: Value| {
+            crd(json!({"strategy": "Webhook", "webhook": {"clientConfig": config}}))
+        };
+        let kind = Kind::CustomResourceDefinition;
+        assert_eq!(patch(kind, &crd(json!({"strategy": "None"})), CA), None);
+        assert_eq!(patch(kind, &webhook(json!({"caBundle": BASE64})), CA), None);
+        assert!(patch(kind, &webhook(json!({"url": "https://x"})), CA).is_some());
+    }
+
+    #[test]
+    fn an_empty_configuration_needs_nothing() {
+        assert_eq!(patch(Kind::MutatingWebhookConfiguration, &json!({}), CA), None);
+    }
+}

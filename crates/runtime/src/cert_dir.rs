@@ -1,0 +1,136 @@
+//! A serving certificate from a directory (`tls.crt`, `tls.key`), read again when its files change.
+//!
+//! A mounted Secret is replaced by swapping a link, so contents are compared rather than file times.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::{
+    Stop,
+    certs::Pair,
+    tls::{Slot, TlsError},
+};
+
+/// How often the files are looked at.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// Why there is no certificate from a directory.
+#[derive(Debug, thiserror::Error)]
+pub enum CertDirError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        source: std::io::Error,
+    },
+    /// The files are not a certificate and its key.
+    #[error("cannot use the certificate in {dir}: {source}")]
+    Load {
+        /// The directory.
+        dir: String,
+        /// What is wrong.
+        source: TlsError,
+    },
+}
+
+/// The certificate in a directory.
+pub struct CertDir {
+    dir: PathBuf,
+    slot: Arc<Slot>,
+    loaded: Option<Pair>,
+}
+
+impl CertDir {
+    /// Puts the certificate in `dir` into `slot`.
+    ///
+    /// # Errors
+    /// If there is none yet, or it is unusable.
+    pub async fn open(dir: &Path, slot: Arc<Slot>) -> Result<Self, CertDirError> {
+        let mut source = Self { dir: dir.to_owned(), slot, loaded: None };
+        source.reload().await?;
+        Ok(source)
+    }
+
+    /// Reads the files; true if they are new. The certificate in use stays until a better one is there.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the two do not fit.
+    pub async fn reload(&mut self) -> Result<bool, CertDirError> {
+        let certificate = self.read("tls.crt").await?;
+        let key = self.read("tls.key").await?;
+        let found = Pair { certificate, key };
+        if self.loaded.as_ref() == Some(&found) {
+            return Ok(false);
+        }
+        self.slot
+            .load(&found.certificate, &found.key)
+            .map_err(|source| CertDirError::Load { dir: self.dir.display().to_string(), source })?;
+        self.loaded = Some(found);
+        Ok(true)
+    }
+
+    async fn read(&self, file: &str) -> Result<String, CertDirError> {
+        let path = self.dir.join(file);
+        tokio::fs::read_to_string(&path)
+            .await
+            .map_err(|source| CertDirError::Read { path: path.display().to_string(), source })
+    }
+
+    /// Follows the files until `stop`.
+    pub async fn follow(mut self, stop: Stop) {
+        let mut ticks = tokio::time::interval(PERIOD);
+        while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+            match self.reload().await {
+                Ok(true) => tracing::info!(dir = %self.dir.display(), "certificate loaded"),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(%error, "keeping the certificate in use"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::certs;
+
+    fn write(dir: &Path, pair: &Pair) {
+        fs::write(dir.join("tls.crt"), &pair.certificate).expect("written");
+        fs::write(dir.join("tls.key"), &pair.key).expect("written");
+    }
+
+    fn pair() -> Pair {
+        let now = "2026-03-01T12:00:00Z".parse().expect("a time");
+        certs::make_authority("x", now).expect("a certificate")
+    }
+
+    #[tokio::test]
+    async fn a_change_is_loaded_once_and_a_broken_one_not_at_all() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let slot = Slot::new();
+        let error = CertDir::open(dir.path(), slot.clone()).await.err().expect("no files");
+        assert!(error.to_string().contains("tls.crt"), "{error}");
+        assert!(!slot.is_loaded());
+
+        write(dir.path(), &pair());
+        let mut source = CertDir::open(dir.path(), slot.clone()).await.expect("a certificate");
+        assert!(slot.is_loaded());
+        assert!(!source.reload().await.expect("read"));
+
+        let (one, other) = (pair(), pair());
+        write(dir.path(), &Pair { key: other.key, ..one });
+        let error = source.reload().await.expect_err("a foreign key").to_string();
+        assert!(error.starts_with("cannot use the certificate in "), "{error}");
+        assert!(slot.is_loaded());
+
+        write(dir.path(), &pair());
+        assert!(source.reload().await.expect("read"));
+    }
+}

@@ -1,0 +1,235 @@
+//! A CA and a serving certificate that several replicas share through a Secret (spec/kueue-core.md §6.4).
+//!
+//! The Secret (`ca.crt`, `ca.key`, `tls.crt`, `tls.key`) is made or renewed by whoever comes first: a write carries the
+//! resourceVersion that it stands on, and the loser of a race reads again. What is to be written is decided by [`plan`],
+//! which is pure.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::{ByteString, api::core::v1::Secret};
+use kube::{Api, Client, api::PostParams};
+
+use crate::certs::{self, CertError, Pair};
+
+/// How often a lost race is tried again before it is an error.
+const ATTEMPTS: usize = 5;
+
+/// Why there is no certificate from the Secret.
+#[derive(Debug, thiserror::Error)]
+pub enum CertSecretError {
+    /// A request failed.
+    #[error("cannot {operation} secret {namespace}/{name}: {source}")]
+    Request {
+        /// `read`, `create` or `replace`.
+        operation: &'static str,
+        /// The namespace of the Secret.
+        namespace: String,
+        /// The name of the Secret.
+        name: String,
+        /// What is wrong.
+        source: Box<kube::Error>,
+    },
+    /// Others kept writing.
+    #[error("secret {namespace}/{name} kept changing")]
+    Contended {
+        /// The namespace of the Secret.
+        namespace: String,
+        /// The name of the Secret.
+        name: String,
+    },
+    /// No certificate could be made.
+    #[error(transparent)]
+    Make(#[from] CertError),
+}
+
+/// The CA and what it signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundle {
+    /// The CA.
+    pub authority: Pair,
+    /// The serving certificate.
+    pub serving: Pair,
+}
+
+/// What to do about the data of a Secret.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// It is good.
+    Keep(Bundle),
+    /// It must become this.
+    Write(Bundle),
+}
+
+type Data = BTreeMap<String, ByteString>;
+
+/// Keeps what is good of `data`, and makes the rest: a CA that is good signs again.
+///
+/// # Errors
+/// If a certificate cannot be made for the names.
+pub fn plan(
+    data: &Data,
+    subject: &str,
+    names: &[String],
+    now: Timestamp,
+) -> Result<Plan, CertError> {
+    let authority = pair(data, "ca");
+    let good = authority.filter(|authority| !certs::authority_needs_renewal(authority, now));
+    let Some(authority) = good else {
+        let authority = certs::make_authority(subject, now)?;
+        let serving = certs::issue(&authority, names, now)?;
+        return Ok(Plan::Write(Bundle { authority, serving }));
+    };
+    match pair(data, "tls") {
+        Some(serving) if !certs::needs_renewal(&serving, &authority, names, now) => {
+            Ok(Plan::Keep(Bundle { authority, serving }))
+        }
+        _ => {
+            let serving = certs::issue(&authority, names, now)?;
+            Ok(Plan::Write(Bundle { authority, serving }))
+        }
+    }
+}
+
+fn pair(data: &Data, stem: &str) -> Option<Pair> {
+    let text = |end: &str| String::from_utf8(data.get(&format!("{stem}.{end}"))?.0.clone()).ok();
+    Some(Pair { certificate: text("crt")?, key: text("key")? })
+}
+
+fn write(data: &mut Data, stem: &str, pair: &Pair) {
+    data.insert(format!("{stem}.crt"), ByteString(pair.certificate.clone().into_bytes()));
+    data.insert(format!("{stem}.key"), ByteString(pair.key.clone().into_bytes()));
+}
+
+/// The Secret, and what its certificate is for.
+#[derive(Clone, Debug)]
+pub struct CertSecret {
+    /// The namespace of the Secret.
+    pub namespace: String,
+    /// The name of the Secret.
+    pub name: String,
+    /// The DNS names and addresses that clients use.
+    pub names: Vec<String>,
+}
+
+impl CertSecret {
+    /// Reads the Secret, or writes it when it is missing or no longer good.
+    ///
+    /// # Errors
+    /// If a request fails, or others keep writing.
+    pub async fn ensure(&self, client: &Client, now: Timestamp) -> Result<Bundle, CertSecretError> {
+        let api: Api<Secret> = Api::namespaced(client.clone(), &self.namespace);
+        for _ in 0..ATTEMPTS {
+            let found = api.get_opt(&self.name).await.map_err(|e| self.failed("read", e))?;
+            let data = found.as_ref().and_then(|secret| secret.data.clone()).unwrap_or_default();
+            match plan(&data, &format!("{}-ca", self.name), &self.names, now)? {
+                Plan::Keep(bundle) => return Ok(bundle),
+                Plan::Write(bundle) => {
+                    if self.write(&api, found, &bundle).await? {
+                        tracing::info!(secret = %self.name, "wrote certificates");
+                        return Ok(bundle);
+                    }
+                }
+            }
+        }
+        Err(CertSecretError::Contended {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        })
+    }
+
+    /// True if written, false if somebody was faster.
+    async fn write(
+        &self,
+        api: &Api<Secret>,
+        found: Option<Secret>,
+        bundle: &Bundle,
+    ) -> Result<bool, CertSecretError> {
+        let exists = found.is_some();
+        let mut secret = found.unwrap_or_default();
+        secret.metadata.name = Some(self.name.clone());
+        let data = secret.data.get_or_insert_default();
+        write(data, "ca", &bundle.authority);
+        write(data, "tls", &bundle.serving);
+        let post = PostParams::default();
+        let (operation, written) = if exists {
+            ("replace", api.replace(&self.name, &post, &secret).await)
+        } else {
+            ("create", api.create(&post, &secret).await)
+        };
+        match written {
+            Ok(_) => Ok(true),
+            // Created, changed or removed by another replica.
+            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) && exists => {
+                Ok(false)
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+            Err(error) => Err(self.failed(operation, error)),
+        }
+    }
+
+    fn failed(&self, operation: &'static str, source: kube::Error) -> CertSecretError {
+        CertSecretError::Request {
+            operation,
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            source: Box::new(source),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::ToSpan;
+
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-03-01T12:00:00Z".parse().expect("a time")
+    }
+
+    fn names(name: &str) -> Vec<String> {
+        vec![name.to_owned()]
+    }
+
+    fn data(bundle: &Bundle) -> Data {
+        let mut data = Data::new();
+        write(&mut data, "ca", &bundle.authority);
+        write(&mut data, "tls", &bundle.serving);
+        data
+    }
+
+    fn made(data: &Data, name: &str, now: Timestamp) -> Bundle {
+        match plan(data, "ca", &names(name), now).expect("a plan") {
+            Plan::Write(bundle) => bundle,
+            Plan::Keep(_) => panic!("kept"),
+        }
+    }
+
+    #[test]
+    fn what_is_good_is_kept() {
+        let bundle = made(&Data::new(), "a", now());
+        let plan = plan(&data(&bundle), "ca", &names("a"), now()).expect("a plan");
+        assert_eq!(plan, Plan::Keep(bundle));
+    }
+
+    #[test]
+    fn a_new_name_or_age_needs_a_certificate_of_the_same_ca() {
+        let bundle = made(&Data::new(), "a", now());
+        let renamed = made(&data(&bundle), "b", now());
+        assert_eq!(renamed.authority, bundle.authority);
+        assert_ne!(renamed.serving, bundle.serving);
+        let renewed = made(&data(&bundle), "a", now() + (300 * 24).hours());
+        assert_eq!(renewed.authority, bundle.authority);
+    }
+
+    #[test]
+    fn without_a_good_ca_everything_is_new() {
+        let bundle = made(&Data::new(), "a", now());
+        let aged = made(&data(&bundle), "a", now() + (3600 * 24).hours());
+        assert_ne!(aged.authority, bundle.authority);
+        let mut broken = data(&bundle);
+        broken.insert("ca.key".into(), ByteString(b"x".to_vec()));
+        assert_ne!(made(&broken, "a", now()).authority, bundle.authority);
+    }
+}

@@ -1,0 +1,57 @@
+//! The client of the cluster that the process belongs to.
+
+use std::{path::Path, time::Duration};
+
+use http::{HeaderValue, header::USER_AGENT};
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The kubeconfig cannot be read or used.
+    #[error("cannot load the kubeconfig {path}: {source}")]
+    Kubeconfig {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        source: kube::config::KubeconfigError,
+    },
+    /// There is neither a kubeconfig nor a service account.
+    #[error("cannot find the cluster's configuration: {0}")]
+    Infer(#[from] kube::config::InferConfigError),
+    /// The configuration does not make a client.
+    #[error("cannot make a client: {0}")]
+    Client(#[source] kube::Error),
+    /// The user agent is not a header value.
+    #[error("cannot use {0:?} as user agent")]
+    UserAgent(String),
+}
+
+/// A client from the kubeconfig at `path`, or from what the environment offers.
+///
+/// Requests are not repeated by the client: whoever sends one knows whether and for how long to try again.
+///
+/// # Errors
+/// If there is no configuration, or it does not make a client.
+pub async fn connect(path: Option<&Path>, user_agent: &str) -> Result<Client, ClientError> {
+    let mut config = match path {
+        Some(path) => from_file(path).await?,
+        None => Config::infer().await?,
+    };
+    let value = HeaderValue::from_str(user_agent)
+        .map_err(|_| ClientError::UserAgent(user_agent.to_owned()))?;
+    config.headers.push((USER_AGENT, value));
+    config.default_retry = false;
+    config.connect_timeout = Some(Duration::from_secs(10));
+    Client::try_from(config).map_err(ClientError::Client)
+}
+
+async fn from_file(path: &Path) -> Result<Config, ClientError> {
+    let failed = |source| ClientError::Kubeconfig { path: path.display().to_string(), source };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    let options = KubeConfigOptions::default();
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(failed)
+}

@@ -1,0 +1,132 @@
+//! Health: `/healthz` says that the process runs, `/readyz` that it can do its work.
+//!
+//! Bodies are those that people know from other controllers: `ok`, or a line per check and status 500. `?verbose`
+//! lists the checks also when all is well; `/readyz/NAME` asks one of them.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Path, RawQuery, State},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use http::StatusCode;
+
+type Check = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// Named checks. All must hold.
+#[derive(Default)]
+pub struct Checks {
+    checks: Vec<(&'static str, Check)>,
+}
+
+impl Checks {
+    /// Adds a check; it must not block.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: &'static str,
+        holds: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.checks.push((name, Box::new(holds)));
+        self
+    }
+
+    fn answer(&self, endpoint: &str, verbose: bool, only: Option<&str>) -> (StatusCode, String) {
+        let asked = |name: &str| only.is_none_or(|only| only == name);
+        let results: Vec<(&str, bool)> = self
+            .checks
+            .iter()
+            .filter(|(name, _)| asked(name))
+            .map(|(name, holds)| (*name, holds()))
+            .collect();
+        if only.is_some() && results.is_empty() {
+            return (StatusCode::NOT_FOUND, "no such check\n".to_owned());
+        }
+        let passed = results.iter().all(|(_, holds)| *holds);
+        if passed && !verbose {
+            return (StatusCode::OK, "ok".to_owned());
+        }
+        let mut body: String = results
+            .iter()
+            .map(|(name, holds)| match holds {
+                true => format!("[+]{name} ok\n"),
+                false => format!("[-]{name} failed: reason withheld\n"),
+            })
+            .collect();
+        let verdict = if passed { "passed" } else { "failed" };
+        body.push_str(&format!("{endpoint} check {verdict}\n"));
+        let code = if passed { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+        (code, body)
+    }
+}
+
+/// What an endpoint serves, and its name in the answers.
+struct Endpoint {
+    name: String,
+    checks: Checks,
+}
+
+/// Serves the checks of liveness and readiness under these names.
+pub fn router(liveness: (&str, Checks), readiness: (&str, Checks)) -> Router {
+    endpoint(liveness).merge(endpoint(readiness))
+}
+
+fn endpoint((name, checks): (&str, Checks)) -> Router {
+    let name = name.trim_matches('/').to_owned();
+    let (all, one) = (format!("/{name}"), format!("/{name}/{{check}}"));
+    Router::new()
+        .route(&all, get(ask))
+        .route(&one, get(ask))
+        .with_state(Arc::new(Endpoint { name, checks }))
+}
+
+async fn ask(
+    State(endpoint): State<Arc<Endpoint>>,
+    only: Option<Path<String>>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let verbose = query.is_some_and(|query| {
+        query.split('&').any(|part| part.split('=').next() == Some("verbose"))
+    });
+    let only = only.as_ref().map(|Path(name)| name.as_str());
+    endpoint.checks.answer(&endpoint.name, verbose, only).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn get(router: Router, path: &str) -> (u16, String) {
+        let request = http::Request::get(path).body(Body::empty()).expect("a request");
+        let response = router.oneshot(request).await.expect("a response");
+        let code = response.status().as_u16();
+        let body = response.into_body().collect().await.expect("a body").to_bytes();
+        (code, String::from_utf8(body.to_vec()).expect("text"))
+    }
+
+    #[tokio::test]
+    async fn answers_name_the_checks_that_fail() {
+        let router = router(
+            ("healthz", Checks::default().with("ping", || true)),
+            ("/ready", Checks::default().with("up", || true).with("certs", || false)),
+        );
+        let table = [
+            ("/healthz", 200, "ok"),
+            ("/healthz?verbose", 200, "[+]ping ok\nhealthz check passed\n"),
+            ("/ready", 500, "[+]up ok\n[-]certs failed: reason withheld\nready check failed\n"),
+            ("/ready/up", 200, "ok"),
+            ("/ready/certs", 500, "[-]certs failed: reason withheld\nready check failed\n"),
+            ("/ready/other", 404, "no such check\n"),
+            ("/readyz", 404, ""),
+        ];
+        for (path, code, body) in table {
+            assert_eq!(get(router.clone(), path).await, (code, body.to_owned()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! IO that knows nothing of Kueue: clients, TLS servers, certificates, health, metrics, logs.
+//!
+//! What decides here is pure and takes `now`; what does is thin and takes a [`Stop`] that ends it.
+
+pub mod ca_bundle;
+pub mod cert_dir;
+pub mod cert_secret;
+pub mod certs;
+pub mod client;
+pub mod health;
+pub mod metrics;
+pub mod server;
+mod shutdown;
+pub mod telemetry;
+pub mod tls;
+
+pub use shutdown::{Stop, on_signal};

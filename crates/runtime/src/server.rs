@@ -1,0 +1,165 @@
+//! An HTTP server: a [`Router`] behind TLS or plain TCP, bounded in connections and drained when it stops.
+//!
+//! A slow handshake or a slow header costs only its own task. When the stop token is cancelled no connection is
+//! accepted any more; requests under way are finished, for a bounded time.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto, graceful::GracefulShutdown},
+    service::TowerToHyperService,
+};
+use rustls::ServerConfig;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+use tokio_rustls::TlsAcceptor;
+
+use crate::Stop;
+
+/// What a server may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at a time; more wait to be accepted.
+    pub connections: usize,
+    /// Time for a TLS handshake, and again for the headers of a request.
+    pub handshake: Duration,
+    /// Time for requests under way when the server stops.
+    pub drain: Duration,
+    /// Pause after an accept that failed, for instance for want of file descriptors.
+    pub accept_pause: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            handshake: Duration::from_secs(10),
+            drain: Duration::from_secs(20),
+            accept_pause: Duration::from_millis(100),
+        }
+    }
+}
+
+/// A server that is ready to run.
+pub struct Server {
+    router: Router,
+    tls: Option<Arc<ServerConfig>>,
+    limits: Limits,
+}
+
+impl Server {
+    /// Serves plain HTTP.
+    #[must_use]
+    pub fn plain(router: Router) -> Self {
+        Self { router, tls: None, limits: Limits::default() }
+    }
+
+    /// Serves HTTPS.
+    #[must_use]
+    pub fn tls(router: Router, config: Arc<ServerConfig>) -> Self {
+        Self { router, tls: Some(config), limits: Limits::default() }
+    }
+
+    /// With other limits than the default ones.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Accepts until `stop`, then drains.
+    pub async fn run(self, listener: TcpListener, stop: Stop) {
+        let permits = Arc::new(Semaphore::new(self.limits.connections));
+        let connections = GracefulShutdown::new();
+        while let Some((stream, permit)) = self.next(&listener, &permits, &stop).await {
+            let connection = Connection {
+                service: self.router.clone(),
+                tls: self.tls.clone().map(TlsAcceptor::from),
+                handshake: self.limits.handshake,
+                _permit: permit,
+            };
+            tokio::spawn(connection.serve(stream, connections.watcher(), stop.clone()));
+        }
+        drop(listener);
+        if timeout(self.limits.drain, connections.shutdown()).await.is_err() {
+            tracing::warn!("requests under way were cut off");
+        }
+    }
+
+    /// The next connection and its permit; none when it is time to stop.
+    async fn next(
+        &self,
+        listener: &TcpListener,
+        permits: &Arc<Semaphore>,
+        stop: &Stop,
+    ) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+        let accept = async {
+            let permit = permits.clone().acquire_owned().await.ok()?;
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => return Some((stream, permit)),
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        tokio::time::sleep(self.limits.accept_pause).await;
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            accepted = accept => accepted,
+        }
+    }
+}
+
+struct Connection {
+    service: Router,
+    tls: Option<TlsAcceptor>,
+    handshake: Duration,
+    _permit: OwnedSemaphorePermit,
+}
+
+type Watcher = hyper_util::server::graceful::Watcher;
+
+impl Connection {
+    async fn serve(mut self, stream: TcpStream, watcher: Watcher, stop: Stop) {
+        // Small answers should not wait for more.
+        let _ = stream.set_nodelay(true);
+        let Some(acceptor) = self.tls.take() else {
+            return self.speak(stream, watcher).await;
+        };
+        let handshake = timeout(self.handshake, acceptor.accept(stream));
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = handshake => accepted,
+        };
+        match accepted {
+            Ok(Ok(stream)) => self.speak(stream, watcher).await,
+            Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+            Err(_) => tracing::debug!("TLS handshake took too long"),
+        }
+    }
+
+    async fn speak<S>(self, stream: S, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.handshake);
+        builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
+        let service = TowerToHyperService::new(self.service);
+        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(%error, "connection ended");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

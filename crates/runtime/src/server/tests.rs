@@ -1,0 +1,165 @@
+use std::{net::SocketAddr, sync::Arc};
+
+use axum::routing::get;
+use http_body_util::{BodyExt, Empty};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject};
+use tokio::{sync::Notify, task::JoinHandle};
+use tokio_rustls::TlsConnector;
+
+use super::*;
+use crate::{
+    certs::{self, Pair},
+    tls::{self, MinVersion, Slot},
+};
+
+type Sender = hyper::client::conn::http1::SendRequest<Empty<hyper::body::Bytes>>;
+
+async fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    (listener, address)
+}
+
+fn pair(authority: &Pair) -> Pair {
+    let now = jiff::Timestamp::now();
+    certs::issue(authority, &["127.0.0.1".to_owned()], now).expect("a certificate")
+}
+
+fn authority() -> Pair {
+    certs::make_authority("ca", jiff::Timestamp::now()).expect("a CA")
+}
+
+async fn connect(address: SocketAddr, authority: &Pair) -> std::io::Result<Sender> {
+    let mut roots = RootCertStore::empty();
+    let certificate = CertificateDer::from_pem_slice(authority.certificate.as_bytes());
+    roots.add(certificate.expect("a certificate")).expect("a root");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::from(address.ip());
+    let stream = TcpStream::connect(address).await?;
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+    Ok(handshake(stream).await)
+}
+
+async fn handshake<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S) -> Sender {
+    let io = TokioIo::new(stream);
+    let (sender, connection) =
+        hyper::client::conn::http1::handshake(io).await.expect("a connection");
+    tokio::spawn(connection);
+    sender
+}
+
+async fn body(sender: &mut Sender) -> String {
+    let request = http::Request::get("/").header("host", "x").body(Empty::new());
+    let response = sender.send_request(request.expect("a request")).await.expect("a response");
+    let bytes = response.into_body().collect().await.expect("a body").to_bytes();
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+fn hello() -> Router {
+    Router::new().route("/", get(|| async { "hello" }))
+}
+
+#[tokio::test]
+async fn a_new_certificate_is_shown_to_new_connections() {
+    let (slot, first, second) = (Slot::new(), authority(), authority());
+    let config = tls::server_config(slot.clone(), MinVersion::Tls12).expect("a configuration");
+    let (listener, address) = listen().await;
+    let stop = Stop::new();
+    let server = tokio::spawn(Server::tls(hello(), config).run(listener, stop.clone()));
+
+    assert!(connect(address, &first).await.is_err(), "nothing is loaded");
+    let shown = pair(&first);
+    slot.load(&shown.certificate, &shown.key).expect("loaded");
+    let mut old = connect(address, &first).await.expect("a connection");
+    assert_eq!(body(&mut old).await, "hello");
+
+    let shown = pair(&second);
+    slot.load(&shown.certificate, &shown.key).expect("loaded");
+    assert!(connect(address, &first).await.is_err(), "the first CA is not trusted any more");
+    let mut new = connect(address, &second).await.expect("a connection");
+    assert_eq!(body(&mut new).await, "hello");
+    assert_eq!(body(&mut old).await, "hello");
+
+    stop.cancel();
+    server.await.expect("stopped");
+}
+
+/// A server whose only request says that it has begun and waits until it may end.
+async fn slow() -> (SocketAddr, Arc<Notify>, Arc<Notify>, Stop, JoinHandle<()>) {
+    let (begun, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (b, e) = (begun.clone(), end.clone());
+    let handler = move || async move {
+        b.notify_one();
+        e.notified().await;
+        "done"
+    };
+    let (listener, address) = listen().await;
+    let stop = Stop::new();
+    let server = Server::plain(Router::new().route("/", get(handler)));
+    let task = tokio::spawn(server.run(listener, stop.clone()));
+    (address, begun, end, stop, task)
+}
+
+#[tokio::test]
+async fn requests_under_way_are_finished_and_no_more_accepted() {
+    let (address, begun, end, stop, task) = slow().await;
+    let mut sender = handshake(TcpStream::connect(address).await.expect("connected")).await;
+    let answer = tokio::spawn(async move { body(&mut sender).await });
+    begun.notified().await;
+    stop.cancel();
+    // The listener is gone once a connection is refused; until then the kernel may still queue one.
+    while TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    end.notify_one();
+    assert_eq!(answer.await.expect("an answer"), "done");
+    task.await.expect("stopped");
+}
+
+#[tokio::test]
+async fn a_drain_has_an_end() {
+    let (listener, address) = listen().await;
+    let begun = Arc::new(Notify::new());
+    let b = begun.clone();
+    let handler = move || async move {
+        b.notify_one();
+        std::future::pending::<&str>().await
+    };
+    let stop = Stop::new();
+    let limits = Limits { drain: Duration::ZERO, ..Limits::default() };
+    let server = Server::plain(Router::new().route("/", get(handler))).with_limits(limits);
+    let task = tokio::spawn(server.run(listener, stop.clone()));
+    let mut sender = handshake(TcpStream::connect(address).await.expect("connected")).await;
+    let request = http::Request::get("/").header("host", "x").body(Empty::new());
+    let answer = sender.send_request(request.expect("a request"));
+    let asked = tokio::spawn(answer);
+    begun.notified().await;
+    stop.cancel();
+    task.await.expect("stopped although a request hangs");
+    asked.abort();
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait() {
+    let (listener, address) = listen().await;
+    let stop = Stop::new();
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let server = Server::plain(hello()).with_limits(limits);
+    let task = tokio::spawn(server.run(listener, stop.clone()));
+    let mut first = handshake(TcpStream::connect(address).await.expect("connected")).await;
+    assert_eq!(body(&mut first).await, "hello");
+    let mut second = handshake(TcpStream::connect(address).await.expect("queued")).await;
+    let waiting = tokio::spawn(async move { body(&mut second).await });
+    assert_eq!(body(&mut first).await, "hello");
+    assert!(!waiting.is_finished());
+    drop(first);
+    assert_eq!(waiting.await.expect("an answer"), "hello");
+    stop.cancel();
+    task.await.expect("stopped");
+}

@@ -1,0 +1,24 @@
+//! When to stop: a token that every task watches, cancelled by SIGTERM or SIGINT.
+
+use tokio::signal::unix::{SignalKind, signal};
+pub use tokio_util::sync::CancellationToken as Stop;
+
+/// A token that SIGTERM and SIGINT cancel. Call it once, inside the runtime.
+///
+/// # Errors
+/// If the handlers cannot be installed.
+pub fn on_signal() -> std::io::Result<Stop> {
+    let stop = Stop::new();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let token = stop.clone();
+    tokio::spawn(async move {
+        let name = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(signal = name, "stopping");
+        token.cancel();
+    });
+    Ok(stop)
+}
