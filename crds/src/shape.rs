@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    fn refusal(spec: Value) -> Option<String> {
+    fn refusal(spec: &Value) -> Option<String> {
         let object =
             json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "spec": spec});
         check(&object).err().map(|mismatch| mismatch.to_string())
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_first_field_of_a_wrong_type_is_named() {
-        let refused = |spec: Value, text: &str| assert_eq!(refusal(spec).as_deref(), Some(text));
+        let refused = |spec: Value, text: &str| assert_eq!(refusal(&spec).as_deref(), Some(text));
         refused(json!([]), "spec: must be an object, not a list");
         refused(json!({"podSets": {}}), "spec.podSets: must be a list, not an object");
         refused(
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn unset_and_unknown_fields_are_not_refused() {
-        assert_eq!(refusal(json!({"podSets": null, "bogus": [1], "priority": 1})), None);
+        assert_eq!(refusal(&json!({"podSets": null, "bogus": [1], "priority": 1})), None);
         assert_eq!(check(&json!({"apiVersion": "v1", "kind": "Pod", "spec": 1})), Ok(()));
     }
 }

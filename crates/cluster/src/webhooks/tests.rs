@@ -16,7 +16,7 @@ async fn ask(path: &str, rules: Rules, body: Value) -> Value {
     serde_json::from_slice(&bytes).expect("JSON")
 }
 
-fn review(object: Value, old: Value) -> Value {
+fn review(object: &Value, old: &Value) -> Value {
     let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
     json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -24,13 +24,13 @@ fn review(object: Value, old: Value) -> Value {
     })
 }
 
-fn object(kind: &str, spec: Value) -> Value {
+fn object(kind: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": "x"}, "spec": spec})
 }
 
 async fn refusal(kind: &str, new: Value, old: Value, rules: Rules) -> Option<String> {
     let path = format!("/validate-kueue-x-k8s-io-v1beta2-{}", kind.to_lowercase());
-    let answer = ask(&path, rules, review(new, old)).await;
+    let answer = ask(&path, rules, review(&new, &old)).await;
     assert_eq!(answer["response"]["uid"], "u");
     let message = answer["response"]["status"]["message"].as_str().map(str::to_owned);
     assert_eq!(answer["response"]["allowed"], message.is_none());
@@ -44,7 +44,7 @@ async fn several_errors_stand_in_brackets() {
         "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "-1", "borrowingLimit": "-2"}]}],
     }]});
     let message =
-        refusal("ClusterQueue", object("ClusterQueue", spec), Value::Null, Rules::default()).await;
+        refusal("ClusterQueue", object("ClusterQueue", &spec), Value::Null, Rules::default()).await;
     let field = "spec.resourceGroups[0].flavors[0].resources[0]";
     let negative = "must be greater than or equal to 0";
     assert_eq!(
@@ -58,7 +58,7 @@ async fn several_errors_stand_in_brackets() {
 #[tokio::test]
 async fn a_gate_decides_which_rules_apply() {
     let spec = json!({"queueingStrategy": "StrictFIFO", "concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}});
-    let queue = object("ClusterQueue", spec);
+    let queue = object("ClusterQueue", &spec);
     assert_eq!(refusal("ClusterQueue", queue.clone(), Value::Null, Rules::default()).await, None);
     let rules = Rules { concurrent_admission: true, ..Rules::default() };
     assert!(refusal("ClusterQueue", queue, Value::Null, rules).await.is_some());
@@ -67,8 +67,8 @@ async fn a_gate_decides_which_rules_apply() {
 #[tokio::test]
 async fn an_undecodable_object_is_a_bad_request_that_names_the_field() {
     let path = "/mutate-kueue-x-k8s-io-v1beta2-clusterqueue";
-    let queue = object("ClusterQueue", json!({"stopPolicy": 1}));
-    let answer = ask(path, Rules::default(), review(queue, Value::Null)).await;
+    let queue = object("ClusterQueue", &json!({"stopPolicy": 1}));
+    let answer = ask(path, Rules::default(), review(&queue, &Value::Null)).await;
     let status = &answer["response"]["status"];
     assert_eq!(status["code"], 400);
     let message = status["message"].as_str().expect("a message");
@@ -78,17 +78,17 @@ async fn an_undecodable_object_is_a_bad_request_that_names_the_field() {
 #[tokio::test]
 async fn the_finalizer_is_added_once() {
     let path = "/mutate-kueue-x-k8s-io-v1beta2-resourceflavor";
-    let mut flavor = object("ResourceFlavor", json!({}));
-    let answer = ask(path, Rules::default(), review(flavor.clone(), Value::Null)).await;
+    let mut flavor = object("ResourceFlavor", &json!({}));
+    let answer = ask(path, Rules::default(), review(&flavor, &Value::Null)).await;
     assert_eq!(answer["response"]["patchType"], "JSONPatch");
     flavor["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/resource-in-use"]);
-    let answer = ask(path, Rules::default(), review(flavor, Value::Null)).await;
+    let answer = ask(path, Rules::default(), review(&flavor, &Value::Null)).await;
     assert_eq!(answer["response"], json!({"uid": "u", "allowed": true}));
 }
 
 #[tokio::test]
 async fn a_conversion_answers_for_all_objects_or_none() {
-    let queue = object("LocalQueue", json!({"clusterQueue": "cq"}));
+    let queue = object("LocalQueue", &json!({"clusterQueue": "cq"}));
     let ask_for = |objects: Value| {
         let request =
             json!({"uid": "u", "desiredAPIVersion": "kueue.x-k8s.io/v1beta1", "objects": objects});
@@ -98,7 +98,7 @@ async fn a_conversion_answers_for_all_objects_or_none() {
     let answer = ask_for(json!([queue])).await;
     assert_eq!(answer["response"]["result"]["status"], "Success");
     assert_eq!(answer["response"]["convertedObjects"][0]["apiVersion"], "kueue.x-k8s.io/v1beta1");
-    let broken = object("LocalQueue", json!({"clusterQueue": 1}));
+    let broken = object("LocalQueue", &json!({"clusterQueue": 1}));
     let answer = ask_for(json!([queue, broken])).await;
     assert_eq!(answer["response"]["result"]["status"], "Failure");
     let message = answer["response"]["result"]["message"].as_str().expect("a message");
