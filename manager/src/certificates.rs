@@ -1,0 +1,181 @@
+//! The serving certificate: made by ourselves and shared through a Secret, or mounted by somebody else.
+//!
+//! With a certificate of our own the API server must learn its CA: it is put into the CRDs that convert and into the
+//! webhook configurations, again and again, because applying a manifest may take it out.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use kube::Client;
+use runtime::{
+    Stop,
+    ca_bundle::{self, Kind, Outcome, Target},
+    cert_dir::CertDir,
+    cert_secret::CertSecret,
+    tls::Slot,
+};
+
+/// Pause between two looks when everything was right.
+const SETTLED: Duration = Duration::from_secs(30);
+
+/// Pause when something is missing or failed.
+const UNSETTLED: Duration = Duration::from_secs(2);
+
+/// CRDs that convert by webhook (spec/kueue-core.md §1.1).
+const CONVERTED: &[&str] = &[
+    "clusterqueues.kueue.x-k8s.io",
+    "cohorts.kueue.x-k8s.io",
+    "localqueues.kueue.x-k8s.io",
+    "multikueueclusters.kueue.x-k8s.io",
+    "workloads.kueue.x-k8s.io",
+];
+
+/// Where the certificate comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// We make it.
+    Own {
+        /// Service that the API server calls.
+        service: String,
+        /// Secret that replicas share.
+        secret: String,
+    },
+    /// `tls.crt` and `tls.key` in a directory.
+    Directory(PathBuf),
+}
+
+/// A certificate of our own, and who must trust it.
+pub(crate) struct Own {
+    client: Client,
+    secret: CertSecret,
+    targets: Vec<Target>,
+    slot: Arc<Slot>,
+    trusted: Arc<AtomicBool>,
+}
+
+/// Names that clients may call the webhooks by: the Service, and the host if it is one.
+pub(crate) fn names(service: &str, namespace: &str, host: &str) -> Vec<String> {
+    let mut names = vec![format!("{service}.{namespace}.svc")];
+    if !["", "0.0.0.0", "::"].contains(&host) {
+        names.push(host.to_owned());
+    }
+    names
+}
+
+/// Everything that names the CA of the webhooks.
+pub(crate) fn targets() -> Vec<Target> {
+    let target = |kind| move |name: &str| Target { kind, name: name.to_owned() };
+    let mut targets: Vec<Target> =
+        CONVERTED.iter().copied().map(target(Kind::CustomResourceDefinition)).collect();
+    let mutating = target(Kind::MutatingWebhookConfiguration);
+    targets.push(mutating("kueue-mutating-webhook-configuration"));
+    let validating = target(Kind::ValidatingWebhookConfiguration);
+    targets.push(validating("kueue-validating-webhook-configuration"));
+    targets
+}
+
+impl Own {
+    pub(crate) fn new(client: Client, secret: CertSecret, slot: Arc<Slot>) -> Self {
+        Self { client, secret, targets: targets(), slot, trusted: Arc::default() }
+    }
+
+    /// Whether the API server has been told the CA of the certificate that is shown.
+    pub(crate) fn trusted(&self) -> Arc<AtomicBool> {
+        self.trusted.clone()
+    }
+
+    /// Keeps the certificate and the trust in it, until `stop`.
+    pub(crate) async fn keep(self, stop: Stop) {
+        loop {
+            let pause = match self.round().await {
+                Ok(true) => SETTLED,
+                Ok(false) => UNSETTLED,
+                Err(error) => {
+                    tracing::warn!("cannot keep the webhooks' certificate: {error:#}");
+                    UNSETTLED
+                }
+            };
+            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// One look at everything; true if nothing is left to do.
+    async fn round(&self) -> anyhow::Result<bool> {
+        let bundle = self.secret.ensure(&self.client, Timestamp::now()).await?;
+        self.slot.load(&bundle.serving.certificate, &bundle.serving.key)?;
+        let mut settled = true;
+        let mut known = true;
+        for target in &self.targets {
+            match ca_bundle::inject(&self.client, target, &bundle.authority.certificate).await? {
+                Outcome::Unchanged => {}
+                Outcome::Injected => tracing::info!(object = %target.name, "injected the CA"),
+                Outcome::Stale => (settled, known) = (false, false),
+                Outcome::Missing => {
+                    tracing::debug!(object = %target.name, "not there to be told the CA");
+                    settled = false;
+                }
+            }
+        }
+        if known && !self.trusted.swap(true, Ordering::Relaxed) {
+            tracing::info!("the webhooks' certificate is in place");
+        }
+        Ok(settled)
+    }
+}
+
+/// Follows a mounted certificate until `stop`; waits for it if it is not there yet.
+pub(crate) async fn follow(dir: PathBuf, slot: Arc<Slot>, stop: Stop) {
+    loop {
+        match CertDir::open(&dir, slot.clone()).await {
+            Ok(source) => return source.follow(stop).await,
+            Err(error) => tracing::warn!(%error, "waiting for the webhooks' certificate"),
+        }
+        if stop.run_until_cancelled(tokio::time::sleep(UNSETTLED)).await.is_none() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_names_the_service_and_a_real_host() {
+        let service = "hooks.ns.svc";
+        for (host, expected) in [
+            ("", &[service][..]),
+            ("0.0.0.0", &[service]),
+            ("::", &[service]),
+            ("127.0.0.1", &[service, "127.0.0.1"]),
+            ("hooks.example.com", &[service, "hooks.example.com"]),
+        ] {
+            assert_eq!(names("hooks", "ns", host), expected, "{host:?}");
+        }
+    }
+
+    #[test]
+    fn every_crd_that_converts_is_told() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/manifests");
+        let mut converting: Vec<String> = std::fs::read_dir(dir)
+            .expect("manifests")
+            .map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).expect("text"))
+            .filter(|text| text.contains("strategy: Webhook"))
+            .filter_map(|text| {
+                let name = text.lines().find_map(|line| line.strip_prefix("  name: "))?;
+                Some(name.to_owned())
+            })
+            .collect();
+        converting.sort();
+        assert_eq!(converting, CONVERTED);
+    }
+}

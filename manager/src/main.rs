@@ -1,0 +1,30 @@
+//! `sluice-manager`: the program of the manager cluster.
+//!
+//! Flags say which components run, the configuration file says how. A component is a set of tasks; all stop on one
+//! token, and a task that ends before that ends the process.
+
+mod args;
+mod build_info;
+mod certificates;
+mod components;
+mod listen;
+mod metrics_access;
+mod process;
+mod settings;
+
+use clap::Parser;
+
+use crate::{args::Args, settings::Settings};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    runtime::telemetry::init(args.logs.format(), &args.logs.filter()?)?;
+    let components = components::existing(&args.components)?;
+    let settings = Settings::load(&args)?;
+    let stop = runtime::on_signal()?;
+    tracing::info!(version = build_info::VERSION, ?components, "starting");
+    process::run(&args, settings, stop).await?;
+    tracing::info!("stopped");
+    Ok(())
+}
