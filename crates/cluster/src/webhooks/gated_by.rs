@@ -124,7 +124,7 @@ mod tests {
         );
         assert_eq!(
             refusals("a/b c"),
-            ["Invalid value: \"b c\": Invalid path (regex used for validati"]
+            ["Invalid value: \"b c\": Invalid path (regex used for validatio"]
         );
         assert_eq!(
             refusals(&format!("a/{}", "b".repeat(62))),
