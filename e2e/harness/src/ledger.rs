@@ -5,8 +5,9 @@
 //! pods report, in whole seconds, rounded down: two runs of which one ended in the second in which the other began
 //! do not count as overlapping.
 //!
-//! Nothing is concluded from what was not seen: a pod that went away between two lists has an unknown end, and a
-//! judgement that would depend on it is [`Verdict::Unclear`].
+//! Nothing is concluded from what was not seen. A pod that went away between two lists has an unknown end, and one that
+//! came and went between them is known only by the scheduler's event that it had got a node; a judgement that would
+//! depend on either is [`Verdict::Unclear`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,6 +89,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Every run in which a pod started, in the order of their starts.
     pub runs: Vec<Run>,
+    /// Pods of the job that got a node and were never seen, as `cluster/name`.
+    pub unseen: Vec<String>,
 }
 
 /// The books.
@@ -95,6 +98,8 @@ pub struct Judgement {
 pub struct Ledger {
     /// By uid; uids are unique over all clusters. The number is the order of first sight.
     pods: BTreeMap<String, (usize, PodRecord)>,
+    /// Pods that got a node and were never seen: name and cluster, by uid.
+    unseen: BTreeMap<String, (String, String)>,
 }
 
 impl Ledger {
@@ -113,14 +118,24 @@ impl Ledger {
         }
     }
 
+    /// Notes that the scheduler says to have given a pod a node. That matters when the pod itself was never seen.
+    pub fn note_scheduled(&mut self, cluster: &str, uid: &str, name: &str) {
+        if !self.pods.contains_key(uid) {
+            self.unseen
+                .insert(uid.to_owned(), (name.to_owned(), cluster.to_owned()));
+        }
+    }
+
     /// What the books say about a job whose work is `work` pods that succeed.
     pub fn judge(&self, job: &str, work: usize) -> Judgement {
         let runs = self.runs(job);
-        let verdict = verdict(&runs, self.unseen(job), work);
+        let unseen = self.unseen(job);
+        let verdict = verdict(&runs, !unseen.is_empty() || self.lost_sight(job), work);
         Judgement {
             job: job.to_owned(),
             verdict,
             runs,
+            unseen,
         }
     }
 
@@ -143,9 +158,22 @@ impl Ledger {
         }
     }
 
+    /// Pods of the job that were never seen. The event names no owner, but Kubernetes names a job's pods after it.
+    fn unseen(&self, job: &str) -> Vec<String> {
+        let of_job = |name: &str| {
+            name.strip_prefix(job)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let unseen = self.unseen.values().filter(|(name, _)| of_job(name));
+        unseen
+            .map(|(name, cluster)| format!("{cluster}/{name}"))
+            .collect()
+    }
+
     fn update(&mut self, cluster: &str, pod: &Pod) -> &mut PodRecord {
         let number = self.pods.len();
         let uid = pod.uid().unwrap_or_default();
+        self.unseen.remove(&uid);
         let (_, record) = self
             .pods
             .entry(uid)
@@ -181,7 +209,7 @@ impl Ledger {
     }
 
     /// Whether a pod of the job went away unseen, so that it may have started or succeeded.
-    fn unseen(&self, job: &str) -> bool {
+    fn lost_sight(&self, job: &str) -> bool {
         let vanished = |record: &PodRecord| matches!(record.ended, Some((_, Outcome::Vanished)));
         self.pods
             .values()
@@ -313,6 +341,9 @@ fn ended(pod: &Pod) -> Option<(Timestamp, Outcome)> {
 impl fmt::Display for Judgement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "job {}: {:?}", self.job, self.verdict)?;
+        for pod in &self.unseen {
+            writeln!(f, "  {pod} got a node and was never seen")?;
+        }
         for run in &self.runs {
             writeln!(f, "  run on {} (owner {})", run.cluster, run.owner)?;
             for pod in &run.pods {
