@@ -89,6 +89,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Every run in which a pod started, in the order of their starts.
     pub runs: Vec<Run>,
+    /// What has pods of which none has started.
+    pub waiting: Vec<Run>,
     /// Pods of the job that got a node and were never seen, as `cluster/name`.
     pub unseen: Vec<String>,
 }
@@ -128,13 +130,17 @@ impl Ledger {
 
     /// What the books say about a job whose work is `work` pods that succeed.
     pub fn judge(&self, job: &str, work: usize) -> Judgement {
-        let runs = self.runs(job);
+        let (runs, waiting): (Vec<Run>, Vec<Run>) = self
+            .runs(job)
+            .into_iter()
+            .partition(|run| run.began().is_some());
         let unseen = self.unseen(job);
         let verdict = verdict(&runs, !unseen.is_empty() || self.lost_sight(job), work);
         Judgement {
             job: job.to_owned(),
             verdict,
             runs,
+            waiting,
             unseen,
         }
     }
@@ -183,7 +189,7 @@ impl Ledger {
         record
     }
 
-    /// Runs with a started pod, in the order of their starts.
+    /// In the order of their starts, those without one last.
     fn runs(&self, job: &str) -> Vec<Run> {
         let mut records: Vec<_> = self
             .pods
@@ -203,8 +209,7 @@ impl Ledger {
                 }),
             }
         }
-        runs.retain(|run| run.began().is_some());
-        runs.sort_by_key(Run::began);
+        runs.sort_by_key(|run| (run.began().is_none(), run.began()));
         runs
     }
 
@@ -344,7 +349,7 @@ impl fmt::Display for Judgement {
         for pod in &self.unseen {
             writeln!(f, "  {pod} got a node and was never seen")?;
         }
-        for run in &self.runs {
+        for run in self.runs.iter().chain(&self.waiting) {
             writeln!(f, "  run on {} (owner {})", run.cluster, run.owner)?;
             for pod in &run.pods {
                 let started = pod
