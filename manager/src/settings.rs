@@ -1,11 +1,8 @@
 //! What the process needs to know, taken from flags and the configuration file (spec/kueue-core.md §6.4).
 
-use std::{collections::BTreeMap, path::PathBuf};
-
 use anyhow::Context;
-use cluster::webhooks::Rules;
+use cluster::{config::Configuration, gates::Gates, webhooks::Rules};
 use runtime::tls::MinVersion;
-use serde::Deserialize;
 
 use crate::{args::Args, certificates::Source};
 
@@ -40,132 +37,119 @@ pub(crate) struct Health {
     pub(crate) readiness: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct File {
-    namespace: Option<String>,
-    webhook: Webhook,
-    metrics: Metrics,
-    health: HealthFile,
-    internal_cert_management: InternalCertManagement,
-    tls: Tls,
-    feature_gates: BTreeMap<String, bool>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Webhook {
-    host: String,
-    port: Option<u16>,
-    cert_dir: Option<PathBuf>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Metrics {
-    bind_address: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct HealthFile {
-    health_probe_bind_address: Option<String>,
-    readiness_endpoint_name: Option<String>,
-    liveness_endpoint_name: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct InternalCertManagement {
-    enable: Option<bool>,
-    webhook_service_name: Option<String>,
-    webhook_secret_name: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Tls {
-    min_version: Option<String>,
-}
-
 impl Settings {
-    /// Reads what the flags name.
+    /// Reads what the flags name. Settings that nothing acts on yet are told in one warning.
     ///
     /// # Errors
-    /// If the file cannot be read, or says something that cannot be done.
+    /// If the file cannot be read, or says something that cannot be done; the error names the line.
     pub(crate) fn load(args: &Args) -> anyhow::Result<Self> {
-        let file = match &args.config {
-            Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read {}", path.display()))?;
-                serde_saphyr::from_str(&text).with_context(|| path.display().to_string())?
-            }
-            None => File::default(),
+        let namespace = own_namespace();
+        let flag = args.feature_gates.as_deref().unwrap_or_default();
+        let Some(path) = &args.config else {
+            let configuration = Configuration::without_file(namespace.as_deref())?;
+            return Self::from_configuration(&configuration, &Gates::parse(flag)?);
         };
-        let mut settings = Self::from_file(file)?;
-        for gate in args.feature_gates.iter().flat_map(|gates| gates.split(',')) {
-            let (name, value) = gate.split_once('=').with_context(|| format!("{gate:?}"))?;
-            set(&mut settings.rules, name, value.parse()?);
-        }
-        Ok(settings)
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let read = || -> anyhow::Result<Self> {
+            let configuration = Configuration::load(&text, namespace.as_deref())?;
+            let ignored = configuration.not_acted_on();
+            if !ignored.is_empty() {
+                tracing::warn!(settings = ignored.join(", "), "settings that change nothing yet");
+            }
+            Self::from_configuration(&configuration, &configuration.gates(flag)?)
+        };
+        read().with_context(|| format!("configuration file {}", path.display()))
     }
 
-    fn from_file(file: File) -> anyhow::Result<Self> {
-        let or = |value: Option<String>, default: &str| value.unwrap_or_else(|| default.to_owned());
-        let certs = file.internal_cert_management;
-        let mut rules = Rules::default();
-        for (name, value) in &file.feature_gates {
-            set(&mut rules, name, *value);
-        }
+    fn from_configuration(file: &Configuration, gates: &Gates) -> anyhow::Result<Self> {
+        let certs = &file.internal_cert_management;
+        let min_tls =
+            file.tls.as_ref().and_then(|tls| tls.min_version.as_deref()).unwrap_or_default();
         Ok(Self {
-            namespace: file.namespace.unwrap_or_else(own_namespace),
-            webhook_host: file.webhook.host,
-            webhook_port: file.webhook.port.unwrap_or(9443),
-            certificates: if certs.enable.unwrap_or(true) {
+            namespace: file.namespace().to_owned(),
+            webhook_host: file.webhook.host.clone(),
+            webhook_port: file.webhook.port,
+            certificates: if certs.enable {
                 Source::Own {
-                    service: or(certs.webhook_service_name, "kueue-webhook-service"),
-                    secret: or(certs.webhook_secret_name, "kueue-webhook-server-cert"),
+                    service: certs.webhook_service_name.clone(),
+                    secret: certs.webhook_secret_name.clone(),
                 }
             } else {
-                let default = "/tmp/k8s-webhook-server/serving-certs";
-                Source::Directory(file.webhook.cert_dir.unwrap_or_else(|| default.into()))
+                Source::Directory(file.webhook.cert_dir.clone().into())
             },
-            min_tls: match file.tls.min_version.as_deref() {
-                Some("VersionTLS13") => MinVersion::Tls13,
-                None | Some("VersionTLS12") => MinVersion::Tls12,
-                Some(other) => anyhow::bail!("tls.minVersion {other:?} is not supported"),
+            min_tls: match min_tls {
+                "VersionTLS13" => MinVersion::Tls13,
+                "" | "VersionTLS12" => MinVersion::Tls12,
+                other => anyhow::bail!("tls.minVersion {other:?} is not supported"),
             },
-            metrics_address: or(file.metrics.bind_address, ":8443"),
+            metrics_address: file.metrics.bind_address.clone(),
             health: Health {
-                address: or(file.health.health_probe_bind_address, ":8081"),
-                liveness: or(file.health.liveness_endpoint_name, "healthz"),
-                readiness: or(file.health.readiness_endpoint_name, "readyz"),
+                address: file.health.health_probe_bind_address.clone(),
+                liveness: file.health.liveness_endpoint_name.clone(),
+                readiness: file.health.readiness_endpoint_name.clone(),
             },
-            rules,
+            rules: gates.into(),
         })
     }
 }
 
-fn own_namespace() -> String {
-    std::fs::read_to_string(SERVICE_ACCOUNT_NAMESPACE)
-        .map(|text| text.trim().to_owned())
-        .ok()
-        .filter(|namespace| !namespace.is_empty())
-        .unwrap_or_else(|| "kueue-system".to_owned())
+/// The namespace that a pod finds itself in.
+fn own_namespace() -> Option<String> {
+    let text = std::fs::read_to_string(SERVICE_ACCOUNT_NAMESPACE).ok()?;
+    let namespace = text.trim();
+    (!namespace.is_empty()).then(|| namespace.to_owned())
 }
 
-fn set(rules: &mut Rules, gate: &str, value: bool) {
-    let rule = match gate {
-        "PartialAdmission" => &mut rules.partial_admission,
-        "ConcurrentAdmission" => &mut rules.concurrent_admission,
-        "PriorityBoost" => &mut rules.priority_boost,
-        "AdmissionGatedBy" => &mut rules.admission_gated_by,
-        "ElasticJobsViaWorkloadSlices" => &mut rules.elastic_jobs,
-        "WorkloadValidateResourcesAreNonNegative" => &mut rules.non_negative_resources,
-        "TASValidateWorkloadSliceSize" => &mut rules.slice_size,
-        "WorkloadValidationForPodSetMetadata" => &mut rules.pod_set_metadata,
-        "TopologyAwareScheduling" => &mut rules.topology_aware_scheduling,
-        _ => return,
-    };
-    *rule = value;
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use clap::Parser;
+
+    use super::*;
+
+    fn load(file: &str, flags: &[&str]) -> anyhow::Result<Settings> {
+        let mut config = tempfile::NamedTempFile::new().expect("a file");
+        config.write_all(file.as_bytes()).expect("written");
+        let path = config.path().display().to_string();
+        let args = [&["sluice-manager", "--config", &path], flags].concat();
+        Settings::load(&Args::try_parse_from(args).expect("flags"))
+    }
+
+    const HEAD: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+
+    #[test]
+    fn gates_of_the_file_decide_which_rules_apply() {
+        let settings = load(&format!("{HEAD}featureGates:\n  PartialAdmission: false\n"), &[]);
+        assert!(!settings.expect("settings").rules.partial_admission);
+        let settings = load(HEAD, &["--feature-gates", "PriorityBoost=true"]).expect("settings");
+        assert!(settings.rules.priority_boost);
+    }
+
+    #[test]
+    fn errors_name_the_file_and_the_line() {
+        for (text, line) in [
+            ("bogus: 1\n", "line 3"),
+            (
+                "featureGates:\n  Bogus: true\n",
+                "line 4: featureGates: unknown feature gate \"Bogus\"",
+            ),
+            ("webhook:\n  port: high\n", "line 4"),
+        ] {
+            let error = load(&format!("{HEAD}{text}"), &[]).expect_err(text);
+            let error = format!("{error:#}");
+            assert!(error.starts_with("configuration file /"), "{error}");
+            assert!(error.contains(line), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_mounted_certificate_is_used_when_own_ones_are_off() {
+        let text = format!(
+            "{HEAD}internalCertManagement:\n  enable: false\nwebhook:\n  certDir: /certs\n"
+        );
+        let settings = load(&text, &[]).expect("settings");
+        assert_eq!(settings.certificates, Source::Directory("/certs".into()));
+    }
 }

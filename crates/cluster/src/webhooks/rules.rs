@@ -1,5 +1,7 @@
 //! Which rules apply: the feature gates that webhooks look at.
 
+use crate::gates::{Gate, Gates};
+
 /// The feature gates that webhooks look at. The default is upstream's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -36,5 +38,31 @@ impl Default for Rules {
             pod_set_metadata: true,
             topology_aware_scheduling: true,
         }
+    }
+}
+
+impl From<&Gates> for Rules {
+    fn from(gates: &Gates) -> Self {
+        Self {
+            partial_admission: gates.enabled(Gate::PartialAdmission),
+            concurrent_admission: gates.enabled(Gate::ConcurrentAdmission),
+            priority_boost: gates.enabled(Gate::PriorityBoost),
+            admission_gated_by: gates.enabled(Gate::AdmissionGatedBy),
+            elastic_jobs: gates.enabled(Gate::ElasticJobsViaWorkloadSlices),
+            non_negative_resources: gates.enabled(Gate::WorkloadValidateResourcesAreNonNegative),
+            slice_size: gates.enabled(Gate::TASValidateWorkloadSliceSize),
+            pod_set_metadata: gates.enabled(Gate::WorkloadValidationForPodSetMetadata),
+            topology_aware_scheduling: gates.enabled(Gate::TopologyAwareScheduling),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_the_gates() {
+        assert_eq!(Rules::from(&Gates::default()), Rules::default());
     }
 }
