@@ -1,3 +1,5 @@
-//! Kueue in one cluster.
+//! Kueue in one cluster: configuration, feature gates, webhooks.
 
+pub mod config;
+pub mod gates;
 pub mod webhooks;

@@ -1,26 +1,19 @@
-//! The lab that all tests of a binary share, and the space of one test in it.
+//! The lab that all tests of a binary share.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ChildStdin;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
-use kube::api::{ObjectMeta, PostParams};
-use lab::identity::Liveness;
-use lab::state::MANAGER;
 use lab::up::{self, Options, Owner, UpError};
-use lab::{ClusterState, Component, LabState, Phase, ProcessId, StateRoot};
-use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use lab::{LabState, Phase, StateRoot};
+use tokio::sync::{OnceCell, RwLock};
 
 use crate::cluster::{Cluster, ClusterError};
-use crate::observer::Observer;
+use crate::healing::{Servers, servers};
+use crate::space::{Peace, Space};
 use crate::wait::GaveUp;
-
-/// A namespace is usable a moment after it was made; two busy cores make that moment longer.
-const NAMESPACE_READY: Duration = Duration::from_secs(30);
 
 /// Why a test did not get its lab.
 #[derive(Debug, thiserror::Error)]
@@ -71,17 +64,15 @@ pub struct Shape {
     pub audit: bool,
 }
 
-type Servers = [Option<ProcessId>; 2];
-
 /// A running lab that ends with this process.
 #[derive(Debug)]
 pub struct TestLab {
-    state: LabState,
+    pub(crate) state: LabState,
     spaces: AtomicUsize,
     /// Read by tests that get along with each other, written by one that breaks things.
     peace: RwLock<()>,
     /// The processes of the clusters' servers when they were last sound.
-    servers: Mutex<HashMap<String, Servers>>,
+    pub(crate) servers: Mutex<HashMap<String, Servers>>,
     /// The supervisor reads the other end; it never gets a byte, only the end.
     _lifeline: Option<ChildStdin>,
 }
@@ -123,7 +114,7 @@ impl TestLab {
         loop {
             let shared = self.peace.read().await;
             if self.is_sound()? {
-                return self.make_space(test, Peace::Shared(shared)).await;
+                return Space::make(self, &self.namespace(test), Peace::Shared(shared)).await;
             }
             drop(shared);
             let _alone = self.peace.write().await;
@@ -135,87 +126,14 @@ impl TestLab {
     pub async fn space_alone(&'static self, test: &str) -> Result<Space, LabError> {
         let alone = self.peace.write().await;
         self.heal().await?;
-        self.make_space(test, Peace::Alone(alone)).await
+        Space::make(self, &self.namespace(test), Peace::Alone(alone)).await
     }
 
-    async fn make_space(&self, test: &str, peace: Peace) -> Result<Space, LabError> {
+    /// A name that no other test of this lab has.
+    fn namespace(&self, test: &str) -> String {
         let number = self.spaces.fetch_add(1, Ordering::Relaxed);
-        let namespace = format!("{}-{number}", test.replace('_', "-"));
-        let mut clusters = Vec::new();
-        for state in &self.state.clusters {
-            let cluster = Cluster::connect(&self.state, state).await?;
-            make_namespace(&cluster, &namespace).await?;
-            clusters.push(cluster);
-        }
-        let observer = Observer::start(&clusters, &namespace, NAMESPACE_READY).await?;
-        Ok(Space { namespace, clusters, observer, _peace: peace })
+        format!("{}-{number}", test.replace('_', "-"))
     }
-
-    /// Makes every cluster as good as new after a test that broke something.
-    ///
-    /// What still doesn't run is started. Where the API server or its store was started anew, so are its clients: they
-    /// would get there by themselves, but each waits out a back-off of up to half a minute first.
-    async fn heal(&self) -> Result<(), LabError> {
-        for (cluster, component, liveness) in self.ailing()? {
-            let cluster = self.cluster(&cluster).await?;
-            match liveness {
-                Liveness::Paused => cluster.resume(component)?,
-                _ => cluster.restart(component).await?,
-            }
-        }
-        for name in self.shaken()? {
-            let cluster = self.cluster(&name).await?;
-            cluster.restart_clients().await?;
-            self.note_servers(&name)?;
-        }
-        Ok(())
-    }
-
-    /// Whether no component is down and none of the servers is another than it was.
-    fn is_sound(&self) -> Result<bool, LabError> {
-        Ok(self.ailing()?.is_empty() && self.shaken()?.is_empty())
-    }
-
-    /// The components that don't run, in the order in which they are to be started.
-    fn ailing(&self) -> Result<Vec<(String, Component, Liveness)>, LabError> {
-        let processes = self.now()?.clusters.into_iter().flat_map(|cluster| {
-            let name = cluster.name;
-            let live =
-                move |(part, id): (Component, ProcessId)| (name.clone(), part, id.liveness());
-            cluster.processes.into_iter().map(live)
-        });
-        Ok(processes.filter(|(_, _, liveness)| *liveness != Liveness::Running).collect())
-    }
-
-    /// The clusters whose servers are not those that were noted.
-    fn shaken(&self) -> Result<Vec<String>, LabError> {
-        let now = self.now()?;
-        let noted = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = |cluster: &&ClusterState| noted.get(&cluster.name) != Some(&servers(cluster));
-        Ok(now.clusters.iter().filter(changed).map(|cluster| cluster.name.clone()).collect())
-    }
-
-    fn note_servers(&self, name: &str) -> Result<(), LabError> {
-        let now = servers(self.now()?.cluster(name)?);
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), now);
-        Ok(())
-    }
-
-    fn now(&self) -> Result<LabState, LabError> {
-        Ok(LabState::load(&self.state.directory)?)
-    }
-}
-
-/// The processes that everything else in a cluster is a client of.
-fn servers(cluster: &ClusterState) -> Servers {
-    [Component::Etcd, Component::ApiServer].map(|part| cluster.processes.get(&part).copied())
-}
-
-/// What a space holds so that tests keep out of each other's way.
-#[expect(dead_code, reason = "held, never looked at")]
-enum Peace {
-    Shared(RwLockReadGuard<'static, ()>),
-    Alone(RwLockWriteGuard<'static, ()>),
 }
 
 async fn start(shape: Shape) -> Result<TestLab, LabError> {
@@ -251,24 +169,6 @@ async fn start(shape: Shape) -> Result<TestLab, LabError> {
     })
 }
 
-async fn make_namespace(cluster: &Cluster, name: &str) -> Result<(), LabError> {
-    let namespace = Namespace {
-        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
-        ..Namespace::default()
-    };
-    let created =
-        cluster.cluster_api::<Namespace>().create(&PostParams::default(), &namespace).await;
-    created.map_err(|source| LabError::Namespace {
-        namespace: name.to_owned(),
-        cluster: cluster.name().to_owned(),
-        source,
-    })?;
-    // Without it no pod can be made.
-    let accounts = cluster.api::<ServiceAccount>(name);
-    cluster.until(&accounts, "default", "is there", NAMESPACE_READY, |_| true).await?;
-    Ok(())
-}
-
 /// A program of this workspace, in the target directory that the test itself is in.
 pub fn program(name: &str) -> Result<PathBuf, LabError> {
     let own = std::env::current_exe().unwrap_or_default();
@@ -277,47 +177,4 @@ pub fn program(name: &str) -> Result<PathBuf, LabError> {
     let profile = if directory.ends_with("deps") { directory.parent() } else { Some(directory) };
     let program = profile.unwrap_or(directory).join(name);
     if program.is_file() { Ok(program) } else { Err(LabError::NotBuilt(program)) }
-}
-
-/// A test's own namespace in every cluster.
-pub struct Space {
-    namespace: String,
-    clusters: Vec<Cluster>,
-    observer: Observer,
-    _peace: Peace,
-}
-
-impl Space {
-    /// The namespace's name, the same everywhere.
-    pub fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    /// The manager cluster.
-    pub fn manager(&self) -> Result<&Cluster, LabError> {
-        self.cluster(MANAGER)
-    }
-
-    /// Worker number `number`, from 1.
-    pub fn worker(&self, number: usize) -> Result<&Cluster, LabError> {
-        self.cluster(&format!("worker-{number}"))
-    }
-
-    fn cluster(&self, name: &str) -> Result<&Cluster, LabError> {
-        let known = || self.clusters.iter().map(|cluster| cluster.name().to_owned()).collect();
-        self.clusters.iter().find(|cluster| cluster.name() == name).ok_or_else(|| {
-            let (lab, cluster) = (self.namespace.clone(), name.to_owned());
-            lab::state::StateError::NoCluster { lab, cluster, known: known() }.into()
-        })
-    }
-
-    /// The manager first, then the workers.
-    pub fn clusters(&self) -> &[Cluster] {
-        &self.clusters
-    }
-
-    /// The ledger of every pod in the namespace, kept since before it could hold any.
-    pub fn observer(&self) -> &Observer {
-        &self.observer
-    }
 }

@@ -5,8 +5,9 @@
 //! pods report, in whole seconds, rounded down: two runs of which one ended in the second in which the other began
 //! do not count as overlapping.
 //!
-//! Nothing is concluded from what was not seen: a pod that went away between two lists has an unknown end, and a
-//! judgement that would depend on it is [`Verdict::Unclear`].
+//! Nothing is concluded from what was not seen. A pod that went away between two lists has an unknown end, and one that
+//! came and went between them is known only by the scheduler's event that it had got a node; a judgement that would
+//! depend on either is [`Verdict::Unclear`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,6 +89,10 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Every run in which a pod started, in the order of their starts.
     pub runs: Vec<Run>,
+    /// What has pods of which none has started.
+    pub waiting: Vec<Run>,
+    /// Pods of the job that got a node and were never seen, as `cluster/name`.
+    pub unseen: Vec<String>,
 }
 
 /// The books.
@@ -95,6 +100,8 @@ pub struct Judgement {
 pub struct Ledger {
     /// By uid; uids are unique over all clusters. The number is the order of first sight.
     pods: BTreeMap<String, (usize, PodRecord)>,
+    /// Pods that got a node and were never seen: name and cluster, by uid.
+    unseen: BTreeMap<String, (String, String)>,
 }
 
 impl Ledger {
@@ -113,11 +120,20 @@ impl Ledger {
         }
     }
 
+    /// Notes that the scheduler says to have given a pod a node. That matters when the pod itself was never seen.
+    pub fn note_scheduled(&mut self, cluster: &str, uid: &str, name: &str) {
+        if !self.pods.contains_key(uid) {
+            self.unseen.insert(uid.to_owned(), (name.to_owned(), cluster.to_owned()));
+        }
+    }
+
     /// What the books say about a job whose work is `work` pods that succeed.
     pub fn judge(&self, job: &str, work: usize) -> Judgement {
-        let runs = self.runs(job);
-        let verdict = verdict(&runs, self.unseen(job), work);
-        Judgement { job: job.to_owned(), verdict, runs }
+        let (runs, waiting): (Vec<Run>, Vec<Run>) =
+            self.runs(job).into_iter().partition(|run| run.began().is_some());
+        let unseen = self.unseen(job);
+        let verdict = verdict(&runs, !unseen.is_empty() || self.lost_sight(job), work);
+        Judgement { job: job.to_owned(), verdict, runs, waiting, unseen }
     }
 
     /// Everything known of a pod.
@@ -139,16 +155,26 @@ impl Ledger {
         }
     }
 
+    /// Pods of the job that were never seen. The event names no owner, but Kubernetes names a job's pods after it.
+    fn unseen(&self, job: &str) -> Vec<String> {
+        let of_job = |name: &str| {
+            name.strip_prefix(job).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let unseen = self.unseen.values().filter(|(name, _)| of_job(name));
+        unseen.map(|(name, cluster)| format!("{cluster}/{name}")).collect()
+    }
+
     fn update(&mut self, cluster: &str, pod: &Pod) -> &mut PodRecord {
         let number = self.pods.len();
         let uid = pod.uid().unwrap_or_default();
+        self.unseen.remove(&uid);
         let (_, record) = self.pods.entry(uid).or_insert_with(|| (number, opened(cluster, pod)));
         record.started = record.started.or_else(|| started(pod));
         record.ended = record.ended.or_else(|| ended(pod));
         record
     }
 
-    /// Runs with a started pod, in the order of their starts.
+    /// In the order of their starts, those without one last.
     fn runs(&self, job: &str) -> Vec<Run> {
         let mut records: Vec<_> = self.pods.values().filter(|(_, one)| one.job == job).collect();
         records.sort_by_key(|(number, _)| *number);
@@ -164,13 +190,12 @@ impl Ledger {
                 }),
             }
         }
-        runs.retain(|run| run.began().is_some());
-        runs.sort_by_key(Run::began);
+        runs.sort_by_key(|run| (run.began().is_none(), run.began()));
         runs
     }
 
     /// Whether a pod of the job went away unseen, so that it may have started or succeeded.
-    fn unseen(&self, job: &str) -> bool {
+    fn lost_sight(&self, job: &str) -> bool {
         let vanished = |record: &PodRecord| matches!(record.ended, Some((_, Outcome::Vanished)));
         self.pods.values().any(|(_, record)| record.job == job && vanished(record))
     }
@@ -267,7 +292,10 @@ fn ended(pod: &Pod) -> Option<(Timestamp, Outcome)> {
 impl fmt::Display for Judgement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "job {}: {:?}", self.job, self.verdict)?;
-        for run in &self.runs {
+        for pod in &self.unseen {
+            writeln!(f, "  {pod} got a node and was never seen")?;
+        }
+        for run in self.runs.iter().chain(&self.waiting) {
             writeln!(f, "  run on {} (owner {})", run.cluster, run.owner)?;
             for pod in &run.pods {
                 let started = pod.started.map_or_else(|| "never".to_owned(), |at| at.to_string());

@@ -136,6 +136,19 @@ fn what_went_away_unseen_does_not_count_as_a_run_nor_as_none() {
 }
 
 #[test]
+fn a_pod_that_only_the_scheduler_saw_makes_its_job_unclear_and_no_other() {
+    let mut ledger = told("1 west o a run\n1 west o b run\n3 west o a succeed\n3 west o b succeed");
+    ledger.note_scheduled("west", "o/a", "a");
+    assert_eq!(ledger.judge("job", 2).verdict, Verdict::Once, "that one was seen");
+    ledger.note_scheduled("east", "unknown", "job-x7k2p");
+    let judgement = ledger.judge("job", 2);
+    assert_eq!(judgement.verdict, Verdict::Unclear);
+    assert_eq!(judgement.unseen, ["east/job-x7k2p"]);
+    assert_eq!(ledger.judge("jobs", 2).verdict, Verdict::NeverRan);
+    assert_eq!(ledger.judge("other", 2).verdict, Verdict::NeverRan);
+}
+
+#[test]
 fn an_end_that_was_seen_survives_a_gap() {
     let story = "1 west o a run\n1 west o b run\n3 west o a succeed\n3 west o b succeed
         9 west - - forgotten";

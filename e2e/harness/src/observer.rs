@@ -7,10 +7,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Event, ObjectReference, Pod};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -20,6 +20,9 @@ use crate::cluster::Cluster;
 use crate::follow::{Change, Follow};
 use crate::ledger::{Judgement, Ledger, Verdict};
 use crate::wait::{Circumstances, GaveUp};
+
+/// Between two attempts to reach a server that does not answer.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The books, and in which clusters they have been opened.
 #[derive(Debug, Default, Clone)]
@@ -59,7 +62,7 @@ impl Observer {
         let mut watches = JoinSet::new();
         let clusters: Vec<Cluster> = connections.iter().map(|(one, _)| one.clone()).collect();
         for (cluster, api) in connections {
-            watches.spawn(keep(cluster.name().to_owned(), Follow::new(api), write.clone()));
+            watches.spawn(keep(cluster.name().to_owned(), api, write.clone()));
         }
         let marks = AtomicUsize::new(0);
         let namespace = namespace.to_owned();
@@ -161,16 +164,40 @@ impl Observer {
 }
 
 /// Writes what happens in one cluster into the books, for as long as anybody reads them.
-async fn keep(cluster: String, mut follow: Follow<Pod>, books: watch::Sender<Books>) {
+async fn keep(cluster: String, pods: Api<Pod>, books: watch::Sender<Books>) {
+    let mut follow = Follow::new(pods.clone());
     loop {
         let change = follow.next().await;
         let now = Timestamp::now();
+        let first = !books.borrow().opened.contains(&cluster);
+        let again = matches!(change, Change::Listed(_)) && !first;
+        let scheduled = if again { scheduled(&pods).await } else { Vec::new() };
         books.send_modify(|books| {
-            if matches!(change, Change::Listed(_)) && !books.opened.contains(&cluster) {
+            if first {
                 books.opened.push(cluster.clone());
             }
             books.ledger.note(&cluster, change, now);
+            for pod in &scheduled {
+                let (uid, name) = (pod.uid.as_deref(), pod.name.as_deref());
+                books.ledger.note_scheduled(&cluster, uid.unwrap_or(""), name.unwrap_or(""));
+            }
         });
+    }
+}
+
+/// The pods that, says the scheduler, have got a node within the last hour: events outlive what they are about.
+async fn scheduled(pods: &Api<Pod>) -> Vec<ObjectReference> {
+    let params = ListParams::default().fields("reason=Scheduled");
+    loop {
+        let client = pods.clone().into_client();
+        let events: Api<Event> = match pods.namespace() {
+            Some(namespace) => Api::namespaced(client, namespace),
+            None => Api::all(client),
+        };
+        if let Ok(events) = events.list(&params).await {
+            return events.items.into_iter().map(|event| event.involved_object).collect();
+        }
+        tokio::time::sleep(ASK_AGAIN).await;
     }
 }
 

@@ -1,5 +1,7 @@
 //! Kubeconfigs with everything inline: no file paths, so that one can be moved, or put into a Secret, as it is.
 
+use std::time::Duration;
+
 use kube::Config;
 use kube::config::{
     AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo,
@@ -86,6 +88,8 @@ pub async fn config(kubeconfig: Kubeconfig) -> Result<Config, KubeconfigFailure>
     let mut config =
         Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.default_retry = false;
+    // A server that is paused answers nothing for ever; a watch has news, or ends, far sooner than this.
+    config.read_timeout = Some(Duration::from_secs(120));
     Ok(config)
 }
 

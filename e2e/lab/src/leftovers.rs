@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use crate::state::{LabState, StateError, StateRoot, io};
+use crate::root::StateRoot;
+use crate::state::{LabState, StateError, io};
 
 /// Something that was removed.
 #[derive(Debug, PartialEq, Eq)]

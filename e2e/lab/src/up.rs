@@ -14,7 +14,8 @@ use crate::control::{self, ControlError, Request};
 use crate::identity::ProcessId;
 use crate::leftovers;
 use crate::ports::{self, NoPorts};
-use crate::state::{ClusterState, LabState, MANAGER, Phase, StateError, StateRoot, io};
+use crate::root::StateRoot;
+use crate::state::{ClusterState, LabState, MANAGER, Phase, StateError, io};
 use crate::{logs, supervisor};
 
 /// Between two looks at the state file, which the supervisor writes when something has happened.

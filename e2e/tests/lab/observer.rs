@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use harness::annotation::RUN_SECONDS;
-use harness::{Fault, FaultProxy, Observer, Verdict, secs};
+use harness::{Component, Fault, FaultProxy, Observer, Verdict, secs};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -74,6 +74,32 @@ async fn what_happened_while_its_watch_was_cut_is_in_the_books() -> Result<()> {
     proxy.set(Fault::None);
     let judgement = observer.judge("brief", 1, SOON).await?;
     assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
+    Ok(())
+}
+
+/// A new API server doesn't remember what was before it, so the watch has lost its place.
+#[tokio::test]
+async fn what_came_and_went_unseen_leaves_the_verdict_open() -> Result<()> {
+    let space = lab().await?.space_alone("unseen").await?;
+    let worker = space.worker(2)?;
+    let proxy = FaultProxy::start(worker).await?;
+    let through: Api<Pod> = Api::namespaced(proxy.client().await?, space.namespace());
+    let connections = vec![(worker.clone(), through)];
+    let observer = Observer::start_with(connections, space.namespace(), SOON).await?;
+
+    proxy.set(Fault::Refuse);
+    let pods: Api<Pod> = worker.api(space.namespace());
+    pods.create(&PostParams::default(), &pod("brief", &[])?).await?;
+    worker.until(&pods, "brief", "succeeds", SOON, |pod| phase(pod) == "Succeeded").await?;
+    pods.delete("brief", &DeleteParams::default()).await?;
+    worker.until_gone(&pods, "brief", SOON).await?;
+    worker.restart(Component::ApiServer).await?;
+    proxy.set(Fault::None);
+
+    let judgement = observer.judge("brief", 1, SOON).await?;
+    assert_eq!(judgement.verdict, Verdict::Unclear, "{judgement}");
+    assert_eq!(judgement.unseen, ["worker-2/brief"]);
+    assert_eq!(observer.judge("other", 1, SOON).await?.verdict, Verdict::NeverRan);
     Ok(())
 }
 

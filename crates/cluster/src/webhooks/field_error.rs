@@ -23,6 +23,7 @@ enum Kind {
     Duplicate { value: Value, detail: String },
     NotSupported { value: Value, supported: Vec<String> },
     NotFound { value: Value },
+    TooLong { most: usize },
 }
 
 impl FieldError {
@@ -66,6 +67,11 @@ impl FieldError {
     ) -> Self {
         let supported = supported.into_iter().map(str::to_owned).collect();
         Self::new(field, Kind::NotSupported { value: json(value), supported })
+    }
+
+    /// The value has more bytes than it may have.
+    pub(super) fn too_long(field: impl Into<String>, most: usize) -> Self {
+        Self::new(field, Kind::TooLong { most })
     }
 
     /// The value refers to something that is not there.
@@ -116,6 +122,9 @@ impl fmt::Display for FieldError {
                 )
             }
             Kind::NotFound { value } => write!(f, "{field}: Not found: {value}"),
+            Kind::TooLong { most } => {
+                write!(f, "{field}: Too long: may not be more than {most} bytes")
+            }
         }
     }
 }

@@ -4,11 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::names::annotations::ADMISSION_GATED_BY;
 
-use super::field_error::{Errors, FieldError};
+use super::{
+    field_error::{Errors, FieldError},
+    labels,
+};
 
 type Annotations = BTreeMap<String, String>;
 
 const LONGEST_GATE: usize = 63;
+
+/// What a path may contain besides letters and digits.
+const PATH_MARKS: &str = "/-._~%!$&'()*+,;=:";
 
 fn field() -> String {
     format!("metadata.annotations[{ADMISSION_GATED_BY}]")
@@ -24,16 +30,44 @@ pub(super) fn check(annotations: &Annotations) -> Errors {
     for gate in value.split(',').map(str::trim) {
         if gate.is_empty() {
             errors.push(FieldError::invalid(field(), value, "cannot contain empty gate names"));
-        } else if !is_domain_prefixed(gate) {
-            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-            errors.push(FieldError::invalid(field(), gate, detail));
-        } else if gate.len() > LONGEST_GATE {
-            let detail = format!("must be no more than {LONGEST_GATE} characters");
-            errors.push(FieldError::invalid(field(), gate, detail));
+            continue;
         }
-        if !gate.is_empty() && !seen.insert(gate) {
-            errors.push(FieldError::duplicate(field(), gate, ""));
+        errors.extend(check_gate(gate));
+        if !seen.insert(gate) {
+            errors.push(FieldError::invalid(
+                field(),
+                value,
+                format!("duplicate gate name: {gate}"),
+            ));
         }
+    }
+    errors
+}
+
+fn check_gate(gate: &str) -> Errors {
+    let mut errors = check_path(gate);
+    if gate.len() > LONGEST_GATE {
+        errors.push(FieldError::too_long(field(), LONGEST_GATE));
+    }
+    errors
+}
+
+/// A gate is a DNS subdomain, a slash, and the path of a URL.
+fn check_path(gate: &str) -> Errors {
+    let Some((domain, path)) =
+        gate.split_once('/').filter(|(domain, path)| !domain.is_empty() && !path.is_empty())
+    else {
+        let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+        return vec![FieldError::invalid(field(), gate, detail)];
+    };
+    let mut errors: Errors = labels::subdomain_problems(domain)
+        .into_iter()
+        .map(|problem| FieldError::invalid(field(), domain, problem))
+        .collect();
+    if !path.chars().all(|c| c.is_ascii_alphanumeric() || PATH_MARKS.contains(c)) {
+        let detail =
+            "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+        errors.push(FieldError::invalid(field(), path, detail));
     }
     errors
 }
@@ -55,7 +89,56 @@ pub(super) fn check_update(new: &Annotations, old: &Annotations) -> Errors {
     }
 }
 
-fn is_domain_prefixed(gate: &str) -> bool {
-    gate.split_once('/')
-        .is_some_and(|(domain, path)| super::labels::is_subdomain(domain) && !path.is_empty())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn annotations(value: &str) -> Annotations {
+        Annotations::from([(ADMISSION_GATED_BY.to_owned(), value.to_owned())])
+    }
+
+    fn refusals(value: &str) -> Vec<String> {
+        let errors = check(&annotations(value));
+        errors
+            .iter()
+            .map(|error| {
+                error.to_string().split_once("]: ").unwrap_or_default().1.chars().take(60).collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn gates_have_a_domain_and_a_path() {
+        for good in ["", "example.com/g", "a.b/c, d/e/f"] {
+            assert_eq!(refusals(good), Vec::<String>::new(), "{good}");
+        }
+        assert_eq!(
+            refusals("g"),
+            ["Invalid value: \"g\": must be a domain-prefixed path (such as "]
+        );
+        assert_eq!(refusals("a/b,"), ["Invalid value: \"a/b,\": cannot contain empty gate names"]);
+        assert_eq!(refusals("a/b, a/b"), ["Invalid value: \"a/b, a/b\": duplicate gate name: a/b"]);
+        assert_eq!(
+            refusals("A/b"),
+            ["Invalid value: \"A\": a lowercase RFC 1123 subdomain must cons"]
+        );
+        assert_eq!(
+            refusals("a/b c"),
+            ["Invalid value: \"b c\": Invalid path (regex used for validatio"]
+        );
+        assert_eq!(
+            refusals(&format!("a/{}", "b".repeat(62))),
+            ["Too long: may not be more than 63 bytes"]
+        );
+    }
+
+    #[test]
+    fn gates_can_only_be_removed() {
+        let refused =
+            |new: &str, old: &str| !check_update(&annotations(new), &annotations(old)).is_empty();
+        assert!(refused("a/b", ""));
+        assert!(refused("a/b,a/c", "a/b"));
+        assert!(!refused("a/b", "a/c,a/b"));
+        assert!(!refused("", "a/b"));
+    }
 }

@@ -56,13 +56,21 @@ pub(super) fn value_problems(value: &str) -> Vec<String> {
 }
 
 fn prefix_problems(prefix: &str) -> Vec<String> {
-    let mut problems = Vec::new();
     if prefix.is_empty() {
-        problems.push("must be non-empty".to_owned());
-    } else if prefix.len() > LONGEST_PREFIX {
+        let mut problems = vec!["must be non-empty".to_owned()];
+        problems.extend(subdomain_problems(prefix));
+        return problems;
+    }
+    subdomain_problems(prefix)
+}
+
+/// What is wrong with a DNS subdomain.
+pub(super) fn subdomain_problems(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if text.len() > LONGEST_PREFIX {
         problems.push(too_long(LONGEST_PREFIX));
     }
-    if !is_subdomain(prefix) {
+    if !is_subdomain(text) {
         problems.push(SUBDOMAIN.to_owned());
     }
     problems
@@ -79,7 +87,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Whether a text is a DNS subdomain, its length aside.
-pub(super) fn is_subdomain(text: &str) -> bool {
+fn is_subdomain(text: &str) -> bool {
     let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     let part = |part: &str| {
         edge(part.chars().next())

@@ -62,7 +62,7 @@ fn check_min_counts(workload: &Workload, rules: &Rules) -> Errors {
     if partial > 0 && is_elastic(workload, rules) {
         errors.push(FieldError::forbidden(
             "spec.podSets",
-            "minCount cannot be used by an elastic workload",
+            "partial admission and elastic job cannot be used together",
         ));
     }
     errors

@@ -1,0 +1,194 @@
+//! The configuration file `config.kueue.x-k8s.io`, v1beta1 and v1beta2, read strictly (spec/kueue-core.md §6.4,
+//! spec/multikueue.md §1.7).
+//!
+//! Text in, one typed [`Configuration`] out; both versions end in the same shape. No IO. Invariants: what is loaded
+//! is valid and has its defaults; an unknown field, version or value is an error that says where.
+
+mod duration;
+mod multikueue;
+mod resources;
+mod selector;
+mod serving;
+mod shape;
+mod unacted;
+mod v1beta1;
+mod validate;
+
+pub use duration::GoDuration;
+pub use multikueue::*;
+pub use resources::*;
+pub use selector::{LabelSelector, Operator, Requirement};
+pub use serving::*;
+pub use shape::*;
+pub use validate::Invalid;
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use crate::gates::{Asked, GateError, Gates};
+
+/// The namespace where nothing else is known.
+pub const DEFAULT_NAMESPACE: &str = "kueue-system";
+/// The label every namespace has.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+const V1BETA1: &str = "config.kueue.x-k8s.io/v1beta1";
+const V1BETA2: &str = "config.kueue.x-k8s.io/v1beta2";
+const KIND: &str = "Configuration";
+
+/// Why a configuration file was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not YAML, or not the fields and types of this version.
+    #[error("line {line}, column {column}: {message}")]
+    Syntax {
+        /// Counted from one; zero when unknown.
+        line: u64,
+        /// Counted from one; zero when unknown.
+        column: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// The file is of another kind or version.
+    #[error("line {line}, column {column}: {field} is {found:?}, expected {expected}")]
+    NotOurs {
+        /// Counted from one.
+        line: u64,
+        /// Counted from one.
+        column: u64,
+        /// `apiVersion` or `kind`.
+        field: &'static str,
+        /// What the file says.
+        found: String,
+        /// What it may say.
+        expected: &'static str,
+    },
+    /// A field that every file has is missing.
+    #[error("{field} is missing")]
+    Missing {
+        /// `apiVersion` or `kind`.
+        field: &'static str,
+    },
+    /// Values that do not go together or are out of range; all of them.
+    #[error("invalid configuration: {}", list(.0))]
+    Invalid(Vec<Invalid>),
+}
+
+fn list(problems: &[Invalid]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// The two fields that say how to read the others.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    api_version: Option<Spanned<String>>,
+    kind: Option<Spanned<String>>,
+}
+
+impl Configuration {
+    /// Reads a file. `own_namespace` is where the process runs, if it knows.
+    pub fn load(text: &str, own_namespace: Option<&str>) -> Result<Self, ConfigError> {
+        let head: Head = read(text)?;
+        expect("kind", head.kind, &[KIND], KIND)?;
+        let versions = "config.kueue.x-k8s.io/v1beta1 or config.kueue.x-k8s.io/v1beta2";
+        let version = expect("apiVersion", head.api_version, &[V1BETA1, V1BETA2], versions)?;
+        let mut loaded: Self = match version.as_str() {
+            V1BETA1 => read::<v1beta1::File>(text)?.into(),
+            _ => read(text)?,
+        };
+        loaded.set = unacted::paths(&read(text)?);
+        loaded.complete(own_namespace)
+    }
+
+    /// What holds without a file.
+    pub fn without_file(own_namespace: Option<&str>) -> Result<Self, ConfigError> {
+        Self::default().complete(own_namespace)
+    }
+
+    fn complete(mut self, own_namespace: Option<&str>) -> Result<Self, ConfigError> {
+        self.fill_in(own_namespace.unwrap_or(DEFAULT_NAMESPACE));
+        let problems = validate::validate(&self);
+        if problems.is_empty() { Ok(self) } else { Err(ConfigError::Invalid(problems)) }
+    }
+
+    /// Defaults that depend on other fields.
+    fn fill_in(&mut self, own_namespace: &str) {
+        let namespace = self.namespace.take().filter(|name| !name.is_empty());
+        let namespace = namespace.unwrap_or_else(|| own_namespace.to_owned());
+        self.managed_jobs_namespace_selector.get_or_insert_with(|| LabelSelector {
+            match_expressions: vec![Requirement {
+                key: NAMESPACE_NAME.to_owned(),
+                operator: Operator::NotIn,
+                values: vec!["kube-system".to_owned(), namespace.clone()],
+            }],
+            ..LabelSelector::default()
+        });
+        self.namespace = Some(namespace);
+        if let Some(wait) = &mut self.wait_for_pods_ready {
+            wait.recovery_timeout.get_or_insert(wait.timeout);
+        }
+        let multi_kueue = &mut self.multi_kueue;
+        if multi_kueue.dispatcher_name == INCREMENTAL {
+            multi_kueue.incremental_dispatcher_config.get_or_insert_default();
+        }
+    }
+
+    /// Where the product's own objects live.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
+    }
+
+    /// The gates that the file names, with their lines.
+    #[must_use]
+    pub fn asked_gates(&self) -> Vec<Asked> {
+        let gates = self.feature_gates.iter();
+        gates
+            .map(|(name, on)| Asked {
+                name: name.clone(),
+                on: on.value,
+                line: Some(on.referenced.line()),
+            })
+            .collect()
+    }
+
+    /// The gates that are on, from the file or the flag.
+    pub fn gates(&self, flag: &str) -> Result<Gates, GateError> {
+        Gates::from_sources(flag, &self.asked_gates())
+    }
+
+    /// Settings in the file that nothing acts on yet, for one warning.
+    #[must_use]
+    pub fn not_acted_on(&self) -> Vec<&'static str> {
+        unacted::not_acted_on(&self.set)
+    }
+}
+
+fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, ConfigError> {
+    serde_saphyr::from_str(text).map_err(|error| {
+        let error = error.without_snippet();
+        let location = error.location();
+        ConfigError::Syntax {
+            line: location.map_or(0, |l| l.line()),
+            column: location.map_or(0, |l| l.column()),
+            message: error.to_string(),
+        }
+    })
+}
+
+fn expect(
+    field: &'static str,
+    found: Option<Spanned<String>>,
+    allowed: &[&str],
+    expected: &'static str,
+) -> Result<String, ConfigError> {
+    let found = found.ok_or(ConfigError::Missing { field })?;
+    if allowed.contains(&found.value.as_str()) {
+        return Ok(found.value);
+    }
+    let (line, column) = (found.referenced.line(), found.referenced.column());
+    Err(ConfigError::NotOurs { line, column, field, found: found.value, expected })
+}
+
+#[cfg(test)]
+mod tests;

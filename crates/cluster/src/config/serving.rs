@@ -1,0 +1,207 @@
+//! The blocks of the file about servers, probes, certificates and the lease.
+
+use serde::Deserialize;
+
+use super::duration::GoDuration;
+use super::selector::LabelSelector;
+
+/// The webhook server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Webhook {
+    /// The address; empty for all.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Where `tls.crt` and `tls.key` are.
+    pub cert_dir: String,
+}
+
+impl Default for Webhook {
+    fn default() -> Self {
+        Self {
+            host: String::new(),
+            port: 9443,
+            cert_dir: "/tmp/k8s-webhook-server/serving-certs".to_owned(),
+        }
+    }
+}
+
+/// Who may write when several replicas run.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct LeaderElection {
+    /// Whether a lease is needed at all.
+    pub leader_elect: bool,
+    /// The lease's name.
+    pub resource_name: String,
+    /// The lease's namespace; the product's own when empty.
+    pub resource_namespace: String,
+    /// The lease's kind.
+    pub resource_lock: String,
+    /// How long others wait.
+    pub lease_duration: GoDuration,
+    /// How long the holder tries to renew.
+    pub renew_deadline: GoDuration,
+    /// How long between tries.
+    pub retry_period: GoDuration,
+}
+
+impl Default for LeaderElection {
+    fn default() -> Self {
+        Self {
+            leader_elect: true,
+            resource_name: "c1f6bfd2.kueue.x-k8s.io".to_owned(),
+            resource_namespace: String::new(),
+            resource_lock: "leases".to_owned(),
+            lease_duration: GoDuration::from_secs(15),
+            renew_deadline: GoDuration::from_secs(10),
+            retry_period: GoDuration::from_secs(2),
+        }
+    }
+}
+
+/// The metrics server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Metrics {
+    /// Where it listens.
+    pub bind_address: String,
+    /// Whether queues report their resources.
+    pub enable_cluster_queue_resources: bool,
+    /// Labels taken from objects.
+    pub custom_labels: Vec<CustomLabel>,
+    /// Metrics of LocalQueues.
+    pub local_queue_metrics: LocalQueueMetrics,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            bind_address: ":8443".to_owned(),
+            enable_cluster_queue_resources: false,
+            custom_labels: Vec::new(),
+            local_queue_metrics: LocalQueueMetrics::default(),
+        }
+    }
+}
+
+/// A metric label taken from an object.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CustomLabel {
+    /// The metric label, without `custom_`.
+    pub name: String,
+    /// The object's label.
+    pub source_label_key: Option<String>,
+    /// Or the object's annotation.
+    pub source_annotation_key: Option<String>,
+    /// The kind of the object.
+    #[serde(default)]
+    pub source_kind: SourceKind,
+    /// Values told apart; for Workloads only.
+    #[serde(default)]
+    pub tracked_values: Vec<String>,
+}
+
+/// The kind from which a metric label is taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub enum SourceKind {
+    /// A ClusterQueue.
+    #[default]
+    ClusterQueue,
+    /// A LocalQueue.
+    LocalQueue,
+    /// A Cohort.
+    Cohort,
+    /// A Workload.
+    Workload,
+}
+
+/// Metrics of LocalQueues.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct LocalQueueMetrics {
+    /// Whether there are any.
+    pub enable: bool,
+    /// For which LocalQueues; all when absent.
+    pub local_queue_selector: Option<LabelSelector>,
+}
+
+impl Default for LocalQueueMetrics {
+    fn default() -> Self {
+        Self { enable: true, local_queue_selector: None }
+    }
+}
+
+/// The probe server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Health {
+    /// Where it listens.
+    pub health_probe_bind_address: String,
+    /// The readiness path, without the slash.
+    pub readiness_endpoint_name: String,
+    /// The liveness path, without the slash.
+    pub liveness_endpoint_name: String,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            health_probe_bind_address: ":8081".to_owned(),
+            readiness_endpoint_name: "readyz".to_owned(),
+            liveness_endpoint_name: "healthz".to_owned(),
+        }
+    }
+}
+
+/// What TLS servers accept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Tls {
+    /// `VersionTLS12` or `VersionTLS13`.
+    pub min_version: Option<String>,
+    /// Names of suites; only for TLS 1.2.
+    pub cipher_suites: Vec<String>,
+    /// Curves, by Go's numbers.
+    pub curve_preferences: Vec<i32>,
+}
+
+/// Whether certificates are made by the product.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CertManagement {
+    /// Whether they are; otherwise they are mounted.
+    pub enable: bool,
+    /// The Service in front of the webhooks.
+    pub webhook_service_name: String,
+    /// The Secret that keeps them.
+    pub webhook_secret_name: String,
+}
+
+impl Default for CertManagement {
+    fn default() -> Self {
+        Self {
+            enable: true,
+            webhook_service_name: "kueue-webhook-service".to_owned(),
+            webhook_secret_name: "kueue-webhook-server-cert".to_owned(),
+        }
+    }
+}
+
+/// The aggregated API.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct VisibilityServer {
+    /// The address; empty for all.
+    pub bind_address: String,
+    /// The port.
+    pub bind_port: u16,
+}
+
+impl Default for VisibilityServer {
+    fn default() -> Self {
+        Self { bind_address: String::new(), bind_port: 8082 }
+    }
+}

@@ -1,0 +1,139 @@
+//! The table of gates: name, stage, default, lock, and what each stands on (spec/kueue-core.md §6.5).
+
+/// How settled a gate's feature is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Off unless asked for.
+    Alpha,
+    /// Usually on.
+    Beta,
+    /// Settled.
+    Ga,
+    /// On its way out.
+    Deprecated,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The gate.
+    pub gate: Gate,
+    /// How settled it is.
+    pub stage: Stage,
+    /// Whether it is on when nobody says anything.
+    pub default: bool,
+    /// Whether it cannot be changed.
+    pub locked: bool,
+    /// Gates that must be on for this one to be on.
+    pub needs: &'static [Gate],
+}
+
+macro_rules! gates {
+    ($($name:ident $stage:ident $default:literal $locked:literal [$($needs:ident)*])*) => {
+        /// A switch for one feature; named as on the command line.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "the name is the feature; the specification describes it")]
+        pub enum Gate { $($name),* }
+
+        impl Gate {
+            /// The name on the command line and in the configuration file.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name)),* }
+            }
+        }
+
+        /// Every gate, in the order of the enum.
+        pub const TABLE: &[Entry] = &[$(Entry {
+            gate: Gate::$name,
+            stage: Stage::$stage,
+            default: $default,
+            locked: $locked,
+            needs: &[$(Gate::$needs),*],
+        }),*];
+    };
+}
+
+#[rustfmt::skip]
+gates! {
+    ManagedJobsNamespaceSelectorAlwaysRespected Ga true true []
+    TLSOptions Ga true false []
+    PartialAdmission Beta true false []
+    FlavorFungibility Beta true false []
+    VisibilityOnDemand Beta true false []
+    PrioritySortingWithinCohort Beta true false []
+    FairSharingPreemptWithinNominal Beta true false []
+    FairSharingPrioritizeNonBorrowing Beta true false []
+    MultiKueue Beta true false []
+    TopologyAwareScheduling Beta true false []
+    LocalQueueMetrics Beta true false []
+    TASProfileMixed Beta true false [TopologyAwareScheduling]
+    AdmissionFairSharing Beta true false []
+    TASFailedNodeReplacement Beta true false [TopologyAwareScheduling]
+    TASFailedNodeReplacementFailFast Beta true false [TopologyAwareScheduling TASFailedNodeReplacement]
+    ElasticJobsViaWorkloadSlices Beta true false []
+    TASReplaceNodeOnPodTermination Beta true false [TopologyAwareScheduling TASFailedNodeReplacement]
+    TASReplaceNodeOnNodeTaints Beta true false [TopologyAwareScheduling TASFailedNodeReplacement]
+    SkipReassignmentForPodOwnedWorkloads Beta true false []
+    TASAssignmentsEncodingByHostnamePrefix Beta true false [TopologyAwareScheduling]
+    KueueDRAIntegration Beta true false []
+    KueueDRAIntegrationExtendedResource Beta true false [KueueDRAIntegration]
+    KueueDRAIntegrationPartitionableDevices Beta true false [KueueDRAIntegration]
+    KueueDRARejectWorkloadsWhenDRADisabled Beta true false []
+    MultiKueueAdaptersForCustomJobs Beta true false []
+    MultiKueueKubeConfigPathValidation Beta true false []
+    MultiKueueIncrementalDispatcherConfig Beta true false []
+    MultiKueueIncrementalDispatcherRespectConfigOrder Beta true false []
+    MultiKueueRemoteSpecSync Beta true false []
+    ReclaimablePods Beta true false []
+    RemoveFinalizersWithStrictPatch Beta true false []
+    AssignQueueLabelsForPods Beta true false []
+    TASMultiLayerTopology Beta true false [TopologyAwareScheduling]
+    SchedulingEquivalenceHashing Beta true false []
+    AdmissionGatedBy Beta true false []
+    FinishOrphanedWorkloads Beta true false []
+    QuotaCheckStrategy Beta true false []
+    MetricForWorkloadCreationLatency Beta true false []
+    WorkloadIdentifierAnnotations Beta true false []
+    WorkloadPriorityClassDefaulting Beta true false []
+    MetricsForCohorts Beta true false []
+    CleanupProvisioningRequestsOnEviction Beta true false []
+    TASHandleOverlappingFlavors Beta true false [TopologyAwareScheduling]
+    UnadmittedWorkloadsObservability Beta true false []
+    TASRecomputeAssignmentWithinSchedulingCycle Beta true false [TopologyAwareScheduling]
+    DeferRayServiceFinalizationForRedisCleanup Beta true false []
+    TASCacheNodeMatchResults Beta true false [TopologyAwareScheduling]
+    TASCachingRemainingResources Beta true false [TopologyAwareScheduling]
+    TASCacheTopologyTree Beta true false [TopologyAwareScheduling]
+    VectorizedResourceRequests Beta true false []
+    WorkloadValidateResourcesAreNonNegative Beta true false []
+    TASValidateWorkloadSliceSize Beta true false [TopologyAwareScheduling]
+    WorkloadValidationForPodSetMetadata Beta true false []
+    LWSImmutableGroupSize Beta true false []
+    FlavorFungibilityPreserveScanProgress Beta true false [FlavorFungibility]
+    SkipAncestorCheckForDeletedWorkloads Beta true false []
+    RecomputeAssignmentUponPreemptionTargetsOverlap Beta true false []
+    PodIntegrationValidateGroupOwner Beta true false []
+    ValidateRayAndSparkJobUpdates Beta true false []
+    UnadmittedWorkloadsExplicitStatus Beta false false [UnadmittedWorkloadsObservability]
+    DisableWaitForPodsReady Alpha false false []
+    ElasticJobsViaWorkloadSlicesWithTAS Alpha false false [ElasticJobsViaWorkloadSlices TopologyAwareScheduling]
+    TASBalancedPlacement Alpha false false [TopologyAwareScheduling]
+    KueueDRAIntegrationConsumableCapacity Alpha false false [KueueDRAIntegration]
+    WorkloadRequestUseMergePatch Alpha false false []
+    MultiKueueClusterProfile Alpha false false []
+    FailureRecoveryPolicy Alpha false false []
+    CustomMetricLabels Alpha false false []
+    SparkApplicationIntegration Alpha false false []
+    MultiKueueOrchestratedPreemption Alpha false false []
+    PriorityBoost Alpha false false []
+    ShortWorkloadNames Alpha false false []
+    FastQuotaReleaseInPodIntegration Alpha false false []
+    RejectUpdatesToCQWithInvalidOnFlavors Alpha false false []
+    ConcurrentAdmission Alpha false false []
+    TASRespectNodeAffinityPreferred Alpha false false [TopologyAwareScheduling]
+    MultiKueueManagerQuotaAutomation Alpha false false []
+    SchedulerLibraryIntegration Alpha false false []
+    PrioritizePreemptorWorkloads Alpha false false []
+    TASReplaceNodeDueToNotReadyOverFixedTime Deprecated false false [TopologyAwareScheduling TASFailedNodeReplacement]
+}

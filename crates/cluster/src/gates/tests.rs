@@ -1,0 +1,82 @@
+use super::*;
+
+#[test]
+fn defaults_follow_the_stage() {
+    let gates = Gates::default();
+    for entry in TABLE {
+        let beta_off = entry.gate == Gate::UnadmittedWorkloadsExplicitStatus;
+        let on = matches!(entry.stage, Stage::Beta | Stage::Ga) && !beta_off;
+        assert_eq!(gates.enabled(entry.gate), on, "{}", entry.gate.name());
+    }
+    assert_eq!(Gates::parse("").expect("no gates"), gates);
+}
+
+#[test]
+fn every_default_stands_on_gates_that_are_on() {
+    for entry in TABLE.iter().filter(|entry| entry.default) {
+        for need in entry.needs {
+            assert!(Gates::default().enabled(*need), "{} needs {}", entry.gate.name(), need.name());
+        }
+    }
+}
+
+#[test]
+fn the_flag_changes_gates() {
+    let cases: &[(&str, Gate, bool)] = &[
+        ("PartialAdmission=false", Gate::PartialAdmission, false),
+        ("PriorityBoost=true", Gate::PriorityBoost, true),
+        ("AllAlpha=true", Gate::PriorityBoost, true),
+        ("AllAlpha=true,PriorityBoost=false", Gate::PriorityBoost, false),
+        ("PriorityBoost=false, AllAlpha=true", Gate::PriorityBoost, false),
+        ("AllBeta=false", Gate::MultiKueue, false),
+        ("AllBeta=false,MultiKueue=true", Gate::MultiKueue, true),
+        ("AllBeta=true", Gate::UnadmittedWorkloadsExplicitStatus, true),
+        ("TopologyAwareScheduling=false", Gate::TASReplaceNodeOnNodeTaints, false),
+        ("TASFailedNodeReplacement=false", Gate::TASFailedNodeReplacementFailFast, false),
+        ("FlavorFungibility=false", Gate::FlavorFungibilityPreserveScanProgress, false),
+        ("KueueDRAIntegration=false", Gate::KueueDRAIntegrationExtendedResource, false),
+    ];
+    for (flag, gate, on) in cases {
+        let gates = Gates::parse(flag).expect(flag);
+        assert_eq!(gates.enabled(*gate), *on, "{flag}");
+    }
+}
+
+#[test]
+fn bad_flags_are_refused() {
+    let cases = [
+        ("Nonsense=true", "unknown feature gate \"Nonsense\""),
+        ("MultiKueue", "feature gate \"MultiKueue\" is not of the form Name=true or Name=false"),
+        (
+            "MultiKueue=maybe",
+            "feature gate \"MultiKueue=maybe\" is not of the form Name=true or Name=false",
+        ),
+        (
+            "ManagedJobsNamespaceSelectorAlwaysRespected=false",
+            "feature gate ManagedJobsNamespaceSelectorAlwaysRespected is locked to true",
+        ),
+        (
+            "TopologyAwareScheduling=false,TASBalancedPlacement=true",
+            "feature gate TASBalancedPlacement needs TopologyAwareScheduling, which is off",
+        ),
+        (
+            "ElasticJobsViaWorkloadSlices=false,ElasticJobsViaWorkloadSlicesWithTAS=true",
+            "feature gate ElasticJobsViaWorkloadSlicesWithTAS needs ElasticJobsViaWorkloadSlices, which is off",
+        ),
+        (
+            "UnadmittedWorkloadsObservability=false,UnadmittedWorkloadsExplicitStatus=true",
+            "feature gate UnadmittedWorkloadsExplicitStatus needs UnadmittedWorkloadsObservability, which is off",
+        ),
+    ];
+    for (flag, text) in cases {
+        assert_eq!(Gates::parse(flag).expect_err(flag).to_string(), text);
+    }
+}
+
+#[test]
+fn flag_and_file_exclude_each_other_and_the_file_names_its_line() {
+    let file = [Asked { name: "Nope".to_owned(), on: true, line: Some(7) }];
+    assert_eq!(Gates::from_sources("MultiKueue=true", &file), Err(GateError::Both));
+    let error = Gates::from_sources("", &file).expect_err("unknown");
+    assert_eq!(error.to_string(), "line 7: featureGates: unknown feature gate \"Nope\"");
+}
