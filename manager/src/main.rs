@@ -46,7 +46,7 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     let settings = Settings::load(args)?;
     let stop = runtime::on_signal()?;
     tracing::info!(version = build_info::VERSION, ?components, "starting");
-    process::run(args, settings, stop).await?;
+    process::run(args, &settings, stop).await?;
     tracing::info!("stopped");
     Ok(())
 }

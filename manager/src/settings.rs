@@ -1,171 +1,134 @@
-//! What the process needs to know, taken from flags and the configuration file (spec/kueue-core.md §6.4).
+//! What the process runs on: the configuration file and the feature gates, or their defaults.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
-use cluster::webhooks::Rules;
+use cluster::{config::Configuration, gates::Gates, webhooks::Rules};
 use runtime::tls::MinVersion;
-use serde::Deserialize;
 
 use crate::{args::Args, certificates::Source};
 
 const SERVICE_ACCOUNT_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// Settings of the process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// The namespace of the process and of its Secrets.
-    pub(crate) namespace: String,
-    /// The host that webhooks are served on; empty for all.
-    pub(crate) webhook_host: String,
-    /// The port that webhooks are served on.
-    pub(crate) webhook_port: u16,
-    /// Where their certificate comes from.
-    pub(crate) certificates: Source,
-    /// The lowest version of TLS.
-    pub(crate) min_tls: MinVersion,
-    /// Where metrics are served.
-    pub(crate) metrics_address: String,
-    /// Where and how health is served.
-    pub(crate) health: Health,
-    /// What webhooks look at.
-    pub(crate) rules: Rules,
-}
-
-/// Where and how health is served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Health {
-    pub(crate) address: String,
-    pub(crate) liveness: String,
-    pub(crate) readiness: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct File {
-    namespace: Option<String>,
-    webhook: Webhook,
-    metrics: Metrics,
-    health: HealthFile,
-    internal_cert_management: InternalCertManagement,
-    tls: Tls,
-    feature_gates: BTreeMap<String, bool>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Webhook {
-    host: String,
-    port: Option<u16>,
-    cert_dir: Option<PathBuf>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Metrics {
-    bind_address: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct HealthFile {
-    health_probe_bind_address: Option<String>,
-    readiness_endpoint_name: Option<String>,
-    liveness_endpoint_name: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct InternalCertManagement {
-    enable: Option<bool>,
-    webhook_service_name: Option<String>,
-    webhook_secret_name: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Tls {
-    min_version: Option<String>,
+    /// The configuration file.
+    pub(crate) file: Configuration,
+    /// The feature gates.
+    pub(crate) gates: Gates,
 }
 
 impl Settings {
-    /// Reads what the flags name.
+    /// Reads what the flags name, and warns of what has no effect.
     ///
     /// # Errors
-    /// If the file cannot be read, or says something that cannot be done.
+    /// If the file cannot be read, or says something that cannot be.
     pub(crate) fn load(args: &Args) -> anyhow::Result<Self> {
-        let file = match &args.config {
-            Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read {}", path.display()))?;
-                serde_saphyr::from_str(&text).with_context(|| path.display().to_string())?
-            }
-            None => File::default(),
-        };
-        let mut settings = Self::from_file(file)?;
-        for gate in args.feature_gates.iter().flat_map(|gates| gates.split(',')) {
-            let (name, value) = gate.split_once('=').with_context(|| format!("{gate:?}"))?;
-            set(&mut settings.rules, name, value.parse()?);
+        let settings = Self::read(args.config.as_deref(), &args.feature_gates)?;
+        let idle = settings.file.not_acted_on();
+        if !idle.is_empty() {
+            tracing::warn!(settings = idle.join(", "), "settings that have no effect yet");
         }
         Ok(settings)
     }
 
-    fn from_file(file: File) -> anyhow::Result<Self> {
-        let or = |value: Option<String>, default: &str| value.unwrap_or_else(|| default.to_owned());
-        let certs = file.internal_cert_management;
-        let mut rules = Rules::default();
-        for (name, value) in &file.feature_gates {
-            set(&mut rules, name, *value);
+    fn read(path: Option<&Path>, feature_gates: &str) -> anyhow::Result<Self> {
+        let namespace = own_namespace();
+        let file = match path {
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+                Configuration::load(&text, namespace.as_deref())
+                    .with_context(|| format!("configuration {}", path.display()))?
+            }
+            None => Configuration::without_file(namespace.as_deref())?,
+        };
+        let gates = file.gates(feature_gates).context("feature gates")?;
+        Ok(Self { file, gates })
+    }
+
+    /// What webhooks look at.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules::from(&self.gates)
+    }
+
+    /// The lowest version of TLS that servers speak.
+    pub(crate) fn min_tls(&self) -> MinVersion {
+        match self.file.tls.as_ref().and_then(|tls| tls.min_version.as_deref()) {
+            Some("VersionTLS13") => MinVersion::Tls13,
+            _ => MinVersion::Tls12,
         }
-        Ok(Self {
-            namespace: file.namespace.unwrap_or_else(own_namespace),
-            webhook_host: file.webhook.host,
-            webhook_port: file.webhook.port.unwrap_or(9443),
-            certificates: if certs.enable.unwrap_or(true) {
-                Source::Own {
-                    service: or(certs.webhook_service_name, "kueue-webhook-service"),
-                    secret: or(certs.webhook_secret_name, "kueue-webhook-server-cert"),
-                }
-            } else {
-                let default = "/tmp/k8s-webhook-server/serving-certs";
-                Source::Directory(file.webhook.cert_dir.unwrap_or_else(|| default.into()))
-            },
-            min_tls: match file.tls.min_version.as_deref() {
-                Some("VersionTLS13") => MinVersion::Tls13,
-                None | Some("VersionTLS12") => MinVersion::Tls12,
-                Some(other) => anyhow::bail!("tls.minVersion {other:?} is not supported"),
-            },
-            metrics_address: or(file.metrics.bind_address, ":8443"),
-            health: Health {
-                address: or(file.health.health_probe_bind_address, ":8081"),
-                liveness: or(file.health.liveness_endpoint_name, "healthz"),
-                readiness: or(file.health.readiness_endpoint_name, "readyz"),
-            },
-            rules,
-        })
+    }
+
+    /// Where the webhooks' certificate comes from.
+    pub(crate) fn certificates(&self) -> Source {
+        let certs = &self.file.internal_cert_management;
+        if certs.enable {
+            Source::Own {
+                service: certs.webhook_service_name.clone(),
+                secret: certs.webhook_secret_name.clone(),
+            }
+        } else {
+            Source::Directory(self.file.webhook.cert_dir.clone().into())
+        }
     }
 }
 
-fn own_namespace() -> String {
-    std::fs::read_to_string(SERVICE_ACCOUNT_NAMESPACE)
-        .map(|text| text.trim().to_owned())
-        .ok()
-        .filter(|namespace| !namespace.is_empty())
-        .unwrap_or_else(|| "kueue-system".to_owned())
+/// The namespace that the process runs in, if it runs in a pod.
+fn own_namespace() -> Option<String> {
+    let text = std::fs::read_to_string(SERVICE_ACCOUNT_NAMESPACE).ok()?;
+    Some(text.trim().to_owned()).filter(|namespace| !namespace.is_empty())
 }
 
-fn set(rules: &mut Rules, gate: &str, value: bool) {
-    let rule = match gate {
-        "PartialAdmission" => &mut rules.partial_admission,
-        "ConcurrentAdmission" => &mut rules.concurrent_admission,
-        "PriorityBoost" => &mut rules.priority_boost,
-        "AdmissionGatedBy" => &mut rules.admission_gated_by,
-        "ElasticJobsViaWorkloadSlices" => &mut rules.elastic_jobs,
-        "WorkloadValidateResourcesAreNonNegative" => &mut rules.non_negative_resources,
-        "TASValidateWorkloadSliceSize" => &mut rules.slice_size,
-        "WorkloadValidationForPodSetMetadata" => &mut rules.pod_set_metadata,
-        "TopologyAwareScheduling" => &mut rules.topology_aware_scheduling,
-        _ => return,
-    };
-    *rule = value;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+
+    fn read(text: &str, feature_gates: &str) -> anyhow::Result<Settings> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), format!("{HEAD}{text}"))?;
+        Settings::read(Some(file.path()), feature_gates)
+    }
+
+    #[test]
+    fn gates_of_the_file_or_the_flag_reach_the_rules() {
+        for settings in [
+            read("featureGates: {PartialAdmission: false}", ""),
+            read("", "PartialAdmission=false"),
+            Settings::read(None, "PartialAdmission=false"),
+        ] {
+            let rules = settings.expect("settings").rules();
+            assert_eq!(rules, Rules { partial_admission: false, ..Rules::default() });
+        }
+    }
+
+    #[test]
+    fn certificates_are_our_own_unless_they_are_mounted() {
+        let own = read("", "").expect("settings").certificates();
+        let service = "kueue-webhook-service".to_owned();
+        let secret = "kueue-webhook-server-cert".to_owned();
+        assert_eq!(own, Source::Own { service, secret });
+        let text = "internalCertManagement: {enable: false}\nwebhook: {certDir: /certs}\n";
+        let mounted = read(text, "").expect("settings").certificates();
+        assert_eq!(mounted, Source::Directory("/certs".into()));
+    }
+
+    #[test]
+    fn what_cannot_be_says_where() {
+        for (text, gates, part) in [
+            ("webhook:\n  prot: 1\n", "", "line 4"),
+            ("featureGates:\n  Kitchen: true\n", "", "line 4"),
+            ("featureGates: {PartialAdmission: true}\n", "PartialAdmission=false", "both"),
+            ("", "Kitchen=true", "\"Kitchen\""),
+        ] {
+            let error = format!("{:#}", read(text, gates).expect_err("refused"));
+            assert!(error.contains(part), "{error}");
+        }
+        let missing = Settings::read(Some(Path::new("/nowhere.yaml")), "");
+        let error = format!("{:#}", missing.expect_err("no file"));
+        assert!(error.starts_with("cannot read the configuration /nowhere.yaml"), "{error}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Which rules apply: the feature gates that webhooks look at.
 
+use crate::gates::{Gate, Gates};
+
 /// The feature gates that webhooks look at. The default is upstream's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -36,5 +38,32 @@ impl Default for Rules {
             pod_set_metadata: true,
             topology_aware_scheduling: true,
         }
+    }
+}
+
+impl From<&Gates> for Rules {
+    fn from(gates: &Gates) -> Self {
+        let on = |gate| gates.enabled(gate);
+        Self {
+            partial_admission: on(Gate::PartialAdmission),
+            concurrent_admission: on(Gate::ConcurrentAdmission),
+            priority_boost: on(Gate::PriorityBoost),
+            admission_gated_by: on(Gate::AdmissionGatedBy),
+            elastic_jobs: on(Gate::ElasticJobsViaWorkloadSlices),
+            non_negative_resources: on(Gate::WorkloadValidateResourcesAreNonNegative),
+            slice_size: on(Gate::TASValidateWorkloadSliceSize),
+            pod_set_metadata: on(Gate::WorkloadValidationForPodSetMetadata),
+            topology_aware_scheduling: on(Gate::TopologyAwareScheduling),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_that_of_the_gates() {
+        assert_eq!(Rules::from(&Gates::default()), Rules::default());
     }
 }
