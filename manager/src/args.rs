@@ -20,8 +20,8 @@ pub(crate) struct Args {
     pub(crate) kubeconfig: Option<PathBuf>,
 
     /// Feature gates as Name=true,Name=false; not together with featureGates in the file.
-    #[arg(long, value_name = "GATES")]
-    pub(crate) feature_gates: Option<String>,
+    #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
+    pub(crate) feature_gates: String,
 
     /// What to run.
     #[arg(long, value_delimiter = ',', value_enum, default_value = "webhooks")]

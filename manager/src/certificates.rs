@@ -23,7 +23,7 @@ use runtime::{
 };
 
 /// Pause between two looks when everything was right.
-const SETTLED: Duration = Duration::from_secs(30);
+const SETTLED: Duration = Duration::from_secs(10);
 
 /// Pause when something is missing or failed.
 const UNSETTLED: Duration = Duration::from_secs(2);

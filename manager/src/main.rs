@@ -12,19 +12,41 @@ mod metrics_access;
 mod process;
 mod settings;
 
+use std::process::ExitCode;
+
 use clap::Parser;
 
 use crate::{args::Args, settings::Settings};
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
+async fn main() -> ExitCode {
     let args = Args::parse();
-    runtime::telemetry::init(args.logs.format(), &args.logs.filter()?)?;
+    let outcome = match start_logs(&args) {
+        Ok(()) => run(&args).await,
+        Err(error) => {
+            eprintln!("sluice-manager: {error:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start_logs(args: &Args) -> anyhow::Result<()> {
+    Ok(runtime::telemetry::init(args.logs.format(), &args.logs.filter()?)?)
+}
+
+async fn run(args: &Args) -> anyhow::Result<()> {
     let components = components::existing(&args.components)?;
-    let settings = Settings::load(&args)?;
+    let settings = Settings::load(args)?;
     let stop = runtime::on_signal()?;
     tracing::info!(version = build_info::VERSION, ?components, "starting");
-    process::run(&args, settings, stop).await?;
+    process::run(args, &settings, stop).await?;
     tracing::info!("stopped");
     Ok(())
 }

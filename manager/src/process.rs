@@ -26,27 +26,29 @@ use crate::{
 };
 
 /// Runs until `stop`, or until a task gives up.
-pub(crate) async fn run(args: &Args, settings: Settings, stop: Stop) -> anyhow::Result<()> {
+pub(crate) async fn run(args: &Args, settings: &Settings, stop: Stop) -> anyhow::Result<()> {
     let client = client::connect(args.kubeconfig.as_deref(), build_info::USER_AGENT).await?;
     let slot = Slot::new();
-    let tls = tls::server_config(slot.clone(), settings.min_tls)?;
+    let tls = tls::server_config(slot.clone(), settings.min_tls())?;
     let mut tasks = JoinSet::new();
 
-    let host = &settings.webhook_host;
-    let listener = listen::bind("webhooks", host, settings.webhook_port).await?;
-    let router = cluster::webhooks::router(settings.rules);
+    let webhook = &settings.file.webhook;
+    let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
+    let router = cluster::webhooks::router(settings.rules());
     tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
 
-    let ready = keep_certificate(&settings, &client, slot, &stop, &mut tasks);
-    if let Some((host, port)) = listen::parse(&settings.health.address)? {
+    let ready = keep_certificate(settings, &client, slot, &stop, &mut tasks);
+    if let Some((host, port)) = listen::parse(&settings.file.health.health_probe_bind_address)? {
+        let health = &settings.file.health;
+        let alive = Checks::default().with("ping", || true);
         let router = health::router(
-            (&settings.health.liveness, Checks::default().with("ping", || true)),
-            (&settings.health.readiness, ready),
+            (&health.liveness_endpoint_name, alive),
+            (&health.readiness_endpoint_name, ready),
         );
         let listener = listen::bind("health probes", &host, port).await?;
         tasks.spawn(Server::plain(router).run(listener, stop.clone()));
     }
-    if let Some((host, port)) = listen::parse(&settings.metrics_address)? {
+    if let Some((host, port)) = listen::parse(&settings.file.metrics.bind_address)? {
         let router = metrics::router(Arc::new(registry()));
         let server = if args.metrics_plain {
             Server::plain(router)
@@ -80,17 +82,16 @@ fn keep_certificate(
 ) -> Checks {
     let shown = slot.clone();
     let checks = Checks::default().with("certificate", move || shown.is_loaded());
-    match &settings.certificates {
+    match settings.certificates() {
         Source::Directory(dir) => {
-            tasks.spawn(certificates::follow(dir.clone(), slot, stop.clone()));
+            tasks.spawn(certificates::follow(dir, slot, stop.clone()));
             checks
         }
         Source::Own { service, secret } => {
-            let secret = CertSecret {
-                namespace: settings.namespace.clone(),
-                name: secret.clone(),
-                names: certificates::names(service, &settings.namespace, &settings.webhook_host),
-            };
+            let namespace = settings.file.namespace().to_owned();
+            let host = &settings.file.webhook.host;
+            let names = certificates::names(&service, &namespace, host);
+            let secret = CertSecret { namespace, name: secret, names };
             let own = Own::new(client.clone(), secret, slot);
             let trusted = own.trusted();
             tasks.spawn(own.keep(stop.clone()));

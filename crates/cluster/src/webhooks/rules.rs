@@ -43,16 +43,17 @@ impl Default for Rules {
 
 impl From<&Gates> for Rules {
     fn from(gates: &Gates) -> Self {
+        let on = |gate| gates.enabled(gate);
         Self {
-            partial_admission: gates.enabled(Gate::PartialAdmission),
-            concurrent_admission: gates.enabled(Gate::ConcurrentAdmission),
-            priority_boost: gates.enabled(Gate::PriorityBoost),
-            admission_gated_by: gates.enabled(Gate::AdmissionGatedBy),
-            elastic_jobs: gates.enabled(Gate::ElasticJobsViaWorkloadSlices),
-            non_negative_resources: gates.enabled(Gate::WorkloadValidateResourcesAreNonNegative),
-            slice_size: gates.enabled(Gate::TASValidateWorkloadSliceSize),
-            pod_set_metadata: gates.enabled(Gate::WorkloadValidationForPodSetMetadata),
-            topology_aware_scheduling: gates.enabled(Gate::TopologyAwareScheduling),
+            partial_admission: on(Gate::PartialAdmission),
+            concurrent_admission: on(Gate::ConcurrentAdmission),
+            priority_boost: on(Gate::PriorityBoost),
+            admission_gated_by: on(Gate::AdmissionGatedBy),
+            elastic_jobs: on(Gate::ElasticJobsViaWorkloadSlices),
+            non_negative_resources: on(Gate::WorkloadValidateResourcesAreNonNegative),
+            slice_size: on(Gate::TASValidateWorkloadSliceSize),
+            pod_set_metadata: on(Gate::WorkloadValidationForPodSetMetadata),
+            topology_aware_scheduling: on(Gate::TopologyAwareScheduling),
         }
     }
 }
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_those_of_the_gates() {
+    fn the_default_is_that_of_the_gates() {
         assert_eq!(Rules::from(&Gates::default()), Rules::default());
     }
 }

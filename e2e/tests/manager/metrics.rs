@@ -1,0 +1,50 @@
+//! Metrics are for those who may read them.
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client, Config, config::AuthInfo};
+
+use crate::{NAMESPACE, World, world};
+
+/// A client of the metrics of a manager, with the CA of its webhooks.
+async fn client(world: &World, port: u16, token: Option<String>) -> Result<Client> {
+    let secrets: Api<Secret> = world.cluster.api(NAMESPACE);
+    let secret = secrets.get("kueue-webhook-server-cert").await?;
+    let ca = secret.data.as_ref().and_then(|data| data.get("ca.crt")).context("a CA")?;
+    let path = world.lab.state().directory.join(format!("metrics-{port}.crt"));
+    std::fs::write(&path, &ca.0)?;
+    let mut config = Config::new(format!("https://127.0.0.1:{port}").parse()?);
+    config.root_cert_file = Some(path);
+    config.auth_info = AuthInfo { token: token.map(Into::into), ..AuthInfo::default() };
+    config.default_retry = false;
+    Ok(Client::try_from(config)?)
+}
+
+/// The status of a scrape.
+pub(crate) async fn get(world: &World, port: u16, token: Option<String>) -> Result<u16> {
+    let request = http::Request::get("/metrics").body(kube::client::Body::empty())?;
+    let response = client(world, port, token).await?.send(request).await?;
+    Ok(response.status().as_u16())
+}
+
+async fn token(world: &World, account: &str) -> Result<String> {
+    let token = world.cluster.kubectl(&["create", "token", account]).await?;
+    Ok(token.trim().to_owned())
+}
+
+#[tokio::test]
+async fn metrics_are_for_those_who_may_read_them() -> Result<()> {
+    let world = world().await?;
+    let port = world.manager.metrics;
+    for account in ["scraper", "nobody"] {
+        world.cluster.kubectl(&["create", "serviceaccount", account]).await?;
+    }
+    let role = "--clusterrole=kueue-metrics-reader";
+    let account = "--serviceaccount=default:scraper";
+    world.cluster.kubectl(&["create", "clusterrolebinding", "scraper", role, account]).await?;
+    assert_eq!(get(&world, port, None).await?, 401);
+    assert_eq!(get(&world, port, Some("forged".to_owned())).await?, 401);
+    assert_eq!(get(&world, port, Some(token(&world, "nobody").await?)).await?, 403);
+    assert_eq!(get(&world, port, Some(token(&world, "scraper").await?)).await?, 200);
+    Ok(())
+}
