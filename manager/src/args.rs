@@ -15,8 +15,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Kubeconfig of the cluster; the service account is used without it.
-    #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
+    /// Kubeconfig of the cluster; without it the service account is used, or what KUBECONFIG names.
+    #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
     /// Feature gates as Name=true,Name=false; not together with featureGates in the file.

@@ -22,6 +22,8 @@ use runtime::{
     tls::Slot,
 };
 
+use crate::chain;
+
 /// Pause between two looks when everything was right.
 const SETTLED: Duration = Duration::from_secs(10);
 
@@ -98,7 +100,8 @@ impl Own {
                 Ok(true) => SETTLED,
                 Ok(false) => UNSETTLED,
                 Err(error) => {
-                    tracing::warn!("cannot keep the webhooks' certificate: {error:#}");
+                    let error = chain::describe(error.as_ref());
+                    tracing::warn!(error, "cannot keep the webhooks' certificate");
                     UNSETTLED
                 }
             };
@@ -112,16 +115,21 @@ impl Own {
     async fn round(&self) -> anyhow::Result<bool> {
         let bundle = self.secret.ensure(&self.client, Timestamp::now()).await?;
         self.slot.load(&bundle.serving.certificate, &bundle.serving.key)?;
-        let mut settled = true;
-        let mut known = true;
+        let (mut settled, mut known) = (true, true);
         for target in &self.targets {
-            match ca_bundle::inject(&self.client, target, &bundle.authority.certificate).await? {
-                Outcome::Unchanged => {}
-                Outcome::Injected => tracing::info!(object = %target.name, "injected the CA"),
-                Outcome::Stale => (settled, known) = (false, false),
-                Outcome::Missing => {
+            let injected =
+                ca_bundle::inject(&self.client, target, &bundle.authority.certificate).await;
+            match injected {
+                Ok(Outcome::Unchanged) => {}
+                Ok(Outcome::Injected) => tracing::info!(object = %target.name, "injected the CA"),
+                Ok(Outcome::Missing) => {
                     tracing::debug!(object = %target.name, "not there to be told the CA");
                     settled = false;
+                }
+                Ok(Outcome::Stale) => (settled, known) = (false, false),
+                Err(error) => {
+                    tracing::warn!(error = chain::describe(&error), "cannot inject the CA");
+                    (settled, known) = (false, false);
                 }
             }
         }

@@ -6,6 +6,7 @@
 mod args;
 mod build_info;
 mod certificates;
+mod chain;
 mod components;
 mod listen;
 mod metrics_access;
@@ -24,14 +25,14 @@ async fn main() -> ExitCode {
     let outcome = match start_logs(&args) {
         Ok(()) => run(&args).await,
         Err(error) => {
-            eprintln!("sluice-manager: {error:#}");
+            eprintln!("sluice-manager: {}", chain::describe(error.as_ref()));
             return ExitCode::FAILURE;
         }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error:#}");
+            tracing::error!("{}", chain::describe(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -1,5 +1,7 @@
 //! Logs: `tracing` to standard error, as text or as JSON lines.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::{EnvFilter, fmt, util::SubscriberInitExt};
 
 /// What is shown unless told otherwise. The client logs whole bodies at `warn` when they do not parse, and a body may
@@ -43,7 +45,10 @@ fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
 /// # Errors
 /// If the level is not one, or logs are set up already.
 pub fn init(format: Format, level: &str) -> Result<(), TelemetryError> {
-    let builder = fmt().with_env_filter(filter(level)?).with_writer(std::io::stderr);
+    let builder = fmt()
+        .with_env_filter(filter(level)?)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     match format {
         Format::Text => builder.finish().try_init()?,
         Format::Json => builder.json().flatten_event(true).finish().try_init()?,
