@@ -14,30 +14,39 @@ mod settings;
 
 use std::process::ExitCode;
 
-use std::process::ExitCode;
-
 use clap::Parser;
 
 use crate::{args::Args, settings::Settings};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Args::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
+    let args = Args::parse();
+    let outcome = match start_logs(&args) {
+        Ok(()) => run(&args).await,
         Err(error) => {
             eprintln!("sluice-manager: {error:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
             ExitCode::FAILURE
         }
     }
 }
 
+fn start_logs(args: &Args) -> anyhow::Result<()> {
+    Ok(runtime::telemetry::init(args.logs.format(), &args.logs.filter()?)?)
+}
+
 async fn run(args: &Args) -> anyhow::Result<()> {
-    runtime::telemetry::init(args.logs.format(), &args.logs.filter()?)?;
     let components = components::existing(&args.components)?;
     let settings = Settings::load(args)?;
     let stop = runtime::on_signal()?;
     tracing::info!(version = build_info::VERSION, ?components, "starting");
-    process::run(args, settings, stop).await?;
+    process::run(args, &settings, stop).await?;
     tracing::info!("stopped");
     Ok(())
 }
