@@ -146,7 +146,8 @@ fn wait_for_pods_ready(config: &Configuration, problems: &mut Problems) {
         return;
     };
     not_negative(wait.timeout, "waitForPodsReady.timeout", problems);
-    if let Some(recovery) = wait.recovery_timeout {
+    // Where nothing is said it is the timeout, which has been looked at.
+    if let Some(recovery) = wait.recovery_timeout.filter(|recovery| *recovery != wait.timeout) {
         not_negative(recovery, "waitForPodsReady.recoveryTimeout", problems);
     }
     let strategy = &wait.requeuing_strategy;
