@@ -2,13 +2,13 @@
 
 use anyhow::{Context, Result, bail};
 use harness::{Component, secs};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::{SOON, job, lab, submit};
+use crate::{SOON, job, lab, phase, submit};
 
 fn config_map(name: &str) -> Result<ConfigMap> {
     Ok(serde_json::from_value(
@@ -102,6 +102,12 @@ async fn kwok_goes_on_with_the_pods_it_finds_after_a_restart() -> Result<()> {
     assert!(refused.is_err(), "no kubelet, no run");
 
     cluster.restart(Component::Kwok).await?;
+    let pods: Api<Pod> = cluster.api(space.namespace());
+    let succeeded =
+        |pods: &[Pod]| pods.len() == 2 && pods.iter().all(|pod| phase(pod) == "Succeeded");
+    cluster
+        .until_all(&pods, "job-name=train", "succeed", SOON, succeeded)
+        .await?;
     space
         .observer()
         .until("train", 2, harness::Verdict::Once, SOON)
