@@ -38,8 +38,9 @@ pub(super) async fn start(
 ) -> Result<(), BootError> {
     let component = Component::Kwok;
     for _ in 0..STARTS {
-        let waiting = waiting(cluster).await.unwrap_or_default();
         boot::launch(lab, cluster, component, extra).await?;
+        // Asked only now, because those that got their node while kwok was starting are in danger, too.
+        let waiting = waiting(cluster).await.unwrap_or_default();
         if taken_over(cluster, &waiting).await {
             return Ok(());
         }
