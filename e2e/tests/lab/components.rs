@@ -2,13 +2,13 @@
 
 use anyhow::{Context, Result, bail};
 use harness::{Component, secs};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::{SOON, job, lab, submit};
+use crate::{SOON, job, lab, phase, submit};
 
 fn config_map(name: &str) -> Result<ConfigMap> {
     Ok(serde_json::from_value(json!({"metadata": {"name": name}, "data": {"colour": "green"}}))?)
@@ -63,10 +63,19 @@ async fn kwok_goes_on_with_the_pods_it_finds_after_a_restart() -> Result<()> {
     let cluster = space.worker(2)?;
     cluster.kill(Component::Kwok)?;
     submit(&space, 2, &job("train", 2, &[])?).await?;
-    let refused = space.observer().until("train", 2, harness::Verdict::Once, secs(1)).await;
-    assert!(refused.is_err(), "no kubelet, no run");
+    let pods: Api<Pod> = cluster.api(space.namespace());
+    let have_nodes = |pods: &[Pod]| {
+        let has_node = |pod: &Pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+        pods.len() == 2 && pods.iter().all(has_node)
+    };
+    let waiting =
+        cluster.until_all(&pods, "job-name=train", "have nodes", SOON, have_nodes).await?;
+    assert!(waiting.iter().all(|pod| phase(pod) == "Pending"), "no kubelet, no run");
 
     cluster.restart(Component::Kwok).await?;
+    let succeeded =
+        |pods: &[Pod]| pods.len() == 2 && pods.iter().all(|pod| phase(pod) == "Succeeded");
+    cluster.until_all(&pods, "job-name=train", "succeed", SOON, succeeded).await?;
     space.observer().until("train", 2, harness::Verdict::Once, SOON).await?;
     Ok(())
 }

@@ -63,16 +63,16 @@ async fn what_happened_while_its_watch_was_cut_is_in_the_books() -> Result<()> {
 
     proxy.set(Fault::Refuse);
     let pods: Api<Pod> = worker.api(space.namespace());
-    pods.create(&PostParams::default(), &pod("brief", &[])?).await?;
-    worker.until(&pods, "brief", "succeeds", SOON, |pod| phase(pod) == "Succeeded").await?;
-    pods.delete("brief", &DeleteParams::default()).await?;
-    worker.until_gone(&pods, "brief", SOON).await?;
+    pods.create(&PostParams::default(), &pod("short-lived", &[])?).await?;
+    worker.until(&pods, "short-lived", "succeeds", SOON, |pod| phase(pod) == "Succeeded").await?;
+    pods.delete("short-lived", &DeleteParams::default()).await?;
+    worker.until_gone(&pods, "short-lived", SOON).await?;
     let blind = observer.catch_up(secs(1)).await;
     assert!(blind.is_err(), "it cannot see through a refused connection");
-    assert_eq!(observer.ledger().judge("brief", 1).verdict, Verdict::NeverRan);
+    assert_eq!(observer.ledger().judge("short-lived", 1).verdict, Verdict::NeverRan);
 
     proxy.set(Fault::None);
-    let judgement = observer.judge("brief", 1, SOON).await?;
+    let judgement = observer.judge("short-lived", 1, SOON).await?;
     assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
     Ok(())
 }
@@ -89,16 +89,16 @@ async fn what_came_and_went_unseen_leaves_the_verdict_open() -> Result<()> {
 
     proxy.set(Fault::Refuse);
     let pods: Api<Pod> = worker.api(space.namespace());
-    pods.create(&PostParams::default(), &pod("brief", &[])?).await?;
-    worker.until(&pods, "brief", "succeeds", SOON, |pod| phase(pod) == "Succeeded").await?;
-    pods.delete("brief", &DeleteParams::default()).await?;
-    worker.until_gone(&pods, "brief", SOON).await?;
+    pods.create(&PostParams::default(), &pod("short-lived", &[])?).await?;
+    worker.until(&pods, "short-lived", "succeeds", SOON, |pod| phase(pod) == "Succeeded").await?;
+    pods.delete("short-lived", &DeleteParams::default()).await?;
+    worker.until_gone(&pods, "short-lived", SOON).await?;
     worker.restart(Component::ApiServer).await?;
     proxy.set(Fault::None);
 
-    let judgement = observer.judge("brief", 1, SOON).await?;
+    let judgement = observer.judge("short-lived", 1, SOON).await?;
     assert_eq!(judgement.verdict, Verdict::Unclear, "{judgement}");
-    assert_eq!(judgement.unseen, ["worker-2/brief"]);
+    assert_eq!(judgement.unseen, ["worker-2/short-lived"]);
     assert_eq!(observer.judge("other", 1, SOON).await?.verdict, Verdict::NeverRan);
     Ok(())
 }

@@ -9,8 +9,8 @@ use kube::config::Kubeconfig;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use super::Supervisor;
 use super::children::Child;
+use super::{Supervisor, kwok};
 use crate::certs::{Certs, CertsError};
 use crate::component::Component;
 use crate::kubeconfig::{self, KubeconfigFailure};
@@ -125,8 +125,21 @@ fn write_files(cluster: &ClusterState) -> Result<(), BootError> {
     Ok(())
 }
 
-/// Starts one component, with `extra` arguments after the usual ones, and waits until it serves.
+/// Starts one component, with `extra` arguments after the usual ones, and waits until it does its work.
 pub(super) async fn start(
+    lab: &Supervisor,
+    cluster: &ClusterState,
+    component: Component,
+    extra: &[String],
+) -> Result<(), BootError> {
+    match component {
+        Component::Kwok => kwok::start(lab, cluster, extra).await,
+        _ => launch(lab, cluster, component, extra).await,
+    }
+}
+
+/// Starts one component and waits until it serves.
+pub(super) async fn launch(
     lab: &Supervisor,
     cluster: &ClusterState,
     component: Component,

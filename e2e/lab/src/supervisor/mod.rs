@@ -8,6 +8,7 @@
 
 mod boot;
 mod children;
+mod kwok;
 mod requests;
 
 use std::io::Read;
