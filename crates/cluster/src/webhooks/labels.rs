@@ -9,6 +9,8 @@ const CHARACTERS: &str = "must consist of alphanumeric characters, '-', '_' or '
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LONGEST_NAME: usize = 63;
 const LONGEST_PREFIX: usize = 253;
+/// Bytes of all annotations of an object.
+const MOST_ANNOTATIONS: usize = 256 << 10;
 
 /// What is wrong with a label key: an optional prefix, and a name.
 pub(super) fn key_problems(key: &str) -> Vec<String> {
@@ -118,7 +120,7 @@ pub(super) fn check_labels(field: &str, labels: &BTreeMap<String, String>) -> Er
         .collect()
 }
 
-/// Errors of a map of annotations: keys only, in lower case as the API machinery looks at them.
+/// Errors of a map of annotations: keys only, in lower case as the API machinery looks at them, and the size of all.
 pub(super) fn check_annotations(field: &str, annotations: &BTreeMap<String, String>) -> Errors {
     let problems = |key: &String| {
         let problems = key_problems(&key.to_lowercase());
@@ -127,7 +129,12 @@ pub(super) fn check_annotations(field: &str, annotations: &BTreeMap<String, Stri
             .map(|problem| FieldError::invalid(field, key, problem))
             .collect::<Errors>()
     };
-    annotations.keys().flat_map(problems).collect()
+    let mut errors: Errors = annotations.keys().flat_map(problems).collect();
+    let size: usize = annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if size > MOST_ANNOTATIONS {
+        errors.push(FieldError::too_long(field, MOST_ANNOTATIONS));
+    }
+    errors
 }
 
 #[cfg(test)]
