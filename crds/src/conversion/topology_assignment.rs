@@ -1,7 +1,9 @@
 //! Topology assignments: a list of domains in v1beta1, columns in v1beta2.
 //!
-//! Any encoding that decodes to the same domains in the same order is legal. Ours is one slice for every 100,000 domains,
-//! one value where all domains share it, and the common prefix and suffix factored out where they differ.
+//! Any encoding that decodes to the same domains in the same order is legal. A slice writes one value where all its domains
+//! share it, and factors the common prefix and suffix out where they differ. Clusters name nodes by pool, so a run of nodes
+//! of one pool has a longer common prefix than all nodes have: the domains are also cut into such runs, and the shorter of
+//! the two texts is taken. That keeps tens of thousands of nodes within what one object may hold.
 
 use serde_json::{Value, json};
 
@@ -10,6 +12,11 @@ use crate::{v1beta1, v1beta2};
 
 /// The bound on the columns of one slice.
 const DOMAINS_PER_SLICE: usize = 100_000;
+
+/// The bound on slices.
+const MOST_SLICES: usize = 1000;
+
+type Domain = v1beta1::TopologyDomainAssignment;
 
 /// From domains to slices; what cannot be read is left for the decoder to refuse.
 pub(super) fn compress(assignment: &Object) -> Object {
@@ -36,20 +43,49 @@ fn object(value: Value) -> Object {
 
 fn slices(assignment: &v1beta1::TopologyAssignment) -> v1beta2::TopologyAssignment {
     let levels = assignment.levels.len();
-    v1beta2::TopologyAssignment {
+    let encode = |runs: &[&[Domain]]| v1beta2::TopologyAssignment {
         levels: assignment.levels.clone(),
-        slices: assignment
-            .domains
-            .chunks(DOMAINS_PER_SLICE)
+        slices: runs
+            .iter()
+            .flat_map(|run| run.chunks(DOMAINS_PER_SLICE))
             .map(|run| slice(run, levels))
             .collect(),
+    };
+    let whole = encode(&[&assignment.domains]);
+    match runs_of_pools(&assignment.domains) {
+        Some(runs) => shorter(encode(&runs), whole),
+        None => whole,
     }
 }
 
-fn slice(
-    domains: &[v1beta1::TopologyDomainAssignment],
-    levels: usize,
-) -> v1beta2::TopologyAssignmentSlice {
+fn shorter(
+    a: v1beta2::TopologyAssignment,
+    b: v1beta2::TopologyAssignment,
+) -> v1beta2::TopologyAssignment {
+    if json!(a).to_string().len() < json!(b).to_string().len() { a } else { b }
+}
+
+/// Runs of domains whose lowest values share a prefix that ends in `-`: the longest prefix that gives few enough runs.
+fn runs_of_pools(domains: &[Domain]) -> Option<Vec<&[Domain]>> {
+    let dashes = domains.iter().map(|domain| lowest(domain).matches('-').count()).max()?;
+    (1..=dashes).rev().find_map(|dashes| {
+        let same_pool = |a: &Domain, b: &Domain| pool(lowest(a), dashes) == pool(lowest(b), dashes);
+        let runs: Vec<&[Domain]> = domains.chunk_by(same_pool).collect();
+        (2..=MOST_SLICES).contains(&runs.len()).then_some(runs)
+    })
+}
+
+fn lowest(domain: &Domain) -> &str {
+    domain.values.last().map_or("", String::as_str)
+}
+
+/// The text up to and with the dash of this number; all dashes of it if there are fewer.
+fn pool(value: &str, dashes: usize) -> &str {
+    let end = value.match_indices('-').take(dashes).last().map_or(0, |(at, _)| at + 1);
+    value.get(..end).unwrap_or("")
+}
+
+fn slice(domains: &[Domain], levels: usize) -> v1beta2::TopologyAssignmentSlice {
     let column = |level: usize| {
         let values =
             domains.iter().map(|domain| domain.values.get(level).map_or("", String::as_str));
@@ -62,9 +98,7 @@ fn slice(
     }
 }
 
-fn pod_counts(
-    domains: &[v1beta1::TopologyDomainAssignment],
-) -> v1beta2::TopologyAssignmentSlicePodCounts {
+fn pod_counts(domains: &[Domain]) -> v1beta2::TopologyAssignmentSlicePodCounts {
     let counts: Vec<i32> = domains.iter().map(|domain| domain.count).collect();
     match counts.split_first() {
         Some((first, rest)) if rest.iter().all(|count| count == first) => {
@@ -174,6 +208,41 @@ mod tests {
             individual_of(&["n-1.z", "n-21.z"]),
             ("n-".into(), vec!["".into(), "2".into()], "1.z".into()),
         );
+    }
+
+    fn assignment(names: &[String]) -> v1beta1::TopologyAssignment {
+        let domain = |name: &String| Domain { count: 1, values: vec![name.clone()] };
+        v1beta1::TopologyAssignment {
+            levels: vec!["kubernetes.io/hostname".into()],
+            domains: names.iter().map(domain).collect(),
+        }
+    }
+
+    #[test]
+    fn many_nodes_of_a_few_pools_are_cut_by_pool() {
+        let names: Vec<String> = ["gpu-a100-pool-1", "cpu-standard-pool-2"]
+            .iter()
+            .flat_map(|pool| (0..5000).map(move |node| format!("{pool}-{node:04}")))
+            .collect();
+        let encoded = slices(&assignment(&names));
+        assert_eq!(encoded.slices.len(), 2);
+        let size = json!(encoded).to_string().len();
+        assert!(size < 8 * names.len(), "{size} bytes for {} nodes", names.len());
+        assert_eq!(domains(&encoded), assignment(&names));
+    }
+
+    #[test]
+    fn a_few_nodes_stay_in_one_slice() {
+        let names = ["pool-a-1", "pool-a-2", "pool-b-7"].map(str::to_owned);
+        assert_eq!(slices(&assignment(&names)).slices.len(), 1);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(names in proptest::collection::vec("[a-c-]{0,6}", 0..40)) {
+            let original = assignment(&names);
+            proptest::prop_assert_eq!(domains(&slices(&original)), original);
+        }
     }
 
     #[test]
