@@ -71,10 +71,25 @@ fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("sluice-lab: {error:#}");
+            eprintln!("sluice-lab: {}", told_once(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error with its causes, but for those that its text names already.
+fn told_once(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .skip(1)
+        .fold(error.to_string(), |text, cause| {
+            let cause = cause.to_string();
+            if text.contains(&cause) {
+                text
+            } else {
+                format!("{text}: {cause}")
+            }
+        })
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
