@@ -13,3 +13,4 @@ pub mod shape;
 pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;
+pub mod validation;

@@ -7,15 +7,11 @@ mod cluster_queue;
 mod cohort;
 mod conversion;
 mod decode;
-mod field_error;
-mod gated_by;
-mod labels;
 mod mutate;
 mod resource_flavor;
 mod resource_groups;
 mod review;
 mod rules;
-mod selector;
 mod workload;
 mod workload_status;
 mod workload_update;
@@ -27,15 +23,15 @@ use axum::{
     extract::{DefaultBodyLimit, State},
     routing::post,
 };
-use crds::v1beta2::{ClusterQueue, Cohort, ResourceFlavor, Workload};
+use crds::{
+    v1beta2::{ClusterQueue, Cohort, ResourceFlavor, Workload},
+    validation::{Errors, denial},
+};
 use serde::de::DeserializeOwned;
 
 pub use rules::Rules;
 
-use self::{
-    field_error::{Errors, denial},
-    review::{Operation, Request, Response, Review},
-};
+use self::review::{Operation, Request, Response, Review};
 
 /// Objects are at most 3 MiB on the wire; a review holds two of them.
 const BODY_LIMIT: usize = 8 << 20;

@@ -1,12 +1,13 @@
 //! What must hold of a ClusterQueue (spec/kueue-core.md §1.3, §5.2).
 
-use crds::v1beta2::{ClusterQueue, ClusterQueueSpec, ConcurrentAdmissionPolicy};
+use crds::{
+    v1beta2::{ClusterQueue, ClusterQueueSpec, ConcurrentAdmissionPolicy},
+    validation::{Errors, FieldError, immutable, selector},
+};
 
 use super::{
     Rules, Validate,
-    field_error::{Errors, FieldError, immutable},
     resource_groups::{self, Owner},
-    selector,
 };
 
 const POLICY: &str = "spec.concurrentAdmissionPolicy";

@@ -1,10 +1,9 @@
 //! What must hold of a Cohort (spec/kueue-core.md §1.4).
 
-use crds::v1beta2::Cohort;
+use crds::{v1beta2::Cohort, validation::Errors};
 
 use super::{
     Rules, Validate,
-    field_error::Errors,
     resource_groups::{self, Owner},
 };
 

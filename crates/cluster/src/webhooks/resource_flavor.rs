@@ -5,13 +5,10 @@ use std::collections::BTreeSet;
 use crds::{
     meta::{Taint, Toleration},
     v1beta2::ResourceFlavor,
+    validation::{Errors, FieldError, labels},
 };
 
-use super::{
-    Rules, Validate,
-    field_error::{Errors, FieldError},
-    labels,
-};
+use super::{Rules, Validate};
 
 impl Validate for ResourceFlavor {
     fn validate(&self, _: Option<&Self>, _: &Rules) -> Errors {

@@ -5,11 +5,7 @@ use std::collections::BTreeSet;
 use crds::{
     quantity::Quantity,
     v1beta2::{FairSharing, FlavorQuotas, ResourceGroup, ResourceQuota},
-};
-
-use super::{
-    field_error::{Errors, FieldError, negative},
-    labels,
+    validation::{Errors, FieldError, labels, negative},
 };
 
 const FIELD: &str = "spec.resourceGroups";

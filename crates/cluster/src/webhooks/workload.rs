@@ -7,13 +7,10 @@ use crds::{
     pod::{Container, PodSpec},
     quantity::Quantity,
     v1beta2::{PodSet, Workload},
+    validation::{Errors, FieldError, gated_by, labels, negative},
 };
 
-use super::{
-    Rules, Validate,
-    field_error::{Errors, FieldError, negative},
-    gated_by, labels, workload_status, workload_update,
-};
+use super::{Rules, Validate, workload_status, workload_update};
 
 impl Validate for Workload {
     fn validate(&self, old: Option<&Self>, rules: &Rules) -> Errors {

@@ -4,13 +4,10 @@ use crds::{
     meta,
     names::conditions::QUOTA_RESERVED,
     v1beta2::{Admission, AdmissionCheckState, PodSetAssignment, PodSetUpdate, Workload},
+    validation::{Errors, FieldError, labels},
 };
 
-use super::{
-    field_error::{Errors, FieldError},
-    labels,
-    resource_flavor::check_tolerations,
-};
+use super::resource_flavor::check_tolerations;
 
 /// Whether quota is reserved for a Workload.
 pub(super) fn is_reserved(workload: &Workload) -> bool {

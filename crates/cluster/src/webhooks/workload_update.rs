@@ -4,13 +4,12 @@ use crds::{
     conversion::rewrite_template,
     names::annotations::WORKLOAD_SLICE_REPLACEMENT_FOR,
     v1beta2::{Admission, AdmissionCheckState, PodSet, Workload},
+    validation::{Errors, FieldError, gated_by, immutable},
 };
 use serde_json::{Value, json};
 
 use super::{
     Rules,
-    field_error::{Errors, FieldError, immutable},
-    gated_by,
     workload::{annotations, is_elastic},
     workload_status::is_reserved,
 };

@@ -79,17 +79,10 @@ fn main() -> ExitCode {
 
 /// The error with its causes, but for those that its text names already.
 fn told_once(error: &anyhow::Error) -> String {
-    error
-        .chain()
-        .skip(1)
-        .fold(error.to_string(), |text, cause| {
-            let cause = cause.to_string();
-            if text.contains(&cause) {
-                text
-            } else {
-                format!("{text}: {cause}")
-            }
-        })
+    error.chain().skip(1).fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {

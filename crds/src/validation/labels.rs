@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::field_error::{Errors, FieldError};
+use super::{Errors, FieldError};
 
 const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const CHARACTERS: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
@@ -13,7 +13,7 @@ const LONGEST_PREFIX: usize = 253;
 const MOST_ANNOTATIONS: usize = 256 << 10;
 
 /// What is wrong with a label key: an optional prefix, and a name.
-pub(super) fn key_problems(key: &str) -> Vec<String> {
+pub fn key_problems(key: &str) -> Vec<String> {
     let parts: Vec<&str> = key.split('/').collect();
     let mut problems = Vec::new();
     let name = match parts.as_slice() {
@@ -44,7 +44,7 @@ pub(super) fn key_problems(key: &str) -> Vec<String> {
 }
 
 /// What is wrong with a label value.
-pub(super) fn value_problems(value: &str) -> Vec<String> {
+pub fn value_problems(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if value.len() > LONGEST_NAME {
         problems.push(too_long(LONGEST_NAME));
@@ -67,7 +67,7 @@ fn prefix_problems(prefix: &str) -> Vec<String> {
 }
 
 /// What is wrong with a DNS subdomain.
-pub(super) fn subdomain_problems(text: &str) -> Vec<String> {
+pub fn subdomain_problems(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > LONGEST_PREFIX {
         problems.push(too_long(LONGEST_PREFIX));
@@ -100,12 +100,12 @@ fn is_subdomain(text: &str) -> bool {
 }
 
 /// Errors of a key, for a field that holds it.
-pub(super) fn check_key(field: &str, key: &str) -> Errors {
+pub fn check_key(field: &str, key: &str) -> Errors {
     key_problems(key).into_iter().map(|problem| FieldError::invalid(field, key, problem)).collect()
 }
 
 /// Errors of a value, for a field that holds it.
-pub(super) fn check_value(field: &str, value: &str) -> Errors {
+pub fn check_value(field: &str, value: &str) -> Errors {
     value_problems(value)
         .into_iter()
         .map(|problem| FieldError::invalid(field, value, problem))
@@ -113,7 +113,7 @@ pub(super) fn check_value(field: &str, value: &str) -> Errors {
 }
 
 /// Errors of a map of labels: keys and values.
-pub(super) fn check_labels(field: &str, labels: &BTreeMap<String, String>) -> Errors {
+pub fn check_labels(field: &str, labels: &BTreeMap<String, String>) -> Errors {
     labels
         .iter()
         .flat_map(|(key, value)| [check_key(field, key), check_value(field, value)].concat())
@@ -121,7 +121,7 @@ pub(super) fn check_labels(field: &str, labels: &BTreeMap<String, String>) -> Er
 }
 
 /// Errors of a map of annotations: keys only, in lower case as the API machinery looks at them, and the size of all.
-pub(super) fn check_annotations(field: &str, annotations: &BTreeMap<String, String>) -> Errors {
+pub fn check_annotations(field: &str, annotations: &BTreeMap<String, String>) -> Errors {
     let problems = |key: &String| {
         let problems = key_problems(&key.to_lowercase());
         problems

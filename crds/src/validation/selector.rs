@@ -1,14 +1,11 @@
 //! What must hold of a label selector.
 
-use crds::meta::{LabelSelector, LabelSelectorRequirement};
+use crate::meta::{LabelSelector, LabelSelectorRequirement};
 
-use super::{
-    field_error::{Errors, FieldError},
-    labels,
-};
+use super::{Errors, FieldError, labels};
 
 /// Errors of the selector at `field`.
-pub(super) fn check(field: &str, selector: &LabelSelector) -> Errors {
+pub fn check(field: &str, selector: &LabelSelector) -> Errors {
     let mut errors = labels::check_labels(&format!("{field}.matchLabels"), &selector.match_labels);
     for (at, requirement) in selector.match_expressions.iter().enumerate() {
         errors.extend(check_requirement(&format!("{field}.matchExpressions[{at}]"), requirement));

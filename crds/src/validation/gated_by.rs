@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::names::annotations::ADMISSION_GATED_BY;
+use crate::names::annotations::ADMISSION_GATED_BY;
 
-use super::{
-    field_error::{Errors, FieldError},
-    labels,
-};
+use super::{Errors, FieldError, labels};
 
-type Annotations = BTreeMap<String, String>;
+/// Annotations of an object.
+pub type Annotations = BTreeMap<String, String>;
 
 const LONGEST_GATE: usize = 63;
 
@@ -21,7 +19,7 @@ fn field() -> String {
 }
 
 /// Errors of the gates as they are.
-pub(super) fn check(annotations: &Annotations) -> Errors {
+pub fn check(annotations: &Annotations) -> Errors {
     let Some(value) = annotations.get(ADMISSION_GATED_BY).filter(|value| !value.is_empty()) else {
         return vec![];
     };
@@ -73,7 +71,7 @@ fn check_path(gate: &str) -> Errors {
 }
 
 /// Gates come with the object and can only be removed.
-pub(super) fn check_update(new: &Annotations, old: &Annotations) -> Errors {
+pub fn check_update(new: &Annotations, old: &Annotations) -> Errors {
     let gates = |annotations: &Annotations| -> Option<BTreeSet<String>> {
         let value = annotations.get(ADMISSION_GATED_BY).filter(|value| !value.is_empty())?;
         Some(value.split(',').map(|gate| gate.trim().to_owned()).collect())

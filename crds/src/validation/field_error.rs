@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Everything that is wrong with an object.
-pub(super) type Errors = Vec<FieldError>;
+pub type Errors = Vec<FieldError>;
 
 /// What is wrong with one field.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct FieldError {
+pub struct FieldError {
     field: String,
     kind: Kind,
 }
@@ -32,7 +32,7 @@ impl FieldError {
     }
 
     /// The value is not what it must be.
-    pub(super) fn invalid(
+    pub fn invalid(
         field: impl Into<String>,
         value: impl Serialize,
         detail: impl Into<String>,
@@ -41,17 +41,17 @@ impl FieldError {
     }
 
     /// The field must be set.
-    pub(super) fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(field, Kind::Required { detail: detail.into() })
     }
 
     /// The field must not be set, or not changed.
-    pub(super) fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(field, Kind::Forbidden { detail: detail.into() })
     }
 
     /// The value stands elsewhere already.
-    pub(super) fn duplicate(
+    pub fn duplicate(
         field: impl Into<String>,
         value: impl Serialize,
         detail: impl Into<String>,
@@ -60,7 +60,7 @@ impl FieldError {
     }
 
     /// The value is none of those that there are.
-    pub(super) fn not_supported<'a>(
+    pub fn not_supported<'a>(
         field: impl Into<String>,
         value: impl Serialize,
         supported: impl IntoIterator<Item = &'a str>,
@@ -70,23 +70,23 @@ impl FieldError {
     }
 
     /// The value has more bytes than it may have.
-    pub(super) fn too_long(field: impl Into<String>, most: usize) -> Self {
+    pub fn too_long(field: impl Into<String>, most: usize) -> Self {
         Self::new(field, Kind::TooLong { most })
     }
 
     /// The value refers to something that is not there.
-    pub(super) fn not_found(field: impl Into<String>, value: impl Serialize) -> Self {
+    pub fn not_found(field: impl Into<String>, value: impl Serialize) -> Self {
         Self::new(field, Kind::NotFound { value: json(value) })
     }
 }
 
 /// The error for a field that must stay what it is.
-pub(super) fn immutable(field: impl Into<String>, value: impl Serialize) -> FieldError {
+pub fn immutable(field: impl Into<String>, value: impl Serialize) -> FieldError {
     FieldError::invalid(field, value, "field is immutable")
 }
 
 /// The error for an amount below zero.
-pub(super) fn negative(field: impl Into<String>, value: impl Serialize) -> FieldError {
+pub fn negative(field: impl Into<String>, value: impl Serialize) -> FieldError {
     FieldError::invalid(field, value, "must be greater than or equal to 0")
 }
 
@@ -130,7 +130,7 @@ impl fmt::Display for FieldError {
 }
 
 /// The text of a refusal: one error as it is, several in brackets, none twice.
-pub(super) fn denial(errors: &[FieldError]) -> Option<String> {
+pub fn denial(errors: &[FieldError]) -> Option<String> {
     let mut texts: Vec<String> = Vec::new();
     for text in errors.iter().map(ToString::to_string) {
         if !texts.contains(&text) {
