@@ -1,5 +1,7 @@
 //! The API on a real API server: our CRDs, conversion and webhooks answer what upstream's answered.
 
+mod typed;
+
 use std::{fs, path::PathBuf};
 
 use anyhow::Result;
