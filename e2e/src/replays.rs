@@ -3,6 +3,7 @@
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -12,6 +13,9 @@ use replay::{Case, Config, Report, Target};
 use serde_json::json;
 
 use crate::local_webhooks;
+
+/// The program under test.
+const MANAGER: &str = "sluice-manager";
 
 /// The namespace of the manager.
 const NAMESPACE: &str = "kueue-system";
@@ -28,6 +32,7 @@ pub async fn replay(files: &[PathBuf]) -> anyhow::Result<Report> {
     for file in files {
         cases.extend(replay::load(file)?);
     }
+    build_what_is_missing()?;
     let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
     let cluster = lab.cluster("manager").await?;
     let setting = Setting::choose(&lab)?;
@@ -48,6 +53,28 @@ pub async fn replay(files: &[PathBuf]) -> anyhow::Result<Report> {
     Ok(report)
 }
 
+/// Whoever builds only this tool gets the manager too, in the same profile. The tool itself is running and stays.
+fn build_what_is_missing() -> anyhow::Result<()> {
+    if harness::program(MANAGER).is_ok() {
+        return Ok(());
+    }
+    eprintln!("building {MANAGER}");
+    let own = std::env::current_exe()?;
+    let optimised = own.components().any(|part| part.as_os_str() == "release");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--workspace", "--exclude", "e2e", "--bins"]).current_dir(root());
+    if optimised {
+        cargo.arg("--release");
+    }
+    let status = cargo.status().context("running cargo")?;
+    anyhow::ensure!(status.success(), "cargo build: {status}");
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
 /// Where the manager listens, and where its files are.
 struct Setting {
     webhooks: u16,
@@ -65,12 +92,11 @@ impl Setting {
 
 /// The manifests that users apply, webhooks on loopback.
 async fn install(cluster: &Cluster, setting: &Setting) -> anyhow::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     cluster.apply(&namespace.to_string(), NAMESPACE).await?;
     for folder in ["crds/manifests", "config/webhook"] {
-        let manifests = local_webhooks::manifests(&root.join(folder), setting.webhooks)?;
+        let manifests = local_webhooks::manifests(&root().join(folder), setting.webhooks)?;
         cluster.apply(&manifests, NAMESPACE).await?;
     }
     Ok(())
@@ -85,7 +111,7 @@ async fn start_manager(
     let file = setting.folder.join(format!("{config:?}.yaml"));
     std::fs::write(&file, configuration(setting, config))
         .with_context(|| format!("writing {}", file.display()))?;
-    let manager = Launch::of("sluice-manager")
+    let manager = Launch::of(MANAGER)
         .arg("--components=webhooks")
         .arg("--config")
         .arg(&file)
