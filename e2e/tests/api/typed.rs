@@ -25,7 +25,7 @@ async fn cluster() -> Result<Cluster> {
     Ok(cluster)
 }
 
-fn policy(name: &str, spec: Value) -> Result<DispatchPolicy> {
+fn policy(name: &str, spec: &Value) -> Result<DispatchPolicy> {
     Ok(serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec}))?)
 }
 
@@ -56,7 +56,7 @@ async fn a_capacity_report_comes_back_as_it_was_written() -> Result<()> {
 #[tokio::test]
 async fn a_policy_has_its_defaults_and_contradictions_are_refused() -> Result<()> {
     let api: Api<DispatchPolicy> = cluster().await?.cluster_api();
-    let accepted = policy("typed-defaults", json!({"disconnection": {"lostAfter": "5m"}}))?;
+    let accepted = policy("typed-defaults", &json!({"disconnection": {"lostAfter": "5m"}}))?;
     let stored = api.create(&PostParams::default(), &accepted).await?;
     assert_eq!(stored.spec.strategy, "Spread");
     let disconnection = stored.spec.disconnection.context("what was written")?;
@@ -74,7 +74,7 @@ async fn a_policy_has_its_defaults_and_contradictions_are_refused() -> Result<()
             "spec.clusters[0].weight",
         ),
     ] {
-        let refused = api.create(&PostParams::default(), &policy(name, spec)?).await;
+        let refused = api.create(&PostParams::default(), &policy(name, &spec)?).await;
         let message = refused.err().context(name)?.to_string();
         assert!(message.contains(part), "{name}: {message}");
     }
