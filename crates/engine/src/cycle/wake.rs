@@ -1,0 +1,93 @@
+//! Bringing derived state up to date before a cycle, and waking parked Workloads.
+//!
+//! Source: spec/kueue-core.md §3.6. A wake-up concerns the whole tree in which something was freed or changed; trees
+//! with a cohort cycle are left alone.
+
+use crate::ids::{NodeId, QueueId};
+use crate::spec::Hold;
+use crate::state::{State, namespace_matches};
+
+/// Recomputes what follows from configuration, if it changed.
+pub(super) fn refresh(state: &mut State) {
+    if !std::mem::take(&mut state.tree_changed) {
+        return;
+    }
+    state.tree.rebuild();
+    for node in std::mem::take(&mut state.changed) {
+        state.bump_generation(node);
+    }
+    for index in 0..state.queues.len() {
+        if state.queues[index].is_some() {
+            let active = is_active(state, QueueId::from(index));
+            let topology_only = is_topology_only(state, QueueId::from(index));
+            let queue = state.queue_mut(QueueId::from(index));
+            (queue.active, queue.topology_only) = (active, topology_only);
+        }
+    }
+}
+
+fn is_active(state: &State, id: QueueId) -> bool {
+    let queue = state.queue(id);
+    let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors);
+    queue.exists
+        && queue.ready
+        && !queue.stopped
+        && !state.tree.node(queue.node).cyclic
+        && flavors.all(|&flavor| match state.flavor(flavor) {
+            Some(spec) => spec.topology.is_none_or(|one| state.topologies.exists(one)),
+            None => false,
+        })
+}
+
+fn is_topology_only(state: &State, id: QueueId) -> bool {
+    let groups = &state.queue(id).groups;
+    let mut flavors = groups.iter().flat_map(|group| &group.flavors).peekable();
+    flavors.peek().is_some()
+        && flavors.all(|&flavor| state.flavor(flavor).is_some_and(|spec| spec.topology.is_some()))
+}
+
+/// Wakes every tree that was marked.
+pub(super) fn carry_out(state: &mut State) {
+    let marked = std::mem::take(&mut state.to_wake);
+    let mut roots: Vec<NodeId> = Vec::new();
+    for &queue in &marked {
+        let node = state.queue(queue).node;
+        if state.tree.node(node).cyclic {
+            continue;
+        }
+        let root = state.tree.root(node);
+        if !roots.contains(&root) {
+            roots.push(root);
+            wake_below(state, root);
+        }
+    }
+    state.to_wake = marked;
+    state.to_wake.clear();
+}
+
+fn wake_below(state: &mut State, node: NodeId) {
+    if let Some(queue) = state.tree.node(node).queue {
+        wake_queue(state, queue);
+        return;
+    }
+    for at in 0..state.tree.node(node).children.len() {
+        let child = state.tree.node(node).children[at];
+        wake_below(state, child);
+    }
+}
+
+fn wake_queue(state: &mut State, id: QueueId) {
+    let State { queues, workloads, namespaces, shapes, .. } = state;
+    let Some(queue) = &mut queues[id.index()] else { return };
+    let selector = &queue.namespaces;
+    queue.line.wake(
+        workloads,
+        |one| {
+            one.hold == Hold::None
+                && one.wake.is_none()
+                && namespace_matches(selector, namespaces, one)
+        },
+        |shape| shapes.release(shape),
+    );
+    state.list_if_head(id);
+}

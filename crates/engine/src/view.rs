@@ -1,0 +1,60 @@
+//! Read-only questions about the present state, answered in a stable order.
+
+use crate::amount::Amount;
+use crate::engine::Engine;
+use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, WorkloadId};
+use crate::spec::PodSetAdmission;
+
+impl Engine {
+    /// Workloads of a queue that are evaluated in coming cycles, in queue order.
+    pub fn active(&self, queue: QueueId) -> Vec<WorkloadId> {
+        self.state.queue(queue).line.active(&self.state.workloads)
+    }
+
+    /// Workloads of a queue that wait for something to change, in queue order.
+    pub fn inadmissible(&self, queue: QueueId) -> Vec<WorkloadId> {
+        self.state.queue(queue).line.inadmissible(&self.state.workloads)
+    }
+
+    /// Workloads that hold quota in a queue, by name.
+    pub fn holding(&self, queue: QueueId) -> Vec<WorkloadId> {
+        let names = &self.state.names.workloads;
+        let mut ids = self.state.queue(queue).holding.clone();
+        ids.sort_by(|&left, &right| names.name(left).cmp(names.name(right)));
+        ids
+    }
+
+    /// What a Workload holds.
+    pub fn admission(&self, workload: WorkloadId) -> Option<&[PodSetAdmission]> {
+        let admission = self.state.workloads.get(workload)?.admission.as_deref()?;
+        Some(&admission.pod_sets)
+    }
+
+    /// Whether a Workload is being evicted.
+    pub fn is_evicted(&self, workload: WorkloadId) -> bool {
+        let workload = self.state.workloads.get(workload);
+        workload.and_then(|one| one.admission.as_deref()).is_some_and(|one| one.evicted)
+    }
+
+    /// What is charged to a queue.
+    pub fn queue_usage(&self, queue: QueueId) -> Vec<(FlavorId, ResourceId, Amount)> {
+        self.usage(self.state.queue(queue).node)
+    }
+
+    /// What is charged to a cohort (an id of [`crate::Names::cohorts`]); nothing for an unknown one.
+    pub fn cohort_usage(&self, cohort: NodeId) -> Vec<(FlavorId, ResourceId, Amount)> {
+        let node = self.state.cohorts.get(cohort.index()).copied().flatten();
+        node.map(|node| self.usage(node)).unwrap_or_default()
+    }
+
+    fn usage(&self, node: NodeId) -> Vec<(FlavorId, ResourceId, Amount)> {
+        let tree = &self.state.tree;
+        let row = tree.row(node).iter().enumerate();
+        let used = row.filter(|(_, cell)| cell.usage != Amount::ZERO);
+        used.map(|(slot, cell)| {
+            let (flavor, resource) = tree.pair(slot.into());
+            (flavor, resource, cell.usage)
+        })
+        .collect()
+    }
+}
