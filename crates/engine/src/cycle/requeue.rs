@@ -76,7 +76,7 @@ fn destination(state: &State, entry: &Entry) -> Requeue {
 
 /// Only a head that has flavors left to try, and did not get or nearly get anything, goes on where it stopped.
 fn remember(state: &mut State, entry: &Entry) {
-    let goes_on = matches!(entry.outcome, Outcome::NoFit | Outcome::NoCandidates);
+    let goes_on = matches!(entry.outcome, Outcome::NoFit | Outcome::NoCandidates | Outcome::Skipped);
     let memory = (goes_on && entry.assignment.has_untried()).then(|| Box::new(memory(state, entry)));
     state.workloads.at_mut(entry.workload).scan = memory;
 }

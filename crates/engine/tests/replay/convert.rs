@@ -175,9 +175,10 @@ fn policy(name: &str) -> Result<input::PreemptionPolicy> {
     })
 }
 
-fn search(name: &str) -> Result<input::Search> {
+fn search(name: &str, default: input::Search) -> Result<input::Search> {
     Ok(match name {
-        "" | "MayStopSearch" => input::Search::MayStop,
+        "" => default,
+        "MayStopSearch" => input::Search::MayStop,
         "TryNextFlavor" => input::Search::TryNext,
         other => bail!("unknown search {other}"),
     })
@@ -203,8 +204,8 @@ pub fn queue(names: &mut Names, object: &Object<case::QueueSpec>) -> Result<inpu
             }),
         },
         fungibility: input::Fungibility {
-            when_can_borrow: search(&spec.flavor_fungibility.when_can_borrow)?,
-            when_can_preempt: search(&spec.flavor_fungibility.when_can_preempt)?,
+            when_can_borrow: search(&spec.flavor_fungibility.when_can_borrow, input::Search::MayStop)?,
+            when_can_preempt: search(&spec.flavor_fungibility.when_can_preempt, input::Search::TryNext)?,
             preference: match spec.flavor_fungibility.preference.as_str() {
                 "PreemptionOverBorrowing" => input::Preference::PreemptionOverBorrowing,
                 _ => input::Preference::BorrowingOverPreemption,
