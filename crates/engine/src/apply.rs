@@ -326,7 +326,7 @@ fn replace(state: &mut State, id: WorkloadId, new: Workload) {
     state.workloads.insert(id, Workload { scan, ..new });
     state.shapes.release(old_shape);
     if let Some(queue) = queue {
-        state.queue_mut(queue).line.clear_sticky(id);
+        state.queue_mut(queue).line.clear_preemptor(id);
     }
 }
 
@@ -389,7 +389,7 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admiss
     workload.queue = Some(queue);
     workload.place = Place::Holding { place };
     workload.admission = Some(Box::new(admission));
-    state.queue_mut(queue).line.clear_sticky(id);
+    state.queue_mut(queue).line.clear_preemptor(id);
 }
 
 /// Gives back what a Workload holds, and wakes those who may want it.
@@ -422,7 +422,7 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
     leave_line(state, id);
     free_quota(state, id);
     if let Some(queue) = queue {
-        state.queue_mut(queue).line.clear_sticky(id);
+        state.queue_mut(queue).line.clear_preemptor(id);
         state.wake(queue);
     }
     if let Some(workload) = state.workloads.remove(id) {

@@ -55,7 +55,7 @@ pub(super) fn preemptor_first(state: &State, left: &Entry, right: &Entry) -> std
     if !state.settings.prioritize_preemptors {
         return std::cmp::Ordering::Equal;
     }
-    let waits = |one: &Entry| state.queue(one.queue).line.is_sticky(one.workload);
+    let waits = |one: &Entry| state.queue(one.queue).line.is_preemptor(one.workload);
     waits(right).cmp(&waits(left))
 }
 

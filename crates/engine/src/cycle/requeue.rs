@@ -53,9 +53,8 @@ pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
         }
     }
     if waits {
-        queue.line.set_sticky(id);
-    } else {
-        queue.line.clear_sticky(id);
+        // It keeps the mark until it is admitted, even if its next attempts fail.
+        queue.line.set_preemptor(id, queue.strategy == Strategy::BestEffortFifo);
     }
     state.list_if_head(entry.queue);
 }

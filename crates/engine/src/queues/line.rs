@@ -40,8 +40,10 @@ pub(crate) struct Line {
     order: IndexHeap,
     aside: Vec<WorkloadId>,
     parked_buckets: Vec<u32>,
-    /// The head that waits for its victims; it stays first.
-    sticky: Option<WorkloadId>,
+    /// The head that waits for its victims.
+    preemptor: Option<WorkloadId>,
+    /// It stays first, whoever comes.
+    sticky: bool,
 }
 
 impl Line {
@@ -89,7 +91,7 @@ impl Line {
 
     /// The Workload that is next.
     pub(crate) fn head(&self, workloads: &Workloads) -> Option<WorkloadId> {
-        if let Some(sticky) = self.sticky
+        if let Some(sticky) = self.preemptor.filter(|_| self.sticky)
             && let Place::InLine { bucket } = workloads.at(sticky).place
             && !self.buckets[bucket as usize].parked
         {
@@ -104,21 +106,21 @@ impl Line {
         self.order.peek().is_some()
     }
 
-    /// Makes a Workload stay first while it waits for its victims.
-    pub(crate) fn set_sticky(&mut self, id: WorkloadId) {
-        self.sticky = Some(id);
+    /// Marks the head that waits for its victims; a sticky one stays first meanwhile.
+    pub(crate) fn set_preemptor(&mut self, id: WorkloadId, sticky: bool) {
+        (self.preemptor, self.sticky) = (Some(id), sticky);
     }
 
     /// Ends the privilege of `id`, if it has one.
-    pub(crate) fn clear_sticky(&mut self, id: WorkloadId) {
-        if self.sticky == Some(id) {
-            self.sticky = None;
+    pub(crate) fn clear_preemptor(&mut self, id: WorkloadId) {
+        if self.preemptor == Some(id) {
+            self.preemptor = None;
         }
     }
 
     /// Whether `id` waits for its victims.
-    pub(crate) fn is_sticky(&self, id: WorkloadId) -> bool {
-        self.sticky == Some(id)
+    pub(crate) fn is_preemptor(&self, id: WorkloadId) -> bool {
+        self.preemptor == Some(id)
     }
 
     /// Parks a whole shape. Returns false if it was parked already.
@@ -180,7 +182,8 @@ impl Line {
 
     fn sort(&self, ids: &mut [WorkloadId], workloads: &Workloads) {
         ids.sort_by(|&left, &right| {
-            let sticky = (self.sticky == Some(right)).cmp(&(self.sticky == Some(left)));
+            let stays = |id| self.sticky && self.preemptor == Some(id);
+            let sticky = stays(right).cmp(&stays(left));
             let (left, right) = (workloads.at(left), workloads.at(right));
             sticky
                 .then(right.priority.cmp(&left.priority))
