@@ -211,6 +211,7 @@ fn assign_group(
             continue;
         }
         done.push(index);
+        let known = reasons.len();
         let wish = scan::Wish { attempt, members, group: &groups[index], requests: &requests };
         let found = scan::scan(state, &wish, &out.usage, &mut reasons);
         match found {
@@ -218,6 +219,9 @@ fn assign_group(
             Err(obstacle) => {
                 no_fit = true;
                 out.obstacle = out.obstacle.max(Some(obstacle));
+                chosen.clear();
+                reasons.drain(..known);
+                break;
             }
         }
     }

@@ -144,8 +144,8 @@ fn judge(
         if worst.better_than(grade, preference) {
             worst = grade;
         }
-        if worst.is_no_fit() {
-            break;
+        if grade.is_no_fit() {
+            continue;
         }
         choices.push(Choice {
             resource,
