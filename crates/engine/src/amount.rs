@@ -1,7 +1,7 @@
 //! Amounts of a resource: cpu in milli, everything else in its base unit.
 //!
 //! Arithmetic saturates. The largest value means *unlimited* and absorbs: unlimited plus or minus anything finite is
-//! unlimited. Source: spec/kueue-core.md §2.7.
+//! unlimited; unlimited less unlimited is nothing. Source: spec/kueue-core.md §2.7.
 
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
@@ -43,7 +43,11 @@ impl Add for Amount {
 impl Sub for Amount {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        if self.is_unlimited() { self } else { Self(self.0.saturating_sub(other.0)) }
+        match (self.is_unlimited(), other.is_unlimited()) {
+            (true, true) => Self::ZERO,
+            (true, false) => self,
+            (false, _) => Self(self.0.saturating_sub(other.0)),
+        }
     }
 }
 
@@ -72,6 +76,7 @@ mod tests {
     #[test]
     fn unlimited_absorbs() {
         assert_eq!(Amount::UNLIMITED - Amount(5), Amount::UNLIMITED);
+        assert_eq!(Amount::UNLIMITED - Amount::UNLIMITED, Amount::ZERO);
         assert_eq!(Amount(-5) + Amount::UNLIMITED, Amount::UNLIMITED);
         assert_eq!(Amount(i64::MAX - 1) + Amount(9), Amount::UNLIMITED);
     }

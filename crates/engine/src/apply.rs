@@ -75,6 +75,7 @@ fn wake_all(state: &mut State) {
 }
 
 fn flavors_changed(state: &mut State) {
+    state.flavors_changed = true;
     state.tree_changed = true;
     state.topologies.invalidate();
     wake_all(state);
@@ -93,6 +94,7 @@ fn queue_record(state: &mut State, id: QueueId) -> NodeId {
         node,
         exists: false,
         active: false,
+        in_cycle: false,
         stopped: false,
         ready: false,
         listed: false,

@@ -43,6 +43,9 @@ pub(crate) struct Queue {
     pub(crate) exists: bool,
     /// Hands out heads.
     pub(crate) active: bool,
+    /// It was in a cohort cycle when it was last looked at. Upstream notices the end of a cycle only when the queue
+    /// itself, or a flavor, changes.
+    pub(crate) in_cycle: bool,
     pub(crate) stopped: bool,
     pub(crate) ready: bool,
     /// Is in [`State::with_heads`].
@@ -68,6 +71,8 @@ pub(crate) struct State {
     pub(crate) tree: Tree,
     /// Quotas or parents changed since the last rebuild.
     pub(crate) tree_changed: bool,
+    /// Flavors or topologies changed since then.
+    pub(crate) flavors_changed: bool,
     /// Nodes whose quotas or parents changed since then.
     pub(crate) changed: Vec<NodeId>,
     /// Tree node of each cohort name.
@@ -98,6 +103,7 @@ impl State {
             settings,
             tree: Tree::default(),
             tree_changed: false,
+            flavors_changed: false,
             changed: Vec::new(),
             cohorts: Vec::new(),
             queues: Vec::new(),

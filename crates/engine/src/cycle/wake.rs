@@ -13,16 +13,27 @@ pub(super) fn refresh(state: &mut State) {
         return;
     }
     state.tree.rebuild();
-    for node in std::mem::take(&mut state.changed) {
+    let changed = std::mem::take(&mut state.changed);
+    for &node in &changed {
         state.bump_generation(node);
     }
+    let all = std::mem::take(&mut state.flavors_changed);
     for index in 0..state.queues.len() {
         if state.queues[index].is_some() {
+            look_for_cycle(state, QueueId::from(index), all, &changed);
             let active = is_active(state, QueueId::from(index));
             let topology_only = is_topology_only(state, QueueId::from(index));
             let queue = state.queue_mut(QueueId::from(index));
             (queue.active, queue.topology_only) = (active, topology_only);
         }
+    }
+}
+
+fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &[NodeId]) {
+    let node = state.queue(id).node;
+    let cyclic = state.tree.node(node).cyclic;
+    if cyclic || all || changed.contains(&node) {
+        state.queue_mut(id).in_cycle = cyclic;
     }
 }
 
@@ -32,7 +43,7 @@ fn is_active(state: &State, id: QueueId) -> bool {
     queue.exists
         && queue.ready
         && !queue.stopped
-        && !state.tree.node(queue.node).cyclic
+        && !queue.in_cycle
         && flavors.all(|&flavor| match state.flavor(flavor) {
             Some(spec) => spec.topology.is_none_or(|one| state.topologies.exists(one)),
             None => false,

@@ -202,8 +202,9 @@ fn assign_group(
         let covering = groups.iter().position(|group| group.resources.contains(&resource));
         let Some(index) = covering else {
             if amount > Amount::ZERO {
-                reasons.push(Reason::Undeclared(resource));
                 no_fit = true;
+                chosen.clear();
+                reasons = smallvec::smallvec![Reason::Undeclared(resource)];
             }
             continue;
         };
@@ -214,14 +215,15 @@ fn assign_group(
         let known = reasons.len();
         let wish = scan::Wish { attempt, members, group: &groups[index], requests: &requests };
         let found = scan::scan(state, &wish, &out.usage, &mut reasons);
-        match found {
-            Ok(choices) => chosen.extend(choices),
-            Err(obstacle) => {
+        match found.choices {
+            Some(choices) if !no_fit => chosen.extend(choices),
+            Some(_) => reasons.truncate(known),
+            None => {
+                // Only the group that failed last explains the failure.
                 no_fit = true;
-                out.obstacle = out.obstacle.max(Some(obstacle));
+                out.obstacle = out.obstacle.max(found.obstacle);
                 chosen.clear();
                 reasons.drain(..known);
-                break;
             }
         }
     }

@@ -46,6 +46,15 @@ impl Grade {
         }
     }
 
+    /// The worse of two grades; of two that do not fit, the one with the more severe obstacle.
+    pub(crate) fn or_worse(self, other: Self, preference: Preference) -> Self {
+        match (self.grant, other.grant) {
+            (Grant::NoFit(left), Grant::NoFit(right)) if right > left => other,
+            _ if self.better_than(other, preference) => other,
+            _ => self,
+        }
+    }
+
     fn rank(self) -> u32 {
         match self.grant {
             Grant::NoFit(_) => 0,

@@ -25,18 +25,28 @@ pub(crate) struct Wish<'a> {
     pub(crate) requests: &'a [(crate::ids::ResourceId, crate::Amount)],
 }
 
-type Choices = SmallVec<[Choice; 4]>;
+pub(crate) type Choices = SmallVec<[Choice; 4]>;
 
-/// Finds the best flavor for the covered resources. `Err` says what stands in the way of the least hopeless one.
+/// What a scan found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The best flavor, if any is possible.
+    pub(crate) choices: Option<Choices>,
+    /// What stands in the way of the least hopeless of the flavors that do not fit.
+    pub(crate) obstacle: Option<Obstacle>,
+}
+
+/// Finds the best flavor for the covered resources.
 pub(crate) fn scan(
     state: &mut State,
     wish: &Wish<'_>,
     assumed: &Usage,
     reasons: &mut SmallVec<[Reason; 1]>,
-) -> Result<Choices, Obstacle> {
+) -> Found {
     let fungibility = state.queue(wish.attempt.queue).fungibility;
     let mut best: Option<(Grade, Choices)> = None;
-    let mut obstacle = Obstacle::NoMatchingFlavor;
+    let mut obstacle: Option<Obstacle> = None;
+    let mut meet = |one: Obstacle| obstacle = Some(obstacle.map_or(one, |old| old.min(one)));
     let mut last = None;
     let known = reasons.len();
     for index in start(state, wish)..wish.group.flavors.len() {
@@ -47,12 +57,17 @@ pub(crate) fn scan(
         last = Some(index);
         if let Some(reason) = unsuitable(state, wish, flavor) {
             reasons.push(reason);
+            meet(Obstacle::NoMatchingFlavor);
             continue;
         }
         let (worst, choices) = judge(state, wish, index, assumed, fungibility.preference, reasons);
-        if let Grant::NoFit(found) = worst.grant {
-            obstacle = obstacle.min(found);
-            continue;
+        match worst.grant {
+            Grant::NoFit(found) => {
+                meet(found);
+                continue;
+            }
+            Grant::NoCandidates | Grant::Preempt | Grant::Reclaim => meet(Obstacle::WaitingForQuota),
+            Grant::Fit => {}
         }
         if good_enough(state, worst, fungibility) {
             best = Some((worst, choices));
@@ -63,13 +78,13 @@ pub(crate) fn scan(
             best = Some((worst, choices));
         }
     }
-    let (grade, mut choices) = best.ok_or(obstacle)?;
+    let Some((grade, mut choices)) = best else { return Found { choices: None, obstacle } };
     note_progress(state, wish, last, &mut choices);
     if grade.grant == Grant::Fit {
         // Whoever fits has nothing to explain.
         reasons.truncate(known);
     }
-    Ok(choices)
+    Found { choices: Some(choices), obstacle }
 }
 
 /// The first flavor to try.
@@ -141,9 +156,7 @@ fn judge(
         let earlier = charged(assumed, slot);
         let (grade, reason) = grade(state, wish.attempt, slot, earlier, amount);
         reasons.extend(reason);
-        if worst.better_than(grade, preference) {
-            worst = grade;
-        }
+        worst = worst.or_worse(grade, preference);
         if grade.is_no_fit() {
             continue;
         }
