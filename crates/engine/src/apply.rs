@@ -77,7 +77,7 @@ fn wake_all(state: &mut State) {
 fn flavors_changed(state: &mut State) {
     state.flavors_changed = true;
     state.tree_changed = true;
-    state.topologies.invalidate();
+    state.topologies.stale = true;
     wake_all(state);
 }
 

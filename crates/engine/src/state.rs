@@ -63,6 +63,9 @@ pub(crate) struct Queue {
     pub(crate) holding: Vec<WorkloadId>,
 }
 
+/// The implicit resource of which every pod takes one. It is interned first.
+pub(crate) const PODS: ResourceId = ResourceId(0);
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -98,6 +101,7 @@ impl State {
     pub(crate) fn new(settings: Settings) -> Self {
         let mut names = Names::default();
         let pods = names.resources.intern("pods");
+        debug_assert_eq!(pods, PODS);
         Self {
             names,
             settings,

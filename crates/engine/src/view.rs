@@ -42,10 +42,14 @@ impl Engine {
         })
     }
 
-    /// Levels and domains of a placement, as an API object names them.
+    /// Levels and domains of a placement, as an API object names them: only the host name if the lowest level has it.
     pub fn topology_of(&self, pod_set: &PodSetAssignment) -> Option<(Vec<String>, Vec<(Vec<String>, i64)>)> {
-        let _ = pod_set;
-        None
+        let topologies = &self.state.topologies;
+        let tree = pod_set.choices.iter().find_map(|choice| topologies.tree(choice.flavor))?;
+        let skip = if tree.by_host() { tree.levels.len() - 1 } else { 0 };
+        let text = |all: &[Box<str>]| all[skip..].iter().map(|one| one.to_string()).collect();
+        let domains = pod_set.domains.iter().map(|one| (text(&one.values), one.count));
+        Some((text(&tree.levels), domains.collect()))
     }
 
     /// Whether a Workload is being evicted.

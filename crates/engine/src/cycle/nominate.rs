@@ -63,6 +63,8 @@ pub struct Entry {
     pub requeue: Requeue,
     /// How far up the tree it reached when it was nominated: the key of the order.
     pub(crate) nominated_borrow: u32,
+    /// It keeps places in a topology until the end of the cycle, although it waits.
+    pub(crate) reserved: bool,
     pub(crate) shape: Arc<Shape>,
 }
 
@@ -77,11 +79,13 @@ pub(super) fn nominate(state: &mut State, queue: QueueId, workload: WorkloadId) 
         targets: Vec::new(),
         requeue: Requeue::Nowhere,
         nominated_borrow: 0,
+        reserved: false,
         shape,
     };
     if entry.outcome == Outcome::Open {
         let tried = tried(state, queue, workload);
         compute(state, &mut entry, &tried, None);
+        place(state, &mut entry);
         entry.nominated_borrow = entry.assignment.borrow;
     }
     entry
@@ -112,6 +116,23 @@ fn tried(state: &State, queue: QueueId, id: WorkloadId) -> Tried {
 }
 
 type Tried = SmallVec<[(u16, ResourceId, u16); 4]>;
+
+/// Places for a head that waits for victims, as if they were gone.
+pub(super) fn place(state: &mut State, entry: &mut Entry) {
+    if entry.assignment.mode() != Mode::Preempt {
+        return;
+    }
+    let shape = Arc::clone(&entry.shape);
+    let (workload, queue) = (entry.workload, entry.queue);
+    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried: &[], pins: None };
+    for target in &entry.targets {
+        preemption::hide(state, target.workload);
+    }
+    topology::place_anew(state, &attempt, &mut entry.assignment, entry.targets.is_empty());
+    for target in &entry.targets {
+        preemption::show(state, target.workload);
+    }
+}
 
 /// Computes the assignment, its topology and the victims; a smaller Workload if the whole does not fit.
 pub(super) fn compute(

@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use crate::cycle::nominate::{Entry, Outcome, compute};
+use crate::cycle::nominate::{Entry, Outcome, compute, place};
 use crate::flavors::assign::{Attempt, Mode};
 use crate::ids::{FlavorId, ResourceId, WorkloadId};
 use crate::placer::Placer;
@@ -68,6 +68,7 @@ fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
         hide(state, victim);
     }
     compute(state, entry, &[], Some(&pins));
+    place(state, entry);
     for &victim in victims {
         show(state, victim);
     }
@@ -132,7 +133,7 @@ pub(super) fn assumed_usage(state: &State, entry: &Entry) -> Usage {
 
 /// Keeps quota for a head that waits without victims, so that later heads cannot take it. A queue that may always
 /// reclaim needs no such protection.
-fn reserve_for_later(state: &mut State, entry: &Entry) {
+fn reserve_for_later(state: &mut State, entry: &mut Entry) {
     if state.queue(entry.queue).preemption.reclaim == PreemptionPolicy::Any {
         return;
     }
@@ -140,6 +141,7 @@ fn reserve_for_later(state: &mut State, entry: &Entry) {
     for (slot, amount) in assumed_usage(state, entry) {
         state.tree.add_usage(node, slot, amount);
     }
+    topology::reserve(state, entry);
 }
 
 fn take(state: &mut State, entry: &Entry) {

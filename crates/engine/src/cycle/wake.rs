@@ -6,9 +6,11 @@
 use crate::ids::{NodeId, QueueId};
 use crate::spec::Hold;
 use crate::state::{State, namespace_matches};
+use crate::topology;
 
 /// Recomputes what follows from configuration, if it changed.
 pub(super) fn refresh(state: &mut State) {
+    topology::rebuild(state);
     if !std::mem::take(&mut state.tree_changed) {
         return;
     }

@@ -11,7 +11,7 @@ use crate::ids::FlavorId;
 use crate::reason::{Obstacle, Reason};
 use crate::spec::{Fungibility, PodSetSpec, Preference, Search};
 use crate::state::{Group, State};
-use crate::topology::Fitness;
+use crate::topology::tree::Fitness;
 use crate::workload::{Usage, charged};
 
 /// What a scan is for.
@@ -189,6 +189,8 @@ fn good_enough(state: &State, grade: Grade, fungibility: Fungibility) -> bool {
 /// Notes where the scan stopped, unless it saw the last flavor.
 fn note_progress(state: &State, wish: &Wish<'_>, last: Option<usize>, choices: &mut Choices) {
     if !state.settings.fungibility {
+        // Without the gate progress is neither kept nor used, but heads with a choice count as unfinished.
+        choices.iter_mut().for_each(|choice| choice.tried = Some(0));
         return;
     }
     let left = last.filter(|&last| last + 1 < wish.group.flavors.len());

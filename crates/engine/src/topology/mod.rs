@@ -1,15 +1,24 @@
 //! Topology-aware scheduling: which machines, racks or blocks the pods of a pod set go to.
 //!
-//! Source: spec/kueue-core.md §4.11.
+//! [`tree`] is the tree of domains of one flavor, [`count`] says how many pods fit where, [`choose`] picks domains,
+//! [`apply`] ties placements to assignments. Source: spec/kueue-core.md §4.11.
 
-use crate::cycle::Entry;
-use crate::flavors::assign::{Assignment, Attempt};
+mod apply;
+mod choose;
+mod count;
+pub(crate) mod tree;
+
+pub(crate) use apply::{
+    assign, assume, fits, forget, lost_its_place, place_anew, rebuild, reserve, still_fits,
+};
+pub(crate) use tree::Topologies;
+
 use crate::amount::Amount;
 use crate::flavors::matching::Taint;
-use crate::ids::{HostId, ResourceId, ShapeId, TopologyId};
-use crate::shape::Shapes;
-use crate::spec::PodSetAdmission;
-use crate::state::State;
+use crate::ids::ResourceId;
+
+/// The node label of the lowest level when leaves are single machines.
+pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// How pods must stand together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,7 +46,7 @@ pub struct TopologyRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedDomain {
     /// Label values from the top level down.
-    pub values: Vec<Box<str>>,
+    pub values: std::sync::Arc<[Box<str>]>,
     /// How many pods.
     pub count: i64,
 }
@@ -68,86 +77,52 @@ pub struct HostSpec {
 
 /// Why pods cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TopologyReason {
-    /// How many fit.
-    pub fit: i64,
+pub enum TopologyReason {
+    /// Slices would have to be larger than the domain of the whole.
+    SliceAbove {
+        /// Level of the slices.
+        slice: Box<str>,
+        /// Level of the pod set.
+        whole: Box<str>,
+    },
+    /// Too few fit.
+    TooFew {
+        /// Name of the topology.
+        topology: Box<str>,
+        /// How many fit.
+        fit: i64,
+        /// How many should.
+        wanted: i64,
+        /// They are counted in slices.
+        slices: bool,
+        /// Leaves of the tree.
+        leaves: usize,
+        /// Why leaves took nobody: words and how many, sorted by words.
+        excluded: Vec<(String, usize)>,
+    },
 }
 
 impl TopologyReason {
     /// In upstream's words.
     pub fn in_words(&self) -> String {
-        String::new()
-    }
-}
-
-/// Whether a flavor can serve a topology request at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fitness {
-    Suits,
-    NoTopology,
-    NoLevel,
-    TopologyOnly,
-}
-
-/// All topologies and machines.
-#[derive(Debug, Default)]
-pub(crate) struct Topologies {
-    specs: Vec<Option<TopologySpec>>,
-    hosts: Vec<Option<HostSpec>>,
-}
-
-impl Topologies {
-    pub(crate) fn set_topology(&mut self, id: TopologyId, spec: Option<TopologySpec>) {
-        if self.specs.len() <= id.index() {
-            self.specs.resize_with(id.index() + 1, || None);
-        }
-        self.specs[id.index()] = spec;
-    }
-
-    pub(crate) fn set_host(&mut self, id: HostId, spec: Option<HostSpec>) {
-        if self.hosts.len() <= id.index() {
-            self.hosts.resize_with(id.index() + 1, || None);
-        }
-        self.hosts[id.index()] = spec;
-    }
-
-    pub(crate) fn invalidate(&mut self) {}
-
-    pub(crate) fn exists(&self, id: TopologyId) -> bool {
-        self.specs.get(id.index()).is_some_and(Option::is_some)
-    }
-
-    pub(crate) fn fitness(
-        &self,
-        request: Option<&TopologyRequest>,
-        topology: Option<TopologyId>,
-        implied: bool,
-    ) -> Fitness {
-        let levels = topology.and_then(|id| self.specs.get(id.index())).and_then(Option::as_ref);
-        match (request, levels) {
-            (None, None) => Fitness::Suits,
-            (None, Some(_)) => if implied { Fitness::Suits } else { Fitness::TopologyOnly },
-            (Some(_), None) => Fitness::NoTopology,
-            (Some(request), Some(spec)) => {
-                let known = |level: &Box<str>| spec.levels.contains(level);
-                let whole = match &request.together {
-                    Some(Togetherness::Required(level) | Togetherness::Preferred(level)) => known(level),
-                    Some(Togetherness::Unconstrained) | None => true,
+        match self {
+            Self::SliceAbove { slice, whole } => {
+                format!("podset slice topology {slice} is above the podset topology {whole}")
+            }
+            Self::TooFew { topology, fit, wanted, slices, leaves, excluded } => {
+                let unit = if *slices { "slice" } else { "pod" };
+                let main = if *fit == 0 {
+                    format!("topology {topology:?} doesn't allow to fit any of {wanted} {unit}(s)")
+                } else {
+                    format!("topology {topology:?} allows to fit only {fit} out of {wanted} {unit}(s)")
                 };
-                let slice = request.slice.as_ref().is_none_or(|(level, _)| known(level));
-                if whole && slice { Fitness::Suits } else { Fitness::NoLevel }
+                if excluded.is_empty() {
+                    return main;
+                }
+                let list: Vec<String> =
+                    excluded.iter().map(|(words, count)| format!("{words}: {count}")).collect();
+                format!("{main}. Total nodes: {leaves}; excluded: {}", list.join(", "))
             }
         }
     }
-
-    pub(crate) fn place(&mut self, _: &[PodSetAdmission], _: &ShapeId, _: &Shapes) {}
-
-    pub(crate) fn free(&mut self, _: &[PodSetAdmission], _: &ShapeId, _: &Shapes) {}
 }
-
-pub(crate) fn assign(_: &mut State, _: &Attempt<'_>, _: &mut Assignment) {}
-pub(crate) fn fits(_: &State, _: &Attempt<'_>, _: &Assignment) -> bool { true }
-pub(crate) fn still_fits(_: &State, _: &Attempt<'_>, _: &Assignment) -> bool { true }
-pub(crate) fn lost_its_place(_: &State, _: &Entry) -> bool { false }
-pub(crate) fn assume(_: &mut State, _: &Entry) {}
-pub(crate) fn forget(_: &mut State, _: &Entry) {}
