@@ -56,8 +56,9 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut 
     }
     if let Err((index, reason)) = find(state, attempt, assignment, true) {
         let one = &mut assignment.pod_sets[index];
-        one.reasons.clear();
-        one.reasons.push(Reason::Placement(Box::new(reason)));
+        if one.reasons.is_empty() {
+            one.reasons.push(Reason::Placement(Box::new(reason)));
+        }
         one.no_fit = true;
         assignment.obstacle = Some(Obstacle::TopologyPlacementFailed);
     }
@@ -219,9 +220,8 @@ impl Search<'_> {
             Some(Togetherness::Preferred(name)) => {
                 Start { level: level(name).unwrap_or(lowest), required: false, unconstrained: false }
             }
-            Some(Togetherness::Unconstrained) => anywhere(lowest),
-            None if wish.slice.is_some() => anywhere(0),
-            None => anywhere(lowest),
+            Some(Togetherness::Unconstrained) | None if wish.slice.is_some() => anywhere(0),
+            Some(Togetherness::Unconstrained) | None => anywhere(lowest),
         }
     }
 }
@@ -234,8 +234,8 @@ pub(crate) fn still_fits(state: &State, attempt: &Attempt<'_>, assignment: &Assi
         let spec = &attempt.shape.pod_sets[index];
         one.domains.iter().all(|place| {
             let Some(leaf) = tree.leaf(&place.values) else { return false };
-            let pods = (crate::state::PODS, crate::Amount(1));
-            spec.requests.iter().chain([&pods]).all(|&(resource, amount)| {
+            // The implicit resource `pods` is not looked at here, as upstream does not.
+            spec.requests.iter().all(|&(resource, amount)| {
                 let capacity = tree.domains[leaf].capacity.get(resource.index()).copied();
                 let used = state.topologies.used(tree, leaf, resource);
                 amount.times(place.count) + used <= capacity.unwrap_or_default()

@@ -58,7 +58,8 @@ pub(super) fn choose(tree: &Tree, rooms: &[Room], load: Load, start: Start) -> R
 fn within(tree: &Tree, rooms: &[Room], load: Load, share: Share) -> Vec<Share> {
     let load = Load { slices: share.pods, leaders: share.leaders, slice_size: 1, ..load };
     let children = tree.domains[share.domain].children.clone();
-    let sorted = sorted_by(tree, rooms, children, load, load.leaders > 0, Unit::Pods);
+    // Below the level of slices no domain holds any, so that those with the least room come first.
+    let sorted = sorted(tree, rooms, children, load, load.leaders > 0);
     distribute(tree, rooms, load, sorted, Unit::Pods)
 }
 
@@ -78,24 +79,19 @@ fn held(room: Room, unit: Unit, leader: bool) -> i64 {
     }
 }
 
-fn sorted(tree: &Tree, rooms: &[Room], domains: Vec<usize>, load: Load, leader: bool) -> Vec<usize> {
-    sorted_by(tree, rooms, domains, load, leader, Unit::Slices)
-}
-
-fn sorted_by(
+fn sorted(
     tree: &Tree,
     rooms: &[Room],
     mut domains: Vec<usize>,
     load: Load,
     leader: bool,
-    unit: Unit,
 ) -> Vec<usize> {
     let size = |left: i64, right: i64| if load.least_free { left.cmp(&right) } else { right.cmp(&left) };
     domains.sort_by(|&left, &right| {
         let (a, b) = (rooms[left], rooms[right]);
         let leaders = if leader { b.leader.cmp(&a.leader) } else { Ordering::Equal };
         leaders
-            .then_with(|| size(held(a, unit, leader), held(b, unit, leader)))
+            .then_with(|| size(held(a, Unit::Slices, leader), held(b, Unit::Slices, leader)))
             .then_with(|| held(a, Unit::Pods, leader).cmp(&held(b, Unit::Pods, leader)))
             .then_with(|| tree.domains[left].values.cmp(&tree.domains[right].values))
     });
@@ -194,7 +190,7 @@ fn distribute(
         leaders -= 1;
     }
     if load.leaders > 0 {
-        all = sorted_by(tree, rooms, all, load, false, unit);
+        all = sorted(tree, rooms, all, load, false);
     }
     while rest > 0 && !all.is_empty() {
         let pick = pick(rooms, load, &all, rest, false, unit);
