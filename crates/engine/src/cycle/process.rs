@@ -60,7 +60,8 @@ fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {
 /// earlier one, or whose place in the topology was taken.
 fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
     let overlap = overlaps(entry, victims);
-    if !overlap && !topology::lost_its_place(state, entry) {
+    let lost = || topology::lost_its_place(state, entry) && quota_left(state, entry);
+    if !overlap && !lost() {
         return;
     }
     let pins = pins(entry);
@@ -75,6 +76,12 @@ fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
     if overlap && entry.assignment.mode() == Mode::Fit {
         entry.assignment.deferred = true;
     }
+}
+
+fn quota_left(state: &State, entry: &Entry) -> bool {
+    let node = state.queue(entry.queue).node;
+    let mut usage = entry.assignment.usage.iter();
+    usage.all(|&(slot, amount)| amount <= available(&state.tree, node, slot).clip())
 }
 
 fn pins(entry: &Entry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
@@ -93,9 +100,7 @@ fn fits_without(state: &mut State, entry: &Entry, victims: &[WorkloadId]) -> boo
     for &victim in &all {
         hide(state, victim);
     }
-    let node = state.queue(entry.queue).node;
-    let mut usage = entry.assignment.usage.iter();
-    let quota = usage.all(|&(slot, amount)| amount <= available(&state.tree, node, slot).clip());
+    let quota = quota_left(state, entry);
     let attempt = Attempt {
         workload: entry.workload,
         queue: entry.queue,
