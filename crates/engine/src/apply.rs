@@ -44,9 +44,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::Workload(id, spec) => workload(state, id, *spec),
         Event::WorkloadGone(id) => workload_gone(state, id),
         Event::Evicting(id) => {
-            if let Some(admission) = admission_mut(state, id) {
-                admission.evicted = true;
-            }
+            mark_evicted(state, id);
         }
         Event::Released { workload, hold, queued_at } => released(state, workload, hold, queued_at),
         Event::Room(key) => room(state, key),
@@ -62,8 +60,14 @@ fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
     table[index] = value;
 }
 
-fn admission_mut(state: &mut State, id: WorkloadId) -> Option<&mut Admission> {
-    state.workloads.get_mut(id)?.admission.as_deref_mut()
+/// Notes that a Workload will release its quota.
+pub(crate) fn mark_evicted(state: &mut State, id: WorkloadId) {
+    let admission = state.workloads.get_mut(id).and_then(|one| one.admission.as_deref_mut());
+    if let Some(admission) = admission {
+        admission.evicted = true;
+        let queue = admission.queue;
+        state.queue_mut(queue).generation += 1;
+    }
 }
 
 fn wake_all(state: &mut State) {
@@ -105,6 +109,7 @@ fn queue_record(state: &mut State, id: QueueId) -> NodeId {
         groups: Arc::default(),
         covers_pods: false,
         topology_only: false,
+        generation: 0,
         line: Line::default(),
         holding: Vec::new(),
     });
@@ -349,6 +354,7 @@ fn update_holder(state: &mut State, id: WorkloadId, new: Workload, admission: Op
         free_quota(state, id);
         hold_quota(state, id, AdmissionSpec { evicted, ..admission });
     } else if changed {
+        state.queue_mut(queue).generation += 1;
         state.wake(queue);
     }
 }
@@ -391,7 +397,9 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admiss
     workload.queue = Some(queue);
     workload.place = Place::Holding { place };
     workload.admission = Some(Box::new(admission));
-    state.queue_mut(queue).line.clear_preemptor(id);
+    let queue = state.queue_mut(queue);
+    queue.line.clear_preemptor(id);
+    queue.generation += 1;
 }
 
 /// Gives back what a Workload holds, and wakes those who may want it.
@@ -414,7 +422,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     if let Some(&moved) = holding.get(place as usize) {
         state.workloads.at_mut(moved).place = Place::Holding { place };
     }
-    state.bump_generation(node);
+    state.queue_mut(queue).generation += 1;
     state.wake(queue);
 }
 

@@ -58,6 +58,8 @@ pub(crate) struct Queue {
     pub(crate) covers_pods: bool,
     /// All flavors have a topology, so that every pod set implies a wish for one.
     pub(crate) topology_only: bool,
+    /// Grows with every change of its quotas and of what its Workloads hold. Progress of flavor scans is dated by it.
+    pub(crate) generation: u64,
     pub(crate) line: Line,
     /// Workloads that hold quota here, in no particular order.
     pub(crate) holding: Vec<WorkloadId>,
@@ -91,8 +93,6 @@ pub(crate) struct State {
     pub(crate) with_heads: Vec<QueueId>,
     /// Queues whose trees must be woken before the next cycle.
     pub(crate) to_wake: Vec<QueueId>,
-    /// Per tree node, for roots: grows when something in the tree was freed or its quotas changed.
-    pub(crate) generations: Vec<u64>,
     pub(crate) cycle: u64,
     pub(crate) pods: ResourceId,
 }
@@ -119,7 +119,6 @@ impl State {
             shapes: Shapes::default(),
             with_heads: Vec::new(),
             to_wake: Vec::new(),
-            generations: Vec::new(),
             cycle: 0,
             pods,
         }
@@ -139,20 +138,6 @@ impl State {
 
     pub(crate) fn shape_of(&self, workload: WorkloadId) -> Arc<Shape> {
         Arc::clone(self.shapes.at(self.workloads.at(workload).shape))
-    }
-
-    /// The counter that tells whether anything was freed around a queue.
-    pub(crate) fn generation(&self, queue: QueueId) -> u64 {
-        let root = self.tree.root(self.queue(queue).node);
-        self.generations.get(root.index()).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn bump_generation(&mut self, node: NodeId) {
-        let root = self.tree.root(node);
-        if self.generations.len() <= root.index() {
-            self.generations.resize(root.index() + 1, 0);
-        }
-        self.generations[root.index()] += 1;
     }
 
     /// Asks for a wake-up of a queue's tree before the next cycle.

@@ -65,6 +65,8 @@ pub struct Entry {
     pub(crate) nominated_borrow: u32,
     /// It keeps places in a topology until the end of the cycle, although it waits.
     pub(crate) reserved: bool,
+    /// The queue's generation when it was nominated.
+    pub(crate) generation: u64,
     pub(crate) shape: Arc<Shape>,
 }
 
@@ -80,6 +82,7 @@ pub(super) fn nominate(state: &mut State, queue: QueueId, workload: WorkloadId) 
         requeue: Requeue::Nowhere,
         nominated_borrow: 0,
         reserved: false,
+        generation: state.queue(queue).generation,
         shape,
     };
     if entry.outcome == Outcome::Open {
@@ -110,7 +113,7 @@ fn tried(state: &State, queue: QueueId, id: WorkloadId) -> Tried {
         let fresh = state.settings.preserve_scan_progress
             && memory.cycle + 1 == state.cycle
             && memory.shape == workload.shape;
-        fresh || memory.generation >= state.generation(queue)
+        fresh || memory.generation >= state.queue(queue).generation
     };
     workload.scan.as_deref().filter(valid).map(|memory| memory.tried.clone()).unwrap_or_default()
 }

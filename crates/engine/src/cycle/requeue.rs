@@ -25,11 +25,9 @@ pub enum Requeue {
 /// Puts a head back and notes how far its scan of flavors got.
 pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
     let id = entry.workload;
-    for target in &entry.targets {
-        if entry.outcome == Outcome::Preempting
-            && let Some(admission) = state.workloads.at_mut(target.workload).admission.as_deref_mut()
-        {
-            admission.evicted = true;
+    if entry.outcome == Outcome::Preempting {
+        for target in &entry.targets {
+            crate::apply::mark_evicted(state, target.workload);
         }
     }
     remember(state, entry);
@@ -91,7 +89,7 @@ fn memory(state: &State, entry: &Entry) -> ScanMemory {
     let id: WorkloadId = entry.workload;
     ScanMemory {
         cycle: state.cycle,
-        generation: state.generation(entry.queue),
+        generation: entry.generation,
         shape: state.workloads.at(id).shape,
         tried,
     }

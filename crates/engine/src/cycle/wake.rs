@@ -16,8 +16,9 @@ pub(super) fn refresh(state: &mut State) {
     }
     state.tree.rebuild();
     let changed = std::mem::take(&mut state.changed);
-    for &node in &changed {
-        state.bump_generation(node);
+    let trees: Vec<NodeId> = changed.iter().map(|&node| state.tree.root(node)).collect();
+    for queue in state.queues.iter_mut().flatten() {
+        queue.generation += u64::from(trees.contains(&state.tree.root(queue.node)));
     }
     let all = std::mem::take(&mut state.flavors_changed);
     for index in 0..state.queues.len() {
