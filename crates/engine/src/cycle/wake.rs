@@ -30,6 +30,8 @@ pub(super) fn refresh(state: &mut State) {
             (queue.active, queue.topology_only) = (active, topology_only);
         }
     }
+    let State { tree, queues, .. } = state;
+    tree.rebuild_heights(&|id| queues[id.index()].as_ref().is_some_and(|queue| queue.active));
 }
 
 fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &[NodeId]) {

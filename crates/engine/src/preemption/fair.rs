@@ -103,6 +103,8 @@ struct Hunt<'a> {
     retry: Ids,
     targets: Vec<Target>,
     leaf: NodeId,
+    /// The preemptor stays within its own quota, whoever goes: it takes back what is its own.
+    within_nominal: bool,
 }
 
 impl<'a> Hunt<'a> {
@@ -110,7 +112,8 @@ impl<'a> Hunt<'a> {
         let leaf = state.queue(need.attempt.queue).node;
         let queues = by_queue(state, candidates);
         let (pruned, retry, targets) = (Vec::new(), Ids::new(), Vec::new());
-        Self { need, queues, pruned, retry, targets, leaf }
+        let within_nominal = within_nominal(state, need, leaf);
+        Self { need, queues, pruned, retry, targets, leaf, within_nominal }
     }
 
     /// Every candidate once, against the first strategy.
@@ -118,7 +121,7 @@ impl<'a> Hunt<'a> {
         while let Some(queue) = self.next_queue(state) {
             let reason = if queue == self.need.attempt.queue {
                 Some(PreemptionReason::InClusterQueue)
-            } else if self.within_nominal(state) {
+            } else if self.within_nominal {
                 Some(PreemptionReason::InCohortReclamation)
             } else {
                 None
@@ -184,14 +187,6 @@ impl<'a> Hunt<'a> {
             self.retry.push(workload);
         }
         None
-    }
-
-    fn within_nominal(&self, state: &State) -> bool {
-        state.settings.preempt_within_nominal
-            && self.need.contested.iter().all(|&slot| {
-                let cell = state.tree.at(self.leaf, slot);
-                cell.usage <= cell.nominal
-            })
     }
 
     fn pop(&mut self, queue: QueueId) -> Option<WorkloadId> {
@@ -280,6 +275,14 @@ impl<'a> Hunt<'a> {
             _ => Ordering::Equal,
         }) == Ordering::Greater
     }
+}
+
+fn within_nominal(state: &State, need: &Need<'_>, leaf: NodeId) -> bool {
+    state.settings.preempt_within_nominal
+        && need.contested.iter().all(|&slot| {
+            let cell = state.tree.at(leaf, slot);
+            cell.usage <= cell.nominal
+        })
 }
 
 fn by_queue(state: &State, candidates: &[WorkloadId]) -> Vec<(QueueId, Ids)> {

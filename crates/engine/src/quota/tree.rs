@@ -252,20 +252,39 @@ impl Tree {
     fn rebuild_below(&mut self, node: NodeId, root: NodeId) {
         self.nodes[node.index()].root = Some(root);
         let children = std::mem::take(&mut self.nodes[node.index()].children);
-        let mut height = u32::from(!children.is_empty());
         for &child in &children {
             self.rebuild_below(child, root);
-            if self.nodes[child.index()].queue.is_none() {
-                height = height.max(self.nodes[child.index()].height + 1);
-            }
         }
         self.clear_sums(node);
         for &child in &children {
             self.add_child_sums(node, child);
         }
-        self.nodes[node.index()].height = height;
         self.nodes[node.index()].children = children;
         self.split_off_local(node);
+    }
+
+    /// Recomputes heights. Queues for which `counts` is false are not seen: a cohort that has no other children is as
+    /// low as a queue.
+    pub fn rebuild_heights(&mut self, counts: &impl Fn(QueueId) -> bool) {
+        for node in self.ids() {
+            if self.parent(node).is_none() {
+                self.measure(node, counts);
+            }
+        }
+    }
+
+    fn measure(&mut self, node: NodeId, counts: &impl Fn(QueueId) -> bool) -> u32 {
+        let mut height = 0;
+        for at in 0..self.nodes[node.index()].children.len() {
+            let child = self.nodes[node.index()].children[at];
+            let above = match self.nodes[child.index()].queue {
+                Some(queue) => u32::from(counts(queue)),
+                None => self.measure(child, counts) + 1,
+            };
+            height = height.max(above);
+        }
+        self.nodes[node.index()].height = height;
+        height
     }
 
     fn clear_sums(&mut self, node: NodeId) {
@@ -321,7 +340,7 @@ impl Tree {
         while let Some(at) = node {
             let above = self.at(at, slot).above_local();
             let usage = self.at(at, slot).usage;
-            self.write_usage(at, slot, Amount(usage.0.saturating_sub(rest.0)));
+            self.write_usage(at, slot, usage - rest);
             rest = rest.min(above);
             if rest <= Amount::ZERO || self.node(at).cyclic {
                 return;
