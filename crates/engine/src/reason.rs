@@ -36,6 +36,13 @@ pub enum Reason {
     Affinity(FlavorId),
     /// The flavor does not exist.
     NoFlavor(FlavorId),
+    /// On a second look within a cycle only the flavors of the first are considered.
+    NotNominated {
+        /// The flavor that was passed over.
+        flavor: FlavorId,
+        /// For which resource.
+        resource: ResourceId,
+    },
     /// No resource group covers the resource.
     Undeclared(ResourceId),
     /// The pod set wants a topology, the flavor has none.

@@ -91,6 +91,11 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
         }
         Reason::Affinity(id) => format!("flavor {} doesn't match node affinity", flavor(*id)),
         Reason::NoFlavor(id) => format!("flavor {} not found", flavor(*id)),
+        Reason::NotNominated { flavor: id, resource } => format!(
+            "skipping flavor {} as it is not found in the nomination mapping for resource {}",
+            flavor(*id),
+            engine.names().resources.name(*resource)
+        ),
         Reason::Undeclared(id) => {
             format!("resource {} unavailable in ClusterQueue", engine.names().resources.name(*id))
         }

@@ -70,6 +70,11 @@ impl PodSetAssignment {
         if self.no_fit {
             return Mode::NoFit;
         }
+        if self.reasons.is_empty() {
+            // Where preemption is preferred over borrowing, a flavor can be worst for what it borrows, and then counts
+            // as fitting although another resource needs preemption. Upstream goes by the absence of reasons.
+            return Mode::Fit;
+        }
         self.choices.iter().map(|choice| choice.mode).min().unwrap_or_default()
     }
 }

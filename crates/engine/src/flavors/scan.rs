@@ -25,6 +25,14 @@ pub(crate) struct Wish<'a> {
     pub(crate) requests: &'a [(crate::ids::ResourceId, crate::Amount)],
 }
 
+impl Wish<'_> {
+    /// The requested resource that comes first by name; progress is noted under it.
+    fn first_resource(&self) -> Option<crate::ids::ResourceId> {
+        let mut requested = self.requests.iter().map(|(resource, _)| *resource);
+        requested.find(|resource| self.group.resources.contains(resource))
+    }
+}
+
 pub(crate) type Choices = SmallVec<[Choice; 4]>;
 
 /// What a scan found.
@@ -51,10 +59,11 @@ pub(crate) fn scan(
     let known = reasons.len();
     for index in start(state, wish)..wish.group.flavors.len() {
         let flavor = wish.group.flavors[index];
+        last = Some(index);
         if !pinned(wish, flavor) {
+            reasons.extend(wish.first_resource().map(|resource| Reason::NotNominated { flavor, resource }));
             continue;
         }
-        last = Some(index);
         if let Some(reason) = unsuitable(state, wish, flavor) {
             reasons.push(reason);
             meet(Obstacle::NoMatchingFlavor);
@@ -93,8 +102,7 @@ fn start(state: &State, wish: &Wish<'_>) -> usize {
         return 0;
     }
     let first = wish.members[0];
-    let resource = wish.requests.iter().find(|(one, _)| wish.group.resources.contains(one));
-    let Some(&(resource, _)) = resource else { return 0 };
+    let Some(resource) = wish.first_resource() else { return 0 };
     let tried = wish.attempt.tried.iter();
     let mut tried = tried.filter(|one| usize::from(one.0) == first && one.1 == resource);
     tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1)
