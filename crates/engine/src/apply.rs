@@ -147,30 +147,15 @@ fn quotas(state: &mut State, groups: &[ResourceGroup]) -> Vec<Quota> {
 
 fn cohort(state: &mut State, id: NodeId, spec: &CohortSpec) {
     let node = cohort_node(state, id);
-    wake_below(state, node);
+    state.wake_tree(node);
+    if let Some(parent) = state.tree.parent(node) {
+        state.wake_tree(parent);
+    }
     let parent = spec.parent.map(|parent| cohort_node(state, parent));
     let quotas = quotas(state, &spec.groups);
     state.tree.set_quotas(node, spec.weight, &quotas);
     state.tree.set_parent(node, parent);
     changed(state, node);
-    wake_below(state, node);
-}
-
-/// Wakes the tree of `node` through its queues. Marks are resolved to trees only when they are carried out.
-fn wake_below(state: &mut State, node: NodeId) {
-    let mut left = vec![node];
-    let mut steps = 0;
-    while let Some(node) = left.pop() {
-        steps += 1;
-        if steps > state.queues.len() + state.cohorts.len() {
-            return;
-        }
-        let record = state.tree.node(node);
-        left.extend(&record.children);
-        if let Some(queue) = record.queue {
-            state.wake(queue);
-        }
-    }
 }
 
 fn cluster_queue(state: &mut State, id: QueueId, spec: ClusterQueueSpec) {
@@ -202,13 +187,7 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: ClusterQueueSpec) {
 /// A queue that leaves a tree wakes those who stay.
 fn wake_siblings(state: &mut State, id: QueueId) {
     if let Some(parent) = state.tree.parent(state.queue(id).node) {
-        let siblings = state.tree.node(parent).children.clone();
-        let queue = siblings.iter().find_map(|&node| {
-            state.tree.node(node).queue.filter(|&queue| queue != id)
-        });
-        if let Some(queue) = queue {
-            state.wake(queue);
-        }
+        state.wake_tree(parent);
     }
 }
 
@@ -355,7 +334,10 @@ fn update_holder(state: &mut State, id: WorkloadId, new: Workload, admission: Op
         hold_quota(state, id, AdmissionSpec { evicted, ..admission });
     } else if changed {
         state.queue_mut(queue).generation += 1;
-        state.wake(queue);
+        // Upstream looks for those who may now preempt it in the cohort only.
+        if state.tree.parent(state.queue(queue).node).is_some() {
+            state.wake(queue);
+        }
     }
 }
 

@@ -91,8 +91,8 @@ pub(crate) struct State {
     pub(crate) shapes: Shapes,
     /// Queues that may have a head.
     pub(crate) with_heads: Vec<QueueId>,
-    /// Queues whose trees must be woken before the next cycle.
-    pub(crate) to_wake: Vec<QueueId>,
+    /// Nodes whose trees must be woken before the next cycle.
+    pub(crate) to_wake: Vec<NodeId>,
     pub(crate) cycle: u64,
     pub(crate) pods: ResourceId,
 }
@@ -142,8 +142,13 @@ impl State {
 
     /// Asks for a wake-up of a queue's tree before the next cycle.
     pub(crate) fn wake(&mut self, queue: QueueId) {
-        if self.to_wake.last() != Some(&queue) {
-            self.to_wake.push(queue);
+        self.wake_tree(self.queue(queue).node);
+    }
+
+    /// Asks for a wake-up of the tree that `node` is in when the next cycle begins.
+    pub(crate) fn wake_tree(&mut self, node: NodeId) {
+        if self.to_wake.last() != Some(&node) {
+            self.to_wake.push(node);
         }
     }
 

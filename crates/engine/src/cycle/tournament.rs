@@ -7,7 +7,6 @@ use std::cmp::Ordering;
 
 use crate::cycle::nominate::Entry;
 use crate::cycle::order::{by_age, preemptor_first};
-use crate::cycle::process::assumed_usage;
 use crate::ids::NodeId;
 use crate::quota::share::{Share, share};
 use crate::state::State;
@@ -86,15 +85,15 @@ fn play(state: &mut State, entries: &[Entry], tree: &Tree, node: NodeId) -> Opti
 fn weigh(state: &mut State, entries: &[Entry], node: NodeId, index: usize) -> Candidate {
     let entry = &entries[index];
     let leaf = state.queue(entry.queue).node;
-    let usage = assumed_usage(state, entry);
+    let usage = &entry.assignment.usage;
     let mark = state.tree.journal.mark();
-    for &(slot, amount) in &usage {
+    for &(slot, amount) in usage {
         state.tree.add_usage(leaf, slot, amount);
     }
     let with = share(&state.tree, node);
     let borrows = entry.assignment.usage.iter().any(|&(slot, _)| {
         let cell = state.tree.at(node, slot);
-        charged(&usage, slot) > crate::Amount::ZERO && cell.usage > cell.subtree
+        charged(usage, slot) > crate::Amount::ZERO && cell.usage > cell.subtree
     });
     state.tree.rewind(mark);
     state.tree.journal.close();

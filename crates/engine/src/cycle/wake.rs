@@ -66,8 +66,7 @@ fn is_topology_only(state: &State, id: QueueId) -> bool {
 pub(super) fn carry_out(state: &mut State) {
     let marked = std::mem::take(&mut state.to_wake);
     let mut roots: Vec<NodeId> = Vec::new();
-    for &queue in &marked {
-        let node = state.queue(queue).node;
+    for &node in &marked {
         if state.tree.node(node).cyclic {
             continue;
         }
