@@ -38,7 +38,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             wake_all(state);
         }
         Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
-        Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, *spec),
+        Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
         Event::ClusterQueue(id, None) => cluster_queue_gone(state, id),
         Event::LocalQueue(id, spec) => local_queue(state, id, spec),
         Event::Workload(id, spec) => workload(state, id, *spec),
@@ -96,7 +96,7 @@ fn queue_record(state: &mut State, id: QueueId) -> NodeId {
     let node = state.tree.add_node(Some(id));
     state.queues[id.index()] = Some(Queue {
         node,
-        exists: false,
+        spec: None,
         active: false,
         in_cycle: false,
         stopped: false,
@@ -158,8 +158,11 @@ fn cohort(state: &mut State, id: NodeId, spec: &CohortSpec) {
     changed(state, node);
 }
 
-fn cluster_queue(state: &mut State, id: QueueId, spec: ClusterQueueSpec) {
+fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
     let node = queue_record(state, id);
+    if state.queue(id).spec.as_ref() == Some(&spec) {
+        return;
+    }
     let parent = spec.cohort.map(|cohort| cohort_node(state, cohort));
     let quotas = quotas(state, &spec.groups);
     wake_siblings(state, id);
@@ -170,15 +173,15 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: ClusterQueueSpec) {
     let groups = spec.groups.iter().map(|group| slots_of(state, group)).collect();
     let pods = state.pods;
     let queue = state.queue_mut(id);
-    queue.exists = true;
     queue.stopped = spec.stopped;
     queue.ready = spec.ready;
     queue.strategy = spec.strategy;
     queue.preemption = spec.preemption;
     queue.fungibility = spec.fungibility;
-    queue.namespaces = spec.namespaces;
+    queue.namespaces.clone_from(&spec.namespaces);
     queue.covers_pods = spec.groups.iter().any(|group| group.resources.contains(&pods));
     queue.groups = Arc::new(groups);
+    queue.spec = Some(spec);
     changed(state, node);
     state.wake(id);
     wake_siblings(state, id);
@@ -211,7 +214,7 @@ fn cluster_queue_gone(state: &mut State, id: QueueId) {
     state.tree.set_quotas(node, crate::spec::Weight::default(), &[]);
     state.tree.set_parent(node, None);
     let queue = state.queue_mut(id);
-    queue.exists = false;
+    queue.spec = None;
     queue.groups = Arc::default();
     changed(state, node);
 }

@@ -203,6 +203,8 @@ pub struct PodSetSpec {
     pub selection: Selection,
     /// Topology wishes.
     pub topology: Option<TopologyRequest>,
+    /// Tells apart pod templates that look the same here. Workloads are parked together only if these agree too.
+    pub template: u64,
 }
 
 /// What one pod set was given.

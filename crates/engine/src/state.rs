@@ -10,7 +10,7 @@ use crate::quota::tree::Tree;
 use crate::settings::Settings;
 use crate::shape::{Shape, Shapes};
 use crate::spec::{
-    Fungibility, FlavorSpec, LocalQueueSpec, NamespaceSelector, Preemption, PodSetSpec, Strategy,
+    ClusterQueueSpec, Fungibility, FlavorSpec, LocalQueueSpec, NamespaceSelector, Preemption, PodSetSpec, Strategy,
 };
 use crate::topology::Topologies;
 use crate::workload::{Workload, Workloads};
@@ -39,8 +39,8 @@ impl Group {
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) node: NodeId,
-    /// False while only Workloads or LocalQueues refer to it.
-    pub(crate) exists: bool,
+    /// As it was told last; `None` while only Workloads or LocalQueues refer to it.
+    pub(crate) spec: Option<Box<ClusterQueueSpec>>,
     /// Hands out heads.
     pub(crate) active: bool,
     /// It was in a cohort cycle when it was last looked at. Upstream notices the end of a cycle only when the queue

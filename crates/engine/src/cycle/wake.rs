@@ -45,7 +45,7 @@ fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &[NodeId])
 fn is_active(state: &State, id: QueueId) -> bool {
     let queue = state.queue(id);
     let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors);
-    queue.exists
+    queue.spec.is_some()
         && queue.ready
         && !queue.stopped
         && !queue.in_cycle

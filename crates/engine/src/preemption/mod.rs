@@ -18,6 +18,7 @@ use crate::quota::available::{available, reach};
 use crate::reason::PreemptionReason;
 use crate::state::State;
 use crate::topology;
+use crate::workload::Usage;
 
 /// A victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +56,10 @@ pub(crate) fn find_for(
     assignment: &Assignment,
 ) -> Vec<Target> {
     let contested = assignment.contested();
-    let usage = &assignment.usage;
-    find(state, &Need { attempt, usage, contested: &contested, assignment: Some(assignment) })
+    // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed.
+    let counts = |one: &&(Slot, Amount)| state.tree.pair(one.0).1 != state.pods;
+    let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
+    find(state, &Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) })
 }
 
 /// What preemption could do for one slot alone.

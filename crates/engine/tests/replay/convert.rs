@@ -1,5 +1,7 @@
 //! Objects of a case as inputs of the engine.
 
+use std::hash::{Hash, Hasher};
+
 use anyhow::{Result, bail};
 use engine::flavors::matching::{
     Effect, Operator, Requirement, Selection, Taint, Toleration,
@@ -280,7 +282,14 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
             tolerations: spec.tolerations.iter().map(toleration).collect::<Result<_>>()?,
         },
         topology: one.topology_request.as_ref().map(topology_request),
+        template: fingerprint(spec),
     })
+}
+
+fn fingerprint(spec: &case::PodSpec) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    format!("{spec:?}").hash(&mut hasher);
+    hasher.finish()
 }
 
 fn topology_request(one: &case::TopologyRequest) -> TopologyRequest {
