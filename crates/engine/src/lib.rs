@@ -40,3 +40,4 @@ pub use crate::preemption::Target;
 pub use crate::reason::{Obstacle, PreemptionReason, Reason};
 pub use crate::settings::{FairStrategy, Settings};
 pub use crate::time::Time;
+pub use crate::view::Placement;

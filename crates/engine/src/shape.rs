@@ -11,11 +11,11 @@ use crate::spec::PodSetSpec;
 
 /// What a Workload asks for, and how urgently.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Effective priority.
-    pub priority: i64,
+    pub(crate) priority: i64,
     /// Pod sets.
-    pub pod_sets: Vec<PodSetSpec>,
+    pub(crate) pod_sets: Vec<PodSetSpec>,
 }
 
 /// The table of shapes, counted references.

@@ -2,9 +2,18 @@
 
 use crate::amount::Amount;
 use crate::engine::Engine;
-use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, WorkloadId};
 use crate::flavors::assign::PodSetAssignment;
+use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, WorkloadId};
 use crate::spec::{AdmissionSpec, PodSetAdmission};
+
+/// Where the pods of a pod set go, in the terms of an API object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Node labels of the levels.
+    pub levels: Vec<String>,
+    /// Values of these labels, and how many pods.
+    pub domains: Vec<(Vec<String>, i64)>,
+}
 
 impl Engine {
     /// Workloads of a queue that are evaluated in coming cycles, in queue order.
@@ -14,7 +23,10 @@ impl Engine {
 
     /// Workloads of a queue that wait for something to change, in queue order.
     pub fn inadmissible(&self, queue: QueueId) -> Vec<WorkloadId> {
-        self.state.queue(queue).line.inadmissible(&self.state.workloads)
+        self.state
+            .queue(queue)
+            .line
+            .inadmissible(&self.state.workloads)
     }
 
     /// Workloads that hold quota in a queue, by name.
@@ -42,20 +54,36 @@ impl Engine {
         })
     }
 
-    /// Levels and domains of a placement, as an API object names them: only the host name if the lowest level has it.
-    pub fn topology_of(&self, pod_set: &PodSetAssignment) -> Option<(Vec<String>, Vec<(Vec<String>, i64)>)> {
+    /// A placement as an API object names it: only the host name if the lowest level has it.
+    pub fn placement(&self, pod_set: &PodSetAssignment) -> Option<Placement> {
         let topologies = &self.state.topologies;
-        let tree = pod_set.choices.iter().find_map(|choice| topologies.tree(choice.flavor))?;
-        let skip = if tree.by_host() { tree.levels.len() - 1 } else { 0 };
-        let text = |all: &[Box<str>]| all[skip..].iter().map(|one| one.to_string()).collect();
-        let domains = pod_set.domains.iter().map(|one| (text(&one.values), one.count));
-        Some((text(&tree.levels), domains.collect()))
+        let tree = pod_set
+            .choices
+            .iter()
+            .find_map(|choice| topologies.tree(choice.flavor))?;
+        let skip = if tree.by_host() {
+            tree.levels.len() - 1
+        } else {
+            0
+        };
+        let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
+        let domains = pod_set
+            .domains
+            .iter()
+            .map(|one| (text(&one.values), one.count))
+            .collect();
+        Some(Placement {
+            levels: text(&tree.levels),
+            domains,
+        })
     }
 
     /// Whether a Workload is being evicted.
     pub fn is_evicted(&self, workload: WorkloadId) -> bool {
         let workload = self.state.workloads.get(workload);
-        workload.and_then(|one| one.admission.as_deref()).is_some_and(|one| one.evicted)
+        workload
+            .and_then(|one| one.admission.as_deref())
+            .is_some_and(|one| one.evicted)
     }
 
     /// What is charged to a queue.

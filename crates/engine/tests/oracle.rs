@@ -14,14 +14,54 @@ struct Family {
 }
 
 const FAMILIES: [Family; 8] = [
-    Family { name: "quota", cases: 360, open: 0, misspoken: 0 },
-    Family { name: "fungibility", cases: 360, open: 1, misspoken: 106 },
-    Family { name: "preemption", cases: 360, open: 1, misspoken: 9 },
-    Family { name: "partial", cases: 360, open: 0, misspoken: 0 },
-    Family { name: "fair", cases: 360, open: 5, misspoken: 25 },
-    Family { name: "events", cases: 337, open: 9, misspoken: 5 },
-    Family { name: "edge", cases: 389, open: 7, misspoken: 164 },
-    Family { name: "topology", cases: 360, open: 46, misspoken: 421 },
+    Family {
+        name: "quota",
+        cases: 360,
+        open: 0,
+        misspoken: 0,
+    },
+    Family {
+        name: "fungibility",
+        cases: 360,
+        open: 1,
+        misspoken: 106,
+    },
+    Family {
+        name: "preemption",
+        cases: 360,
+        open: 1,
+        misspoken: 9,
+    },
+    Family {
+        name: "partial",
+        cases: 360,
+        open: 0,
+        misspoken: 0,
+    },
+    Family {
+        name: "fair",
+        cases: 360,
+        open: 5,
+        misspoken: 25,
+    },
+    Family {
+        name: "events",
+        cases: 337,
+        open: 9,
+        misspoken: 5,
+    },
+    Family {
+        name: "edge",
+        cases: 389,
+        open: 7,
+        misspoken: 164,
+    },
+    Family {
+        name: "topology",
+        cases: 360,
+        open: 46,
+        misspoken: 421,
+    },
 ];
 
 #[test]
@@ -30,10 +70,24 @@ fn decisions_are_those_of_upstream() -> anyhow::Result<()> {
         let file = format!("tests/oracle/{}.jsonl.gz", family.name);
         let tally = replay::replay(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file))?;
         let failed: Vec<&str> = tally.failed.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(tally.passed + failed.len(), family.cases, "cases of {}", family.name);
-        assert_eq!(failed.len(), family.open, "{} differs in {failed:?}", family.name);
+        assert_eq!(
+            tally.passed + failed.len(),
+            family.cases,
+            "cases of {}",
+            family.name
+        );
+        assert_eq!(
+            failed.len(),
+            family.open,
+            "{} differs in {failed:?}",
+            family.name
+        );
         let misspoken = tally.misspoken.len();
-        assert_eq!(misspoken, family.misspoken, "heads of {} with other words", family.name);
+        assert_eq!(
+            misspoken, family.misspoken,
+            "heads of {} with other words",
+            family.name
+        );
     }
     Ok(())
 }

@@ -9,7 +9,11 @@ const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 pub fn in_words(resource: &str, amount: Amount) -> String {
     let value = amount.0;
     if resource == "cpu" {
-        return if value % 1000 == 0 { scaled(value / 1000, 1000, &DECIMAL) } else { format!("{value}m") };
+        return if value % 1000 == 0 {
+            scaled(value / 1000, 1000, &DECIMAL)
+        } else {
+            format!("{value}m")
+        };
     }
     let binary = resource == "memory"
         || resource == "ephemeral-storage"
@@ -23,7 +27,11 @@ pub fn in_words(resource: &str, amount: Amount) -> String {
 
 /// An amount that is missing, which may be more than can be counted.
 pub fn missing_in_words(resource: &str, amount: Amount) -> String {
-    if amount.is_unlimited() { "<unlimited>".to_owned() } else { in_words(resource, amount) }
+    if amount.is_unlimited() {
+        "<unlimited>".to_owned()
+    } else {
+        in_words(resource, amount)
+    }
 }
 
 fn scaled(mut value: i64, base: i64, suffixes: &[&str]) -> String {

@@ -61,7 +61,10 @@ pub(crate) fn scan(
         let flavor = wish.group.flavors[index];
         last = Some(index);
         if !pinned(wish, flavor) {
-            reasons.extend(wish.first_resource().map(|resource| Reason::NotNominated { flavor, resource }));
+            reasons.extend(
+                wish.first_resource()
+                    .map(|resource| Reason::NotNominated { flavor, resource }),
+            );
             continue;
         }
         if let Some(reason) = unsuitable(state, wish, flavor) {
@@ -75,7 +78,9 @@ pub(crate) fn scan(
                 meet(found);
                 continue;
             }
-            Grant::NoCandidates | Grant::Preempt | Grant::Reclaim => meet(Obstacle::WaitingForQuota),
+            Grant::NoCandidates | Grant::Preempt | Grant::Reclaim => {
+                meet(Obstacle::WaitingForQuota);
+            }
             Grant::Fit => {}
         }
         if good_enough(state, worst, fungibility) {
@@ -87,13 +92,21 @@ pub(crate) fn scan(
             best = Some((worst, choices));
         }
     }
-    let Some((grade, mut choices)) = best else { return Found { choices: None, obstacle } };
+    let Some((grade, mut choices)) = best else {
+        return Found {
+            choices: None,
+            obstacle,
+        };
+    };
     note_progress(state, wish, last, &mut choices);
     if grade.grant == Grant::Fit {
         // Whoever fits has nothing to explain.
         reasons.truncate(known);
     }
-    Found { choices: Some(choices), obstacle }
+    Found {
+        choices: Some(choices),
+        obstacle,
+    }
 }
 
 /// The first flavor to try.
@@ -102,14 +115,20 @@ fn start(state: &State, wish: &Wish<'_>) -> usize {
         return 0;
     }
     let first = wish.members[0];
-    let Some(resource) = wish.first_resource() else { return 0 };
+    let Some(resource) = wish.first_resource() else {
+        return 0;
+    };
     let tried = wish.attempt.tried.iter();
     let mut tried = tried.filter(|one| usize::from(one.0) == first && one.1 == resource);
-    tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1)
+    tried
+        .next()
+        .map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1)
 }
 
 fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {
-    let Some(pins) = wish.attempt.pins else { return true };
+    let Some(pins) = wish.attempt.pins else {
+        return true;
+    };
     let of_wish = |pin: &&(u16, crate::ids::ResourceId, FlavorId)| {
         wish.members.contains(&usize::from(pin.0)) && wish.group.resources.contains(&pin.1)
     };
@@ -121,10 +140,17 @@ fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option<Reason> {
     let Some(flavor) = state.flavor(id) else {
         return Some(Reason::NoFlavor(id));
     };
-    let pod_sets = || wish.members.iter().map(|&member| &wish.attempt.shape.pod_sets[member]);
+    let pod_sets = || {
+        wish.members
+            .iter()
+            .map(|&member| &wish.attempt.shape.pod_sets[member])
+    };
     let topology_only = state.queue(wish.attempt.queue).topology_only;
     for pod_set in pod_sets() {
-        match state.topologies.fitness(pod_set.topology.as_ref(), flavor.topology, topology_only) {
+        match state
+            .topologies
+            .fitness(pod_set.topology.as_ref(), flavor.topology, topology_only)
+        {
             Fitness::Suits => {}
             Fitness::NoTopology => return Some(Reason::NoTopology(id)),
             Fitness::NoLevel => return Some(Reason::NoLevel(id)),
@@ -139,8 +165,15 @@ fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option<Reason> {
     None
 }
 
-fn repelled(flavor: &crate::spec::FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<Reason> {
-    if let Some((taint, _)) = pod_set.selection.untolerated(&flavor.taints, &flavor.tolerations) {
+fn repelled(
+    flavor: &crate::spec::FlavorSpec,
+    id: FlavorId,
+    pod_set: &PodSetSpec,
+) -> Option<Reason> {
+    if let Some((taint, _)) = pod_set
+        .selection
+        .untolerated(&flavor.taints, &flavor.tolerations)
+    {
         return Some(Reason::Taint { flavor: id, taint });
     }
     let keys: SmallVec<[Box<str>; 4]> = flavor.labels.iter().map(|(key, _)| key.clone()).collect();
@@ -157,10 +190,15 @@ fn judge(
     preference: Preference,
     reasons: &mut SmallVec<[Reason; 1]>,
 ) -> (Grade, Choices) {
-    let mut worst = Grade { grant: Grant::Fit, borrow: 0 };
+    let mut worst = Grade {
+        grant: Grant::Fit,
+        borrow: 0,
+    };
     let mut choices = Choices::new();
     for &(resource, amount) in wish.requests {
-        let Some(slot) = wish.group.slot(index, resource) else { continue };
+        let Some(slot) = wish.group.slot(index, resource) else {
+            continue;
+        };
         let earlier = charged(assumed, slot);
         let (grade, reason) = grade(state, wish.attempt, slot, earlier, amount);
         reasons.extend(reason);

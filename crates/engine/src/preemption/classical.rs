@@ -47,7 +47,9 @@ pub(super) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
         return Vec::new();
     }
     let foreign = candidates.iter().any(|one| one.ground != Ground::OwnQueue);
-    let hierarchical = candidates.iter().any(|one| one.ground == Ground::Hierarchical);
+    let hierarchical = candidates
+        .iter()
+        .any(|one| one.ground == Ground::Hierarchical);
     let forbidden = state.queue(need.attempt.queue).preemption.borrow.is_none();
     let runs: &[bool] = if !foreign || (forbidden && !under_nominal(state, need)) {
         &[true]
@@ -83,7 +85,10 @@ fn run(state: &mut State, need: &Need<'_>, all: &[Candidate], borrowing: bool) -
             continue;
         }
         hide(state, candidate.workload);
-        targets.push(Target { workload: candidate.workload, reason: candidate.ground.reason() });
+        targets.push(Target {
+            workload: candidate.workload,
+            reason: candidate.ground.reason(),
+        });
         if fits(state, need, borrowing) {
             found = true;
             break;
@@ -108,10 +113,17 @@ fn valid(state: &State, need: &Need<'_>, candidate: &Candidate, borrowing: bool)
     if candidate.ground == Ground::WithoutBorrowing && borrowing {
         return false;
     }
-    let Some(meeting) = candidate.meeting else { return true };
+    let Some(meeting) = candidate.meeting else {
+        return true;
+    };
     let node = state.queue(candidate.queue).node;
-    let below = state.tree.ancestors(node).take_while(|&above| above != meeting);
-    std::iter::once(node).chain(below).all(|node| !within_quota(state, node, need.contested))
+    let below = state
+        .tree
+        .ancestors(node)
+        .take_while(|&above| above != meeting);
+    std::iter::once(node)
+        .chain(below)
+        .all(|node| !within_quota(state, node, need.contested))
 }
 
 /// All candidates in the order in which they are considered.
@@ -152,18 +164,24 @@ fn collect_foreign(state: &State, need: &Need<'_>, all: &mut Vec<Candidate>) {
     let mut advantage = fits_quota(&state.tree, leaf, &mut rest);
     let mut skip = leaf;
     for node in state.tree.ancestors(leaf) {
-        collect_below(state, need, &Walk { meeting: node, skip, advantage }, node, all);
+        collect_below(
+            state,
+            need,
+            &Walk {
+                meeting: node,
+                skip,
+                advantage,
+            },
+            node,
+            all,
+        );
         advantage |= fits_quota(&state.tree, node, &mut rest);
         skip = node;
     }
 }
 
 /// Whether what is left of the request fits within a node's own quota; takes off what the node has for itself.
-fn fits_quota(
-    tree: &Tree,
-    node: NodeId,
-    rest: &mut [(crate::ids::Slot, crate::Amount)],
-) -> bool {
+fn fits_quota(tree: &Tree, node: NodeId, rest: &mut [(crate::ids::Slot, crate::Amount)]) -> bool {
     let mut fits = true;
     for (slot, amount) in rest {
         let cell = tree.at(node, *slot);
@@ -199,7 +217,12 @@ fn collect_below(
                 for workload in of_queue(state, need, queue, policy.reclaim) {
                     let ground = ground(state, need, workload, walk.advantage, policy.borrow);
                     let meeting = Some(walk.meeting);
-                    all.push(Candidate { workload, queue, ground, meeting });
+                    all.push(Candidate {
+                        workload,
+                        queue,
+                        ground,
+                        meeting,
+                    });
                 }
             }
             Some(_) => {}
@@ -214,15 +237,17 @@ fn ground(
     advantage: bool,
     borrow: Option<BorrowWithinCohort>,
 ) -> Ground {
-    let (own, other) =
-        (state.workloads.at(need.attempt.workload), state.workloads.at(candidate));
+    let (own, other) = (
+        state.workloads.at(need.attempt.workload),
+        state.workloads.at(candidate),
+    );
     match borrow {
         _ if advantage => Ground::Hierarchical,
         None => Ground::WithoutBorrowing,
         Some(_) if other.priority >= own.priority => Ground::WithoutBorrowing,
-        Some(BorrowWithinCohort { max_priority: Some(bound) }) if other.priority > bound => {
-            Ground::WithoutBorrowing
-        }
+        Some(BorrowWithinCohort {
+            max_priority: Some(bound),
+        }) if other.priority > bound => Ground::WithoutBorrowing,
         Some(_) => Ground::WhileBorrowing,
     }
 }

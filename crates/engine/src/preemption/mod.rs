@@ -59,7 +59,15 @@ pub(crate) fn find_for(
     // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed.
     let counts = |one: &&(Slot, Amount)| state.tree.pair(one.0).1 != state.pods;
     let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
-    find(state, &Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) })
+    find(
+        state,
+        &Need {
+            attempt,
+            usage: &usage,
+            contested: &contested,
+            assignment: Some(assignment),
+        },
+    )
 }
 
 /// What preemption could do for one slot alone.
@@ -70,12 +78,20 @@ pub(crate) fn simulate(
     amount: Amount,
 ) -> Grade {
     let usage = [(slot, amount)];
-    let need = Need { attempt, usage: &usage, contested: &[slot], assignment: None };
+    let need = Need {
+        attempt,
+        usage: &usage,
+        contested: &[slot],
+        assignment: None,
+    };
     let targets = find(state, &need);
     let node = state.queue(attempt.queue).node;
     if targets.is_empty() {
         let borrow = reach(&state.tree, node, slot, amount).height;
-        return Grade { grant: Grant::NoCandidates, borrow };
+        return Grade {
+            grant: Grant::NoCandidates,
+            borrow,
+        };
     }
     let mark = state.tree.journal.mark();
     for target in &targets {
@@ -87,14 +103,21 @@ pub(crate) fn simulate(
     }
     state.tree.rewind(mark);
     state.tree.journal.close();
-    let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
-    Grade { grant: if own { Grant::Preempt } else { Grant::Reclaim }, borrow }
+    let own = targets
+        .iter()
+        .any(|target| queue_of(state, target.workload) == attempt.queue);
+    Grade {
+        grant: if own { Grant::Preempt } else { Grant::Reclaim },
+        borrow,
+    }
 }
 
 /// The queue in which a Workload holds quota.
 pub(crate) fn queue_of(state: &State, id: WorkloadId) -> QueueId {
     let admission = state.workloads.at(id).admission.as_deref();
-    admission.map(|admission| admission.queue).expect("invariant: victims hold quota")
+    admission
+        .map(|admission| admission.queue)
+        .expect("invariant: victims hold quota")
 }
 
 /// Takes a Workload's usage away within a what-if.
@@ -114,7 +137,9 @@ fn change(state: &mut State, id: WorkloadId, hidden: bool) {
     }
     workload.hidden = hidden;
     let shape = workload.shape;
-    let Some(admission) = workload.admission.take() else { return };
+    let Some(admission) = workload.admission.take() else {
+        return;
+    };
     let node = state.queue(admission.queue).node;
     for &(slot, amount) in &admission.usage {
         if hidden {
@@ -124,9 +149,13 @@ fn change(state: &mut State, id: WorkloadId, hidden: bool) {
         }
     }
     if hidden {
-        state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
+        state
+            .topologies
+            .free(&admission.pod_sets, &shape, &state.shapes);
     } else {
-        state.topologies.place(&admission.pod_sets, &shape, &state.shapes);
+        state
+            .topologies
+            .place(&admission.pod_sets, &shape, &state.shapes);
     }
     state.workloads.at_mut(id).admission = Some(admission);
 }
@@ -138,7 +167,10 @@ pub(super) fn fits(state: &mut State, need: &Need<'_>, borrowing: bool) -> bool 
         (borrowing || !state.tree.at(node, slot).borrowing_with(amount))
             && amount <= available(&state.tree, node, slot).clip()
     });
-    quota && need.assignment.is_none_or(|one| topology::fits(state, need.attempt, one))
+    quota
+        && need
+            .assignment
+            .is_none_or(|one| topology::fits(state, need.attempt, one))
 }
 
 /// Puts back victims that were not needed, latest first; the last one removed made it fit and stays.

@@ -82,7 +82,9 @@ impl IndexHeap {
     }
 
     pub(crate) fn contains(&self, item: u32) -> bool {
-        self.places.get(item as usize).is_some_and(|&place| place != NOWHERE)
+        self.places
+            .get(item as usize)
+            .is_some_and(|&place| place != NOWHERE)
     }
 
     /// Puts `item` where it belongs, whether it is in the heap already or not.
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn any_item_can_be_moved_or_removed() {
-        let mut keys = vec![5, 3, 8, 1, 9, 2, 7];
+        let mut keys = [5, 3, 8, 1, 9, 2, 7];
         let mut heap = IndexHeap::default();
         for item in 0..7 {
             heap.settle(item, |a, b| keys[a as usize] < keys[b as usize]);

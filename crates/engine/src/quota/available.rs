@@ -8,7 +8,7 @@ use crate::ids::{NodeId, Slot};
 use crate::quota::tree::Tree;
 
 /// What `node` may still take of `slot` without preempting anybody. Negative when the tree is over its quota.
-pub fn available(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
+pub(crate) fn available(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
     let own = tree.at(node, slot);
     let Some(parent) = tree.parent(node) else {
         return own.subtree - own.usage;
@@ -23,7 +23,7 @@ pub fn available(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
 }
 
 /// What `node` could take of `slot` if nobody used anything.
-pub fn potential(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
+pub(crate) fn potential(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
     let own = tree.at(node, slot);
     let Some(parent) = tree.parent(node) else {
         return own.subtree;
@@ -37,28 +37,37 @@ pub fn potential(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
 
 /// How far a request reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reach {
+pub(crate) struct Reach {
     /// Height of the lowest subtree that holds the request within its own quota; 0 is the queue itself.
-    pub height: u32,
+    pub(crate) height: u32,
     /// That subtree is a part of a larger tree, so that others may owe it quota.
-    pub below_root: bool,
+    pub(crate) below_root: bool,
 }
 
 /// Finds the lowest ancestor (or `leaf` itself) whose subtree takes `amount` more without borrowing.
-pub fn reach(tree: &Tree, leaf: NodeId, slot: Slot, amount: Amount) -> Reach {
+pub(crate) fn reach(tree: &Tree, leaf: NodeId, slot: Slot, amount: Amount) -> Reach {
     let own = tree.at(leaf, slot);
     let has_parent = tree.parent(leaf).is_some();
     if !own.borrowing_with(amount) || !has_parent {
-        return Reach { height: 0, below_root: has_parent };
+        return Reach {
+            height: 0,
+            below_root: has_parent,
+        };
     }
     let mut rest = amount - own.local_available();
     for node in tree.ancestors(leaf) {
         let cell = tree.at(node, slot);
         if !cell.borrowing_with(rest) {
             let below_root = tree.parent(node).is_some();
-            return Reach { height: tree.node(node).height, below_root };
+            return Reach {
+                height: tree.node(node).height,
+                below_root,
+            };
         }
         rest -= cell.local_available();
     }
-    Reach { height: tree.node(tree.root(leaf)).height, below_root: false }
+    Reach {
+        height: tree.node(tree.root(leaf)).height,
+        below_root: false,
+    }
 }

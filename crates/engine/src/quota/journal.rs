@@ -6,20 +6,20 @@ use crate::amount::Amount;
 
 /// Old values of changed cells, newest last.
 #[derive(Debug, Default)]
-pub struct Journal {
+pub(crate) struct Journal {
     entries: Vec<(usize, Amount)>,
     open: usize,
 }
 
 impl Journal {
     /// Starts a what-if and names the present state.
-    pub fn mark(&mut self) -> usize {
+    pub(crate) fn mark(&mut self) -> usize {
         self.open += 1;
         self.entries.len()
     }
 
     /// Ends the what-if begun last. Its changes must have been undone, or be meant to stay in the enclosing one.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.open -= 1;
         if self.open == 0 {
             self.entries.clear();
@@ -33,6 +33,10 @@ impl Journal {
     }
 
     pub(super) fn undo(&mut self, mark: usize) -> Option<(usize, Amount)> {
-        if self.entries.len() > mark { self.entries.pop() } else { None }
+        if self.entries.len() > mark {
+            self.entries.pop()
+        } else {
+            None
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! [`tree`] holds the hierarchy and its numbers, [`available`] answers what is left, [`share`] says who uses more than
 //! others. Source: spec/kueue-core.md §4.3, §4.7.
 
-pub mod available;
-pub mod journal;
-pub mod share;
-pub mod tree;
+pub(crate) mod available;
+pub(crate) mod journal;
+pub(crate) mod share;
+pub(crate) mod tree;

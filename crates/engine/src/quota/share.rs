@@ -12,20 +12,25 @@ use crate::spec::Weight;
 
 /// A share: `borrowed / lendable / weight`.
 #[derive(Debug, Clone, Copy)]
-pub struct Share {
+pub(crate) struct Share {
     borrowed: u64,
     lendable: u64,
     weight: u64,
     /// Something is used beyond the own quota, even if nothing is lendable.
-    pub borrowing: bool,
+    pub(crate) borrowing: bool,
 }
 
 impl Share {
     /// No share at all.
-    pub const NONE: Self = Self { borrowed: 0, lendable: 1, weight: 1, borrowing: false };
+    pub(crate) const NONE: Self = Self {
+        borrowed: 0,
+        lendable: 1,
+        weight: 1,
+        borrowing: false,
+    };
 
     /// True when the share counts as zero.
-    pub fn is_zero(self) -> bool {
+    pub(crate) fn is_zero(self) -> bool {
         self.borrowed == 0
     }
 
@@ -39,8 +44,14 @@ impl Share {
     }
 
     fn compare_weighted(self, other: Self) -> Ordering {
-        let left = wide(u128::from(other.lendable) * u128::from(other.weight), self.borrowed);
-        left.cmp(&wide(u128::from(self.lendable) * u128::from(self.weight), other.borrowed))
+        let left = wide(
+            u128::from(other.lendable) * u128::from(other.weight),
+            self.borrowed,
+        );
+        left.cmp(&wide(
+            u128::from(self.lendable) * u128::from(self.weight),
+            other.borrowed,
+        ))
     }
 }
 
@@ -83,12 +94,15 @@ impl PartialEq for Share {
 impl Eq for Share {}
 
 /// The share of `node` as things stand. Roots have none.
-pub fn share(tree: &Tree, node: NodeId) -> Share {
+pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
     let Some(parent) = tree.parent(node) else {
         return Share::NONE;
     };
     let Weight(weight) = tree.node(node).weight;
-    let mut best = Share { weight, ..Share::NONE };
+    let mut best = Share {
+        weight,
+        ..Share::NONE
+    };
     for (slot, cell) in tree.row(node).iter().enumerate() {
         if cell.usage <= cell.subtree {
             continue;
@@ -134,7 +148,12 @@ mod tests {
     use super::*;
 
     fn fraction(borrowed: u64, lendable: u64, weight: u64) -> Share {
-        Share { borrowed, lendable, weight, borrowing: borrowed > 0 }
+        Share {
+            borrowed,
+            lendable,
+            weight,
+            borrowing: borrowed > 0,
+        }
     }
 
     #[test]
@@ -150,6 +169,12 @@ mod tests {
     fn huge_products_do_not_overflow() {
         let big = u64::MAX;
         assert!(fraction(big, big, big) < fraction(big, big, big - 1));
-        assert_eq!(wide(u128::MAX, u64::MAX), (u128::from(u64::MAX - 1), u128::MAX - u128::from(u64::MAX) + 1));
+        assert_eq!(
+            wide(u128::MAX, u64::MAX),
+            (
+                u128::from(u64::MAX - 1),
+                u128::MAX - u128::from(u64::MAX) + 1
+            )
+        );
     }
 }

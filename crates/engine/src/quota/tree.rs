@@ -15,17 +15,17 @@ use crate::spec::Weight;
 
 /// The numbers of one (node, slot).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cell {
+pub(crate) struct Cell {
     /// Own quota.
-    pub nominal: Amount,
+    pub(crate) nominal: Amount,
     /// Own quota plus what the children lend.
-    pub subtree: Amount,
+    pub(crate) subtree: Amount,
     /// The part of `subtree` that the parent cannot see.
-    pub local: Amount,
+    pub(crate) local: Amount,
     /// What is charged here.
-    pub usage: Amount,
+    pub(crate) usage: Amount,
     /// Bound on what may be taken from the parent.
-    pub borrowing_limit: Option<Amount>,
+    pub(crate) borrowing_limit: Option<Amount>,
     lending_limit: Option<Amount>,
 }
 
@@ -40,43 +40,43 @@ impl Cell {
     };
 
     /// What is left of the part that the parent cannot see.
-    pub fn local_available(&self) -> Amount {
+    pub(crate) fn local_available(&self) -> Amount {
         (self.local - self.usage).clip()
     }
 
     /// What is charged to the parent.
-    pub fn above_local(&self) -> Amount {
+    pub(crate) fn above_local(&self) -> Amount {
         Amount(self.usage.0.saturating_sub(self.local.0)).clip()
     }
 
     /// Whether `more` would take this subtree beyond its own quota.
-    pub fn borrowing_with(&self, more: Amount) -> bool {
+    pub(crate) fn borrowing_with(&self, more: Amount) -> bool {
         !self.subtree.is_unlimited() && self.usage + more > self.subtree
     }
 }
 
 /// A node without its numbers.
 #[derive(Debug, Clone, Default)]
-pub struct Node {
+pub(crate) struct Node {
     /// The parent cohort.
-    pub parent: Option<NodeId>,
+    pub(crate) parent: Option<NodeId>,
     /// Children, in no particular order.
-    pub children: Vec<NodeId>,
+    pub(crate) children: Vec<NodeId>,
     /// The ClusterQueue, when this is a leaf.
-    pub queue: Option<QueueId>,
+    pub(crate) queue: Option<QueueId>,
     /// The topmost ancestor. Meaningless in a cycle.
-    pub root: Option<NodeId>,
+    pub(crate) root: Option<NodeId>,
     /// Levels below: 0 for a queue, 1 for a cohort that has only queues.
-    pub height: u32,
+    pub(crate) height: u32,
     /// The node is its own ancestor, or has such an ancestor.
-    pub cyclic: bool,
+    pub(crate) cyclic: bool,
     /// Fair-sharing weight.
-    pub weight: Weight,
+    pub(crate) weight: Weight,
 }
 
 /// The tree, or rather the forest.
 #[derive(Debug, Default)]
-pub struct Tree {
+pub(crate) struct Tree {
     nodes: Vec<Node>,
     cells: Vec<Cell>,
     stride: usize,
@@ -89,28 +89,33 @@ pub struct Tree {
 
 /// One line of a quota: a slot and its three numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Quota {
+pub(crate) struct Quota {
     /// Which slot.
-    pub slot: Slot,
+    pub(crate) slot: Slot,
     /// Own quota.
-    pub nominal: Amount,
+    pub(crate) nominal: Amount,
     /// Bound on borrowing.
-    pub borrowing_limit: Option<Amount>,
+    pub(crate) borrowing_limit: Option<Amount>,
     /// Bound on lending.
-    pub lending_limit: Option<Amount>,
+    pub(crate) lending_limit: Option<Amount>,
 }
 
 impl Tree {
     /// A new node without quota or parent.
-    pub fn add_node(&mut self, queue: Option<QueueId>) -> NodeId {
+    pub(crate) fn add_node(&mut self, queue: Option<QueueId>) -> NodeId {
         let id = NodeId::from(self.nodes.len());
-        self.nodes.push(Node { queue, root: Some(id), ..Node::default() });
-        self.cells.resize(self.nodes.len() * self.stride, Cell::EMPTY);
+        self.nodes.push(Node {
+            queue,
+            root: Some(id),
+            ..Node::default()
+        });
+        self.cells
+            .resize(self.nodes.len() * self.stride, Cell::EMPTY);
         id
     }
 
     /// The slot of a (flavor, resource), new or known.
-    pub fn slot(&mut self, flavor: FlavorId, resource: ResourceId) -> Slot {
+    pub(crate) fn slot(&mut self, flavor: FlavorId, resource: ResourceId) -> Slot {
         if let Some(slot) = self.find_slot(flavor, resource) {
             return slot;
         }
@@ -122,17 +127,20 @@ impl Tree {
     }
 
     /// The slot of a (flavor, resource), if anybody ever had quota or usage there.
-    pub fn find_slot(&self, flavor: FlavorId, resource: ResourceId) -> Option<Slot> {
-        self.slots.iter().position(|&pair| pair == (flavor, resource)).map(Slot::from)
+    pub(crate) fn find_slot(&self, flavor: FlavorId, resource: ResourceId) -> Option<Slot> {
+        self.slots
+            .iter()
+            .position(|&pair| pair == (flavor, resource))
+            .map(Slot::from)
     }
 
     /// Flavor and resource of a slot.
-    pub fn pair(&self, slot: Slot) -> (FlavorId, ResourceId) {
+    pub(crate) fn pair(&self, slot: Slot) -> (FlavorId, ResourceId) {
         self.slots[slot.index()]
     }
 
     /// How much of `resource`, over all flavors, the children of `node` could be lent if nobody used anything.
-    pub fn lendable(&self, node: NodeId, resource: ResourceId) -> Amount {
+    pub(crate) fn lendable(&self, node: NodeId, resource: ResourceId) -> Amount {
         if resource.index() >= self.n_resources {
             return Amount::ZERO;
         }
@@ -140,53 +148,51 @@ impl Tree {
         self.lendable.get(index).copied().unwrap_or_default()
     }
 
-    /// How many slots there are.
-    pub fn n_slots(&self) -> usize {
-        self.slots.len()
-    }
-
     /// A node.
-    pub fn node(&self, node: NodeId) -> &Node {
+    pub(crate) fn node(&self, node: NodeId) -> &Node {
         &self.nodes[node.index()]
     }
 
     /// All node ids.
-    pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId::from)
     }
 
     /// The parent of a node.
-    pub fn parent(&self, node: NodeId) -> Option<NodeId> {
+    pub(crate) fn parent(&self, node: NodeId) -> Option<NodeId> {
         self.nodes[node.index()].parent
     }
 
     /// The topmost ancestor of a node, itself if it has no parent.
-    pub fn root(&self, node: NodeId) -> NodeId {
+    pub(crate) fn root(&self, node: NodeId) -> NodeId {
         self.nodes[node.index()].root.unwrap_or(node)
     }
 
     /// The numbers of a node in a slot.
-    pub fn at(&self, node: NodeId, slot: Slot) -> &Cell {
+    pub(crate) fn at(&self, node: NodeId, slot: Slot) -> &Cell {
         &self.cells[node.index() * self.stride + slot.index()]
     }
 
     /// All numbers of a node, by slot.
-    pub fn row(&self, node: NodeId) -> &[Cell] {
+    pub(crate) fn row(&self, node: NodeId) -> &[Cell] {
         let start = node.index() * self.stride;
         &self.cells[start..start + self.slots.len()]
     }
 
     /// The ancestors of a node from its parent up.
-    pub fn ancestors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    pub(crate) fn ancestors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         std::iter::successors(self.parent(node), |&above| self.parent(above))
     }
 
     /// Replaces quotas and weight of a node. Call [`Tree::rebuild`] afterwards.
-    pub fn set_quotas(&mut self, node: NodeId, weight: Weight, quotas: &[Quota]) {
+    pub(crate) fn set_quotas(&mut self, node: NodeId, weight: Weight, quotas: &[Quota]) {
         self.nodes[node.index()].weight = weight;
         let start = node.index() * self.stride;
         for cell in &mut self.cells[start..start + self.stride] {
-            *cell = Cell { usage: cell.usage, ..Cell::EMPTY };
+            *cell = Cell {
+                usage: cell.usage,
+                ..Cell::EMPTY
+            };
         }
         for quota in quotas {
             let cell = &mut self.cells[start + quota.slot.index()];
@@ -197,9 +203,11 @@ impl Tree {
     }
 
     /// Hangs a node under another parent. Call [`Tree::rebuild`] afterwards.
-    pub fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
+    pub(crate) fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
         if let Some(old) = self.nodes[node.index()].parent {
-            self.nodes[old.index()].children.retain(|&child| child != node);
+            self.nodes[old.index()]
+                .children
+                .retain(|&child| child != node);
         }
         self.nodes[node.index()].parent = parent;
         if let Some(new) = parent {
@@ -208,7 +216,7 @@ impl Tree {
     }
 
     /// Recomputes what follows from parents, quotas and the usage of the leaves.
-    pub fn rebuild(&mut self) {
+    pub(crate) fn rebuild(&mut self) {
         for node in self.ids() {
             let cyclic = self.climbs_forever(node);
             self.nodes[node.index()].cyclic = cyclic;
@@ -228,10 +236,15 @@ impl Tree {
     }
 
     fn rebuild_lendable(&mut self) {
-        let widest = self.slots.iter().map(|(_, resource)| resource.index() + 1).max();
+        let widest = self
+            .slots
+            .iter()
+            .map(|(_, resource)| resource.index() + 1)
+            .max();
         self.n_resources = widest.unwrap_or(0);
         self.lendable.clear();
-        self.lendable.resize(self.nodes.len() * self.n_resources, Amount::ZERO);
+        self.lendable
+            .resize(self.nodes.len() * self.n_resources, Amount::ZERO);
         for node in self.ids() {
             if self.nodes[node.index()].queue.is_some() || self.nodes[node.index()].cyclic {
                 continue;
@@ -265,7 +278,7 @@ impl Tree {
 
     /// Recomputes heights. Queues for which `counts` is false are not seen: a cohort that has no other children is as
     /// low as a queue.
-    pub fn rebuild_heights(&mut self, counts: &impl Fn(QueueId) -> bool) {
+    pub(crate) fn rebuild_heights(&mut self, counts: &impl Fn(QueueId) -> bool) {
         for node in self.ids() {
             if self.parent(node).is_none() {
                 self.measure(node, counts);
@@ -313,12 +326,14 @@ impl Tree {
     fn split_off_local(&mut self, node: NodeId) {
         for slot in 0..self.slots.len() {
             let cell = &mut self.cells[node.index() * self.stride + slot];
-            cell.local = cell.lending_limit.map_or(Amount::ZERO, |limit| (cell.subtree - limit).clip());
+            cell.local = cell
+                .lending_limit
+                .map_or(Amount::ZERO, |limit| (cell.subtree - limit).clip());
         }
     }
 
     /// Charges `amount` to a leaf; what its ancestors are charged follows.
-    pub fn add_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
+    pub(crate) fn add_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
         let mut node = Some(leaf);
         let mut rest = amount;
         while let Some(at) = node {
@@ -334,7 +349,7 @@ impl Tree {
     }
 
     /// Takes back what [`Tree::add_usage`] charged.
-    pub fn remove_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
+    pub(crate) fn remove_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
         let mut node = Some(leaf);
         let mut rest = amount;
         while let Some(at) = node {
@@ -356,7 +371,7 @@ impl Tree {
     }
 
     /// Goes back to the state at `mark`.
-    pub fn rewind(&mut self, mark: usize) {
+    pub(crate) fn rewind(&mut self, mark: usize) {
         while let Some((index, usage)) = self.journal.undo(mark) {
             self.cells[index].usage = usage;
         }

@@ -26,7 +26,9 @@ pub(crate) fn rebuild(state: &mut State) {
         if let Some(workload) = state.workloads.get(WorkloadId::from(index))
             && let Some(admission) = workload.admission.as_deref()
         {
-            state.topologies.place(&admission.pod_sets, &workload.shape, &state.shapes);
+            state
+                .topologies
+                .place(&admission.pod_sets, &workload.shape, &state.shapes);
         }
     }
 }
@@ -82,7 +84,12 @@ fn keep(assignment: &mut Assignment, places: Places) {
 
 /// Places for a Workload that waits for its victims, as if they were gone; in an empty topology if it has none. They
 /// count in the rest of the cycle.
-pub(crate) fn place_anew(state: &mut State, attempt: &Attempt<'_>, assignment: &mut Assignment, empty: bool) {
+pub(crate) fn place_anew(
+    state: &mut State,
+    attempt: &Attempt<'_>,
+    assignment: &mut Assignment,
+    empty: bool,
+) {
     if assignment.mode() == Mode::Preempt
         && concerns(state, assignment)
         && let Ok(places) = find(state, attempt, assignment, empty)
@@ -107,25 +114,45 @@ fn find(
     let mut places: Places = vec![Vec::new(); assignment.pod_sets.len()];
     let mut assumed: Vec<(FlavorId, usize, &PodSetSpec, i64)> = Vec::new();
     for first in 0..assignment.pod_sets.len() {
-        let Some(flavor) = flavor_of(state, assignment, first) else { continue };
-        let Some(tree) = state.topologies.tree(flavor) else { continue };
-        let Some((workers, leader)) = roles(specs, first, assignment) else { continue };
+        let Some(flavor) = flavor_of(state, assignment, first) else {
+            continue;
+        };
+        let Some(tree) = state.topologies.tree(flavor) else {
+            continue;
+        };
+        let Some((workers, leader)) = roles(specs, first, assignment) else {
+            continue;
+        };
         let here = assumed.iter().filter(|(one, ..)| *one == flavor);
-        let here: Vec<_> = here.map(|&(_, leaf, spec, count)| (leaf, spec, count)).collect();
-        let search = Search { state, tree, flavor, empty, assumed: &here };
+        let here: Vec<_> = here
+            .map(|&(_, leaf, spec, count)| (leaf, spec, count))
+            .collect();
+        let search = Search {
+            state,
+            tree,
+            flavor,
+            empty,
+            assumed: &here,
+        };
         let count = assignment.pod_sets[workers].count;
         let shares = search.run(&specs[workers], count, leader.map(|one| &specs[one]));
         let shares = shares.map_err(|reason| (workers, reason))?;
         for share in shares {
             let values = || Arc::clone(&tree.domains[share.domain].values);
             if share.pods > 0 {
-                places[workers].push(PlacedDomain { values: values(), count: share.pods });
+                places[workers].push(PlacedDomain {
+                    values: values(),
+                    count: share.pods,
+                });
                 assumed.push((flavor, share.domain, &specs[workers], share.pods));
             }
             if let Some(leader) = leader
                 && share.leaders > 0
             {
-                places[leader].push(PlacedDomain { values: values(), count: share.leaders });
+                places[leader].push(PlacedDomain {
+                    values: values(),
+                    count: share.leaders,
+                });
                 assumed.push((flavor, share.domain, &specs[leader], share.leaders));
             }
         }
@@ -137,15 +164,30 @@ fn find(
 }
 
 /// Workers and leader of the group that starts with `first`; `None` if the group was placed already.
-fn roles(specs: &[PodSetSpec], first: usize, assignment: &Assignment) -> Option<(usize, Option<usize>)> {
-    let group = |index: usize| specs[index].topology.as_ref().and_then(|wish| wish.group.as_ref());
-    let Some(name) = group(first) else { return Some((first, None)) };
+fn roles(
+    specs: &[PodSetSpec],
+    first: usize,
+    assignment: &Assignment,
+) -> Option<(usize, Option<usize>)> {
+    let group = |index: usize| {
+        specs[index]
+            .topology
+            .as_ref()
+            .and_then(|wish| wish.group.as_ref())
+    };
+    let Some(name) = group(first) else {
+        return Some((first, None));
+    };
     let mut members = (0..specs.len()).filter(|&index| group(index) == Some(name));
     match (members.next(), members.next()) {
         (Some(one), _) if one != first => None,
         (Some(one), Some(other)) => {
             let count = |index: usize| assignment.pod_sets[index].count;
-            Some(if count(one) > count(other) { (one, Some(other)) } else { (other, Some(one)) })
+            Some(if count(one) > count(other) {
+                (one, Some(other))
+            } else {
+                (other, Some(one))
+            })
         }
         _ => Some((first, None)),
     }
@@ -170,16 +212,25 @@ impl Search<'_> {
         let start = self.start(workers);
         let level = |name: &str| self.tree.levels.iter().position(|level| **level == *name);
         let lowest = self.tree.levels.len().saturating_sub(1);
-        let wish = workers.topology.as_ref().and_then(|wish| wish.slice.as_ref());
+        let wish = workers
+            .topology
+            .as_ref()
+            .and_then(|wish| wish.slice.as_ref());
         let (slice_level, slice_size) = match wish {
             Some((name, size)) => (level(name).unwrap_or(lowest), (*size).max(1)),
             None => (lowest, 1),
         };
         if start.level > slice_level {
-            let (slice, whole) = (self.tree.levels[slice_level].clone(), self.tree.levels[start.level].clone());
+            let (slice, whole) = (
+                self.tree.levels[slice_level].clone(),
+                self.tree.levels[start.level].clone(),
+            );
             return Err(TopologyReason::SliceAbove { slice, whole });
         }
-        let tolerations = self.state.flavor(self.flavor).map(|one| one.tolerations.as_slice());
+        let tolerations = self
+            .state
+            .flavor(self.flavor)
+            .map(|one| one.tolerations.as_slice());
         let ask = Ask {
             workers,
             count: pods,
@@ -211,15 +262,25 @@ impl Search<'_> {
     fn start(&self, workers: &PodSetSpec) -> Start {
         let level = |name: &str| self.tree.levels.iter().position(|level| **level == *name);
         let lowest = self.tree.levels.len().saturating_sub(1);
-        let anywhere = |level| Start { level, required: false, unconstrained: true };
-        let Some(wish) = &workers.topology else { return anywhere(lowest) };
+        let anywhere = |level| Start {
+            level,
+            required: false,
+            unconstrained: true,
+        };
+        let Some(wish) = &workers.topology else {
+            return anywhere(lowest);
+        };
         match &wish.together {
-            Some(Togetherness::Required(name)) => {
-                Start { level: level(name).unwrap_or(lowest), required: true, unconstrained: false }
-            }
-            Some(Togetherness::Preferred(name)) => {
-                Start { level: level(name).unwrap_or(lowest), required: false, unconstrained: false }
-            }
+            Some(Togetherness::Required(name)) => Start {
+                level: level(name).unwrap_or(lowest),
+                required: true,
+                unconstrained: false,
+            },
+            Some(Togetherness::Preferred(name)) => Start {
+                level: level(name).unwrap_or(lowest),
+                required: false,
+                unconstrained: false,
+            },
             Some(Togetherness::Unconstrained) | None if wish.slice.is_some() => anywhere(0),
             Some(Togetherness::Unconstrained) | None => anywhere(lowest),
         }
@@ -229,11 +290,17 @@ impl Search<'_> {
 /// Whether the very places that were found are still free.
 pub(crate) fn still_fits(state: &State, attempt: &Attempt<'_>, assignment: &Assignment) -> bool {
     assignment.pod_sets.iter().enumerate().all(|(index, one)| {
-        let Some(flavor) = flavor_of(state, assignment, index) else { return true };
-        let Some(tree) = state.topologies.tree(flavor) else { return true };
+        let Some(flavor) = flavor_of(state, assignment, index) else {
+            return true;
+        };
+        let Some(tree) = state.topologies.tree(flavor) else {
+            return true;
+        };
         let spec = &attempt.shape.pod_sets[index];
         one.domains.iter().all(|place| {
-            let Some(leaf) = tree.leaf(&place.values) else { return false };
+            let Some(leaf) = tree.leaf(&place.values) else {
+                return false;
+            };
             // The implicit resource `pods` is not looked at here, as upstream does not.
             spec.requests.iter().all(|&(resource, amount)| {
                 let capacity = tree.domains[leaf].capacity.get(resource.index()).copied();
@@ -280,11 +347,20 @@ pub(crate) fn forget(state: &mut State, entry: &Entry) {
 }
 
 fn charge(state: &mut State, entry: &Entry, sign: i64) {
-    let pairs = entry.assignment.pod_sets.iter().zip(&entry.shape.pod_sets).enumerate();
+    let pairs = entry
+        .assignment
+        .pod_sets
+        .iter()
+        .zip(&entry.shape.pod_sets)
+        .enumerate();
     for (index, (one, spec)) in pairs {
-        let Some(flavor) = flavor_of(state, &entry.assignment, index) else { continue };
+        let Some(flavor) = flavor_of(state, &entry.assignment, index) else {
+            continue;
+        };
         for place in &one.domains {
-            state.topologies.charge(flavor, &place.values, spec, place.count * sign);
+            state
+                .topologies
+                .charge(flavor, &place.values, spec, place.count * sign);
         }
     }
 }

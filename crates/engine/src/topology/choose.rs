@@ -38,16 +38,26 @@ pub(super) struct Start {
 }
 
 /// Chooses leaves. `Err` says how many slices fit.
-pub(super) fn choose(tree: &Tree, rooms: &[Room], load: Load, start: Start) -> Result<Vec<Share>, i64> {
+pub(super) fn choose(
+    tree: &Tree,
+    rooms: &[Room],
+    load: Load,
+    start: Start,
+) -> Result<Vec<Share>, i64> {
     let (mut level, domains) = find(tree, rooms, load, start)?;
     let mut shares = distribute(tree, rooms, load, domains, Unit::Slices);
     while level + 1 < tree.by_level.len() {
         if level < load.slice_level {
-            let below = shares.iter().flat_map(|share| tree.domains[share.domain].children.clone());
+            let below = shares
+                .iter()
+                .flat_map(|share| tree.domains[share.domain].children.clone());
             let sorted = sorted(tree, rooms, below.collect(), load, load.leaders > 0);
             shares = distribute(tree, rooms, load, sorted, Unit::Slices);
         } else {
-            shares = shares.iter().flat_map(|share| within(tree, rooms, load, *share)).collect();
+            shares = shares
+                .iter()
+                .flat_map(|share| within(tree, rooms, load, *share))
+                .collect();
         }
         level += 1;
     }
@@ -56,7 +66,12 @@ pub(super) fn choose(tree: &Tree, rooms: &[Room], load: Load, start: Start) -> R
 
 /// Distributes what one domain was given among its children.
 fn within(tree: &Tree, rooms: &[Room], load: Load, share: Share) -> Vec<Share> {
-    let load = Load { slices: share.pods, leaders: share.leaders, slice_size: 1, ..load };
+    let load = Load {
+        slices: share.pods,
+        leaders: share.leaders,
+        slice_size: 1,
+        ..load
+    };
     let children = tree.domains[share.domain].children.clone();
     // Below the level of slices no domain holds any, so that those with the least room come first.
     let sorted = sorted(tree, rooms, children, load, load.leaders > 0);
@@ -86,10 +101,20 @@ fn sorted(
     load: Load,
     leader: bool,
 ) -> Vec<usize> {
-    let size = |left: i64, right: i64| if load.least_free { left.cmp(&right) } else { right.cmp(&left) };
+    let size = |left: i64, right: i64| {
+        if load.least_free {
+            left.cmp(&right)
+        } else {
+            right.cmp(&left)
+        }
+    };
     domains.sort_by(|&left, &right| {
         let (a, b) = (rooms[left], rooms[right]);
-        let leaders = if leader { b.leader.cmp(&a.leader) } else { Ordering::Equal };
+        let leaders = if leader {
+            b.leader.cmp(&a.leader)
+        } else {
+            Ordering::Equal
+        };
         leaders
             .then_with(|| size(held(a, Unit::Slices, leader), held(b, Unit::Slices, leader)))
             .then_with(|| held(a, Unit::Pods, leader).cmp(&held(b, Unit::Pods, leader)))
@@ -101,11 +126,20 @@ fn sorted(
 /// The level and the domains that hold everything.
 fn find(tree: &Tree, rooms: &[Room], load: Load, start: Start) -> Result<(usize, Vec<usize>), i64> {
     let leader = load.leaders > 0;
-    let all = sorted(tree, rooms, tree.by_level[start.level].clone(), load, leader);
+    let all = sorted(
+        tree,
+        rooms,
+        tree.by_level[start.level].clone(),
+        load,
+        leader,
+    );
     let holds = |domain: usize| {
-        held(rooms[domain], Unit::Slices, leader) >= load.slices && rooms[domain].leader >= load.leaders
+        held(rooms[domain], Unit::Slices, leader) >= load.slices
+            && rooms[domain].leader >= load.leaders
     };
-    let Some(&top) = all.first() else { return Err(0) };
+    let Some(&top) = all.first() else {
+        return Err(0);
+    };
     if load.least_free {
         if let Some(&first) = all.iter().find(|&&domain| holds(domain)) {
             return Ok((start.level, vec![first]));
@@ -116,18 +150,35 @@ fn find(tree: &Tree, rooms: &[Room], load: Load, start: Start) -> Result<(usize,
     }
     if start.required {
         let most = all.iter().map(|&domain| {
-            if leader && rooms[domain].leader == 0 { 0 } else { held(rooms[domain], Unit::Slices, leader) }
+            if leader && rooms[domain].leader == 0 {
+                0
+            } else {
+                held(rooms[domain], Unit::Slices, leader)
+            }
         });
         return Err(most.max().unwrap_or(0));
     }
     if start.level > 0 && !start.unconstrained {
-        return find(tree, rooms, load, Start { level: start.level - 1, ..start });
+        return find(
+            tree,
+            rooms,
+            load,
+            Start {
+                level: start.level - 1,
+                ..start
+            },
+        );
     }
     several(tree, rooms, load, all).map(|domains| (start.level, domains))
 }
 
 /// Domains until everything is held.
-fn several(tree: &Tree, rooms: &[Room], load: Load, mut all: Vec<usize>) -> Result<Vec<usize>, i64> {
+fn several(
+    tree: &Tree,
+    rooms: &[Room],
+    load: Load,
+    mut all: Vec<usize>,
+) -> Result<Vec<usize>, i64> {
     let (mut slices, mut leaders) = (load.slices, load.leaders);
     let mut taken = Vec::new();
     while leaders > 0 && !all.is_empty() {
@@ -151,7 +202,11 @@ fn several(tree: &Tree, rooms: &[Room], load: Load, mut all: Vec<usize>) -> Resu
         slices -= rooms[pick].slices;
         taken.push(pick);
     }
-    if slices > 0 { Err(load.slices - slices) } else { Ok(taken) }
+    if slices > 0 {
+        Err(load.slices - slices)
+    } else {
+        Ok(taken)
+    }
 }
 
 /// The next domain: the first, or the smallest that holds the rest if the first does.
@@ -168,7 +223,9 @@ fn smallest(rooms: &[Room], all: &[usize], needed: i64, leaders: i64, unit: Unit
     let fitting = all.iter().copied().filter(|&domain| {
         held(rooms[domain], unit, leader) >= needed && rooms[domain].leader >= leaders
     });
-    fitting.min_by_key(|&domain| held(rooms[domain], unit, leader)).unwrap_or(all[0])
+    fitting
+        .min_by_key(|&domain| held(rooms[domain], unit, leader))
+        .unwrap_or(all[0])
 }
 
 /// Gives every domain its part, in order, until nothing is left.
@@ -185,7 +242,11 @@ fn distribute(
         let pick = pick(rooms, load, &all, rest, true, unit);
         all.retain(|&one| one != pick);
         let part = held(rooms[pick], unit, true).min(rest).max(0);
-        shares.push(Share { domain: pick, pods: part * load.slice_size, leaders: 1 });
+        shares.push(Share {
+            domain: pick,
+            pods: part * load.slice_size,
+            leaders: 1,
+        });
         rest -= part;
         leaders -= 1;
     }
@@ -197,7 +258,11 @@ fn distribute(
         all.retain(|&one| one != pick);
         let part = held(rooms[pick], unit, false).min(rest);
         if part > 0 {
-            shares.push(Share { domain: pick, pods: part * load.slice_size, leaders: 0 });
+            shares.push(Share {
+                domain: pick,
+                pods: part * load.slice_size,
+                leaders: 0,
+            });
         }
         rest -= part;
     }

@@ -109,19 +109,33 @@ impl TopologyReason {
             Self::SliceAbove { slice, whole } => {
                 format!("podset slice topology {slice} is above the podset topology {whole}")
             }
-            Self::TooFew { topology, fit, wanted, slices, leaves, excluded } => {
+            Self::TooFew {
+                topology,
+                fit,
+                wanted,
+                slices,
+                leaves,
+                excluded,
+            } => {
                 let unit = if *slices { "slice" } else { "pod" };
                 let main = if *fit == 0 {
                     format!("topology {topology:?} doesn't allow to fit any of {wanted} {unit}(s)")
                 } else {
-                    format!("topology {topology:?} allows to fit only {fit} out of {wanted} {unit}(s)")
+                    format!(
+                        "topology {topology:?} allows to fit only {fit} out of {wanted} {unit}(s)"
+                    )
                 };
                 if excluded.is_empty() {
                     return main;
                 }
-                let list: Vec<String> =
-                    excluded.iter().map(|(words, count)| format!("{words}: {count}")).collect();
-                format!("{main}. Total nodes: {leaves}; excluded: {}", list.join(", "))
+                let list: Vec<String> = excluded
+                    .iter()
+                    .map(|(words, count)| format!("{words}: {count}"))
+                    .collect();
+                format!(
+                    "{main}. Total nodes: {leaves}; excluded: {}",
+                    list.join(", ")
+                )
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::amount::Amount;
 use crate::ids::{FlavorId, HostId, ResourceId, ShapeId, TopologyId};
 use crate::shape::Shapes;
 use crate::spec::{FlavorSpec, PodSetAdmission, PodSetSpec};
-use crate::topology::{HOSTNAME, HostSpec, TopologyRequest, TopologySpec, Togetherness};
+use crate::topology::{HOSTNAME, HostSpec, Togetherness, TopologyRequest, TopologySpec};
 
 /// Amounts by resource id.
 pub(crate) type Amounts = Vec<Amount>;
@@ -51,14 +51,28 @@ impl Tree {
         self.index.get(values).copied()
     }
 
-    fn build(topology: TopologyId, spec: &TopologySpec, flavor: &FlavorSpec, hosts: &[Option<HostSpec>]) -> Self {
+    fn build(
+        topology: TopologyId,
+        spec: &TopologySpec,
+        flavor: &FlavorSpec,
+        hosts: &[Option<HostSpec>],
+    ) -> Self {
         let levels = spec.levels.clone();
         let by_level = vec![Vec::new(); levels.len()];
-        let mut tree = Self { topology, levels, domains: Vec::new(), by_level, index: HashMap::new() };
+        let mut tree = Self {
+            topology,
+            levels,
+            domains: Vec::new(),
+            by_level,
+            index: HashMap::new(),
+        };
         for (index, host) in hosts.iter().enumerate() {
             if let Some(host) = host
                 && host.usable
-                && flavor.labels.iter().all(|label| host.labels.contains(label))
+                && flavor
+                    .labels
+                    .iter()
+                    .all(|label| host.labels.contains(label))
             {
                 tree.add_host(HostId::from(index), host);
             }
@@ -73,7 +87,9 @@ impl Tree {
     fn add_host(&mut self, id: HostId, host: &HostSpec) {
         let mut values: Vec<Box<str>> = Vec::new();
         for level in &self.levels {
-            let Some((_, value)) = host.labels.iter().find(|(key, _)| key == level) else { return };
+            let Some((_, value)) = host.labels.iter().find(|(key, _)| key == level) else {
+                return;
+            };
             values.push(value.clone());
         }
         let mut parent = None;
@@ -191,20 +207,26 @@ impl Topologies {
         topology: Option<TopologyId>,
         implied: bool,
     ) -> Fitness {
-        let levels = topology.and_then(|id| self.specs.get(id.index())).and_then(Option::as_ref);
+        let levels = topology
+            .and_then(|id| self.specs.get(id.index()))
+            .and_then(Option::as_ref);
         let (request, spec) = match (request, levels) {
             (None, Some(_)) if !implied => return Fitness::TopologyOnly,
             (None, _) => return Fitness::Suits,
             (Some(_), None) => return Fitness::NoTopology,
             (Some(request), Some(spec)) => (request, spec),
         };
-        let known = |level: &Box<str>| spec.levels.contains(level);
+        let known = |level: &str| spec.levels.iter().any(|one| **one == *level);
         let whole = match &request.together {
             Some(Togetherness::Required(level) | Togetherness::Preferred(level)) => known(level),
             Some(Togetherness::Unconstrained) | None => true,
         };
         let slice = request.slice.as_ref().is_none_or(|(level, _)| known(level));
-        if whole && slice { Fitness::Suits } else { Fitness::NoLevel }
+        if whole && slice {
+            Fitness::Suits
+        } else {
+            Fitness::NoLevel
+        }
     }
 
     /// What is used of a leaf.
@@ -213,7 +235,10 @@ impl Topologies {
             Some(host) => self.host_used.get(host.index()),
             None => Some(&tree.domains[leaf].used),
         };
-        amounts.and_then(|all| all.get(resource.index())).copied().unwrap_or_default()
+        amounts
+            .and_then(|all| all.get(resource.index()))
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Charges the placements of a Workload.
@@ -233,7 +258,9 @@ impl Topologies {
         let shape = Arc::clone(shapes.at(shape));
         for (one, spec) in all.iter().zip(&shape.pod_sets) {
             let flavors = one.resources.iter().map(|(_, flavor, _)| *flavor);
-            let flavor = flavors.into_iter().find(|&flavor| self.tree(flavor).is_some());
+            let flavor = flavors
+                .into_iter()
+                .find(|&flavor| self.tree(flavor).is_some());
             let Some(flavor) = flavor else { continue };
             for domain in &one.domains {
                 self.charge(flavor, &domain.values, spec, domain.count * sign);
@@ -242,9 +269,19 @@ impl Topologies {
     }
 
     /// Charges `count` pods of a pod set to a leaf; a leaf that is gone is nobody's.
-    pub(crate) fn charge(&mut self, flavor: FlavorId, values: &[Box<str>], spec: &PodSetSpec, count: i64) {
-        let Some(tree) = self.trees.get_mut(flavor.index()).and_then(Option::as_mut) else { return };
-        let Some(leaf) = tree.leaf(values) else { return };
+    pub(crate) fn charge(
+        &mut self,
+        flavor: FlavorId,
+        values: &[Box<str>],
+        spec: &PodSetSpec,
+        count: i64,
+    ) {
+        let Some(tree) = self.trees.get_mut(flavor.index()).and_then(Option::as_mut) else {
+            return;
+        };
+        let Some(leaf) = tree.leaf(values) else {
+            return;
+        };
         let used = match tree.domains[leaf].host {
             Some(host) => &mut self.host_used[host.index()],
             None => &mut tree.domains[leaf].used,

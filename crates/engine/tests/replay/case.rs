@@ -4,59 +4,59 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-pub type Map = BTreeMap<String, String>;
+pub(crate) type Map = BTreeMap<String, String>;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Case {
-    pub id: String,
+pub(crate) struct Case {
+    pub(crate) id: String,
     #[serde(default)]
-    pub config: Config,
+    pub(crate) config: Config,
     #[serde(default)]
-    pub namespaces: Vec<Object<()>>,
+    pub(crate) namespaces: Vec<Object<()>>,
     #[serde(default)]
-    pub resource_flavors: Vec<Object<FlavorSpec>>,
+    pub(crate) resource_flavors: Vec<Object<FlavorSpec>>,
     #[serde(default)]
-    pub cohorts: Vec<Object<CohortSpec>>,
+    pub(crate) cohorts: Vec<Object<CohortSpec>>,
     #[serde(default)]
-    pub cluster_queues: Vec<Object<QueueSpec>>,
+    pub(crate) cluster_queues: Vec<Object<QueueSpec>>,
     #[serde(default)]
-    pub local_queues: Vec<Object<LocalQueueSpec>>,
+    pub(crate) local_queues: Vec<Object<LocalQueueSpec>>,
     #[serde(default)]
-    pub topologies: Vec<Object<TopologySpec>>,
+    pub(crate) topologies: Vec<Object<TopologySpec>>,
     #[serde(default)]
-    pub nodes: Vec<Object<NodeSpec>>,
+    pub(crate) nodes: Vec<Object<NodeSpec>>,
     #[serde(default)]
-    pub workloads: Vec<Object<WorkloadSpec>>,
+    pub(crate) workloads: Vec<Object<WorkloadSpec>>,
     #[serde(default)]
-    pub events: Vec<Event>,
-    pub expect: Expect,
+    pub(crate) events: Vec<Event>,
+    pub(crate) expect: Expect,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Config {
-    pub fair_sharing: Option<FairSharing>,
+pub(crate) struct Config {
+    pub(crate) fair_sharing: Option<FairSharing>,
     #[serde(default)]
-    pub feature_gates: BTreeMap<String, bool>,
+    pub(crate) feature_gates: BTreeMap<String, bool>,
     #[serde(default)]
-    pub release_delay_steps: u64,
+    pub(crate) release_delay_steps: u64,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FairSharing {
+pub(crate) struct FairSharing {
     #[serde(default)]
-    pub preemption_strategies: Vec<String>,
+    pub(crate) preemption_strategies: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Object<S> {
-    pub metadata: Metadata,
+pub(crate) struct Object<S> {
+    pub(crate) metadata: Metadata,
     #[serde(default = "none")]
-    pub spec: Option<S>,
+    pub(crate) spec: Option<S>,
     #[serde(default)]
-    pub status: Status,
+    pub(crate) status: Status,
 }
 
 fn none<T>() -> Option<T> {
@@ -65,435 +65,457 @@ fn none<T>() -> Option<T> {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Metadata {
-    pub name: String,
+pub(crate) struct Metadata {
+    pub(crate) name: String,
     #[serde(default)]
-    pub namespace: String,
+    pub(crate) namespace: String,
     #[serde(default)]
-    pub uid: String,
-    pub creation_timestamp: Option<jiff_time::Stamp>,
+    pub(crate) uid: String,
+    pub(crate) creation_timestamp: Option<jiff_time::Stamp>,
     #[serde(default)]
-    pub labels: Map,
+    pub(crate) labels: Map,
 }
 
 /// RFC 3339 times as nanoseconds.
-pub mod jiff_time {
+pub(crate) mod jiff_time {
     use serde::{Deserialize, Deserializer, de::Error};
 
     #[derive(Debug, Clone, Copy)]
-    pub struct Stamp(pub i64);
+    pub(crate) struct Stamp(pub(crate) i64);
 
     impl<'de> Deserialize<'de> for Stamp {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let text = String::deserialize(deserializer)?;
             let time: jiff::Timestamp = text.parse().map_err(D::Error::custom)?;
-            i64::try_from(time.as_nanosecond()).map(Self).map_err(D::Error::custom)
+            i64::try_from(time.as_nanosecond())
+                .map(Self)
+                .map_err(D::Error::custom)
         }
     }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
-    pub admission: Option<Admission>,
+pub(crate) struct Status {
+    pub(crate) admission: Option<Admission>,
     #[serde(default)]
-    pub conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<Condition>,
     #[serde(default)]
-    pub reclaimable_pods: Vec<Reclaimable>,
+    pub(crate) reclaimable_pods: Vec<Reclaimable>,
     #[serde(default)]
-    pub allocatable: Map,
+    pub(crate) allocatable: Map,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Condition {
+pub(crate) struct Condition {
     #[serde(rename = "type")]
-    pub kind: String,
-    pub status: String,
-    pub last_transition_time: Option<jiff_time::Stamp>,
+    pub(crate) kind: String,
+    pub(crate) status: String,
+    pub(crate) last_transition_time: Option<jiff_time::Stamp>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Admission {
-    pub cluster_queue: String,
+pub(crate) struct Admission {
+    pub(crate) cluster_queue: String,
     #[serde(default)]
-    pub pod_set_assignments: Vec<PodSetAssignment>,
+    pub(crate) pod_set_assignments: Vec<PodSetAssignment>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PodSetAssignment {
+pub(crate) struct PodSetAssignment {
     #[serde(default)]
-    pub flavors: Map,
+    pub(crate) flavors: Map,
     #[serde(default)]
-    pub resource_usage: Map,
-    pub count: Option<i64>,
+    pub(crate) resource_usage: Map,
+    pub(crate) count: Option<i64>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Reclaimable {
-    pub name: String,
-    pub count: i64,
+pub(crate) struct Reclaimable {
+    pub(crate) name: String,
+    pub(crate) count: i64,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FlavorSpec {
+pub(crate) struct FlavorSpec {
     #[serde(default)]
-    pub node_labels: Map,
+    pub(crate) node_labels: Map,
     #[serde(default)]
-    pub node_taints: Vec<Taint>,
+    pub(crate) node_taints: Vec<Taint>,
     #[serde(default)]
-    pub tolerations: Vec<Toleration>,
-    pub topology_name: Option<String>,
+    pub(crate) tolerations: Vec<Toleration>,
+    pub(crate) topology_name: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Taint {
-    pub key: String,
+pub(crate) struct Taint {
+    pub(crate) key: String,
     #[serde(default)]
-    pub value: String,
-    pub effect: String,
+    pub(crate) value: String,
+    pub(crate) effect: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Toleration {
+pub(crate) struct Toleration {
     #[serde(default)]
-    pub key: String,
+    pub(crate) key: String,
     #[serde(default)]
-    pub operator: String,
+    pub(crate) operator: String,
     #[serde(default)]
-    pub value: String,
+    pub(crate) value: String,
     #[serde(default)]
-    pub effect: String,
+    pub(crate) effect: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CohortSpec {
-    pub parent_name: Option<String>,
+pub(crate) struct CohortSpec {
+    pub(crate) parent_name: Option<String>,
     #[serde(default)]
-    pub resource_groups: Vec<ResourceGroup>,
-    pub fair_sharing: Option<Weight>,
+    pub(crate) resource_groups: Vec<ResourceGroup>,
+    pub(crate) fair_sharing: Option<Weight>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Weight {
-    pub weight: Option<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResourceGroup {
-    #[serde(default)]
-    pub covered_resources: Vec<String>,
-    #[serde(default)]
-    pub flavors: Vec<FlavorQuotas>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub struct FlavorQuotas {
-    pub name: String,
-    #[serde(default)]
-    pub resources: Vec<ResourceQuota>,
+pub(crate) struct Weight {
+    pub(crate) weight: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ResourceQuota {
-    pub name: String,
-    pub nominal_quota: Option<String>,
-    pub borrowing_limit: Option<String>,
-    pub lending_limit: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QueueSpec {
-    pub cohort_name: Option<String>,
-    pub namespace_selector: Option<LabelSelector>,
+pub(crate) struct ResourceGroup {
     #[serde(default)]
-    pub queueing_strategy: String,
+    pub(crate) covered_resources: Vec<String>,
     #[serde(default)]
-    pub stop_policy: String,
-    #[serde(default)]
-    pub resource_groups: Vec<ResourceGroup>,
-    #[serde(default)]
-    pub preemption: Preemption,
-    #[serde(default)]
-    pub flavor_fungibility: Fungibility,
-    pub fair_sharing: Option<Weight>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LabelSelector {
-    #[serde(default)]
-    pub match_labels: Map,
-    #[serde(default)]
-    pub match_expressions: Vec<Expression>,
+    pub(crate) flavors: Vec<FlavorQuotas>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Expression {
-    pub key: String,
-    pub operator: String,
+pub(crate) struct FlavorQuotas {
+    pub(crate) name: String,
     #[serde(default)]
-    pub values: Vec<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Preemption {
-    #[serde(default)]
-    pub within_cluster_queue: String,
-    #[serde(default)]
-    pub reclaim_within_cohort: String,
-    pub borrow_within_cohort: Option<BorrowWithinCohort>,
+    pub(crate) resources: Vec<ResourceQuota>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct BorrowWithinCohort {
-    #[serde(default)]
-    pub policy: String,
-    pub max_priority_threshold: Option<i64>,
+pub(crate) struct ResourceQuota {
+    pub(crate) name: String,
+    pub(crate) nominal_quota: Option<String>,
+    pub(crate) borrowing_limit: Option<String>,
+    pub(crate) lending_limit: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Fungibility {
+pub(crate) struct QueueSpec {
+    pub(crate) cohort_name: Option<String>,
+    pub(crate) namespace_selector: Option<LabelSelector>,
     #[serde(default)]
-    pub when_can_borrow: String,
+    pub(crate) queueing_strategy: String,
     #[serde(default)]
-    pub when_can_preempt: String,
+    pub(crate) stop_policy: String,
     #[serde(default)]
-    pub preference: String,
+    pub(crate) resource_groups: Vec<ResourceGroup>,
+    #[serde(default)]
+    pub(crate) preemption: Preemption,
+    #[serde(default)]
+    pub(crate) flavor_fungibility: Fungibility,
+    pub(crate) fair_sharing: Option<Weight>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LocalQueueSpec {
-    pub cluster_queue: String,
+pub(crate) struct LabelSelector {
+    #[serde(default)]
+    pub(crate) match_labels: Map,
+    #[serde(default)]
+    pub(crate) match_expressions: Vec<Expression>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Expression {
+    pub(crate) key: String,
+    pub(crate) operator: String,
+    #[serde(default)]
+    pub(crate) values: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct TopologySpec {
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Preemption {
     #[serde(default)]
-    pub levels: Vec<Level>,
+    pub(crate) within_cluster_queue: String,
+    #[serde(default)]
+    pub(crate) reclaim_within_cohort: String,
+    pub(crate) borrow_within_cohort: Option<BorrowWithinCohort>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Level {
-    pub node_label: String,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct NodeSpec {
+pub(crate) struct BorrowWithinCohort {
     #[serde(default)]
-    pub taints: Vec<Taint>,
-    #[serde(default)]
-    pub unschedulable: bool,
+    pub(crate) policy: String,
+    pub(crate) max_priority_threshold: Option<i64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct WorkloadSpec {
+pub(crate) struct Fungibility {
     #[serde(default)]
-    pub pod_sets: Vec<PodSet>,
+    pub(crate) when_can_borrow: String,
     #[serde(default)]
-    pub queue_name: String,
-    pub priority: Option<i64>,
-    pub active: Option<bool>,
+    pub(crate) when_can_preempt: String,
+    #[serde(default)]
+    pub(crate) preference: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LocalQueueSpec {
+    pub(crate) cluster_queue: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct TopologySpec {
+    #[serde(default)]
+    pub(crate) levels: Vec<Level>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PodSet {
-    pub name: String,
-    #[serde(default)]
-    pub count: i64,
-    pub min_count: Option<i64>,
-    #[serde(default)]
-    pub template: Template,
-    pub topology_request: Option<TopologyRequest>,
+pub(crate) struct Level {
+    pub(crate) node_label: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct Template {
+pub(crate) struct NodeSpec {
     #[serde(default)]
-    pub spec: PodSpec,
+    pub(crate) taints: Vec<Taint>,
+    #[serde(default)]
+    pub(crate) unschedulable: bool,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PodSpec {
+pub(crate) struct WorkloadSpec {
     #[serde(default)]
-    pub containers: Vec<Container>,
+    pub(crate) pod_sets: Vec<PodSet>,
     #[serde(default)]
-    pub init_containers: Vec<Container>,
-    #[serde(default)]
-    pub overhead: Map,
-    #[serde(default)]
-    pub node_selector: Map,
-    #[serde(default)]
-    pub tolerations: Vec<Toleration>,
-    pub affinity: Option<Affinity>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Container {
-    #[serde(default)]
-    pub resources: Resources,
-    #[serde(default)]
-    pub restart_policy: String,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct Resources {
-    #[serde(default)]
-    pub requests: Map,
-    #[serde(default)]
-    pub limits: Map,
+    pub(crate) queue_name: String,
+    pub(crate) priority: Option<i64>,
+    pub(crate) active: Option<bool>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Affinity {
-    pub node_affinity: Option<NodeAffinity>,
+pub(crate) struct PodSet {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) count: i64,
+    pub(crate) min_count: Option<i64>,
+    #[serde(default)]
+    pub(crate) template: Template,
+    pub(crate) topology_request: Option<TopologyRequest>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Template {
+    #[serde(default)]
+    pub(crate) spec: PodSpec,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PodSpec {
+    #[serde(default)]
+    pub(crate) containers: Vec<Container>,
+    #[serde(default)]
+    pub(crate) init_containers: Vec<Container>,
+    #[serde(default)]
+    pub(crate) overhead: Map,
+    #[serde(default)]
+    pub(crate) node_selector: Map,
+    #[serde(default)]
+    pub(crate) tolerations: Vec<Toleration>,
+    pub(crate) affinity: Option<Affinity>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Container {
+    #[serde(default)]
+    pub(crate) resources: Resources,
+    #[serde(default)]
+    pub(crate) restart_policy: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Resources {
+    #[serde(default)]
+    pub(crate) requests: Map,
+    #[serde(default)]
+    pub(crate) limits: Map,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeAffinity {
+pub(crate) struct Affinity {
+    pub(crate) node_affinity: Option<NodeAffinity>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeAffinity {
     #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
-    pub required: Option<NodeSelector>,
+    pub(crate) required: Option<NodeSelector>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeSelector {
+pub(crate) struct NodeSelector {
     #[serde(default)]
-    pub node_selector_terms: Vec<LabelSelector>,
+    pub(crate) node_selector_terms: Vec<LabelSelector>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TopologyRequest {
-    pub required: Option<String>,
-    pub preferred: Option<String>,
+pub(crate) struct TopologyRequest {
+    pub(crate) required: Option<String>,
+    pub(crate) preferred: Option<String>,
     #[serde(default)]
-    pub unconstrained: Option<bool>,
-    pub pod_set_slice_required_topology: Option<String>,
-    pub pod_set_slice_size: Option<i64>,
-    pub pod_set_group_name: Option<String>,
+    pub(crate) unconstrained: Option<bool>,
+    pub(crate) pod_set_slice_required_topology: Option<String>,
+    pub(crate) pod_set_slice_size: Option<i64>,
+    pub(crate) pod_set_group_name: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Change {
-    Create { workload: Box<Object<WorkloadSpec>> },
-    Finish { name: String },
-    Delete { name: String },
-    SetPriority { name: String, priority: i64 },
-    Reclaim { name: String, reclaimable_pods: Vec<Reclaimable> },
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+pub(crate) enum Change {
+    Create {
+        workload: Box<Object<WorkloadSpec>>,
+    },
+    Finish {
+        name: String,
+    },
+    Delete {
+        name: String,
+    },
+    SetPriority {
+        name: String,
+        priority: i64,
+    },
+    Reclaim {
+        name: String,
+        reclaimable_pods: Vec<Reclaimable>,
+    },
     #[serde(rename = "update_clusterqueue")]
-    UpdateClusterQueue { cluster_queue: Box<Object<QueueSpec>> },
-    UpdateCohort { cohort: Box<Object<CohortSpec>> },
+    UpdateClusterQueue {
+        cluster_queue: Box<Object<QueueSpec>>,
+    },
+    UpdateCohort {
+        cohort: Box<Object<CohortSpec>>,
+    },
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Event {
-    pub step: u64,
+pub(crate) struct Event {
+    pub(crate) step: u64,
     #[serde(flatten)]
-    pub change: Change,
+    pub(crate) change: Change,
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub struct Expect {
-    pub steps: u64,
+pub(crate) struct Expect {
+    pub(crate) steps: u64,
     #[serde(default)]
-    pub messages: Vec<String>,
+    pub(crate) messages: Vec<String>,
     #[serde(default)]
-    pub cycles: Vec<CycleExpect>,
+    pub(crate) cycles: Vec<CycleExpect>,
     #[serde(rename = "final")]
-    pub end: End,
+    pub(crate) end: End,
 }
 
 #[derive(Debug, Deserialize)]
-pub struct CycleExpect {
-    pub step: u64,
+pub(crate) struct CycleExpect {
+    pub(crate) step: u64,
     #[serde(default)]
-    pub heads: Vec<Head>,
+    pub(crate) heads: Vec<Head>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Head {
-    pub wl: String,
-    pub cq: String,
-    pub result: String,
+pub(crate) struct Head {
+    pub(crate) wl: String,
+    pub(crate) cq: String,
+    pub(crate) result: String,
     #[serde(default)]
-    pub borrow: u32,
+    pub(crate) borrow: u32,
     #[serde(default)]
-    pub pod_sets: Vec<HeadPodSet>,
+    pub(crate) pod_sets: Vec<HeadPodSet>,
     #[serde(default)]
-    pub targets: Vec<HeadTarget>,
+    pub(crate) targets: Vec<HeadTarget>,
     #[serde(default)]
-    pub reason: String,
-    pub msg: Option<usize>,
+    pub(crate) reason: String,
+    pub(crate) msg: Option<usize>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub struct HeadPodSet {
-    pub name: String,
+pub(crate) struct HeadPodSet {
+    pub(crate) name: String,
     #[serde(default)]
-    pub count: i64,
+    pub(crate) count: i64,
     #[serde(default)]
-    pub flavors: Map,
+    pub(crate) flavors: Map,
     #[serde(default)]
-    pub usage: Map,
-    pub topology: Option<HeadTopology>,
+    pub(crate) usage: Map,
+    pub(crate) topology: Option<HeadTopology>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub struct HeadTopology {
-    pub levels: Vec<String>,
-    pub domains: Vec<HeadDomain>,
+pub(crate) struct HeadTopology {
+    pub(crate) levels: Vec<String>,
+    pub(crate) domains: Vec<HeadDomain>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub struct HeadDomain {
-    pub values: Vec<String>,
-    pub count: i64,
+pub(crate) struct HeadDomain {
+    pub(crate) values: Vec<String>,
+    pub(crate) count: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub struct HeadTarget {
-    pub wl: String,
-    pub reason: String,
+pub(crate) struct HeadTarget {
+    pub(crate) wl: String,
+    pub(crate) reason: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct End {
+pub(crate) struct End {
     #[serde(default)]
-    pub cluster_queues: BTreeMap<String, QueueEnd>,
+    pub(crate) cluster_queues: BTreeMap<String, QueueEnd>,
     #[serde(default)]
-    pub cohort_usage: BTreeMap<String, Map>,
+    pub(crate) cohort_usage: BTreeMap<String, Map>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-pub struct QueueEnd {
+pub(crate) struct QueueEnd {
     #[serde(default)]
-    pub admitted: Vec<String>,
+    pub(crate) admitted: Vec<String>,
     #[serde(default)]
-    pub active: Vec<String>,
+    pub(crate) active: Vec<String>,
     #[serde(default)]
-    pub inadmissible: Vec<String>,
+    pub(crate) inadmissible: Vec<String>,
     #[serde(default)]
-    pub usage: Map,
+    pub(crate) usage: Map,
 }

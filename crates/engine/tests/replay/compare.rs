@@ -9,7 +9,7 @@ use super::quantity;
 use super::run::Played;
 
 /// Compares one case and enters the result into the tally.
-pub fn compare(case: &Case, played: &Played, tally: &mut Tally) {
+pub(crate) fn compare(case: &Case, played: &Played, tally: &mut Tally) {
     match decisions(case, played).or_else(|| end(case, played)) {
         None => tally.passed += 1,
         Some(difference) => tally.failed.push((case.id.clone(), difference)),
@@ -23,17 +23,26 @@ fn has_effect(head: &Head) -> bool {
 
 fn decisions(case: &Case, played: &Played) -> Option<String> {
     for step in 0..case.expect.steps {
-        let expected = recorded(case, step).map(|cycle| &cycle.heads[..]).unwrap_or_default();
+        let expected = recorded(case, step)
+            .map(|cycle| &cycle.heads[..])
+            .unwrap_or_default();
         let found = played.cycles.iter().find(|(at, _)| *at == step);
         let found = found.map(|(_, heads)| &heads[..]).unwrap_or_default();
         let mut left = expected.iter().filter(|head| has_effect(head)).map(normal);
-        let mut right = found.iter().map(|(head, _)| head).filter(|head| has_effect(head)).map(normal);
+        let mut right = found
+            .iter()
+            .map(|(head, _)| head)
+            .filter(|head| has_effect(head))
+            .map(normal);
         loop {
             match (left.next(), right.next()) {
                 (None, None) => break,
                 (left, right) if left == right => {}
                 (left, right) => {
-                    let context = found.iter().map(|(head, _)| brief(head)).collect::<Vec<_>>();
+                    let context = found
+                        .iter()
+                        .map(|(head, _)| brief(head))
+                        .collect::<Vec<_>>();
                     let recorded = expected.iter().map(brief).collect::<Vec<_>>();
                     return Some(format!(
                         "step {step}:\n  recorded {left:?}\n  found    {right:?}\n  recorded heads {recorded:?}\n  found heads    {context:?}"
@@ -55,7 +64,11 @@ fn recorded(case: &Case, step: u64) -> Option<&CycleExpect> {
 
 /// A head without words, amounts as numbers.
 fn normal(head: &Head) -> Head {
-    let mut head = Head { msg: None, reason: String::new(), ..head.clone() };
+    let mut head = Head {
+        msg: None,
+        reason: String::new(),
+        ..head.clone()
+    };
     head.targets.sort();
     for pod_set in &mut head.pod_sets {
         for (resource, text) in &mut pod_set.usage {
@@ -71,18 +84,25 @@ fn end(case: &Case, played: &Played) -> Option<String> {
     for (name, expected) in &case.expect.end.cluster_queues {
         let found = played.end.cluster_queues.get(name);
         if found != Some(expected) {
-            return Some(format!("end of {name}:\n  recorded {expected:?}\n  found    {found:?}"));
+            return Some(format!(
+                "end of {name}:\n  recorded {expected:?}\n  found    {found:?}"
+            ));
         }
     }
     let (expected, found) = (&case.expect.end.cohort_usage, &played.end.cohort_usage);
-    (expected != found).then(|| format!("end of cohorts:\n  recorded {expected:?}\n  found    {found:?}"))
+    (expected != found)
+        .then(|| format!("end of cohorts:\n  recorded {expected:?}\n  found    {found:?}"))
 }
 
 fn words(case: &Case, played: &Played, tally: &mut Tally) {
     for (step, heads) in &played.cycles {
-        let Some(expected) = recorded(case, *step) else { continue };
+        let Some(expected) = recorded(case, *step) else {
+            continue;
+        };
         for (head, message) in heads {
-            let Some(twin) = expected.heads.iter().find(|one| one.wl == head.wl) else { continue };
+            let Some(twin) = expected.heads.iter().find(|one| one.wl == head.wl) else {
+                continue;
+            };
             let recorded = twin.msg.map(|index| case.expect.messages[index].as_str());
             let Some(recorded) = recorded else { continue };
             tally.words.1 += 1;

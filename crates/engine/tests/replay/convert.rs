@@ -3,9 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use anyhow::{Result, bail};
-use engine::flavors::matching::{
-    Effect, Operator, Requirement, Selection, Taint, Toleration,
-};
+use engine::flavors::matching::{Effect, Operator, Requirement, Selection, Taint, Toleration};
 use engine::spec as input;
 use engine::topology::{HostSpec, Togetherness, TopologyRequest};
 use engine::{Amount, FairStrategy, Names, Settings, Time};
@@ -14,14 +12,7 @@ use super::case::{self, Case, Object};
 use super::pods;
 use super::quantity::{amount, scaled};
 
-/// Gates of a case that change words only.
-#[derive(Debug, Clone, Copy)]
-pub struct Speech {
-    /// Reasons are the detailed ones.
-    pub detailed: bool,
-}
-
-pub fn settings(case: &Case) -> Result<Settings> {
+pub(crate) fn settings(case: &Case) -> Result<Settings> {
     let mut settings = Settings::default();
     if let Some(fair) = &case.config.fair_sharing {
         let mut strategies = Vec::new();
@@ -58,17 +49,29 @@ pub fn settings(case: &Case) -> Result<Settings> {
     Ok(settings)
 }
 
-pub fn pairs(map: &case::Map) -> Vec<(Box<str>, Box<str>)> {
-    map.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
+pub(crate) fn pairs(map: &case::Map) -> Vec<(Box<str>, Box<str>)> {
+    map.iter()
+        .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
+        .collect()
 }
 
-pub fn flavor(names: &mut Names, object: &Object<case::FlavorSpec>) -> Result<input::FlavorSpec> {
+pub(crate) fn flavor(
+    names: &mut Names,
+    object: &Object<case::FlavorSpec>,
+) -> Result<input::FlavorSpec> {
     let spec = object.spec.clone().unwrap_or_default();
-    let topology = spec.topology_name.as_deref().map(|name| names.topologies.intern(name));
+    let topology = spec
+        .topology_name
+        .as_deref()
+        .map(|name| names.topologies.intern(name));
     Ok(input::FlavorSpec {
         labels: pairs(&spec.node_labels),
         taints: spec.node_taints.iter().map(taint).collect::<Result<_>>()?,
-        tolerations: spec.tolerations.iter().map(toleration).collect::<Result<_>>()?,
+        tolerations: spec
+            .tolerations
+            .iter()
+            .map(toleration)
+            .collect::<Result<_>>()?,
         topology,
     })
 }
@@ -84,7 +87,11 @@ fn effect(name: &str) -> Result<Effect> {
 
 fn taint(one: &case::Taint) -> Result<Taint> {
     let (key, value) = (one.key.as_str().into(), one.value.as_str().into());
-    Ok(Taint { key, value, effect: effect(&one.effect)? })
+    Ok(Taint {
+        key,
+        value,
+        effect: effect(&one.effect)?,
+    })
 }
 
 fn toleration(one: &case::Toleration) -> Result<Toleration> {
@@ -92,12 +99,21 @@ fn toleration(one: &case::Toleration) -> Result<Toleration> {
     Ok(Toleration {
         key: one.key.as_str().into(),
         value: (!exists).then(|| one.value.as_str().into()),
-        effect: if one.effect.is_empty() { None } else { Some(effect(&one.effect)?) },
+        effect: if one.effect.is_empty() {
+            None
+        } else {
+            Some(effect(&one.effect)?)
+        },
     })
 }
 
 fn requirement(one: &case::Expression) -> Result<Requirement> {
-    let values = || one.values.iter().map(|value| value.as_str().into()).collect();
+    let values = || {
+        one.values
+            .iter()
+            .map(|value| value.as_str().into())
+            .collect()
+    };
     let bound = || Ok::<i64, anyhow::Error>(one.values.first().map_or("", |v| v).parse()?);
     let operator = match one.operator.as_str() {
         "In" => Operator::In(values()),
@@ -108,15 +124,23 @@ fn requirement(one: &case::Expression) -> Result<Requirement> {
         "Lt" => Operator::Lt(bound()?),
         other => bail!("unknown operator {other}"),
     };
-    Ok(Requirement { key: one.key.as_str().into(), operator })
+    Ok(Requirement {
+        key: one.key.as_str().into(),
+        operator,
+    })
 }
 
 fn selector(one: &case::LabelSelector) -> Result<Vec<Requirement>> {
     let labels = one.match_labels.iter().map(|(key, value)| {
         let operator = Operator::In(vec![value.as_str().into()]);
-        Ok(Requirement { key: key.as_str().into(), operator })
+        Ok(Requirement {
+            key: key.as_str().into(),
+            operator,
+        })
     });
-    labels.chain(one.match_expressions.iter().map(requirement)).collect()
+    labels
+        .chain(one.match_expressions.iter().map(requirement))
+        .collect()
 }
 
 fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input::ResourceGroup>> {
@@ -131,7 +155,10 @@ fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input
                 quotas.push(resource_quota(names, quota)?);
             }
             let flavor = names.flavors.intern(&one.name);
-            flavors.push(input::FlavorQuotas { flavor, resources: quotas });
+            flavors.push(input::FlavorQuotas {
+                flavor,
+                resources: quotas,
+            });
         }
         all.push(input::ResourceGroup { resources, flavors });
     }
@@ -140,7 +167,9 @@ fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input
 
 fn resource_quota(names: &mut Names, quota: &case::ResourceQuota) -> Result<input::ResourceQuota> {
     let parse = |text: &Option<String>| -> Result<Option<Amount>> {
-        text.as_deref().map(|text| amount(&quota.name, text)).transpose()
+        text.as_deref()
+            .map(|text| amount(&quota.name, text))
+            .transpose()
     };
     Ok(input::ResourceQuota {
         resource: names.resources.intern(&quota.name),
@@ -157,7 +186,10 @@ fn weight(one: Option<&case::Weight>) -> Result<input::Weight> {
     Ok(input::Weight(u64::try_from(scaled(text, 1_000_000_000)?)?))
 }
 
-pub fn cohort(names: &mut Names, object: &Object<case::CohortSpec>) -> Result<input::CohortSpec> {
+pub(crate) fn cohort(
+    names: &mut Names,
+    object: &Object<case::CohortSpec>,
+) -> Result<input::CohortSpec> {
     let spec = object.spec.clone().unwrap_or_default();
     let parent = spec.parent_name.as_deref().filter(|name| !name.is_empty());
     Ok(input::CohortSpec {
@@ -186,7 +218,10 @@ fn search(name: &str, default: input::Search) -> Result<input::Search> {
     })
 }
 
-pub fn queue(names: &mut Names, object: &Object<case::QueueSpec>) -> Result<input::ClusterQueueSpec> {
+pub(crate) fn queue(
+    names: &mut Names,
+    object: &Object<case::QueueSpec>,
+) -> Result<input::ClusterQueueSpec> {
     let spec = object.spec.clone().unwrap_or_default();
     let cohort = spec.cohort_name.as_deref().filter(|name| !name.is_empty());
     let borrow = spec.preemption.borrow_within_cohort.as_ref();
@@ -206,8 +241,14 @@ pub fn queue(names: &mut Names, object: &Object<case::QueueSpec>) -> Result<inpu
             }),
         },
         fungibility: input::Fungibility {
-            when_can_borrow: search(&spec.flavor_fungibility.when_can_borrow, input::Search::MayStop)?,
-            when_can_preempt: search(&spec.flavor_fungibility.when_can_preempt, input::Search::TryNext)?,
+            when_can_borrow: search(
+                &spec.flavor_fungibility.when_can_borrow,
+                input::Search::MayStop,
+            )?,
+            when_can_preempt: search(
+                &spec.flavor_fungibility.when_can_preempt,
+                input::Search::TryNext,
+            )?,
             preference: match spec.flavor_fungibility.preference.as_str() {
                 "PreemptionOverBorrowing" => input::Preference::PreemptionOverBorrowing,
                 _ => input::Preference::BorrowingOverPreemption,
@@ -223,7 +264,7 @@ pub fn queue(names: &mut Names, object: &Object<case::QueueSpec>) -> Result<inpu
     })
 }
 
-pub fn host(names: &mut Names, object: &Object<case::NodeSpec>) -> Result<HostSpec> {
+pub(crate) fn host(names: &mut Names, object: &Object<case::NodeSpec>) -> Result<HostSpec> {
     let spec = object.spec.clone().unwrap_or_default();
     let mut conditions = object.status.conditions.iter();
     let ready = conditions.any(|one| one.kind == "Ready" && one.status == "True");
@@ -241,16 +282,26 @@ pub fn host(names: &mut Names, object: &Object<case::NodeSpec>) -> Result<HostSp
     })
 }
 
-pub fn workload(names: &mut Names, object: &Object<case::WorkloadSpec>) -> Result<input::WorkloadSpec> {
+pub(crate) fn workload(
+    names: &mut Names,
+    object: &Object<case::WorkloadSpec>,
+) -> Result<input::WorkloadSpec> {
     let spec = object.spec.clone().unwrap_or_default();
     let namespace = &object.metadata.namespace;
     let local_queue = format!("{namespace}/{}", spec.queue_name);
     let mut pod_sets = Vec::new();
     for one in &spec.pod_sets {
-        let gone = object.status.reclaimable_pods.iter().find(|gone| gone.name == one.name);
+        let gone = object
+            .status
+            .reclaimable_pods
+            .iter()
+            .find(|gone| gone.name == one.name);
         pod_sets.push(pod_set(names, one, gone.map_or(0, |gone| gone.count))?);
     }
-    let created = object.metadata.creation_timestamp.map_or(0, |stamp| stamp.0);
+    let created = object
+        .metadata
+        .creation_timestamp
+        .map_or(0, |stamp| stamp.0);
     Ok(input::WorkloadSpec {
         namespace: names.namespaces.intern(namespace),
         local_queue: Some(names.local_queues.intern(&local_queue)),
@@ -258,7 +309,11 @@ pub fn workload(names: &mut Names, object: &Object<case::WorkloadSpec>) -> Resul
         priority: spec.priority.unwrap_or(0),
         queued_at: Time(created),
         pod_sets,
-        hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },
+        hold: if spec.active == Some(false) {
+            input::Hold::Out
+        } else {
+            input::Hold::None
+        },
         invalid: pods::problems(&spec)?.map(Into::into),
         admission: admission(names, object)?,
     })
@@ -267,8 +322,13 @@ pub fn workload(names: &mut Names, object: &Object<case::WorkloadSpec>) -> Resul
 fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<input::PodSetSpec> {
     let spec = &one.template.spec;
     let requests = pods::requests(spec)?;
-    let requests = requests.iter().map(|(name, &amount)| (names.resources.intern(name), amount));
-    let required = spec.affinity.as_ref().and_then(|one| one.node_affinity.as_ref());
+    let requests = requests
+        .iter()
+        .map(|(name, &amount)| (names.resources.intern(name), amount));
+    let required = spec
+        .affinity
+        .as_ref()
+        .and_then(|one| one.node_affinity.as_ref());
     let required = required.and_then(|one| one.required.as_ref());
     let terms = required.map(|one| one.node_selector_terms.iter().map(selector).collect());
     Ok(input::PodSetSpec {
@@ -279,7 +339,11 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
         selection: Selection {
             node_selector: pairs(&spec.node_selector),
             affinity: terms.transpose()?,
-            tolerations: spec.tolerations.iter().map(toleration).collect::<Result<_>>()?,
+            tolerations: spec
+                .tolerations
+                .iter()
+                .map(toleration)
+                .collect::<Result<_>>()?,
         },
         topology: one.topology_request.as_ref().map(topology_request),
         template: fingerprint(spec),
@@ -293,8 +357,14 @@ fn fingerprint(spec: &case::PodSpec) -> u64 {
 }
 
 fn topology_request(one: &case::TopologyRequest) -> TopologyRequest {
-    let required = one.required.as_deref().map(|level| Togetherness::Required(level.into()));
-    let preferred = one.preferred.as_deref().map(|level| Togetherness::Preferred(level.into()));
+    let required = one
+        .required
+        .as_deref()
+        .map(|level| Togetherness::Required(level.into()));
+    let preferred = one
+        .preferred
+        .as_deref()
+        .map(|level| Togetherness::Preferred(level.into()));
     let free = (one.unconstrained == Some(true)).then_some(Togetherness::Unconstrained);
     let level = one.pod_set_slice_required_topology.as_deref();
     TopologyRequest {
@@ -308,16 +378,30 @@ fn admission(
     names: &mut Names,
     object: &Object<case::WorkloadSpec>,
 ) -> Result<Option<input::AdmissionSpec>> {
-    let Some(admission) = &object.status.admission else { return Ok(None) };
-    let since = object.status.conditions.iter().find(|one| one.kind == "QuotaReserved");
-    let since = since.and_then(|one| one.last_transition_time).map_or(0, |stamp| stamp.0);
+    let Some(admission) = &object.status.admission else {
+        return Ok(None);
+    };
+    let since = object
+        .status
+        .conditions
+        .iter()
+        .find(|one| one.kind == "QuotaReserved");
+    let since = since
+        .and_then(|one| one.last_transition_time)
+        .map_or(0, |stamp| stamp.0);
     let mut pod_sets = Vec::new();
     for one in &admission.pod_set_assignments {
         let mut resources = Vec::new();
         for (name, text) in &one.resource_usage {
-            let Some(flavor) = one.flavors.get(name) else { continue };
+            let Some(flavor) = one.flavors.get(name) else {
+                continue;
+            };
             let amount = amount(name, text)?;
-            resources.push((names.resources.intern(name), names.flavors.intern(flavor), amount));
+            resources.push((
+                names.resources.intern(name),
+                names.flavors.intern(flavor),
+                amount,
+            ));
         }
         pod_sets.push(input::PodSetAdmission {
             count: one.count.unwrap_or(0),

@@ -4,12 +4,12 @@
 //! server and the job controllers: it applies events, runs cycles, releases victims one step after their eviction, and
 //! compares what comes out.
 
-pub mod case;
-pub mod compare;
-pub mod convert;
-pub mod pods;
-pub mod quantity;
-pub mod run;
+pub(crate) mod case;
+pub(crate) mod compare;
+pub(crate) mod convert;
+pub(crate) mod pods;
+pub(crate) mod quantity;
+pub(crate) mod run;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -19,19 +19,19 @@ use anyhow::Context;
 
 /// What one file gave.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Cases with the same decisions.
-    pub passed: usize,
+    pub(crate) passed: usize,
     /// Cases with other decisions: id and first difference.
-    pub failed: Vec<(String, String)>,
+    pub(crate) failed: Vec<(String, String)>,
     /// Heads with reason and message compared, and equal.
-    pub words: (usize, usize),
+    pub(crate) words: (usize, usize),
     /// Heads whose words differ: case, Workload, expected, found.
-    pub misspoken: Vec<String>,
+    pub(crate) misspoken: Vec<String>,
 }
 
 /// Replays all cases of a file, plain or gzipped.
-pub fn replay(path: &Path) -> anyhow::Result<Tally> {
+pub(crate) fn replay(path: &Path) -> anyhow::Result<Tally> {
     let file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
     let reader: Box<dyn Read> = if path.extension().is_some_and(|one| one == "gz") {
         Box::new(flate2::read::GzDecoder::new(file))

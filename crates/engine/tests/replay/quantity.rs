@@ -4,25 +4,28 @@ use anyhow::{Context, bail};
 use engine::Amount;
 
 /// The amount of `resource` that `text` says.
-pub fn amount(resource: &str, text: &str) -> anyhow::Result<Amount> {
+pub(crate) fn amount(resource: &str, text: &str) -> anyhow::Result<Amount> {
     let scale = if resource == "cpu" { 1000 } else { 1 };
     scaled(text, scale).map(Amount)
 }
 
 /// `text` times `scale`, rounded up to an integer; saturating.
-pub fn scaled(text: &str, scale: i128) -> anyhow::Result<i64> {
+pub(crate) fn scaled(text: &str, scale: i128) -> anyhow::Result<i64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+');
     let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{fraction}");
-    let mantissa: i128 = digits.parse().with_context(|| format!("quantity {text:?}"))?;
+    let mantissa: i128 = digits
+        .parse()
+        .with_context(|| format!("quantity {text:?}"))?;
     let mut denominator = 10_i128.pow(u32::try_from(fraction.len())?);
     let mut numerator = mantissa.checked_mul(scale).context("quantity too long")?;
     match factor(suffix)? {
         Factor::Times(times) => numerator = numerator.saturating_mul(times),
         Factor::Over(over) => denominator *= over,
     }
-    let value = numerator.div_euclid(denominator) + i128::from(numerator.rem_euclid(denominator) != 0);
+    let value =
+        numerator.div_euclid(denominator) + i128::from(numerator.rem_euclid(denominator) != 0);
     Ok(i64::try_from(value).unwrap_or(if value > 0 { i64::MAX } else { i64::MIN }))
 }
 
@@ -46,9 +49,15 @@ fn factor(suffix: &str) -> anyhow::Result<Factor> {
         return Ok(Factor::Times(1024_i128.pow(u32::try_from(power + 1)?)));
     }
     if let Some(exponent) = suffix.strip_prefix(['e', 'E']) {
-        let exponent: i32 = exponent.parse().with_context(|| format!("exponent {suffix:?}"))?;
+        let exponent: i32 = exponent
+            .parse()
+            .with_context(|| format!("exponent {suffix:?}"))?;
         let power = 10_i128.pow(exponent.unsigned_abs().min(30));
-        return Ok(if exponent < 0 { Factor::Over(power) } else { Factor::Times(power) });
+        return Ok(if exponent < 0 {
+            Factor::Over(power)
+        } else {
+            Factor::Times(power)
+        });
     }
     bail!("unknown suffix {suffix:?}")
 }
