@@ -63,16 +63,15 @@ fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {
 /// earlier one, or whose place in the topology was taken.
 fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
     let overlap = overlaps(entry, victims);
-    let lost = || topology::lost_its_place(state, entry) && quota_left(state, entry);
-    if !overlap && !lost() {
-        return;
-    }
-    let pins = pins(entry);
     for &victim in victims {
         hide(state, victim);
     }
-    compute(state, entry, &[], Some(&pins));
-    place(state, entry);
+    let lost = || topology::lost_its_place(state, entry) && quota_left(state, entry);
+    if overlap || lost() {
+        let pins = pins(entry);
+        compute(state, entry, &[], Some(&pins));
+        place(state, entry);
+    }
     for &victim in victims {
         show(state, victim);
     }

@@ -59,7 +59,7 @@ pub fn message(engine: &Engine, entry: &Entry) -> String {
 /// One part per pod set that does not fit.
 fn summary(engine: &Engine, entry: &Entry) -> String {
     let pod_sets = entry.assignment.pod_sets.iter().zip(&entry.shape.pod_sets);
-    let unfit = pod_sets.filter(|(one, _)| one.mode() != Mode::Fit);
+    let unfit = pod_sets.filter(|(one, _)| one.mode() != Mode::Fit && !one.reasons.is_empty());
     let parts = unfit.map(|(one, spec)| {
         let reasons = reasons(engine, one);
         format!(

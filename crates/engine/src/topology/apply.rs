@@ -56,13 +56,12 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut 
             Err((index, reason)) => demote(state, assignment, index, reason),
         }
     }
-    if let Err((index, reason)) = find(state, attempt, assignment, true) {
+    if let Err((index, _)) = find(state, attempt, assignment, true) {
+        // What was said before stands; a pod set of which nothing was said stays silent, and so does the condition.
         let one = &mut assignment.pod_sets[index];
-        if one.reasons.is_empty() {
-            one.reasons.push(Reason::Placement(Box::new(reason)));
-        }
         one.no_fit = true;
-        assignment.obstacle = Some(Obstacle::TopologyPlacementFailed);
+        let silent = one.reasons.is_empty();
+        assignment.obstacle = (!silent).then_some(Obstacle::TopologyPlacementFailed);
     }
 }
 

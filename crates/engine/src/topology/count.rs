@@ -53,7 +53,10 @@ pub(super) fn count(topologies: &Topologies, names: &Names, tree: &Tree, ask: &A
     let lowest = tree.by_level.len().saturating_sub(1);
     for &leaf in tree.by_level.last().map(Vec::as_slice).unwrap_or_default() {
         match leaf_room(topologies, names, tree, ask, leaf) {
-            Ok(mut room) => {
+            Ok((mut room, scarce)) => {
+                if let Some(words) = scarce {
+                    *result.excluded.entry(words).or_default() += 1;
+                }
                 if lowest == ask.slice_level {
                     cut_into_slices(&mut room, ask.slice_size);
                 }
@@ -106,14 +109,14 @@ fn sum(rooms: &[Room], children: &[usize]) -> Room {
     total
 }
 
-/// What fits into one leaf; `Err` says in words why nothing does.
+/// What fits into one leaf, and the resource that keeps workers away. `Err` says in words why nothing can stand there.
 fn leaf_room(
     topologies: &Topologies,
     names: &Names,
     tree: &Tree,
     ask: &Ask<'_>,
     leaf: usize,
-) -> Result<Room, String> {
+) -> Result<(Room, Option<String>), String> {
     if let Some(host) = tree.domains[leaf].host.and_then(|id| topologies.host(id)) {
         if let Some((_, taint)) = ask
             .workers
@@ -141,12 +144,11 @@ fn leaf_room(
         let beside = |resource| free(resource) - request(leader, resource);
         room.pods_with_leader = capacity(names, ask.workers, beside).0;
     }
-    match scarce {
-        Some(resource) if pods == 0 && room.leader == 0 => {
-            Err(format!("resource {:?}", names.resources.name(resource)))
-        }
-        Some(_) | None => Ok(room),
-    }
+    let scarce = scarce.filter(|_| pods == 0);
+    Ok((
+        room,
+        scarce.map(|resource| format!("resource {:?}", names.resources.name(resource))),
+    ))
 }
 
 fn free(
