@@ -14,14 +14,54 @@ struct Family {
 }
 
 const FAMILIES: [Family; 8] = [
-    Family { name: "quota", cases: 360, open: 0, misspoken: 0 },
-    Family { name: "fungibility", cases: 360, open: 0, misspoken: 102 },
-    Family { name: "preemption", cases: 360, open: 0, misspoken: 1 },
-    Family { name: "partial", cases: 360, open: 0, misspoken: 0 },
-    Family { name: "fair", cases: 360, open: 0, misspoken: 3 },
-    Family { name: "events", cases: 337, open: 0, misspoken: 0 },
-    Family { name: "edge", cases: 389, open: 2, misspoken: 159 },
-    Family { name: "topology", cases: 360, open: 38, misspoken: 339 },
+    Family {
+        name: "quota",
+        cases: 360,
+        open: 0,
+        misspoken: 0,
+    },
+    Family {
+        name: "fungibility",
+        cases: 360,
+        open: 0,
+        misspoken: 102,
+    },
+    Family {
+        name: "preemption",
+        cases: 360,
+        open: 0,
+        misspoken: 1,
+    },
+    Family {
+        name: "partial",
+        cases: 360,
+        open: 0,
+        misspoken: 0,
+    },
+    Family {
+        name: "fair",
+        cases: 360,
+        open: 0,
+        misspoken: 3,
+    },
+    Family {
+        name: "events",
+        cases: 337,
+        open: 0,
+        misspoken: 0,
+    },
+    Family {
+        name: "edge",
+        cases: 389,
+        open: 2,
+        misspoken: 159,
+    },
+    Family {
+        name: "topology",
+        cases: 360,
+        open: 38,
+        misspoken: 339,
+    },
 ];
 
 #[test]

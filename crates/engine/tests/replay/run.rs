@@ -345,6 +345,13 @@ impl Player<'_> {
             });
         }
         targets.sort();
+        // Without the gate the condition has one reason for everything, which the recording leaves out.
+        let gate = self
+            .case
+            .config
+            .feature_gates
+            .get("UnadmittedWorkloadsObservability");
+        let silent = gate == Some(&false) && entry.outcome == Outcome::NoFit;
         let admitted = matches!(entry.outcome, Outcome::Reserved { .. });
         let head = Head {
             wl: names.workloads.name(entry.workload).to_owned(),
@@ -357,7 +364,11 @@ impl Player<'_> {
                 Vec::new()
             },
             targets,
-            reason: explain::condition_reason(entry).to_owned(),
+            reason: if silent {
+                String::new()
+            } else {
+                explain::condition_reason(entry).to_owned()
+            },
             msg: None,
         };
         (head, explain::message(&self.engine, entry))
