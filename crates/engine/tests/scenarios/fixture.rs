@@ -94,7 +94,7 @@ impl Player {
                 let key = engine::WakeKey(name.parse().expect("a number"));
                 self.engine.apply(Event::Room(key));
             }
-            other => panic!("unknown word {other}"),
+            other => unreachable!("unknown word {other}"),
         }
     }
 
@@ -300,6 +300,6 @@ fn policy(name: Option<&str>) -> PreemptionPolicy {
         Some("lower") => PreemptionPolicy::LowerPriority,
         Some("newer") => PreemptionPolicy::LowerOrNewerEqualPriority,
         Some("any") => PreemptionPolicy::Any,
-        Some(other) => panic!("unknown policy {other}"),
+        Some(other) => unreachable!("unknown policy {other}"),
     }
 }
