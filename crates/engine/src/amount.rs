@@ -1,0 +1,93 @@
+//! Amounts of a resource: cpu in milli, everything else in its base unit.
+//!
+//! Arithmetic saturates. The largest value means *unlimited* and absorbs: unlimited plus or minus anything finite is
+//! unlimited; unlimited less unlimited is nothing. Source: spec/kueue-core.md §2.7.
+
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+
+/// A signed amount of one resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Amount(pub i64);
+
+impl Amount {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// More than anybody can ask for.
+    pub const UNLIMITED: Self = Self(i64::MAX);
+
+    /// True for the absorbing value.
+    pub fn is_unlimited(self) -> bool {
+        self == Self::UNLIMITED
+    }
+
+    /// The amount `count` pods need when one needs `self`.
+    #[must_use]
+    pub fn times(self, count: i64) -> Self {
+        Self(self.0.saturating_mul(count))
+    }
+
+    /// Zero when negative.
+    #[must_use]
+    pub fn clip(self) -> Self {
+        self.max(Self::ZERO)
+    }
+}
+
+impl Add for Amount {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0)).or_unlimited(self, other)
+    }
+}
+
+impl Sub for Amount {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        match (self.is_unlimited(), other.is_unlimited()) {
+            (true, true) => Self::ZERO,
+            (true, false) => self,
+            (false, _) => Self(self.0.saturating_sub(other.0)),
+        }
+    }
+}
+
+impl Amount {
+    fn or_unlimited(self, left: Self, right: Self) -> Self {
+        if left.is_unlimited() || right.is_unlimited() {
+            Self::UNLIMITED
+        } else {
+            self
+        }
+    }
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Amount {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unlimited_absorbs() {
+        assert_eq!(Amount::UNLIMITED - Amount(5), Amount::UNLIMITED);
+        assert_eq!(Amount::UNLIMITED - Amount::UNLIMITED, Amount::ZERO);
+        assert_eq!(Amount(-5) + Amount::UNLIMITED, Amount::UNLIMITED);
+        assert_eq!(Amount(i64::MAX - 1) + Amount(9), Amount::UNLIMITED);
+    }
+
+    #[test]
+    fn finite_amounts_saturate() {
+        assert_eq!(Amount(i64::MIN) - Amount(1), Amount(i64::MIN));
+        assert_eq!(Amount(i64::MAX / 2).times(3), Amount::UNLIMITED);
+    }
+}

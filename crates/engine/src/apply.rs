@@ -1,0 +1,550 @@
+//! Keeping the books: one function per event, no decision.
+//!
+//! What frees or adds capacity asks for a wake-up of the tree it happened in; the next cycle carries it out. Source:
+//! spec/kueue-core.md §2.5 (bookkeeping), §3.6 (wake-up sources).
+
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::ids::{LocalQueueId, NodeId, QueueId, WorkloadId};
+use crate::queues::line::Line;
+use crate::quota::tree::Quota;
+use crate::shape::Shape;
+use crate::spec::{
+    AdmissionSpec, ClusterQueueSpec, CohortSpec, Fungibility, Hold, NamespaceSelector, Preemption,
+    ResourceGroup, Strategy, WorkloadSpec,
+};
+use crate::state::{Group, Queue, State};
+use crate::time::Time;
+use crate::workload::{Admission, Place, Usage, Workload, charge};
+
+/// Enters one event into the books.
+pub(crate) fn apply(state: &mut State, event: Event) {
+    match event {
+        Event::Namespace(id, labels) => {
+            put(&mut state.namespaces, id.index(), labels);
+            wake_all(state);
+        }
+        Event::Flavor(id, spec) => {
+            put(&mut state.flavors, id.index(), spec);
+            flavors_changed(state);
+        }
+        Event::Topology(id, spec) => {
+            state.topologies.set_topology(id, spec);
+            flavors_changed(state);
+        }
+        Event::Host(id, spec) => {
+            state.topologies.set_host(id, spec);
+            wake_all(state);
+        }
+        Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
+        Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
+        Event::ClusterQueue(id, None) => cluster_queue_gone(state, id),
+        Event::LocalQueue(id, spec) => local_queue(state, id, spec),
+        Event::Workload(id, spec) => workload(state, id, *spec),
+        Event::WorkloadGone(id) => workload_gone(state, id),
+        Event::Evicting(id) => {
+            mark_evicted(state, id);
+        }
+        Event::Released {
+            workload,
+            hold,
+            queued_at,
+        } => released(state, workload, hold, queued_at),
+        Event::Room(key) => room(state, key),
+        Event::Written(_) => {}
+        Event::WriteFailed(id) => write_failed(state, id),
+    }
+}
+
+fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
+    if table.len() <= index {
+        table.resize_with(index + 1, || None);
+    }
+    table[index] = value;
+}
+
+/// Notes that a Workload will release its quota.
+pub(crate) fn mark_evicted(state: &mut State, id: WorkloadId) {
+    let admission = state
+        .workloads
+        .get_mut(id)
+        .and_then(|one| one.admission.as_deref_mut());
+    if let Some(admission) = admission {
+        admission.evicted = true;
+        let queue = admission.queue;
+        state.queue_mut(queue).generation += 1;
+    }
+}
+
+fn wake_all(state: &mut State) {
+    for index in 0..state.queues.len() {
+        if state.queues[index].is_some() {
+            state.wake(QueueId::from(index));
+        }
+    }
+}
+
+fn flavors_changed(state: &mut State) {
+    state.flavors_changed = true;
+    state.tree_changed = true;
+    state.topologies.stale = true;
+    wake_all(state);
+}
+
+/// The queue's record, made on first reference.
+fn queue_record(state: &mut State, id: QueueId) -> NodeId {
+    if state.queues.len() <= id.index() {
+        state.queues.resize_with(id.index() + 1, || None);
+    }
+    if let Some(queue) = &state.queues[id.index()] {
+        return queue.node;
+    }
+    let node = state.tree.add_node(Some(id));
+    state.queues[id.index()] = Some(Queue {
+        node,
+        spec: None,
+        active: false,
+        in_cycle: false,
+        stopped: false,
+        ready: false,
+        listed: false,
+        strategy: Strategy::default(),
+        preemption: Preemption::default(),
+        fungibility: Fungibility::default(),
+        namespaces: NamespaceSelector::Nothing,
+        groups: Arc::default(),
+        covers_pods: false,
+        topology_only: false,
+        generation: 0,
+        line: Line::default(),
+        holding: Vec::new(),
+    });
+    node
+}
+
+fn cohort_node(state: &mut State, id: NodeId) -> NodeId {
+    if let Some(&Some(node)) = state.cohorts.get(id.index()) {
+        return node;
+    }
+    let node = state.tree.add_node(None);
+    put(&mut state.cohorts, id.index(), Some(node));
+    node
+}
+
+fn changed(state: &mut State, node: NodeId) {
+    state.tree_changed = true;
+    state.changed.push(node);
+}
+
+fn quotas(state: &mut State, groups: &[ResourceGroup]) -> Vec<Quota> {
+    let flavors = groups.iter().flat_map(|group| &group.flavors);
+    let lines = flavors.flat_map(|one| one.resources.iter().map(|quota| (one.flavor, *quota)));
+    let mut quotas = Vec::new();
+    for (flavor, quota) in lines {
+        quotas.push(Quota {
+            slot: state.tree.slot(flavor, quota.resource),
+            nominal: quota.nominal,
+            borrowing_limit: quota.borrowing_limit,
+            lending_limit: quota.lending_limit,
+        });
+    }
+    quotas
+}
+
+fn cohort(state: &mut State, id: NodeId, spec: &CohortSpec) {
+    let node = cohort_node(state, id);
+    state.wake_tree(node);
+    if let Some(parent) = state.tree.parent(node) {
+        state.wake_tree(parent);
+    }
+    let parent = spec.parent.map(|parent| cohort_node(state, parent));
+    let quotas = quotas(state, &spec.groups);
+    state.tree.set_quotas(node, spec.weight, &quotas);
+    state.tree.set_parent(node, parent);
+    changed(state, node);
+}
+
+fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
+    let node = queue_record(state, id);
+    if state.queue(id).spec.as_ref() == Some(&spec) {
+        return;
+    }
+    let parent = spec.cohort.map(|cohort| cohort_node(state, cohort));
+    let quotas = quotas(state, &spec.groups);
+    wake_siblings(state, id);
+    state.tree.set_quotas(node, spec.weight, &quotas);
+    if state.tree.parent(node) != parent {
+        state.tree.set_parent(node, parent);
+    }
+    let groups = spec
+        .groups
+        .iter()
+        .map(|group| slots_of(state, group))
+        .collect();
+    let pods = state.pods;
+    let queue = state.queue_mut(id);
+    queue.stopped = spec.stopped;
+    queue.ready = spec.ready;
+    queue.strategy = spec.strategy;
+    queue.preemption = spec.preemption;
+    queue.fungibility = spec.fungibility;
+    queue.namespaces.clone_from(&spec.namespaces);
+    queue.covers_pods = spec
+        .groups
+        .iter()
+        .any(|group| group.resources.contains(&pods));
+    queue.groups = Arc::new(groups);
+    queue.spec = Some(spec);
+    changed(state, node);
+    state.wake(id);
+    wake_siblings(state, id);
+}
+
+/// A queue that leaves a tree wakes those who stay.
+fn wake_siblings(state: &mut State, id: QueueId) {
+    if let Some(parent) = state.tree.parent(state.queue(id).node) {
+        state.wake_tree(parent);
+    }
+}
+
+fn slots_of(state: &mut State, group: &ResourceGroup) -> Group {
+    let mut slots = Vec::new();
+    for one in &group.flavors {
+        for &resource in &group.resources {
+            slots.push(state.tree.slot(one.flavor, resource));
+        }
+    }
+    Group {
+        resources: group.resources.clone(),
+        flavors: group.flavors.iter().map(|one| one.flavor).collect(),
+        slots,
+    }
+}
+
+fn cluster_queue_gone(state: &mut State, id: QueueId) {
+    let node = queue_record(state, id);
+    wake_siblings(state, id);
+    state
+        .tree
+        .set_quotas(node, crate::spec::Weight::default(), &[]);
+    state.tree.set_parent(node, None);
+    let queue = state.queue_mut(id);
+    queue.spec = None;
+    queue.groups = Arc::default();
+    changed(state, node);
+}
+
+fn local_queue(state: &mut State, id: LocalQueueId, spec: Option<crate::spec::LocalQueueSpec>) {
+    if let Some(spec) = &spec {
+        queue_record(state, spec.queue);
+    }
+    let old = state
+        .local_queues
+        .get(id.index())
+        .and_then(Option::as_ref)
+        .map(target);
+    let new = spec.as_ref().map(target);
+    put(&mut state.local_queues, id.index(), spec);
+    if old != new {
+        let moved: Vec<WorkloadId> = (0..state.names.workloads.len())
+            .map(WorkloadId::from)
+            .filter(|&one| {
+                state
+                    .workloads
+                    .get(one)
+                    .is_some_and(|w| w.local_queue == Some(id))
+            })
+            .collect();
+        for workload in moved {
+            leave_line(state, workload);
+            enqueue(state, workload);
+        }
+    }
+}
+
+fn target(spec: &crate::spec::LocalQueueSpec) -> Option<QueueId> {
+    (!spec.stopped).then_some(spec.queue)
+}
+
+/// Takes a pending Workload out of its line.
+pub(crate) fn leave_line(state: &mut State, id: WorkloadId) {
+    let Some(queue) = state.workloads.at(id).queue else {
+        return;
+    };
+    if matches!(
+        state.workloads.at(id).place,
+        Place::InLine { .. } | Place::Aside { .. }
+    ) {
+        let line = &mut state.queues[queue.index()]
+            .as_mut()
+            .expect("invariant: known queue")
+            .line;
+        line.remove(id, &mut state.workloads);
+    }
+}
+
+/// Puts a Workload without quota where it belongs.
+pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
+    let workload = state.workloads.at(id);
+    let local = workload
+        .local_queue
+        .and_then(|one| state.local_queues.get(one.index()));
+    let queue = local.and_then(Option::as_ref).and_then(target);
+    let hold = workload.hold;
+    state.workloads.at_mut(id).queue = queue;
+    let Some(queue) = queue else { return };
+    let line = &mut state.queues[queue.index()]
+        .as_mut()
+        .expect("invariant: known queue")
+        .line;
+    match hold {
+        Hold::None => line.push(id, &mut state.workloads),
+        Hold::Requeue => line.set_aside(id, &mut state.workloads),
+        Hold::Out => return,
+    }
+    state.list_if_head(queue);
+}
+
+fn workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec) {
+    let shape = Shape {
+        priority: spec.priority,
+        pod_sets: spec.pod_sets,
+    };
+    let shape = state.shapes.acquire(shape);
+    let new = Workload {
+        uid: spec.uid,
+        namespace: spec.namespace,
+        local_queue: spec.local_queue,
+        queue: None,
+        shape,
+        priority: spec.priority,
+        queued_at: spec.queued_at,
+        hold: spec.hold,
+        place: Place::Out,
+        ticket: 0,
+        hidden: false,
+        wake: None,
+        invalid: spec.invalid,
+        scan: None,
+        admission: None,
+    };
+    match state.workloads.get(id) {
+        None => state.workloads.insert(id, new),
+        Some(old) if old.admission.is_some() => {
+            return update_holder(state, id, new, spec.admission);
+        }
+        Some(old) if same(old, &new) && spec.admission.is_none() => {
+            return state.shapes.release(shape);
+        }
+        Some(_) => replace(state, id, new),
+    }
+    match spec.admission {
+        Some(admission) => hold_quota(state, id, admission),
+        None => enqueue(state, id),
+    }
+}
+
+fn same(old: &Workload, new: &Workload) -> bool {
+    (
+        old.shape,
+        old.queued_at,
+        old.hold,
+        old.local_queue,
+        &old.invalid,
+        old.namespace,
+    ) == (
+        new.shape,
+        new.queued_at,
+        new.hold,
+        new.local_queue,
+        &new.invalid,
+        new.namespace,
+    )
+}
+
+fn replace(state: &mut State, id: WorkloadId, new: Workload) {
+    leave_line(state, id);
+    let old = state.workloads.at_mut(id);
+    let old_shape = old.shape;
+    let (scan, queue) = (old.scan.take(), old.queue);
+    state.workloads.insert(id, Workload { scan, ..new });
+    state.shapes.release(old_shape);
+    if let Some(queue) = queue {
+        state.queue_mut(queue).line.clear_preemptor(id);
+    }
+}
+
+/// A Workload that holds quota changed: its priority decides who may preempt it, its finished pods free quota.
+fn update_holder(
+    state: &mut State,
+    id: WorkloadId,
+    new: Workload,
+    admission: Option<AdmissionSpec>,
+) {
+    let old = state.workloads.at_mut(id);
+    let changed = old.shape != new.shape;
+    let old_shape = std::mem::replace(&mut old.shape, new.shape);
+    (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
+    (old.local_queue, old.invalid) = (new.local_queue, new.invalid);
+    state.shapes.release(old_shape);
+    let Some(current) = state.workloads.at(id).admission.as_deref() else {
+        return;
+    };
+    let queue = current.queue;
+    if let Some(admission) = admission
+        && current.pod_sets != admission.pod_sets
+    {
+        let evicted = current.evicted || admission.evicted;
+        free_quota(state, id);
+        hold_quota(
+            state,
+            id,
+            AdmissionSpec {
+                evicted,
+                ..admission
+            },
+        );
+    } else if changed {
+        state.queue_mut(queue).generation += 1;
+        // Upstream looks for those who may now preempt it in the cohort only.
+        if state.tree.parent(state.queue(queue).node).is_some() {
+            state.wake(queue);
+        }
+    }
+}
+
+fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
+    let node = queue_record(state, spec.queue);
+    let mut usage = Usage::new();
+    for pod_set in &spec.pod_sets {
+        let left = pod_set.count - pod_set.reclaimed;
+        for &(resource, flavor, total) in &pod_set.resources {
+            let slot = state.tree.slot(flavor, resource);
+            charge(&mut usage, slot, part(total, left, pod_set.count));
+        }
+    }
+    for &(slot, amount) in &usage {
+        state.tree.add_usage(node, slot, amount);
+    }
+    let admission = Admission {
+        queue: spec.queue,
+        reserved_at: spec.reserved_at,
+        evicted: spec.evicted,
+        usage,
+        pod_sets: spec.pod_sets,
+    };
+    start_holding(state, id, admission);
+}
+
+fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
+    if left == count || count == 0 {
+        total
+    } else {
+        crate::Amount(total.0 / count).times(left)
+    }
+}
+
+/// Enters an admission whose usage is already charged.
+pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admission) {
+    let queue = admission.queue;
+    state.topologies.place(
+        &admission.pod_sets,
+        &state.workloads.at(id).shape,
+        &state.shapes,
+    );
+    let holding = &mut state.queue_mut(queue).holding;
+    holding.push(id);
+    let place = u32::try_from(holding.len() - 1).expect("invariant: fewer than 2^32 Workloads");
+    let workload = state.workloads.at_mut(id);
+    workload.queue = Some(queue);
+    workload.place = Place::Holding { place };
+    workload.admission = Some(Box::new(admission));
+    let queue = state.queue_mut(queue);
+    queue.line.clear_preemptor(id);
+    queue.generation += 1;
+}
+
+/// Gives back what a Workload holds, and wakes those who may want it.
+fn free_quota(state: &mut State, id: WorkloadId) {
+    let workload = state.workloads.at_mut(id);
+    let (Some(admission), Place::Holding { place }) = (workload.admission.take(), workload.place)
+    else {
+        return;
+    };
+    workload.place = Place::Out;
+    let shape = workload.shape;
+    state
+        .topologies
+        .free(&admission.pod_sets, &shape, &state.shapes);
+    let queue = admission.queue;
+    let node = state.queue(queue).node;
+    for &(slot, amount) in &admission.usage {
+        state.tree.remove_usage(node, slot, amount);
+    }
+    let holding = &mut state.queue_mut(queue).holding;
+    holding.swap_remove(place as usize);
+    if let Some(&moved) = holding.get(place as usize) {
+        state.workloads.at_mut(moved).place = Place::Holding { place };
+    }
+    state.queue_mut(queue).generation += 1;
+    state.wake(queue);
+}
+
+fn workload_gone(state: &mut State, id: WorkloadId) {
+    let Some(workload) = state.workloads.get(id) else {
+        return;
+    };
+    let queue = workload.queue;
+    leave_line(state, id);
+    free_quota(state, id);
+    if let Some(queue) = queue {
+        state.queue_mut(queue).line.clear_preemptor(id);
+        state.wake(queue);
+    }
+    if let Some(workload) = state.workloads.remove(id) {
+        state.shapes.release(workload.shape);
+        state.names.workloads.forget(id);
+    }
+}
+
+fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
+    if state
+        .workloads
+        .get(id)
+        .is_none_or(|workload| workload.admission.is_none())
+    {
+        return;
+    }
+    free_quota(state, id);
+    let workload = state.workloads.at_mut(id);
+    (workload.hold, workload.queued_at) = (hold, queued_at);
+    enqueue(state, id);
+}
+
+fn write_failed(state: &mut State, id: WorkloadId) {
+    if state
+        .workloads
+        .get(id)
+        .is_some_and(|workload| workload.admission.is_some())
+    {
+        let queued_at = state.workloads.at(id).queued_at;
+        released(state, id, Hold::None, queued_at);
+    }
+}
+
+/// The placer has room again for those who wait under `key`.
+fn room(state: &mut State, key: crate::placer::WakeKey) {
+    for index in 0..state.names.workloads.len() {
+        let id = WorkloadId::from(index);
+        if state
+            .workloads
+            .get(id)
+            .is_some_and(|one| one.wake == Some(key))
+        {
+            state.workloads.at_mut(id).wake = None;
+            leave_line(state, id);
+            enqueue(state, id);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Nomination: what a head would get if it were alone in this cycle.
+//!
+//! Source: spec/kueue-core.md §4.2.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::cycle::requeue::Requeue;
+use crate::flavors::assign::{Assignment, Attempt, Mode, assign};
+use crate::flavors::partial;
+use crate::ids::{ClusterId, FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::placer::WakeKey;
+use crate::preemption::{self, Target};
+use crate::shape::Shape;
+use crate::state::{State, namespace_matches};
+use crate::topology;
+use crate::workload::ScanMemory;
+
+/// What became of a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Outcome {
+    /// Not processed yet.
+    #[default]
+    Open,
+    /// Quota is reserved, together with a cluster if the placer names one.
+    Reserved {
+        /// Where it will run.
+        cluster: Option<ClusterId>,
+    },
+    /// Victims must go first.
+    Preempting,
+    /// Preemption would help, but there is nobody to preempt.
+    NoCandidates,
+    /// It does not fit.
+    NoFit,
+    /// Heads processed before took what it needed.
+    Skipped,
+    /// It fits once the victims of another head are gone.
+    Deferred,
+    /// The quota is there, a cluster with room is not.
+    NoRoom(WakeKey),
+    /// Its namespace may not use the queue.
+    WrongNamespace,
+    /// It is invalid in itself.
+    Invalid,
+}
+
+/// A head and everything decided about it.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The Workload.
+    pub workload: WorkloadId,
+    /// The queue it was the head of.
+    pub queue: QueueId,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// What it gets or would get.
+    pub assignment: Assignment,
+    /// Who has to go for it.
+    pub targets: Vec<Target>,
+    /// Where it went, if it got nothing.
+    pub requeue: Requeue,
+    /// How far up the tree it reached when it was nominated: the key of the order.
+    pub(crate) nominated_borrow: u32,
+    /// It keeps places in a topology until the end of the cycle, although it waits.
+    pub(crate) reserved: bool,
+    /// The queue's generation when it was nominated.
+    pub(crate) generation: u64,
+    pub(crate) shape: Arc<Shape>,
+}
+
+/// Computes assignment and victims of a head.
+pub(super) fn nominate(state: &mut State, queue: QueueId, workload: WorkloadId) -> Entry {
+    let shape = state.shape_of(workload);
+    let mut entry = Entry {
+        workload,
+        queue,
+        outcome: rejection(state, queue, workload),
+        assignment: Assignment::default(),
+        targets: Vec::new(),
+        requeue: Requeue::Nowhere,
+        nominated_borrow: 0,
+        reserved: false,
+        generation: state.queue(queue).generation,
+        shape,
+    };
+    if entry.outcome == Outcome::Open {
+        let tried = tried(state, queue, workload);
+        compute(state, &mut entry, &tried, None);
+        place(state, &mut entry);
+        entry.nominated_borrow = entry.assignment.borrow;
+    }
+    entry
+}
+
+fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> Outcome {
+    let workload = state.workloads.at(id);
+    if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
+        Outcome::WrongNamespace
+    } else if workload.invalid.is_some() {
+        Outcome::Invalid
+    } else {
+        Outcome::Open
+    }
+}
+
+/// Where earlier scans of flavors stopped, if that is still worth something: nothing was freed since, or it was in the
+/// cycle directly before.
+fn tried(state: &State, queue: QueueId, id: WorkloadId) -> Tried {
+    let workload = state.workloads.at(id);
+    let valid = |memory: &&ScanMemory| {
+        let fresh = state.settings.preserve_scan_progress
+            && memory.cycle + 1 == state.cycle
+            && memory.shape == workload.shape;
+        fresh || memory.generation >= state.queue(queue).generation
+    };
+    workload
+        .scan
+        .as_deref()
+        .filter(valid)
+        .map(|memory| memory.tried.clone())
+        .unwrap_or_default()
+}
+
+type Tried = SmallVec<[(u16, ResourceId, u16); 4]>;
+
+/// Places for a head that waits for victims, as if they were gone.
+pub(super) fn place(state: &mut State, entry: &mut Entry) {
+    if entry.assignment.mode() != Mode::Preempt {
+        return;
+    }
+    let shape = Arc::clone(&entry.shape);
+    let (workload, queue) = (entry.workload, entry.queue);
+    let attempt = Attempt {
+        workload,
+        queue,
+        shape: &shape,
+        counts: None,
+        tried: &[],
+        pins: None,
+    };
+    for target in &entry.targets {
+        preemption::hide(state, target.workload);
+    }
+    topology::place_anew(
+        state,
+        &attempt,
+        &mut entry.assignment,
+        entry.targets.is_empty(),
+    );
+    for target in &entry.targets {
+        preemption::show(state, target.workload);
+    }
+}
+
+/// Computes the assignment, its topology and the victims; a smaller Workload if the whole does not fit.
+pub(super) fn compute(
+    state: &mut State,
+    entry: &mut Entry,
+    tried: &[(u16, ResourceId, u16)],
+    pins: Option<&[(u16, ResourceId, FlavorId)]>,
+) {
+    let shape = Arc::clone(&entry.shape);
+    let (workload, queue) = (entry.workload, entry.queue);
+    let attempt = Attempt {
+        workload,
+        queue,
+        shape: &shape,
+        counts: None,
+        tried,
+        pins,
+    };
+    attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
+    let done = match entry.assignment.mode() {
+        Mode::Fit | Mode::DeferredFit => true,
+        Mode::Preempt => !entry.targets.is_empty(),
+        Mode::NoFit => false,
+    };
+    if done || !state.settings.partial_admission {
+        return;
+    }
+    let mut best = None;
+    let found = partial::search(&shape, |counts| {
+        let attempt = Attempt {
+            counts: Some(counts),
+            ..attempt
+        };
+        let (mut assignment, mut targets) = (Assignment::default(), Vec::new());
+        attempt_with(state, &attempt, &mut assignment, &mut targets);
+        let works = match assignment.mode() {
+            Mode::Fit | Mode::DeferredFit => true,
+            Mode::Preempt => !targets.is_empty(),
+            Mode::NoFit => false,
+        };
+        if works {
+            best = Some((assignment, targets));
+        }
+        works
+    });
+    if found && let Some((assignment, targets)) = best {
+        (entry.assignment, entry.targets) = (assignment, targets);
+    }
+}
+
+fn attempt_with(
+    state: &mut State,
+    attempt: &Attempt<'_>,
+    assignment: &mut Assignment,
+    targets: &mut Vec<Target>,
+) {
+    targets.clear();
+    assign(state, attempt, assignment);
+    topology::assign(state, attempt, assignment);
+    if assignment.mode() == Mode::Preempt {
+        *targets = preemption::find_for(state, attempt, assignment);
+    }
+}

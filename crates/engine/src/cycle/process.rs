@@ -1,0 +1,164 @@
+//! Processing one head: it sees what the heads before it took, and takes its own.
+//!
+//! Source: spec/kueue-core.md §4.8.
+
+use smallvec::SmallVec;
+
+use crate::cycle::nominate::{Entry, Outcome, compute, place};
+use crate::flavors::assign::{Attempt, Mode};
+use crate::ids::{FlavorId, ResourceId, WorkloadId};
+use crate::placer::Placer;
+use crate::preemption::{hide, show};
+use crate::quota::available::available;
+use crate::spec::PreemptionPolicy;
+use crate::state::State;
+use crate::topology;
+use crate::workload::Usage;
+
+/// Decides about one entry. `victims` are those whom earlier entries of the cycle preempt.
+pub(super) fn process(
+    state: &mut State,
+    entry: &mut Entry,
+    victims: &mut Vec<WorkloadId>,
+    placer: &mut dyn Placer,
+) {
+    reconsider(state, entry, victims);
+    let mode = entry.assignment.mode();
+    if mode == Mode::NoFit {
+        entry.outcome = Outcome::NoFit;
+        return;
+    }
+    if mode == Mode::Preempt && entry.targets.is_empty() {
+        entry.outcome = Outcome::NoCandidates;
+        reserve_for_later(state, entry);
+        return;
+    }
+    if overlaps(entry, victims) || !fits_without(state, entry, victims) {
+        entry.outcome = Outcome::Skipped;
+        entry.targets.clear();
+        return;
+    }
+    entry.outcome = match mode {
+        Mode::Preempt => Outcome::Preempting,
+        Mode::DeferredFit => Outcome::Deferred,
+        Mode::Fit | Mode::NoFit => match placer.place(entry) {
+            Ok(cluster) => Outcome::Reserved { cluster },
+            Err(key) => Outcome::NoRoom(key),
+        },
+    };
+    if !matches!(entry.outcome, Outcome::NoRoom(_)) {
+        victims.extend(entry.targets.iter().map(|target| target.workload));
+        take(state, entry);
+    }
+}
+
+fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {
+    entry
+        .targets
+        .iter()
+        .any(|target| victims.contains(&target.workload))
+}
+
+/// A second look, with the flavors pinned and the others' victims gone, at a head that counts on the same victims as an
+/// earlier one, or whose place in the topology was taken.
+fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
+    let overlap = overlaps(entry, victims);
+    for &victim in victims {
+        hide(state, victim);
+    }
+    let lost = || topology::lost_its_place(state, entry) && quota_left(state, entry);
+    if overlap || lost() {
+        let pins = pins(entry);
+        compute(state, entry, &[], Some(&pins));
+        place(state, entry);
+    }
+    for &victim in victims {
+        show(state, victim);
+    }
+    if overlap && entry.assignment.mode() == Mode::Fit {
+        entry.assignment.deferred = true;
+    }
+}
+
+fn quota_left(state: &State, entry: &Entry) -> bool {
+    let node = state.queue(entry.queue).node;
+    let mut usage = entry.assignment.usage.iter();
+    usage.all(|&(slot, amount)| amount <= available(&state.tree, node, slot).clip())
+}
+
+fn pins(entry: &Entry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
+    let mut pins = SmallVec::new();
+    for (index, one) in entry.assignment.pod_sets.iter().enumerate() {
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        pins.extend(
+            one.choices
+                .iter()
+                .map(|choice| (index, choice.resource, choice.flavor)),
+        );
+    }
+    pins
+}
+
+/// Whether the entry still fits once all victims of the cycle and its own are gone.
+fn fits_without(state: &mut State, entry: &Entry, victims: &[WorkloadId]) -> bool {
+    let own = entry.targets.iter().map(|target| target.workload);
+    let all: SmallVec<[WorkloadId; 16]> = victims.iter().copied().chain(own).collect();
+    for &victim in &all {
+        hide(state, victim);
+    }
+    let quota = quota_left(state, entry);
+    let attempt = Attempt {
+        workload: entry.workload,
+        queue: entry.queue,
+        shape: &entry.shape,
+        counts: None,
+        tried: &[],
+        pins: None,
+    };
+    let fits = quota && topology::still_fits(state, &attempt, &entry.assignment);
+    for &victim in &all {
+        show(state, victim);
+    }
+    fits
+}
+
+/// What an entry counts for while the others are processed: all of it, or what it may reserve if it has to wait.
+pub(super) fn assumed_usage(state: &State, entry: &Entry) -> Usage {
+    if entry.assignment.mode() != Mode::Preempt || !entry.targets.is_empty() {
+        return entry.assignment.usage.clone();
+    }
+    let node = state.queue(entry.queue).node;
+    let wanted = entry.assignment.usage.iter();
+    wanted
+        .map(|&(slot, amount)| {
+            let cell = state.tree.at(node, slot);
+            let bound = match (entry.assignment.borrow > 0, cell.borrowing_limit) {
+                (true, None) => return (slot, amount),
+                (true, Some(limit)) => cell.nominal + limit - cell.usage,
+                (false, _) => (cell.nominal - cell.usage).clip(),
+            };
+            (slot, amount.min(bound))
+        })
+        .collect()
+}
+
+/// Keeps quota for a head that waits without victims, so that later heads cannot take it. A queue that may always
+/// reclaim needs no such protection.
+fn reserve_for_later(state: &mut State, entry: &mut Entry) {
+    if state.queue(entry.queue).preemption.reclaim == PreemptionPolicy::Any {
+        return;
+    }
+    let node = state.queue(entry.queue).node;
+    for (slot, amount) in assumed_usage(state, entry) {
+        state.tree.add_usage(node, slot, amount);
+    }
+    topology::reserve(state, entry);
+}
+
+fn take(state: &mut State, entry: &Entry) {
+    let node = state.queue(entry.queue).node;
+    for &(slot, amount) in &entry.assignment.usage {
+        state.tree.add_usage(node, slot, amount);
+    }
+    topology::assume(state, entry);
+}

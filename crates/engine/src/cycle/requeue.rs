@@ -1,0 +1,113 @@
+//! Where a head goes that got nothing: back in line, aside, or parked together with its equals.
+//!
+//! Source: spec/kueue-core.md §3.4.
+
+use crate::cycle::nominate::{Entry, Outcome};
+use crate::ids::WorkloadId;
+use crate::spec::Strategy;
+use crate::state::State;
+use crate::workload::ScanMemory;
+
+/// Where a head went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Requeue {
+    /// It got what it wanted.
+    #[default]
+    Nowhere,
+    /// Back in line: it is evaluated again in the next cycle.
+    InLine,
+    /// Inadmissible until something changes.
+    Aside,
+    /// Inadmissible, and with it everybody of its shape.
+    WithShape,
+}
+
+/// Puts a head back and notes how far its scan of flavors got.
+pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
+    let id = entry.workload;
+    if entry.outcome == Outcome::Preempting {
+        for target in &entry.targets {
+            crate::apply::mark_evicted(state, target.workload);
+        }
+    }
+    remember(state, entry);
+    entry.requeue = destination(state, entry);
+    let waits = matches!(entry.outcome, Outcome::Preempting | Outcome::Deferred);
+    if let Outcome::NoRoom(key) = entry.outcome {
+        state.workloads.at_mut(id).wake = Some(key);
+    }
+    let State {
+        queues,
+        workloads,
+        shapes,
+        ..
+    } = state;
+    let queue = queues[entry.queue.index()]
+        .as_mut()
+        .expect("invariant: heads have a queue");
+    match entry.requeue {
+        Requeue::Nowhere => {}
+        Requeue::Aside => queue.line.set_aside(id, workloads),
+        Requeue::InLine => queue.line.push(id, workloads),
+        Requeue::WithShape => {
+            let (shape, priority) = (workloads.at(id).shape, workloads.at(id).priority);
+            queue.line.push(id, workloads);
+            if queue.line.park_shape(shape, priority, workloads) {
+                shapes.retain(shape);
+            }
+        }
+    }
+    if waits {
+        // It keeps the mark until it is admitted, even if its next attempts fail.
+        queue
+            .line
+            .set_preemptor(id, queue.strategy == Strategy::BestEffortFifo);
+    }
+    state.list_if_head(entry.queue);
+}
+
+fn destination(state: &State, entry: &Entry) -> Requeue {
+    let queue = state.queue(entry.queue);
+    match entry.outcome {
+        Outcome::WrongNamespace | Outcome::NoRoom(_) => Requeue::Aside,
+        _ if queue.strategy == Strategy::StrictFifo => Requeue::InLine,
+        Outcome::Preempting | Outcome::Deferred | Outcome::Skipped => Requeue::InLine,
+        _ if state.workloads.at(entry.workload).scan.is_some() => Requeue::InLine,
+        Outcome::NoFit | Outcome::NoCandidates if state.settings.park_by_shape => {
+            Requeue::WithShape
+        }
+        _ => Requeue::Aside,
+    }
+}
+
+/// Only a head that has flavors left to try, and did not get or nearly get anything, goes on where it stopped.
+fn remember(state: &mut State, entry: &Entry) {
+    let goes_on = matches!(
+        entry.outcome,
+        Outcome::NoFit | Outcome::NoCandidates | Outcome::Skipped
+    );
+    let memory =
+        (goes_on && entry.assignment.has_untried()).then(|| Box::new(memory(state, entry)));
+    state.workloads.at_mut(entry.workload).scan = memory;
+}
+
+fn memory(state: &State, entry: &Entry) -> ScanMemory {
+    let mut tried = smallvec::SmallVec::new();
+    for (index, one) in entry.assignment.pod_sets.iter().enumerate() {
+        let pod_set = u16::try_from(index).unwrap_or(u16::MAX);
+        for choice in &one.choices {
+            tried.extend(
+                choice
+                    .tried
+                    .map(|flavor| (pod_set, choice.resource, flavor)),
+            );
+        }
+    }
+    let id: WorkloadId = entry.workload;
+    ScanMemory {
+        cycle: state.cycle,
+        generation: entry.generation,
+        shape: state.workloads.at(id).shape,
+        tried,
+    }
+}

@@ -1,0 +1,163 @@
+//! Reasons in words. Pure, and run only when somebody asks.
+//!
+//! [`message`] and [`condition_reason`] speak upstream's language: the words people grep for and dashboards show.
+//! Source: spec/kueue-core.md §4.12.
+
+pub mod quantity;
+
+use crate::cycle::{Entry, Outcome};
+use crate::engine::Engine;
+use crate::explain::quantity::{in_words, missing_in_words};
+use crate::flavors::assign::{Mode, PodSetAssignment};
+use crate::ids::{FlavorId, Slot};
+use crate::reason::Reason;
+
+/// The reason of the condition `QuotaReserved=False`; empty where upstream leaves it empty.
+pub fn condition_reason(entry: &Entry) -> &'static str {
+    match entry.outcome {
+        Outcome::Reserved { .. } | Outcome::Open => "",
+        Outcome::Preempting | Outcome::Deferred => "WaitingForPreemptedWorkloads",
+        Outcome::NoCandidates | Outcome::Skipped | Outcome::NoRoom(_) => "WaitingForQuota",
+        Outcome::NoFit => entry
+            .assignment
+            .obstacle
+            .map_or("", |obstacle| obstacle.name()),
+        Outcome::WrongNamespace | Outcome::Invalid => "Misconfigured",
+    }
+}
+
+/// The message of the condition `QuotaReserved=False`.
+pub fn message(engine: &Engine, entry: &Entry) -> String {
+    match entry.outcome {
+        Outcome::Reserved { .. } | Outcome::Open => String::new(),
+        Outcome::WrongNamespace => {
+            "workload namespace doesn't match ClusterQueue selector".to_owned()
+        }
+        Outcome::Invalid => {
+            let workload = engine.state.workloads.get(entry.workload);
+            let problem = workload
+                .and_then(|one| one.invalid.as_deref())
+                .unwrap_or_default();
+            format!("resources validation failed: {problem}")
+        }
+        Outcome::Skipped => "Workload no longer fits after processing another workload".to_owned(),
+        Outcome::Deferred => {
+            "Workload has overlapping preemption targets with another workload, but will \
+             fit after these preemptions complete"
+                .to_owned()
+        }
+        Outcome::NoRoom(_) => "no cluster has room".to_owned(),
+        Outcome::NoFit | Outcome::NoCandidates => summary(engine, entry),
+        Outcome::Preempting => format!(
+            "{}. Pending the preemption of {} workload(s)",
+            summary(engine, entry),
+            entry.targets.len()
+        ),
+    }
+}
+
+/// One part per pod set that does not fit.
+fn summary(engine: &Engine, entry: &Entry) -> String {
+    let pod_sets = entry.assignment.pod_sets.iter().zip(&entry.shape.pod_sets);
+    let unfit = pod_sets.filter(|(one, _)| one.mode() != Mode::Fit && !one.reasons.is_empty());
+    let parts = unfit.map(|(one, spec)| {
+        let reasons = reasons(engine, one);
+        format!(
+            "couldn't assign flavors to pod set {}: {}",
+            spec.name,
+            reasons.join(", ")
+        )
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+fn reasons(engine: &Engine, pod_set: &PodSetAssignment) -> Vec<String> {
+    let mut words: Vec<String> = pod_set
+        .reasons
+        .iter()
+        .map(|one| in_text(engine, one))
+        .collect();
+    words.sort();
+    words
+}
+
+fn in_text(engine: &Engine, reason: &Reason) -> String {
+    let flavor = |id: FlavorId| engine.names().flavors.name(id);
+    match reason {
+        Reason::ExceedsMaximum {
+            slot,
+            earlier,
+            request,
+            maximum,
+        } => {
+            let (flavor, resource) = names(engine, *slot);
+            format!(
+                "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + \
+                 current podset request ({}) > maximum capacity ({})",
+                in_words(resource, *earlier),
+                in_words(resource, *request),
+                in_words(resource, *maximum)
+            )
+        }
+        Reason::InUse { slot, missing } => {
+            let (flavor, resource) = names(engine, *slot);
+            let missing = missing_in_words(resource, *missing);
+            format!(
+                "insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed"
+            )
+        }
+        Reason::Taint { flavor: id, taint } => {
+            let taint = engine
+                .state
+                .flavor(*id)
+                .and_then(|spec| spec.taints.get(*taint));
+            let words = taint.map_or_else(String::new, |one| {
+                format!("{{{} {} {} <nil>}}", one.key, one.value, one.effect.name())
+            });
+            format!("untolerated taint {words} in flavor {}", flavor(*id))
+        }
+        Reason::Affinity(id) => format!("flavor {} doesn't match node affinity", flavor(*id)),
+        Reason::NoFlavor(id) => format!("flavor {} not found", flavor(*id)),
+        Reason::NotNominated {
+            flavor: id,
+            resource,
+        } => format!(
+            "skipping flavor {} as it is not found in the nomination mapping for resource {}",
+            flavor(*id),
+            engine.names().resources.name(*resource)
+        ),
+        Reason::Undeclared(id) => {
+            format!(
+                "resource {} unavailable in ClusterQueue",
+                engine.names().resources.name(*id)
+            )
+        }
+        Reason::NoTopology(id) => {
+            format!(
+                "Flavor \"{}\" does not support TopologyAwareScheduling",
+                flavor(*id)
+            )
+        }
+        Reason::TopologyOnly(id) => {
+            format!(
+                "Flavor \"{}\" supports only TopologyAwareScheduling",
+                flavor(*id)
+            )
+        }
+        Reason::NoLevel(id) => {
+            format!(
+                "Flavor \"{}\" does not contain the requested level",
+                flavor(*id)
+            )
+        }
+        Reason::Placement(reason) => reason.in_words(),
+    }
+}
+
+fn names(engine: &Engine, slot: Slot) -> (&str, &str) {
+    let (flavor, resource) = engine.state.tree.pair(slot);
+    (
+        engine.names().flavors.name(flavor),
+        engine.names().resources.name(resource),
+    )
+}

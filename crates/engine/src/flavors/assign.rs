@@ -1,0 +1,311 @@
+//! The assignment of a whole Workload: pod set by pod set, resource group by resource group.
+//!
+//! What earlier pod sets take counts against later ones. The first pod set that cannot be assigned ends the walk.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::amount::Amount;
+use crate::flavors::scan;
+use crate::ids::{FlavorId, QueueId, ResourceId, Slot, WorkloadId};
+use crate::reason::{Obstacle, Reason};
+use crate::shape::Shape;
+use crate::spec::PodSetSpec;
+use crate::state::State;
+use crate::topology::PlacedDomain;
+use crate::workload::{Usage, charge};
+
+/// How far an assignment is from being admitted. Later is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Mode {
+    /// Not even preemption helps.
+    NoFit,
+    /// Somebody would have to go.
+    Preempt,
+    /// It fits once the victims of others are gone.
+    DeferredFit,
+    /// It fits.
+    #[default]
+    Fit,
+}
+
+/// The flavor chosen for one resource of one pod set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// Which resource.
+    pub resource: ResourceId,
+    /// Which flavor.
+    pub flavor: FlavorId,
+    /// Both as a slot.
+    pub slot: Slot,
+    /// How much the whole pod set takes.
+    pub amount: Amount,
+    /// How well it fits.
+    pub mode: Mode,
+    /// How far up the tree it reaches.
+    pub borrow: u32,
+    /// The flavor that was tried last, if others are left to try.
+    pub(crate) tried: Option<u16>,
+}
+
+/// The assignment of one pod set.
+#[derive(Debug, Clone, Default)]
+pub struct PodSetAssignment {
+    /// Pods it was assigned for.
+    pub count: i64,
+    /// One entry per resource that got a flavor.
+    pub choices: SmallVec<[Choice; 4]>,
+    /// What stands in the way.
+    pub reasons: SmallVec<[Reason; 1]>,
+    /// At least one resource got no flavor.
+    pub no_fit: bool,
+    /// Where its pods go, if a topology is asked for and found.
+    pub domains: Vec<PlacedDomain>,
+}
+
+impl PodSetAssignment {
+    /// The worst of its choices.
+    pub fn mode(&self) -> Mode {
+        if self.no_fit {
+            return Mode::NoFit;
+        }
+        if self.reasons.is_empty() {
+            // Where preemption is preferred over borrowing, a flavor can be worst for what it borrows, and then counts
+            // as fitting although another resource needs preemption. Upstream goes by the absence of reasons.
+            return Mode::Fit;
+        }
+        self.choices
+            .iter()
+            .map(|choice| choice.mode)
+            .min()
+            .unwrap_or_default()
+    }
+}
+
+/// The assignment of a Workload.
+#[derive(Debug, Clone, Default)]
+pub struct Assignment {
+    /// Pod sets, in order; those after the first that does not fit are missing.
+    pub pod_sets: Vec<PodSetAssignment>,
+    /// What it takes, by slot.
+    pub(crate) usage: Usage,
+    /// How far up the tree it reaches.
+    pub borrow: u32,
+    /// Why it does not fit, if it does not.
+    pub obstacle: Option<Obstacle>,
+    /// It fits once the victims of others are gone.
+    pub(crate) deferred: bool,
+}
+
+impl Assignment {
+    /// The worst of its pod sets.
+    pub fn mode(&self) -> Mode {
+        let worst = self
+            .pod_sets
+            .iter()
+            .map(PodSetAssignment::mode)
+            .min()
+            .unwrap_or_default();
+        if worst == Mode::Fit && self.deferred {
+            Mode::DeferredFit
+        } else {
+            worst
+        }
+    }
+
+    /// Flavors are left that were not tried.
+    pub(crate) fn has_untried(&self) -> bool {
+        self.pod_sets
+            .iter()
+            .any(|one| one.choices.iter().any(|choice| choice.tried.is_some()))
+    }
+
+    /// The slots for which somebody would have to go.
+    pub(crate) fn contested(&self) -> SmallVec<[Slot; 4]> {
+        let mut slots = SmallVec::new();
+        for choice in self.pod_sets.iter().flat_map(|one| &one.choices) {
+            if choice.mode == Mode::Preempt && !slots.contains(&choice.slot) {
+                slots.push(choice.slot);
+            }
+        }
+        slots
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.pod_sets.clear();
+        self.usage.clear();
+        (self.borrow, self.obstacle, self.deferred) = (0, None, false);
+    }
+}
+
+/// What an assignment is computed for.
+#[derive(Debug, Clone)]
+pub(crate) struct Attempt<'a> {
+    pub(crate) workload: WorkloadId,
+    pub(crate) queue: QueueId,
+    pub(crate) shape: &'a Arc<Shape>,
+    /// Other counts than the shape's, for partial admission.
+    pub(crate) counts: Option<&'a [i64]>,
+    /// Where earlier scans stopped.
+    pub(crate) tried: &'a [(u16, ResourceId, u16)],
+    /// Flavors that must not change: a second look within one cycle.
+    pub(crate) pins: Option<&'a [(u16, ResourceId, FlavorId)]>,
+}
+
+impl Attempt<'_> {
+    pub(crate) fn count(&self, pod_set: usize) -> i64 {
+        self.counts
+            .map_or(self.shape.pod_sets[pod_set].count, |counts| counts[pod_set])
+    }
+}
+
+/// Requests of one or several pod sets, sorted by resource name.
+pub(crate) type Requests = SmallVec<[(ResourceId, Amount); 4]>;
+
+/// Computes an assignment into `out`.
+pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, out: &mut Assignment) {
+    out.clear();
+    for first in 0..attempt.shape.pod_sets.len() {
+        let members = members(attempt.shape, first);
+        if members[0] != first {
+            continue;
+        }
+        let complete = assign_group(state, attempt, &members, out);
+        if !complete {
+            return;
+        }
+    }
+    // Grouped pod sets are assigned together, but reported in their own order.
+    reorder(attempt.shape, out);
+}
+
+/// The pod sets that must get the same flavors as `first`, in order.
+fn members(shape: &Shape, first: usize) -> SmallVec<[usize; 2]> {
+    let group = |one: &PodSetSpec| one.topology.as_ref().and_then(|wish| wish.group.clone());
+    let Some(name) = group(&shape.pod_sets[first]) else {
+        return SmallVec::from_slice(&[first]);
+    };
+    let all = shape.pod_sets.iter().enumerate();
+    all.filter(|(_, one)| group(one).as_ref() == Some(&name))
+        .map(|(index, _)| index)
+        .collect()
+}
+
+fn reorder(shape: &Shape, out: &mut Assignment) {
+    let mut order: SmallVec<[usize; 4]> = SmallVec::new();
+    for first in 0..shape.pod_sets.len() {
+        let members = members(shape, first);
+        if members[0] == first {
+            order.extend(members);
+        }
+    }
+    if order.is_sorted() {
+        return;
+    }
+    let mut pairs: Vec<_> = order.into_iter().zip(out.pod_sets.drain(..)).collect();
+    pairs.sort_by_key(|(index, _)| *index);
+    out.pod_sets.extend(pairs.into_iter().map(|(_, one)| one));
+}
+
+/// Assigns the pod sets of one group. Returns false if they do not fit.
+fn assign_group(
+    state: &mut State,
+    attempt: &Attempt<'_>,
+    members: &[usize],
+    out: &mut Assignment,
+) -> bool {
+    let requests = group_requests(state, attempt, members);
+    let mut chosen: SmallVec<[Choice; 4]> = SmallVec::new();
+    let mut reasons: SmallVec<[Reason; 1]> = SmallVec::new();
+    let mut no_fit = false;
+    let groups = Arc::clone(&state.queue(attempt.queue).groups);
+    let mut done: SmallVec<[usize; 4]> = SmallVec::new();
+    for &(resource, amount) in &requests {
+        let covering = groups
+            .iter()
+            .position(|group| group.resources.contains(&resource));
+        let Some(index) = covering else {
+            if amount > Amount::ZERO {
+                no_fit = true;
+                chosen.clear();
+                reasons = smallvec::smallvec![Reason::Undeclared(resource)];
+            }
+            continue;
+        };
+        if done.contains(&index) {
+            continue;
+        }
+        done.push(index);
+        let known = reasons.len();
+        let wish = scan::Wish {
+            attempt,
+            members,
+            group: &groups[index],
+            requests: &requests,
+        };
+        let found = scan::scan(state, &wish, &out.usage, &mut reasons);
+        match found.choices {
+            Some(choices) if !no_fit => chosen.extend(choices),
+            Some(_) => reasons.truncate(known),
+            None => {
+                // Only the group that failed last explains the failure.
+                no_fit = true;
+                out.obstacle = out.obstacle.max(found.obstacle);
+                chosen.clear();
+                reasons.drain(..known);
+            }
+        }
+    }
+    for &member in members {
+        push_pod_set(state, attempt, member, &chosen, out);
+    }
+    let start = out.pod_sets.len() - members.len();
+    for one in &mut out.pod_sets[start..] {
+        (one.no_fit, one.reasons) = (no_fit, reasons.clone());
+    }
+    !no_fit
+}
+
+fn group_requests(state: &State, attempt: &Attempt<'_>, members: &[usize]) -> Requests {
+    let mut sums = Requests::new();
+    for &member in members {
+        let pod_set = &attempt.shape.pod_sets[member];
+        for (resource, amount) in state.requests(attempt.queue, pod_set, attempt.count(member)) {
+            match sums.iter_mut().find(|(known, _)| *known == resource) {
+                Some((_, sum)) => *sum += amount,
+                None => sums.push((resource, amount)),
+            }
+        }
+    }
+    if members.len() > 1 || state.queue(attempt.queue).covers_pods {
+        let names = &state.names.resources;
+        sums.sort_by(|left, right| names.name(left.0).cmp(names.name(right.0)));
+    }
+    sums
+}
+
+/// Gives one pod set its part of the group's choices and charges it.
+fn push_pod_set(
+    state: &State,
+    attempt: &Attempt<'_>,
+    member: usize,
+    chosen: &[Choice],
+    out: &mut Assignment,
+) {
+    let count = attempt.count(member);
+    let mut one = PodSetAssignment {
+        count,
+        ..PodSetAssignment::default()
+    };
+    let pod_set = &attempt.shape.pod_sets[member];
+    for (resource, amount) in state.requests(attempt.queue, pod_set, count) {
+        let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {
+            continue;
+        };
+        out.borrow = out.borrow.max(choice.borrow);
+        charge(&mut out.usage, choice.slot, amount);
+        one.choices.push(Choice { amount, ..*choice });
+    }
+    out.pod_sets.push(one);
+}

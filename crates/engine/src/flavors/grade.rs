@@ -1,0 +1,141 @@
+//! The judgement on one (flavor, resource): does the request fit, could it, and at whose cost.
+//!
+//! Source: spec/kueue-core.md §4.4 steps 4 and 6.
+
+use crate::amount::Amount;
+use crate::flavors::assign::{Attempt, Mode};
+use crate::ids::Slot;
+use crate::preemption;
+use crate::quota::available::{available, potential, reach};
+use crate::reason::{Obstacle, Reason};
+use crate::spec::{Preemption, PreemptionPolicy, Preference};
+use crate::state::State;
+
+/// What the quota grants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grant {
+    /// Nothing, and preemption would not help.
+    NoFit(Obstacle),
+    /// Preemption might help, but there is nobody to preempt now.
+    NoCandidates,
+    /// Victims in the own queue.
+    Preempt,
+    /// Victims in other queues only.
+    Reclaim,
+    /// All of it.
+    Fit,
+}
+
+/// A grant and how far up the tree it reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grade {
+    pub(crate) grant: Grant,
+    pub(crate) borrow: u32,
+}
+
+impl Grade {
+    pub(crate) fn is_no_fit(self) -> bool {
+        matches!(self.grant, Grant::NoFit(_))
+    }
+
+    pub(crate) fn mode(self) -> Mode {
+        match self.grant {
+            Grant::NoFit(_) => Mode::NoFit,
+            Grant::NoCandidates | Grant::Preempt | Grant::Reclaim => Mode::Preempt,
+            Grant::Fit => Mode::Fit,
+        }
+    }
+
+    /// The worse of two grades; of two that do not fit, the one with the more severe obstacle.
+    pub(crate) fn or_worse(self, other: Self, preference: Preference) -> Self {
+        match (self.grant, other.grant) {
+            (Grant::NoFit(left), Grant::NoFit(right)) if right > left => other,
+            _ if self.better_than(other, preference) => other,
+            _ => self,
+        }
+    }
+
+    fn rank(self) -> u32 {
+        match self.grant {
+            Grant::NoFit(_) => 0,
+            Grant::NoCandidates => 1,
+            Grant::Preempt => 2,
+            Grant::Reclaim => 3,
+            Grant::Fit => 4,
+        }
+    }
+
+    /// Whether this grade is strictly better.
+    pub(crate) fn better_than(self, other: Self, preference: Preference) -> bool {
+        let (own, others) = (self.rank(), other.rank());
+        if own < 2 || others < 2 {
+            return (own, other.borrow) > (others, self.borrow) && own != 0;
+        }
+        match preference {
+            Preference::BorrowingOverPreemption => (own, other.borrow) > (others, self.borrow),
+            Preference::PreemptionOverBorrowing => (other.borrow, own) > (self.borrow, others),
+        }
+    }
+}
+
+/// Judges `request`, on top of what `earlier` pod sets of the Workload take of the same slot.
+pub(crate) fn grade(
+    state: &mut State,
+    attempt: &Attempt<'_>,
+    slot: Slot,
+    earlier: Amount,
+    request: Amount,
+) -> (Grade, Option<Reason>) {
+    let total = earlier + request;
+    let node = state.queue(attempt.queue).node;
+    let maximum = potential(&state.tree, node, slot);
+    if total > maximum {
+        let reason = Reason::ExceedsMaximum {
+            slot,
+            earlier,
+            request,
+            maximum,
+        };
+        return (
+            Grade {
+                grant: Grant::NoFit(Obstacle::ExceedsMaxQuota),
+                borrow: 0,
+            },
+            Some(reason),
+        );
+    }
+    let reach = reach(&state.tree, node, slot, total);
+    let left = available(&state.tree, node, slot).clip();
+    if total <= left {
+        return (
+            Grade {
+                grant: Grant::Fit,
+                borrow: reach.height,
+            },
+            None,
+        );
+    }
+    let reason = Some(Reason::InUse {
+        slot,
+        missing: total - left,
+    });
+    let within_nominal = total <= state.tree.at(node, slot).nominal;
+    if within_nominal || reach.below_root || may_preempt_while_borrowing(state, attempt) {
+        return (preemption::simulate(state, attempt, slot, total), reason);
+    }
+    (
+        Grade {
+            grant: Grant::NoFit(Obstacle::WaitingForQuota),
+            borrow: 0,
+        },
+        reason,
+    )
+}
+
+fn may_preempt_while_borrowing(state: &State, attempt: &Attempt<'_>) -> bool {
+    let Preemption {
+        borrow, reclaim, ..
+    } = state.queue(attempt.queue).preemption;
+    let fair = state.settings.fair_sharing.is_some() && reclaim != PreemptionPolicy::Never;
+    borrow.is_some() || fair
+}

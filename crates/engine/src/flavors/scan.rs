@@ -1,0 +1,247 @@
+//! The scan of one resource group: its flavors in order, from where the last attempt stopped, until one is good enough.
+//!
+//! Source: spec/kueue-core.md §4.4 steps 1-7. Cost: flavors tried times resources, plus a preemption search for each
+//! resource that is in use.
+
+use smallvec::SmallVec;
+
+use crate::flavors::assign::{Attempt, Choice};
+use crate::flavors::grade::{Grade, Grant, grade};
+use crate::ids::FlavorId;
+use crate::reason::{Obstacle, Reason};
+use crate::spec::{Fungibility, PodSetSpec, Preference, Search};
+use crate::state::{Group, State};
+use crate::topology::tree::Fitness;
+use crate::workload::{Usage, charged};
+
+/// What a scan is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wish<'a> {
+    pub(crate) attempt: &'a Attempt<'a>,
+    /// The pod sets that get the same flavor.
+    pub(crate) members: &'a [usize],
+    pub(crate) group: &'a Group,
+    /// What they ask for together.
+    pub(crate) requests: &'a [(crate::ids::ResourceId, crate::Amount)],
+}
+
+impl Wish<'_> {
+    /// The requested resource that comes first by name; progress is noted under it.
+    fn first_resource(&self) -> Option<crate::ids::ResourceId> {
+        let mut requested = self.requests.iter().map(|(resource, _)| *resource);
+        requested.find(|resource| self.group.resources.contains(resource))
+    }
+}
+
+pub(crate) type Choices = SmallVec<[Choice; 4]>;
+
+/// What a scan found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The best flavor, if any is possible.
+    pub(crate) choices: Option<Choices>,
+    /// What stands in the way of the least hopeless of the flavors that do not fit.
+    pub(crate) obstacle: Option<Obstacle>,
+}
+
+/// Finds the best flavor for the covered resources.
+pub(crate) fn scan(
+    state: &mut State,
+    wish: &Wish<'_>,
+    assumed: &Usage,
+    reasons: &mut SmallVec<[Reason; 1]>,
+) -> Found {
+    let fungibility = state.queue(wish.attempt.queue).fungibility;
+    let mut best: Option<(Grade, Choices)> = None;
+    let mut obstacle: Option<Obstacle> = None;
+    let mut meet = |one: Obstacle| obstacle = Some(obstacle.map_or(one, |old| old.min(one)));
+    let mut last = None;
+    let known = reasons.len();
+    for index in start(state, wish)..wish.group.flavors.len() {
+        let flavor = wish.group.flavors[index];
+        last = Some(index);
+        if !pinned(wish, flavor) {
+            reasons.extend(
+                wish.first_resource()
+                    .map(|resource| Reason::NotNominated { flavor, resource }),
+            );
+            continue;
+        }
+        if let Some(reason) = unsuitable(state, wish, flavor) {
+            reasons.push(reason);
+            meet(Obstacle::NoMatchingFlavor);
+            continue;
+        }
+        let (worst, choices) = judge(state, wish, index, assumed, fungibility.preference, reasons);
+        match worst.grant {
+            Grant::NoFit(found) => {
+                meet(found);
+                continue;
+            }
+            Grant::NoCandidates | Grant::Preempt | Grant::Reclaim => {
+                meet(Obstacle::WaitingForQuota);
+            }
+            Grant::Fit => {}
+        }
+        if good_enough(state, worst, fungibility) {
+            best = Some((worst, choices));
+            break;
+        }
+        let better = |old: &(Grade, Choices)| worst.better_than(old.0, fungibility.preference);
+        if best.as_ref().is_none_or(better) {
+            best = Some((worst, choices));
+        }
+    }
+    let Some((grade, mut choices)) = best else {
+        return Found {
+            choices: None,
+            obstacle,
+        };
+    };
+    note_progress(state, wish, last, &mut choices);
+    if grade.grant == Grant::Fit {
+        // Whoever fits has nothing to explain.
+        reasons.truncate(known);
+    }
+    Found {
+        choices: Some(choices),
+        obstacle,
+    }
+}
+
+/// The first flavor to try.
+fn start(state: &State, wish: &Wish<'_>) -> usize {
+    if !state.settings.fungibility {
+        return 0;
+    }
+    let first = wish.members[0];
+    let Some(resource) = wish.first_resource() else {
+        return 0;
+    };
+    let tried = wish.attempt.tried.iter();
+    let mut tried = tried.filter(|one| usize::from(one.0) == first && one.1 == resource);
+    tried
+        .next()
+        .map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1)
+}
+
+fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {
+    let Some(pins) = wish.attempt.pins else {
+        return true;
+    };
+    let of_wish = |pin: &&(u16, crate::ids::ResourceId, FlavorId)| {
+        wish.members.contains(&usize::from(pin.0)) && wish.group.resources.contains(&pin.1)
+    };
+    pins.iter().filter(of_wish).any(|pin| pin.2 == flavor)
+}
+
+/// Why no pod of the pod sets may get the flavor, whatever its quota.
+fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option<Reason> {
+    let Some(flavor) = state.flavor(id) else {
+        return Some(Reason::NoFlavor(id));
+    };
+    let pod_sets = || {
+        wish.members
+            .iter()
+            .map(|&member| &wish.attempt.shape.pod_sets[member])
+    };
+    let topology_only = state.queue(wish.attempt.queue).topology_only;
+    for pod_set in pod_sets() {
+        match state
+            .topologies
+            .fitness(pod_set.topology.as_ref(), flavor.topology, topology_only)
+        {
+            Fitness::Suits => {}
+            Fitness::NoTopology => return Some(Reason::NoTopology(id)),
+            Fitness::NoLevel => return Some(Reason::NoLevel(id)),
+            Fitness::TopologyOnly => return Some(Reason::TopologyOnly(id)),
+        }
+    }
+    for pod_set in pod_sets() {
+        if let Some(reason) = repelled(flavor, id, pod_set) {
+            return Some(reason);
+        }
+    }
+    None
+}
+
+fn repelled(
+    flavor: &crate::spec::FlavorSpec,
+    id: FlavorId,
+    pod_set: &PodSetSpec,
+) -> Option<Reason> {
+    if let Some((taint, _)) = pod_set
+        .selection
+        .untolerated(&flavor.taints, &flavor.tolerations)
+    {
+        return Some(Reason::Taint { flavor: id, taint });
+    }
+    let keys: SmallVec<[Box<str>; 4]> = flavor.labels.iter().map(|(key, _)| key.clone()).collect();
+    let matches = pod_set.selection.matches_flavor(&flavor.labels, &keys);
+    (!matches).then_some(Reason::Affinity(id))
+}
+
+/// Grades every covered resource in one flavor; the flavor is as good as the worst of them.
+fn judge(
+    state: &mut State,
+    wish: &Wish<'_>,
+    index: usize,
+    assumed: &Usage,
+    preference: Preference,
+    reasons: &mut SmallVec<[Reason; 1]>,
+) -> (Grade, Choices) {
+    let mut worst = Grade {
+        grant: Grant::Fit,
+        borrow: 0,
+    };
+    let mut choices = Choices::new();
+    for &(resource, amount) in wish.requests {
+        let Some(slot) = wish.group.slot(index, resource) else {
+            continue;
+        };
+        let earlier = charged(assumed, slot);
+        let (grade, reason) = grade(state, wish.attempt, slot, earlier, amount);
+        reasons.extend(reason);
+        worst = worst.or_worse(grade, preference);
+        if grade.is_no_fit() {
+            continue;
+        }
+        choices.push(Choice {
+            resource,
+            flavor: wish.group.flavors[index],
+            slot,
+            amount,
+            mode: grade.mode(),
+            borrow: grade.borrow,
+            tried: None,
+        });
+    }
+    (worst, choices)
+}
+
+fn good_enough(state: &State, grade: Grade, fungibility: Fungibility) -> bool {
+    if !state.settings.fungibility {
+        return grade.grant == Grant::Fit;
+    }
+    match grade.grant {
+        Grant::NoFit(_) | Grant::NoCandidates => false,
+        Grant::Preempt | Grant::Reclaim if fungibility.when_can_preempt == Search::TryNext => false,
+        Grant::Preempt | Grant::Reclaim | Grant::Fit => {
+            grade.borrow == 0 || fungibility.when_can_borrow == Search::MayStop
+        }
+    }
+}
+
+/// Notes where the scan stopped, unless it saw the last flavor.
+fn note_progress(state: &State, wish: &Wish<'_>, last: Option<usize>, choices: &mut Choices) {
+    if !state.settings.fungibility {
+        // Without the gate progress is neither kept nor used, but heads with a choice count as unfinished.
+        choices.iter_mut().for_each(|choice| choice.tried = Some(0));
+        return;
+    }
+    let left = last.filter(|&last| last + 1 < wish.group.flavors.len());
+    let tried = left.and_then(|last| u16::try_from(last).ok());
+    for choice in choices {
+        choice.tried = tried;
+    }
+}

@@ -1,0 +1,81 @@
+//! Typed, dense ids. Every table of the engine is an array indexed by one of these.
+//!
+//! Ids are handed out by [`crate::Names`] and are stable for the life of the engine. They carry no order of meaning:
+//! whenever an order leaves the engine it is the order of names, times or uids, never of ids.
+
+/// Declares a newtype index with conversions to and from `usize`.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl From<usize> for $name {
+            fn from(index: usize) -> Self {
+                Self(u32::try_from(index).expect("invariant: fewer than 2^32 objects of a kind"))
+            }
+        }
+
+        impl From<$name> for usize {
+            fn from(id: $name) -> Self {
+                id.0 as Self
+            }
+        }
+
+        impl $name {
+            /// The position in the table of this kind.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id!(
+    /// A resource name, such as `cpu`.
+    ResourceId
+);
+id!(
+    /// A ResourceFlavor.
+    FlavorId
+);
+id!(
+    /// A (flavor, resource) pair: the unit of quota.
+    Slot
+);
+id!(
+    /// A ClusterQueue.
+    QueueId
+);
+id!(
+    /// A node of the quota tree: the leaf of a ClusterQueue, or a cohort.
+    NodeId
+);
+id!(
+    /// A LocalQueue.
+    LocalQueueId
+);
+id!(
+    /// A namespace.
+    NamespaceId
+);
+id!(
+    /// A Workload.
+    WorkloadId
+);
+id!(
+    /// A scheduling-equivalence shape: what a Workload asks for, and its priority.
+    ShapeId
+);
+id!(
+    /// A Topology.
+    TopologyId
+);
+id!(
+    /// A machine of the cluster.
+    HostId
+);
+id!(
+    /// A worker cluster, as the placer numbers them.
+    ClusterId
+);

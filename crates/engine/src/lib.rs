@@ -1,0 +1,43 @@
+//! The scheduling core: Kueue's semantics as a pure function of events.
+//!
+//! [`Engine::apply`] keeps the books and marks whom a change may help; [`Engine::cycle`] is one scheduling cycle and
+//! returns what was decided about the head of every queue. There is no IO, no clock and no hash order in an outcome: the
+//! same events give the same decisions. Source: spec/kueue-core.md §3-4.
+//!
+//! What-if is done on the live state: changes of usage are journalled and rewound, nothing is copied.
+
+mod amount;
+mod apply;
+mod cycle;
+mod engine;
+mod event;
+pub mod explain;
+pub mod flavors;
+pub mod ids;
+mod names;
+mod placer;
+mod preemption;
+mod queues;
+mod quota;
+mod reason;
+mod settings;
+mod shape;
+pub mod spec;
+mod state;
+mod time;
+pub mod topology;
+mod view;
+mod workload;
+
+pub use crate::amount::Amount;
+pub use crate::cycle::{Entry, Outcome, Requeue};
+pub use crate::engine::Engine;
+pub use crate::event::Event;
+pub use crate::flavors::assign::{Assignment, Choice, Mode, PodSetAssignment};
+pub use crate::names::{Interner, Names};
+pub use crate::placer::{Anywhere, Placer, WakeKey};
+pub use crate::preemption::Target;
+pub use crate::reason::{Obstacle, PreemptionReason, Reason};
+pub use crate::settings::{FairStrategy, Settings};
+pub use crate::time::Time;
+pub use crate::view::Placement;

@@ -1,0 +1,27 @@
+//! Reservation only together with a cluster that has room. Source: spec/dispatch.md §1.
+
+use crate::cycle::Entry;
+use crate::ids::ClusterId;
+
+/// What a refused Workload waits for; named by the placer, meaningless to the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WakeKey(pub u64);
+
+/// Chooses a cluster for a Workload whose quota fits.
+pub trait Placer {
+    /// `Ok` reserves, with a cluster or without one. `Err` names what the Workload waits for; it holds nothing then.
+    ///
+    /// # Errors
+    /// When no cluster has room.
+    fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey>;
+}
+
+/// Says yes to everything: plain Kueue.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Anywhere;
+
+impl Placer for Anywhere {
+    fn place(&mut self, _: &Entry) -> Result<Option<ClusterId>, WakeKey> {
+        Ok(None)
+    }
+}

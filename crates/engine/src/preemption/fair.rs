@@ -1,0 +1,330 @@
+//! Preemption by fair sharing: take from whoever has the largest share, as long as a strategy allows it.
+//!
+//! The preemptor's request is charged for the length of the search, so that shares show the world as it would be.
+//! Source: spec/kueue-core.md §4.10. Cost: candidates · depth, plus a walk down the tree per victim.
+
+use std::cmp::Ordering;
+
+use crate::ids::{NodeId, QueueId, WorkloadId};
+use crate::preemption::candidates::{of_queue, order};
+use crate::preemption::{Ids, Need, Target, fill_back, fits, hide, show};
+use crate::quota::share::{Share, share};
+use crate::reason::PreemptionReason;
+use crate::settings::FairStrategy;
+use crate::spec::PreemptionPolicy;
+use crate::state::State;
+
+/// Finds the victims.
+pub(super) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
+    let candidates = collect(state, need);
+    if candidates.is_empty() {
+        return Vec::new();
+    }
+    let strategies = state.settings.fair_sharing.clone().unwrap_or_default();
+    let mark = state.tree.journal.mark();
+    charge(state, need);
+    let mut hunt = Hunt::new(state, need, &candidates);
+    let mut found = hunt.first_pass(state, strategies.first().copied());
+    if !found && strategies.len() > 1 {
+        found = hunt.second_pass(state);
+    }
+    uncharge(state, need);
+    let mut targets = hunt.targets;
+    if found {
+        fill_back(state, &mut targets, |state| fits(state, need, true));
+    } else {
+        targets.clear();
+    }
+    for &candidate in &candidates {
+        show(state, candidate);
+    }
+    state.tree.rewind(mark);
+    state.tree.journal.close();
+    targets
+}
+
+fn charge(state: &mut State, need: &Need<'_>) {
+    let node = state.queue(need.attempt.queue).node;
+    for &(slot, amount) in need.usage {
+        state.tree.add_usage(node, slot, amount);
+    }
+}
+
+fn uncharge(state: &mut State, need: &Need<'_>) {
+    let node = state.queue(need.attempt.queue).node;
+    for &(slot, amount) in need.usage {
+        state.tree.remove_usage(node, slot, amount);
+    }
+}
+
+fn fits_uncharged(state: &mut State, need: &Need<'_>) -> bool {
+    uncharge(state, need);
+    let result = fits(state, need, true);
+    charge(state, need);
+    result
+}
+
+/// Candidates in order: the own queue by its policy, borrowing queues of the tree by the reclaim policy.
+fn collect(state: &State, need: &Need<'_>) -> Ids {
+    let own = need.attempt.queue;
+    let policy = state.queue(own).preemption;
+    let mut all: Ids = of_queue(state, need, own, policy.within_queue).collect();
+    let root = state.tree.root(state.queue(own).node);
+    if policy.reclaim != PreemptionPolicy::Never {
+        collect_below(state, need, root, &mut all);
+    }
+    all.sort_by(|&left, &right| order(state, own, left, right));
+    all
+}
+
+fn collect_below(state: &State, need: &Need<'_>, node: NodeId, all: &mut Ids) {
+    for &child in &state.tree.node(node).children {
+        let Some(queue) = state.tree.node(child).queue else {
+            collect_below(state, need, child, all);
+            continue;
+        };
+        let borrows = need.contested.iter().any(|&slot| {
+            let cell = state.tree.at(child, slot);
+            cell.usage > cell.nominal
+        });
+        if queue != need.attempt.queue && borrows && state.queue(queue).active {
+            let policy = state.queue(need.attempt.queue).preemption.reclaim;
+            all.extend(of_queue(state, need, queue, policy));
+        }
+    }
+}
+
+/// One search in progress.
+struct Hunt<'a> {
+    need: &'a Need<'a>,
+    /// Candidates by queue, in order; the front of each is next.
+    queues: Vec<(QueueId, Ids)>,
+    pruned: Vec<NodeId>,
+    retry: Ids,
+    targets: Vec<Target>,
+    leaf: NodeId,
+    /// The preemptor stays within its own quota, whoever goes: it takes back what is its own.
+    within_nominal: bool,
+}
+
+impl<'a> Hunt<'a> {
+    fn new(state: &State, need: &'a Need<'a>, candidates: &[WorkloadId]) -> Self {
+        let leaf = state.queue(need.attempt.queue).node;
+        let queues = by_queue(state, candidates);
+        let (pruned, retry, targets) = (Vec::new(), Ids::new(), Vec::new());
+        let within_nominal = within_nominal(state, need, leaf);
+        Self {
+            need,
+            queues,
+            pruned,
+            retry,
+            targets,
+            leaf,
+            within_nominal,
+        }
+    }
+
+    /// Every candidate once, against the first strategy.
+    fn first_pass(&mut self, state: &mut State, strategy: Option<FairStrategy>) -> bool {
+        while let Some(queue) = self.next_queue(state) {
+            let reason = if queue == self.need.attempt.queue {
+                Some(PreemptionReason::InClusterQueue)
+            } else if self.within_nominal {
+                Some(PreemptionReason::InCohortReclamation)
+            } else {
+                None
+            };
+            let taken = match reason {
+                Some(reason) => self.pop(queue).map(|one| Target {
+                    workload: one,
+                    reason,
+                }),
+                None => self.first_allowed(state, queue, strategy),
+            };
+            if let Some(target) = taken
+                && self.take(state, target)
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Those who failed, against the initial share; at most one per queue.
+    fn second_pass(&mut self, state: &mut State) -> bool {
+        let retry = std::mem::take(&mut self.retry);
+        self.queues = by_queue(state, &retry);
+        self.pruned.clear();
+        while let Some(queue) = self.next_queue(state) {
+            let (own, other) = self.meeting(state, queue);
+            if share(&state.tree, own) < share(&state.tree, other)
+                && let Some(workload) = self.pop(queue)
+            {
+                let reason = PreemptionReason::InCohortFairSharing;
+                if self.take(state, Target { workload, reason }) {
+                    return true;
+                }
+            }
+            self.queues.retain(|(one, _)| *one != queue);
+        }
+        false
+    }
+
+    fn take(&mut self, state: &mut State, target: Target) -> bool {
+        hide(state, target.workload);
+        self.targets.push(target);
+        fits_uncharged(state, self.need)
+    }
+
+    fn first_allowed(
+        &mut self,
+        state: &mut State,
+        queue: QueueId,
+        strategy: Option<FairStrategy>,
+    ) -> Option<Target> {
+        let (own, other) = self.meeting(state, queue);
+        let preemptor = share(&state.tree, own);
+        let initial = share(&state.tree, other);
+        while let Some(workload) = self.pop(queue) {
+            let allowed = match strategy? {
+                FairStrategy::LessThanInitialShare => preemptor < initial,
+                FairStrategy::LessThanOrEqualToFinalShare => {
+                    preemptor <= share_without(state, other, workload)
+                }
+            };
+            if allowed {
+                return Some(Target {
+                    workload,
+                    reason: PreemptionReason::InCohortFairSharing,
+                });
+            }
+            self.retry.push(workload);
+        }
+        None
+    }
+
+    fn pop(&mut self, queue: QueueId) -> Option<WorkloadId> {
+        let (_, list) = self.queues.iter_mut().find(|(one, _)| *one == queue)?;
+        if list.is_empty() {
+            None
+        } else {
+            Some(list.remove(0))
+        }
+    }
+
+    fn front(&self, queue: QueueId) -> Option<WorkloadId> {
+        let (_, list) = self.queues.iter().find(|(one, _)| *one == queue)?;
+        list.first().copied()
+    }
+
+    /// The children of the lowest common ancestor, on the preemptor's side and on the other.
+    fn meeting(&self, state: &State, queue: QueueId) -> (NodeId, NodeId) {
+        let tree = &state.tree;
+        let path = |leaf: NodeId| -> Vec<NodeId> {
+            std::iter::once(leaf).chain(tree.ancestors(leaf)).collect()
+        };
+        let (mut own, mut other) = (path(self.leaf), path(state.queue(queue).node));
+        let mut pair = (self.leaf, state.queue(queue).node);
+        while let (Some(left), Some(right)) = (own.pop(), other.pop()) {
+            pair = (left, right);
+            if left != right {
+                break;
+            }
+        }
+        pair
+    }
+
+    /// The queue to take from next: down from the root, always to the child with the largest share.
+    fn next_queue(&mut self, state: &State) -> Option<QueueId> {
+        let Some(parent) = state.tree.parent(self.leaf) else {
+            let own = self.need.attempt.queue;
+            return self.front(own).map(|_| own);
+        };
+        let root = state.tree.root(parent);
+        while !self.pruned.contains(&root) {
+            if let Some(queue) = self.descend(state, root) {
+                return Some(queue);
+            }
+        }
+        None
+    }
+
+    fn descend(&mut self, state: &State, cohort: NodeId) -> Option<QueueId> {
+        let mut best_queue: Option<(Share, QueueId)> = None;
+        let mut best_cohort: Option<(Share, NodeId)> = None;
+        for &child in &state.tree.node(cohort).children {
+            if self.pruned.contains(&child) {
+                continue;
+            }
+            let own = share(&state.tree, child);
+            match state.tree.node(child).queue {
+                Some(queue) => {
+                    if (!own.borrowing && child != self.leaf) || self.front(queue).is_none() {
+                        self.pruned.push(child);
+                    } else if best_queue.is_none_or(|best| self.prefer(state, (own, queue), best)) {
+                        best_queue = Some((own, queue));
+                    }
+                }
+                None => {
+                    if !own.borrowing && !state.tree.ancestors(self.leaf).any(|one| one == child) {
+                        self.pruned.push(child);
+                    } else if best_cohort.is_none_or(|(best, _)| own >= best) {
+                        best_cohort = Some((own, child));
+                    }
+                }
+            }
+        }
+        match (best_cohort, best_queue) {
+            (Some((cohort_share, cohort)), Some((queue_share, queue))) => {
+                if cohort_share >= queue_share {
+                    self.descend(state, cohort)
+                } else {
+                    Some(queue)
+                }
+            }
+            (Some((_, cohort)), None) => self.descend(state, cohort),
+            (None, Some((_, queue))) => Some(queue),
+            (None, None) => {
+                self.pruned.push(cohort);
+                None
+            }
+        }
+    }
+
+    fn prefer(&self, state: &State, new: (Share, QueueId), old: (Share, QueueId)) -> bool {
+        new.0
+            .cmp(&old.0)
+            .then_with(|| match (self.front(new.1), self.front(old.1)) {
+                (Some(left), Some(right)) => order(state, self.need.attempt.queue, right, left),
+                _ => Ordering::Equal,
+            })
+            == Ordering::Greater
+    }
+}
+
+fn within_nominal(state: &State, need: &Need<'_>, leaf: NodeId) -> bool {
+    state.settings.preempt_within_nominal
+        && need.contested.iter().all(|&slot| {
+            let cell = state.tree.at(leaf, slot);
+            cell.usage <= cell.nominal
+        })
+}
+
+fn by_queue(state: &State, candidates: &[WorkloadId]) -> Vec<(QueueId, Ids)> {
+    let mut queues: Vec<(QueueId, Ids)> = Vec::new();
+    for &id in candidates {
+        let queue = crate::preemption::queue_of(state, id);
+        match queues.iter_mut().find(|(one, _)| *one == queue) {
+            Some((_, list)) => list.push(id),
+            None => queues.push((queue, Ids::from_slice(&[id]))),
+        }
+    }
+    queues
+}
+
+fn share_without(state: &mut State, node: NodeId, workload: WorkloadId) -> Share {
+    hide(state, workload);
+    let without = share(&state.tree, node);
+    show(state, workload);
+    without
+}

@@ -1,0 +1,202 @@
+//! Preemption: whom to evict so that a Workload fits.
+//!
+//! [`classical`] follows priorities and ownership of quota, [`fair`] follows shares; [`candidates`] knows the policies
+//! and the order. Both remove candidates until the request fits and then put back whoever was not needed. Everything
+//! happens inside a what-if. Source: spec/kueue-core.md §4.9, §4.10.
+
+pub(crate) mod candidates;
+pub(crate) mod classical;
+pub(crate) mod fair;
+
+use smallvec::SmallVec;
+
+use crate::amount::Amount;
+use crate::flavors::assign::{Assignment, Attempt};
+use crate::flavors::grade::{Grade, Grant};
+use crate::ids::{QueueId, Slot, WorkloadId};
+use crate::quota::available::{available, reach};
+use crate::reason::PreemptionReason;
+use crate::state::State;
+use crate::topology;
+use crate::workload::Usage;
+
+/// A victim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target {
+    /// Who.
+    pub workload: WorkloadId,
+    /// Why.
+    pub reason: PreemptionReason,
+}
+
+/// What room is made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Need<'a> {
+    pub(crate) attempt: &'a Attempt<'a>,
+    pub(crate) usage: &'a [(Slot, Amount)],
+    /// The slots for which somebody has to go.
+    pub(crate) contested: &'a [Slot],
+    /// The assignment whose pods must find a place too.
+    pub(crate) assignment: Option<&'a Assignment>,
+}
+
+/// Finds victims so that `need` fits; none if that is impossible.
+pub(crate) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
+    if state.settings.fair_sharing.is_some() {
+        fair::find(state, need)
+    } else {
+        classical::find(state, need)
+    }
+}
+
+/// Finds victims for a whole assignment.
+pub(crate) fn find_for(
+    state: &mut State,
+    attempt: &Attempt<'_>,
+    assignment: &Assignment,
+) -> Vec<Target> {
+    let contested = assignment.contested();
+    // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed.
+    let counts = |one: &&(Slot, Amount)| state.tree.pair(one.0).1 != state.pods;
+    let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
+    find(
+        state,
+        &Need {
+            attempt,
+            usage: &usage,
+            contested: &contested,
+            assignment: Some(assignment),
+        },
+    )
+}
+
+/// What preemption could do for one slot alone.
+pub(crate) fn simulate(
+    state: &mut State,
+    attempt: &Attempt<'_>,
+    slot: Slot,
+    amount: Amount,
+) -> Grade {
+    let usage = [(slot, amount)];
+    let need = Need {
+        attempt,
+        usage: &usage,
+        contested: &[slot],
+        assignment: None,
+    };
+    let targets = find(state, &need);
+    let node = state.queue(attempt.queue).node;
+    if targets.is_empty() {
+        let borrow = reach(&state.tree, node, slot, amount).height;
+        return Grade {
+            grant: Grant::NoCandidates,
+            borrow,
+        };
+    }
+    let mark = state.tree.journal.mark();
+    for target in &targets {
+        hide(state, target.workload);
+    }
+    let borrow = reach(&state.tree, node, slot, amount).height;
+    for target in &targets {
+        show(state, target.workload);
+    }
+    state.tree.rewind(mark);
+    state.tree.journal.close();
+    let own = targets
+        .iter()
+        .any(|target| queue_of(state, target.workload) == attempt.queue);
+    Grade {
+        grant: if own { Grant::Preempt } else { Grant::Reclaim },
+        borrow,
+    }
+}
+
+/// The queue in which a Workload holds quota.
+pub(crate) fn queue_of(state: &State, id: WorkloadId) -> QueueId {
+    let admission = state.workloads.at(id).admission.as_deref();
+    admission
+        .map(|admission| admission.queue)
+        .expect("invariant: victims hold quota")
+}
+
+/// Takes a Workload's usage away within a what-if.
+pub(crate) fn hide(state: &mut State, id: WorkloadId) {
+    change(state, id, true);
+}
+
+/// Undoes [`hide`].
+pub(crate) fn show(state: &mut State, id: WorkloadId) {
+    change(state, id, false);
+}
+
+fn change(state: &mut State, id: WorkloadId, hidden: bool) {
+    let workload = state.workloads.at_mut(id);
+    if workload.hidden == hidden {
+        return;
+    }
+    workload.hidden = hidden;
+    let shape = workload.shape;
+    let Some(admission) = workload.admission.take() else {
+        return;
+    };
+    let node = state.queue(admission.queue).node;
+    for &(slot, amount) in &admission.usage {
+        if hidden {
+            state.tree.remove_usage(node, slot, amount);
+        } else {
+            state.tree.add_usage(node, slot, amount);
+        }
+    }
+    if hidden {
+        state
+            .topologies
+            .free(&admission.pod_sets, &shape, &state.shapes);
+    } else {
+        state
+            .topologies
+            .place(&admission.pod_sets, &shape, &state.shapes);
+    }
+    state.workloads.at_mut(id).admission = Some(admission);
+}
+
+/// Whether the request fits now; without borrowing, only within the queue's own quota.
+pub(super) fn fits(state: &mut State, need: &Need<'_>, borrowing: bool) -> bool {
+    let node = state.queue(need.attempt.queue).node;
+    let quota = need.usage.iter().all(|&(slot, amount)| {
+        (borrowing || !state.tree.at(node, slot).borrowing_with(amount))
+            && amount <= available(&state.tree, node, slot).clip()
+    });
+    quota
+        && need
+            .assignment
+            .is_none_or(|one| topology::fits(state, need.attempt, one))
+}
+
+/// Puts back victims that were not needed, latest first; the last one removed made it fit and stays.
+pub(super) fn fill_back(
+    state: &mut State,
+    targets: &mut Vec<Target>,
+    mut still_fits: impl FnMut(&mut State) -> bool,
+) {
+    let mut index = targets.len().saturating_sub(1);
+    while index > 0 {
+        index -= 1;
+        let target = targets[index];
+        show(state, target.workload);
+        if still_fits(state) {
+            targets.swap_remove(index);
+        } else {
+            hide(state, target.workload);
+        }
+    }
+}
+
+/// The slots of a Workload's usage that are contested.
+pub(super) fn uses(state: &State, id: WorkloadId, contested: &[Slot]) -> bool {
+    let admission = state.workloads.at(id).admission.as_deref();
+    admission.is_some_and(|one| one.usage.iter().any(|(slot, _)| contested.contains(slot)))
+}
+
+/// Shorthand for lists of Workloads.
+pub(super) type Ids = SmallVec<[WorkloadId; 16]>;

@@ -1,0 +1,42 @@
+//! The undo log of usage. What-if is: take a mark, change usage, look, rewind.
+//!
+//! Nothing is logged outside of a what-if, so that keeping the books costs no memory.
+
+use crate::amount::Amount;
+
+/// Old values of changed cells, newest last.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    entries: Vec<(usize, Amount)>,
+    open: usize,
+}
+
+impl Journal {
+    /// Starts a what-if and names the present state.
+    pub(crate) fn mark(&mut self) -> usize {
+        self.open += 1;
+        self.entries.len()
+    }
+
+    /// Ends the what-if begun last. Its changes must have been undone, or be meant to stay in the enclosing one.
+    pub(crate) fn close(&mut self) {
+        self.open -= 1;
+        if self.open == 0 {
+            self.entries.clear();
+        }
+    }
+
+    pub(super) fn note(&mut self, index: usize, old: Amount) {
+        if self.open > 0 {
+            self.entries.push((index, old));
+        }
+    }
+
+    pub(super) fn undo(&mut self, mark: usize) -> Option<(usize, Amount)> {
+        if self.entries.len() > mark {
+            self.entries.pop()
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! The quota tree: ClusterQueues are leaves, cohorts are inner nodes.
+//!
+//! Every node has one [`Cell`] per [`Slot`]. A node keeps `local` of its quota for itself; usage above that is charged
+//! to its parent, and so on up. Cells lie in one array, a row per node, so that a walk to the root touches one line per
+//! level. Source: spec/kueue-core.md §4.3. Cost of a change of quotas: the nodes of one tree; of a change of usage: the
+//! path to the root.
+//!
+//! Invariant: a cohort's usage is the sum over its children of what they use beyond their `local`.
+
+use crate::amount::Amount;
+use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
+use crate::quota::available::potential;
+use crate::quota::journal::Journal;
+use crate::spec::Weight;
+
+/// The numbers of one (node, slot).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cell {
+    /// Own quota.
+    pub(crate) nominal: Amount,
+    /// Own quota plus what the children lend.
+    pub(crate) subtree: Amount,
+    /// The part of `subtree` that the parent cannot see.
+    pub(crate) local: Amount,
+    /// What is charged here.
+    pub(crate) usage: Amount,
+    /// Bound on what may be taken from the parent.
+    pub(crate) borrowing_limit: Option<Amount>,
+    lending_limit: Option<Amount>,
+}
+
+impl Cell {
+    const EMPTY: Self = Self {
+        nominal: Amount::ZERO,
+        subtree: Amount::ZERO,
+        local: Amount::ZERO,
+        usage: Amount::ZERO,
+        borrowing_limit: None,
+        lending_limit: None,
+    };
+
+    /// What is left of the part that the parent cannot see.
+    pub(crate) fn local_available(&self) -> Amount {
+        (self.local - self.usage).clip()
+    }
+
+    /// What is charged to the parent.
+    pub(crate) fn above_local(&self) -> Amount {
+        Amount(self.usage.0.saturating_sub(self.local.0)).clip()
+    }
+
+    /// Whether `more` would take this subtree beyond its own quota.
+    pub(crate) fn borrowing_with(&self, more: Amount) -> bool {
+        !self.subtree.is_unlimited() && self.usage + more > self.subtree
+    }
+}
+
+/// A node without its numbers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Node {
+    /// The parent cohort.
+    pub(crate) parent: Option<NodeId>,
+    /// Children, in no particular order.
+    pub(crate) children: Vec<NodeId>,
+    /// The ClusterQueue, when this is a leaf.
+    pub(crate) queue: Option<QueueId>,
+    /// The topmost ancestor. Meaningless in a cycle.
+    pub(crate) root: Option<NodeId>,
+    /// Levels below: 0 for a queue, 1 for a cohort that has only queues.
+    pub(crate) height: u32,
+    /// The node is its own ancestor, or has such an ancestor.
+    pub(crate) cyclic: bool,
+    /// Fair-sharing weight.
+    pub(crate) weight: Weight,
+}
+
+/// The tree, or rather the forest.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+    cells: Vec<Cell>,
+    stride: usize,
+    slots: Vec<(FlavorId, ResourceId)>,
+    lendable: Vec<Amount>,
+    n_resources: usize,
+    /// What happened to usage since the last mark, for going back.
+    pub(crate) journal: Journal,
+}
+
+/// One line of a quota: a slot and its three numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Quota {
+    /// Which slot.
+    pub(crate) slot: Slot,
+    /// Own quota.
+    pub(crate) nominal: Amount,
+    /// Bound on borrowing.
+    pub(crate) borrowing_limit: Option<Amount>,
+    /// Bound on lending.
+    pub(crate) lending_limit: Option<Amount>,
+}
+
+impl Tree {
+    /// A new node without quota or parent.
+    pub(crate) fn add_node(&mut self, queue: Option<QueueId>) -> NodeId {
+        let id = NodeId::from(self.nodes.len());
+        self.nodes.push(Node {
+            queue,
+            root: Some(id),
+            ..Node::default()
+        });
+        self.cells
+            .resize(self.nodes.len() * self.stride, Cell::EMPTY);
+        id
+    }
+
+    /// The slot of a (flavor, resource), new or known.
+    pub(crate) fn slot(&mut self, flavor: FlavorId, resource: ResourceId) -> Slot {
+        if let Some(slot) = self.find_slot(flavor, resource) {
+            return slot;
+        }
+        self.slots.push((flavor, resource));
+        if self.slots.len() > self.stride {
+            self.widen();
+        }
+        Slot::from(self.slots.len() - 1)
+    }
+
+    /// The slot of a (flavor, resource), if anybody ever had quota or usage there.
+    pub(crate) fn find_slot(&self, flavor: FlavorId, resource: ResourceId) -> Option<Slot> {
+        self.slots
+            .iter()
+            .position(|&pair| pair == (flavor, resource))
+            .map(Slot::from)
+    }
+
+    /// Flavor and resource of a slot.
+    pub(crate) fn pair(&self, slot: Slot) -> (FlavorId, ResourceId) {
+        self.slots[slot.index()]
+    }
+
+    /// How much of `resource`, over all flavors, the children of `node` could be lent if nobody used anything.
+    pub(crate) fn lendable(&self, node: NodeId, resource: ResourceId) -> Amount {
+        if resource.index() >= self.n_resources {
+            return Amount::ZERO;
+        }
+        let index = node.index() * self.n_resources + resource.index();
+        self.lendable.get(index).copied().unwrap_or_default()
+    }
+
+    /// A node.
+    pub(crate) fn node(&self, node: NodeId) -> &Node {
+        &self.nodes[node.index()]
+    }
+
+    /// All node ids.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes.len()).map(NodeId::from)
+    }
+
+    /// The parent of a node.
+    pub(crate) fn parent(&self, node: NodeId) -> Option<NodeId> {
+        self.nodes[node.index()].parent
+    }
+
+    /// The topmost ancestor of a node, itself if it has no parent.
+    pub(crate) fn root(&self, node: NodeId) -> NodeId {
+        self.nodes[node.index()].root.unwrap_or(node)
+    }
+
+    /// The numbers of a node in a slot.
+    pub(crate) fn at(&self, node: NodeId, slot: Slot) -> &Cell {
+        &self.cells[node.index() * self.stride + slot.index()]
+    }
+
+    /// All numbers of a node, by slot.
+    pub(crate) fn row(&self, node: NodeId) -> &[Cell] {
+        let start = node.index() * self.stride;
+        &self.cells[start..start + self.slots.len()]
+    }
+
+    /// The ancestors of a node from its parent up.
+    pub(crate) fn ancestors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        std::iter::successors(self.parent(node), |&above| self.parent(above))
+    }
+
+    /// Replaces quotas and weight of a node. Call [`Tree::rebuild`] afterwards.
+    pub(crate) fn set_quotas(&mut self, node: NodeId, weight: Weight, quotas: &[Quota]) {
+        self.nodes[node.index()].weight = weight;
+        let start = node.index() * self.stride;
+        for cell in &mut self.cells[start..start + self.stride] {
+            *cell = Cell {
+                usage: cell.usage,
+                ..Cell::EMPTY
+            };
+        }
+        for quota in quotas {
+            let cell = &mut self.cells[start + quota.slot.index()];
+            cell.nominal = quota.nominal;
+            cell.borrowing_limit = quota.borrowing_limit;
+            cell.lending_limit = quota.lending_limit;
+        }
+    }
+
+    /// Hangs a node under another parent. Call [`Tree::rebuild`] afterwards.
+    pub(crate) fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
+        if let Some(old) = self.nodes[node.index()].parent {
+            self.nodes[old.index()]
+                .children
+                .retain(|&child| child != node);
+        }
+        self.nodes[node.index()].parent = parent;
+        if let Some(new) = parent {
+            self.nodes[new.index()].children.push(node);
+        }
+    }
+
+    /// Recomputes what follows from parents, quotas and the usage of the leaves.
+    pub(crate) fn rebuild(&mut self) {
+        for node in self.ids() {
+            let cyclic = self.climbs_forever(node);
+            self.nodes[node.index()].cyclic = cyclic;
+            self.nodes[node.index()].root = None;
+        }
+        for node in self.ids() {
+            if self.parent(node).is_none() && !self.nodes[node.index()].cyclic {
+                self.rebuild_below(node, node);
+            }
+        }
+        for node in self.ids() {
+            if self.nodes[node.index()].cyclic {
+                self.clear_sums(node);
+            }
+        }
+        self.rebuild_lendable();
+    }
+
+    fn rebuild_lendable(&mut self) {
+        let widest = self
+            .slots
+            .iter()
+            .map(|(_, resource)| resource.index() + 1)
+            .max();
+        self.n_resources = widest.unwrap_or(0);
+        self.lendable.clear();
+        self.lendable
+            .resize(self.nodes.len() * self.n_resources, Amount::ZERO);
+        for node in self.ids() {
+            if self.nodes[node.index()].queue.is_some() || self.nodes[node.index()].cyclic {
+                continue;
+            }
+            for slot in 0..self.slots.len() {
+                let amount = potential(self, node, Slot::from(slot));
+                let index = node.index() * self.n_resources + self.slots[slot].1.index();
+                self.lendable[index] += amount;
+            }
+        }
+    }
+
+    fn climbs_forever(&self, node: NodeId) -> bool {
+        self.ancestors(node).nth(self.nodes.len()).is_some()
+    }
+
+    /// Post-order: children first, then the sums of the node. Recursion depth is the height of the tree.
+    fn rebuild_below(&mut self, node: NodeId, root: NodeId) {
+        self.nodes[node.index()].root = Some(root);
+        let children = std::mem::take(&mut self.nodes[node.index()].children);
+        for &child in &children {
+            self.rebuild_below(child, root);
+        }
+        self.clear_sums(node);
+        for &child in &children {
+            self.add_child_sums(node, child);
+        }
+        self.nodes[node.index()].children = children;
+        self.split_off_local(node);
+    }
+
+    /// Recomputes heights. Queues for which `counts` is false are not seen: a cohort that has no other children is as
+    /// low as a queue.
+    pub(crate) fn rebuild_heights(&mut self, counts: &impl Fn(QueueId) -> bool) {
+        for node in self.ids() {
+            if self.parent(node).is_none() {
+                self.measure(node, counts);
+            }
+        }
+    }
+
+    fn measure(&mut self, node: NodeId, counts: &impl Fn(QueueId) -> bool) -> u32 {
+        let mut height = 0;
+        for at in 0..self.nodes[node.index()].children.len() {
+            let child = self.nodes[node.index()].children[at];
+            let above = match self.nodes[child.index()].queue {
+                Some(queue) => u32::from(counts(queue)),
+                None => self.measure(child, counts) + 1,
+            };
+            height = height.max(above);
+        }
+        self.nodes[node.index()].height = height;
+        height
+    }
+
+    fn clear_sums(&mut self, node: NodeId) {
+        let is_queue = self.nodes[node.index()].queue.is_some();
+        for slot in 0..self.slots.len() {
+            let cell = &mut self.cells[node.index() * self.stride + slot];
+            cell.subtree = cell.nominal;
+            if !is_queue {
+                cell.usage = Amount::ZERO;
+            }
+        }
+        if is_queue {
+            self.split_off_local(node);
+        }
+    }
+
+    fn add_child_sums(&mut self, node: NodeId, child: NodeId) {
+        for slot in 0..self.slots.len() {
+            let below = self.cells[child.index() * self.stride + slot];
+            let cell = &mut self.cells[node.index() * self.stride + slot];
+            cell.subtree += below.subtree - below.local;
+            cell.usage += below.above_local();
+        }
+    }
+
+    fn split_off_local(&mut self, node: NodeId) {
+        for slot in 0..self.slots.len() {
+            let cell = &mut self.cells[node.index() * self.stride + slot];
+            cell.local = cell
+                .lending_limit
+                .map_or(Amount::ZERO, |limit| (cell.subtree - limit).clip());
+        }
+    }
+
+    /// Charges `amount` to a leaf; what its ancestors are charged follows.
+    pub(crate) fn add_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
+        let mut node = Some(leaf);
+        let mut rest = amount;
+        while let Some(at) = node {
+            let free = self.at(at, slot).local_available();
+            let usage = self.at(at, slot).usage;
+            self.write_usage(at, slot, usage + rest);
+            rest = Amount(rest.0.saturating_sub(free.0));
+            if rest <= Amount::ZERO || self.node(at).cyclic {
+                return;
+            }
+            node = self.parent(at);
+        }
+    }
+
+    /// Takes back what [`Tree::add_usage`] charged.
+    pub(crate) fn remove_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
+        let mut node = Some(leaf);
+        let mut rest = amount;
+        while let Some(at) = node {
+            let above = self.at(at, slot).above_local();
+            let usage = self.at(at, slot).usage;
+            self.write_usage(at, slot, usage - rest);
+            rest = rest.min(above);
+            if rest <= Amount::ZERO || self.node(at).cyclic {
+                return;
+            }
+            node = self.parent(at);
+        }
+    }
+
+    fn write_usage(&mut self, node: NodeId, slot: Slot, usage: Amount) {
+        let index = node.index() * self.stride + slot.index();
+        self.journal.note(index, self.cells[index].usage);
+        self.cells[index].usage = usage;
+    }
+
+    /// Goes back to the state at `mark`.
+    pub(crate) fn rewind(&mut self, mark: usize) {
+        while let Some((index, usage)) = self.journal.undo(mark) {
+            self.cells[index].usage = usage;
+        }
+    }
+
+    fn widen(&mut self) {
+        let stride = (self.stride * 2).max(4);
+        let mut cells = vec![Cell::EMPTY; self.nodes.len() * stride];
+        for node in 0..self.nodes.len() {
+            let old = &self.cells[node * self.stride..(node + 1) * self.stride];
+            cells[node * stride..node * stride + self.stride].copy_from_slice(old);
+        }
+        self.cells = cells;
+        self.stride = stride;
+    }
+}

@@ -1,0 +1,106 @@
+//! Why something does not fit, as values. [`crate::explain`] turns them into words; nobody pays for words before that.
+
+use crate::amount::Amount;
+use crate::ids::{FlavorId, ResourceId, Slot};
+use crate::topology::TopologyReason;
+
+/// One obstacle for one pod set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// The request is larger than the queue can ever have.
+    ExceedsMaximum {
+        /// Flavor and resource.
+        slot: Slot,
+        /// What earlier pod sets of the same Workload take.
+        earlier: Amount,
+        /// What this one asks for.
+        request: Amount,
+        /// What there is.
+        maximum: Amount,
+    },
+    /// Too much is in use now.
+    InUse {
+        /// Flavor and resource.
+        slot: Slot,
+        /// How much more would have to be free.
+        missing: Amount,
+    },
+    /// Nobody tolerates a taint of the flavor.
+    Taint {
+        /// The flavor.
+        flavor: FlavorId,
+        /// Which of its taints.
+        taint: usize,
+    },
+    /// Node selector or affinity exclude the flavor.
+    Affinity(FlavorId),
+    /// The flavor does not exist.
+    NoFlavor(FlavorId),
+    /// On a second look within a cycle only the flavors of the first are considered.
+    NotNominated {
+        /// The flavor that was passed over.
+        flavor: FlavorId,
+        /// For which resource.
+        resource: ResourceId,
+    },
+    /// No resource group covers the resource.
+    Undeclared(ResourceId),
+    /// The pod set wants a topology, the flavor has none.
+    NoTopology(FlavorId),
+    /// The flavor has a topology, the pod set asks for none.
+    TopologyOnly(FlavorId),
+    /// The flavor's topology does not have the level.
+    NoLevel(FlavorId),
+    /// The pods cannot be placed within the topology.
+    Placement(Box<TopologyReason>),
+}
+
+/// The kind of obstacle that a whole Workload meets, as conditions name it. Later is more severe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Obstacle {
+    /// There is quota, but no place in the topology.
+    TopologyPlacementFailed,
+    /// Quota is in use.
+    WaitingForQuota,
+    /// There will never be enough quota.
+    ExceedsMaxQuota,
+    /// No flavor suits the pods.
+    NoMatchingFlavor,
+}
+
+impl Obstacle {
+    /// The condition reason.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TopologyPlacementFailed => "TopologyPlacementFailed",
+            Self::WaitingForQuota => "WaitingForQuota",
+            Self::ExceedsMaxQuota => "ExceedsMaxQuota",
+            Self::NoMatchingFlavor => "NoMatchingFlavor",
+        }
+    }
+}
+
+/// Why a victim is preempted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PreemptionReason {
+    /// It is in the preemptor's own queue.
+    InClusterQueue,
+    /// Its queue uses what belongs to the preemptor.
+    InCohortReclamation,
+    /// Its queue has the larger share.
+    InCohortFairSharing,
+    /// Both borrow, and it has the lower priority.
+    InCohortReclaimWhileBorrowing,
+}
+
+impl PreemptionReason {
+    /// The condition reason.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InClusterQueue => "InClusterQueue",
+            Self::InCohortReclamation => "InCohortReclamation",
+            Self::InCohortFairSharing => "InCohortFairSharing",
+            Self::InCohortReclaimWhileBorrowing => "InCohortReclaimWhileBorrowing",
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Switches of the engine: fair sharing and the feature gates that change decisions. Defaults are upstream's.
+
+/// A rule that allows a fair-sharing preemption. Source: spec/kueue-core.md §4.10.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FairStrategy {
+    /// The preemptor's share stays at or below what the victim's queue has left.
+    LessThanOrEqualToFinalShare,
+    /// The preemptor's share stays below what the victim's queue had.
+    LessThanInitialShare,
+}
+
+/// Settings of one engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "feature gates are independent switches"
+)]
+pub struct Settings {
+    /// `Some` switches fair sharing on; the strategies are tried in order.
+    pub fair_sharing: Option<Vec<FairStrategy>>,
+    /// Gate PartialAdmission.
+    pub partial_admission: bool,
+    /// Gate FlavorFungibility.
+    pub fungibility: bool,
+    /// Gate FlavorFungibilityPreserveScanProgress.
+    pub preserve_scan_progress: bool,
+    /// Gate SchedulingEquivalenceHashing.
+    pub park_by_shape: bool,
+    /// Gate FairSharingPreemptWithinNominal.
+    pub preempt_within_nominal: bool,
+    /// Gate FairSharingPrioritizeNonBorrowing.
+    pub prioritize_non_borrowing: bool,
+    /// Gate PrioritySortingWithinCohort.
+    pub priority_sorting: bool,
+    /// Gate PrioritizePreemptorWorkloads.
+    pub prioritize_preemptors: bool,
+    /// Gate TASProfileMixed.
+    pub topology_mixed: bool,
+    /// Gate TASBalancedPlacement.
+    pub topology_balanced: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            fair_sharing: None,
+            partial_admission: true,
+            fungibility: true,
+            preserve_scan_progress: true,
+            park_by_shape: true,
+            preempt_within_nominal: true,
+            prioritize_non_borrowing: true,
+            priority_sorting: true,
+            prioritize_preemptors: false,
+            topology_mixed: true,
+            topology_balanced: false,
+        }
+    }
+}

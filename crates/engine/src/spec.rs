@@ -1,0 +1,269 @@
+//! What the engine is told about objects: names already interned, quantities already numbers, defaults already filled.
+//!
+//! These are plain values. Turning API objects into them is the caller's work.
+
+use crate::amount::Amount;
+use crate::flavors::matching::{Selection, Taint, Toleration};
+use crate::ids::{FlavorId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId};
+use crate::time::Time;
+use crate::topology::{PlacedDomain, TopologyRequest};
+
+/// Quota of one resource in one flavor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResourceQuota {
+    /// Which resource.
+    pub resource: ResourceId,
+    /// What the owner may always use.
+    pub nominal: Amount,
+    /// How much more it may take from its cohort; `None` is no bound.
+    pub borrowing_limit: Option<Amount>,
+    /// How much of the nominal quota others may take; `None` is all of it.
+    pub lending_limit: Option<Amount>,
+}
+
+/// One flavor of a resource group, in the order of preference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlavorQuotas {
+    /// Which flavor.
+    pub flavor: FlavorId,
+    /// One entry per covered resource.
+    pub resources: Vec<ResourceQuota>,
+}
+
+/// Resources that are assigned a flavor together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourceGroup {
+    /// The covered resources.
+    pub resources: Vec<ResourceId>,
+    /// The flavors to try, in order.
+    pub flavors: Vec<FlavorQuotas>,
+}
+
+/// How heads are taken from a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strategy {
+    /// The oldest Workload blocks those behind it.
+    StrictFifo,
+    /// Workloads that cannot be admitted step aside.
+    #[default]
+    BestEffortFifo,
+}
+
+/// Which Workloads a preemption policy lets a preemptor take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PreemptionPolicy {
+    /// None.
+    #[default]
+    Never,
+    /// Those of strictly lower priority.
+    LowerPriority,
+    /// Those of lower priority, or of the same priority and younger.
+    LowerOrNewerEqualPriority,
+    /// All.
+    Any,
+}
+
+/// Whether a borrowing preemptor may take from other queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BorrowWithinCohort {
+    /// Victims above this priority are spared; `None` is no bound.
+    pub max_priority: Option<i64>,
+}
+
+/// Whom a ClusterQueue may preempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Preemption {
+    /// Within the queue.
+    pub within_queue: PreemptionPolicy,
+    /// In other queues of the cohort that use more than their own.
+    pub reclaim: PreemptionPolicy,
+    /// `None` is the policy `Never`.
+    pub borrow: Option<BorrowWithinCohort>,
+}
+
+/// Whether the scan of flavors stops at a flavor that would do, or looks for a better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Search {
+    /// Take it.
+    #[default]
+    MayStop,
+    /// Look further.
+    TryNext,
+}
+
+/// Which of two imperfect flavors is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Preference {
+    /// Borrowing is better than preempting.
+    #[default]
+    BorrowingOverPreemption,
+    /// Preempting is better than borrowing.
+    PreemptionOverBorrowing,
+}
+
+/// How flavors are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Fungibility {
+    /// At a flavor that needs borrowing.
+    pub when_can_borrow: Search,
+    /// At a flavor that needs preemption.
+    pub when_can_preempt: Search,
+    /// Between scanned flavors.
+    pub preference: Preference,
+}
+
+/// A ClusterQueue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterQueueSpec {
+    /// Its cohort (an id of [`crate::Names::cohorts`]).
+    pub cohort: Option<NodeId>,
+    /// Quotas.
+    pub groups: Vec<ResourceGroup>,
+    /// Queueing strategy.
+    pub strategy: Strategy,
+    /// Preemption policies.
+    pub preemption: Preemption,
+    /// Flavor choice.
+    pub fungibility: Fungibility,
+    /// Fair-sharing weight.
+    pub weight: Weight,
+    /// A held or drained queue hands out no heads.
+    pub stopped: bool,
+    /// False while something outside of the engine keeps the queue inactive (a check that is not ready).
+    pub ready: bool,
+    /// Which namespaces may use it.
+    pub namespaces: NamespaceSelector,
+}
+
+/// A cohort.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CohortSpec {
+    /// Its parent (an id of [`crate::Names::cohorts`]).
+    pub parent: Option<NodeId>,
+    /// Quotas of its own.
+    pub groups: Vec<ResourceGroup>,
+    /// Fair-sharing weight.
+    pub weight: Weight,
+}
+
+/// A fair-sharing weight in units of 10^-9. Exact, so that shares can be compared without rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Weight(pub u64);
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self(1_000_000_000)
+    }
+}
+
+/// A ResourceFlavor.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FlavorSpec {
+    /// Node labels, sorted by key.
+    pub labels: Vec<(Box<str>, Box<str>)>,
+    /// Taints of its nodes.
+    pub taints: Vec<Taint>,
+    /// Tolerations given to pods that get the flavor.
+    pub tolerations: Vec<Toleration>,
+    /// Topology of its nodes.
+    pub topology: Option<TopologyId>,
+}
+
+/// A LocalQueue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalQueueSpec {
+    /// Where it points.
+    pub queue: QueueId,
+    /// A stopped LocalQueue hands nothing to its ClusterQueue.
+    pub stopped: bool,
+}
+
+/// Which namespaces a ClusterQueue takes Workloads from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum NamespaceSelector {
+    /// An absent selector.
+    #[default]
+    Nothing,
+    /// All of these requirements; none of them matches everything.
+    All(Vec<crate::flavors::matching::Requirement>),
+}
+
+/// One pod set as the engine schedules it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PodSetSpec {
+    /// Its name.
+    pub name: Box<str>,
+    /// Pods that still need resources (reclaimable pods are not counted).
+    pub count: i64,
+    /// The smallest count it can live with.
+    pub min_count: Option<i64>,
+    /// Effective requests of one pod, sorted by resource name. Without the implicit resource `pods`.
+    pub requests: Vec<(ResourceId, Amount)>,
+    /// Where its pods may run.
+    pub selection: Selection,
+    /// Topology wishes.
+    pub topology: Option<TopologyRequest>,
+    /// Tells apart pod templates that look the same here. Workloads are parked together only if these agree too.
+    pub template: u64,
+}
+
+/// What one pod set was given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PodSetAdmission {
+    /// Pods.
+    pub count: i64,
+    /// Pods that have finished and hold nothing any more.
+    pub reclaimed: i64,
+    /// Flavor and total amount per resource.
+    pub resources: Vec<(ResourceId, FlavorId, Amount)>,
+    /// Where its pods stand.
+    pub domains: Vec<PlacedDomain>,
+}
+
+/// Why a Workload is not in its queue although it has no quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hold {
+    /// It is not held.
+    #[default]
+    None,
+    /// It waits for a backoff or for its queue to be restarted: known, counted as inadmissible, never woken by capacity.
+    Requeue,
+    /// It must not be queued at all (inactive, finished, gated).
+    Out,
+}
+
+/// A Workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadSpec {
+    /// Its namespace.
+    pub namespace: NamespaceId,
+    /// The LocalQueue it names.
+    pub local_queue: Option<LocalQueueId>,
+    /// `metadata.uid`: the last tie-break.
+    pub uid: Box<str>,
+    /// Effective priority.
+    pub priority: i64,
+    /// Queue-order timestamp: creation, or the eviction that counts.
+    pub queued_at: Time,
+    /// What it asks for.
+    pub pod_sets: Vec<PodSetSpec>,
+    /// Why it must not be queued.
+    pub hold: Hold,
+    /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator.
+    pub invalid: Option<Box<str>>,
+    /// Quota it already holds.
+    pub admission: Option<AdmissionSpec>,
+}
+
+/// Quota that a Workload holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdmissionSpec {
+    /// Where.
+    pub queue: QueueId,
+    /// Since when.
+    pub reserved_at: Time,
+    /// It is being evicted and will release its quota.
+    pub evicted: bool,
+    /// What, pod set by pod set.
+    pub pod_sets: Vec<PodSetAdmission>,
+}

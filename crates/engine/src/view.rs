@@ -1,0 +1,110 @@
+//! Read-only questions about the present state, answered in a stable order.
+
+use crate::amount::Amount;
+use crate::engine::Engine;
+use crate::flavors::assign::PodSetAssignment;
+use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, WorkloadId};
+use crate::spec::{AdmissionSpec, PodSetAdmission};
+
+/// Where the pods of a pod set go, in the terms of an API object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Node labels of the levels.
+    pub levels: Vec<String>,
+    /// Values of these labels, and how many pods.
+    pub domains: Vec<(Vec<String>, i64)>,
+}
+
+impl Engine {
+    /// Workloads of a queue that are evaluated in coming cycles, in queue order.
+    pub fn active(&self, queue: QueueId) -> Vec<WorkloadId> {
+        self.state.queue(queue).line.active(&self.state.workloads)
+    }
+
+    /// Workloads of a queue that wait for something to change, in queue order.
+    pub fn inadmissible(&self, queue: QueueId) -> Vec<WorkloadId> {
+        self.state
+            .queue(queue)
+            .line
+            .inadmissible(&self.state.workloads)
+    }
+
+    /// Workloads that hold quota in a queue, by name.
+    pub fn holding(&self, queue: QueueId) -> Vec<WorkloadId> {
+        let names = &self.state.names.workloads;
+        let mut ids = self.state.queue(queue).holding.clone();
+        ids.sort_by(|&left, &right| names.name(left).cmp(names.name(right)));
+        ids
+    }
+
+    /// What a Workload holds.
+    pub fn admission(&self, workload: WorkloadId) -> Option<&[PodSetAdmission]> {
+        let admission = self.state.workloads.get(workload)?.admission.as_deref()?;
+        Some(&admission.pod_sets)
+    }
+
+    /// What a Workload holds, in the form in which it can be told to another engine.
+    pub fn admission_spec(&self, workload: WorkloadId) -> Option<AdmissionSpec> {
+        let admission = self.state.workloads.get(workload)?.admission.as_deref()?;
+        Some(AdmissionSpec {
+            queue: admission.queue,
+            reserved_at: admission.reserved_at,
+            evicted: admission.evicted,
+            pod_sets: admission.pod_sets.clone(),
+        })
+    }
+
+    /// A placement as an API object names it: only the host name if the lowest level has it.
+    pub fn placement(&self, pod_set: &PodSetAssignment) -> Option<Placement> {
+        let topologies = &self.state.topologies;
+        let tree = pod_set
+            .choices
+            .iter()
+            .find_map(|choice| topologies.tree(choice.flavor))?;
+        let skip = if tree.by_host() {
+            tree.levels.len() - 1
+        } else {
+            0
+        };
+        let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
+        let domains = pod_set
+            .domains
+            .iter()
+            .map(|one| (text(&one.values), one.count))
+            .collect();
+        Some(Placement {
+            levels: text(&tree.levels),
+            domains,
+        })
+    }
+
+    /// Whether a Workload is being evicted.
+    pub fn is_evicted(&self, workload: WorkloadId) -> bool {
+        let workload = self.state.workloads.get(workload);
+        workload
+            .and_then(|one| one.admission.as_deref())
+            .is_some_and(|one| one.evicted)
+    }
+
+    /// What is charged to a queue.
+    pub fn queue_usage(&self, queue: QueueId) -> Vec<(FlavorId, ResourceId, Amount)> {
+        self.usage(self.state.queue(queue).node)
+    }
+
+    /// What is charged to a cohort (an id of [`crate::Names::cohorts`]); nothing for an unknown one.
+    pub fn cohort_usage(&self, cohort: NodeId) -> Vec<(FlavorId, ResourceId, Amount)> {
+        let node = self.state.cohorts.get(cohort.index()).copied().flatten();
+        node.map(|node| self.usage(node)).unwrap_or_default()
+    }
+
+    fn usage(&self, node: NodeId) -> Vec<(FlavorId, ResourceId, Amount)> {
+        let tree = &self.state.tree;
+        let row = tree.row(node).iter().enumerate();
+        let used = row.filter(|(_, cell)| cell.usage != Amount::ZERO);
+        used.map(|(slot, cell)| {
+            let (flavor, resource) = tree.pair(slot.into());
+            (flavor, resource, cell.usage)
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,139 @@
+//! Workloads as the engine keeps them: a small record each, the shape shared.
+
+use smallvec::SmallVec;
+
+use crate::amount::Amount;
+use crate::ids::{LocalQueueId, NamespaceId, QueueId, ResourceId, ShapeId, Slot, WorkloadId};
+use crate::placer::WakeKey;
+use crate::spec::{Hold, PodSetAdmission};
+use crate::time::Time;
+
+/// Amounts per slot. Few enough to search linearly.
+pub(crate) type Usage = SmallVec<[(Slot, Amount); 4]>;
+
+/// Adds to the amount of a slot.
+pub(crate) fn charge(usage: &mut Usage, slot: Slot, amount: Amount) {
+    match usage.iter_mut().find(|(known, _)| *known == slot) {
+        Some((_, sum)) => *sum += amount,
+        None => usage.push((slot, amount)),
+    }
+}
+
+/// The amount of a slot.
+pub(crate) fn charged(usage: &[(Slot, Amount)], slot: Slot) -> Amount {
+    usage
+        .iter()
+        .find(|(known, _)| *known == slot)
+        .map_or(Amount::ZERO, |&(_, amount)| amount)
+}
+
+/// Where a Workload stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nowhere: being evaluated, held out, or without a queue.
+    Out,
+    /// In a bucket of its queue's line.
+    InLine {
+        /// Which.
+        bucket: u32,
+    },
+    /// Set aside in its queue's line.
+    Aside {
+        /// Position among those aside.
+        place: u32,
+    },
+    /// Among those that hold quota in its queue.
+    Holding {
+        /// Position among them.
+        place: u32,
+    },
+}
+
+/// How far the scan of flavors got, for the next attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScanMemory {
+    /// The cycle that wrote it.
+    pub(crate) cycle: u64,
+    /// The queue's generation of allocatable resources then.
+    pub(crate) generation: u64,
+    /// What was asked for then.
+    pub(crate) shape: ShapeId,
+    /// Per (pod set, resource): the flavor that was tried last. Those that reached the end are absent.
+    pub(crate) tried: SmallVec<[(u16, ResourceId, u16); 4]>,
+}
+
+/// Quota that a Workload holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Admission {
+    pub(crate) queue: QueueId,
+    pub(crate) reserved_at: Time,
+    pub(crate) evicted: bool,
+    pub(crate) usage: Usage,
+    pub(crate) pod_sets: Vec<PodSetAdmission>,
+}
+
+/// One Workload.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    pub(crate) uid: Box<str>,
+    pub(crate) namespace: NamespaceId,
+    pub(crate) local_queue: Option<LocalQueueId>,
+    pub(crate) queue: Option<QueueId>,
+    pub(crate) shape: ShapeId,
+    pub(crate) priority: i64,
+    pub(crate) queued_at: Time,
+    pub(crate) hold: Hold,
+    pub(crate) place: Place,
+    pub(crate) ticket: u32,
+    /// Simulated away in a what-if: not a candidate.
+    pub(crate) hidden: bool,
+    /// It waits for the placer to have room.
+    pub(crate) wake: Option<WakeKey>,
+    pub(crate) invalid: Option<Box<str>>,
+    pub(crate) scan: Option<Box<ScanMemory>>,
+    pub(crate) admission: Option<Box<Admission>>,
+}
+
+/// The table of Workloads.
+#[derive(Debug, Default)]
+pub(crate) struct Workloads {
+    table: Vec<Option<Workload>>,
+    stamps: u32,
+}
+
+impl Workloads {
+    pub(crate) fn get(&self, id: WorkloadId) -> Option<&Workload> {
+        self.table.get(id.index()).and_then(Option::as_ref)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut Workload> {
+        self.table.get_mut(id.index()).and_then(Option::as_mut)
+    }
+
+    pub(crate) fn at(&self, id: WorkloadId) -> &Workload {
+        self.get(id)
+            .expect("invariant: queues and admissions refer to known Workloads")
+    }
+
+    pub(crate) fn at_mut(&mut self, id: WorkloadId) -> &mut Workload {
+        self.get_mut(id)
+            .expect("invariant: queues and admissions refer to known Workloads")
+    }
+
+    /// A number that no ticket in use has.
+    pub(crate) fn stamp(&mut self) -> u32 {
+        self.stamps = self.stamps.wrapping_add(1);
+        self.stamps
+    }
+
+    pub(crate) fn insert(&mut self, id: WorkloadId, workload: Workload) {
+        if self.table.len() <= id.index() {
+            self.table.resize_with(id.index() + 1, || None);
+        }
+        self.table[id.index()] = Some(workload);
+    }
+
+    pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<Workload> {
+        self.table.get_mut(id.index()).and_then(Option::take)
+    }
+}

@@ -1,0 +1,53 @@
+//! Replays recorded scheduling cases and compares decisions.
+//!
+//! A case is a line of JSON: objects, events by step, and what Kueue's scheduler decided. The runner plays the API
+//! server and the job controllers: it applies events, runs cycles, releases victims one step after their eviction, and
+//! compares what comes out.
+
+pub(crate) mod case;
+pub(crate) mod compare;
+pub(crate) mod convert;
+pub(crate) mod pods;
+pub(crate) mod quantity;
+pub(crate) mod run;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use anyhow::Context;
+
+/// What one file gave.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Cases with the same decisions.
+    pub(crate) passed: usize,
+    /// Cases with other decisions: id and first difference.
+    pub(crate) failed: Vec<(String, String)>,
+    /// Heads with reason and message compared, and equal.
+    pub(crate) words: (usize, usize),
+    /// Heads whose words differ: case, Workload, expected, found.
+    pub(crate) misspoken: Vec<String>,
+}
+
+/// Replays all cases of a file, plain or gzipped.
+pub(crate) fn replay(path: &Path) -> anyhow::Result<Tally> {
+    let file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
+    let reader: Box<dyn Read> = if path.extension().is_some_and(|one| one == "gz") {
+        Box::new(flate2::read::GzDecoder::new(file))
+    } else {
+        Box::new(file)
+    };
+    let mut tally = Tally::default();
+    for (number, line) in BufReader::new(reader).lines().enumerate() {
+        let line = line.with_context(|| format!("reading {}", path.display()))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let case: case::Case = serde_json::from_str(&line)
+            .with_context(|| format!("parsing {} line {}", path.display(), number + 1))?;
+        let played = run::run(&case).with_context(|| format!("replaying {}", case.id))?;
+        compare::compare(&case, &played, &mut tally);
+    }
+    Ok(tally)
+}

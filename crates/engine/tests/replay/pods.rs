@@ -1,0 +1,101 @@
+//! What one pod asks for: the Kubernetes formula over containers, and the validation of requests against limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use engine::Amount;
+
+use super::case::{Container, Map, PodSpec, WorkloadSpec};
+use super::quantity::amount;
+
+type Amounts = BTreeMap<String, Amount>;
+
+/// Effective requests of one pod.
+pub(crate) fn requests(spec: &PodSpec) -> Result<Amounts> {
+    let mut total = Amounts::new();
+    for container in &spec.containers {
+        add(&mut total, &of_container(container)?);
+    }
+    let (mut sidecars, mut peak) = (Amounts::new(), Amounts::new());
+    for container in &spec.init_containers {
+        let own = of_container(container)?;
+        let mut now = sidecars.clone();
+        add(&mut now, &own);
+        raise(&mut peak, &now);
+        if container.restart_policy == "Always" {
+            sidecars = now;
+        }
+    }
+    add(&mut total, &sidecars);
+    raise(&mut total, &peak);
+    add(&mut total, &parse(&spec.overhead)?);
+    Ok(total)
+}
+
+fn of_container(container: &Container) -> Result<Amounts> {
+    let mut own = parse(&container.resources.limits)?;
+    own.extend(parse(&container.resources.requests)?);
+    Ok(own)
+}
+
+fn parse(map: &Map) -> Result<Amounts> {
+    map.iter()
+        .map(|(name, text)| Ok((name.clone(), amount(name, text)?)))
+        .collect()
+}
+
+fn add(total: &mut Amounts, more: &Amounts) {
+    for (name, &amount) in more {
+        *total.entry(name.clone()).or_default() += amount;
+    }
+}
+
+fn raise(total: &mut Amounts, other: &Amounts) {
+    for (name, &amount) in other {
+        let entry = total.entry(name.clone()).or_default();
+        *entry = (*entry).max(amount);
+    }
+}
+
+/// What a validator says about requests above limits.
+pub(crate) fn problems(workload: &WorkloadSpec) -> Result<Option<String>> {
+    let mut all = Vec::new();
+    for (index, pod_set) in workload.pod_sets.iter().enumerate() {
+        let spec = &pod_set.template.spec;
+        let kinds = [
+            ("initContainers", &spec.init_containers),
+            ("containers", &spec.containers),
+        ];
+        for (kind, containers) in kinds {
+            for (number, container) in containers.iter().enumerate() {
+                let names = above_limits(container)?;
+                if !names.is_empty() {
+                    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+                    all.push(format!(
+                        "spec.podSets[{index}].template.spec.{kind}[{number}]: Invalid value: [{}]: requests \
+                         must not exceed its limits",
+                        names.join(",")
+                    ));
+                }
+            }
+        }
+    }
+    Ok(match all.len() {
+        0 => None,
+        1 => all.pop(),
+        _ => Some(format!("[{}]", all.join(", "))),
+    })
+}
+
+fn above_limits(container: &Container) -> Result<BTreeSet<String>> {
+    let limits = parse(&container.resources.limits)?;
+    let requests = parse(&container.resources.requests)?;
+    let above = |(name, amount): &(&String, &Amount)| {
+        limits.get(*name).is_some_and(|limit| *amount > limit)
+    };
+    Ok(requests
+        .iter()
+        .filter(above)
+        .map(|(name, _)| name.clone())
+        .collect())
+}

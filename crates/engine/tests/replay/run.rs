@@ -1,0 +1,483 @@
+//! Plays a case: steps, releases, events, cycles.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use engine::spec::Hold;
+use engine::{Anywhere, Engine, Entry, Event, Outcome, PreemptionReason, Time, explain};
+
+use super::case::{
+    self, Case, Change, Head, HeadDomain, HeadPodSet, HeadTarget, HeadTopology, Object,
+};
+use super::convert;
+
+/// 2026-01-01T00:00:00Z.
+const START: i64 = 1_767_225_600_000_000_000;
+const SECOND: i64 = 1_000_000_000;
+
+/// What came out: heads per cycle, with words beside them, and the end state.
+#[derive(Debug)]
+pub(crate) struct Played {
+    pub(crate) cycles: Vec<(u64, Vec<(Head, String)>)>,
+    pub(crate) end: case::End,
+}
+
+struct Known {
+    object: Object<case::WorkloadSpec>,
+    hold: Hold,
+    queued_at: i64,
+    /// When it was evicted by a preemption with this reason.
+    preempted: Option<(i64, PreemptionReason)>,
+}
+
+struct Player<'a> {
+    case: &'a Case,
+    engine: Engine,
+    workloads: BTreeMap<String, Known>,
+    releases: BTreeMap<String, (u64, Hold)>,
+    policies: BTreeMap<String, String>,
+    step: u64,
+}
+
+/// Plays all steps of a case.
+pub(crate) fn run(case: &Case) -> Result<Played> {
+    let mut player = Player {
+        case,
+        engine: Engine::new(convert::settings(case)?),
+        workloads: BTreeMap::new(),
+        releases: BTreeMap::new(),
+        policies: BTreeMap::new(),
+        step: 0,
+    };
+    player.load()?;
+    let mut cycles = Vec::new();
+    for step in 0..case.expect.steps {
+        player.step = step;
+        player.release();
+        for event in case.events.iter().filter(|event| event.step == step) {
+            player.change(&event.change)?;
+        }
+        let heads = player.cycle();
+        if !heads.is_empty() {
+            cycles.push((step, heads));
+        }
+    }
+    let end = player.end();
+    Ok(Played { cycles, end })
+}
+
+impl Player<'_> {
+    fn load(&mut self) -> Result<()> {
+        let case = self.case;
+        for one in &case.namespaces {
+            let id = self
+                .engine
+                .names_mut()
+                .namespaces
+                .intern(&one.metadata.name);
+            let labels = convert::pairs(&one.metadata.labels);
+            self.engine.apply(Event::Namespace(id, Some(labels)));
+        }
+        for one in &case.resource_flavors {
+            let spec = convert::flavor(self.engine.names_mut(), one)?;
+            let id = self.engine.names_mut().flavors.intern(&one.metadata.name);
+            self.engine.apply(Event::Flavor(id, Some(spec)));
+        }
+        for one in &case.topologies {
+            let id = self
+                .engine
+                .names_mut()
+                .topologies
+                .intern(&one.metadata.name);
+            let levels = one.spec.iter().flat_map(|spec| &spec.levels);
+            let levels = levels
+                .map(|level| level.node_label.as_str().into())
+                .collect();
+            let spec = engine::topology::TopologySpec { levels };
+            self.engine.apply(Event::Topology(id, Some(spec)));
+        }
+        for one in &case.nodes {
+            let spec = convert::host(self.engine.names_mut(), one)?;
+            let id = self.engine.names_mut().hosts.intern(&one.metadata.name);
+            self.engine.apply(Event::Host(id, Some(spec)));
+        }
+        for one in &case.cohorts {
+            self.cohort(one)?;
+        }
+        for one in &case.cluster_queues {
+            self.queue(one)?;
+        }
+        for one in &case.local_queues {
+            let name = format!("{}/{}", one.metadata.namespace, one.metadata.name);
+            let queue = one
+                .spec
+                .as_ref()
+                .map(|spec| spec.cluster_queue.as_str())
+                .unwrap_or_default();
+            let queue = self.engine.names_mut().queues.intern(queue);
+            let id = self.engine.names_mut().local_queues.intern(&name);
+            let spec = engine::spec::LocalQueueSpec {
+                queue,
+                stopped: false,
+            };
+            self.engine.apply(Event::LocalQueue(id, Some(spec)));
+        }
+        for one in &case.workloads {
+            self.create(one)?;
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> i64 {
+        START + i64::try_from(self.step).unwrap_or(i64::MAX / SECOND) * SECOND
+    }
+
+    fn cohort(&mut self, object: &Object<case::CohortSpec>) -> Result<()> {
+        let spec = convert::cohort(self.engine.names_mut(), object)?;
+        let id = self
+            .engine
+            .names_mut()
+            .cohorts
+            .intern(&object.metadata.name);
+        self.engine.apply(Event::Cohort(id, Some(spec)));
+        Ok(())
+    }
+
+    fn queue(&mut self, object: &Object<case::QueueSpec>) -> Result<()> {
+        let spec = convert::queue(self.engine.names_mut(), object)?;
+        let id = self.engine.names_mut().queues.intern(&object.metadata.name);
+        self.engine
+            .apply(Event::ClusterQueue(id, Some(Box::new(spec))));
+        let policy = object
+            .spec
+            .as_ref()
+            .map(|spec| spec.stop_policy.clone())
+            .unwrap_or_default();
+        let old = self
+            .policies
+            .insert(object.metadata.name.clone(), policy.clone());
+        if policy == "HoldAndDrain" && old.as_ref() != Some(&policy) {
+            self.drain(&object.metadata.name);
+        }
+        if matches!(policy.as_str(), "" | "None") {
+            self.restart(&object.metadata.name)?;
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self, queue: &str) {
+        let Some(id) = self.engine.names().queues.get(queue) else {
+            return;
+        };
+        for workload in self.engine.holding(id) {
+            if self.engine.is_evicted(workload) {
+                continue;
+            }
+            self.engine.apply(Event::Evicting(workload));
+            let name = self.engine.names().workloads.name(workload).to_owned();
+            self.mark(name, Hold::Requeue);
+        }
+    }
+
+    /// Drained Workloads may be queued again.
+    fn restart(&mut self, queue: &str) -> Result<()> {
+        let held = self
+            .workloads
+            .iter()
+            .filter(|(_, known)| known.hold == Hold::Requeue);
+        let names: Vec<String> = held.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            let known = self.workloads.get_mut(&name).context("listed above")?;
+            let spec = known.object.spec.clone().unwrap_or_default();
+            let target = self.case.local_queues.iter().find(|one| {
+                one.metadata.name == spec.queue_name
+                    && one.metadata.namespace == known.object.metadata.namespace
+            });
+            let target = target.and_then(|one| one.spec.as_ref());
+            if target.is_some_and(|one| one.cluster_queue == queue) {
+                known.hold = Hold::None;
+                self.upsert(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, name: String, hold: Hold) {
+        let due = self.step + 1 + self.case.config.release_delay_steps;
+        self.releases.entry(name).or_insert((due, hold));
+    }
+
+    fn release(&mut self) {
+        let due = self
+            .releases
+            .iter()
+            .filter(|(_, (due, _))| *due <= self.step);
+        let due: Vec<(String, Hold)> = due.map(|(name, (_, hold))| (name.clone(), *hold)).collect();
+        let sorting = self
+            .case
+            .config
+            .feature_gates
+            .get("PrioritySortingWithinCohort")
+            == Some(&false);
+        for (name, hold) in due {
+            self.releases.remove(&name);
+            let Some(known) = self.workloads.get_mut(&name) else {
+                continue;
+            };
+            known.hold = hold;
+            if let Some((when, PreemptionReason::InCohortReclaimWhileBorrowing)) = known.preempted
+                && sorting
+            {
+                known.queued_at = when + 1_000_000;
+            }
+            let queued_at = Time(known.queued_at);
+            let workload = self.engine.names_mut().workloads.intern(&name);
+            self.engine.apply(Event::Released {
+                workload,
+                hold,
+                queued_at,
+            });
+        }
+    }
+
+    fn create(&mut self, object: &Object<case::WorkloadSpec>) -> Result<()> {
+        let name = object.metadata.name.clone();
+        let spec = convert::workload(self.engine.names_mut(), object)?;
+        let known = Known {
+            object: object.clone(),
+            hold: spec.hold,
+            queued_at: spec.queued_at.0,
+            preempted: None,
+        };
+        self.workloads.insert(name.clone(), known);
+        let id = self.engine.names_mut().workloads.intern(&name);
+        self.engine.apply(Event::Workload(id, Box::new(spec)));
+        Ok(())
+    }
+
+    fn upsert(&mut self, name: &str) -> Result<()> {
+        let Some(known) = self.workloads.get(name) else {
+            return Ok(());
+        };
+        let mut spec = convert::workload(self.engine.names_mut(), &known.object)?;
+        spec.hold = known.hold;
+        spec.queued_at = Time(known.queued_at);
+        let id = self.engine.names_mut().workloads.intern(name);
+        spec.admission = self.engine.admission_spec(id);
+        if let Some(admission) = &mut spec.admission {
+            let names = known.object.spec.iter().flat_map(|spec| &spec.pod_sets);
+            for (one, pod_set) in admission.pod_sets.iter_mut().zip(names) {
+                let gone = &known.object.status.reclaimable_pods;
+                let gone = gone.iter().find(|gone| gone.name == pod_set.name);
+                one.reclaimed = gone.map_or(0, |gone| gone.count);
+            }
+        }
+        self.engine.apply(Event::Workload(id, Box::new(spec)));
+        Ok(())
+    }
+
+    fn change(&mut self, change: &Change) -> Result<()> {
+        match change {
+            Change::Create { workload } => self.create(workload),
+            Change::Finish { name } | Change::Delete { name } => {
+                self.releases.remove(name);
+                self.workloads.remove(name);
+                let id = self.engine.names_mut().workloads.intern(name);
+                self.engine.apply(Event::WorkloadGone(id));
+                Ok(())
+            }
+            Change::SetPriority { name, priority } => {
+                if let Some(known) = self.workloads.get_mut(name) {
+                    known.object.spec.get_or_insert_default().priority = Some(*priority);
+                }
+                self.upsert(name)
+            }
+            Change::Reclaim {
+                name,
+                reclaimable_pods,
+            } => {
+                if let Some(known) = self.workloads.get_mut(name) {
+                    known
+                        .object
+                        .status
+                        .reclaimable_pods
+                        .clone_from(reclaimable_pods);
+                }
+                self.upsert(name)
+            }
+            Change::UpdateClusterQueue { cluster_queue } => self.queue(cluster_queue),
+            Change::UpdateCohort { cohort } => self.cohort(cohort),
+        }
+    }
+
+    fn cycle(&mut self) -> Vec<(Head, String)> {
+        let now = self.now();
+        let entries = self.engine.cycle(Time(now), &mut Anywhere).to_vec();
+        let mut heads = Vec::new();
+        for entry in &entries {
+            if entry.outcome == Outcome::Preempting {
+                for target in &entry.targets {
+                    let name = self
+                        .engine
+                        .names()
+                        .workloads
+                        .name(target.workload)
+                        .to_owned();
+                    if let Some(known) = self.workloads.get_mut(&name) {
+                        known.preempted = Some((now, target.reason));
+                    }
+                    self.mark(name, Hold::None);
+                }
+            }
+            heads.push(self.head(entry));
+        }
+        heads
+    }
+
+    fn head(&self, entry: &Entry) -> (Head, String) {
+        let names = self.engine.names();
+        let mut targets: Vec<HeadTarget> = Vec::new();
+        for target in &entry.targets {
+            let wl = names.workloads.name(target.workload).to_owned();
+            targets.push(HeadTarget {
+                wl,
+                reason: target.reason.name().to_owned(),
+            });
+        }
+        targets.sort();
+        // Without the gate the condition has one reason for everything, which the recording leaves out.
+        let gate = self
+            .case
+            .config
+            .feature_gates
+            .get("UnadmittedWorkloadsObservability");
+        let silent = gate == Some(&false) && entry.outcome == Outcome::NoFit;
+        let admitted = matches!(entry.outcome, Outcome::Reserved { .. });
+        let head = Head {
+            wl: names.workloads.name(entry.workload).to_owned(),
+            cq: names.queues.name(entry.queue).to_owned(),
+            result: result(entry.outcome).to_owned(),
+            borrow: entry.assignment.borrow,
+            pod_sets: if admitted {
+                self.pod_sets(entry)
+            } else {
+                Vec::new()
+            },
+            targets,
+            reason: if silent {
+                String::new()
+            } else {
+                explain::condition_reason(entry).to_owned()
+            },
+            msg: None,
+        };
+        (head, explain::message(&self.engine, entry))
+    }
+
+    fn pod_sets(&self, entry: &Entry) -> Vec<HeadPodSet> {
+        let names = self.engine.names();
+        let specs = self.workloads[names.workloads.name(entry.workload)]
+            .object
+            .spec
+            .iter();
+        let specs = specs.flat_map(|spec| &spec.pod_sets);
+        let pairs = entry.assignment.pod_sets.iter().zip(specs);
+        pairs
+            .map(|(one, spec)| HeadPodSet {
+                name: spec.name.clone(),
+                count: one.count,
+                flavors: one
+                    .choices
+                    .iter()
+                    .map(|choice| {
+                        let resource = names.resources.name(choice.resource).to_owned();
+                        (resource, names.flavors.name(choice.flavor).to_owned())
+                    })
+                    .collect(),
+                usage: one
+                    .choices
+                    .iter()
+                    .map(|choice| {
+                        let resource = names.resources.name(choice.resource).to_owned();
+                        let text = explain::quantity::in_words(&resource, choice.amount);
+                        (resource, text)
+                    })
+                    .collect(),
+                topology: self.engine.placement(one).map(|placement| HeadTopology {
+                    levels: placement.levels,
+                    domains: placement
+                        .domains
+                        .into_iter()
+                        .map(|(values, count)| HeadDomain { values, count })
+                        .collect(),
+                }),
+            })
+            .collect()
+    }
+
+    fn end(&self) -> case::End {
+        let names = self.engine.names();
+        let list = |ids: Vec<engine::ids::WorkloadId>| -> Vec<String> {
+            ids.into_iter()
+                .map(|id| names.workloads.name(id).to_owned())
+                .collect()
+        };
+        let mut end = case::End::default();
+        for queue in &self.case.cluster_queues {
+            let name = &queue.metadata.name;
+            let Some(id) = names.queues.get(name) else {
+                continue;
+            };
+            let one = case::QueueEnd {
+                admitted: list(self.engine.holding(id)),
+                active: list(self.engine.active(id)),
+                inadmissible: list(self.engine.inadmissible(id)),
+                usage: self.usage(self.engine.queue_usage(id)),
+            };
+            end.cluster_queues.insert(name.clone(), one);
+        }
+        for index in 0..names.cohorts.len() {
+            let id = engine::ids::NodeId::from(index);
+            let usage = self.usage(self.engine.cohort_usage(id));
+            if !usage.is_empty() {
+                end.cohort_usage
+                    .insert(names.cohorts.name(id).to_owned(), usage);
+            }
+        }
+        end
+    }
+
+    fn usage(
+        &self,
+        all: Vec<(
+            engine::ids::FlavorId,
+            engine::ids::ResourceId,
+            engine::Amount,
+        )>,
+    ) -> case::Map {
+        let names = self.engine.names();
+        let pair = |(flavor, resource, amount): (_, _, engine::Amount)| {
+            let name = format!(
+                "{}/{}",
+                names.flavors.name(flavor),
+                names.resources.name(resource)
+            );
+            (name, amount.0.to_string())
+        };
+        all.into_iter().map(pair).collect()
+    }
+}
+
+fn result(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Open => "open",
+        Outcome::Reserved { .. } => "admitted",
+        Outcome::Preempting => "preempting",
+        Outcome::NoCandidates => "noCandidates",
+        Outcome::NoFit => "noFit",
+        Outcome::Skipped => "skipped",
+        Outcome::Deferred => "deferred",
+        Outcome::NoRoom(_) => "noRoom",
+        Outcome::WrongNamespace | Outcome::Invalid => "rejected",
+    }
+}
