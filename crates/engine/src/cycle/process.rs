@@ -8,7 +8,7 @@ use crate::cycle::nominate::{Entry, Outcome, compute, place};
 use crate::flavors::assign::{Attempt, Mode};
 use crate::ids::{FlavorId, ResourceId, WorkloadId};
 use crate::placer::Placer;
-use crate::preemption::{hide, show};
+use crate::preemption::{hide, queue_of, show};
 use crate::quota::available::available;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
@@ -22,7 +22,8 @@ pub(super) fn process(
     victims: &mut Vec<WorkloadId>,
     placer: &mut dyn Placer,
 ) {
-    reconsider(state, entry, victims);
+    let gone = near(state, entry, victims);
+    reconsider(state, entry, &gone);
     let mode = entry.assignment.mode();
     if mode == Mode::NoFit {
         entry.outcome = Outcome::NoFit;
@@ -33,7 +34,7 @@ pub(super) fn process(
         reserve_for_later(state, entry);
         return;
     }
-    if overlaps(entry, victims) || !fits_without(state, entry, victims) {
+    if overlaps(entry, &gone) || !fits_without(state, entry, &gone) {
         entry.outcome = Outcome::Skipped;
         entry.targets.clear();
         return;
@@ -50,6 +51,14 @@ pub(super) fn process(
         victims.extend(entry.targets.iter().map(|target| target.workload));
         take(state, entry);
     }
+}
+
+/// The victims that can matter to an entry: those of its tree, or all of them where machines are shared.
+fn near(state: &State, entry: &Entry, victims: &[WorkloadId]) -> SmallVec<[WorkloadId; 16]> {
+    let root = |queue| state.tree.root(state.queue(queue).node);
+    let (own, everywhere) = (root(entry.queue), state.topologies.any());
+    let matters = |&id: &WorkloadId| everywhere || root(queue_of(state, id)) == own;
+    victims.iter().copied().filter(matters).collect()
 }
 
 fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {

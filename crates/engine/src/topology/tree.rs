@@ -187,6 +187,11 @@ impl Topologies {
         self.trees.get(flavor.index()).and_then(Option::as_ref)
     }
 
+    /// Whether any flavor has a tree.
+    pub(crate) fn any(&self) -> bool {
+        self.trees.iter().any(Option::is_some)
+    }
+
     /// Builds all trees, empty.
     pub(crate) fn build(&mut self, flavors: &[Option<FlavorSpec>]) {
         self.stale = false;
