@@ -32,30 +32,19 @@ fn build(shape: &Shape) -> Engine {
     let resource = engine.names_mut().resources.intern("cpu");
     for index in 0..shape.queues {
         let name = format!("queue-{index}");
-        let cohort = shape
-            .cohort
-            .then(|| engine.names_mut().cohorts.intern("all"));
+        let cohort = shape.cohort.then(|| engine.names_mut().cohorts.intern("all"));
         let quota = ResourceQuota {
             resource,
             nominal: Amount(shape.quota),
             borrowing_limit: None,
             lending_limit: None,
         };
-        let flavors = vec![FlavorQuotas {
-            flavor,
-            resources: vec![quota],
-        }];
+        let flavors = vec![FlavorQuotas { flavor, resources: vec![quota] }];
         let spec = ClusterQueueSpec {
             cohort,
-            groups: vec![ResourceGroup {
-                resources: vec![resource],
-                flavors,
-            }],
+            groups: vec![ResourceGroup { resources: vec![resource], flavors }],
             strategy: Strategy::BestEffortFifo,
-            preemption: Preemption {
-                within_queue: shape.within,
-                ..Preemption::default()
-            },
+            preemption: Preemption { within_queue: shape.within, ..Preemption::default() },
             fungibility: Fungibility::default(),
             weight: Weight::default(),
             stopped: false,
@@ -65,13 +54,7 @@ fn build(shape: &Shape) -> Engine {
         let queue = engine.names_mut().queues.intern(&name);
         engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
         let local = engine.names_mut().local_queues.intern(&name);
-        engine.apply(Event::LocalQueue(
-            local,
-            Some(LocalQueueSpec {
-                queue,
-                stopped: false,
-            }),
-        ));
+        engine.apply(Event::LocalQueue(local, Some(LocalQueueSpec { queue, stopped: false })));
     }
     for index in 0..shape.queues {
         submit(&mut engine, index, 0, shape.per_queue);
@@ -174,32 +157,17 @@ fn main() -> anyhow::Result<()> {
         within: PreemptionPolicy::Never,
     };
     let fair = Some(vec![FairStrategy::LessThanOrEqualToFinalShare]);
-    let settings = Settings {
-        fair_sharing: fair,
-        ..Settings::default()
-    };
+    let settings = Settings { fair_sharing: fair, ..Settings::default() };
     let runs = [
         ("s1", drain(&fit(1000, 100), usize::MAX)),
         ("s1_10k", drain(&fit(10_000, 20), usize::MAX)),
-        (
-            "s2",
-            drain(
-                &Shape {
-                    settings,
-                    ..fit(1000, 10)
-                },
-                2,
-            ),
-        ),
+        ("s2", drain(&Shape { settings, ..fit(1000, 10) }, 2)),
         ("s4", preempt(1000)),
     ];
     let mut json = String::new();
     for (name, run) in &runs {
         let pause = run.pause.as_secs_f64() * 1000.0;
-        println!(
-            "{name}: {:.0} decisions/s, longest cycle {pause:.2} ms",
-            run.rate()
-        );
+        println!("{name}: {:.0} decisions/s, longest cycle {pause:.2} ms", run.rate());
         write!(json, "\"{name}\": {:.0}, ", run.rate())?;
     }
     let pause = runs[1].1.pause.as_secs_f64() * 1000.0;

@@ -11,9 +11,8 @@ use std::process::ExitCode;
 
 #[expect(clippy::print_stdout, reason = "this is a command")]
 fn main() -> anyhow::Result<ExitCode> {
-    let (flags, files): (Vec<String>, Vec<String>) = std::env::args()
-        .skip(1)
-        .partition(|argument| argument.starts_with('-'));
+    let (flags, files): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with('-'));
     let (mut passed, mut failed, mut equal, mut words) = (0, 0, 0, 0);
     for file in &files {
         let tally = replay::replay(Path::new(file))?;

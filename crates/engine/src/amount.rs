@@ -53,11 +53,7 @@ impl Sub for Amount {
 
 impl Amount {
     fn or_unlimited(self, left: Self, right: Self) -> Self {
-        if left.is_unlimited() || right.is_unlimited() {
-            Self::UNLIMITED
-        } else {
-            self
-        }
+        if left.is_unlimited() || right.is_unlimited() { Self::UNLIMITED } else { self }
     }
 }
 

@@ -46,11 +46,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::Evicting(id) => {
             mark_evicted(state, id);
         }
-        Event::Released {
-            workload,
-            hold,
-            queued_at,
-        } => released(state, workload, hold, queued_at),
+        Event::Released { workload, hold, queued_at } => released(state, workload, hold, queued_at),
         Event::Room(key) => room(state, key),
         Event::Written(_) => {}
         Event::WriteFailed(id) => write_failed(state, id),
@@ -66,10 +62,7 @@ fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
 
 /// Notes that a Workload will release its quota.
 pub(crate) fn mark_evicted(state: &mut State, id: WorkloadId) {
-    let admission = state
-        .workloads
-        .get_mut(id)
-        .and_then(|one| one.admission.as_deref_mut());
+    let admission = state.workloads.get_mut(id).and_then(|one| one.admission.as_deref_mut());
     if let Some(admission) = admission {
         admission.evicted = true;
         let queue = admission.queue;
@@ -177,11 +170,7 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
     if state.tree.parent(node) != parent {
         state.tree.set_parent(node, parent);
     }
-    let groups = spec
-        .groups
-        .iter()
-        .map(|group| slots_of(state, group))
-        .collect();
+    let groups = spec.groups.iter().map(|group| slots_of(state, group)).collect();
     let pods = state.pods;
     let queue = state.queue_mut(id);
     queue.stopped = spec.stopped;
@@ -190,10 +179,7 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
     queue.preemption = spec.preemption;
     queue.fungibility = spec.fungibility;
     queue.namespaces.clone_from(&spec.namespaces);
-    queue.covers_pods = spec
-        .groups
-        .iter()
-        .any(|group| group.resources.contains(&pods));
+    queue.covers_pods = spec.groups.iter().any(|group| group.resources.contains(&pods));
     queue.groups = Arc::new(groups);
     queue.spec = Some(spec);
     changed(state, node);
@@ -225,9 +211,7 @@ fn slots_of(state: &mut State, group: &ResourceGroup) -> Group {
 fn cluster_queue_gone(state: &mut State, id: QueueId) {
     let node = queue_record(state, id);
     wake_siblings(state, id);
-    state
-        .tree
-        .set_quotas(node, crate::spec::Weight::default(), &[]);
+    state.tree.set_quotas(node, crate::spec::Weight::default(), &[]);
     state.tree.set_parent(node, None);
     let queue = state.queue_mut(id);
     queue.spec = None;
@@ -239,22 +223,13 @@ fn local_queue(state: &mut State, id: LocalQueueId, spec: Option<crate::spec::Lo
     if let Some(spec) = &spec {
         queue_record(state, spec.queue);
     }
-    let old = state
-        .local_queues
-        .get(id.index())
-        .and_then(Option::as_ref)
-        .map(target);
+    let old = state.local_queues.get(id.index()).and_then(Option::as_ref).map(target);
     let new = spec.as_ref().map(target);
     put(&mut state.local_queues, id.index(), spec);
     if old != new {
         let moved: Vec<WorkloadId> = (0..state.names.workloads.len())
             .map(WorkloadId::from)
-            .filter(|&one| {
-                state
-                    .workloads
-                    .get(one)
-                    .is_some_and(|w| w.local_queue == Some(id))
-            })
+            .filter(|&one| state.workloads.get(one).is_some_and(|w| w.local_queue == Some(id)))
             .collect();
         for workload in moved {
             leave_line(state, workload);
@@ -272,14 +247,8 @@ pub(crate) fn leave_line(state: &mut State, id: WorkloadId) {
     let Some(queue) = state.workloads.at(id).queue else {
         return;
     };
-    if matches!(
-        state.workloads.at(id).place,
-        Place::InLine { .. } | Place::Aside { .. }
-    ) {
-        let line = &mut state.queues[queue.index()]
-            .as_mut()
-            .expect("invariant: known queue")
-            .line;
+    if matches!(state.workloads.at(id).place, Place::InLine { .. } | Place::Aside { .. }) {
+        let line = &mut state.queues[queue.index()].as_mut().expect("invariant: known queue").line;
         line.remove(id, &mut state.workloads);
     }
 }
@@ -287,17 +256,12 @@ pub(crate) fn leave_line(state: &mut State, id: WorkloadId) {
 /// Puts a Workload without quota where it belongs.
 pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
     let workload = state.workloads.at(id);
-    let local = workload
-        .local_queue
-        .and_then(|one| state.local_queues.get(one.index()));
+    let local = workload.local_queue.and_then(|one| state.local_queues.get(one.index()));
     let queue = local.and_then(Option::as_ref).and_then(target);
     let hold = workload.hold;
     state.workloads.at_mut(id).queue = queue;
     let Some(queue) = queue else { return };
-    let line = &mut state.queues[queue.index()]
-        .as_mut()
-        .expect("invariant: known queue")
-        .line;
+    let line = &mut state.queues[queue.index()].as_mut().expect("invariant: known queue").line;
     match hold {
         Hold::None => line.push(id, &mut state.workloads),
         Hold::Requeue => line.set_aside(id, &mut state.workloads),
@@ -307,10 +271,7 @@ pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
 }
 
 fn workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec) {
-    let shape = Shape {
-        priority: spec.priority,
-        pod_sets: spec.pod_sets,
-    };
+    let shape = Shape { priority: spec.priority, pod_sets: spec.pod_sets };
     let shape = state.shapes.acquire(shape);
     let new = Workload {
         uid: spec.uid,
@@ -346,21 +307,8 @@ fn workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec) {
 }
 
 fn same(old: &Workload, new: &Workload) -> bool {
-    (
-        old.shape,
-        old.queued_at,
-        old.hold,
-        old.local_queue,
-        &old.invalid,
-        old.namespace,
-    ) == (
-        new.shape,
-        new.queued_at,
-        new.hold,
-        new.local_queue,
-        &new.invalid,
-        new.namespace,
-    )
+    (old.shape, old.queued_at, old.hold, old.local_queue, &old.invalid, old.namespace)
+        == (new.shape, new.queued_at, new.hold, new.local_queue, &new.invalid, new.namespace)
 }
 
 fn replace(state: &mut State, id: WorkloadId, new: Workload) {
@@ -397,14 +345,7 @@ fn update_holder(
     {
         let evicted = current.evicted || admission.evicted;
         free_quota(state, id);
-        hold_quota(
-            state,
-            id,
-            AdmissionSpec {
-                evicted,
-                ..admission
-            },
-        );
+        hold_quota(state, id, AdmissionSpec { evicted, ..admission });
     } else if changed {
         state.queue_mut(queue).generation += 1;
         // Upstream looks for those who may now preempt it in the cohort only.
@@ -438,21 +379,13 @@ fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
 }
 
 fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
-    if left == count || count == 0 {
-        total
-    } else {
-        crate::Amount(total.0 / count).times(left)
-    }
+    if left == count || count == 0 { total } else { crate::Amount(total.0 / count).times(left) }
 }
 
 /// Enters an admission whose usage is already charged.
 pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admission) {
     let queue = admission.queue;
-    state.topologies.place(
-        &admission.pod_sets,
-        &state.workloads.at(id).shape,
-        &state.shapes,
-    );
+    state.topologies.place(&admission.pod_sets, &state.workloads.at(id).shape, &state.shapes);
     let holding = &mut state.queue_mut(queue).holding;
     holding.push(id);
     let place = u32::try_from(holding.len() - 1).expect("invariant: fewer than 2^32 Workloads");
@@ -474,9 +407,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     };
     workload.place = Place::Out;
     let shape = workload.shape;
-    state
-        .topologies
-        .free(&admission.pod_sets, &shape, &state.shapes);
+    state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
     let queue = admission.queue;
     let node = state.queue(queue).node;
     for &(slot, amount) in &admission.usage {
@@ -509,11 +440,7 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
 }
 
 fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
-    if state
-        .workloads
-        .get(id)
-        .is_none_or(|workload| workload.admission.is_none())
-    {
+    if state.workloads.get(id).is_none_or(|workload| workload.admission.is_none()) {
         return;
     }
     free_quota(state, id);
@@ -523,11 +450,7 @@ fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
 }
 
 fn write_failed(state: &mut State, id: WorkloadId) {
-    if state
-        .workloads
-        .get(id)
-        .is_some_and(|workload| workload.admission.is_some())
-    {
+    if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {
         let queued_at = state.workloads.at(id).queued_at;
         released(state, id, Hold::None, queued_at);
     }
@@ -537,11 +460,7 @@ fn write_failed(state: &mut State, id: WorkloadId) {
 fn room(state: &mut State, key: crate::placer::WakeKey) {
     for index in 0..state.names.workloads.len() {
         let id = WorkloadId::from(index);
-        if state
-            .workloads
-            .get(id)
-            .is_some_and(|one| one.wake == Some(key))
-        {
+        if state.workloads.get(id).is_some_and(|one| one.wake == Some(key)) {
             state.workloads.at_mut(id).wake = None;
             leave_line(state, id);
             enqueue(state, id);

@@ -18,10 +18,7 @@ pub struct Engine {
 impl Engine {
     /// An engine that knows nothing yet.
     pub fn new(settings: Settings) -> Self {
-        Self {
-            state: State::new(settings),
-            cycle: Cycle::default(),
-        }
+        Self { state: State::new(settings), cycle: Cycle::default() }
     }
 
     /// The tables of names, for interning what events refer to.

@@ -22,12 +22,7 @@ pub struct Interner<Id> {
 
 impl<Id> Default for Interner<Id> {
     fn default() -> Self {
-        Self {
-            ids: HashMap::new(),
-            names: Vec::new(),
-            free: Vec::new(),
-            kind: PhantomData,
-        }
+        Self { ids: HashMap::new(), names: Vec::new(), free: Vec::new(), kind: PhantomData }
     }
 }
 
@@ -76,8 +71,7 @@ impl<Id: From<usize> + Into<usize> + Copy> Interner<Id> {
         let index: usize = id.into();
         self.ids.remove(&self.names[index]);
         self.names[index] = "".into();
-        self.free
-            .push(u32::try_from(index).expect("invariant: ids are 32 bits wide"));
+        self.free.push(u32::try_from(index).expect("invariant: ids are 32 bits wide"));
     }
 }
 

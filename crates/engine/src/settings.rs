@@ -11,10 +11,7 @@ pub enum FairStrategy {
 
 /// Settings of one engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "feature gates are independent switches"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "feature gates are independent switches")]
 pub struct Settings {
     /// `Some` switches fair sharing on; the strategies are tried in order.
     pub fair_sharing: Option<Vec<FairStrategy>>,

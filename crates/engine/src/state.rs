@@ -32,9 +32,7 @@ impl Group {
     /// The slot of the `flavor`-th flavor for a covered resource.
     pub(crate) fn slot(&self, flavor: usize, resource: ResourceId) -> Option<Slot> {
         let column = self.resources.iter().position(|&known| known == resource)?;
-        self.slots
-            .get(flavor * self.resources.len() + column)
-            .copied()
+        self.slots.get(flavor * self.resources.len() + column).copied()
     }
 }
 
@@ -128,15 +126,11 @@ impl State {
     }
 
     pub(crate) fn queue(&self, id: QueueId) -> &Queue {
-        self.queues[id.index()]
-            .as_ref()
-            .expect("invariant: ids of queues in use are in the table")
+        self.queues[id.index()].as_ref().expect("invariant: ids of queues in use are in the table")
     }
 
     pub(crate) fn queue_mut(&mut self, id: QueueId) -> &mut Queue {
-        self.queues[id.index()]
-            .as_mut()
-            .expect("invariant: ids of queues in use are in the table")
+        self.queues[id.index()].as_mut().expect("invariant: ids of queues in use are in the table")
     }
 
     pub(crate) fn flavor(&self, id: FlavorId) -> Option<&FlavorSpec> {
@@ -166,14 +160,9 @@ impl State {
         pod_set: &'a PodSetSpec,
         count: i64,
     ) -> impl Iterator<Item = (ResourceId, Amount)> + 'a {
-        let pods = self
-            .queue(queue)
-            .covers_pods
-            .then_some((self.pods, Amount(count)));
+        let pods = self.queue(queue).covers_pods.then_some((self.pods, Amount(count)));
         let declared = pod_set.requests.iter();
-        declared
-            .map(move |&(resource, one)| (resource, one.times(count)))
-            .chain(pods)
+        declared.map(move |&(resource, one)| (resource, one.times(count))).chain(pods)
     }
 
     /// The name of a queue's or cohort's node.
@@ -201,9 +190,7 @@ pub(crate) fn namespace_matches(
     namespaces: &[Option<Labels>],
     workload: &Workload,
 ) -> bool {
-    let labels = namespaces
-        .get(workload.namespace.index())
-        .and_then(Option::as_ref);
+    let labels = namespaces.get(workload.namespace.index()).and_then(Option::as_ref);
     match (selector, labels) {
         (NamespaceSelector::Nothing, _) | (_, None) => false,
         (NamespaceSelector::All(all), Some(labels)) => all.iter().all(|one| one.matches(labels)),

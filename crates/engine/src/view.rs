@@ -23,10 +23,7 @@ impl Engine {
 
     /// Workloads of a queue that wait for something to change, in queue order.
     pub fn inadmissible(&self, queue: QueueId) -> Vec<WorkloadId> {
-        self.state
-            .queue(queue)
-            .line
-            .inadmissible(&self.state.workloads)
+        self.state.queue(queue).line.inadmissible(&self.state.workloads)
     }
 
     /// Workloads that hold quota in a queue, by name.
@@ -57,33 +54,17 @@ impl Engine {
     /// A placement as an API object names it: only the host name if the lowest level has it.
     pub fn placement(&self, pod_set: &PodSetAssignment) -> Option<Placement> {
         let topologies = &self.state.topologies;
-        let tree = pod_set
-            .choices
-            .iter()
-            .find_map(|choice| topologies.tree(choice.flavor))?;
-        let skip = if tree.by_host() {
-            tree.levels.len() - 1
-        } else {
-            0
-        };
+        let tree = pod_set.choices.iter().find_map(|choice| topologies.tree(choice.flavor))?;
+        let skip = if tree.by_host() { tree.levels.len() - 1 } else { 0 };
         let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
-        let domains = pod_set
-            .domains
-            .iter()
-            .map(|one| (text(&one.values), one.count))
-            .collect();
-        Some(Placement {
-            levels: text(&tree.levels),
-            domains,
-        })
+        let domains = pod_set.domains.iter().map(|one| (text(&one.values), one.count)).collect();
+        Some(Placement { levels: text(&tree.levels), domains })
     }
 
     /// Whether a Workload is being evicted.
     pub fn is_evicted(&self, workload: WorkloadId) -> bool {
         let workload = self.state.workloads.get(workload);
-        workload
-            .and_then(|one| one.admission.as_deref())
-            .is_some_and(|one| one.evicted)
+        workload.and_then(|one| one.admission.as_deref()).is_some_and(|one| one.evicted)
     }
 
     /// What is charged to a queue.

@@ -21,10 +21,7 @@ pub(crate) fn charge(usage: &mut Usage, slot: Slot, amount: Amount) {
 
 /// The amount of a slot.
 pub(crate) fn charged(usage: &[(Slot, Amount)], slot: Slot) -> Amount {
-    usage
-        .iter()
-        .find(|(known, _)| *known == slot)
-        .map_or(Amount::ZERO, |&(_, amount)| amount)
+    usage.iter().find(|(known, _)| *known == slot).map_or(Amount::ZERO, |&(_, amount)| amount)
 }
 
 /// Where a Workload stands.
@@ -111,13 +108,11 @@ impl Workloads {
     }
 
     pub(crate) fn at(&self, id: WorkloadId) -> &Workload {
-        self.get(id)
-            .expect("invariant: queues and admissions refer to known Workloads")
+        self.get(id).expect("invariant: queues and admissions refer to known Workloads")
     }
 
     pub(crate) fn at_mut(&mut self, id: WorkloadId) -> &mut Workload {
-        self.get_mut(id)
-            .expect("invariant: queues and admissions refer to known Workloads")
+        self.get_mut(id).expect("invariant: queues and admissions refer to known Workloads")
     }
 
     /// A number that no ticket in use has.

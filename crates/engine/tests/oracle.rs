@@ -14,54 +14,14 @@ struct Family {
 }
 
 const FAMILIES: [Family; 8] = [
-    Family {
-        name: "quota",
-        cases: 360,
-        open: 0,
-        misspoken: 0,
-    },
-    Family {
-        name: "fungibility",
-        cases: 360,
-        open: 0,
-        misspoken: 102,
-    },
-    Family {
-        name: "preemption",
-        cases: 360,
-        open: 0,
-        misspoken: 1,
-    },
-    Family {
-        name: "partial",
-        cases: 360,
-        open: 0,
-        misspoken: 0,
-    },
-    Family {
-        name: "fair",
-        cases: 360,
-        open: 0,
-        misspoken: 3,
-    },
-    Family {
-        name: "events",
-        cases: 337,
-        open: 0,
-        misspoken: 0,
-    },
-    Family {
-        name: "edge",
-        cases: 389,
-        open: 2,
-        misspoken: 68,
-    },
-    Family {
-        name: "topology",
-        cases: 360,
-        open: 38,
-        misspoken: 339,
-    },
+    Family { name: "quota", cases: 360, open: 0, misspoken: 0 },
+    Family { name: "fungibility", cases: 360, open: 0, misspoken: 102 },
+    Family { name: "preemption", cases: 360, open: 0, misspoken: 1 },
+    Family { name: "partial", cases: 360, open: 0, misspoken: 0 },
+    Family { name: "fair", cases: 360, open: 0, misspoken: 3 },
+    Family { name: "events", cases: 337, open: 0, misspoken: 0 },
+    Family { name: "edge", cases: 389, open: 2, misspoken: 68 },
+    Family { name: "topology", cases: 360, open: 38, misspoken: 339 },
 ];
 
 #[test]
@@ -70,24 +30,10 @@ fn decisions_are_those_of_upstream() -> anyhow::Result<()> {
         let file = format!("tests/oracle/{}.jsonl.gz", family.name);
         let tally = replay::replay(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file))?;
         let failed: Vec<&str> = tally.failed.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(
-            tally.passed + failed.len(),
-            family.cases,
-            "cases of {}",
-            family.name
-        );
-        assert_eq!(
-            failed.len(),
-            family.open,
-            "{} differs in {failed:?}",
-            family.name
-        );
+        assert_eq!(tally.passed + failed.len(), family.cases, "cases of {}", family.name);
+        assert_eq!(failed.len(), family.open, "{} differs in {failed:?}", family.name);
         let misspoken = tally.misspoken.len();
-        assert_eq!(
-            misspoken, family.misspoken,
-            "heads of {} with other words",
-            family.name
-        );
+        assert_eq!(misspoken, family.misspoken, "heads of {} with other words", family.name);
     }
     Ok(())
 }

@@ -19,15 +19,8 @@ const WORKLOADS: usize = 12;
 /// One thing that happens.
 #[derive(Debug, Clone)]
 enum Step {
-    Submit {
-        workload: usize,
-        queue: usize,
-        amount: i64,
-        priority: i64,
-    },
-    Finish {
-        workload: usize,
-    },
+    Submit { workload: usize, queue: usize, amount: i64, priority: i64 },
+    Finish { workload: usize },
     Release,
     Cycle,
 }
@@ -69,36 +62,20 @@ impl World {
             let id = engine.names_mut().queues.intern(&name);
             engine.apply(Event::ClusterQueue(id, Some(Box::new(spec))));
             let local = engine.names_mut().local_queues.intern(&name);
-            let spec = LocalQueueSpec {
-                queue: id,
-                stopped: false,
-            };
+            let spec = LocalQueueSpec { queue: id, stopped: false };
             engine.apply(Event::LocalQueue(local, Some(spec)));
         }
-        Self {
-            engine,
-            known: BTreeMap::new(),
-            clock: 0,
-            log: Vec::new(),
-        }
+        Self { engine, known: BTreeMap::new(), clock: 0, log: Vec::new() }
     }
 
     fn id(&mut self, workload: usize) -> WorkloadId {
-        self.engine
-            .names_mut()
-            .workloads
-            .intern(&format!("workload-{workload}"))
+        self.engine.names_mut().workloads.intern(&format!("workload-{workload}"))
     }
 
     fn play(&mut self, step: &Step) {
         self.clock += 1;
         match *step {
-            Step::Submit {
-                workload,
-                queue,
-                amount,
-                priority,
-            } => {
+            Step::Submit { workload, queue, amount, priority } => {
                 if self.known.contains_key(&workload) {
                     return;
                 }
@@ -119,11 +96,7 @@ impl World {
                     if self.engine.is_evicted(id) {
                         let queued_at = Time(self.clock);
                         let hold = Hold::None;
-                        self.engine.apply(Event::Released {
-                            workload: id,
-                            hold,
-                            queued_at,
-                        });
+                        self.engine.apply(Event::Released { workload: id, hold, queued_at });
                     }
                 }
             }
@@ -131,8 +104,7 @@ impl World {
                 let entries = self.engine.cycle(Time(self.clock), &mut Anywhere).to_vec();
                 for entry in entries {
                     let name = self.engine.names().workloads.name(entry.workload);
-                    self.log
-                        .push(format!("{name} {:?} {:?}", entry.outcome, entry.targets));
+                    self.log.push(format!("{name} {:?} {:?}", entry.outcome, entry.targets));
                     assert_ne!(entry.outcome, Outcome::Open, "every head is processed");
                 }
             }
@@ -165,9 +137,7 @@ impl World {
 
     fn queues(&self) -> Vec<QueueId> {
         let names = &self.engine.names().queues;
-        (0..QUEUES)
-            .filter_map(|index| names.get(&format!("queue-{index}")))
-            .collect()
+        (0..QUEUES).filter_map(|index| names.get(&format!("queue-{index}"))).collect()
     }
 
     /// Usage is the sum of what is held; everybody known is in exactly one place.
@@ -183,9 +153,8 @@ impl World {
                 *places.entry(workload).or_default() += 1;
             }
             let usage = self.engine.queue_usage(queue);
-            let usage = usage
-                .into_iter()
-                .map(|(flavor, resource, amount)| ((flavor, resource), amount));
+            let usage =
+                usage.into_iter().map(|(flavor, resource, amount)| ((flavor, resource), amount));
             assert_eq!(usage.collect::<BTreeMap<_, _>>(), held);
             for waiting in [self.engine.active(queue), self.engine.inadmissible(queue)] {
                 for workload in waiting {
@@ -211,16 +180,9 @@ fn queue(engine: &mut Engine, flavor: FlavorId, index: usize) -> ClusterQueueSpe
         cohort: Some(names.cohorts.intern("all")),
         groups: vec![ResourceGroup {
             resources: vec![resource],
-            flavors: vec![FlavorQuotas {
-                flavor,
-                resources: vec![quota],
-            }],
+            flavors: vec![FlavorQuotas { flavor, resources: vec![quota] }],
         }],
-        strategy: if index == 2 {
-            Queueing::StrictFifo
-        } else {
-            Queueing::BestEffortFifo
-        },
+        strategy: if index == 2 { Queueing::StrictFifo } else { Queueing::BestEffortFifo },
         preemption: Preemption {
             within_queue: PreemptionPolicy::LowerPriority,
             reclaim: PreemptionPolicy::Any,

@@ -15,11 +15,7 @@ pub(super) fn admit(state: &mut State, entry: &mut Entry, now: Time) {
     let pod_sets = entry.assignment.pod_sets.iter().map(|one| PodSetAdmission {
         count: one.count,
         reclaimed: 0,
-        resources: one
-            .choices
-            .iter()
-            .map(|c| (c.resource, c.flavor, c.amount))
-            .collect(),
+        resources: one.choices.iter().map(|c| (c.resource, c.flavor, c.amount)).collect(),
         domains: one.domains.clone(),
     });
     let admission = Admission {

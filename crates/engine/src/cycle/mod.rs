@@ -39,9 +39,7 @@ pub(crate) fn run(state: &mut State, cycle: &mut Cycle, now: Time, placer: &mut 
     }
     state.cycle += 1;
     for &(queue, workload) in &cycle.heads {
-        cycle
-            .entries
-            .push(nominate::nominate(state, queue, workload));
+        cycle.entries.push(nominate::nominate(state, queue, workload));
     }
     let mark = state.tree.journal.mark();
     let mut victims = Vec::new();
@@ -67,9 +65,7 @@ fn take_heads(state: &mut State, heads: &mut Vec<(QueueId, WorkloadId)>) {
     heads.clear();
     let listed = std::mem::take(&mut state.with_heads);
     for id in listed {
-        let queue = state.queues[id.index()]
-            .as_mut()
-            .expect("invariant: listed queues exist");
+        let queue = state.queues[id.index()].as_mut().expect("invariant: listed queues exist");
         if !queue.line.has_head() {
             queue.listed = false;
             continue;

@@ -115,12 +115,7 @@ fn tried(state: &State, queue: QueueId, id: WorkloadId) -> Tried {
             && memory.shape == workload.shape;
         fresh || memory.generation >= state.queue(queue).generation
     };
-    workload
-        .scan
-        .as_deref()
-        .filter(valid)
-        .map(|memory| memory.tried.clone())
-        .unwrap_or_default()
+    workload.scan.as_deref().filter(valid).map(|memory| memory.tried.clone()).unwrap_or_default()
 }
 
 type Tried = SmallVec<[(u16, ResourceId, u16); 4]>;
@@ -132,23 +127,11 @@ pub(super) fn place(state: &mut State, entry: &mut Entry) {
     }
     let shape = Arc::clone(&entry.shape);
     let (workload, queue) = (entry.workload, entry.queue);
-    let attempt = Attempt {
-        workload,
-        queue,
-        shape: &shape,
-        counts: None,
-        tried: &[],
-        pins: None,
-    };
+    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried: &[], pins: None };
     for target in &entry.targets {
         preemption::hide(state, target.workload);
     }
-    topology::place_anew(
-        state,
-        &attempt,
-        &mut entry.assignment,
-        entry.targets.is_empty(),
-    );
+    topology::place_anew(state, &attempt, &mut entry.assignment, entry.targets.is_empty());
     for target in &entry.targets {
         preemption::show(state, target.workload);
     }
@@ -163,14 +146,7 @@ pub(super) fn compute(
 ) {
     let shape = Arc::clone(&entry.shape);
     let (workload, queue) = (entry.workload, entry.queue);
-    let attempt = Attempt {
-        workload,
-        queue,
-        shape: &shape,
-        counts: None,
-        tried,
-        pins,
-    };
+    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried, pins };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
     let done = match entry.assignment.mode() {
         Mode::Fit | Mode::DeferredFit => true,
@@ -182,10 +158,7 @@ pub(super) fn compute(
     }
     let mut best = None;
     let found = partial::search(&shape, |counts| {
-        let attempt = Attempt {
-            counts: Some(counts),
-            ..attempt
-        };
+        let attempt = Attempt { counts: Some(counts), ..attempt };
         let (mut assignment, mut targets) = (Assignment::default(), Vec::new());
         attempt_with(state, &attempt, &mut assignment, &mut targets);
         let works = match assignment.mode() {

@@ -22,11 +22,7 @@ impl Order {
         let mut waiting: Vec<usize> = (0..entries.len()).filter(open).collect();
         if state.settings.fair_sharing.is_some() {
             let tournament = Some(Tournament::new(state, entries, &waiting));
-            return Self {
-                waiting: Vec::new(),
-                tournament,
-                sequence: Vec::new(),
-            };
+            return Self { waiting: Vec::new(), tournament, sequence: Vec::new() };
         }
         waiting.sort_by(|&left, &right| {
             let (a, b) = (&entries[left], &entries[right]);
@@ -35,11 +31,7 @@ impl Order {
                 .then_with(|| by_age(state, a, b))
         });
         waiting.reverse();
-        Self {
-            waiting,
-            tournament: None,
-            sequence: Vec::new(),
-        }
+        Self { waiting, tournament: None, sequence: Vec::new() }
     }
 
     /// The next entry to process.
@@ -69,10 +61,7 @@ pub(super) fn preemptor_first(state: &State, left: &Entry, right: &Entry) -> std
 
 /// Higher priority, then older.
 pub(super) fn by_age(state: &State, left: &Entry, right: &Entry) -> std::cmp::Ordering {
-    let (a, b) = (
-        state.workloads.at(left.workload),
-        state.workloads.at(right.workload),
-    );
+    let (a, b) = (state.workloads.at(left.workload), state.workloads.at(right.workload));
     let by_time = a.queued_at.cmp(&b.queued_at);
     if state.settings.priority_sorting {
         b.priority.cmp(&a.priority).then(by_time)

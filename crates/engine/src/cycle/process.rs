@@ -62,10 +62,7 @@ fn near(state: &State, entry: &Entry, victims: &[WorkloadId]) -> SmallVec<[Workl
 }
 
 fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {
-    entry
-        .targets
-        .iter()
-        .any(|target| victims.contains(&target.workload))
+    entry.targets.iter().any(|target| victims.contains(&target.workload))
 }
 
 /// A second look, with the flavors pinned and the others' victims gone, at a head that counts on the same victims as an
@@ -99,11 +96,7 @@ fn pins(entry: &Entry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
     let mut pins = SmallVec::new();
     for (index, one) in entry.assignment.pod_sets.iter().enumerate() {
         let index = u16::try_from(index).unwrap_or(u16::MAX);
-        pins.extend(
-            one.choices
-                .iter()
-                .map(|choice| (index, choice.resource, choice.flavor)),
-        );
+        pins.extend(one.choices.iter().map(|choice| (index, choice.resource, choice.flavor)));
     }
     pins
 }

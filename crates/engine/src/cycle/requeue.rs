@@ -36,15 +36,8 @@ pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
     if let Outcome::NoRoom(key) = entry.outcome {
         state.workloads.at_mut(id).wake = Some(key);
     }
-    let State {
-        queues,
-        workloads,
-        shapes,
-        ..
-    } = state;
-    let queue = queues[entry.queue.index()]
-        .as_mut()
-        .expect("invariant: heads have a queue");
+    let State { queues, workloads, shapes, .. } = state;
+    let queue = queues[entry.queue.index()].as_mut().expect("invariant: heads have a queue");
     match entry.requeue {
         Requeue::Nowhere => {}
         Requeue::Aside => queue.line.set_aside(id, workloads),
@@ -59,9 +52,7 @@ pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
     }
     if waits {
         // It keeps the mark until it is admitted, even if its next attempts fail.
-        queue
-            .line
-            .set_preemptor(id, queue.strategy == Strategy::BestEffortFifo);
+        queue.line.set_preemptor(id, queue.strategy == Strategy::BestEffortFifo);
     }
     state.list_if_head(entry.queue);
 }
@@ -82,10 +73,8 @@ fn destination(state: &State, entry: &Entry) -> Requeue {
 
 /// Only a head that has flavors left to try, and did not get or nearly get anything, goes on where it stopped.
 fn remember(state: &mut State, entry: &Entry) {
-    let goes_on = matches!(
-        entry.outcome,
-        Outcome::NoFit | Outcome::NoCandidates | Outcome::Skipped
-    );
+    let goes_on =
+        matches!(entry.outcome, Outcome::NoFit | Outcome::NoCandidates | Outcome::Skipped);
     let memory =
         (goes_on && entry.assignment.has_untried()).then(|| Box::new(memory(state, entry)));
     state.workloads.at_mut(entry.workload).scan = memory;
@@ -96,11 +85,7 @@ fn memory(state: &State, entry: &Entry) -> ScanMemory {
     for (index, one) in entry.assignment.pod_sets.iter().enumerate() {
         let pod_set = u16::try_from(index).unwrap_or(u16::MAX);
         for choice in &one.choices {
-            tried.extend(
-                choice
-                    .tried
-                    .map(|flavor| (pod_set, choice.resource, flavor)),
-            );
+            tried.extend(choice.tried.map(|flavor| (pod_set, choice.resource, flavor)));
         }
     }
     let id: WorkloadId = entry.workload;

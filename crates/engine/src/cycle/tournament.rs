@@ -43,20 +43,12 @@ impl Tournament {
                 Some((_, tree)) => tree.entries.push(index),
                 None => {
                     let name = state.node_name(root).to_owned();
-                    trees.push((
-                        name,
-                        Tree {
-                            root,
-                            entries: vec![index],
-                        },
-                    ));
+                    trees.push((name, Tree { root, entries: vec![index] }));
                 }
             }
         }
         trees.sort_by(|left, right| right.0.cmp(&left.0));
-        Self {
-            trees: trees.into_iter().map(|(_, tree)| tree).collect(),
-        }
+        Self { trees: trees.into_iter().map(|(_, tree)| tree).collect() }
     }
 
     pub(super) fn pop(&mut self, state: &mut State, entries: &[Entry]) -> Option<usize> {
@@ -75,11 +67,7 @@ fn play(state: &mut State, entries: &[Entry], tree: &Tree, node: NodeId) -> Opti
     if let Some(queue) = state.tree.node(node).queue {
         let mut own = tree.entries.iter().copied();
         let entry = own.find(|&entry| entries[entry].queue == queue)?;
-        return Some(Candidate {
-            entry,
-            share: Share::NONE,
-            borrows: false,
-        });
+        return Some(Candidate { entry, share: Share::NONE, borrows: false });
     }
     let mut best: Option<Candidate> = None;
     for at in 0..state.tree.node(node).children.len() {
@@ -111,11 +99,7 @@ fn weigh(state: &mut State, entries: &[Entry], node: NodeId, index: usize) -> Ca
     });
     state.tree.rewind(mark);
     state.tree.journal.close();
-    Candidate {
-        entry: index,
-        share: with,
-        borrows,
-    }
+    Candidate { entry: index, share: with, borrows }
 }
 
 fn compare(state: &State, entries: &[Entry], left: Candidate, right: Candidate) -> Ordering {

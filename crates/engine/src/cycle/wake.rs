@@ -31,11 +31,7 @@ pub(super) fn refresh(state: &mut State) {
         }
     }
     let State { tree, queues, .. } = state;
-    tree.rebuild_heights(&|id| {
-        queues[id.index()]
-            .as_ref()
-            .is_some_and(|queue| queue.active)
-    });
+    tree.rebuild_heights(&|id| queues[id.index()].as_ref().is_some_and(|queue| queue.active));
 }
 
 fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &[NodeId]) {
@@ -63,11 +59,7 @@ fn is_topology_only(state: &State, id: QueueId) -> bool {
     let groups = &state.queue(id).groups;
     let mut flavors = groups.iter().flat_map(|group| &group.flavors).peekable();
     flavors.peek().is_some()
-        && flavors.all(|&flavor| {
-            state
-                .flavor(flavor)
-                .is_some_and(|spec| spec.topology.is_some())
-        })
+        && flavors.all(|&flavor| state.flavor(flavor).is_some_and(|spec| spec.topology.is_some()))
 }
 
 /// Wakes every tree that was marked.
@@ -100,13 +92,7 @@ fn wake_below(state: &mut State, node: NodeId) {
 }
 
 fn wake_queue(state: &mut State, id: QueueId) {
-    let State {
-        queues,
-        workloads,
-        namespaces,
-        shapes,
-        ..
-    } = state;
+    let State { queues, workloads, namespaces, shapes, .. } = state;
     let Some(queue) = &mut queues[id.index()] else {
         return;
     };

@@ -18,10 +18,7 @@ pub fn condition_reason(entry: &Entry) -> &'static str {
         Outcome::Reserved { .. } | Outcome::Open => "",
         Outcome::Preempting | Outcome::Deferred => "WaitingForPreemptedWorkloads",
         Outcome::NoCandidates | Outcome::Skipped | Outcome::NoRoom(_) => "WaitingForQuota",
-        Outcome::NoFit => entry
-            .assignment
-            .obstacle
-            .map_or("", |obstacle| obstacle.name()),
+        Outcome::NoFit => entry.assignment.obstacle.map_or("", |obstacle| obstacle.name()),
         Outcome::WrongNamespace | Outcome::Invalid => "Misconfigured",
     }
 }
@@ -35,9 +32,7 @@ pub fn message(engine: &Engine, entry: &Entry) -> String {
         }
         Outcome::Invalid => {
             let workload = engine.state.workloads.get(entry.workload);
-            let problem = workload
-                .and_then(|one| one.invalid.as_deref())
-                .unwrap_or_default();
+            let problem = workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default();
             format!("resources validation failed: {problem}")
         }
         Outcome::Skipped => "Workload no longer fits after processing another workload".to_owned(),
@@ -62,21 +57,13 @@ fn summary(engine: &Engine, entry: &Entry) -> String {
     let unfit = pod_sets.filter(|(one, _)| one.mode() != Mode::Fit && !one.reasons.is_empty());
     let parts = unfit.map(|(one, spec)| {
         let reasons = reasons(engine, one);
-        format!(
-            "couldn't assign flavors to pod set {}: {}",
-            spec.name,
-            reasons.join(", ")
-        )
+        format!("couldn't assign flavors to pod set {}: {}", spec.name, reasons.join(", "))
     });
     parts.collect::<Vec<_>>().join("; ")
 }
 
 fn reasons(engine: &Engine, pod_set: &PodSetAssignment) -> Vec<String> {
-    let mut words: Vec<String> = pod_set
-        .reasons
-        .iter()
-        .map(|one| in_text(engine, one))
-        .collect();
+    let mut words: Vec<String> = pod_set.reasons.iter().map(|one| in_text(engine, one)).collect();
     words.sort();
     words
 }
@@ -84,12 +71,7 @@ fn reasons(engine: &Engine, pod_set: &PodSetAssignment) -> Vec<String> {
 fn in_text(engine: &Engine, reason: &Reason) -> String {
     let flavor = |id: FlavorId| engine.names().flavors.name(id);
     match reason {
-        Reason::ExceedsMaximum {
-            slot,
-            earlier,
-            request,
-            maximum,
-        } => {
+        Reason::ExceedsMaximum { slot, earlier, request, maximum } => {
             let (flavor, resource) = names(engine, *slot);
             format!(
                 "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + \
@@ -107,10 +89,7 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
             )
         }
         Reason::Taint { flavor: id, taint } => {
-            let taint = engine
-                .state
-                .flavor(*id)
-                .and_then(|spec| spec.taints.get(*taint));
+            let taint = engine.state.flavor(*id).and_then(|spec| spec.taints.get(*taint));
             let words = taint.map_or_else(String::new, |one| {
                 format!("{{{} {} {} <nil>}}", one.key, one.value, one.effect.name())
             });
@@ -118,37 +97,22 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
         }
         Reason::Affinity(id) => format!("flavor {} doesn't match node affinity", flavor(*id)),
         Reason::NoFlavor(id) => format!("flavor {} not found", flavor(*id)),
-        Reason::NotNominated {
-            flavor: id,
-            resource,
-        } => format!(
+        Reason::NotNominated { flavor: id, resource } => format!(
             "skipping flavor {} as it is not found in the nomination mapping for resource {}",
             flavor(*id),
             engine.names().resources.name(*resource)
         ),
         Reason::Undeclared(id) => {
-            format!(
-                "resource {} unavailable in ClusterQueue",
-                engine.names().resources.name(*id)
-            )
+            format!("resource {} unavailable in ClusterQueue", engine.names().resources.name(*id))
         }
         Reason::NoTopology(id) => {
-            format!(
-                "Flavor \"{}\" does not support TopologyAwareScheduling",
-                flavor(*id)
-            )
+            format!("Flavor \"{}\" does not support TopologyAwareScheduling", flavor(*id))
         }
         Reason::TopologyOnly(id) => {
-            format!(
-                "Flavor \"{}\" supports only TopologyAwareScheduling",
-                flavor(*id)
-            )
+            format!("Flavor \"{}\" supports only TopologyAwareScheduling", flavor(*id))
         }
         Reason::NoLevel(id) => {
-            format!(
-                "Flavor \"{}\" does not contain the requested level",
-                flavor(*id)
-            )
+            format!("Flavor \"{}\" does not contain the requested level", flavor(*id))
         }
         Reason::Placement(reason) => reason.in_words(),
     }
@@ -156,8 +120,5 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
 
 fn names(engine: &Engine, slot: Slot) -> (&str, &str) {
     let (flavor, resource) = engine.state.tree.pair(slot);
-    (
-        engine.names().flavors.name(flavor),
-        engine.names().resources.name(resource),
-    )
+    (engine.names().flavors.name(flavor), engine.names().resources.name(resource))
 }

@@ -27,11 +27,7 @@ pub fn in_words(resource: &str, amount: Amount) -> String {
 
 /// An amount that is missing, which may be more than can be counted.
 pub fn missing_in_words(resource: &str, amount: Amount) -> String {
-    if amount.is_unlimited() {
-        "<unlimited>".to_owned()
-    } else {
-        in_words(resource, amount)
-    }
+    if amount.is_unlimited() { "<unlimited>".to_owned() } else { in_words(resource, amount) }
 }
 
 fn scaled(mut value: i64, base: i64, suffixes: &[&str]) -> String {

@@ -75,11 +75,7 @@ impl PodSetAssignment {
             // as fitting although another resource needs preemption. Upstream goes by the absence of reasons.
             return Mode::Fit;
         }
-        self.choices
-            .iter()
-            .map(|choice| choice.mode)
-            .min()
-            .unwrap_or_default()
+        self.choices.iter().map(|choice| choice.mode).min().unwrap_or_default()
     }
 }
 
@@ -101,24 +97,13 @@ pub struct Assignment {
 impl Assignment {
     /// The worst of its pod sets.
     pub fn mode(&self) -> Mode {
-        let worst = self
-            .pod_sets
-            .iter()
-            .map(PodSetAssignment::mode)
-            .min()
-            .unwrap_or_default();
-        if worst == Mode::Fit && self.deferred {
-            Mode::DeferredFit
-        } else {
-            worst
-        }
+        let worst = self.pod_sets.iter().map(PodSetAssignment::mode).min().unwrap_or_default();
+        if worst == Mode::Fit && self.deferred { Mode::DeferredFit } else { worst }
     }
 
     /// Flavors are left that were not tried.
     pub(crate) fn has_untried(&self) -> bool {
-        self.pod_sets
-            .iter()
-            .any(|one| one.choices.iter().any(|choice| choice.tried.is_some()))
+        self.pod_sets.iter().any(|one| one.choices.iter().any(|choice| choice.tried.is_some()))
     }
 
     /// The slots for which somebody would have to go.
@@ -155,8 +140,7 @@ pub(crate) struct Attempt<'a> {
 
 impl Attempt<'_> {
     pub(crate) fn count(&self, pod_set: usize) -> i64 {
-        self.counts
-            .map_or(self.shape.pod_sets[pod_set].count, |counts| counts[pod_set])
+        self.counts.map_or(self.shape.pod_sets[pod_set].count, |counts| counts[pod_set])
     }
 }
 
@@ -187,9 +171,7 @@ fn members(shape: &Shape, first: usize) -> SmallVec<[usize; 2]> {
         return SmallVec::from_slice(&[first]);
     };
     let all = shape.pod_sets.iter().enumerate();
-    all.filter(|(_, one)| group(one).as_ref() == Some(&name))
-        .map(|(index, _)| index)
-        .collect()
+    all.filter(|(_, one)| group(one).as_ref() == Some(&name)).map(|(index, _)| index).collect()
 }
 
 fn reorder(shape: &Shape, out: &mut Assignment) {
@@ -222,9 +204,7 @@ fn assign_group(
     let groups = Arc::clone(&state.queue(attempt.queue).groups);
     let mut done: SmallVec<[usize; 4]> = SmallVec::new();
     for &(resource, amount) in &requests {
-        let covering = groups
-            .iter()
-            .position(|group| group.resources.contains(&resource));
+        let covering = groups.iter().position(|group| group.resources.contains(&resource));
         let Some(index) = covering else {
             if amount > Amount::ZERO {
                 no_fit = true;
@@ -238,12 +218,7 @@ fn assign_group(
         }
         done.push(index);
         let known = reasons.len();
-        let wish = scan::Wish {
-            attempt,
-            members,
-            group: &groups[index],
-            requests: &requests,
-        };
+        let wish = scan::Wish { attempt, members, group: &groups[index], requests: &requests };
         let found = scan::scan(state, &wish, &out.usage, &mut reasons);
         match found.choices {
             Some(choices) if !no_fit => chosen.extend(choices),
@@ -294,10 +269,7 @@ fn push_pod_set(
     out: &mut Assignment,
 ) {
     let count = attempt.count(member);
-    let mut one = PodSetAssignment {
-        count,
-        ..PodSetAssignment::default()
-    };
+    let mut one = PodSetAssignment { count, ..PodSetAssignment::default() };
     let pod_set = &attempt.shape.pod_sets[member];
     for (resource, amount) in state.requests(attempt.queue, pod_set, count) {
         let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {

@@ -90,52 +90,24 @@ pub(crate) fn grade(
     let node = state.queue(attempt.queue).node;
     let maximum = potential(&state.tree, node, slot);
     if total > maximum {
-        let reason = Reason::ExceedsMaximum {
-            slot,
-            earlier,
-            request,
-            maximum,
-        };
-        return (
-            Grade {
-                grant: Grant::NoFit(Obstacle::ExceedsMaxQuota),
-                borrow: 0,
-            },
-            Some(reason),
-        );
+        let reason = Reason::ExceedsMaximum { slot, earlier, request, maximum };
+        return (Grade { grant: Grant::NoFit(Obstacle::ExceedsMaxQuota), borrow: 0 }, Some(reason));
     }
     let reach = reach(&state.tree, node, slot, total);
     let left = available(&state.tree, node, slot).clip();
     if total <= left {
-        return (
-            Grade {
-                grant: Grant::Fit,
-                borrow: reach.height,
-            },
-            None,
-        );
+        return (Grade { grant: Grant::Fit, borrow: reach.height }, None);
     }
-    let reason = Some(Reason::InUse {
-        slot,
-        missing: total - left,
-    });
+    let reason = Some(Reason::InUse { slot, missing: total - left });
     let within_nominal = total <= state.tree.at(node, slot).nominal;
     if within_nominal || reach.below_root || may_preempt_while_borrowing(state, attempt) {
         return (preemption::simulate(state, attempt, slot, total), reason);
     }
-    (
-        Grade {
-            grant: Grant::NoFit(Obstacle::WaitingForQuota),
-            borrow: 0,
-        },
-        reason,
-    )
+    (Grade { grant: Grant::NoFit(Obstacle::WaitingForQuota), borrow: 0 }, reason)
 }
 
 fn may_preempt_while_borrowing(state: &State, attempt: &Attempt<'_>) -> bool {
-    let Preemption {
-        borrow, reclaim, ..
-    } = state.queue(attempt.queue).preemption;
+    let Preemption { borrow, reclaim, .. } = state.queue(attempt.queue).preemption;
     let fair = state.settings.fair_sharing.is_some() && reclaim != PreemptionPolicy::Never;
     borrow.is_some() || fair
 }

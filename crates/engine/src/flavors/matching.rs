@@ -51,10 +51,7 @@ impl Toleration {
     fn tolerates(&self, taint: &Taint) -> bool {
         self.effect.is_none_or(|effect| effect == taint.effect)
             && (self.key.is_empty() || self.key == taint.key)
-            && self
-                .value
-                .as_ref()
-                .is_none_or(|value| *value == taint.value)
+            && self.value.as_ref().is_none_or(|value| *value == taint.value)
     }
 }
 
@@ -87,10 +84,7 @@ pub struct Requirement {
 impl Requirement {
     /// Whether `labels` meet it.
     pub fn matches(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
-        let value = labels
-            .iter()
-            .find(|(key, _)| *key == self.key)
-            .map(|(_, value)| value);
+        let value = labels.iter().find(|(key, _)| *key == self.key).map(|(_, value)| value);
         match (&self.operator, value) {
             (Operator::In(values), Some(value)) => values.contains(value),
             (Operator::NotIn(values), Some(value)) => !values.contains(value),
@@ -124,16 +118,9 @@ impl Selection {
     ) -> Option<(usize, &'a Taint)> {
         let tolerated = |taint: &Taint| {
             taint.effect == Effect::PreferNoSchedule
-                || self
-                    .tolerations
-                    .iter()
-                    .chain(extra)
-                    .any(|one| one.tolerates(taint))
+                || self.tolerations.iter().chain(extra).any(|one| one.tolerates(taint))
         };
-        taints
-            .iter()
-            .enumerate()
-            .find(|(_, taint)| !tolerated(taint))
+        taints.iter().enumerate().find(|(_, taint)| !tolerated(taint))
     }
 
     /// Whether labels match, all of them counted: the rule for single nodes.
@@ -156,11 +143,9 @@ impl Selection {
         let Some(terms) = &self.affinity else {
             return true;
         };
-        terms.iter().any(|term| {
-            term.iter()
-                .filter(|one| counts(&one.key))
-                .all(|one| one.matches(labels))
-        })
+        terms
+            .iter()
+            .any(|term| term.iter().filter(|one| counts(&one.key)).all(|one| one.matches(labels)))
     }
 }
 
@@ -169,18 +154,12 @@ mod tests {
     use super::*;
 
     fn labels(pairs: &[(&str, &str)]) -> Vec<(Box<str>, Box<str>)> {
-        pairs
-            .iter()
-            .map(|&(key, value)| (key.into(), value.into()))
-            .collect()
+        pairs.iter().map(|&(key, value)| (key.into(), value.into())).collect()
     }
 
     fn within(key: &str, values: &[&str]) -> Requirement {
         let values = values.iter().map(|&value| value.into()).collect();
-        Requirement {
-            key: key.into(),
-            operator: Operator::In(values),
-        }
+        Requirement { key: key.into(), operator: Operator::In(values) }
     }
 
     #[test]
@@ -196,25 +175,15 @@ mod tests {
 
     #[test]
     fn one_term_of_the_affinity_is_enough() {
-        let affinity = Some(vec![
-            vec![within("zone", &["a"])],
-            vec![within("zone", &["b"])],
-        ]);
-        let selection = Selection {
-            affinity,
-            ..Selection::default()
-        };
+        let affinity = Some(vec![vec![within("zone", &["a"])], vec![within("zone", &["b"])]]);
+        let selection = Selection { affinity, ..Selection::default() };
         assert!(selection.matches_node(&labels(&[("zone", "b")])));
         assert!(!selection.matches_node(&labels(&[("zone", "c")])));
     }
 
     #[test]
     fn a_toleration_names_key_value_and_effect() {
-        let taint = Taint {
-            key: "team".into(),
-            value: "a".into(),
-            effect: Effect::NoExecute,
-        };
+        let taint = Taint { key: "team".into(), value: "a".into(), effect: Effect::NoExecute };
         let tolerate = |key: &str, value: Option<&str>, effect| Toleration {
             key: key.into(),
             value: value.map(Into::into),

@@ -22,9 +22,7 @@ pub(crate) fn search(shape: &Shape, mut works: impl FnMut(&Counts) -> bool) -> b
     }
     let reduced = |by: i64| -> Counts {
         let counts = shape.pod_sets.iter().enumerate();
-        counts
-            .map(|(index, one)| one.count - spare(index) * by / total)
-            .collect()
+        counts.map(|(index, one)| one.count - spare(index) * by / total).collect()
     };
     let (mut low, mut high, mut accepted) = (0, total + 1, None);
     while low < high {

@@ -62,8 +62,7 @@ pub(crate) fn scan(
         last = Some(index);
         if !pinned(wish, flavor) {
             reasons.extend(
-                wish.first_resource()
-                    .map(|resource| Reason::NotNominated { flavor, resource }),
+                wish.first_resource().map(|resource| Reason::NotNominated { flavor, resource }),
             );
             continue;
         }
@@ -93,20 +92,14 @@ pub(crate) fn scan(
         }
     }
     let Some((grade, mut choices)) = best else {
-        return Found {
-            choices: None,
-            obstacle,
-        };
+        return Found { choices: None, obstacle };
     };
     note_progress(state, wish, last, &mut choices);
     if grade.grant == Grant::Fit {
         // Whoever fits has nothing to explain.
         reasons.truncate(known);
     }
-    Found {
-        choices: Some(choices),
-        obstacle,
-    }
+    Found { choices: Some(choices), obstacle }
 }
 
 /// The first flavor to try.
@@ -120,9 +113,7 @@ fn start(state: &State, wish: &Wish<'_>) -> usize {
     };
     let tried = wish.attempt.tried.iter();
     let mut tried = tried.filter(|one| usize::from(one.0) == first && one.1 == resource);
-    tried
-        .next()
-        .map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1)
+    tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1)
 }
 
 fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {
@@ -140,17 +131,10 @@ fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option<Reason> {
     let Some(flavor) = state.flavor(id) else {
         return Some(Reason::NoFlavor(id));
     };
-    let pod_sets = || {
-        wish.members
-            .iter()
-            .map(|&member| &wish.attempt.shape.pod_sets[member])
-    };
+    let pod_sets = || wish.members.iter().map(|&member| &wish.attempt.shape.pod_sets[member]);
     let topology_only = state.queue(wish.attempt.queue).topology_only;
     for pod_set in pod_sets() {
-        match state
-            .topologies
-            .fitness(pod_set.topology.as_ref(), flavor.topology, topology_only)
-        {
+        match state.topologies.fitness(pod_set.topology.as_ref(), flavor.topology, topology_only) {
             Fitness::Suits => {}
             Fitness::NoTopology => return Some(Reason::NoTopology(id)),
             Fitness::NoLevel => return Some(Reason::NoLevel(id)),
@@ -170,10 +154,7 @@ fn repelled(
     id: FlavorId,
     pod_set: &PodSetSpec,
 ) -> Option<Reason> {
-    if let Some((taint, _)) = pod_set
-        .selection
-        .untolerated(&flavor.taints, &flavor.tolerations)
-    {
+    if let Some((taint, _)) = pod_set.selection.untolerated(&flavor.taints, &flavor.tolerations) {
         return Some(Reason::Taint { flavor: id, taint });
     }
     let keys: SmallVec<[Box<str>; 4]> = flavor.labels.iter().map(|(key, _)| key.clone()).collect();
@@ -190,10 +171,7 @@ fn judge(
     preference: Preference,
     reasons: &mut SmallVec<[Reason; 1]>,
 ) -> (Grade, Choices) {
-    let mut worst = Grade {
-        grant: Grant::Fit,
-        borrow: 0,
-    };
+    let mut worst = Grade { grant: Grant::Fit, borrow: 0 };
     let mut choices = Choices::new();
     for &(resource, amount) in wish.requests {
         let Some(slot) = wish.group.slot(index, resource) else {

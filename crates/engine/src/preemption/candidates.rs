@@ -33,30 +33,18 @@ pub(super) fn of_queue<'a>(
     queue: QueueId,
     policy: PreemptionPolicy,
 ) -> impl Iterator<Item = WorkloadId> + 'a {
-    state
-        .queue(queue)
-        .holding
-        .iter()
-        .copied()
-        .filter(move |&id| {
-            !state.workloads.at(id).hidden
-                && allowed(state, need.attempt.workload, id, policy)
-                && uses(state, id, need.contested)
-        })
+    state.queue(queue).holding.iter().copied().filter(move |&id| {
+        !state.workloads.at(id).hidden
+            && allowed(state, need.attempt.workload, id, policy)
+            && uses(state, id, need.contested)
+    })
 }
 
 /// Those already evicted first, then other queues, lower priority, later admission, uid.
 pub(super) fn order(state: &State, own: QueueId, left: WorkloadId, right: WorkloadId) -> Ordering {
     let evicted = |id: WorkloadId| is_evicted(state, id);
     let at_home = |id: WorkloadId| queue_of(state, id) == own;
-    let since = |id| {
-        state
-            .workloads
-            .at(id)
-            .admission
-            .as_deref()
-            .map(|one| one.reserved_at)
-    };
+    let since = |id| state.workloads.at(id).admission.as_deref().map(|one| one.reserved_at);
     let (a, b) = (state.workloads.at(left), state.workloads.at(right));
     evicted(right)
         .cmp(&evicted(left))
@@ -68,12 +56,7 @@ pub(super) fn order(state: &State, own: QueueId, left: WorkloadId, right: Worklo
 
 /// Whether a Workload is being evicted already.
 pub(super) fn is_evicted(state: &State, id: WorkloadId) -> bool {
-    state
-        .workloads
-        .at(id)
-        .admission
-        .as_deref()
-        .is_some_and(|one| one.evicted)
+    state.workloads.at(id).admission.as_deref().is_some_and(|one| one.evicted)
 }
 
 /// Whether a node stays within its own quota in all of `slots`.

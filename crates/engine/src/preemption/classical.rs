@@ -47,9 +47,7 @@ pub(super) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
         return Vec::new();
     }
     let foreign = candidates.iter().any(|one| one.ground != Ground::OwnQueue);
-    let hierarchical = candidates
-        .iter()
-        .any(|one| one.ground == Ground::Hierarchical);
+    let hierarchical = candidates.iter().any(|one| one.ground == Ground::Hierarchical);
     let forbidden = state.queue(need.attempt.queue).preemption.borrow.is_none();
     let runs: &[bool] = if !foreign || (forbidden && !under_nominal(state, need)) {
         &[true]
@@ -85,10 +83,7 @@ fn run(state: &mut State, need: &Need<'_>, all: &[Candidate], borrowing: bool) -
             continue;
         }
         hide(state, candidate.workload);
-        targets.push(Target {
-            workload: candidate.workload,
-            reason: candidate.ground.reason(),
-        });
+        targets.push(Target { workload: candidate.workload, reason: candidate.ground.reason() });
         if fits(state, need, borrowing) {
             found = true;
             break;
@@ -117,13 +112,8 @@ fn valid(state: &State, need: &Need<'_>, candidate: &Candidate, borrowing: bool)
         return true;
     };
     let node = state.queue(candidate.queue).node;
-    let below = state
-        .tree
-        .ancestors(node)
-        .take_while(|&above| above != meeting);
-    std::iter::once(node)
-        .chain(below)
-        .all(|node| !within_quota(state, node, need.contested))
+    let below = state.tree.ancestors(node).take_while(|&above| above != meeting);
+    std::iter::once(node).chain(below).all(|node| !within_quota(state, node, need.contested))
 }
 
 /// All candidates in the order in which they are considered.
@@ -164,17 +154,7 @@ fn collect_foreign(state: &State, need: &Need<'_>, all: &mut Vec<Candidate>) {
     let mut advantage = fits_quota(&state.tree, leaf, &mut rest);
     let mut skip = leaf;
     for node in state.tree.ancestors(leaf) {
-        collect_below(
-            state,
-            need,
-            &Walk {
-                meeting: node,
-                skip,
-                advantage,
-            },
-            node,
-            all,
-        );
+        collect_below(state, need, &Walk { meeting: node, skip, advantage }, node, all);
         advantage |= fits_quota(&state.tree, node, &mut rest);
         skip = node;
     }
@@ -217,12 +197,7 @@ fn collect_below(
                 for workload in of_queue(state, need, queue, policy.reclaim) {
                     let ground = ground(state, need, workload, walk.advantage, policy.borrow);
                     let meeting = Some(walk.meeting);
-                    all.push(Candidate {
-                        workload,
-                        queue,
-                        ground,
-                        meeting,
-                    });
+                    all.push(Candidate { workload, queue, ground, meeting });
                 }
             }
             Some(_) => {}
@@ -237,17 +212,14 @@ fn ground(
     advantage: bool,
     borrow: Option<BorrowWithinCohort>,
 ) -> Ground {
-    let (own, other) = (
-        state.workloads.at(need.attempt.workload),
-        state.workloads.at(candidate),
-    );
+    let (own, other) = (state.workloads.at(need.attempt.workload), state.workloads.at(candidate));
     match borrow {
         _ if advantage => Ground::Hierarchical,
         None => Ground::WithoutBorrowing,
         Some(_) if other.priority >= own.priority => Ground::WithoutBorrowing,
-        Some(BorrowWithinCohort {
-            max_priority: Some(bound),
-        }) if other.priority > bound => Ground::WithoutBorrowing,
+        Some(BorrowWithinCohort { max_priority: Some(bound) }) if other.priority > bound => {
+            Ground::WithoutBorrowing
+        }
         Some(_) => Ground::WhileBorrowing,
     }
 }

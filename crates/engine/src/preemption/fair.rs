@@ -113,15 +113,7 @@ impl<'a> Hunt<'a> {
         let queues = by_queue(state, candidates);
         let (pruned, retry, targets) = (Vec::new(), Ids::new(), Vec::new());
         let within_nominal = within_nominal(state, need, leaf);
-        Self {
-            need,
-            queues,
-            pruned,
-            retry,
-            targets,
-            leaf,
-            within_nominal,
-        }
+        Self { need, queues, pruned, retry, targets, leaf, within_nominal }
     }
 
     /// Every candidate once, against the first strategy.
@@ -135,10 +127,7 @@ impl<'a> Hunt<'a> {
                 None
             };
             let taken = match reason {
-                Some(reason) => self.pop(queue).map(|one| Target {
-                    workload: one,
-                    reason,
-                }),
+                Some(reason) => self.pop(queue).map(|one| Target { workload: one, reason }),
                 None => self.first_allowed(state, queue, strategy),
             };
             if let Some(target) = taken
@@ -193,10 +182,7 @@ impl<'a> Hunt<'a> {
                 }
             };
             if allowed {
-                return Some(Target {
-                    workload,
-                    reason: PreemptionReason::InCohortFairSharing,
-                });
+                return Some(Target { workload, reason: PreemptionReason::InCohortFairSharing });
             }
             self.retry.push(workload);
         }
@@ -205,11 +191,7 @@ impl<'a> Hunt<'a> {
 
     fn pop(&mut self, queue: QueueId) -> Option<WorkloadId> {
         let (_, list) = self.queues.iter_mut().find(|(one, _)| *one == queue)?;
-        if list.is_empty() {
-            None
-        } else {
-            Some(list.remove(0))
-        }
+        if list.is_empty() { None } else { Some(list.remove(0)) }
     }
 
     fn front(&self, queue: QueueId) -> Option<WorkloadId> {
@@ -276,11 +258,7 @@ impl<'a> Hunt<'a> {
         }
         match (best_cohort, best_queue) {
             (Some((cohort_share, cohort)), Some((queue_share, queue))) => {
-                if cohort_share >= queue_share {
-                    self.descend(state, cohort)
-                } else {
-                    Some(queue)
-                }
+                if cohort_share >= queue_share { self.descend(state, cohort) } else { Some(queue) }
             }
             (Some((_, cohort)), None) => self.descend(state, cohort),
             (None, Some((_, queue))) => Some(queue),
@@ -292,13 +270,10 @@ impl<'a> Hunt<'a> {
     }
 
     fn prefer(&self, state: &State, new: (Share, QueueId), old: (Share, QueueId)) -> bool {
-        new.0
-            .cmp(&old.0)
-            .then_with(|| match (self.front(new.1), self.front(old.1)) {
-                (Some(left), Some(right)) => order(state, self.need.attempt.queue, right, left),
-                _ => Ordering::Equal,
-            })
-            == Ordering::Greater
+        new.0.cmp(&old.0).then_with(|| match (self.front(new.1), self.front(old.1)) {
+            (Some(left), Some(right)) => order(state, self.need.attempt.queue, right, left),
+            _ => Ordering::Equal,
+        }) == Ordering::Greater
     }
 }
 

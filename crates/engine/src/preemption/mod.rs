@@ -61,12 +61,7 @@ pub(crate) fn find_for(
     let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
     find(
         state,
-        &Need {
-            attempt,
-            usage: &usage,
-            contested: &contested,
-            assignment: Some(assignment),
-        },
+        &Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) },
     )
 }
 
@@ -78,20 +73,12 @@ pub(crate) fn simulate(
     amount: Amount,
 ) -> Grade {
     let usage = [(slot, amount)];
-    let need = Need {
-        attempt,
-        usage: &usage,
-        contested: &[slot],
-        assignment: None,
-    };
+    let need = Need { attempt, usage: &usage, contested: &[slot], assignment: None };
     let targets = find(state, &need);
     let node = state.queue(attempt.queue).node;
     if targets.is_empty() {
         let borrow = reach(&state.tree, node, slot, amount).height;
-        return Grade {
-            grant: Grant::NoCandidates,
-            borrow,
-        };
+        return Grade { grant: Grant::NoCandidates, borrow };
     }
     let mark = state.tree.journal.mark();
     for target in &targets {
@@ -103,21 +90,14 @@ pub(crate) fn simulate(
     }
     state.tree.rewind(mark);
     state.tree.journal.close();
-    let own = targets
-        .iter()
-        .any(|target| queue_of(state, target.workload) == attempt.queue);
-    Grade {
-        grant: if own { Grant::Preempt } else { Grant::Reclaim },
-        borrow,
-    }
+    let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
+    Grade { grant: if own { Grant::Preempt } else { Grant::Reclaim }, borrow }
 }
 
 /// The queue in which a Workload holds quota.
 pub(crate) fn queue_of(state: &State, id: WorkloadId) -> QueueId {
     let admission = state.workloads.at(id).admission.as_deref();
-    admission
-        .map(|admission| admission.queue)
-        .expect("invariant: victims hold quota")
+    admission.map(|admission| admission.queue).expect("invariant: victims hold quota")
 }
 
 /// Takes a Workload's usage away within a what-if.
@@ -149,13 +129,9 @@ fn change(state: &mut State, id: WorkloadId, hidden: bool) {
         }
     }
     if hidden {
-        state
-            .topologies
-            .free(&admission.pod_sets, &shape, &state.shapes);
+        state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
     } else {
-        state
-            .topologies
-            .place(&admission.pod_sets, &shape, &state.shapes);
+        state.topologies.place(&admission.pod_sets, &shape, &state.shapes);
     }
     state.workloads.at_mut(id).admission = Some(admission);
 }
@@ -167,10 +143,7 @@ pub(super) fn fits(state: &mut State, need: &Need<'_>, borrowing: bool) -> bool 
         (borrowing || !state.tree.at(node, slot).borrowing_with(amount))
             && amount <= available(&state.tree, node, slot).clip()
     });
-    quota
-        && need
-            .assignment
-            .is_none_or(|one| topology::fits(state, need.attempt, one))
+    quota && need.assignment.is_none_or(|one| topology::fits(state, need.attempt, one))
 }
 
 /// Puts back victims that were not needed, latest first; the last one removed made it fit and stays.

@@ -82,9 +82,7 @@ impl IndexHeap {
     }
 
     pub(crate) fn contains(&self, item: u32) -> bool {
-        self.places
-            .get(item as usize)
-            .is_some_and(|&place| place != NOWHERE)
+        self.places.get(item as usize).is_some_and(|&place| place != NOWHERE)
     }
 
     /// Puts `item` where it belongs, whether it is in the heap already or not.

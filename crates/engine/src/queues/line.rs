@@ -55,11 +55,7 @@ impl Line {
         let index = self.bucket_of(shape, priority);
         workload.place = Place::InLine { bucket: index };
         workload.ticket = number;
-        let ticket = Ticket {
-            time,
-            workload: id,
-            number,
-        };
+        let ticket = Ticket { time, workload: id, number };
         let bucket = &mut self.buckets[index as usize];
         bucket.tickets.push(ticket, |a, b| older(a, b, workloads));
         bucket.live += 1;
@@ -102,10 +98,7 @@ impl Line {
             return Some(sticky);
         }
         let first = self.order.peek()?;
-        self.buckets[first as usize]
-            .tickets
-            .peek()
-            .map(|ticket| ticket.workload)
+        self.buckets[first as usize].tickets.peek().map(|ticket| ticket.workload)
     }
 
     /// True when somebody is next.
@@ -189,10 +182,7 @@ impl Line {
     fn live_tickets(&self, parked: bool, workloads: &Workloads) -> Vec<WorkloadId> {
         let buckets = self.buckets.iter().filter(|bucket| bucket.parked == parked);
         let tickets = buckets.flat_map(|bucket| bucket.tickets.items());
-        tickets
-            .filter(|ticket| is_live(ticket, workloads))
-            .map(|ticket| ticket.workload)
-            .collect()
+        tickets.filter(|ticket| is_live(ticket, workloads)).map(|ticket| ticket.workload).collect()
     }
 
     fn sort(&self, ids: &mut [WorkloadId], workloads: &Workloads) {
@@ -219,13 +209,7 @@ impl Line {
             }
             None => {
                 let tickets = Heap::default();
-                self.buckets.push(Bucket {
-                    shape,
-                    priority,
-                    tickets,
-                    live: 0,
-                    parked: false,
-                });
+                self.buckets.push(Bucket { shape, priority, tickets, live: 0, parked: false });
                 u32::try_from(self.buckets.len() - 1).expect("invariant: fewer than 2^32 shapes")
             }
         };
@@ -245,8 +229,7 @@ impl Line {
         let bucket = &mut self.buckets[index as usize];
         if bucket.live > 0 && !bucket.parked {
             let buckets = &self.buckets;
-            self.order
-                .settle(index, |a, b| goes_first(buckets, a, b, workloads));
+            self.order.settle(index, |a, b| goes_first(buckets, a, b, workloads));
             return;
         }
         let (empty, parked) = (bucket.live == 0, bucket.parked);
@@ -254,15 +237,8 @@ impl Line {
             bucket.tickets.clear();
         }
         let buckets = &self.buckets;
-        self.order
-            .remove(index, |a, b| goes_first(buckets, a, b, workloads));
-        if empty
-            && !parked
-            && self
-                .by_shape
-                .remove(&self.buckets[index as usize].shape)
-                .is_some()
-        {
+        self.order.remove(index, |a, b| goes_first(buckets, a, b, workloads));
+        if empty && !parked && self.by_shape.remove(&self.buckets[index as usize].shape).is_some() {
             self.free.push(index);
         }
     }
@@ -276,10 +252,7 @@ fn is_live(ticket: &Ticket, workloads: &Workloads) -> bool {
 
 fn older(left: Ticket, right: Ticket, workloads: &Workloads) -> bool {
     let uid = |ticket: Ticket| workloads.get(ticket.workload).map(|workload| &workload.uid);
-    left.time
-        .cmp(&right.time)
-        .then_with(|| uid(left).cmp(&uid(right)))
-        .is_lt()
+    left.time.cmp(&right.time).then_with(|| uid(left).cmp(&uid(right))).is_lt()
 }
 
 fn goes_first(buckets: &[Bucket], left: u32, right: u32, workloads: &Workloads) -> bool {

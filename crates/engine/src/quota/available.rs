@@ -49,25 +49,16 @@ pub(crate) fn reach(tree: &Tree, leaf: NodeId, slot: Slot, amount: Amount) -> Re
     let own = tree.at(leaf, slot);
     let has_parent = tree.parent(leaf).is_some();
     if !own.borrowing_with(amount) || !has_parent {
-        return Reach {
-            height: 0,
-            below_root: has_parent,
-        };
+        return Reach { height: 0, below_root: has_parent };
     }
     let mut rest = amount - own.local_available();
     for node in tree.ancestors(leaf) {
         let cell = tree.at(node, slot);
         if !cell.borrowing_with(rest) {
             let below_root = tree.parent(node).is_some();
-            return Reach {
-                height: tree.node(node).height,
-                below_root,
-            };
+            return Reach { height: tree.node(node).height, below_root };
         }
         rest -= cell.local_available();
     }
-    Reach {
-        height: tree.node(tree.root(leaf)).height,
-        below_root: false,
-    }
+    Reach { height: tree.node(tree.root(leaf)).height, below_root: false }
 }

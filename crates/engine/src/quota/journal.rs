@@ -33,10 +33,6 @@ impl Journal {
     }
 
     pub(super) fn undo(&mut self, mark: usize) -> Option<(usize, Amount)> {
-        if self.entries.len() > mark {
-            self.entries.pop()
-        } else {
-            None
-        }
+        if self.entries.len() > mark { self.entries.pop() } else { None }
     }
 }

@@ -22,12 +22,7 @@ pub(crate) struct Share {
 
 impl Share {
     /// No share at all.
-    pub(crate) const NONE: Self = Self {
-        borrowed: 0,
-        lendable: 1,
-        weight: 1,
-        borrowing: false,
-    };
+    pub(crate) const NONE: Self = Self { borrowed: 0, lendable: 1, weight: 1, borrowing: false };
 
     /// True when the share counts as zero.
     pub(crate) fn is_zero(self) -> bool {
@@ -44,14 +39,8 @@ impl Share {
     }
 
     fn compare_weighted(self, other: Self) -> Ordering {
-        let left = wide(
-            u128::from(other.lendable) * u128::from(other.weight),
-            self.borrowed,
-        );
-        left.cmp(&wide(
-            u128::from(self.lendable) * u128::from(self.weight),
-            other.borrowed,
-        ))
+        let left = wide(u128::from(other.lendable) * u128::from(other.weight), self.borrowed);
+        left.cmp(&wide(u128::from(self.lendable) * u128::from(self.weight), other.borrowed))
     }
 }
 
@@ -99,10 +88,7 @@ pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
         return Share::NONE;
     };
     let Weight(weight) = tree.node(node).weight;
-    let mut best = Share {
-        weight,
-        ..Share::NONE
-    };
+    let mut best = Share { weight, ..Share::NONE };
     for (slot, cell) in tree.row(node).iter().enumerate() {
         if cell.usage <= cell.subtree {
             continue;
@@ -148,12 +134,7 @@ mod tests {
     use super::*;
 
     fn fraction(borrowed: u64, lendable: u64, weight: u64) -> Share {
-        Share {
-            borrowed,
-            lendable,
-            weight,
-            borrowing: borrowed > 0,
-        }
+        Share { borrowed, lendable, weight, borrowing: borrowed > 0 }
     }
 
     #[test]
@@ -171,10 +152,7 @@ mod tests {
         assert!(fraction(big, big, big) < fraction(big, big, big - 1));
         assert_eq!(
             wide(u128::MAX, u64::MAX),
-            (
-                u128::from(u64::MAX - 1),
-                u128::MAX - u128::from(u64::MAX) + 1
-            )
+            (u128::from(u64::MAX - 1), u128::MAX - u128::from(u64::MAX) + 1)
         );
     }
 }

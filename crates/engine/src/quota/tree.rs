@@ -104,13 +104,8 @@ impl Tree {
     /// A new node without quota or parent.
     pub(crate) fn add_node(&mut self, queue: Option<QueueId>) -> NodeId {
         let id = NodeId::from(self.nodes.len());
-        self.nodes.push(Node {
-            queue,
-            root: Some(id),
-            ..Node::default()
-        });
-        self.cells
-            .resize(self.nodes.len() * self.stride, Cell::EMPTY);
+        self.nodes.push(Node { queue, root: Some(id), ..Node::default() });
+        self.cells.resize(self.nodes.len() * self.stride, Cell::EMPTY);
         id
     }
 
@@ -128,10 +123,7 @@ impl Tree {
 
     /// The slot of a (flavor, resource), if anybody ever had quota or usage there.
     pub(crate) fn find_slot(&self, flavor: FlavorId, resource: ResourceId) -> Option<Slot> {
-        self.slots
-            .iter()
-            .position(|&pair| pair == (flavor, resource))
-            .map(Slot::from)
+        self.slots.iter().position(|&pair| pair == (flavor, resource)).map(Slot::from)
     }
 
     /// Flavor and resource of a slot.
@@ -189,10 +181,7 @@ impl Tree {
         self.nodes[node.index()].weight = weight;
         let start = node.index() * self.stride;
         for cell in &mut self.cells[start..start + self.stride] {
-            *cell = Cell {
-                usage: cell.usage,
-                ..Cell::EMPTY
-            };
+            *cell = Cell { usage: cell.usage, ..Cell::EMPTY };
         }
         for quota in quotas {
             let cell = &mut self.cells[start + quota.slot.index()];
@@ -205,9 +194,7 @@ impl Tree {
     /// Hangs a node under another parent. Call [`Tree::rebuild`] afterwards.
     pub(crate) fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
         if let Some(old) = self.nodes[node.index()].parent {
-            self.nodes[old.index()]
-                .children
-                .retain(|&child| child != node);
+            self.nodes[old.index()].children.retain(|&child| child != node);
         }
         self.nodes[node.index()].parent = parent;
         if let Some(new) = parent {
@@ -236,15 +223,10 @@ impl Tree {
     }
 
     fn rebuild_lendable(&mut self) {
-        let widest = self
-            .slots
-            .iter()
-            .map(|(_, resource)| resource.index() + 1)
-            .max();
+        let widest = self.slots.iter().map(|(_, resource)| resource.index() + 1).max();
         self.n_resources = widest.unwrap_or(0);
         self.lendable.clear();
-        self.lendable
-            .resize(self.nodes.len() * self.n_resources, Amount::ZERO);
+        self.lendable.resize(self.nodes.len() * self.n_resources, Amount::ZERO);
         for node in self.ids() {
             if self.nodes[node.index()].queue.is_some() || self.nodes[node.index()].cyclic {
                 continue;
@@ -326,9 +308,8 @@ impl Tree {
     fn split_off_local(&mut self, node: NodeId) {
         for slot in 0..self.slots.len() {
             let cell = &mut self.cells[node.index() * self.stride + slot];
-            cell.local = cell
-                .lending_limit
-                .map_or(Amount::ZERO, |limit| (cell.subtree - limit).clip());
+            cell.local =
+                cell.lending_limit.map_or(Amount::ZERO, |limit| (cell.subtree - limit).clip());
         }
     }
 

@@ -26,9 +26,7 @@ pub(crate) fn rebuild(state: &mut State) {
         if let Some(workload) = state.workloads.get(WorkloadId::from(index))
             && let Some(admission) = workload.admission.as_deref()
         {
-            state
-                .topologies
-                .place(&admission.pod_sets, &workload.shape, &state.shapes);
+            state.topologies.place(&admission.pod_sets, &workload.shape, &state.shapes);
         }
     }
 }
@@ -123,35 +121,21 @@ fn find(
             continue;
         };
         let here = assumed.iter().filter(|(one, ..)| *one == flavor);
-        let here: Vec<_> = here
-            .map(|&(_, leaf, spec, count)| (leaf, spec, count))
-            .collect();
-        let search = Search {
-            state,
-            tree,
-            flavor,
-            empty,
-            assumed: &here,
-        };
+        let here: Vec<_> = here.map(|&(_, leaf, spec, count)| (leaf, spec, count)).collect();
+        let search = Search { state, tree, flavor, empty, assumed: &here };
         let count = assignment.pod_sets[workers].count;
         let shares = search.run(&specs[workers], count, leader.map(|one| &specs[one]));
         let shares = shares.map_err(|reason| (workers, reason))?;
         for share in shares {
             let values = || Arc::clone(&tree.domains[share.domain].values);
             if share.pods > 0 {
-                places[workers].push(PlacedDomain {
-                    values: values(),
-                    count: share.pods,
-                });
+                places[workers].push(PlacedDomain { values: values(), count: share.pods });
                 assumed.push((flavor, share.domain, &specs[workers], share.pods));
             }
             if let Some(leader) = leader
                 && share.leaders > 0
             {
-                places[leader].push(PlacedDomain {
-                    values: values(),
-                    count: share.leaders,
-                });
+                places[leader].push(PlacedDomain { values: values(), count: share.leaders });
                 assumed.push((flavor, share.domain, &specs[leader], share.leaders));
             }
         }
@@ -168,12 +152,7 @@ fn roles(
     first: usize,
     assignment: &Assignment,
 ) -> Option<(usize, Option<usize>)> {
-    let group = |index: usize| {
-        specs[index]
-            .topology
-            .as_ref()
-            .and_then(|wish| wish.group.as_ref())
-    };
+    let group = |index: usize| specs[index].topology.as_ref().and_then(|wish| wish.group.as_ref());
     let Some(name) = group(first) else {
         return Some((first, None));
     };
@@ -182,11 +161,7 @@ fn roles(
         (Some(one), _) if one != first => None,
         (Some(one), Some(other)) => {
             let count = |index: usize| assignment.pod_sets[index].count;
-            Some(if count(one) > count(other) {
-                (one, Some(other))
-            } else {
-                (other, Some(one))
-            })
+            Some(if count(one) > count(other) { (one, Some(other)) } else { (other, Some(one)) })
         }
         _ => Some((first, None)),
     }
@@ -211,25 +186,17 @@ impl Search<'_> {
         let start = self.start(workers);
         let level = |name: &str| self.tree.levels.iter().position(|level| **level == *name);
         let lowest = self.tree.levels.len().saturating_sub(1);
-        let wish = workers
-            .topology
-            .as_ref()
-            .and_then(|wish| wish.slice.as_ref());
+        let wish = workers.topology.as_ref().and_then(|wish| wish.slice.as_ref());
         let (slice_level, slice_size) = match wish {
             Some((name, size)) => (level(name).unwrap_or(lowest), (*size).max(1)),
             None => (lowest, 1),
         };
         if start.level > slice_level {
-            let (slice, whole) = (
-                self.tree.levels[slice_level].clone(),
-                self.tree.levels[start.level].clone(),
-            );
+            let (slice, whole) =
+                (self.tree.levels[slice_level].clone(), self.tree.levels[start.level].clone());
             return Err(TopologyReason::SliceAbove { slice, whole });
         }
-        let tolerations = self
-            .state
-            .flavor(self.flavor)
-            .map(|one| one.tolerations.as_slice());
+        let tolerations = self.state.flavor(self.flavor).map(|one| one.tolerations.as_slice());
         let ask = Ask {
             workers,
             count: pods,
@@ -261,20 +228,14 @@ impl Search<'_> {
     fn start(&self, workers: &PodSetSpec) -> Start {
         let level = |name: &str| self.tree.levels.iter().position(|level| **level == *name);
         let lowest = self.tree.levels.len().saturating_sub(1);
-        let anywhere = |level| Start {
-            level,
-            required: false,
-            unconstrained: true,
-        };
+        let anywhere = |level| Start { level, required: false, unconstrained: true };
         let Some(wish) = &workers.topology else {
             return anywhere(lowest);
         };
         match &wish.together {
-            Some(Togetherness::Required(name)) => Start {
-                level: level(name).unwrap_or(lowest),
-                required: true,
-                unconstrained: false,
-            },
+            Some(Togetherness::Required(name)) => {
+                Start { level: level(name).unwrap_or(lowest), required: true, unconstrained: false }
+            }
             Some(Togetherness::Preferred(name)) => Start {
                 level: level(name).unwrap_or(lowest),
                 required: false,
@@ -336,30 +297,21 @@ pub(crate) fn reserve(state: &mut State, entry: &mut Entry) {
 
 /// Gives back what was taken for the cycle.
 pub(crate) fn forget(state: &mut State, entry: &Entry) {
-    let taken = matches!(
-        entry.outcome,
-        Outcome::Reserved { .. } | Outcome::Preempting | Outcome::Deferred
-    );
+    let taken =
+        matches!(entry.outcome, Outcome::Reserved { .. } | Outcome::Preempting | Outcome::Deferred);
     if taken || entry.reserved {
         charge(state, entry, -1);
     }
 }
 
 fn charge(state: &mut State, entry: &Entry, sign: i64) {
-    let pairs = entry
-        .assignment
-        .pod_sets
-        .iter()
-        .zip(&entry.shape.pod_sets)
-        .enumerate();
+    let pairs = entry.assignment.pod_sets.iter().zip(&entry.shape.pod_sets).enumerate();
     for (index, (one, spec)) in pairs {
         let Some(flavor) = flavor_of(state, &entry.assignment, index) else {
             continue;
         };
         for place in &one.domains {
-            state
-                .topologies
-                .charge(flavor, &place.values, spec, place.count * sign);
+            state.topologies.charge(flavor, &place.values, spec, place.count * sign);
         }
     }
 }

@@ -48,16 +48,11 @@ pub(super) fn choose(
     let mut shares = distribute(tree, rooms, load, domains, Unit::Slices);
     while level + 1 < tree.by_level.len() {
         if level < load.slice_level {
-            let below = shares
-                .iter()
-                .flat_map(|share| tree.domains[share.domain].children.clone());
+            let below = shares.iter().flat_map(|share| tree.domains[share.domain].children.clone());
             let sorted = sorted(tree, rooms, below.collect(), load, load.leaders > 0);
             shares = distribute(tree, rooms, load, sorted, Unit::Slices);
         } else {
-            shares = shares
-                .iter()
-                .flat_map(|share| within(tree, rooms, load, *share))
-                .collect();
+            shares = shares.iter().flat_map(|share| within(tree, rooms, load, *share)).collect();
         }
         level += 1;
     }
@@ -66,12 +61,7 @@ pub(super) fn choose(
 
 /// Distributes what one domain was given among its children.
 fn within(tree: &Tree, rooms: &[Room], load: Load, share: Share) -> Vec<Share> {
-    let load = Load {
-        slices: share.pods,
-        leaders: share.leaders,
-        slice_size: 1,
-        ..load
-    };
+    let load = Load { slices: share.pods, leaders: share.leaders, slice_size: 1, ..load };
     let children = tree.domains[share.domain].children.clone();
     // Below the level of slices no domain holds any, so that those with the least room come first.
     let sorted = sorted(tree, rooms, children, load, load.leaders > 0);
@@ -102,19 +92,11 @@ fn sorted(
     leader: bool,
 ) -> Vec<usize> {
     let size = |left: i64, right: i64| {
-        if load.least_free {
-            left.cmp(&right)
-        } else {
-            right.cmp(&left)
-        }
+        if load.least_free { left.cmp(&right) } else { right.cmp(&left) }
     };
     domains.sort_by(|&left, &right| {
         let (a, b) = (rooms[left], rooms[right]);
-        let leaders = if leader {
-            b.leader.cmp(&a.leader)
-        } else {
-            Ordering::Equal
-        };
+        let leaders = if leader { b.leader.cmp(&a.leader) } else { Ordering::Equal };
         leaders
             .then_with(|| size(held(a, Unit::Slices, leader), held(b, Unit::Slices, leader)))
             .then_with(|| held(a, Unit::Pods, leader).cmp(&held(b, Unit::Pods, leader)))
@@ -126,13 +108,7 @@ fn sorted(
 /// The level and the domains that hold everything.
 fn find(tree: &Tree, rooms: &[Room], load: Load, start: Start) -> Result<(usize, Vec<usize>), i64> {
     let leader = load.leaders > 0;
-    let all = sorted(
-        tree,
-        rooms,
-        tree.by_level[start.level].clone(),
-        load,
-        leader,
-    );
+    let all = sorted(tree, rooms, tree.by_level[start.level].clone(), load, leader);
     let holds = |domain: usize| {
         held(rooms[domain], Unit::Slices, leader) >= load.slices
             && rooms[domain].leader >= load.leaders
@@ -159,15 +135,7 @@ fn find(tree: &Tree, rooms: &[Room], load: Load, start: Start) -> Result<(usize,
         return Err(most.max().unwrap_or(0));
     }
     if start.level > 0 && !start.unconstrained {
-        return find(
-            tree,
-            rooms,
-            load,
-            Start {
-                level: start.level - 1,
-                ..start
-            },
-        );
+        return find(tree, rooms, load, Start { level: start.level - 1, ..start });
     }
     several(tree, rooms, load, all).map(|domains| (start.level, domains))
 }
@@ -202,11 +170,7 @@ fn several(
         slices -= rooms[pick].slices;
         taken.push(pick);
     }
-    if slices > 0 {
-        Err(load.slices - slices)
-    } else {
-        Ok(taken)
-    }
+    if slices > 0 { Err(load.slices - slices) } else { Ok(taken) }
 }
 
 /// The next domain: the first, or the smallest that holds the rest if the first does.
@@ -223,9 +187,7 @@ fn smallest(rooms: &[Room], all: &[usize], needed: i64, leaders: i64, unit: Unit
     let fitting = all.iter().copied().filter(|&domain| {
         held(rooms[domain], unit, leader) >= needed && rooms[domain].leader >= leaders
     });
-    fitting
-        .min_by_key(|&domain| held(rooms[domain], unit, leader))
-        .unwrap_or(all[0])
+    fitting.min_by_key(|&domain| held(rooms[domain], unit, leader)).unwrap_or(all[0])
 }
 
 /// Gives every domain its part, in order, until nothing is left.
@@ -242,11 +204,7 @@ fn distribute(
         let pick = pick(rooms, load, &all, rest, true, unit);
         all.retain(|&one| one != pick);
         let part = held(rooms[pick], unit, true).min(rest).max(0);
-        shares.push(Share {
-            domain: pick,
-            pods: part * load.slice_size,
-            leaders: 1,
-        });
+        shares.push(Share { domain: pick, pods: part * load.slice_size, leaders: 1 });
         rest -= part;
         leaders -= 1;
     }
@@ -258,11 +216,7 @@ fn distribute(
         all.retain(|&one| one != pick);
         let part = held(rooms[pick], unit, false).min(rest);
         if part > 0 {
-            shares.push(Share {
-                domain: pick,
-                pods: part * load.slice_size,
-                leaders: 0,
-            });
+            shares.push(Share { domain: pick, pods: part * load.slice_size, leaders: 0 });
         }
         rest -= part;
     }

@@ -46,10 +46,7 @@ pub(super) struct Rooms {
 
 /// Counts all domains of a tree.
 pub(super) fn count(topologies: &Topologies, names: &Names, tree: &Tree, ask: &Ask<'_>) -> Rooms {
-    let mut result = Rooms {
-        rooms: vec![Room::default(); tree.domains.len()],
-        ..Rooms::default()
-    };
+    let mut result = Rooms { rooms: vec![Room::default(); tree.domains.len()], ..Rooms::default() };
     let lowest = tree.by_level.len().saturating_sub(1);
     for &leaf in tree.by_level.last().map(Vec::as_slice).unwrap_or_default() {
         match leaf_room(topologies, names, tree, ask, leaf) {
@@ -96,16 +93,9 @@ fn sum(rooms: &[Room], children: &[usize]) -> Room {
             slices_lost = slices_lost.min(room.slices - room.slices_with_leader);
         }
     }
-    total.pods_with_leader = if total.leader > 0 {
-        total.pods - pods_lost
-    } else {
-        total.pods
-    };
-    total.slices_with_leader = if total.leader > 0 {
-        total.slices - slices_lost
-    } else {
-        total.slices
-    };
+    total.pods_with_leader = if total.leader > 0 { total.pods - pods_lost } else { total.pods };
+    total.slices_with_leader =
+        if total.leader > 0 { total.slices - slices_lost } else { total.slices };
     total
 }
 
@@ -118,11 +108,7 @@ fn leaf_room(
     leaf: usize,
 ) -> Result<(Room, Option<String>), String> {
     if let Some(host) = tree.domains[leaf].host.and_then(|id| topologies.host(id)) {
-        if let Some((_, taint)) = ask
-            .workers
-            .selection
-            .untolerated(&host.taints, ask.tolerations)
-        {
+        if let Some((_, taint)) = ask.workers.selection.untolerated(&host.taints, ask.tolerations) {
             let words = format!("{}={}:{}", taint.key, taint.value, taint.effect.name());
             return Err(format!("taint {words:?}"));
         }
@@ -132,11 +118,7 @@ fn leaf_room(
     }
     let free = |resource: ResourceId| free(topologies, tree, ask, leaf, resource);
     let (pods, scarce) = capacity(names, ask.workers, free);
-    let mut room = Room {
-        pods,
-        pods_with_leader: pods,
-        ..Room::default()
-    };
+    let mut room = Room { pods, pods_with_leader: pods, ..Room::default() };
     if let Some(leader) = ask.leader
         && capacity(names, leader, free).0 > 0
     {
@@ -145,10 +127,7 @@ fn leaf_room(
         room.pods_with_leader = capacity(names, ask.workers, beside).0;
     }
     let scarce = scarce.filter(|_| pods == 0);
-    Ok((
-        room,
-        scarce.map(|resource| format!("resource {:?}", names.resources.name(resource))),
-    ))
+    Ok((room, scarce.map(|resource| format!("resource {:?}", names.resources.name(resource)))))
 }
 
 fn free(
@@ -158,20 +137,11 @@ fn free(
     leaf: usize,
     resource: ResourceId,
 ) -> Amount {
-    let capacity = tree.domains[leaf]
-        .capacity
-        .get(resource.index())
-        .copied()
-        .unwrap_or_default();
-    let used = if ask.empty {
-        Amount::ZERO
-    } else {
-        topologies.used(tree, leaf, resource)
-    };
+    let capacity = tree.domains[leaf].capacity.get(resource.index()).copied().unwrap_or_default();
+    let used = if ask.empty { Amount::ZERO } else { topologies.used(tree, leaf, resource) };
     let assumed = ask.assumed.iter().filter(|(at, _, _)| *at == leaf);
-    let assumed: i64 = assumed
-        .map(|(_, spec, count)| request(spec, resource).times(*count).0)
-        .sum();
+    let assumed: i64 =
+        assumed.map(|(_, spec, count)| request(spec, resource).times(*count).0).sum();
     capacity - used - Amount(assumed)
 }
 
@@ -191,12 +161,7 @@ fn capacity(
     free: impl Fn(ResourceId) -> Amount,
 ) -> (i64, Option<ResourceId>) {
     let pods = (PODS, Amount(1));
-    let needs = spec
-        .requests
-        .iter()
-        .copied()
-        .filter(|(one, _)| *one != PODS)
-        .chain([pods]);
+    let needs = spec.requests.iter().copied().filter(|(one, _)| *one != PODS).chain([pods]);
     let mut best: Option<(i64, ResourceId)> = None;
     for (resource, amount) in needs.filter(|(_, amount)| *amount > Amount::ZERO) {
         let fit = free(resource).clip().0 / amount.0;

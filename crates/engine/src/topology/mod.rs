@@ -109,14 +109,7 @@ impl TopologyReason {
             Self::SliceAbove { slice, whole } => {
                 format!("podset slice topology {slice} is above the podset topology {whole}")
             }
-            Self::TooFew {
-                topology,
-                fit,
-                wanted,
-                slices,
-                leaves,
-                excluded,
-            } => {
+            Self::TooFew { topology, fit, wanted, slices, leaves, excluded } => {
                 let unit = if *slices { "slice" } else { "pod" };
                 let main = if *fit == 0 {
                     format!("topology {topology:?} doesn't allow to fit any of {wanted} {unit}(s)")
@@ -128,14 +121,9 @@ impl TopologyReason {
                 if excluded.is_empty() {
                     return main;
                 }
-                let list: Vec<String> = excluded
-                    .iter()
-                    .map(|(words, count)| format!("{words}: {count}"))
-                    .collect();
-                format!(
-                    "{main}. Total nodes: {leaves}; excluded: {}",
-                    list.join(", ")
-                )
+                let list: Vec<String> =
+                    excluded.iter().map(|(words, count)| format!("{words}: {count}")).collect();
+                format!("{main}. Total nodes: {leaves}; excluded: {}", list.join(", "))
             }
         }
     }

@@ -59,20 +59,12 @@ impl Tree {
     ) -> Self {
         let levels = spec.levels.clone();
         let by_level = vec![Vec::new(); levels.len()];
-        let mut tree = Self {
-            topology,
-            levels,
-            domains: Vec::new(),
-            by_level,
-            index: HashMap::new(),
-        };
+        let mut tree =
+            Self { topology, levels, domains: Vec::new(), by_level, index: HashMap::new() };
         for (index, host) in hosts.iter().enumerate() {
             if let Some(host) = host
                 && host.usable
-                && flavor
-                    .labels
-                    .iter()
-                    .all(|label| host.labels.contains(label))
+                && flavor.labels.iter().all(|label| host.labels.contains(label))
             {
                 tree.add_host(HostId::from(index), host);
             }
@@ -212,9 +204,7 @@ impl Topologies {
         topology: Option<TopologyId>,
         implied: bool,
     ) -> Fitness {
-        let levels = topology
-            .and_then(|id| self.specs.get(id.index()))
-            .and_then(Option::as_ref);
+        let levels = topology.and_then(|id| self.specs.get(id.index())).and_then(Option::as_ref);
         let (request, spec) = match (request, levels) {
             (None, Some(_)) if !implied => return Fitness::TopologyOnly,
             (None, _) => return Fitness::Suits,
@@ -227,11 +217,7 @@ impl Topologies {
             Some(Togetherness::Unconstrained) | None => true,
         };
         let slice = request.slice.as_ref().is_none_or(|(level, _)| known(level));
-        if whole && slice {
-            Fitness::Suits
-        } else {
-            Fitness::NoLevel
-        }
+        if whole && slice { Fitness::Suits } else { Fitness::NoLevel }
     }
 
     /// What is used of a leaf.
@@ -240,10 +226,7 @@ impl Topologies {
             Some(host) => self.host_used.get(host.index()),
             None => Some(&tree.domains[leaf].used),
         };
-        amounts
-            .and_then(|all| all.get(resource.index()))
-            .copied()
-            .unwrap_or_default()
+        amounts.and_then(|all| all.get(resource.index())).copied().unwrap_or_default()
     }
 
     /// Charges the placements of a Workload.
@@ -263,9 +246,7 @@ impl Topologies {
         let shape = Arc::clone(shapes.at(shape));
         for (one, spec) in all.iter().zip(&shape.pod_sets) {
             let flavors = one.resources.iter().map(|(_, flavor, _)| *flavor);
-            let flavor = flavors
-                .into_iter()
-                .find(|&flavor| self.tree(flavor).is_some());
+            let flavor = flavors.into_iter().find(|&flavor| self.tree(flavor).is_some());
             let Some(flavor) = flavor else { continue };
             for domain in &one.domains {
                 self.charge(flavor, &domain.values, spec, domain.count * sign);

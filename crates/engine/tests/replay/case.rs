@@ -87,9 +87,7 @@ pub(crate) mod jiff_time {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let text = String::deserialize(deserializer)?;
             let time: jiff::Timestamp = text.parse().map_err(D::Error::custom)?;
-            i64::try_from(time.as_nanosecond())
-                .map(Self)
-                .map_err(D::Error::custom)
+            i64::try_from(time.as_nanosecond()).map(Self).map_err(D::Error::custom)
         }
     }
 }
@@ -395,11 +393,7 @@ pub(crate) struct TopologyRequest {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-#[serde(
-    tag = "type",
-    rename_all = "snake_case",
-    rename_all_fields = "camelCase"
-)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(crate) enum Change {
     Create {
         workload: Box<Object<WorkloadSpec>>,

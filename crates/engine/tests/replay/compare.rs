@@ -23,26 +23,18 @@ fn has_effect(head: &Head) -> bool {
 
 fn decisions(case: &Case, played: &Played) -> Option<String> {
     for step in 0..case.expect.steps {
-        let expected = recorded(case, step)
-            .map(|cycle| &cycle.heads[..])
-            .unwrap_or_default();
+        let expected = recorded(case, step).map(|cycle| &cycle.heads[..]).unwrap_or_default();
         let found = played.cycles.iter().find(|(at, _)| *at == step);
         let found = found.map(|(_, heads)| &heads[..]).unwrap_or_default();
         let mut left = expected.iter().filter(|head| has_effect(head)).map(normal);
-        let mut right = found
-            .iter()
-            .map(|(head, _)| head)
-            .filter(|head| has_effect(head))
-            .map(normal);
+        let mut right =
+            found.iter().map(|(head, _)| head).filter(|head| has_effect(head)).map(normal);
         loop {
             match (left.next(), right.next()) {
                 (None, None) => break,
                 (left, right) if left == right => {}
                 (left, right) => {
-                    let context = found
-                        .iter()
-                        .map(|(head, _)| brief(head))
-                        .collect::<Vec<_>>();
+                    let context = found.iter().map(|(head, _)| brief(head)).collect::<Vec<_>>();
                     let recorded = expected.iter().map(brief).collect::<Vec<_>>();
                     return Some(format!(
                         "step {step}:\n  recorded {left:?}\n  found    {right:?}\n  recorded heads {recorded:?}\n  found heads    {context:?}"
@@ -64,11 +56,7 @@ fn recorded(case: &Case, step: u64) -> Option<&CycleExpect> {
 
 /// A head without words, amounts as numbers.
 fn normal(head: &Head) -> Head {
-    let mut head = Head {
-        msg: None,
-        reason: String::new(),
-        ..head.clone()
-    };
+    let mut head = Head { msg: None, reason: String::new(), ..head.clone() };
     head.targets.sort();
     for pod_set in &mut head.pod_sets {
         for (resource, text) in &mut pod_set.usage {
@@ -84,9 +72,7 @@ fn end(case: &Case, played: &Played) -> Option<String> {
     for (name, expected) in &case.expect.end.cluster_queues {
         let found = played.end.cluster_queues.get(name);
         if found != Some(expected) {
-            return Some(format!(
-                "end of {name}:\n  recorded {expected:?}\n  found    {found:?}"
-            ));
+            return Some(format!("end of {name}:\n  recorded {expected:?}\n  found    {found:?}"));
         }
     }
     let (expected, found) = (&case.expect.end.cohort_usage, &played.end.cohort_usage);

@@ -50,9 +50,7 @@ pub(crate) fn settings(case: &Case) -> Result<Settings> {
 }
 
 pub(crate) fn pairs(map: &case::Map) -> Vec<(Box<str>, Box<str>)> {
-    map.iter()
-        .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
-        .collect()
+    map.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
 pub(crate) fn flavor(
@@ -60,18 +58,11 @@ pub(crate) fn flavor(
     object: &Object<case::FlavorSpec>,
 ) -> Result<input::FlavorSpec> {
     let spec = object.spec.clone().unwrap_or_default();
-    let topology = spec
-        .topology_name
-        .as_deref()
-        .map(|name| names.topologies.intern(name));
+    let topology = spec.topology_name.as_deref().map(|name| names.topologies.intern(name));
     Ok(input::FlavorSpec {
         labels: pairs(&spec.node_labels),
         taints: spec.node_taints.iter().map(taint).collect::<Result<_>>()?,
-        tolerations: spec
-            .tolerations
-            .iter()
-            .map(toleration)
-            .collect::<Result<_>>()?,
+        tolerations: spec.tolerations.iter().map(toleration).collect::<Result<_>>()?,
         topology,
     })
 }
@@ -87,11 +78,7 @@ fn effect(name: &str) -> Result<Effect> {
 
 fn taint(one: &case::Taint) -> Result<Taint> {
     let (key, value) = (one.key.as_str().into(), one.value.as_str().into());
-    Ok(Taint {
-        key,
-        value,
-        effect: effect(&one.effect)?,
-    })
+    Ok(Taint { key, value, effect: effect(&one.effect)? })
 }
 
 fn toleration(one: &case::Toleration) -> Result<Toleration> {
@@ -99,21 +86,12 @@ fn toleration(one: &case::Toleration) -> Result<Toleration> {
     Ok(Toleration {
         key: one.key.as_str().into(),
         value: (!exists).then(|| one.value.as_str().into()),
-        effect: if one.effect.is_empty() {
-            None
-        } else {
-            Some(effect(&one.effect)?)
-        },
+        effect: if one.effect.is_empty() { None } else { Some(effect(&one.effect)?) },
     })
 }
 
 fn requirement(one: &case::Expression) -> Result<Requirement> {
-    let values = || {
-        one.values
-            .iter()
-            .map(|value| value.as_str().into())
-            .collect()
-    };
+    let values = || one.values.iter().map(|value| value.as_str().into()).collect();
     let bound = || Ok::<i64, anyhow::Error>(one.values.first().map_or("", |v| v).parse()?);
     let operator = match one.operator.as_str() {
         "In" => Operator::In(values()),
@@ -124,23 +102,15 @@ fn requirement(one: &case::Expression) -> Result<Requirement> {
         "Lt" => Operator::Lt(bound()?),
         other => bail!("unknown operator {other}"),
     };
-    Ok(Requirement {
-        key: one.key.as_str().into(),
-        operator,
-    })
+    Ok(Requirement { key: one.key.as_str().into(), operator })
 }
 
 fn selector(one: &case::LabelSelector) -> Result<Vec<Requirement>> {
     let labels = one.match_labels.iter().map(|(key, value)| {
         let operator = Operator::In(vec![value.as_str().into()]);
-        Ok(Requirement {
-            key: key.as_str().into(),
-            operator,
-        })
+        Ok(Requirement { key: key.as_str().into(), operator })
     });
-    labels
-        .chain(one.match_expressions.iter().map(requirement))
-        .collect()
+    labels.chain(one.match_expressions.iter().map(requirement)).collect()
 }
 
 fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input::ResourceGroup>> {
@@ -155,10 +125,7 @@ fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input
                 quotas.push(resource_quota(names, quota)?);
             }
             let flavor = names.flavors.intern(&one.name);
-            flavors.push(input::FlavorQuotas {
-                flavor,
-                resources: quotas,
-            });
+            flavors.push(input::FlavorQuotas { flavor, resources: quotas });
         }
         all.push(input::ResourceGroup { resources, flavors });
     }
@@ -167,9 +134,7 @@ fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input
 
 fn resource_quota(names: &mut Names, quota: &case::ResourceQuota) -> Result<input::ResourceQuota> {
     let parse = |text: &Option<String>| -> Result<Option<Amount>> {
-        text.as_deref()
-            .map(|text| amount(&quota.name, text))
-            .transpose()
+        text.as_deref().map(|text| amount(&quota.name, text)).transpose()
     };
     Ok(input::ResourceQuota {
         resource: names.resources.intern(&quota.name),
@@ -236,9 +201,8 @@ pub(crate) fn queue(
         preemption: input::Preemption {
             within_queue: policy(&spec.preemption.within_cluster_queue)?,
             reclaim: policy(&spec.preemption.reclaim_within_cohort)?,
-            borrow: borrow.map(|one| input::BorrowWithinCohort {
-                max_priority: one.max_priority_threshold,
-            }),
+            borrow: borrow
+                .map(|one| input::BorrowWithinCohort { max_priority: one.max_priority_threshold }),
         },
         fungibility: input::Fungibility {
             when_can_borrow: search(
@@ -291,17 +255,10 @@ pub(crate) fn workload(
     let local_queue = format!("{namespace}/{}", spec.queue_name);
     let mut pod_sets = Vec::new();
     for one in &spec.pod_sets {
-        let gone = object
-            .status
-            .reclaimable_pods
-            .iter()
-            .find(|gone| gone.name == one.name);
+        let gone = object.status.reclaimable_pods.iter().find(|gone| gone.name == one.name);
         pod_sets.push(pod_set(names, one, gone.map_or(0, |gone| gone.count))?);
     }
-    let created = object
-        .metadata
-        .creation_timestamp
-        .map_or(0, |stamp| stamp.0);
+    let created = object.metadata.creation_timestamp.map_or(0, |stamp| stamp.0);
     Ok(input::WorkloadSpec {
         namespace: names.namespaces.intern(namespace),
         local_queue: Some(names.local_queues.intern(&local_queue)),
@@ -309,11 +266,7 @@ pub(crate) fn workload(
         priority: spec.priority.unwrap_or(0),
         queued_at: Time(created),
         pod_sets,
-        hold: if spec.active == Some(false) {
-            input::Hold::Out
-        } else {
-            input::Hold::None
-        },
+        hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },
         invalid: pods::problems(&spec)?.map(Into::into),
         admission: admission(names, object)?,
     })
@@ -322,13 +275,8 @@ pub(crate) fn workload(
 fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<input::PodSetSpec> {
     let spec = &one.template.spec;
     let requests = pods::requests(spec)?;
-    let requests = requests
-        .iter()
-        .map(|(name, &amount)| (names.resources.intern(name), amount));
-    let required = spec
-        .affinity
-        .as_ref()
-        .and_then(|one| one.node_affinity.as_ref());
+    let requests = requests.iter().map(|(name, &amount)| (names.resources.intern(name), amount));
+    let required = spec.affinity.as_ref().and_then(|one| one.node_affinity.as_ref());
     let required = required.and_then(|one| one.required.as_ref());
     let terms = required.map(|one| one.node_selector_terms.iter().map(selector).collect());
     Ok(input::PodSetSpec {
@@ -339,11 +287,7 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
         selection: Selection {
             node_selector: pairs(&spec.node_selector),
             affinity: terms.transpose()?,
-            tolerations: spec
-                .tolerations
-                .iter()
-                .map(toleration)
-                .collect::<Result<_>>()?,
+            tolerations: spec.tolerations.iter().map(toleration).collect::<Result<_>>()?,
         },
         topology: one.topology_request.as_ref().map(topology_request),
         template: fingerprint(spec),
@@ -357,14 +301,8 @@ fn fingerprint(spec: &case::PodSpec) -> u64 {
 }
 
 fn topology_request(one: &case::TopologyRequest) -> TopologyRequest {
-    let required = one
-        .required
-        .as_deref()
-        .map(|level| Togetherness::Required(level.into()));
-    let preferred = one
-        .preferred
-        .as_deref()
-        .map(|level| Togetherness::Preferred(level.into()));
+    let required = one.required.as_deref().map(|level| Togetherness::Required(level.into()));
+    let preferred = one.preferred.as_deref().map(|level| Togetherness::Preferred(level.into()));
     let free = (one.unconstrained == Some(true)).then_some(Togetherness::Unconstrained);
     let level = one.pod_set_slice_required_topology.as_deref();
     TopologyRequest {
@@ -381,14 +319,8 @@ fn admission(
     let Some(admission) = &object.status.admission else {
         return Ok(None);
     };
-    let since = object
-        .status
-        .conditions
-        .iter()
-        .find(|one| one.kind == "QuotaReserved");
-    let since = since
-        .and_then(|one| one.last_transition_time)
-        .map_or(0, |stamp| stamp.0);
+    let since = object.status.conditions.iter().find(|one| one.kind == "QuotaReserved");
+    let since = since.and_then(|one| one.last_transition_time).map_or(0, |stamp| stamp.0);
     let mut pod_sets = Vec::new();
     for one in &admission.pod_set_assignments {
         let mut resources = Vec::new();
@@ -397,11 +329,7 @@ fn admission(
                 continue;
             };
             let amount = amount(name, text)?;
-            resources.push((
-                names.resources.intern(name),
-                names.flavors.intern(flavor),
-                amount,
-            ));
+            resources.push((names.resources.intern(name), names.flavors.intern(flavor), amount));
         }
         pod_sets.push(input::PodSetAdmission {
             count: one.count.unwrap_or(0),

@@ -39,9 +39,7 @@ fn of_container(container: &Container) -> Result<Amounts> {
 }
 
 fn parse(map: &Map) -> Result<Amounts> {
-    map.iter()
-        .map(|(name, text)| Ok((name.clone(), amount(name, text)?)))
-        .collect()
+    map.iter().map(|(name, text)| Ok((name.clone(), amount(name, text)?))).collect()
 }
 
 fn add(total: &mut Amounts, more: &Amounts) {
@@ -62,10 +60,7 @@ pub(crate) fn problems(workload: &WorkloadSpec) -> Result<Option<String>> {
     let mut all = Vec::new();
     for (index, pod_set) in workload.pod_sets.iter().enumerate() {
         let spec = &pod_set.template.spec;
-        let kinds = [
-            ("initContainers", &spec.init_containers),
-            ("containers", &spec.containers),
-        ];
+        let kinds = [("initContainers", &spec.init_containers), ("containers", &spec.containers)];
         for (kind, containers) in kinds {
             for (number, container) in containers.iter().enumerate() {
                 let names = above_limits(container)?;
@@ -93,9 +88,5 @@ fn above_limits(container: &Container) -> Result<BTreeSet<String>> {
     let above = |(name, amount): &(&String, &Amount)| {
         limits.get(*name).is_some_and(|limit| *amount > limit)
     };
-    Ok(requests
-        .iter()
-        .filter(above)
-        .map(|(name, _)| name.clone())
-        .collect())
+    Ok(requests.iter().filter(above).map(|(name, _)| name.clone()).collect())
 }

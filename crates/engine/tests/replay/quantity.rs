@@ -15,9 +15,7 @@ pub(crate) fn scaled(text: &str, scale: i128) -> anyhow::Result<i64> {
     let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{fraction}");
-    let mantissa: i128 = digits
-        .parse()
-        .with_context(|| format!("quantity {text:?}"))?;
+    let mantissa: i128 = digits.parse().with_context(|| format!("quantity {text:?}"))?;
     let mut denominator = 10_i128.pow(u32::try_from(fraction.len())?);
     let mut numerator = mantissa.checked_mul(scale).context("quantity too long")?;
     match factor(suffix)? {
@@ -49,15 +47,9 @@ fn factor(suffix: &str) -> anyhow::Result<Factor> {
         return Ok(Factor::Times(1024_i128.pow(u32::try_from(power + 1)?)));
     }
     if let Some(exponent) = suffix.strip_prefix(['e', 'E']) {
-        let exponent: i32 = exponent
-            .parse()
-            .with_context(|| format!("exponent {suffix:?}"))?;
+        let exponent: i32 = exponent.parse().with_context(|| format!("exponent {suffix:?}"))?;
         let power = 10_i128.pow(exponent.unsigned_abs().min(30));
-        return Ok(if exponent < 0 {
-            Factor::Over(power)
-        } else {
-            Factor::Times(power)
-        });
+        return Ok(if exponent < 0 { Factor::Over(power) } else { Factor::Times(power) });
     }
     bail!("unknown suffix {suffix:?}")
 }

@@ -70,11 +70,7 @@ impl Player<'_> {
     fn load(&mut self) -> Result<()> {
         let case = self.case;
         for one in &case.namespaces {
-            let id = self
-                .engine
-                .names_mut()
-                .namespaces
-                .intern(&one.metadata.name);
+            let id = self.engine.names_mut().namespaces.intern(&one.metadata.name);
             let labels = convert::pairs(&one.metadata.labels);
             self.engine.apply(Event::Namespace(id, Some(labels)));
         }
@@ -84,15 +80,9 @@ impl Player<'_> {
             self.engine.apply(Event::Flavor(id, Some(spec)));
         }
         for one in &case.topologies {
-            let id = self
-                .engine
-                .names_mut()
-                .topologies
-                .intern(&one.metadata.name);
+            let id = self.engine.names_mut().topologies.intern(&one.metadata.name);
             let levels = one.spec.iter().flat_map(|spec| &spec.levels);
-            let levels = levels
-                .map(|level| level.node_label.as_str().into())
-                .collect();
+            let levels = levels.map(|level| level.node_label.as_str().into()).collect();
             let spec = engine::topology::TopologySpec { levels };
             self.engine.apply(Event::Topology(id, Some(spec)));
         }
@@ -109,17 +99,11 @@ impl Player<'_> {
         }
         for one in &case.local_queues {
             let name = format!("{}/{}", one.metadata.namespace, one.metadata.name);
-            let queue = one
-                .spec
-                .as_ref()
-                .map(|spec| spec.cluster_queue.as_str())
-                .unwrap_or_default();
+            let queue =
+                one.spec.as_ref().map(|spec| spec.cluster_queue.as_str()).unwrap_or_default();
             let queue = self.engine.names_mut().queues.intern(queue);
             let id = self.engine.names_mut().local_queues.intern(&name);
-            let spec = engine::spec::LocalQueueSpec {
-                queue,
-                stopped: false,
-            };
+            let spec = engine::spec::LocalQueueSpec { queue, stopped: false };
             self.engine.apply(Event::LocalQueue(id, Some(spec)));
         }
         for one in &case.workloads {
@@ -134,11 +118,7 @@ impl Player<'_> {
 
     fn cohort(&mut self, object: &Object<case::CohortSpec>) -> Result<()> {
         let spec = convert::cohort(self.engine.names_mut(), object)?;
-        let id = self
-            .engine
-            .names_mut()
-            .cohorts
-            .intern(&object.metadata.name);
+        let id = self.engine.names_mut().cohorts.intern(&object.metadata.name);
         self.engine.apply(Event::Cohort(id, Some(spec)));
         Ok(())
     }
@@ -146,16 +126,9 @@ impl Player<'_> {
     fn queue(&mut self, object: &Object<case::QueueSpec>) -> Result<()> {
         let spec = convert::queue(self.engine.names_mut(), object)?;
         let id = self.engine.names_mut().queues.intern(&object.metadata.name);
-        self.engine
-            .apply(Event::ClusterQueue(id, Some(Box::new(spec))));
-        let policy = object
-            .spec
-            .as_ref()
-            .map(|spec| spec.stop_policy.clone())
-            .unwrap_or_default();
-        let old = self
-            .policies
-            .insert(object.metadata.name.clone(), policy.clone());
+        self.engine.apply(Event::ClusterQueue(id, Some(Box::new(spec))));
+        let policy = object.spec.as_ref().map(|spec| spec.stop_policy.clone()).unwrap_or_default();
+        let old = self.policies.insert(object.metadata.name.clone(), policy.clone());
         if policy == "HoldAndDrain" && old.as_ref() != Some(&policy) {
             self.drain(&object.metadata.name);
         }
@@ -181,10 +154,7 @@ impl Player<'_> {
 
     /// Drained Workloads may be queued again.
     fn restart(&mut self, queue: &str) -> Result<()> {
-        let held = self
-            .workloads
-            .iter()
-            .filter(|(_, known)| known.hold == Hold::Requeue);
+        let held = self.workloads.iter().filter(|(_, known)| known.hold == Hold::Requeue);
         let names: Vec<String> = held.map(|(name, _)| name.clone()).collect();
         for name in names {
             let known = self.workloads.get_mut(&name).context("listed above")?;
@@ -208,17 +178,10 @@ impl Player<'_> {
     }
 
     fn release(&mut self) {
-        let due = self
-            .releases
-            .iter()
-            .filter(|(_, (due, _))| *due <= self.step);
+        let due = self.releases.iter().filter(|(_, (due, _))| *due <= self.step);
         let due: Vec<(String, Hold)> = due.map(|(name, (_, hold))| (name.clone(), *hold)).collect();
-        let sorting = self
-            .case
-            .config
-            .feature_gates
-            .get("PrioritySortingWithinCohort")
-            == Some(&false);
+        let sorting =
+            self.case.config.feature_gates.get("PrioritySortingWithinCohort") == Some(&false);
         for (name, hold) in due {
             self.releases.remove(&name);
             let Some(known) = self.workloads.get_mut(&name) else {
@@ -232,11 +195,7 @@ impl Player<'_> {
             }
             let queued_at = Time(known.queued_at);
             let workload = self.engine.names_mut().workloads.intern(&name);
-            self.engine.apply(Event::Released {
-                workload,
-                hold,
-                queued_at,
-            });
+            self.engine.apply(Event::Released { workload, hold, queued_at });
         }
     }
 
@@ -292,16 +251,9 @@ impl Player<'_> {
                 }
                 self.upsert(name)
             }
-            Change::Reclaim {
-                name,
-                reclaimable_pods,
-            } => {
+            Change::Reclaim { name, reclaimable_pods } => {
                 if let Some(known) = self.workloads.get_mut(name) {
-                    known
-                        .object
-                        .status
-                        .reclaimable_pods
-                        .clone_from(reclaimable_pods);
+                    known.object.status.reclaimable_pods.clone_from(reclaimable_pods);
                 }
                 self.upsert(name)
             }
@@ -317,12 +269,7 @@ impl Player<'_> {
         for entry in &entries {
             if entry.outcome == Outcome::Preempting {
                 for target in &entry.targets {
-                    let name = self
-                        .engine
-                        .names()
-                        .workloads
-                        .name(target.workload)
-                        .to_owned();
+                    let name = self.engine.names().workloads.name(target.workload).to_owned();
                     if let Some(known) = self.workloads.get_mut(&name) {
                         known.preempted = Some((now, target.reason));
                     }
@@ -339,18 +286,11 @@ impl Player<'_> {
         let mut targets: Vec<HeadTarget> = Vec::new();
         for target in &entry.targets {
             let wl = names.workloads.name(target.workload).to_owned();
-            targets.push(HeadTarget {
-                wl,
-                reason: target.reason.name().to_owned(),
-            });
+            targets.push(HeadTarget { wl, reason: target.reason.name().to_owned() });
         }
         targets.sort();
         // Without the gate the condition has one reason for everything, which the recording leaves out.
-        let gate = self
-            .case
-            .config
-            .feature_gates
-            .get("UnadmittedWorkloadsObservability");
+        let gate = self.case.config.feature_gates.get("UnadmittedWorkloadsObservability");
         let silent = gate == Some(&false) && entry.outcome == Outcome::NoFit;
         let admitted = matches!(entry.outcome, Outcome::Reserved { .. });
         let head = Head {
@@ -358,11 +298,7 @@ impl Player<'_> {
             cq: names.queues.name(entry.queue).to_owned(),
             result: result(entry.outcome).to_owned(),
             borrow: entry.assignment.borrow,
-            pod_sets: if admitted {
-                self.pod_sets(entry)
-            } else {
-                Vec::new()
-            },
+            pod_sets: if admitted { self.pod_sets(entry) } else { Vec::new() },
             targets,
             reason: if silent {
                 String::new()
@@ -376,10 +312,7 @@ impl Player<'_> {
 
     fn pod_sets(&self, entry: &Entry) -> Vec<HeadPodSet> {
         let names = self.engine.names();
-        let specs = self.workloads[names.workloads.name(entry.workload)]
-            .object
-            .spec
-            .iter();
+        let specs = self.workloads[names.workloads.name(entry.workload)].object.spec.iter();
         let specs = specs.flat_map(|spec| &spec.pod_sets);
         let pairs = entry.assignment.pod_sets.iter().zip(specs);
         pairs
@@ -418,9 +351,7 @@ impl Player<'_> {
     fn end(&self) -> case::End {
         let names = self.engine.names();
         let list = |ids: Vec<engine::ids::WorkloadId>| -> Vec<String> {
-            ids.into_iter()
-                .map(|id| names.workloads.name(id).to_owned())
-                .collect()
+            ids.into_iter().map(|id| names.workloads.name(id).to_owned()).collect()
         };
         let mut end = case::End::default();
         for queue in &self.case.cluster_queues {
@@ -440,8 +371,7 @@ impl Player<'_> {
             let id = engine::ids::NodeId::from(index);
             let usage = self.usage(self.engine.cohort_usage(id));
             if !usage.is_empty() {
-                end.cohort_usage
-                    .insert(names.cohorts.name(id).to_owned(), usage);
+                end.cohort_usage.insert(names.cohorts.name(id).to_owned(), usage);
             }
         }
         end
@@ -449,19 +379,11 @@ impl Player<'_> {
 
     fn usage(
         &self,
-        all: Vec<(
-            engine::ids::FlavorId,
-            engine::ids::ResourceId,
-            engine::Amount,
-        )>,
+        all: Vec<(engine::ids::FlavorId, engine::ids::ResourceId, engine::Amount)>,
     ) -> case::Map {
         let names = self.engine.names();
         let pair = |(flavor, resource, amount): (_, _, engine::Amount)| {
-            let name = format!(
-                "{}/{}",
-                names.flavors.name(flavor),
-                names.resources.name(resource)
-            );
+            let name = format!("{}/{}", names.flavors.name(flavor), names.resources.name(resource));
             (name, amount.0.to_string())
         };
         all.into_iter().map(pair).collect()

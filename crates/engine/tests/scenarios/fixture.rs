@@ -34,19 +34,11 @@ pub(crate) fn check_with(
     fixture: &str,
     expect: &Expect,
 ) {
-    let mut player = Player {
-        engine: Engine::new(settings),
-        trace: String::new(),
-        cycles: 0,
-    };
+    let mut player = Player { engine: Engine::new(settings), trace: String::new(), cycles: 0 };
     let id = player.engine.names_mut().namespaces.intern("ns");
     player.engine.apply(Event::Namespace(id, Some(Vec::new())));
     let mut explicit = false;
-    for line in fixture
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-    {
+    for line in fixture.lines().map(str::trim).filter(|line| !line.is_empty()) {
         explicit |= line == "cycle";
         player.line(line, placer);
     }
@@ -84,11 +76,7 @@ impl Player {
             "release" => {
                 let workload = self.engine.names_mut().workloads.intern(name);
                 let queued_at = Time(number(&rest, "t").unwrap_or(0));
-                self.engine.apply(Event::Released {
-                    workload,
-                    hold: Hold::None,
-                    queued_at,
-                });
+                self.engine.apply(Event::Released { workload, hold: Hold::None, queued_at });
             }
             "room" => {
                 let key = engine::WakeKey(name.parse().expect("a number"));
@@ -102,11 +90,7 @@ impl Player {
         let parent = text(rest, "parent").map(|one| self.engine.names_mut().cohorts.intern(one));
         let groups = self.groups(rest);
         let id = self.engine.names_mut().cohorts.intern(name);
-        let spec = CohortSpec {
-            parent,
-            groups,
-            weight: Weight::default(),
-        };
+        let spec = CohortSpec { parent, groups, weight: Weight::default() };
         self.engine.apply(Event::Cohort(id, Some(spec)));
     }
 
@@ -118,11 +102,7 @@ impl Player {
         let spec = ClusterQueueSpec {
             cohort,
             groups,
-            strategy: if has("strict") {
-                Strategy::StrictFifo
-            } else {
-                Strategy::BestEffortFifo
-            },
+            strategy: if has("strict") { Strategy::StrictFifo } else { Strategy::BestEffortFifo },
             preemption: Preemption {
                 within_queue: policy(text(rest, "within")),
                 reclaim: policy(text(rest, "reclaim")),
@@ -138,13 +118,9 @@ impl Player {
             ready: true,
             namespaces: NamespaceSelector::All(Vec::new()),
         };
-        self.engine
-            .apply(Event::ClusterQueue(id, Some(Box::new(spec))));
+        self.engine.apply(Event::ClusterQueue(id, Some(Box::new(spec))));
         let local = self.engine.names_mut().local_queues.intern(name);
-        let spec = LocalQueueSpec {
-            queue: id,
-            stopped: false,
-        };
+        let spec = LocalQueueSpec { queue: id, stopped: false };
         self.engine.apply(Event::LocalQueue(local, Some(spec)));
     }
 
@@ -158,35 +134,20 @@ impl Player {
                 continue;
             };
             let names = self.engine.names_mut();
-            let (resource, flavor) = (
-                names.resources.intern(resource),
-                names.flavors.intern(flavor),
-            );
-            self.engine
-                .apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
+            let (resource, flavor) =
+                (names.resources.intern(resource), names.flavors.intern(flavor));
+            self.engine.apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
             let nominal = Amount(value.parse().expect("an amount"));
-            let quota = ResourceQuota {
-                resource,
-                nominal,
-                borrowing_limit,
-                lending_limit,
-            };
+            let quota = ResourceQuota { resource, nominal, borrowing_limit, lending_limit };
             if !group.resources.contains(&resource) {
                 group.resources.push(resource);
             }
             match group.flavors.iter_mut().find(|one| one.flavor == flavor) {
                 Some(one) => one.resources.push(quota),
-                None => group.flavors.push(FlavorQuotas {
-                    flavor,
-                    resources: vec![quota],
-                }),
+                None => group.flavors.push(FlavorQuotas { flavor, resources: vec![quota] }),
             }
         }
-        if group.flavors.is_empty() {
-            Vec::new()
-        } else {
-            vec![group]
-        }
+        if group.flavors.is_empty() { Vec::new() } else { vec![group] }
     }
 
     fn workload(&mut self, name: &str, rest: &[&str]) {
@@ -197,9 +158,8 @@ impl Player {
             }
         }
         let names = self.engine.names_mut();
-        let requests = requests
-            .into_iter()
-            .map(|(key, amount)| (names.resources.intern(key), amount));
+        let requests =
+            requests.into_iter().map(|(key, amount)| (names.resources.intern(key), amount));
         let pod_set = PodSetSpec {
             name: "main".into(),
             count: number(rest, "pods").unwrap_or(1),

@@ -13,11 +13,7 @@ struct Cluster {
 
 impl Placer for Cluster {
     fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey> {
-        let choices = entry
-            .assignment
-            .pod_sets
-            .iter()
-            .flat_map(|one| &one.choices);
+        let choices = entry.assignment.pod_sets.iter().flat_map(|one| &one.choices);
         let needed: i64 = choices.map(|choice| choice.amount.0).sum();
         if needed > self.room {
             return Err(WakeKey(7));

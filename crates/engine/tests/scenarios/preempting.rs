@@ -89,10 +89,7 @@ fn victims_that_were_not_needed_stay() {
 fn fair_sharing_takes_from_the_larger_share() {
     let fair = Some(vec![FairStrategy::LessThanOrEqualToFinalShare]);
     check_with(
-        Settings {
-            fair_sharing: fair,
-            ..Settings::default()
-        },
+        Settings { fair_sharing: fair, ..Settings::default() },
         &mut Anywhere,
         "
         cq team-a cohort=ml gpu/h100=0 reclaim=any
