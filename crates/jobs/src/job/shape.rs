@@ -1,0 +1,40 @@
+//! The pod set of a Job.
+
+use crds::{names::JOB_COMPLETION_INDEX, pod::PodTemplate, v1beta2::PodSet};
+
+use super::Job;
+use crate::{Gates, topology_request};
+
+/// Name of the one pod set.
+pub(super) const MAIN: &str = "main";
+
+/// Labels that the Job controller of old put on templates; they name one Job and would tell equal ones apart.
+const LEGACY_LABELS: [&str; 3] =
+    ["controller-uid", "job-name", "batch.kubernetes.io/controller-uid"];
+
+/// The pod set.
+pub(super) fn pod_set(job: &Job, gates: Gates) -> PodSet {
+    let min_count = job.min_parallelism().filter(|_| gates.partial_admission);
+    let template = clean(&job.spec.template);
+    let annotations = template.metadata.as_ref().map(|metadata| &metadata.annotations);
+    let topology_request = annotations
+        .filter(|_| gates.topology)
+        .and_then(|annotations| topology_request::read(annotations, gates))
+        .map(|request| topology_request::with_index(request, JOB_COMPLETION_INDEX));
+    PodSet {
+        name: MAIN.to_owned(),
+        count: Some(job.count()),
+        min_count,
+        template,
+        topology_request,
+    }
+}
+
+/// The template without what the Job controller adds to it.
+fn clean(template: &PodTemplate) -> PodTemplate {
+    let mut template = template.clone();
+    if let Some(metadata) = template.metadata.as_mut() {
+        metadata.labels.retain(|key, _| !LEGACY_LABELS.contains(&key.as_str()));
+    }
+    template
+}
