@@ -3,20 +3,29 @@
 //! What decisions read is typed, the rest of the object is carried along untouched.
 
 mod check;
+mod progress;
 mod shape;
+mod switch;
+#[cfg(test)]
+mod tests;
 
 use crds::{
     meta::Condition,
     names::annotations::{JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM, STOPPING},
     pod::PodTemplate,
-    v1beta2::PodSet,
+    v1beta2::{PodSet, ReclaimablePod},
     validation::Errors,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Gates, JobKind, go_parse, validate::Template};
+use crate::{
+    Gates, JobKind, go_parse,
+    kind::Outcome,
+    pod_set_info::{PodSetInfo, StartError},
+    validate::Template,
+};
 
 /// A Job.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -191,6 +200,30 @@ impl JobKind for Job {
             annotations,
             count: self.count(),
         }]
+    }
+
+    fn run_with(&mut self, infos: &[PodSetInfo], gates: Gates) -> Result<(), StartError> {
+        switch::run_with(self, infos, gates)
+    }
+
+    fn restore(&mut self, infos: &[PodSetInfo], gates: Gates) -> bool {
+        switch::restore(self, infos, gates)
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        progress::outcome(self)
+    }
+
+    fn active(&self) -> bool {
+        self.status.active.unwrap_or(0) != 0
+    }
+
+    fn pods_ready(&self) -> bool {
+        progress::pods_ready(self)
+    }
+
+    fn reclaimable(&self) -> Vec<ReclaimablePod> {
+        progress::reclaimable(self)
     }
 
     fn check_new(&self, gates: Gates) -> Errors {

@@ -1,11 +1,27 @@
 //! What every kind of job can tell about itself (spec/kueue-core.md §7.2).
 
 use crds::{
-    names::annotations::ELASTIC_JOB, names::labels::QUEUE_NAME, v1beta2::PodSet, validation::Errors,
+    names::annotations::ELASTIC_JOB,
+    names::labels::QUEUE_NAME,
+    v1beta2::{PodSet, ReclaimablePod},
+    validation::Errors,
 };
 use k8s_openapi::{Metadata, Resource, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
-use crate::{Gates, validate::Template};
+use crate::{
+    Gates,
+    pod_set_info::{PodSetInfo, StartError},
+    validate::Template,
+};
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether it did what it should.
+    pub success: bool,
+    /// For people.
+    pub message: String,
+}
 
 /// A kind of job. Nothing here reads or writes anything but the object itself.
 pub trait JobKind: Resource + Metadata<Ty = ObjectMeta> {
@@ -33,6 +49,26 @@ pub trait JobKind: Resource + Metadata<Ty = ObjectMeta> {
 
     /// Its pod templates with the fields they stand in, in the order of the pod sets.
     fn templates(&self) -> Vec<Template<'_>>;
+
+    /// Lets the job run with what its pod sets got. On an error the job is as it was, and it cannot be started at all.
+    fn run_with(&mut self, infos: &[PodSetInfo], gates: Gates) -> Result<(), StartError>;
+
+    /// Puts the pod templates back to what the Workload says; whether anything changed.
+    fn restore(&mut self, infos: &[PodSetInfo], gates: Gates) -> bool;
+
+    /// How the job ended; none while it has not.
+    fn outcome(&self) -> Option<Outcome>;
+
+    /// Whether pods are still running: quota is held until they are gone.
+    fn active(&self) -> bool;
+
+    /// Whether all pods that are needed are ready or over.
+    fn pods_ready(&self) -> bool;
+
+    /// Pods that will never run again.
+    fn reclaimable(&self) -> Vec<ReclaimablePod> {
+        vec![]
+    }
 
     /// What is wrong with a new job beyond what is common to all kinds.
     fn check_new(&self, gates: Gates) -> Errors;

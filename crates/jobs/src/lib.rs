@@ -8,9 +8,12 @@ pub mod gates;
 pub mod go_parse;
 pub mod job;
 pub mod kind;
+pub mod pod_set_info;
 pub mod prebuilt;
+pub mod start;
 pub mod topology_request;
 pub mod validate;
+pub mod workload_name;
 
 pub use gates::Gates;
 pub use job::Job;

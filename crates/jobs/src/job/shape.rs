@@ -12,6 +12,19 @@ pub(super) const MAIN: &str = "main";
 const LEGACY_LABELS: [&str; 3] =
     ["controller-uid", "job-name", "batch.kubernetes.io/controller-uid"];
 
+/// Labels that the Job controller needs on the template, whatever else is put back.
+const CONTROLLER_LABELS: [&str; 4] = [
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+];
+
+/// Whether a label of the template belongs to the Job controller.
+pub(super) fn is_controllers(label: &str) -> bool {
+    CONTROLLER_LABELS.contains(&label)
+}
+
 /// The pod set.
 pub(super) fn pod_set(job: &Job, gates: Gates) -> PodSet {
     let min_count = job.min_parallelism().filter(|_| gates.partial_admission);
