@@ -91,6 +91,8 @@ pub mod annotations {
         WORKLOAD_SLICE_NAME = "kueue.x-k8s.io/workload-slice-name";
         /// The slice that a Workload replaces, as `namespace/name`.
         WORKLOAD_SLICE_REPLACEMENT_FOR = "kueue.x-k8s.io/workload-slice-replacement-for";
+        /// Start of the annotations that are parameters of ProvisioningRequests.
+        PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/";
         /// Opts a job in to slices.
         ELASTIC_JOB = "kueue.x-k8s.io/elastic-job";
         /// Gates that keep a Workload from queueing, comma separated.

@@ -4,6 +4,7 @@
 //! Objects go in, values come out; the caller reads and writes (spec/kueue-core.md §5.3, §7).
 
 pub mod defaulting;
+pub mod equivalence;
 pub mod gates;
 pub mod go_parse;
 pub mod job;
@@ -13,6 +14,7 @@ pub mod prebuilt;
 pub mod start;
 pub mod topology_request;
 pub mod validate;
+pub mod workload;
 pub mod workload_name;
 
 pub use gates::Gates;
