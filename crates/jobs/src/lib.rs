@@ -4,6 +4,7 @@
 //! Objects go in, values come out; the caller reads and writes (spec/kueue-core.md §5.3, §7).
 
 pub mod defaulting;
+pub mod environment;
 pub mod equivalence;
 pub mod gates;
 pub mod go_parse;

@@ -164,3 +164,83 @@ impl Merged {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn workload(status: &Value) -> Workload {
+        serde_json::from_value(json!({
+            "metadata": { "name": "job-train" },
+            "spec": { "queueName": "lq.a", "podSets": [{ "name": "main", "count": 3 }] },
+            "status": status,
+        }))
+        .expect("a Workload decodes")
+    }
+
+    fn assignment() -> Value {
+        json!({ "name": "main", "count": 2, "flavors": { "cpu": "x", "memory": "x", "gpu": "y" } })
+    }
+
+    fn flavors(x: &Value, y: &Value) -> Flavors {
+        let spec = |value: &Value| serde_json::from_value(value.clone()).expect("decodes");
+        [("x".to_owned(), spec(x)), ("y".to_owned(), spec(y))].into()
+    }
+
+    fn of(assignment: &Value, updates: &Value, x: &Value) -> Result<PodSetInfo, InfoError> {
+        let status = json!({
+            "admission": { "clusterQueue": "cq", "podSetAssignments": [assignment] },
+            "admissionChecks": [{ "name": "c", "podSetUpdates": updates }],
+        });
+        let y = json!({ "nodeLabels": { "gpu": "h100" } });
+        infos(&workload(&status), &flavors(x, &y), Gates::default()).map(|mut all| all.remove(0))
+    }
+
+    #[test]
+    fn pods_get_what_flavors_and_checks_say_and_whose_they_are() {
+        let x = json!({ "nodeLabels": { "zone": "a" }, "tolerations": [{ "key": "t" }] });
+        let updates = json!([
+            { "name": "main", "nodeSelector": { "pool": "p" }, "tolerations": [{ "key": "t" }] },
+            { "name": "other", "nodeSelector": { "no": "no" } },
+        ]);
+        let info = of(&assignment(), &updates, &x).expect("pods can start");
+        let map = |value: Value| -> BTreeMap<String, String> {
+            serde_json::from_value(value).expect("a map")
+        };
+        assert_eq!(info.count, 2);
+        assert_eq!(info.node_selector, map(json!({ "zone": "a", "gpu": "h100", "pool": "p" })));
+        assert_eq!(info.tolerations.len(), 1, "equal tolerations are one");
+        // The name of the LocalQueue is no DNS label.
+        let labels = json!({
+            "kueue.x-k8s.io/podset": "main", "kueue.x-k8s.io/cluster-queue-name": "cq",
+        });
+        assert_eq!(info.labels, map(labels));
+        assert_eq!(info.annotations, map(json!({ "kueue.x-k8s.io/workload": "job-train" })));
+        assert_eq!(info.scheduling_gates, Vec::<String>::new());
+    }
+
+    #[test]
+    fn pods_with_a_domain_wait_for_it() {
+        let mut assignment = assignment();
+        assignment["topologyAssignment"] = json!({ "levels": ["host"], "slices": [] });
+        let info = of(&assignment, &json!([]), &json!({})).expect("pods can start");
+        assert_eq!(info.scheduling_gates, ["kueue.x-k8s.io/topology"]);
+        let implied = info.annotations.get("kueue.x-k8s.io/podset-unconstrained-topology");
+        assert_eq!(implied.map(String::as_str), Some("true"));
+    }
+
+    #[test]
+    fn pods_cannot_start_with_contradictions_or_without_flavors() {
+        let other = json!({ "nodeLabels": { "gpu": "a100" } });
+        let conflict = of(&assignment(), &json!([]), &other);
+        assert!(matches!(conflict, Err(InfoError::Start(StartError::Conflict { .. }))));
+        let mut assignment = assignment();
+        assignment["flavors"]["cpu"] = json!("z");
+        let missing = of(&assignment, &json!([]), &json!({}));
+        assert!(matches!(missing, Err(InfoError::NoFlavor { flavor, .. }) if flavor == "z"));
+        let pending = infos(&workload(&json!({})), &Flavors::new(), Gates::default());
+        assert!(matches!(pending, Err(InfoError::NotAdmitted { .. })));
+    }
+}

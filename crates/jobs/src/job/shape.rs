@@ -3,7 +3,7 @@
 use crds::{names::JOB_COMPLETION_INDEX, pod::PodTemplate, v1beta2::PodSet};
 
 use super::Job;
-use crate::{Gates, topology_request};
+use crate::{Gates, environment, topology_request};
 
 /// Name of the one pod set.
 pub(super) const MAIN: &str = "main";
@@ -46,6 +46,7 @@ pub(super) fn pod_set(job: &Job, gates: Gates) -> PodSet {
 /// The template without what the Job controller adds to it.
 fn clean(template: &PodTemplate) -> PodTemplate {
     let mut template = template.clone();
+    environment::collapse(&mut template);
     if let Some(metadata) = template.metadata.as_mut() {
         metadata.labels.retain(|key, _| !LEGACY_LABELS.contains(&key.as_str()));
     }
