@@ -5,9 +5,12 @@
 mod check;
 mod progress;
 mod shape;
+mod stop;
 mod switch;
 #[cfg(test)]
 mod tests;
+
+pub use stop::StopStep;
 
 use crds::{
     meta::Condition,

@@ -83,11 +83,13 @@ impl PodSetInfo {
 
     /// Adds what is in the info to a template. An elastic job may get new values for what names its slice.
     pub fn merge_into(&self, template: &mut PodTemplate, elastic: bool) -> Result<(), StartError> {
-        let metadata = template.metadata.get_or_insert_default();
-        self.merge_map("label", &mut metadata.labels, &self.labels, &[])?;
-        let overwritten: &[&str] = if elastic { &OF_SLICES } else { &[] };
-        let annotations = &mut metadata.annotations;
-        self.merge_map("annotation", annotations, &self.annotations, overwritten)?;
+        if !self.labels.is_empty() || !self.annotations.is_empty() {
+            let metadata = template.metadata.get_or_insert_default();
+            self.merge_map("label", &mut metadata.labels, &self.labels, &[])?;
+            let overwritten: &[&str] = if elastic { &OF_SLICES } else { &[] };
+            let annotations = &mut metadata.annotations;
+            self.merge_map("annotation", annotations, &self.annotations, overwritten)?;
+        }
         let spec = template.spec.get_or_insert_default();
         self.merge_map("node selector", &mut spec.node_selector, &self.node_selector, &[])?;
         for toleration in &self.tolerations {

@@ -6,6 +6,8 @@ mod priority_class;
 mod queue_name;
 mod slices;
 mod template;
+#[cfg(test)]
+mod tests;
 mod topology;
 
 pub(crate) use slices::layers;
