@@ -11,14 +11,10 @@ const DENIED: &str = "admission webhook \"vjob.kb.io\" denied the request: ";
 /// The errors of a refusal, in any order: only the brackets around several are taken off.
 fn parts(text: &str) -> Vec<String> {
     let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    let mut parts: Vec<String> =
-        text.split(", metadata.").flat_map(|part| part.split(", spec.")).map(bare).collect();
+    let text = text.replace(", metadata.", "\nmetadata.").replace(", spec.", "\nspec.");
+    let mut parts: Vec<String> = text.lines().map(str::to_owned).collect();
     parts.sort();
     parts
-}
-
-fn bare(part: &str) -> String {
-    part.trim_start_matches("metadata.").trim_start_matches("spec.").to_owned()
 }
 
 fn judge(case: &Case) -> Option<String> {
