@@ -36,6 +36,12 @@ names! {
     ADMISSION_MANAGER = "kueue-admission";
     /// Field manager of reclaimable pods.
     RECLAIMABLE_PODS_MANAGER = "kueue-reclaimable-pods";
+    /// `managedBy` of a Job that Kubernetes itself runs.
+    JOB_CONTROLLER = "kubernetes.io/job-controller";
+    /// Label of the index of a pod of an Indexed Job; also an annotation.
+    JOB_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index";
+    /// The WorkloadPriorityClass that is used where none is named.
+    DEFAULT_WORKLOAD_PRIORITY_CLASS = "default";
     /// The lease of the leader.
     LEADER_LEASE = "c1f6bfd2.kueue.x-k8s.io";
 }
@@ -85,6 +91,8 @@ pub mod annotations {
         WORKLOAD_SLICE_NAME = "kueue.x-k8s.io/workload-slice-name";
         /// The slice that a Workload replaces, as `namespace/name`.
         WORKLOAD_SLICE_REPLACEMENT_FOR = "kueue.x-k8s.io/workload-slice-replacement-for";
+        /// Start of the annotations that are parameters of ProvisioningRequests.
+        PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/";
         /// Opts a job in to slices.
         ELASTIC_JOB = "kueue.x-k8s.io/elastic-job";
         /// Gates that keep a Workload from queueing, comma separated.

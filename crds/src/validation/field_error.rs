@@ -18,6 +18,7 @@ pub struct FieldError {
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Invalid { value: Value, detail: String },
+    InvalidTogether { detail: String },
     Required { detail: String },
     Forbidden { detail: String },
     Duplicate { value: Value, detail: String },
@@ -38,6 +39,11 @@ impl FieldError {
         detail: impl Into<String>,
     ) -> Self {
         Self::new(field, Kind::Invalid { value: json(value), detail: detail.into() })
+    }
+
+    /// The values in the field do not go together; none of them is named.
+    pub fn invalid_together(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(field, Kind::InvalidTogether { detail: detail.into() })
     }
 
     /// The field must be set.
@@ -101,6 +107,7 @@ impl fmt::Display for FieldError {
             Kind::Invalid { value, detail } => {
                 write!(f, "{field}: Invalid value: {value}: {detail}")
             }
+            Kind::InvalidTogether { detail } => write!(f, "{field}: Invalid value: {detail}"),
             Kind::Required { detail } => write!(f, "{field}: Required value: {detail}"),
             Kind::Forbidden { detail } => write!(f, "{field}: Forbidden: {detail}"),
             Kind::Duplicate { value, detail } if detail.is_empty() => {

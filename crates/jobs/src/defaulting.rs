@@ -1,0 +1,97 @@
+//! What the webhook of a job kind fills in when a job is made (spec/kueue-core.md §5.3).
+
+use crds::names::{
+    DEFAULT_LOCAL_QUEUE, DEFAULT_WORKLOAD_PRIORITY_CLASS, JOB_CONTROLLER, MULTI_KUEUE_CONTROLLER,
+    labels::{PRIORITY_CLASS, QUEUE_NAME},
+};
+use serde_json::{Value, json};
+
+use crate::{Gates, JobKind};
+
+/// What is known about the place that a job is made in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each fact is independent of the others")]
+pub struct Surroundings {
+    /// The namespace has a LocalQueue for jobs that name none.
+    pub default_queue: bool,
+    /// There is a WorkloadPriorityClass for jobs that name none.
+    pub default_priority_class: bool,
+    /// An owner of the job, near or far, is managed.
+    pub ancestor_managed: bool,
+    /// The namespace is one of those whose jobs are managed.
+    pub namespace_managed: bool,
+    /// Jobs that name no queue are managed too.
+    pub manage_without_queue_name: bool,
+}
+
+/// One step of a JSON patch that sets a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Set {
+    /// JSON pointer.
+    pub path: String,
+    /// The value.
+    pub value: Value,
+}
+
+impl Set {
+    /// The step as it stands in a JSON patch; `add` also replaces.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({ "op": "add", "path": self.path, "value": self.value })
+    }
+}
+
+/// What is to be set on a new job. `dispatches` says whether a LocalQueue hands its jobs to workers.
+pub fn default<J: JobKind>(
+    job: &J,
+    around: Surroundings,
+    gates: Gates,
+    dispatches: impl FnOnce(&str) -> bool,
+) -> Vec<Set> {
+    let queue_name = queue_name(job, around);
+    let mut labels = Vec::new();
+    if queue_name != job.queue_name() {
+        labels.push((QUEUE_NAME, queue_name));
+    }
+    let names_class = job.label(PRIORITY_CLASS).is_some_and(|class| !class.is_empty());
+    if gates.default_priority_class && around.default_priority_class && !names_class {
+        labels.push((PRIORITY_CLASS, DEFAULT_WORKLOAD_PRIORITY_CLASS));
+    }
+    let mut steps = set_labels(job, &labels);
+    if !job.suspend_switch() && holds_back(queue_name, around) {
+        steps.push(Set { path: J::SUSPEND.to_owned(), value: json!(true) });
+    }
+    let unclaimed = job.managed_by().is_none_or(|manager| manager == JOB_CONTROLLER);
+    if let Some(path) = J::MANAGED_BY
+        && unclaimed
+        && !queue_name.is_empty()
+        && dispatches(queue_name)
+    {
+        steps.push(Set { path: path.to_owned(), value: json!(MULTI_KUEUE_CONTROLLER) });
+    }
+    steps
+}
+
+/// The queue that the job ends up with; empty for none.
+fn queue_name<J: JobKind>(job: &J, around: Surroundings) -> &str {
+    let own = job.queue_name();
+    let given = around.default_queue && around.namespace_managed && !around.ancestor_managed;
+    if own.is_empty() && given { DEFAULT_LOCAL_QUEUE } else { own }
+}
+
+/// A job whose owner is managed starts with its owner.
+fn holds_back(queue_name: &str, around: Surroundings) -> bool {
+    let managed =
+        !queue_name.is_empty() || (around.manage_without_queue_name && around.namespace_managed);
+    managed && !around.ancestor_managed
+}
+
+fn set_labels<J: JobKind>(job: &J, labels: &[(&str, &str)]) -> Vec<Set> {
+    let missing = job.metadata().labels.is_none() && !labels.is_empty();
+    let map = missing.then(|| Set { path: "/metadata/labels".to_owned(), value: json!({}) });
+    let each = labels.iter().map(|(key, value)| {
+        let key = key.replace('~', "~0").replace('/', "~1");
+        Set { path: format!("/metadata/labels/{key}"), value: json!(value) }
+    });
+    map.into_iter().chain(each).collect()
+}

@@ -1,0 +1,186 @@
+//! Whether a Workload still says what its job says (spec/kueue-core.md §7.4).
+//!
+//! Compared are the owner, the longest run time, and of each pod set the counts, tolerations and containers; not where
+//! the pods shall stand, their labels, volumes or priority.
+
+use crds::{
+    meta::is_true,
+    names::conditions::ADMITTED,
+    pod::{Container, PodSpec},
+    v1beta2::{PodSet, Workload},
+};
+
+use crate::{Gates, JobKind, pod_set_info::PodSetInfo, workload::max_exec_time};
+
+/// Whether the Workload is that of the job as it is. `infos` is what the pod sets got, where quota is reserved.
+pub fn equivalent<J: JobKind>(
+    job: &J,
+    workload: &Workload,
+    infos: Option<&[PodSetInfo]>,
+    gates: Gates,
+) -> bool {
+    owned_by(workload, job)
+        && workload.spec.maximum_execution_time_seconds == max_exec_time(job)
+        && same_pods(job, workload, infos, gates)
+}
+
+/// Whether the job controls the Workload.
+pub fn owned_by<J: JobKind>(workload: &Workload, job: &J) -> bool {
+    let mut owners = workload.metadata.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.controller == Some(true));
+    owner.is_some_and(|owner| {
+        let metadata = job.metadata();
+        owner.kind == J::KIND
+            && Some(&owner.name) == metadata.name.as_ref()
+            && Some(&owner.uid) == metadata.uid.as_ref()
+    })
+}
+
+/// A job whose quota is reserved is as it was admitted; while it is held back, it may also be as it was before.
+fn same_pods<J: JobKind>(
+    job: &J,
+    workload: &Workload,
+    infos: Option<&[PodSetInfo]>,
+    gates: Gates,
+) -> bool {
+    let theirs = job.pod_sets(gates);
+    let admitted = is_true(&workload.status.conditions, ADMITTED);
+    let wanted = &workload.spec.pod_sets;
+    let Some(infos) = infos else {
+        return same_sets(wanted, &theirs, !admitted, gates);
+    };
+    let started = merged(wanted, infos, job.elastic(gates));
+    started.is_some_and(|started| same_sets(&started, &theirs, !admitted, gates))
+        || (job.suspended() && same_sets(wanted, &theirs, !admitted, gates))
+}
+
+/// The pod sets with what they got; none when that contradicts them.
+fn merged(wanted: &[PodSet], infos: &[PodSetInfo], elastic: bool) -> Option<Vec<PodSet>> {
+    if wanted.len() != infos.len() {
+        return None;
+    }
+    let pairs = wanted.iter().zip(infos);
+    pairs
+        .map(|(set, info)| {
+            let mut set = PodSet { count: Some(info.count), ..set.clone() };
+            info.merge_into(&mut set.template, elastic).ok()?;
+            Some(set)
+        })
+        .collect()
+}
+
+fn same_sets(left: &[PodSet], right: &[PodSet], tolerations: bool, gates: Gates) -> bool {
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| same_set(left, right, tolerations, gates))
+}
+
+fn same_set(left: &PodSet, right: &PodSet, tolerations: bool, gates: Gates) -> bool {
+    let none = PodSpec::default();
+    let left_pod = left.template.spec.as_ref().unwrap_or(&none);
+    let right_pod = right.template.spec.as_ref().unwrap_or(&none);
+    left.count.unwrap_or(1) == right.count.unwrap_or(1)
+        && (!gates.partial_admission || left.min_count == right.min_count)
+        && (!tolerations || left_pod.tolerations == right_pod.tolerations)
+        && same_containers(&left_pod.init_containers, &right_pod.init_containers)
+        && same_containers(&left_pod.containers, &right_pod.containers)
+}
+
+/// A container without resources is one whose resources are empty.
+fn same_containers(left: &[Container], right: &[Container]) -> bool {
+    let filled = |container: &Container| Container {
+        resources: Some(container.resources.clone().unwrap_or_default()),
+        ..container.clone()
+    };
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| filled(left) == filled(right))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        Job,
+        workload::{Copied, Priority, workload_for},
+    };
+
+    fn object(suspend: bool) -> Value {
+        json!({
+            "metadata": { "name": "train", "uid": "u-1" },
+            "spec": {
+                "parallelism": 3, "suspend": suspend,
+                "template": { "spec": {
+                    "tolerations": [{ "key": "a" }],
+                    "containers": [{ "name": "c", "image": "i" }],
+                } },
+            },
+        })
+    }
+
+    fn decode(object: &Value) -> Job {
+        serde_json::from_value(object.clone()).expect("a Job decodes")
+    }
+
+    fn workload() -> Workload {
+        let job = decode(&object(true));
+        workload_for(&job, Priority::default(), &Copied::default(), Gates::default())
+    }
+
+    #[test]
+    fn what_counts_is_what_pods_cost() {
+        let table = [
+            ("/spec/parallelism", json!(4), false),
+            ("/spec/template/spec/containers/0/image", json!("j"), false),
+            ("/spec/template/spec/tolerations", json!([]), false),
+            ("/metadata/uid", json!("u-2"), false),
+            ("/metadata/name", json!("other"), false),
+            ("/spec/template/spec/nodeSelector", json!({ "a": "b" }), true),
+            ("/spec/template/spec/containers/0/resources", json!({}), true),
+            ("/spec/template/metadata", json!({ "labels": { "a": "b" } }), true),
+            ("/spec/template/spec/initContainers", json!([{ "name": "i" }]), false),
+            ("/metadata/labels", json!({ "kueue.x-k8s.io/max-exec-time-seconds": "5" }), false),
+        ];
+        for (path, value, same) in table {
+            let mut object = object(true);
+            let (parent, key) = path.rsplit_once('/').expect("a path");
+            object.pointer_mut(parent).expect("a parent")[key] = value;
+            let job = decode(&object);
+            assert_eq!(equivalent(&job, &workload(), None, Gates::default()), same, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_job_with_quota_is_as_admitted_or_still_as_it_was() {
+        let info = PodSetInfo {
+            name: "main".to_owned(),
+            count: 2,
+            tolerations: serde_json::from_value(json!([{ "key": "b" }])).expect("decodes"),
+            ..PodSetInfo::default()
+        };
+        let infos = [info];
+        let same = |object: &Value| {
+            equivalent(&decode(object), &workload(), Some(&infos), Gates::default())
+        };
+        let mut started = object(false);
+        started["spec"]["parallelism"] = json!(2);
+        started["spec"]["template"]["spec"]["tolerations"] =
+            json!([{ "key": "a" }, { "key": "b" }]);
+        assert!(same(&started));
+        assert!(same(&object(true)), "held back, it is as it was");
+        assert!(!same(&object(false)), "running, it must be as it was admitted");
+    }
+
+    #[test]
+    fn tolerations_of_an_admitted_workload_do_not_count() {
+        let mut object = object(false);
+        object["spec"]["template"]["spec"]["tolerations"] = json!([]);
+        let mut workload = workload();
+        let same =
+            |workload: &Workload| equivalent(&decode(&object), workload, None, Gates::default());
+        assert!(!same(&workload));
+        let admitted = json!([{ "type": "Admitted", "status": "True" }]);
+        workload.status.conditions = serde_json::from_value(admitted).expect("decodes");
+        assert!(same(&workload));
+    }
+}

@@ -1,0 +1,82 @@
+//! Stopping a Job, step by step (spec/kueue-core.md §7.8).
+//!
+//! ```text
+//! running --suspend, mark--> suspended, marked --clear start time--> suspended, marked --restore, unmark--> as it was
+//! ```
+//! Kubernetes lets a template be changed only while a Job is suspended and has no start time, and status is written
+//! apart from the rest: hence three writes. The mark keeps a Job that is stopped half-way from being taken for suspended.
+
+use crds::names::annotations::STOPPING;
+
+use super::{Job, switch};
+use crate::{Gates, JobKind, pod_set_info::PodSetInfo};
+
+/// Field of the status that holds the start time.
+const START_TIME: &str = "startTime";
+
+/// The next write of a stop: the object as it shall be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StopStep {
+    /// Metadata and spec are to be written.
+    Object(Box<Job>),
+    /// The status is to be written.
+    Status(Box<Job>),
+}
+
+impl Job {
+    /// The next write of a stop, none when the Job has stopped. `infos` is what its pod sets had before they started,
+    /// and empty where that is not known.
+    #[must_use]
+    pub fn stop_step(&self, infos: &[PodSetInfo], gates: Gates) -> Option<StopStep> {
+        let mut next = self.clone();
+        if !self.suspend_switch() {
+            next.spec.suspend = Some(true);
+            let annotations = next.metadata.annotations.get_or_insert_default();
+            annotations.insert(STOPPING.to_owned(), "true".to_owned());
+            return Some(StopStep::Object(Box::new(next)));
+        }
+        if next.status.rest.remove(START_TIME).is_some_and(|time| !time.is_null()) {
+            return Some(StopStep::Status(Box::new(next)));
+        }
+        let restored = switch::restore(&mut next, infos, gates);
+        let annotations = next.metadata.annotations.as_mut();
+        let unmarked = annotations.is_some_and(|all| all.remove(STOPPING).is_some());
+        (restored || unmarked).then(|| StopStep::Object(Box::new(next)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_stop_takes_three_writes_and_then_none() {
+        let gates = Gates::default();
+        let waiting: Job = serde_json::from_value(json!({
+            "metadata": { "name": "train", "annotations": { "own": "1" } },
+            "spec": { "suspend": true, "template": { "spec": { "nodeSelector": { "zone": "a" } } } },
+        }))
+        .expect("a Job decodes");
+        let before: Vec<PodSetInfo> = waiting.pod_sets(gates).iter().map(PodSetInfo::of).collect();
+        let mut job = waiting.clone();
+        let node_selector = [("gpu".to_owned(), "h100".to_owned())].into();
+        let given = PodSetInfo { count: 1, node_selector, ..PodSetInfo::default() };
+        job.run_with(&[given], gates).expect("starts");
+        job.status.rest.insert("startTime".to_owned(), json!("2026-01-01T00:00:00Z"));
+
+        let mut writes = Vec::new();
+        while let Some(step) = job.stop_step(&before, gates) {
+            assert!(!job.suspended(), "not suspended before the last write");
+            let (part, next) = match step {
+                StopStep::Object(next) => ("object", next),
+                StopStep::Status(next) => ("status", next),
+            };
+            writes.push(part);
+            job = *next;
+        }
+        assert_eq!(writes, ["object", "status", "object"]);
+        assert_eq!(job, waiting);
+    }
+}

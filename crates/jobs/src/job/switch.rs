@@ -1,0 +1,45 @@
+//! Starting a Job, and putting it back as it was (spec/kueue-core.md §7.7, §7.8).
+
+use super::{Job, shape};
+use crate::{
+    Gates, JobKind,
+    pod_set_info::{PodSetInfo, StartError},
+};
+
+/// Lets the Job run with what its pod set got. On an error the Job is as it was.
+pub(super) fn run_with(
+    job: &mut Job,
+    infos: &[PodSetInfo],
+    gates: Gates,
+) -> Result<(), StartError> {
+    let [info] = infos else {
+        return Err(StartError::WrongNumber { expected: 1, given: infos.len() });
+    };
+    let mut template = job.spec.template.clone();
+    info.merge_into(&mut template, job.elastic(gates))?;
+    job.spec.template = template;
+    job.spec.suspend = Some(false);
+    set_count(job, info.count, gates);
+    Ok(())
+}
+
+/// Puts the template and the number of pods back; whether anything changed. With another number of pod sets, nothing
+/// is touched.
+pub(super) fn restore(job: &mut Job, infos: &[PodSetInfo], gates: Gates) -> bool {
+    let [info] = infos else { return false };
+    let resized = set_count(job, info.count, gates);
+    info.restore(&mut job.spec.template, shape::is_controllers) || resized
+}
+
+/// A Job that can do with fewer pods is told how many it has; whether that is news.
+fn set_count(job: &mut Job, count: i32, gates: Gates) -> bool {
+    if job.min_parallelism().is_none() || !gates.partial_admission {
+        return false;
+    }
+    let before = (job.spec.parallelism, job.spec.completions);
+    job.spec.parallelism = Some(count);
+    if job.completions_follow() {
+        job.spec.completions = Some(count);
+    }
+    before != (job.spec.parallelism, job.spec.completions)
+}

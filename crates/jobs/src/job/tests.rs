@@ -1,0 +1,199 @@
+//! Tables over small Jobs.
+
+use serde_json::{Value, json};
+
+use super::Job;
+use crate::{
+    Gates, JobKind,
+    pod_set_info::{PodSetInfo, StartError},
+};
+
+fn job(spec: &Value) -> Job {
+    with(spec, &json!({}), &json!({}))
+}
+
+fn with(spec: &Value, annotations: &Value, status: &Value) -> Job {
+    let object = json!({
+        "metadata": { "name": "train", "uid": "u-1", "annotations": annotations },
+        "spec": spec,
+        "status": status,
+    });
+    serde_json::from_value(object).expect("a Job decodes")
+}
+
+fn minimum(n: &str) -> Value {
+    json!({ "kueue.x-k8s.io/job-min-parallelism": n })
+}
+
+#[test]
+fn a_pod_set_has_the_pods_that_run_at_a_time() {
+    let table = [
+        (json!({}), 1),
+        (json!({ "parallelism": 3 }), 3),
+        (json!({ "parallelism": 3, "completions": 2 }), 2),
+        (json!({ "parallelism": 3, "completions": 5 }), 3),
+        (json!({ "parallelism": 0 }), 0),
+    ];
+    for (spec, count) in table {
+        let sets = job(&spec).pod_sets(Gates::default());
+        assert_eq!(sets.len(), 1);
+        assert_eq!((sets[0].name.as_str(), sets[0].count), ("main", Some(count)), "{spec}");
+        assert_eq!(sets[0].min_count, None);
+    }
+}
+
+#[test]
+fn fewer_pods_are_asked_for_while_partial_admission_is_on() {
+    let job = with(&json!({ "parallelism": 3 }), &minimum("2"), &json!({}));
+    assert_eq!(job.pod_sets(Gates::default())[0].min_count, Some(2));
+    let off = Gates { partial_admission: false, ..Gates::default() };
+    assert_eq!(job.pod_sets(off)[0].min_count, None);
+}
+
+#[test]
+fn labels_that_name_the_job_do_not_reach_the_workload() {
+    let job = job(&json!({ "template": { "metadata": { "labels": {
+        "app": "a", "controller-uid": "u", "job-name": "train",
+        "batch.kubernetes.io/controller-uid": "u", "batch.kubernetes.io/job-name": "train",
+    } } } }));
+    let set = job.pod_sets(Gates::default()).remove(0);
+    let labels: Vec<String> =
+        set.template.metadata.unwrap_or_default().labels.into_keys().collect();
+    assert_eq!(labels, ["app", "batch.kubernetes.io/job-name"]);
+}
+
+#[test]
+fn topology_is_read_from_the_template() {
+    let job = job(&json!({ "parallelism": 4, "template": { "metadata": { "annotations": {
+        "kueue.x-k8s.io/podset-required-topology": "rack",
+        "kueue.x-k8s.io/podset-slice-required-topology": "host",
+        "kueue.x-k8s.io/podset-slice-size": "2",
+    } } } }));
+    let request = job.pod_sets(Gates::default()).remove(0).topology_request;
+    let expected = json!({
+        "required": "rack", "podSetSliceRequiredTopology": "host", "podSetSliceSize": 2,
+        "podIndexLabel": "batch.kubernetes.io/job-completion-index",
+    });
+    assert_eq!(serde_json::to_value(request).expect("encodes"), expected);
+    let off = Gates { topology: false, ..Gates::default() };
+    assert_eq!(job.pod_sets(off).remove(0).topology_request, None);
+}
+
+#[test]
+fn a_job_that_is_stopping_is_not_suspended_yet() {
+    let stopping = json!({ "kueue.x-k8s.io/stopping": "true" });
+    assert!(job(&json!({ "suspend": true })).suspended());
+    assert!(!with(&json!({ "suspend": true }), &stopping, &json!({})).suspended());
+    assert!(!job(&json!({})).suspended());
+}
+
+#[test]
+fn a_job_is_over_when_a_condition_says_so() {
+    let ended = |kind: &str, status: &str| {
+        let conditions = json!([{ "type": kind, "status": status, "message": "m" }]);
+        let job = with(&json!({}), &json!({}), &json!({ "conditions": conditions }));
+        job.outcome().map(|outcome| (outcome.success, outcome.message))
+    };
+    assert_eq!(ended("Complete", "True"), Some((true, "m".to_owned())));
+    assert_eq!(ended("Failed", "True"), Some((false, "m".to_owned())));
+    assert_eq!(ended("Complete", "False"), None);
+    assert_eq!(ended("FailureTarget", "True"), None);
+}
+
+#[test]
+fn pods_are_ready_when_enough_are_ready_or_over() {
+    let ready =
+        |status: Value| with(&json!({ "parallelism": 3 }), &json!({}), &status).pods_ready();
+    assert!(!ready(json!({ "ready": 2 })));
+    assert!(ready(json!({ "ready": 2, "succeeded": 1 })));
+    let uncounted = json!({ "ready": 2, "uncountedTerminatedPods": { "succeeded": ["u"] } });
+    assert!(ready(uncounted));
+    assert!(!ready(json!({ "ready": 2, "uncountedTerminatedPods": { "failed": ["u"] } })));
+}
+
+#[test]
+fn pods_that_will_not_run_again_are_given_back() {
+    let indexed = |completions: i32| json!({ "parallelism": 4, "completions": completions, "completionMode": "Indexed" });
+    let table = [
+        (json!({ "parallelism": 1 }), json!({ "succeeded": 1 }), None),
+        (json!({ "parallelism": 4, "completions": 8 }), json!({ "succeeded": 4 }), None),
+        (json!({ "parallelism": 4, "completions": 8 }), json!({ "succeeded": 6 }), Some(2)),
+        (json!({ "parallelism": 4 }), json!({ "succeeded": 1 }), Some(1)),
+        (json!({ "parallelism": 4, "completions": 2 }), json!({ "succeeded": 9 }), Some(4)),
+        (indexed(4), json!({ "completedIndexes": "0,2-3" }), Some(3)),
+        (indexed(4), json!({ "completedIndexes": "0-1", "failedIndexes": "1,3" }), Some(3)),
+        (indexed(4), json!({ "completedIndexes": "3-9" }), Some(1)),
+        (indexed(4), json!({ "completedIndexes": "", "succeeded": 2 }), None),
+    ];
+    for (spec, status, count) in table {
+        let pods = with(&spec, &json!({}), &status).reclaimable();
+        assert_eq!(pods.first().map(|pods| pods.count), count, "{spec} {status}");
+    }
+}
+
+fn info() -> PodSetInfo {
+    PodSetInfo {
+        name: "main".to_owned(),
+        count: 2,
+        labels: [("l".to_owned(), "1".to_owned())].into(),
+        node_selector: [("gpu".to_owned(), "h100".to_owned())].into(),
+        scheduling_gates: vec!["g".to_owned()],
+        ..PodSetInfo::default()
+    }
+}
+
+#[test]
+fn a_job_starts_with_what_it_got_and_is_put_back_as_it_was() {
+    let template = json!({
+        "metadata": { "labels": { "controller-uid": "u" } },
+        "spec": { "nodeSelector": { "zone": "a" }, "schedulingGates": [{ "name": "own" }] },
+    });
+    let spec = json!({
+        "parallelism": 3, "completions": 3, "completionMode": "Indexed", "suspend": true,
+        "template": template,
+    });
+    let mut annotations = minimum("1");
+    annotations["kueue.x-k8s.io/job-completions-equal-parallelism"] = json!("true");
+    let before = with(&spec, &annotations, &json!({}));
+    let gates = Gates::default();
+    let mut job = before.clone();
+    job.run_with(&[info()], gates).expect("starts");
+    assert_eq!(
+        serde_json::to_value(&job.spec).expect("encodes"),
+        json!({
+            "parallelism": 2, "completions": 2, "completionMode": "Indexed", "suspend": false,
+            "template": {
+                "metadata": { "labels": { "controller-uid": "u", "l": "1" } },
+                "spec": {
+                    "nodeSelector": { "zone": "a", "gpu": "h100" },
+                    "schedulingGates": [{ "name": "own" }, { "name": "g" }],
+                },
+            },
+        })
+    );
+    let original: Vec<PodSetInfo> = before.pod_sets(gates).iter().map(PodSetInfo::of).collect();
+    assert!(job.restore(&original, gates));
+    assert!(!job.restore(&original, gates), "a second time changes nothing");
+    assert!(!job.restore(&[], gates));
+    job.spec.suspend = Some(true);
+    assert_eq!(job, before);
+}
+
+#[test]
+fn a_conflict_leaves_the_job_alone() {
+    let spec =
+        json!({ "suspend": true, "template": { "spec": { "nodeSelector": { "gpu": "a" } } } });
+    let before = job(&spec);
+    let mut job = before.clone();
+    let conflict = job.run_with(&[info()], Gates::default());
+    assert!(matches!(conflict, Err(StartError::Conflict { place: "node selector", .. })));
+    assert_eq!(job, before);
+    let number = job.run_with(&[], Gates::default());
+    assert_eq!(number, Err(StartError::WrongNumber { expected: 1, given: 0 }));
+}
+
+#[test]
+fn an_equal_value_is_no_conflict() {
+    let spec = json!({ "template": { "spec": { "nodeSelector": { "gpu": "h100" } } } });
+    assert_eq!(job(&spec).run_with(&[info()], Gates::default()), Ok(()));
+}

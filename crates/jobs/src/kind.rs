@@ -1,0 +1,98 @@
+//! What every kind of job can tell about itself (spec/kueue-core.md §7.2).
+
+use crds::{
+    names::annotations::ELASTIC_JOB,
+    names::labels::QUEUE_NAME,
+    v1beta2::{PodSet, ReclaimablePod},
+    validation::Errors,
+};
+use k8s_openapi::{Metadata, Resource, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+
+use crate::{
+    Gates,
+    pod_set_info::{PodSetInfo, StartError},
+    validate::Template,
+};
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether it did what it should.
+    pub success: bool,
+    /// For people.
+    pub message: String,
+}
+
+/// A kind of job. Nothing here reads or writes anything but the object itself.
+pub trait JobKind: Resource + Metadata<Ty = ObjectMeta> {
+    /// Whether a job of this kind may name a Workload that exists already.
+    const PREBUILT: bool;
+    /// Whether a job of this kind may change its size through slices.
+    const ELASTIC: bool;
+
+    /// JSON pointer of the switch that holds the job back.
+    const SUSPEND: &'static str;
+    /// JSON pointer of the field that says who runs the job, where the kind has one.
+    const MANAGED_BY: Option<&'static str>;
+
+    /// Whether the switch that holds the job back is on.
+    fn suspend_switch(&self) -> bool;
+
+    /// Who runs the job, where the job says so.
+    fn managed_by(&self) -> Option<&str>;
+
+    /// Whether the job is held back, and done with stopping.
+    fn suspended(&self) -> bool;
+
+    /// Its pod sets, in a stable order.
+    fn pod_sets(&self, gates: Gates) -> Vec<PodSet>;
+
+    /// Its pod templates with the fields they stand in, in the order of the pod sets.
+    fn templates(&self) -> Vec<Template<'_>>;
+
+    /// Lets the job run with what its pod sets got. On an error the job is as it was, and it cannot be started at all.
+    fn run_with(&mut self, infos: &[PodSetInfo], gates: Gates) -> Result<(), StartError>;
+
+    /// Puts the pod templates back to what the Workload says; whether anything changed.
+    fn restore(&mut self, infos: &[PodSetInfo], gates: Gates) -> bool;
+
+    /// How the job ended; none while it has not.
+    fn outcome(&self) -> Option<Outcome>;
+
+    /// Whether pods are still running: quota is held until they are gone.
+    fn active(&self) -> bool;
+
+    /// Whether all pods that are needed are ready or over.
+    fn pods_ready(&self) -> bool;
+
+    /// Pods that will never run again.
+    fn reclaimable(&self) -> Vec<ReclaimablePod> {
+        vec![]
+    }
+
+    /// What is wrong with a new job beyond what is common to all kinds.
+    fn check_new(&self, gates: Gates) -> Errors;
+
+    /// What is wrong with a change beyond what is common to all kinds.
+    fn check_change(&self, old: &Self, gates: Gates) -> Errors;
+
+    /// A label of the job.
+    fn label(&self, key: &str) -> Option<&str> {
+        self.metadata().labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// An annotation of the job.
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata().annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The LocalQueue; empty when none is named.
+    fn queue_name(&self) -> &str {
+        self.label(QUEUE_NAME).unwrap_or_default()
+    }
+
+    /// Whether the job may change its size while it runs.
+    fn elastic(&self, gates: Gates) -> bool {
+        gates.elastic_jobs && Self::ELASTIC && self.annotation(ELASTIC_JOB) == Some("true")
+    }
+}

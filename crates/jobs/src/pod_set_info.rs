@@ -1,0 +1,166 @@
+//! What is added to a pod template when a job starts, and put back when it stops (spec/kueue-core.md §7.7).
+//!
+//! A key that is there with another value is a conflict, and for good: the job cannot be started as it was admitted.
+
+use std::collections::BTreeMap;
+
+use crds::{
+    meta::Toleration,
+    names::annotations::{WORKLOAD, WORKLOAD_SLICE_NAME},
+    pod::{PodSpec, PodTemplate},
+    v1beta2::PodSet,
+};
+use serde_json::{Value, json};
+
+/// Field of a pod that lists its scheduling gates.
+const SCHEDULING_GATES: &str = "schedulingGates";
+
+/// Annotations that a new slice of an elastic job may overwrite.
+const OF_SLICES: [&str; 2] = [WORKLOAD_SLICE_NAME, WORKLOAD];
+
+/// Why a job cannot be started as it was admitted. It never can: trying again does not help.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// Another number of pod sets was admitted.
+    #[error("start {expected} pod sets with {given} admitted")]
+    WrongNumber {
+        /// Pod sets of the job.
+        expected: usize,
+        /// Pod sets that were admitted.
+        given: usize,
+    },
+    /// A key has another value already.
+    #[error("set {place} {key} of pod set {pod_set} to {new:?}: it is {old:?}")]
+    Conflict {
+        /// The pod set.
+        pod_set: String,
+        /// Labels, annotations or node selector.
+        place: &'static str,
+        /// The key.
+        key: String,
+        /// The value that is there.
+        old: String,
+        /// The value that is to be there.
+        new: String,
+    },
+}
+
+/// What a pod set gets when it starts, or had before it started.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodSetInfo {
+    /// Name of the pod set.
+    pub name: String,
+    /// Number of pods.
+    pub count: i32,
+    /// Labels of the pods.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the pods.
+    pub annotations: BTreeMap<String, String>,
+    /// Labels that nodes must have.
+    pub node_selector: BTreeMap<String, String>,
+    /// Tolerations.
+    pub tolerations: Vec<Toleration>,
+    /// Names of scheduling gates.
+    pub scheduling_gates: Vec<String>,
+}
+
+impl PodSetInfo {
+    /// What the pod set of a Workload says, to put a job back as it was.
+    #[must_use]
+    pub fn of(pod_set: &PodSet) -> Self {
+        let metadata = pod_set.template.metadata.clone().unwrap_or_default();
+        let spec = pod_set.template.spec.clone().unwrap_or_default();
+        Self {
+            name: pod_set.name.clone(),
+            count: pod_set.count.unwrap_or(1),
+            labels: metadata.labels,
+            annotations: metadata.annotations,
+            scheduling_gates: gates_of(&spec),
+            node_selector: spec.node_selector,
+            tolerations: spec.tolerations,
+        }
+    }
+
+    /// Adds what is in the info to a template. An elastic job may get new values for what names its slice.
+    pub fn merge_into(&self, template: &mut PodTemplate, elastic: bool) -> Result<(), StartError> {
+        if !self.labels.is_empty() || !self.annotations.is_empty() {
+            let metadata = template.metadata.get_or_insert_default();
+            self.merge_map("label", &mut metadata.labels, &self.labels, &[])?;
+            let overwritten: &[&str] = if elastic { &OF_SLICES } else { &[] };
+            let annotations = &mut metadata.annotations;
+            self.merge_map("annotation", annotations, &self.annotations, overwritten)?;
+        }
+        let spec = template.spec.get_or_insert_default();
+        self.merge_map("node selector", &mut spec.node_selector, &self.node_selector, &[])?;
+        for toleration in &self.tolerations {
+            if !spec.tolerations.contains(toleration) {
+                spec.tolerations.push(toleration.clone());
+            }
+        }
+        let mut gates = gates_of(spec);
+        for gate in &self.scheduling_gates {
+            if !gates.contains(gate) {
+                gates.push(gate.clone());
+            }
+        }
+        set_gates(spec, &gates);
+        Ok(())
+    }
+
+    fn merge_map(
+        &self,
+        place: &'static str,
+        into: &mut BTreeMap<String, String>,
+        from: &BTreeMap<String, String>,
+        overwritten: &[&str],
+    ) -> Result<(), StartError> {
+        for (key, new) in from {
+            let old = into.get(key).filter(|old| *old != new);
+            if let Some(old) = old.filter(|_| !overwritten.contains(&key.as_str())) {
+                return Err(StartError::Conflict {
+                    pod_set: self.name.clone(),
+                    place,
+                    key: key.clone(),
+                    old: old.clone(),
+                    new: new.clone(),
+                });
+            }
+            into.insert(key.clone(), new.clone());
+        }
+        Ok(())
+    }
+
+    /// Puts a template back to what the info says, except labels that the caller keeps. Says whether that changed it.
+    pub fn restore(&self, template: &mut PodTemplate, keeps: impl Fn(&str) -> bool) -> bool {
+        let before = template.clone();
+        let metadata = template.metadata.get_or_insert_default();
+        metadata.labels.retain(|key, _| keeps(key));
+        for (key, value) in &self.labels {
+            metadata.labels.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        metadata.annotations.clone_from(&self.annotations);
+        let spec = template.spec.get_or_insert_default();
+        spec.node_selector.clone_from(&self.node_selector);
+        spec.tolerations.clone_from(&self.tolerations);
+        set_gates(spec, &self.scheduling_gates);
+        if before.metadata.is_none() && template.metadata == Some(Default::default()) {
+            template.metadata = None;
+        }
+        *template != before
+    }
+}
+
+fn gates_of(spec: &PodSpec) -> Vec<String> {
+    let gates = spec.rest.get(SCHEDULING_GATES).and_then(Value::as_array);
+    let names = gates.into_iter().flatten().filter_map(|gate| gate.get("name")?.as_str());
+    names.map(str::to_owned).collect()
+}
+
+fn set_gates(spec: &mut PodSpec, gates: &[String]) {
+    if gates.is_empty() {
+        spec.rest.remove(SCHEDULING_GATES);
+        return;
+    }
+    let gates = gates.iter().map(|name| json!({ "name": name })).collect();
+    spec.rest.insert(SCHEDULING_GATES.to_owned(), Value::Array(gates));
+}

@@ -1,0 +1,246 @@
+//! What the pod sets of an admitted Workload get when its job starts (spec/kueue-core.md §7.7).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::{
+    names::{
+        annotations::{POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD, WORKLOAD_SLICE_NAME},
+        gates,
+        labels::{CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, POD_SET},
+    },
+    v1beta2::{Admission, PodSet, PodSetAssignment, ResourceFlavorSpec, Workload},
+};
+
+use crate::{
+    Gates,
+    pod_set_info::{PodSetInfo, StartError},
+};
+
+/// Longest DNS label.
+const LONGEST_LABEL: usize = 63;
+
+/// Flavors by name.
+pub type Flavors = BTreeMap<String, ResourceFlavorSpec>;
+
+/// Why it cannot be said what pods get.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InfoError {
+    /// The Workload holds no quota.
+    #[error("start Workload {workload}: it is not admitted")]
+    NotAdmitted {
+        /// Name of the Workload.
+        workload: String,
+    },
+    /// A flavor is not there; it may come.
+    #[error("start Workload {workload}: flavor {flavor} is not there")]
+    NoFlavor {
+        /// Name of the Workload.
+        workload: String,
+        /// Name of the flavor.
+        flavor: String,
+    },
+    /// Flavors or checks contradict each other.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// What each pod set gets, in the order of the Workload.
+pub fn infos(
+    workload: &Workload,
+    flavors: &Flavors,
+    gates: Gates,
+) -> Result<Vec<PodSetInfo>, InfoError> {
+    let name = workload.metadata.name.clone().unwrap_or_default();
+    let Some(admission) = &workload.status.admission else {
+        return Err(InfoError::NotAdmitted { workload: name });
+    };
+    let pod_sets = workload.spec.pod_sets.iter();
+    let pairs = pod_sets.zip(&admission.pod_set_assignments);
+    pairs
+        .map(|(pod_set, given)| info(workload, pod_set, (admission, given), flavors, gates))
+        .collect()
+}
+
+fn info(
+    workload: &Workload,
+    pod_set: &PodSet,
+    (admission, given): (&Admission, &PodSetAssignment),
+    flavors: &Flavors,
+    gates: Gates,
+) -> Result<PodSetInfo, InfoError> {
+    let count = given.count.or(pod_set.count).unwrap_or(1);
+    let mut info =
+        Merged(PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() });
+    for flavor in given.flavors.values().collect::<BTreeSet<_>>() {
+        let Some(spec) = flavors.get(flavor) else {
+            let workload = workload.metadata.name.clone().unwrap_or_default();
+            return Err(InfoError::NoFlavor { workload, flavor: flavor.clone() });
+        };
+        info.add(PodSetInfo {
+            node_selector: spec.node_labels.clone(),
+            tolerations: spec.tolerations.clone(),
+            ..PodSetInfo::default()
+        })?;
+    }
+    if given.topology_assignment.is_some() || given.delayed_topology_request.is_some() {
+        info.add(topology(pod_set))?;
+    }
+    info.add(identity(workload, pod_set, admission, gates))?;
+    for update in workload.status.admission_checks.iter().flat_map(|check| &check.pod_set_updates) {
+        if update.name == pod_set.name {
+            info.add(PodSetInfo {
+                labels: update.labels.clone(),
+                annotations: update.annotations.clone(),
+                node_selector: update.node_selector.clone(),
+                tolerations: update.tolerations.clone(),
+                ..PodSetInfo::default()
+            })?;
+        }
+    }
+    Ok(info.0)
+}
+
+/// Pods wait for their domain, also those that asked for none.
+fn topology(pod_set: &PodSet) -> PodSetInfo {
+    let implied = pod_set.topology_request.is_none();
+    let annotation = (POD_SET_UNCONSTRAINED_TOPOLOGY.to_owned(), "true".to_owned());
+    PodSetInfo {
+        annotations: implied.then_some(annotation).into_iter().collect(),
+        scheduling_gates: vec![gates::TOPOLOGY.to_owned()],
+        ..PodSetInfo::default()
+    }
+}
+
+/// Which Workload, pod set and queues the pods belong to.
+fn identity(
+    workload: &Workload,
+    pod_set: &PodSet,
+    admission: &Admission,
+    gates: Gates,
+) -> PodSetInfo {
+    let mut info = PodSetInfo::default();
+    info.labels.insert(POD_SET.to_owned(), pod_set.name.clone());
+    if gates.topology {
+        let name = workload.metadata.name.clone().unwrap_or_default();
+        info.annotations.insert(WORKLOAD.to_owned(), name);
+    }
+    let annotations = workload.metadata.annotations.as_ref();
+    if let Some(slice) = annotations.and_then(|annotations| annotations.get(WORKLOAD_SLICE_NAME))
+        && gates.elastic_jobs
+    {
+        info.annotations.insert(WORKLOAD_SLICE_NAME.to_owned(), slice.clone());
+    }
+    let queues = [
+        (LOCAL_QUEUE_NAME, &workload.spec.queue_name),
+        (CLUSTER_QUEUE_NAME, &admission.cluster_queue),
+    ];
+    for (key, name) in queues.into_iter().filter(|_| gates.assign_queue_labels) {
+        if is_dns_label(name) {
+            info.labels.insert(key.to_owned(), name.clone());
+        }
+    }
+    info
+}
+
+fn is_dns_label(name: &str) -> bool {
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    name.len() <= LONGEST_LABEL
+        && edge(name.chars().next())
+        && edge(name.chars().next_back())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// An info that others are added to by the same rule as to a template.
+struct Merged(PodSetInfo);
+
+impl Merged {
+    fn add(&mut self, mut other: PodSetInfo) -> Result<(), StartError> {
+        other.name.clone_from(&self.0.name);
+        let mut set =
+            PodSet { name: self.0.name.clone(), count: Some(self.0.count), ..PodSet::default() };
+        self.0.merge_into(&mut set.template, false)?;
+        other.merge_into(&mut set.template, false)?;
+        self.0 = PodSetInfo::of(&set);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn workload(status: &Value) -> Workload {
+        serde_json::from_value(json!({
+            "metadata": { "name": "job-train" },
+            "spec": { "queueName": "lq.a", "podSets": [{ "name": "main", "count": 3 }] },
+            "status": status,
+        }))
+        .expect("a Workload decodes")
+    }
+
+    fn assignment() -> Value {
+        json!({ "name": "main", "count": 2, "flavors": { "cpu": "x", "memory": "x", "gpu": "y" } })
+    }
+
+    fn flavors(x: &Value, y: &Value) -> Flavors {
+        let spec = |value: &Value| serde_json::from_value(value.clone()).expect("decodes");
+        [("x".to_owned(), spec(x)), ("y".to_owned(), spec(y))].into()
+    }
+
+    fn of(assignment: &Value, updates: &Value, x: &Value) -> Result<PodSetInfo, InfoError> {
+        let status = json!({
+            "admission": { "clusterQueue": "cq", "podSetAssignments": [assignment] },
+            "admissionChecks": [{ "name": "c", "podSetUpdates": updates }],
+        });
+        let y = json!({ "nodeLabels": { "gpu": "h100" } });
+        infos(&workload(&status), &flavors(x, &y), Gates::default()).map(|mut all| all.remove(0))
+    }
+
+    #[test]
+    fn pods_get_what_flavors_and_checks_say_and_whose_they_are() {
+        let x = json!({ "nodeLabels": { "zone": "a" }, "tolerations": [{ "key": "t" }] });
+        let updates = json!([
+            { "name": "main", "nodeSelector": { "pool": "p" }, "tolerations": [{ "key": "t" }] },
+            { "name": "other", "nodeSelector": { "no": "no" } },
+        ]);
+        let info = of(&assignment(), &updates, &x).expect("pods can start");
+        let map = |value: Value| -> BTreeMap<String, String> {
+            serde_json::from_value(value).expect("a map")
+        };
+        assert_eq!(info.count, 2);
+        assert_eq!(info.node_selector, map(json!({ "zone": "a", "gpu": "h100", "pool": "p" })));
+        assert_eq!(info.tolerations.len(), 1, "equal tolerations are one");
+        // The name of the LocalQueue is no DNS label.
+        let labels = json!({
+            "kueue.x-k8s.io/podset": "main", "kueue.x-k8s.io/cluster-queue-name": "cq",
+        });
+        assert_eq!(info.labels, map(labels));
+        assert_eq!(info.annotations, map(json!({ "kueue.x-k8s.io/workload": "job-train" })));
+        assert_eq!(info.scheduling_gates, Vec::<String>::new());
+    }
+
+    #[test]
+    fn pods_with_a_domain_wait_for_it() {
+        let mut assignment = assignment();
+        assignment["topologyAssignment"] = json!({ "levels": ["host"], "slices": [] });
+        let info = of(&assignment, &json!([]), &json!({})).expect("pods can start");
+        assert_eq!(info.scheduling_gates, ["kueue.x-k8s.io/topology"]);
+        let implied = info.annotations.get("kueue.x-k8s.io/podset-unconstrained-topology");
+        assert_eq!(implied.map(String::as_str), Some("true"));
+    }
+
+    #[test]
+    fn pods_cannot_start_with_contradictions_or_without_flavors() {
+        let other = json!({ "nodeLabels": { "gpu": "a100" } });
+        let conflict = of(&assignment(), &json!([]), &other);
+        assert!(matches!(conflict, Err(InfoError::Start(StartError::Conflict { .. }))));
+        let mut assignment = assignment();
+        assignment["flavors"]["cpu"] = json!("z");
+        let missing = of(&assignment, &json!([]), &json!({}));
+        assert!(matches!(missing, Err(InfoError::NoFlavor { flavor, .. }) if flavor == "z"));
+        let pending = infos(&workload(&json!({})), &Flavors::new(), Gates::default());
+        assert!(matches!(pending, Err(InfoError::NotAdmitted { .. })));
+    }
+}

@@ -1,0 +1,96 @@
+//! What the webhooks of all job kinds refuse (spec/kueue-core.md §5.3).
+
+mod elastic;
+mod exec_time;
+mod priority_class;
+mod queue_name;
+mod slices;
+mod template;
+#[cfg(test)]
+mod tests;
+mod topology;
+
+pub(crate) use slices::layers;
+pub use template::Template;
+
+use std::collections::BTreeMap;
+
+use crds::validation::{Errors, FieldError, gated_by, immutable, labels::subdomain_problems};
+
+use crate::{Gates, JobKind, prebuilt::prebuilt_name};
+
+/// Most pod sets of a Workload.
+const MOST_POD_SETS: usize = 18;
+
+/// What is wrong with a new job.
+pub fn create<J: JobKind>(job: &J, gates: Gates) -> Errors {
+    let mut errors = check_common(job, gates);
+    errors.extend(job.check_new(gates));
+    errors
+}
+
+/// What is wrong with a changed job. `default_queue` says whether the namespace has a queue for jobs that name none.
+pub fn update<J: JobKind>(new: &J, old: &J, default_queue: bool, gates: Gates) -> Errors {
+    let mut errors = check_common(new, gates);
+    errors.extend(queue_name::check_change(new, old, default_queue));
+    errors.extend(check_prebuilt_change(new, old, gates));
+    errors.extend(exec_time::check_change(new, old));
+    errors.extend(priority_class::check_change(new, old));
+    errors.extend(elastic::check_change(new, old, gates));
+    if gates.admission_gated_by {
+        errors.extend(gated_by::check_update(&annotations(new), &annotations(old)));
+    }
+    errors.extend(new.check_change(old, gates));
+    errors
+}
+
+/// What is wrong with a job, new or changed.
+fn check_common<J: JobKind>(job: &J, gates: Gates) -> Errors {
+    let mut errors = queue_name::check(job);
+    errors.extend(check_prebuilt(job, gates));
+    errors.extend(exec_time::check(job));
+    if gates.admission_gated_by {
+        errors.extend(gated_by::check(&annotations(job)));
+    }
+    errors.extend(elastic::check(job, gates));
+    if gates.topology {
+        errors.extend(topology::check(&job.templates(), gates));
+    }
+    errors.extend(check_number_of_pod_sets(job));
+    errors
+}
+
+fn annotations<J: JobKind>(job: &J) -> BTreeMap<String, String> {
+    job.metadata().annotations.clone().unwrap_or_default()
+}
+
+fn check_prebuilt<J: JobKind>(job: &J, gates: Gates) -> Errors {
+    let prebuilt = prebuilt_name(job, gates);
+    if !J::PREBUILT || prebuilt.name.is_empty() {
+        return vec![];
+    }
+    subdomain_problems(prebuilt.name)
+        .into_iter()
+        .map(|problem| FieldError::invalid(&prebuilt.field, prebuilt.name, problem))
+        .collect()
+}
+
+fn check_prebuilt_change<J: JobKind>(new: &J, old: &J, gates: Gates) -> Errors {
+    let prebuilt = prebuilt_name(new, gates);
+    if !J::PREBUILT || new.suspended() || prebuilt.name == prebuilt_name(old, gates).name {
+        return vec![];
+    }
+    vec![immutable(prebuilt.field, prebuilt.name)]
+}
+
+fn check_number_of_pod_sets<J: JobKind>(job: &J) -> Errors {
+    let n_templates = job.templates().len();
+    if n_templates <= MOST_POD_SETS {
+        return vec![];
+    }
+    vec![FieldError::invalid(
+        "spec",
+        n_templates,
+        format!("must have at most {MOST_POD_SETS} pod sets"),
+    )]
+}

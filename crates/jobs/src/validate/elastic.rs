@@ -1,0 +1,36 @@
+//! Jobs that change their size through slices: not with a topology of their own, and from birth or never.
+
+use crds::{
+    names::annotations::{ELASTIC_JOB, POD_SET_PREFERRED_TOPOLOGY, POD_SET_REQUIRED_TOPOLOGY},
+    validation::{Errors, FieldError, immutable},
+};
+
+use crate::{Gates, JobKind};
+
+/// Topologies that a slice cannot keep to.
+const UNSUPPORTED: [(&str, &str); 2] =
+    [(POD_SET_REQUIRED_TOPOLOGY, "required"), (POD_SET_PREFERRED_TOPOLOGY, "preferred")];
+
+pub(super) fn check<J: JobKind>(job: &J, gates: Gates) -> Errors {
+    if !job.elastic(gates) || gates.elastic_jobs_with_topology {
+        return vec![];
+    }
+    let mut errors = Errors::new();
+    for template in job.templates() {
+        for (key, name) in UNSUPPORTED.iter().filter(|(key, _)| template.get(key).is_some()) {
+            errors.push(FieldError::forbidden(
+                format!("{}.{key}", template.field()),
+                format!("{name} topology is not supported with elastic jobs"),
+            ));
+        }
+    }
+    errors
+}
+
+pub(super) fn check_change<J: JobKind>(new: &J, old: &J, gates: Gates) -> Errors {
+    let now = new.elastic(gates);
+    if now == old.elastic(gates) {
+        return vec![];
+    }
+    vec![immutable(format!("metadata.annotations[{ELASTIC_JOB}]"), now)]
+}

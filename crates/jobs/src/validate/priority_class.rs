@@ -1,0 +1,21 @@
+//! The WorkloadPriorityClass: may be changed at any time, added only while the job is held back, never removed.
+
+use crds::{
+    names::labels::PRIORITY_CLASS,
+    validation::{Errors, FieldError},
+};
+
+use crate::JobKind;
+
+pub(super) fn check_change<J: JobKind>(new: &J, old: &J) -> Errors {
+    let now = new.label(PRIORITY_CLASS).unwrap_or_default();
+    let before = old.label(PRIORITY_CLASS).unwrap_or_default();
+    let detail = match (before.is_empty(), now.is_empty()) {
+        (false, true) => "WorkloadPriorityClass cannot be removed from a workload",
+        (true, false) if !new.suspended() => {
+            "WorkloadPriorityClass cannot be added to a non-suspended workload"
+        }
+        _ => return vec![],
+    };
+    vec![FieldError::invalid(format!("metadata.labels[{PRIORITY_CLASS}]"), now, detail)]
+}

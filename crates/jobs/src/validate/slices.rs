@@ -1,0 +1,118 @@
+//! Pods that go together in slices: either one topology and one size, or up to three layers as JSON.
+
+use crds::{
+    names::annotations::{
+        POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
+        POD_SET_SLICE_SIZE,
+    },
+    v1beta2::PodSetSliceTopologyConstraint,
+    validation::{Errors, FieldError, labels::check_key},
+};
+
+use serde_json::Value;
+
+use super::Template;
+use crate::{Gates, go_parse};
+
+const MOST_LAYERS: usize = 3;
+
+/// What is wrong with the slices of a template.
+pub(super) fn check(template: &Template<'_>, gates: Gates) -> Errors {
+    let layers =
+        template.get(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS).filter(|_| gates.topology_layers);
+    match layers {
+        Some(text) => check_layers(template, text),
+        None => check_pair(template),
+    }
+}
+
+fn check_pair(template: &Template<'_>) -> Errors {
+    let mut errors = Errors::new();
+    if let Some(topology) = template.get(POD_SET_SLICE_REQUIRED_TOPOLOGY) {
+        errors.extend(check_key(&template.field_of(POD_SET_SLICE_REQUIRED_TOPOLOGY), topology));
+    }
+    let pair = (template.get(POD_SET_SLICE_REQUIRED_TOPOLOGY), template.get(POD_SET_SLICE_SIZE));
+    match pair {
+        (Some(_), None) => errors.push(FieldError::required(
+            template.field_of(POD_SET_SLICE_SIZE),
+            format!("must be set when '{POD_SET_SLICE_REQUIRED_TOPOLOGY}' is specified"),
+        )),
+        (None, Some(_)) => errors.push(FieldError::forbidden(
+            template.field_of(POD_SET_SLICE_SIZE),
+            format!("may not be set when '{POD_SET_SLICE_REQUIRED_TOPOLOGY}' is not specified"),
+        )),
+        (Some(_), Some(size)) => errors.extend(check_size(template, size)),
+        (None, None) => {}
+    }
+    errors
+}
+
+fn check_size(template: &Template<'_>, text: &str) -> Option<FieldError> {
+    let invalid = |detail: String| {
+        Some(FieldError::invalid(template.field_of(POD_SET_SLICE_SIZE), text, detail))
+    };
+    match go_parse::integer(text) {
+        Err(_) => invalid("must be a numeric value".to_owned()),
+        Ok(size) if size < 1 => invalid("must be greater than or equal to 1".to_owned()),
+        Ok(size) if size > i64::from(template.count) => {
+            invalid(format!("must not be greater than pod set count {}", template.count))
+        }
+        Ok(_) => None,
+    }
+}
+
+fn check_layers(template: &Template<'_>, text: &str) -> Errors {
+    let field = template.field_of(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS);
+    let mut errors: Errors = [POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_SIZE]
+        .into_iter()
+        .filter(|key| template.get(key).is_some())
+        .map(|key| {
+            FieldError::forbidden(&field, format!("may not be set when '{key}' is specified"))
+        })
+        .collect();
+    match layers(text) {
+        Err(problem) => {
+            let detail = format!("must be a valid JSON array: {problem}");
+            errors.push(FieldError::invalid(&field, text, detail));
+        }
+        Ok(layers) if layers.is_empty() || layers.len() > MOST_LAYERS => {
+            let detail =
+                format!("topology constraints must contain between 1 and {MOST_LAYERS} entries");
+            errors.push(FieldError::invalid(&field, text, detail));
+        }
+        Ok(layers) => errors.extend(check_each(&field, &layers, template.count)),
+    }
+    errors
+}
+
+fn check_each(field: &str, layers: &[PodSetSliceTopologyConstraint], count: i32) -> Errors {
+    let mut errors = Errors::new();
+    for (index, layer) in layers.iter().enumerate() {
+        errors.extend(check_key(&format!("{field}[{index}].topology"), &layer.topology));
+        if layer.size < 1 {
+            let detail = "must be greater than or equal to 1";
+            errors.push(FieldError::invalid(format!("{field}[{index}].size"), layer.size, detail));
+        }
+    }
+    if let Some(first) = layers.first().filter(|layer| layer.size > count) {
+        let detail = format!("must not be greater than pod set count {count}");
+        errors.push(FieldError::invalid(field, first.size, detail));
+    }
+    errors
+}
+
+/// The layers of the annotation; the error is the text that a refusal quotes.
+pub(crate) fn layers(text: &str) -> Result<Vec<PodSetSliceTopologyConstraint>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| syntax_problem(text, &error))?;
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+fn syntax_problem(text: &str, error: &serde_json::Error) -> String {
+    match text.trim_start().chars().next() {
+        _ if error.is_eof() => "unexpected end of JSON input".to_owned(),
+        Some(first) if !"[{\"-0123456789tfn".contains(first) => {
+            format!("invalid character {first:?} looking for beginning of value")
+        }
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,106 @@
+//! Rules that the recorded requests on Jobs do not reach.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{Template, create, topology, update};
+use crate::{Gates, Job};
+
+fn job(labels: &Value, annotations: &Value, spec: &Value) -> Job {
+    let metadata = json!({ "name": "train", "labels": labels, "annotations": annotations });
+    serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).expect("a Job decodes")
+}
+
+fn texts(errors: &[crds::validation::FieldError]) -> Vec<String> {
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_queue_is_not_taken_away_where_it_would_be_given_again() {
+    let old =
+        job(&json!({ "kueue.x-k8s.io/queue-name": "lq" }), &json!({}), &json!({ "suspend": true }));
+    let new = job(&json!({}), &json!({}), &json!({ "suspend": true }));
+    assert_eq!(texts(&update(&new, &old, false, Gates::default())), Vec::<String>::new());
+    assert_eq!(
+        texts(&update(&new, &old, true, Gates::default())),
+        [
+            "metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: \"\": queue-name must not be empty in namespace with default queue"
+        ]
+    );
+}
+
+#[test]
+fn a_priority_class_is_not_added_to_a_running_job() {
+    let (old, class) = (json!({}), json!({ "kueue.x-k8s.io/priority-class": "high" }));
+    let refusals = |suspend: bool| {
+        let spec = json!({ "suspend": suspend });
+        let (new, old) = (job(&class, &json!({}), &spec), job(&old, &json!({}), &spec));
+        texts(&update(&new, &old, false, Gates::default()))
+    };
+    assert_eq!(refusals(true), Vec::<String>::new());
+    assert_eq!(
+        refusals(false),
+        [
+            "metadata.labels[kueue.x-k8s.io/priority-class]: Invalid value: \"high\": WorkloadPriorityClass cannot be added to a non-suspended workload"
+        ]
+    );
+}
+
+#[test]
+fn no_pods_and_no_time_are_refused() {
+    let annotations = json!({ "kueue.x-k8s.io/job-min-parallelism": "0" });
+    let time = json!({ "kueue.x-k8s.io/max-exec-time-seconds": "0" });
+    let errors = create(&job(&time, &annotations, &json!({ "parallelism": 3 })), Gates::default());
+    assert_eq!(errors.len(), 2, "{:?}", texts(&errors));
+}
+
+#[test]
+fn completions_follow_parallelism_only_where_pods_have_an_index() {
+    let annotations = json!({ "kueue.x-k8s.io/job-completions-equal-parallelism": "true" });
+    let errors = |mode: &str| {
+        let spec = json!({ "parallelism": 2, "completions": 2, "completionMode": mode });
+        create(&job(&json!({}), &annotations, &spec), Gates::default()).len()
+    };
+    assert_eq!(errors("Indexed"), 0);
+    assert_eq!(errors("NonIndexed"), 1);
+}
+
+#[test]
+fn completions_do_not_start_to_follow_while_the_job_runs() {
+    let annotations = json!({ "kueue.x-k8s.io/job-completions-equal-parallelism": "true" });
+    let n_errors = |suspend: bool| {
+        let spec = json!({ "completionMode": "Indexed", "completions": 1, "suspend": suspend });
+        let old = job(&json!({}), &json!({}), &spec);
+        update(&job(&json!({}), &annotations, &spec), &old, false, Gates::default()).len()
+    };
+    assert_eq!((n_errors(true), n_errors(false)), (0, 1));
+}
+
+#[test]
+fn a_group_is_two_pod_sets_at_one_place_and_one_of_them_single() {
+    let annotations = |level: &str| -> BTreeMap<String, String> {
+        [
+            ("kueue.x-k8s.io/podset-group-name".to_owned(), "g".to_owned()),
+            ("kueue.x-k8s.io/podset-required-topology".to_owned(), level.to_owned()),
+        ]
+        .into()
+    };
+    let n_errors = |members: &[(&str, i32)]| {
+        let all: Vec<_> =
+            members.iter().map(|(level, count)| (annotations(level), *count)).collect();
+        let templates: Vec<Template<'_>> = all
+            .iter()
+            .map(|(annotations, count)| Template {
+                path: "spec.template.metadata".to_owned(),
+                annotations: Some(annotations),
+                count: *count,
+            })
+            .collect();
+        topology::check(&templates, Gates::default()).len()
+    };
+    assert_eq!(n_errors(&[("rack", 1), ("rack", 4)]), 0);
+    assert_eq!(n_errors(&[("rack", 2), ("rack", 4)]), 1);
+    assert_eq!(n_errors(&[("rack", 1), ("host", 4)]), 1);
+    assert_eq!(n_errors(&[("rack", 1), ("rack", 1), ("rack", 1)]), 3);
+}

@@ -1,0 +1,131 @@
+//! Where pods must stand: annotations of pod templates.
+
+use std::collections::BTreeMap;
+
+use crds::{
+    names::annotations::{
+        POD_SET_GROUP_NAME, POD_SET_PREFERRED_TOPOLOGY, POD_SET_REQUIRED_TOPOLOGY,
+        POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
+        POD_SET_SLICE_SIZE, POD_SET_UNCONSTRAINED_TOPOLOGY,
+    },
+    validation::{Errors, FieldError, labels::check_key},
+};
+
+use super::{Template, slices};
+use crate::{Gates, go_parse};
+
+/// Ways to say where pods stand; only one can be meant.
+const LEVELS: [&str; 3] =
+    [POD_SET_REQUIRED_TOPOLOGY, POD_SET_PREFERRED_TOPOLOGY, POD_SET_UNCONSTRAINED_TOPOLOGY];
+
+/// Annotations that a group cannot have.
+const SLICES: [&str; 3] = [
+    POD_SET_SLICE_SIZE,
+    POD_SET_SLICE_REQUIRED_TOPOLOGY,
+    POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
+];
+
+/// What is wrong with each template, and with templates that form a group.
+pub(super) fn check(templates: &[Template<'_>], gates: Gates) -> Errors {
+    let mut errors = Errors::new();
+    for template in templates {
+        errors.extend(check_levels(template));
+        errors.extend(check_group_name(template));
+        errors.extend(slices::check(template, gates));
+    }
+    if errors.is_empty() {
+        errors.extend(check_groups(templates));
+    }
+    errors
+}
+
+fn check_levels(template: &Template<'_>) -> Errors {
+    let mut errors = Errors::new();
+    if LEVELS.iter().filter(|key| template.get(key).is_some()).count() > 1 {
+        let names = LEVELS.map(|key| format!("{key:?}")).join(", ");
+        errors.push(FieldError::invalid_together(
+            template.field(),
+            format!("must not contain more than one topology annotation: [{names}]"),
+        ));
+    }
+    for key in [POD_SET_REQUIRED_TOPOLOGY, POD_SET_PREFERRED_TOPOLOGY] {
+        if let Some(level) = template.get(key) {
+            errors.extend(check_key(&template.field_of(key), level));
+        }
+    }
+    if let Some(text) = template.get(POD_SET_UNCONSTRAINED_TOPOLOGY)
+        && go_parse::switch(text).is_err()
+    {
+        let field = template.field_of(POD_SET_UNCONSTRAINED_TOPOLOGY);
+        errors.push(FieldError::invalid(field, text, "must be a boolean value"));
+    }
+    errors
+}
+
+fn check_group_name(template: &Template<'_>) -> Errors {
+    let Some(name) = template.get(POD_SET_GROUP_NAME) else { return vec![] };
+    let field = template.field_of(POD_SET_GROUP_NAME);
+    let mut errors = Errors::new();
+    if name.parse::<u64>().is_ok() {
+        errors.push(FieldError::invalid(&field, name, "must not be a number"));
+    }
+    for key in SLICES.into_iter().filter(|key| template.get(key).is_some()) {
+        errors.push(FieldError::forbidden(
+            &field,
+            format!("may not be set when '{key}' is specified"),
+        ));
+    }
+    if level(template).is_none() {
+        errors.push(FieldError::forbidden(
+            &field,
+            format!(
+                "may not be set when neither '{POD_SET_PREFERRED_TOPOLOGY}' nor '{POD_SET_REQUIRED_TOPOLOGY}' is specified"
+            ),
+        ));
+    }
+    errors
+}
+
+/// The level that a template names, with how it is meant.
+fn level<'a>(template: &'a Template<'_>) -> Option<(&'static str, &'a str)> {
+    [POD_SET_REQUIRED_TOPOLOGY, POD_SET_PREFERRED_TOPOLOGY]
+        .into_iter()
+        .find_map(|key| template.get(key).map(|level| (key, level)))
+}
+
+/// A group is two templates that name the same level, and one of them has a single pod. A job of one template is
+/// no group and not held to it.
+fn check_groups(templates: &[Template<'_>]) -> Errors {
+    if templates.len() < 2 {
+        return vec![];
+    }
+    let mut groups: BTreeMap<&str, Vec<&Template<'_>>> = BTreeMap::new();
+    for template in templates {
+        if let Some(name) = template.get(POD_SET_GROUP_NAME) {
+            groups.entry(name).or_default().push(template);
+        }
+    }
+    groups.into_iter().flat_map(|(name, members)| check_group(name, &members)).collect()
+}
+
+fn check_group(name: &str, members: &[&Template<'_>]) -> Errors {
+    let [first, second] = members else {
+        return members
+            .iter()
+            .map(|member| {
+                let field = member.field_of(POD_SET_GROUP_NAME);
+                FieldError::invalid(field, name, "must be the group of exactly two pod sets")
+            })
+            .collect();
+    };
+    let mut errors = Errors::new();
+    if level(first) != level(second) {
+        let detail = "the pod sets of a group must name the same topology";
+        errors.push(FieldError::invalid(first.field_of(POD_SET_GROUP_NAME), name, detail));
+    }
+    if first.count != 1 && second.count != 1 {
+        let detail = "one of the pod sets of a group must have one pod";
+        errors.push(FieldError::invalid(first.field_of(POD_SET_GROUP_NAME), name, detail));
+    }
+    errors
+}

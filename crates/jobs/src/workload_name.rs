@@ -1,0 +1,73 @@
+//! The name of the Workload of a job (spec/kueue-core.md §2.9).
+
+use sha1::{Digest, Sha1};
+
+const LONGEST: usize = 253;
+const LONGEST_SHORT: usize = 63;
+const HASH_LENGTH: usize = 5;
+
+/// The job that a Workload is named after.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner<'a> {
+    /// Kind of the job.
+    pub kind: &'a str,
+    /// Group of the kind.
+    pub group: &'a str,
+    /// Name of the job.
+    pub name: &'a str,
+    /// UID of the job.
+    pub uid: &'a str,
+    /// What tells Workloads of one job apart, where it has several over time.
+    pub part: Option<&'a str>,
+}
+
+/// The name: kind and job, and a hash that keeps jobs of one name apart.
+#[must_use]
+pub fn workload_name(owner: Owner<'_>, short: bool) -> String {
+    let longest = if short { LONGEST_SHORT } else { LONGEST };
+    let mut name = format!("{}-{}", owner.kind.to_lowercase(), owner.name);
+    let mut end = name.len().min(longest - HASH_LENGTH - 1);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.truncate(end);
+    format!("{name}-{}", hash(owner))
+}
+
+fn hash(owner: Owner<'_>) -> String {
+    let mut parts = vec![owner.kind, owner.group, owner.name, owner.uid];
+    parts.extend(owner.part);
+    let digest = Sha1::digest(parts.join("\n").as_bytes());
+    let hex: String =
+        digest.iter().take(HASH_LENGTH.div_ceil(2)).map(|byte| format!("{byte:02x}")).collect();
+    hex.chars().take(HASH_LENGTH).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(name: &str) -> Owner<'_> {
+        Owner { kind: "Job", group: "batch", name, uid: "u-1", part: None }
+    }
+
+    #[test]
+    fn a_name_ends_with_the_start_of_a_sha_1() {
+        // printf 'Job\nbatch\ntrain\nu-1' | sha1sum
+        assert_eq!(workload_name(owner("train"), false), "job-train-d688a");
+        let later = Owner { part: Some("2"), ..owner("train") };
+        // printf 'Job\nbatch\ntrain\nu-1\n2' | sha1sum
+        assert_eq!(workload_name(later, false), "job-train-aa910");
+    }
+
+    #[test]
+    fn long_names_are_cut_before_the_hash() {
+        let long = "a".repeat(300);
+        for (short, length) in [(false, 253), (true, 63)] {
+            let name = workload_name(owner(&long), short);
+            assert_eq!(name.len(), length);
+            assert!(name.starts_with("job-aaa"));
+            assert_ne!(name, workload_name(Owner { uid: "u-2", ..owner(&long) }, short));
+        }
+    }
+}

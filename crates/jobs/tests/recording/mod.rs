@@ -1,0 +1,217 @@
+//! The recorded requests on Jobs: which objects they lead to, and what upstream answered.
+//!
+//! Bodies of requests are applied to the objects of the setup as the server would; a patch is a merge patch.
+
+#![expect(clippy::panic, reason = "a recording of another shape must fail loudly")]
+
+use std::io::Read;
+
+use jobs::{
+    Gates, Job,
+    defaulting::{self, Surroundings},
+};
+use serde_json::{Value, json};
+
+/// What upstream did with a request.
+pub(crate) enum Outcome {
+    /// It was accepted.
+    Accepted,
+    /// A webhook for Jobs refused it, with this message.
+    RefusedByWebhook(String),
+    /// The server itself refused it.
+    RefusedByServer,
+}
+
+/// One recorded request.
+pub(crate) struct Case {
+    pub(crate) id: String,
+    value: Value,
+}
+
+/// All recorded requests on Jobs.
+pub(crate) fn cases() -> Vec<Case> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crds/tests/apioracle/job.jsonl.gz");
+    let mut text = String::new();
+    let file = std::fs::File::open(path).expect("the recording is there");
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("the recording is whole");
+    let values = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a case"));
+    values.map(|value| Case { id: text_at(&value, "/id"), value }).collect()
+}
+
+fn text_at(value: &Value, path: &str) -> String {
+    value.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+impl Case {
+    pub(crate) fn outcome(&self) -> Outcome {
+        let by = text_at(&self.value, "/expect/refused_by");
+        match by.as_str() {
+            "" => Outcome::Accepted,
+            "webhook:vjob.kb.io" => {
+                Outcome::RefusedByWebhook(text_at(&self.value, "/expect/message"))
+            }
+            "apiserver" => Outcome::RefusedByServer,
+            other => panic!("{}: refused by {other}", self.id),
+        }
+    }
+
+    /// The webhooks of jobs leave out the namespaces of the system.
+    pub(crate) fn reaches_webhooks(&self) -> bool {
+        !matches!(self.namespace().as_str(), "kube-system" | "kueue-system")
+    }
+
+    pub(crate) fn namespace(&self) -> String {
+        let path = text_at(&self.value, "/request/path");
+        let mut parts = path.split('/').skip_while(|part| *part != "namespaces");
+        parts.nth(1).expect("a namespace").to_owned()
+    }
+
+    /// The gates of the settings that the case was recorded with.
+    pub(crate) fn gates(&self) -> Gates {
+        let on = Gates::default();
+        match self.config().as_str() {
+            "base" => on,
+            "variant-1" => Gates { partial_admission: false, ..on },
+            "variant-2" => Gates {
+                topology: false,
+                topology_layers: false,
+                identifier_annotations: false,
+                admission_gated_by: false,
+                elastic_jobs: false,
+                default_priority_class: false,
+                ..on
+            },
+            other => panic!("{}: unknown settings {other}", self.id),
+        }
+    }
+
+    pub(crate) fn config(&self) -> String {
+        text_at(&self.value, "/config")
+    }
+
+    pub(crate) fn response(&self) -> &Value {
+        &self.value["expect"]["response"]
+    }
+
+    fn setup(&self) -> Vec<&Value> {
+        self.value["setup"].as_array().map(|steps| steps.iter().collect()).unwrap_or_default()
+    }
+
+    /// Bodies of the objects of a kind that the setup makes.
+    pub(crate) fn made(&self, kind: &str) -> Vec<&Value> {
+        let steps = self.setup().into_iter().map(|step| &step["body"]);
+        steps.filter(|body| body["kind"] == kind).collect()
+    }
+
+    pub(crate) fn has_default_queue(&self) -> bool {
+        self.made("LocalQueue").iter().any(|queue| {
+            queue["metadata"]["name"] == "default"
+                && queue["metadata"]["namespace"] == json!(self.namespace())
+        })
+    }
+
+    /// Whether a queue hands its jobs to workers: through its ClusterQueue and a check of that.
+    fn dispatches(&self, queue: &str) -> bool {
+        let named = |kind: &str, name: &Value| {
+            self.made(kind).into_iter().find(|object| object["metadata"]["name"] == *name)
+        };
+        let queue = named("LocalQueue", &json!(queue)).map(|queue| &queue["spec"]["clusterQueue"]);
+        let Some(cluster_queue) = queue.and_then(|name| named("ClusterQueue", name)) else {
+            return false;
+        };
+        let checks = &cluster_queue["spec"]["admissionChecksStrategy"]["admissionChecks"];
+        checks.as_array().into_iter().flatten().any(|check| {
+            named("AdmissionCheck", &check["name"])
+                .is_some_and(|check| check["spec"]["controllerName"] == "kueue.x-k8s.io/multikueue")
+        })
+    }
+
+    /// What the setup and the settings say about the place the object is made in.
+    fn surroundings(&self) -> Surroundings {
+        let owners = self.body()["metadata"]["ownerReferences"].as_array();
+        let owner = owners.and_then(|owners| owners.first());
+        let manage_without_queue_name = self.config() == "variant-1";
+        Surroundings {
+            default_queue: self.has_default_queue(),
+            default_priority_class: self
+                .made("WorkloadPriorityClass")
+                .iter()
+                .any(|class| class["metadata"]["name"] == "default"),
+            ancestor_managed: owner.is_some_and(|owner| {
+                self.made("Job").iter().any(|job| {
+                    let queue = &job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"];
+                    job["metadata"]["name"] == owner["name"]
+                        && (manage_without_queue_name || queue.is_string())
+                })
+            }),
+            namespace_managed: self.config() != "variant-2"
+                || self.value["namespace_labels"]["kueue"] == "yes",
+            manage_without_queue_name,
+        }
+    }
+
+    /// The new object with what our webhook fills in.
+    pub(crate) fn defaulted(&self) -> Value {
+        let mut object = self.body().clone();
+        if !self.reaches_webhooks() {
+            return object;
+        }
+        let job: Job = serde_json::from_value(object.clone()).expect("a Job decodes");
+        let dispatches = |queue: &str| self.dispatches(queue);
+        let steps = defaulting::default(&job, self.surroundings(), self.gates(), dispatches);
+        let patch = Value::Array(steps.iter().map(defaulting::Set::to_json).collect());
+        let patch: json_patch::Patch = serde_json::from_value(patch).expect("a JSON patch");
+        json_patch::patch(&mut object, &patch).expect("the patch applies");
+        object
+    }
+
+    /// The body of the request, for a new object.
+    pub(crate) fn body(&self) -> &Value {
+        &self.value["request"]["body"]
+    }
+
+    /// The object before the request; none when the request makes it.
+    pub(crate) fn old_object(&self) -> Option<Value> {
+        let path = text_at(&self.value, "/request/path");
+        match self.value["request"]["method"].as_str() {
+            Some("POST") => None,
+            Some("PATCH") => Some(self.stored(&path)),
+            other => panic!("{}: method {other:?}", self.id),
+        }
+    }
+
+    /// The object that the request would leave behind.
+    pub(crate) fn new_object(&self) -> Value {
+        match self.old_object() {
+            None => self.defaulted(),
+            Some(mut object) => {
+                merge(&mut object, self.body());
+                object
+            }
+        }
+    }
+
+    /// The object at a path after the setup. A Job that names a queue is held back when it is made.
+    fn stored(&self, path: &str) -> Value {
+        let (collection, name) = path.rsplit_once('/').expect("a path of an object");
+        let mut object = Value::Null;
+        for step in self.setup() {
+            let at = step["path"].as_str().expect("a path");
+            if at == collection && step["body"]["metadata"]["name"] == name {
+                object = step["body"].clone();
+                if object["metadata"]["labels"].get("kueue.x-k8s.io/queue-name").is_some() {
+                    object["spec"]["suspend"] = json!(true);
+                }
+            } else if at == path {
+                merge(&mut object, &step["body"]);
+            }
+        }
+        assert!(object.is_object(), "{}: the setup makes the object", self.id);
+        object
+    }
+}
+
+/// A JSON merge patch.
+fn merge(object: &mut Value, patch: &Value) {
+    json_patch::merge(object, patch);
+}
