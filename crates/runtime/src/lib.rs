@@ -8,6 +8,7 @@ pub mod cert_secret;
 pub mod certs;
 pub mod client;
 pub mod health;
+pub mod lease;
 pub mod metrics;
 pub mod server;
 mod shutdown;
