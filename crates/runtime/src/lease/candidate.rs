@@ -70,7 +70,7 @@ impl Candidate {
                 observed.version = Some(found.version);
             }
             (Some(found), Some(observed)) => {
-                *observed = observation(found, now, observed.confirmed)
+                *observed = observation(found, now, observed.confirmed);
             }
         }
     }

@@ -90,7 +90,7 @@ impl Elector {
         let lease = &self.name.name;
         match ended {
             Ended::Lost => {
-                tracing::error!(%lease, holder = self.candidate.holder(), "lost the lease")
+                tracing::error!(%lease, holder = self.candidate.holder(), "lost the lease");
             }
             Ended::Stopped if led => self.release().await,
             Ended::Stopped => {}
@@ -122,7 +122,9 @@ impl Elector {
         let proposal = self.candidate.propose(Timestamp::now());
         let led = self.candidate.leads_until().is_some();
         let answer = self.write(proposal).await;
-        if let Some(until) = self.candidate.leads_until().filter(|until| now() < *until) {
+        if let Some(until) = self.candidate.leads_until()
+            && self.candidate.leads(now())
+        {
             self.announcer.tell(Role::Leading { until });
             if !led {
                 tracing::info!(lease = %self.name.name, "got the lease");

@@ -119,7 +119,7 @@ mod tests {
         let [then, now] = ["2026-03-01T10:00:00Z", "2026-03-01T11:00:00Z"].map(time);
         let first = Record::first("a", LEASE, then);
         let renewed = first.held_by("a", LEASE, now);
-        assert_eq!(renewed, Record { renewed: Some(now), ..first.clone() });
+        assert_eq!(renewed, Record { renewed: Some(now), ..first });
         let taken = renewed.held_by("b", LEASE, now);
         assert_eq!((taken.acquired, taken.transitions), (Some(now), 1));
     }

@@ -196,7 +196,7 @@ impl World {
                 self.candidates[who].wrote(found, self.start + sent);
                 now + self.timing.retry
             }
-            // A leader reads after a conflict, as the elector does, and so learns of its own unanswered write.
+            // It reads, as the elector does after a conflict, and so learns of its own unanswered write.
             Reply::Refused => {
                 let stored = self.stored.clone().map(found);
                 self.candidates[who].saw(stored, instant);
