@@ -20,6 +20,8 @@ mod leadership;
 mod record;
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod tests;
 
 pub use decide::{Observed, Step, Timing, TimingError, decide};
 pub use elector::{Elector, Ended, LeaseName};

@@ -14,6 +14,8 @@ mod key;
 mod metrics;
 mod pace;
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub use key::Key;
 pub use kube::{core::DeserializeGuard as Guarded, runtime::watcher::Config};

@@ -93,14 +93,14 @@ impl Picture {
 
     fn enter(&mut self, change: Change<Light>) {
         match change {
-            Change::Apply(light) => self.set(light),
+            Change::Apply(light) => self.set(&light),
             Change::Delete(key) => {
                 let gone = self.lights.remove(&*key.name);
                 assert!(gone.is_some(), "{key} was never there");
             }
             Change::Reset { objects, removed } => {
                 self.resets += 1;
-                objects.into_iter().for_each(|light| self.set(light));
+                objects.iter().for_each(|light| self.set(light));
                 for key in removed {
                     let gone = self.lights.remove(&*key.name);
                     assert!(gone.is_some(), "{key} was never there");
@@ -110,7 +110,7 @@ impl Picture {
         }
     }
 
-    fn set(&mut self, light: Light) {
+    fn set(&mut self, light: &Light) {
         assert_eq!(light.metadata.managed_fields, None);
         self.lights.insert(light.name_any(), light.data.colour);
     }

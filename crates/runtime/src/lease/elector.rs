@@ -133,9 +133,11 @@ impl Elector {
         answer
     }
 
-    /// After a conflict. A second one in a row has another cause than this process's own unanswered write.
+    /// After a conflict. A leader acts on what it reads at once: either it has lost, or the other write was its own. A
+    /// follower has been overtaken, and has time.
     async fn reread(&mut self) {
-        if matches!(self.read().await, Answer::Failed) || self.candidate.leads_until().is_none() {
+        let led = self.candidate.leads_until().is_some();
+        if matches!(self.read().await, Answer::Failed) || !led {
             self.pause(Step::Renew).await;
         }
     }
