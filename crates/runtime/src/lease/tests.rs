@@ -122,7 +122,8 @@ fn store(state: &mut State, mut lease: Value) {
 }
 
 fn failure(code: u16) -> (u16, Value) {
-    let status = Status::failure("no", "Reason").with_code(code);
+    let reason = if code == 404 { "NotFound" } else { "Reason" };
+    let status = Status::failure("no", reason).with_code(code);
     (code, serde_json::to_value(status).expect("JSON"))
 }
 
