@@ -16,6 +16,11 @@ use crate::Stop;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// Waits on the stopped clock, so that what never happens fails at once.
+async fn gained(leadership: &mut Leadership) {
+    time::timeout(MINUTE * 60, leadership.gained()).await.expect("it leads in the end");
+}
+
 /// How the server takes requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mood {
@@ -131,7 +136,7 @@ fn failure(code: u16) -> (u16, Value) {
 async fn a_renewal_whose_answer_is_lost_does_not_cost_the_lease() {
     let server = Server::default();
     let (mut leadership, _stop, task) = server.candidate("one");
-    leadership.gained().await;
+    gained(&mut leadership).await;
     for _ in 0..10 {
         server.look(|state| state.mood = Mood::Forgetful);
         time::sleep(MINUTE).await;
@@ -145,7 +150,7 @@ async fn a_leader_without_answers_stops_after_the_renew_deadline() {
     for mood in [Mood::Silent, Mood::Full] {
         let server = Server::default();
         let (mut leadership, _stop, task) = server.candidate("one");
-        leadership.gained().await;
+        gained(&mut leadership).await;
         let begun = time::Instant::now();
         server.look(|state| state.mood = mood);
         leadership.lost().await;
@@ -159,7 +164,7 @@ async fn a_leader_without_answers_stops_after_the_renew_deadline() {
 async fn a_leader_whose_lease_was_taken_stops_with_its_next_renewal() {
     let server = Server::default();
     let (mut leadership, _stop, task) = server.candidate("one");
-    leadership.gained().await;
+    gained(&mut leadership).await;
     let begun = time::Instant::now();
     server.put("other", 7);
     leadership.lost().await;
@@ -174,7 +179,7 @@ async fn a_follower_waits_for_the_holder_and_writes_over_what_it_finds() {
     server.put("other", 7);
     let begun = time::Instant::now();
     let (mut leadership, _stop, _task) = server.candidate("one");
-    leadership.gained().await;
+    gained(&mut leadership).await;
     assert_eq!(begun.elapsed().as_secs(), 15);
     let lease = server.stored();
     assert_eq!(lease["spec"]["holderIdentity"], "one");
@@ -198,7 +203,7 @@ async fn a_follower_that_stops_writes_nothing() {
 async fn a_stop_during_a_renewal_still_gives_the_lease_back() {
     let server = Server::default();
     let (mut leadership, stop, task) = server.candidate("one");
-    leadership.gained().await;
+    gained(&mut leadership).await;
     server.look(|state| state.mood = Mood::Forgetful);
     // The renewal is stored, and waits for its answer.
     time::sleep(Timing::default().retry + Duration::from_secs(1)).await;
@@ -212,7 +217,7 @@ async fn a_stop_during_a_renewal_still_gives_the_lease_back() {
 async fn a_deleted_lease_is_made_anew_by_its_holder_not_by_who_had_seen_it() {
     let server = Server::default();
     let (mut one, _stop, _task) = server.candidate("one");
-    one.gained().await;
+    gained(&mut one).await;
     let (two, _other_stop, _other_task) = server.candidate("two");
     for round in 0..20 {
         time::sleep(Duration::from_millis(4_700)).await;

@@ -5,16 +5,20 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use http::{Request, Response, StatusCode};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client, client::Body, core::Status};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time};
 
 use super::{Change, Config, Ended, Guarded, Watch, WatchMetrics};
 use crate::Stop;
+
+/// On the stopped clock, so that what never happens fails at once.
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// One answer; the stream of a watch ends after its last line.
 #[derive(Clone, Debug)]
@@ -87,7 +91,8 @@ async fn changes(server: &Server, wanted: usize) -> Vec<String> {
     let task = tokio::spawn(watch.run(sender, Stop::new()));
     let mut changes = Vec::new();
     while changes.len() < wanted {
-        changes.push(text(&receiver.recv().await.expect("a change")));
+        let change = time::timeout(HOUR, receiver.recv()).await.expect("a change in time");
+        changes.push(text(&change.expect("a change")));
     }
     drop(receiver);
     assert_eq!(task.await.expect("the task"), Ended::Unheard);
