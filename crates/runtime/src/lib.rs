@@ -1,4 +1,4 @@
-//! IO that knows nothing of Kueue: clients, TLS servers, certificates, health, metrics, logs.
+//! IO that knows nothing of Kueue: clients, the lease, watches, TLS servers, certificates, health, metrics, logs.
 //!
 //! What decides here is pure and takes `now`; what does is thin and takes a [`Stop`] that ends it.
 
@@ -8,10 +8,12 @@ pub mod cert_secret;
 pub mod certs;
 pub mod client;
 pub mod health;
+pub mod lease;
 pub mod metrics;
 pub mod server;
 mod shutdown;
 pub mod telemetry;
 pub mod tls;
+pub mod watch;
 
 pub use shutdown::{Stop, on_signal};

@@ -1,0 +1,146 @@
+//! What a lease says, and how it is written: the fields of `coordination.k8s.io/v1` as every Kubernetes controller fills
+//! them, so that one can take over from another.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::api::ObjectMeta;
+
+/// The content of a lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Who holds it; empty if nobody does.
+    pub holder: String,
+    /// How long the holder wants it to be respected; none if it does not say.
+    pub duration: Option<Duration>,
+    /// When the holder got it, by its clock. For people.
+    pub acquired: Option<Timestamp>,
+    /// When the holder wrote it last, by its clock. For people; to others only *that* it changes means something.
+    pub renewed: Option<Timestamp>,
+    /// How often it went from one holder to another.
+    pub transitions: i32,
+}
+
+impl Record {
+    /// What `me` writes over this record to get or keep the lease.
+    #[must_use]
+    pub fn held_by(&self, me: &str, duration: Duration, now: Timestamp) -> Self {
+        let mine = self.holder == me;
+        Self {
+            holder: me.to_owned(),
+            duration: Some(duration),
+            acquired: if mine { self.acquired.or(Some(now)) } else { Some(now) },
+            renewed: Some(now),
+            transitions: if mine { self.transitions } else { self.transitions.saturating_add(1) },
+        }
+    }
+
+    /// What the first holder of a new lease writes.
+    #[must_use]
+    pub fn first(me: &str, duration: Duration, now: Timestamp) -> Self {
+        Self { transitions: 0, ..Self::default().held_by(me, duration, now) }
+    }
+
+    /// What the holder writes to let the next one in at once.
+    #[must_use]
+    pub fn released(&self, now: Timestamp) -> Self {
+        Self {
+            holder: String::new(),
+            duration: Some(Duration::from_secs(1)),
+            acquired: Some(now),
+            renewed: Some(now),
+            transitions: self.transitions,
+        }
+    }
+
+    /// What an object says. Nonsense in the duration counts as nothing said.
+    #[must_use]
+    pub fn read(lease: &Lease) -> Self {
+        let spec = lease.spec.clone().unwrap_or_default();
+        let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        Self {
+            holder: spec.holder_identity.unwrap_or_default(),
+            duration: seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs),
+            acquired: spec.acquire_time.map(|time| time.0),
+            renewed: spec.renew_time.map(|time| time.0),
+            transitions: spec.lease_transitions.unwrap_or_default(),
+        }
+    }
+
+    /// The object that says this, on top of `known` (whose labels and owners stay).
+    #[must_use]
+    pub fn write(&self, known: ObjectMeta) -> Lease {
+        let seconds = self.duration.map(|duration| duration.as_secs());
+        let spec = LeaseSpec {
+            holder_identity: Some(self.holder.clone()),
+            lease_duration_seconds: seconds.and_then(|seconds| i32::try_from(seconds).ok()),
+            acquire_time: self.acquired.map(MicroTime),
+            renew_time: self.renewed.map(MicroTime),
+            lease_transitions: Some(self.transitions),
+            ..LeaseSpec::default()
+        };
+        Lease { metadata: known, spec: Some(spec) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const LEASE: Duration = Duration::from_secs(15);
+
+    fn time(text: &str) -> Timestamp {
+        text.parse().expect("a timestamp")
+    }
+
+    #[test]
+    fn the_wire_has_the_fields_that_others_read() {
+        let now = time("2026-03-01T10:00:00.123456Z");
+        let lease = Record::first("pod_1", LEASE, now).write(ObjectMeta::default());
+        let expected = json!({
+            "holderIdentity": "pod_1",
+            "leaseDurationSeconds": 15,
+            "acquireTime": "2026-03-01T10:00:00.123456Z",
+            "renewTime": "2026-03-01T10:00:00.123456Z",
+            "leaseTransitions": 0,
+        });
+        assert_eq!(serde_json::to_value(&lease).expect("JSON")["spec"], expected);
+        assert_eq!(Record::read(&lease), Record::first("pod_1", LEASE, now));
+    }
+
+    #[test]
+    fn renewing_keeps_the_time_of_acquiring_and_taking_over_counts() {
+        let [then, now] = ["2026-03-01T10:00:00Z", "2026-03-01T11:00:00Z"].map(time);
+        let first = Record::first("a", LEASE, then);
+        let renewed = first.held_by("a", LEASE, now);
+        assert_eq!(renewed, Record { renewed: Some(now), ..first });
+        let taken = renewed.held_by("b", LEASE, now);
+        assert_eq!((taken.acquired, taken.transitions), (Some(now), 1));
+    }
+
+    #[test]
+    fn a_released_lease_has_no_holder_and_a_short_duration() {
+        let now = time("2026-03-01T10:00:00Z");
+        let released = Record::first("a", LEASE, now).held_by("b", LEASE, now).released(now);
+        let lease = released.write(ObjectMeta::default());
+        let spec = serde_json::to_value(&lease).expect("JSON")["spec"].clone();
+        assert_eq!(spec["holderIdentity"], "");
+        assert_eq!(spec["leaseDurationSeconds"], 1);
+        assert_eq!(spec["leaseTransitions"], 1);
+        assert_eq!(released.held_by("c", LEASE, now).transitions, 2);
+    }
+
+    #[test]
+    fn an_empty_lease_belongs_to_nobody() {
+        assert_eq!(Record::read(&Lease::default()), Record::default());
+        let negative = json!({"spec": {"leaseDurationSeconds": -5, "holderIdentity": "a"}});
+        let negative: Lease = serde_json::from_value(negative).expect("a lease");
+        assert_eq!(Record::read(&negative).duration, None);
+    }
+}

@@ -1,0 +1,35 @@
+//! What tells objects of a kind apart.
+
+use std::fmt;
+
+use kube::Resource;
+
+/// Namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// None for kinds that have none.
+    pub namespace: Option<Box<str>>,
+    /// The name.
+    pub name: Box<str>,
+}
+
+impl Key {
+    /// The key of an object that a server sent.
+    #[must_use]
+    pub fn of(object: &impl Resource) -> Self {
+        let meta = object.meta();
+        Self {
+            namespace: meta.namespace.as_deref().map(Box::from),
+            name: meta.name.as_deref().unwrap_or_default().into(),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}

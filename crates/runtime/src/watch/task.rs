@@ -1,0 +1,137 @@
+//! A watch as a task: the stream read, its events entered into the book, changes sent.
+
+use std::{fmt::Debug, pin::pin};
+
+use futures::StreamExt;
+use kube::{
+    Api, Resource,
+    runtime::watcher::{self, Config, Event, watcher},
+};
+use serde::de::DeserializeOwned;
+use tokio::{
+    sync::mpsc::{Sender, error::SendError},
+    time,
+};
+
+use super::{
+    Change, Guarded, WatchMetrics,
+    book::{Book, Entry},
+    metrics::OneWatch,
+    pace::{Failure, Pace},
+};
+use crate::Stop;
+
+/// Why a watch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was asked to.
+    Stopped,
+    /// Nobody listens any more.
+    Unheard,
+}
+
+/// A watch that has not begun yet.
+pub struct Watch<K> {
+    name: String,
+    api: Api<Guarded<K>>,
+    config: Config,
+    metrics: OneWatch,
+}
+
+impl<K> Watch<K>
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    /// A watch of what `api` reaches and `config` selects. The name is for logs and metrics: the kind, and the cluster if
+    /// there are several.
+    ///
+    /// A connection that died in silence is noticed after the configuration's timeout (five minutes unless set), so set a
+    /// shorter one for servers far away.
+    #[must_use]
+    pub fn new(name: &str, api: Api<Guarded<K>>, config: Config, metrics: &WatchMetrics) -> Self {
+        Self { name: name.to_owned(), api, config, metrics: metrics.of(name) }
+    }
+
+    /// Sends changes until stopped or until nobody listens. Whoever listens slowly holds the watch up, and nothing else: what
+    /// is missed for being too slow comes with the next list.
+    pub async fn run(self, changes: Sender<Change<K>>, stop: Stop) -> Ended {
+        let heard = changes.clone();
+        let ended = tokio::select! {
+            () = stop.cancelled() => Ended::Stopped,
+            () = heard.closed() => Ended::Unheard,
+            _ = self.supervise(&changes) => Ended::Unheard,
+        };
+        self.metrics.unreadable.set(0);
+        ended
+    }
+
+    /// One stream after the other; the book outlives them.
+    async fn supervise(&self, changes: &Sender<Change<K>>) -> Result<(), SendError<Change<K>>> {
+        let mut book = Book::new();
+        let mut pace = Pace::default();
+        loop {
+            self.follow(&mut book, &mut pace, changes).await?;
+            tracing::info!(watch = %self.name, "beginning anew");
+            self.metrics.restarts.inc();
+        }
+    }
+
+    /// One stream, until it is given up.
+    async fn follow(
+        &self,
+        book: &mut Book<K>,
+        pace: &mut Pace,
+        changes: &Sender<Change<K>>,
+    ) -> Result<(), SendError<Change<K>>> {
+        let mut stream = pin!(watcher(self.api.clone(), self.config.clone()));
+        while let Some(event) = stream.next().await {
+            match event {
+                Ok(event) => {
+                    // The beginning of a list is told before anything was asked for.
+                    if !matches!(event, Event::Init) {
+                        pace.worked();
+                    }
+                    self.enter(book, event, changes).await?;
+                }
+                Err(error) => {
+                    self.metrics.failures.inc();
+                    let advice = pace.failed(kind(&error), time::Instant::now().into_std());
+                    tracing::warn!(watch = %self.name, %error, pause = ?advice.pause, "the watch failed");
+                    time::sleep(advice.pause).await;
+                    if advice.restart {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn enter(
+        &self,
+        book: &mut Book<K>,
+        event: Event<Guarded<K>>,
+        changes: &Sender<Change<K>>,
+    ) -> Result<(), SendError<Change<K>>> {
+        let entry = book.enter(event);
+        self.metrics.unreadable.set(i64::try_from(book.n_unreadable()).unwrap_or(i64::MAX));
+        match entry {
+            Entry::Change(change) => changes.send(change).await?,
+            Entry::Unreadable(one) => {
+                let error = one.error;
+                tracing::warn!(watch = %self.name, object = %one.key, error, "left out what does not decode");
+            }
+            Entry::Nothing => {}
+        }
+        Ok(())
+    }
+}
+
+fn kind(error: &watcher::Error) -> Failure {
+    match error {
+        watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410 => {
+            Failure::TooOld
+        }
+        _ => Failure::Other,
+    }
+}

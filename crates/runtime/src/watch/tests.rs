@@ -1,0 +1,165 @@
+//! The task against a server that is played: what a stream that cannot be continued, or never starts, comes to.
+//!
+//! The clock is stopped, so that pauses take no time.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use http::{Request, Response, StatusCode};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client, client::Body, core::Status};
+use serde_json::{Value, json};
+use tokio::{sync::mpsc, time};
+
+use super::{Change, Config, Ended, Guarded, Watch, WatchMetrics};
+use crate::Stop;
+
+/// On the stopped clock, so that what never happens fails at once.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// One answer; the stream of a watch ends after its last line.
+#[derive(Clone, Debug)]
+enum Answer {
+    List(&'static str, Vec<Value>),
+    Watch(Vec<Value>),
+    Fails(u16),
+}
+
+/// Answers in turn and notes what was asked for. When there is no answer left it says nothing for ever.
+#[derive(Clone, Default)]
+struct Server {
+    answers: Arc<Mutex<VecDeque<Answer>>>,
+    asked: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Server {
+    fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let answers = Arc::new(Mutex::new(answers.into_iter().collect()));
+        Self { answers, asked: Arc::default() }
+    }
+
+    async fn answer(self, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+        let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let next = self.answers.lock().expect("the answers").pop_front();
+        let Some(answer) = next else {
+            return std::future::pending().await;
+        };
+        self.asked.lock().expect("the questions").push(if watches { "watch" } else { "list" });
+        let (code, body) = match answer {
+            Answer::List(version, items) => {
+                let list = json!({
+                    "apiVersion": "v1", "kind": "ConfigMapList",
+                    "metadata": {"resourceVersion": version}, "items": items,
+                });
+                (StatusCode::OK, list.to_string())
+            }
+            Answer::Watch(lines) => {
+                (StatusCode::OK, lines.iter().map(|line| format!("{line}\n")).collect())
+            }
+            Answer::Fails(code) => {
+                let status = Status::failure("no", "Reason").with_code(code);
+                let code = StatusCode::from_u16(code).expect("a code");
+                (code, serde_json::to_string(&status).expect("JSON"))
+            }
+        };
+        let response = Response::builder().status(code).body(Body::from(body.into_bytes()));
+        Ok(response.expect("a response"))
+    }
+
+    fn asked(&self) -> Vec<&'static str> {
+        self.asked.lock().expect("the questions").clone()
+    }
+}
+
+fn map(name: &str, version: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "here", "resourceVersion": version},
+    })
+}
+
+/// The changes that come of these answers, as text, until there are so many.
+async fn changes(server: &Server, wanted: usize) -> Vec<String> {
+    let service = server.clone();
+    let service = tower::service_fn(move |request| service.clone().answer(request));
+    let api: Api<Guarded<ConfigMap>> = Api::all(Client::new(service, "here"));
+    let watch = Watch::new("maps", api, Config::default(), &WatchMetrics::default());
+    let (sender, mut receiver) = mpsc::channel(1);
+    let task = tokio::spawn(watch.run(sender, Stop::new()));
+    let mut changes = Vec::new();
+    while changes.len() < wanted {
+        let change = time::timeout(HOUR, receiver.recv()).await.expect("a change in time");
+        changes.push(text(&change.expect("a change")));
+    }
+    drop(receiver);
+    assert_eq!(task.await.expect("the task"), Ended::Unheard);
+    changes
+}
+
+fn text(change: &Change<ConfigMap>) -> String {
+    let name = |map: &ConfigMap| map.metadata.name.clone().unwrap_or_default();
+    match change {
+        Change::Apply(map) => format!("apply {}", name(map)),
+        Change::Delete(key) => format!("delete {key}"),
+        Change::Reset { objects, removed } => {
+            let objects: Vec<String> = objects.iter().map(name).collect();
+            let removed: Vec<String> = removed.iter().map(ToString::to_string).collect();
+            format!("reset {objects:?} without {removed:?}")
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_whose_start_is_too_old_begins_anew_and_names_what_went() {
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1"), map("b", "2")]),
+        Answer::Fails(410),
+        Answer::List("20", vec![map("b", "2"), map("c", "15")]),
+    ]);
+    let changes = changes(&server, 2).await;
+    assert_eq!(changes, [r#"reset ["a", "b"] without []"#, r#"reset ["c"] without ["here/a"]"#]);
+    assert_eq!(server.asked(), ["list", "watch", "list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_never_starts_begins_anew_after_five_attempts() {
+    let mut answers = vec![Answer::List("10", vec![map("a", "1")])];
+    answers.extend(std::iter::repeat_n(Answer::Fails(500), 5));
+    answers.push(Answer::List("20", Vec::new()));
+    let server = Server::new(answers);
+    let changes = changes(&server, 2).await;
+    assert_eq!(changes, [r#"reset ["a"] without []"#, r#"reset [] without ["here/a"]"#]);
+    assert_eq!(server.asked(), ["list", "watch", "watch", "watch", "watch", "watch", "list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_is_tried_again() {
+    let failures = std::iter::repeat_n(Answer::Fails(503), 7);
+    let server = Server::new(failures.chain([Answer::List("10", vec![map("a", "1")])]));
+    assert_eq!(changes(&server, 1).await, [r#"reset ["a"] without []"#]);
+    assert_eq!(server.asked(), ["list"; 8]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_says_it_is_too_old_is_followed_by_a_list() {
+    let gone = Status::failure("too old", "Expired").with_code(410);
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1")]),
+        Answer::Watch(vec![
+            json!({"type": "ADDED", "object": map("b", "11")}),
+            json!({"type": "DELETED", "object": map("b", "12")}),
+            json!({"type": "ERROR", "object": gone}),
+        ]),
+        Answer::List("20", vec![map("d", "20")]),
+    ]);
+    let expected = [
+        r#"reset ["a"] without []"#,
+        "apply b",
+        "delete here/b",
+        r#"reset ["d"] without ["here/a"]"#,
+    ];
+    assert_eq!(changes(&server, 4).await, expected);
+}
