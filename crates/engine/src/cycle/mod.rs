@@ -26,6 +26,7 @@ pub(crate) struct Cycle {
     /// One per head, in the order in which they were processed; heads rejected before that come last.
     pub(crate) entries: Vec<Entry>,
     heads: Vec<(QueueId, WorkloadId)>,
+    order: order::Order,
 }
 
 /// Runs one cycle. Without heads nothing happens and the cycle does not count.
@@ -43,15 +44,14 @@ pub(crate) fn run(state: &mut State, cycle: &mut Cycle, now: Time, placer: &mut 
     }
     let mark = state.tree.journal.mark();
     let mut victims = Vec::new();
-    let mut next = order::Order::new(state, &mut cycle.entries);
-    while let Some(index) = next.pop(state, &cycle.entries) {
+    cycle.order.fill(state, &cycle.entries);
+    while let Some(index) = cycle.order.pop(state, &cycle.entries) {
         process::process(state, &mut cycle.entries[index], &mut victims, placer);
     }
-    let sequence = next.into_sequence();
     state.tree.rewind(mark);
     state.tree.journal.close();
     admit::forget_assumed(state, &cycle.entries);
-    order::arrange(&mut cycle.entries, &sequence);
+    cycle.order.arrange(&mut cycle.entries);
     for entry in &mut cycle.entries {
         match entry.outcome {
             Outcome::Reserved { .. } => admit::admit(state, entry, now),

@@ -7,22 +7,27 @@ use crate::cycle::nominate::{Entry, Outcome};
 use crate::cycle::tournament::Tournament;
 use crate::state::State;
 
-/// Hands out the entries one by one.
-#[derive(Debug)]
+/// Hands out the entries one by one. Its buffers are kept between cycles.
+#[derive(Debug, Default)]
 pub(super) struct Order {
-    /// Entries still to come, next one last.
+    /// Entries still to come, next one last; unused with fair sharing.
     waiting: Vec<usize>,
-    tournament: Option<Tournament>,
+    tournament: Tournament,
+    /// The order in which entries were handed out.
     sequence: Vec<usize>,
 }
 
 impl Order {
-    pub(super) fn new(state: &State, entries: &mut [Entry]) -> Self {
+    /// Starts with the entries about which nothing is decided yet.
+    pub(super) fn fill(&mut self, state: &mut State, entries: &[Entry]) {
+        let Self { waiting, tournament, sequence } = self;
         let open = |&index: &usize| entries[index].outcome == Outcome::Open;
-        let mut waiting: Vec<usize> = (0..entries.len()).filter(open).collect();
+        sequence.clear();
+        waiting.clear();
+        waiting.extend((0..entries.len()).filter(open));
         if state.settings.fair_sharing.is_some() {
-            let tournament = Some(Tournament::new(state, entries, &waiting));
-            return Self { waiting: Vec::new(), tournament, sequence: Vec::new() };
+            tournament.fill(state, entries, waiting);
+            return;
         }
         waiting.sort_by(|&left, &right| {
             let (a, b) = (&entries[left], &entries[right]);
@@ -31,22 +36,23 @@ impl Order {
                 .then_with(|| by_age(state, a, b))
         });
         waiting.reverse();
-        Self { waiting, tournament: None, sequence: Vec::new() }
     }
 
     /// The next entry to process.
     pub(super) fn pop(&mut self, state: &mut State, entries: &[Entry]) -> Option<usize> {
-        let next = match &mut self.tournament {
-            Some(tournament) => tournament.pop(state, entries),
-            None => self.waiting.pop(),
+        let next = if state.settings.fair_sharing.is_some() {
+            self.tournament.pop(state, entries)
+        } else {
+            self.waiting.pop()
         }?;
         self.sequence.push(next);
         Some(next)
     }
 
-    /// The order in which entries were handed out.
-    pub(super) fn into_sequence(self) -> Vec<usize> {
-        self.sequence
+    /// Brings the entries into the order in which they were handed out; those that never were stay behind, in their
+    /// order.
+    pub(super) fn arrange(&self, entries: &mut Vec<Entry>) {
+        arrange(entries, &self.sequence);
     }
 }
 
@@ -71,7 +77,7 @@ pub(super) fn by_age(state: &State, left: &Entry, right: &Entry) -> std::cmp::Or
 }
 
 /// Brings the entries into the order of `sequence`; those that were never handed out stay behind, in their order.
-pub(super) fn arrange(entries: &mut Vec<Entry>, sequence: &[usize]) {
+fn arrange(entries: &mut Vec<Entry>, sequence: &[usize]) {
     let mut places = vec![usize::MAX; entries.len()];
     for (place, &index) in sequence.iter().enumerate() {
         places[index] = place;

@@ -1,32 +1,47 @@
 //! The fair-sharing tournament: in every cohort the child with the smaller share wins, shares taken as if its candidate
 //! were admitted already.
 //!
-//! Source: spec/kueue-core.md §4.6. Shares are computed anew after every pop, since the winner changes them.
+//! Source: spec/kueue-core.md §4.6, which takes all shares anew after every pop. Here every cohort keeps the candidates
+//! of its children in a heap, and a pop repairs the heaps above the winner. That is enough because the share of a child
+//! depends on the usage within that child and on what its cohort could lend, and the latter does not change within a
+//! cycle. The child that held the winner is the top of its cohort's heap, at every level, so only tops are replaced.
+//! Cost of a pop: per level one share and a path through a heap.
+//!
+//! Invariant: processing a head leaves changes of usage only on the path from its queue to the root.
 
 use std::cmp::Ordering;
 
 use crate::cycle::nominate::Entry;
 use crate::cycle::order::{by_age, preemptor_first};
 use crate::ids::NodeId;
+use crate::queues::heap::Heap;
 use crate::quota::share::{Share, share};
 use crate::state::State;
 use crate::workload::charged;
 
-/// The heads of one tree.
-#[derive(Debug)]
-struct Tree {
-    root: NodeId,
-    entries: Vec<usize>,
-}
-
-/// See the module. Trees are processed in the order of the names of their roots.
-#[derive(Debug)]
+/// See the module. Trees are processed in the order of the names of their roots. Its tables are kept between cycles.
+#[derive(Debug, Default)]
 pub(super) struct Tournament {
-    /// Last one first.
-    trees: Vec<Tree>,
+    /// The roots of the trees that have candidates, last one first.
+    roots: Vec<NodeId>,
+    /// By node.
+    rounds: Vec<Round>,
+    /// Cohorts whose winner has not gone up yet, with their depth.
+    cohorts: Vec<(usize, NodeId)>,
+    /// The queue whose head was handed out last.
+    played: Option<NodeId>,
 }
 
-/// A candidate on its way up.
+/// What is played at one node.
+#[derive(Debug, Default)]
+struct Round {
+    /// The candidates of the node's children; a queue without a cohort has its own.
+    candidates: Heap<Candidate>,
+    /// Is in [`Tournament::cohorts`].
+    listed: bool,
+}
+
+/// The best of a subtree, as it stands in the round above.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     entry: usize,
@@ -35,52 +50,95 @@ struct Candidate {
 }
 
 impl Tournament {
-    pub(super) fn new(state: &State, entries: &[Entry], open: &[usize]) -> Self {
-        let mut trees: Vec<(String, Tree)> = Vec::new();
-        for &index in open {
-            let root = state.tree.root(state.queue(entries[index].queue).node);
-            match trees.iter_mut().find(|(_, tree)| tree.root == root) {
-                Some((_, tree)) => tree.entries.push(index),
-                None => {
-                    let name = state.node_name(root).to_owned();
-                    trees.push((name, Tree { root, entries: vec![index] }));
-                }
-            }
+    /// Lets the entries `open` enter.
+    pub(super) fn fill(&mut self, state: &mut State, entries: &[Entry], open: &[usize]) {
+        self.played = None;
+        self.roots.clear();
+        self.rounds.iter_mut().for_each(|round| round.candidates.clear());
+        self.rounds.resize_with(state.tree.ids().len(), Round::default);
+        for &entry in open {
+            let leaf = state.queue(entries[entry].queue).node;
+            self.list_above(state, leaf);
+            self.enter(state, entries, leaf, entry);
         }
-        trees.sort_by(|left, right| right.0.cmp(&left.0));
-        Self { trees: trees.into_iter().map(|(_, tree)| tree).collect() }
+        self.cohorts.sort_unstable();
+        while let Some((_, cohort)) = self.cohorts.pop() {
+            self.rounds[cohort.index()].listed = false;
+            self.advance(state, entries, cohort);
+        }
+        self.roots.sort_by(|&left, &right| state.node_name(right).cmp(state.node_name(left)));
     }
 
+    /// The next entry. What came of the one before must be in the books.
     pub(super) fn pop(&mut self, state: &mut State, entries: &[Entry]) -> Option<usize> {
-        let tree = self.trees.last_mut()?;
-        let winner = play(state, entries, tree, tree.root)?.entry;
-        tree.entries.retain(|&entry| entry != winner);
-        if tree.entries.is_empty() {
-            self.trees.pop();
+        if let Some(leaf) = self.played.take() {
+            self.replay(state, entries, leaf);
         }
+        let root = *self.roots.last()?;
+        let winner = self.winner(root)?;
+        self.played = Some(state.queue(entries[winner].queue).node);
         Some(winner)
     }
-}
 
-/// The winner of the subtree at `node`.
-fn play(state: &mut State, entries: &[Entry], tree: &Tree, node: NodeId) -> Option<Candidate> {
-    if let Some(queue) = state.tree.node(node).queue {
-        let mut own = tree.entries.iter().copied();
-        let entry = own.find(|&entry| entries[entry].queue == queue)?;
-        return Some(Candidate { entry, share: Share::NONE, borrows: false });
+    fn winner(&self, node: NodeId) -> Option<usize> {
+        self.rounds[node.index()].candidates.peek().map(|candidate| candidate.entry)
     }
-    let mut best: Option<Candidate> = None;
-    for at in 0..state.tree.node(node).children.len() {
-        let child = state.tree.node(node).children[at];
-        let Some(found) = play(state, entries, tree, child) else {
-            continue;
-        };
-        let candidate = weigh(state, entries, child, found.entry);
-        if best.is_none_or(|old| compare(state, entries, candidate, old) == Ordering::Less) {
-            best = Some(candidate);
+
+    /// Lists the cohorts above `leaf`, and the root of its tree, unless they are listed.
+    fn list_above(&mut self, state: &State, leaf: NodeId) {
+        if state.tree.parent(leaf).is_none() {
+            self.roots.push(leaf);
+        }
+        for cohort in state.tree.ancestors(leaf) {
+            if std::mem::replace(&mut self.rounds[cohort.index()].listed, true) {
+                return;
+            }
+            self.cohorts.push((state.tree.ancestors(cohort).count(), cohort));
+            if state.tree.parent(cohort).is_none() {
+                self.roots.push(cohort);
+            }
         }
     }
-    best
+
+    /// Sends the winner of `node` to the round above.
+    fn advance(&mut self, state: &mut State, entries: &[Entry], node: NodeId) {
+        if state.tree.parent(node).is_some()
+            && let Some(winner) = self.winner(node)
+        {
+            self.enter(state, entries, node, winner);
+        }
+    }
+
+    /// Puts an entry into the round above `child`, or of `child` itself if nothing is above.
+    fn enter(&mut self, state: &mut State, entries: &[Entry], child: NodeId, entry: usize) {
+        let candidate = weigh(state, entries, child, entry);
+        let at = state.tree.parent(child).unwrap_or(child);
+        let candidates = &mut self.rounds[at.index()].candidates;
+        candidates.push(candidate, |left, right| wins(state, entries, left, right));
+    }
+
+    /// Takes the last winner out of all rounds it won.
+    fn replay(&mut self, state: &mut State, entries: &[Entry], leaf: NodeId) {
+        let mut child = leaf;
+        while let Some(cohort) = state.tree.parent(child) {
+            self.drop_top(state, entries, cohort);
+            if child != leaf {
+                self.advance(state, entries, child);
+            }
+            child = cohort;
+        }
+        if child == leaf {
+            self.drop_top(state, entries, leaf);
+        }
+        if self.winner(child).is_none() {
+            self.roots.pop();
+        }
+    }
+
+    fn drop_top(&mut self, state: &State, entries: &[Entry], node: NodeId) {
+        let candidates = &mut self.rounds[node.index()].candidates;
+        candidates.pop(|left, right| wins(state, entries, left, right));
+    }
 }
 
 /// The share of `node` with the entry's usage included.
@@ -102,7 +160,7 @@ fn weigh(state: &mut State, entries: &[Entry], node: NodeId, index: usize) -> Ca
     Candidate { entry: index, share: with, borrows }
 }
 
-fn compare(state: &State, entries: &[Entry], left: Candidate, right: Candidate) -> Ordering {
+fn wins(state: &State, entries: &[Entry], left: Candidate, right: Candidate) -> bool {
     let (a, b) = (&entries[left.entry], &entries[right.entry]);
     let borrowing = if state.settings.prioritize_non_borrowing {
         left.borrows.cmp(&right.borrows)
@@ -111,7 +169,8 @@ fn compare(state: &State, entries: &[Entry], left: Candidate, right: Candidate) 
     };
     preemptor_first(state, a, b)
         .then(borrowing)
-        .then(left.share.cmp(&right.share))
+        .then_with(|| left.share.cmp(&right.share))
         .then_with(|| by_age(state, a, b))
         .then_with(|| left.entry.cmp(&right.entry))
+        .is_lt()
 }

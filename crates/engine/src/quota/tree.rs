@@ -146,7 +146,7 @@ impl Tree {
     }
 
     /// All node ids.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+    pub(crate) fn ids(&self) -> impl ExactSizeIterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId::from)
     }
 
