@@ -161,7 +161,8 @@ fn roles(
         (Some(one), _) if one != first => None,
         (Some(one), Some(other)) => {
             let count = |index: usize| assignment.pod_sets[index].count;
-            Some(if count(one) > count(other) { (one, Some(other)) } else { (other, Some(one)) })
+            // Of two pod sets of the same size the later one leads, whatever they are called.
+            Some(if count(one) >= count(other) { (one, Some(other)) } else { (other, Some(one)) })
         }
         _ => Some((first, None)),
     }
