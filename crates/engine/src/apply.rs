@@ -356,7 +356,7 @@ fn update_holder(
 }
 
 fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
-    let node = queue_record(state, spec.queue);
+    queue_record(state, spec.queue);
     let mut usage = Usage::new();
     for pod_set in &spec.pod_sets {
         let left = pod_set.count - pod_set.reclaimed;
@@ -364,9 +364,6 @@ fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
             let slot = state.tree.slot(flavor, resource);
             charge(&mut usage, slot, part(total, left, pod_set.count));
         }
-    }
-    for &(slot, amount) in &usage {
-        state.tree.add_usage(node, slot, amount);
     }
     let admission = Admission {
         queue: spec.queue,
@@ -385,6 +382,7 @@ fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
 /// Enters an admission whose usage is already charged.
 pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admission) {
     let queue = admission.queue;
+    state.tree.charge(state.queue(queue).node, &admission.usage);
     state.topologies.place(&admission.pod_sets, &state.workloads.at(id).shape, &state.shapes);
     let holding = &mut state.queue_mut(queue).holding;
     holding.push(id);

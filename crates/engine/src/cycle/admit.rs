@@ -8,10 +8,6 @@ use crate::workload::Admission;
 
 /// Gives an entry what it was assigned.
 pub(super) fn admit(state: &mut State, entry: &mut Entry, now: Time) {
-    let node = state.queue(entry.queue).node;
-    for &(slot, amount) in &entry.assignment.usage {
-        state.tree.add_usage(node, slot, amount);
-    }
     let pod_sets = entry.assignment.pod_sets.iter().map(|one| PodSetAdmission {
         count: one.count,
         reclaimed: 0,

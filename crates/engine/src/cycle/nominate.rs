@@ -128,13 +128,10 @@ pub(super) fn place(state: &mut State, entry: &mut Entry) {
     let shape = Arc::clone(&entry.shape);
     let (workload, queue) = (entry.workload, entry.queue);
     let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried: &[], pins: None };
-    for target in &entry.targets {
-        preemption::hide(state, target.workload);
-    }
-    topology::place_anew(state, &attempt, &mut entry.assignment, entry.targets.is_empty());
-    for target in &entry.targets {
-        preemption::show(state, target.workload);
-    }
+    let (gone, assignment) = (preemption::ids(&entry.targets), &mut entry.assignment);
+    preemption::without(state, &gone, |state| {
+        topology::place_anew(state, &attempt, assignment, gone.is_empty());
+    });
 }
 
 /// Computes the assignment, its topology and the victims; a smaller Workload if the whole does not fit.
@@ -148,12 +145,7 @@ pub(super) fn compute(
     let (workload, queue) = (entry.workload, entry.queue);
     let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried, pins };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
-    let done = match entry.assignment.mode() {
-        Mode::Fit | Mode::DeferredFit => true,
-        Mode::Preempt => !entry.targets.is_empty(),
-        Mode::NoFit => false,
-    };
-    if done || !state.settings.partial_admission {
+    if works(&entry.assignment, &entry.targets) || !state.settings.partial_admission {
         return;
     }
     let mut best = None;
@@ -161,11 +153,7 @@ pub(super) fn compute(
         let attempt = Attempt { counts: Some(counts), ..attempt };
         let (mut assignment, mut targets) = (Assignment::default(), Vec::new());
         attempt_with(state, &attempt, &mut assignment, &mut targets);
-        let works = match assignment.mode() {
-            Mode::Fit | Mode::DeferredFit => true,
-            Mode::Preempt => !targets.is_empty(),
-            Mode::NoFit => false,
-        };
+        let works = works(&assignment, &targets);
         if works {
             best = Some((assignment, targets));
         }
@@ -173,6 +161,15 @@ pub(super) fn compute(
     });
     if found && let Some((assignment, targets)) = best {
         (entry.assignment, entry.targets) = (assignment, targets);
+    }
+}
+
+/// Whether an assignment leads somewhere: it fits, or there is somebody to preempt for it.
+fn works(assignment: &Assignment, targets: &[Target]) -> bool {
+    match assignment.mode() {
+        Mode::Fit | Mode::DeferredFit => true,
+        Mode::Preempt => !targets.is_empty(),
+        Mode::NoFit => false,
     }
 }
 

@@ -52,7 +52,13 @@ impl Order {
     /// Brings the entries into the order in which they were handed out; those that never were stay behind, in their
     /// order.
     pub(super) fn arrange(&self, entries: &mut Vec<Entry>) {
-        arrange(entries, &self.sequence);
+        let mut places = vec![usize::MAX; entries.len()];
+        for (place, &index) in self.sequence.iter().enumerate() {
+            places[index] = place;
+        }
+        let mut tagged: Vec<(usize, Entry)> = places.into_iter().zip(entries.drain(..)).collect();
+        tagged.sort_by_key(|(place, _)| *place);
+        entries.extend(tagged.into_iter().map(|(_, entry)| entry));
     }
 }
 
@@ -74,15 +80,4 @@ pub(super) fn by_age(state: &State, left: &Entry, right: &Entry) -> std::cmp::Or
     } else {
         by_time
     }
-}
-
-/// Brings the entries into the order of `sequence`; those that were never handed out stay behind, in their order.
-fn arrange(entries: &mut Vec<Entry>, sequence: &[usize]) {
-    let mut places = vec![usize::MAX; entries.len()];
-    for (place, &index) in sequence.iter().enumerate() {
-        places[index] = place;
-    }
-    let mut tagged: Vec<(usize, Entry)> = places.into_iter().zip(entries.drain(..)).collect();
-    tagged.sort_by_key(|(place, _)| *place);
-    entries.extend(tagged.into_iter().map(|(_, entry)| entry));
 }

@@ -5,10 +5,10 @@
 use smallvec::SmallVec;
 
 use crate::cycle::nominate::{Entry, Outcome, compute, place};
-use crate::flavors::assign::{Attempt, Mode};
+use crate::flavors::assign::Mode;
 use crate::ids::{FlavorId, ResourceId, WorkloadId};
 use crate::placer::Placer;
-use crate::preemption::{hide, queue_of, show};
+use crate::preemption::{Ids, queue_of, without};
 use crate::quota::available::available;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
@@ -54,7 +54,7 @@ pub(super) fn process(
 }
 
 /// The victims that can matter to an entry: those of its tree, or all of them where machines are shared.
-fn near(state: &State, entry: &Entry, victims: &[WorkloadId]) -> SmallVec<[WorkloadId; 16]> {
+fn near(state: &State, entry: &Entry, victims: &[WorkloadId]) -> Ids {
     let root = |queue| state.tree.root(state.queue(queue).node);
     let (own, everywhere) = (root(entry.queue), state.topologies.any());
     let matters = |&id: &WorkloadId| everywhere || root(queue_of(state, id)) == own;
@@ -69,18 +69,14 @@ fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {
 /// earlier one, or whose place in the topology was taken.
 fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
     let overlap = overlaps(entry, victims);
-    for &victim in victims {
-        hide(state, victim);
-    }
-    let lost = || topology::lost_its_place(state, entry) && quota_left(state, entry);
-    if overlap || lost() {
-        let pins = pins(entry);
-        compute(state, entry, &[], Some(&pins));
-        place(state, entry);
-    }
-    for &victim in victims {
-        show(state, victim);
-    }
+    without(state, victims, |state| {
+        let lost = || topology::lost_its_place(state, entry) && quota_left(state, entry);
+        if overlap || lost() {
+            let pins = pins(entry);
+            compute(state, entry, &[], Some(&pins));
+            place(state, entry);
+        }
+    });
     if overlap && entry.assignment.mode() == Mode::Fit {
         entry.assignment.deferred = true;
     }
@@ -104,24 +100,8 @@ fn pins(entry: &Entry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
 /// Whether the entry still fits once all victims of the cycle and its own are gone.
 fn fits_without(state: &mut State, entry: &Entry, victims: &[WorkloadId]) -> bool {
     let own = entry.targets.iter().map(|target| target.workload);
-    let all: SmallVec<[WorkloadId; 16]> = victims.iter().copied().chain(own).collect();
-    for &victim in &all {
-        hide(state, victim);
-    }
-    let quota = quota_left(state, entry);
-    let attempt = Attempt {
-        workload: entry.workload,
-        queue: entry.queue,
-        shape: &entry.shape,
-        counts: None,
-        tried: &[],
-        pins: None,
-    };
-    let fits = quota && topology::still_fits(state, &attempt, &entry.assignment);
-    for &victim in &all {
-        show(state, victim);
-    }
-    fits
+    let all: Ids = victims.iter().copied().chain(own).collect();
+    without(state, &all, |state| quota_left(state, entry) && topology::still_fits(state, entry))
 }
 
 /// What an entry counts for while the others are processed: all of it, or what it may reserve if it has to wait.
@@ -151,16 +131,13 @@ fn reserve_for_later(state: &mut State, entry: &mut Entry) {
         return;
     }
     let node = state.queue(entry.queue).node;
-    for (slot, amount) in assumed_usage(state, entry) {
-        state.tree.add_usage(node, slot, amount);
-    }
+    let usage = assumed_usage(state, entry);
+    state.tree.charge(node, &usage);
     topology::reserve(state, entry);
 }
 
 fn take(state: &mut State, entry: &Entry) {
     let node = state.queue(entry.queue).node;
-    for &(slot, amount) in &entry.assignment.usage {
-        state.tree.add_usage(node, slot, amount);
-    }
+    state.tree.charge(node, &entry.assignment.usage);
     topology::assume(state, entry);
 }

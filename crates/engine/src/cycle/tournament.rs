@@ -147,11 +147,9 @@ fn weigh(state: &mut State, entries: &[Entry], node: NodeId, index: usize) -> Ca
     let leaf = state.queue(entry.queue).node;
     let usage = &entry.assignment.usage;
     let mark = state.tree.journal.mark();
-    for &(slot, amount) in usage {
-        state.tree.add_usage(leaf, slot, amount);
-    }
+    state.tree.charge(leaf, usage);
     let with = share(&state.tree, node);
-    let borrows = entry.assignment.usage.iter().any(|&(slot, _)| {
+    let borrows = usage.iter().any(|&(slot, _)| {
         let cell = state.tree.at(node, slot);
         charged(usage, slot) > crate::Amount::ZERO && cell.usage > cell.subtree
     });

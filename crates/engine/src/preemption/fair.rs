@@ -45,16 +45,12 @@ pub(super) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
 
 fn charge(state: &mut State, need: &Need<'_>) {
     let node = state.queue(need.attempt.queue).node;
-    for &(slot, amount) in need.usage {
-        state.tree.add_usage(node, slot, amount);
-    }
+    state.tree.charge(node, need.usage);
 }
 
 fn uncharge(state: &mut State, need: &Need<'_>) {
     let node = state.queue(need.attempt.queue).node;
-    for &(slot, amount) in need.usage {
-        state.tree.remove_usage(node, slot, amount);
-    }
+    state.tree.uncharge(node, need.usage);
 }
 
 fn fits_uncharged(state: &mut State, need: &Need<'_>) -> bool {

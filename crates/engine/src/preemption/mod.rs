@@ -81,13 +81,8 @@ pub(crate) fn simulate(
         return Grade { grant: Grant::NoCandidates, borrow };
     }
     let mark = state.tree.journal.mark();
-    for target in &targets {
-        hide(state, target.workload);
-    }
-    let borrow = reach(&state.tree, node, slot, amount).height;
-    for target in &targets {
-        show(state, target.workload);
-    }
+    let borrow =
+        without(state, &ids(&targets), |state| reach(&state.tree, node, slot, amount).height);
     state.tree.rewind(mark);
     state.tree.journal.close();
     let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
@@ -110,6 +105,27 @@ pub(crate) fn show(state: &mut State, id: WorkloadId) {
     change(state, id, false);
 }
 
+/// What `look` sees while the Workloads `gone` are hidden.
+pub(crate) fn without<T>(
+    state: &mut State,
+    gone: &[WorkloadId],
+    look: impl FnOnce(&mut State) -> T,
+) -> T {
+    for &id in gone {
+        hide(state, id);
+    }
+    let seen = look(state);
+    for &id in gone {
+        show(state, id);
+    }
+    seen
+}
+
+/// The Workloads that are to go.
+pub(crate) fn ids(targets: &[Target]) -> Ids {
+    targets.iter().map(|target| target.workload).collect()
+}
+
 fn change(state: &mut State, id: WorkloadId, hidden: bool) {
     let workload = state.workloads.at_mut(id);
     if workload.hidden == hidden {
@@ -121,16 +137,11 @@ fn change(state: &mut State, id: WorkloadId, hidden: bool) {
         return;
     };
     let node = state.queue(admission.queue).node;
-    for &(slot, amount) in &admission.usage {
-        if hidden {
-            state.tree.remove_usage(node, slot, amount);
-        } else {
-            state.tree.add_usage(node, slot, amount);
-        }
-    }
     if hidden {
+        state.tree.uncharge(node, &admission.usage);
         state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
     } else {
+        state.tree.charge(node, &admission.usage);
         state.topologies.place(&admission.pod_sets, &shape, &state.shapes);
     }
     state.workloads.at_mut(id).admission = Some(admission);
@@ -172,4 +183,4 @@ pub(super) fn uses(state: &State, id: WorkloadId, contested: &[Slot]) -> bool {
 }
 
 /// Shorthand for lists of Workloads.
-pub(super) type Ids = SmallVec<[WorkloadId; 16]>;
+pub(crate) type Ids = SmallVec<[WorkloadId; 16]>;

@@ -313,6 +313,20 @@ impl Tree {
         }
     }
 
+    /// Charges all of `usage` to a leaf.
+    pub(crate) fn charge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
+        for &(slot, amount) in usage {
+            self.add_usage(leaf, slot, amount);
+        }
+    }
+
+    /// Takes back what [`Tree::charge`] charged.
+    pub(crate) fn uncharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
+        for &(slot, amount) in usage {
+            self.remove_usage(leaf, slot, amount);
+        }
+    }
+
     /// Charges `amount` to a leaf; what its ancestors are charged follows.
     pub(crate) fn add_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
         let mut node = Some(leaf);

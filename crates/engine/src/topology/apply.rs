@@ -249,15 +249,15 @@ impl Search<'_> {
 }
 
 /// Whether the very places that were found are still free.
-pub(crate) fn still_fits(state: &State, attempt: &Attempt<'_>, assignment: &Assignment) -> bool {
-    assignment.pod_sets.iter().enumerate().all(|(index, one)| {
-        let Some(flavor) = flavor_of(state, assignment, index) else {
+pub(crate) fn still_fits(state: &State, entry: &Entry) -> bool {
+    entry.assignment.pod_sets.iter().enumerate().all(|(index, one)| {
+        let Some(flavor) = flavor_of(state, &entry.assignment, index) else {
             return true;
         };
         let Some(tree) = state.topologies.tree(flavor) else {
             return true;
         };
-        let spec = &attempt.shape.pod_sets[index];
+        let spec = &entry.shape.pod_sets[index];
         one.domains.iter().all(|place| {
             let Some(leaf) = tree.leaf(&place.values) else {
                 return false;
@@ -274,15 +274,7 @@ pub(crate) fn still_fits(state: &State, attempt: &Attempt<'_>, assignment: &Assi
 
 /// Whether a head that fitted when it was nominated has lost its places to an earlier head of the cycle.
 pub(crate) fn lost_its_place(state: &State, entry: &Entry) -> bool {
-    let attempt = Attempt {
-        workload: entry.workload,
-        queue: entry.queue,
-        shape: &entry.shape,
-        counts: None,
-        tried: &[],
-        pins: None,
-    };
-    entry.assignment.mode() == Mode::Fit && !still_fits(state, &attempt, &entry.assignment)
+    entry.assignment.mode() == Mode::Fit && !still_fits(state, entry)
 }
 
 /// Takes the places of an entry for the rest of the cycle.
