@@ -9,15 +9,13 @@ use crds::{
         labels::{CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, POD_SET},
     },
     v1beta2::{Admission, PodSet, PodSetAssignment, ResourceFlavorSpec, Workload},
+    validation::labels::is_dns_label,
 };
 
 use crate::{
     Gates,
     pod_set_info::{PodSetInfo, StartError},
 };
-
-/// Longest DNS label.
-const LONGEST_LABEL: usize = 63;
 
 /// Flavors by name.
 pub type Flavors = BTreeMap<String, ResourceFlavorSpec>;
@@ -140,14 +138,6 @@ fn identity(
         }
     }
     info
-}
-
-fn is_dns_label(name: &str) -> bool {
-    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-    name.len() <= LONGEST_LABEL
-        && edge(name.chars().next())
-        && edge(name.chars().next_back())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 /// An info that others are added to by the same rule as to a template.

@@ -90,13 +90,21 @@ fn is_name(name: &str) -> bool {
 
 /// Whether a text is a DNS subdomain, its length aside.
 fn is_subdomain(text: &str) -> bool {
+    text.split('.').all(is_part)
+}
+
+/// Whether a text is a DNS label.
+#[must_use]
+pub fn is_dns_label(text: &str) -> bool {
+    text.len() <= LONGEST_NAME && is_part(text)
+}
+
+/// Whether a text is a part of a DNS name, its length aside.
+fn is_part(text: &str) -> bool {
     let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-    let part = |part: &str| {
-        edge(part.chars().next())
-            && edge(part.chars().last())
-            && part.chars().all(|c| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit())
-    };
-    text.split('.').all(part)
+    edge(text.chars().next())
+        && edge(text.chars().last())
+        && text.chars().all(|c| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit())
 }
 
 /// Errors of a key, for a field that holds it.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::validation::labels;
+
 use super::{
     AccessProvider, Configuration, CustomLabel, GoDuration, INCREMENTAL, LabelSelector,
     QuotaCheckStrategy, SourceKind,
@@ -243,13 +245,7 @@ fn providers(providers: &[AccessProvider], path: &str, problems: &mut Problems) 
 }
 
 fn label_value(text: &str) -> bool {
-    let ends = |c: char| c.is_ascii_alphanumeric();
-    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    text.is_empty()
-        || (text.len() <= 63
-            && text.chars().all(inside)
-            && text.starts_with(ends)
-            && text.ends_with(ends))
+    labels::value_problems(text).is_empty()
 }
 
 fn sharing(config: &Configuration, problems: &mut Problems) {
