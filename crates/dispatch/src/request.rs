@@ -1,0 +1,44 @@
+//! What a Workload asks of a cluster.
+
+use engine::{
+    Amount,
+    flavors::matching::{Requirement, Selection},
+    ids::ResourceId,
+};
+
+/// A kind of job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Kind {
+    /// Group; empty for the core group.
+    pub group: Box<str>,
+    /// Version.
+    pub version: Box<str>,
+    /// Kind.
+    pub kind: Box<str>,
+}
+
+/// Equal pods of a Workload.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pods {
+    /// Name of the pod set.
+    pub name: Box<str>,
+    /// Number of pods.
+    pub count: i64,
+    /// What one pod takes of a node, sorted by resource: before transformations and exclusions, which are about quota.
+    pub requests: Vec<(ResourceId, Amount)>,
+    /// Which nodes it may run on.
+    pub selection: Selection,
+}
+
+/// What a Workload asks of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Request {
+    /// The kind of its job.
+    pub kind: Kind,
+    /// Its namespace.
+    pub namespace: Box<str>,
+    /// Its pods.
+    pub pod_sets: Vec<Pods>,
+    /// Requirements on the labels of clusters; all must hold.
+    pub affinity: Vec<Requirement>,
+}
