@@ -19,8 +19,17 @@ pub fn equivalent<J: JobKind>(
     infos: Option<&[PodSetInfo]>,
     gates: Gates,
 ) -> bool {
-    owned_by(workload, job)
-        && workload.spec.maximum_execution_time_seconds == max_exec_time(job)
+    owned_by(workload, job) && same_work(job, workload, infos, gates)
+}
+
+/// The same of a Workload that the job names instead of owning it.
+pub fn same_work<J: JobKind>(
+    job: &J,
+    workload: &Workload,
+    infos: Option<&[PodSetInfo]>,
+    gates: Gates,
+) -> bool {
+    workload.spec.maximum_execution_time_seconds == max_exec_time(job)
         && same_pods(job, workload, infos, gates)
 }
 

@@ -3,14 +3,13 @@
 //! What decisions read is typed, the rest of the object is carried along untouched.
 
 mod check;
+mod copy;
 mod progress;
 mod shape;
 mod stop;
 mod switch;
 #[cfg(test)]
 mod tests;
-
-pub use stop::StopStep;
 
 use crds::{
     meta::Condition,
@@ -25,7 +24,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Gates, JobKind, go_parse,
-    kind::Outcome,
+    kind::{Outcome, StopStep},
     pod_set_info::{PodSetInfo, StartError},
     validate::Template,
 };
@@ -211,6 +210,26 @@ impl JobKind for Job {
 
     fn restore(&mut self, infos: &[PodSetInfo], gates: Gates) -> bool {
         switch::restore(self, infos, gates)
+    }
+
+    fn stop_step(&self, infos: &[PodSetInfo], gates: Gates) -> Option<StopStep<Self>> {
+        stop::step(self, infos, gates)
+    }
+
+    fn for_worker(&self, pod_sets: &[PodSet], gates: Gates) -> Self {
+        copy::for_worker(self, pod_sets, gates)
+    }
+
+    fn with_status_of(&self, copy: &Self) -> Self {
+        Self { status: copy.status.clone(), ..self.clone() }
+    }
+
+    fn idle(&self) -> Option<Self> {
+        copy::idle(self)
+    }
+
+    fn started(&self) -> bool {
+        copy::started(self)
     }
 
     fn outcome(&self) -> Option<Outcome> {

@@ -23,8 +23,17 @@ pub struct Outcome {
     pub message: String,
 }
 
+/// The next write of a stop: the object as it shall be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StopStep<J> {
+    /// Metadata and spec are to be written.
+    Object(Box<J>),
+    /// The status is to be written.
+    Status(Box<J>),
+}
+
 /// A kind of job. Nothing here reads or writes anything but the object itself.
-pub trait JobKind: Resource + Metadata<Ty = ObjectMeta> {
+pub trait JobKind: Resource + Metadata<Ty = ObjectMeta> + Sized {
     /// Whether a job of this kind may name a Workload that exists already.
     const PREBUILT: bool;
     /// Whether a job of this kind may change its size through slices.
@@ -55,6 +64,25 @@ pub trait JobKind: Resource + Metadata<Ty = ObjectMeta> {
 
     /// Puts the pod templates back to what the Workload says; whether anything changed.
     fn restore(&mut self, infos: &[PodSetInfo], gates: Gates) -> bool;
+
+    /// The next write of a stop, none when the job has stopped. `infos` is what its pod sets had before they started, and
+    /// empty where that is not known.
+    fn stop_step(&self, infos: &[PodSetInfo], gates: Gates) -> Option<StopStep<Self>>;
+
+    /// The job as it is made on a worker: held back, without what belongs to this cluster. Counts are those of the pod
+    /// sets given.
+    #[must_use]
+    fn for_worker(&self, pod_sets: &[PodSet], gates: Gates) -> Self;
+
+    /// The job with the status of its copy on a worker.
+    #[must_use]
+    fn with_status_of(&self, copy: &Self) -> Self;
+
+    /// The job with a status that says that nothing of it runs, after its copy went; none if it says so already.
+    fn idle(&self) -> Option<Self>;
+
+    /// Whether anything of it was ever seen to run since it was last held back.
+    fn started(&self) -> bool;
 
     /// How the job ended; none while it has not.
     fn outcome(&self) -> Option<Outcome>;

@@ -3,7 +3,9 @@
 //! One file per kind behind [`JobKind`]; what all kinds have in common stands in files of its own.
 //! Objects go in, values come out; the caller reads and writes (spec/kueue-core.md §5.3, §7).
 
+pub mod assignment;
 pub mod defaulting;
+pub mod dispatched;
 pub mod environment;
 pub mod equivalence;
 pub mod gates;
@@ -12,6 +14,7 @@ pub mod job;
 pub mod kind;
 pub mod pod_set_info;
 pub mod prebuilt;
+pub mod reconcile;
 pub mod start;
 pub mod topology_request;
 pub mod validate;
@@ -20,4 +23,4 @@ pub mod workload_name;
 
 pub use gates::Gates;
 pub use job::Job;
-pub use kind::JobKind;
+pub use kind::{JobKind, StopStep};

@@ -81,6 +81,16 @@ impl PodSetInfo {
         }
     }
 
+    /// Adds another info by the same rule as to a template.
+    pub(crate) fn add(&mut self, other: Self) -> Result<(), StartError> {
+        let mut set =
+            PodSet { name: self.name.clone(), count: Some(self.count), ..PodSet::default() };
+        self.merge_into(&mut set.template, false)?;
+        Self { name: self.name.clone(), ..other }.merge_into(&mut set.template, false)?;
+        *self = Self::of(&set);
+        Ok(())
+    }
+
     /// Adds what is in the info to a template. An elastic job may get new values for what names its slice.
     pub fn merge_into(&self, template: &mut PodTemplate, elastic: bool) -> Result<(), StartError> {
         if !self.labels.is_empty() || !self.annotations.is_empty() {

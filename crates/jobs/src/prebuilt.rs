@@ -5,7 +5,7 @@ use crds::names::labels::PREBUILT_WORKLOAD_NAME;
 use crate::{Gates, JobKind};
 
 /// What a label can hold; a longer name can only stand in the annotation.
-const LONGEST_LABEL: usize = 63;
+pub(crate) const LONGEST_LABEL: usize = 63;
 
 /// A name and the map that it stands in.
 #[derive(Clone, Debug, PartialEq, Eq)]

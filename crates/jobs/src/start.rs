@@ -1,19 +1,22 @@
 //! What the pod sets of an admitted Workload get when its job starts (spec/kueue-core.md §7.7).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crds::{
     names::{
         annotations::{POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD, WORKLOAD_SLICE_NAME},
         gates,
-        labels::{CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, POD_SET},
+        labels::{
+            CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, MULTI_KUEUE_ORIGIN, MULTI_KUEUE_WORKER_POD,
+            POD_SET,
+        },
     },
     v1beta2::{Admission, PodSet, PodSetAssignment, ResourceFlavorSpec, Workload},
     validation::labels::is_dns_label,
 };
 
 use crate::{
-    Gates,
+    Gates, assignment,
     pod_set_info::{PodSetInfo, StartError},
 };
 
@@ -67,19 +70,13 @@ fn info(
     gates: Gates,
 ) -> Result<PodSetInfo, InfoError> {
     let count = given.count.or(pod_set.count).unwrap_or(1);
-    let mut info =
-        Merged(PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() });
-    for flavor in given.flavors.values().collect::<BTreeSet<_>>() {
-        let Some(spec) = flavors.get(flavor) else {
-            let workload = workload.metadata.name.clone().unwrap_or_default();
-            return Err(InfoError::NoFlavor { workload, flavor: flavor.clone() });
-        };
-        info.add(PodSetInfo {
-            node_selector: spec.node_labels.clone(),
-            tolerations: spec.tolerations.clone(),
-            ..PodSetInfo::default()
-        })?;
-    }
+    let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
+    let added = match assignment::read(workload, &pod_set.name) {
+        Some(carried) => carried,
+        None => assignment::of_flavors(given, flavors)
+            .map_err(|error| error.of(workload.metadata.name.clone().unwrap_or_default()))?,
+    };
+    info.add(added)?;
     if given.topology_assignment.is_some() || given.delayed_topology_request.is_some() {
         info.add(topology(pod_set))?;
     }
@@ -95,7 +92,7 @@ fn info(
             })?;
         }
     }
-    Ok(info.0)
+    Ok(info)
 }
 
 /// Pods wait for their domain, also those that asked for none.
@@ -117,6 +114,10 @@ fn identity(
     gates: Gates,
 ) -> PodSetInfo {
     let mut info = PodSetInfo::default();
+    let labels = workload.metadata.labels.as_ref();
+    if labels.is_some_and(|labels| labels.contains_key(MULTI_KUEUE_ORIGIN)) {
+        info.labels.insert(MULTI_KUEUE_WORKER_POD.to_owned(), "true".to_owned());
+    }
     info.labels.insert(POD_SET.to_owned(), pod_set.name.clone());
     if gates.topology {
         let name = workload.metadata.name.clone().unwrap_or_default();
@@ -138,21 +139,6 @@ fn identity(
         }
     }
     info
-}
-
-/// An info that others are added to by the same rule as to a template.
-struct Merged(PodSetInfo);
-
-impl Merged {
-    fn add(&mut self, mut other: PodSetInfo) -> Result<(), StartError> {
-        other.name.clone_from(&self.0.name);
-        let mut set =
-            PodSet { name: self.0.name.clone(), count: Some(self.0.count), ..PodSet::default() };
-        self.0.merge_into(&mut set.template, false)?;
-        other.merge_into(&mut set.template, false)?;
-        self.0 = PodSetInfo::of(&set);
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -9,40 +9,28 @@
 use crds::names::annotations::STOPPING;
 
 use super::{Job, switch};
-use crate::{Gates, JobKind, pod_set_info::PodSetInfo};
+use crate::{Gates, JobKind, kind::StopStep, pod_set_info::PodSetInfo};
 
 /// Field of the status that holds the start time.
-const START_TIME: &str = "startTime";
+pub(super) const START_TIME: &str = "startTime";
 
-/// The next write of a stop: the object as it shall be.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StopStep {
-    /// Metadata and spec are to be written.
-    Object(Box<Job>),
-    /// The status is to be written.
-    Status(Box<Job>),
-}
-
-impl Job {
-    /// The next write of a stop, none when the Job has stopped. `infos` is what its pod sets had before they started,
-    /// and empty where that is not known.
-    #[must_use]
-    pub fn stop_step(&self, infos: &[PodSetInfo], gates: Gates) -> Option<StopStep> {
-        let mut next = self.clone();
-        if !self.suspend_switch() {
-            next.spec.suspend = Some(true);
-            let annotations = next.metadata.annotations.get_or_insert_default();
-            annotations.insert(STOPPING.to_owned(), "true".to_owned());
-            return Some(StopStep::Object(Box::new(next)));
-        }
-        if next.status.rest.remove(START_TIME).is_some_and(|time| !time.is_null()) {
-            return Some(StopStep::Status(Box::new(next)));
-        }
-        let restored = switch::restore(&mut next, infos, gates);
-        let annotations = next.metadata.annotations.as_mut();
-        let unmarked = annotations.is_some_and(|all| all.remove(STOPPING).is_some());
-        (restored || unmarked).then(|| StopStep::Object(Box::new(next)))
+/// The next write of a stop, none when the Job has stopped. `infos` is what its pod sets had before they started, and
+/// empty where that is not known.
+pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: Gates) -> Option<StopStep<Job>> {
+    let mut next = job.clone();
+    if !job.suspend_switch() {
+        next.spec.suspend = Some(true);
+        let annotations = next.metadata.annotations.get_or_insert_default();
+        annotations.insert(STOPPING.to_owned(), "true".to_owned());
+        return Some(StopStep::Object(Box::new(next)));
     }
+    if next.status.rest.remove(START_TIME).is_some_and(|time| !time.is_null()) {
+        return Some(StopStep::Status(Box::new(next)));
+    }
+    let restored = switch::restore(&mut next, infos, gates);
+    let annotations = next.metadata.annotations.as_mut();
+    let unmarked = annotations.is_some_and(|all| all.remove(STOPPING).is_some());
+    (restored || unmarked).then(|| StopStep::Object(Box::new(next)))
 }
 
 #[cfg(test)]

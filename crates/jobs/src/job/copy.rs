@@ -1,0 +1,115 @@
+//! A Job and its copy on a worker (spec/dispatch.md §5, spec/multikueue.md §2.7).
+
+use crds::v1beta2::PodSet;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+
+use super::{Job, shape, stop::START_TIME, switch};
+use crate::{Gates, pod_set_info::PodSetInfo};
+
+/// Fields of the spec that belong to the cluster the Job was made in. A copy that the worker deletes after its time to
+/// live would be gone before its end was seen.
+const OF_THIS_CLUSTER: [&str; 2] = ["selector", "ttlSecondsAfterFinished"];
+
+/// Field that says that the selector was chosen by a person; then it stays.
+const MANUAL_SELECTOR: &str = "manualSelector";
+
+/// The Job as it is made on a worker.
+pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: Gates) -> Job {
+    let mut copy = job.clone();
+    let infos: Vec<PodSetInfo> = pod_sets.iter().map(PodSetInfo::of).collect();
+    switch::restore(&mut copy, &infos, gates);
+    copy.metadata = ObjectMeta {
+        name: job.metadata.name.clone(),
+        namespace: job.metadata.namespace.clone(),
+        labels: job.metadata.labels.clone(),
+        annotations: job.metadata.annotations.clone(),
+        ..ObjectMeta::default()
+    };
+    copy.status = Default::default();
+    copy.spec.managed_by = None;
+    copy.spec.suspend = Some(true);
+    let manual = copy.spec.rest.get(MANUAL_SELECTOR) == Some(&Value::Bool(true));
+    copy.spec.rest.retain(|field, _| {
+        !OF_THIS_CLUSTER.contains(&field.as_str()) || manual && field == "selector"
+    });
+    if let Some(metadata) = copy.spec.template.metadata.as_mut() {
+        metadata.labels.retain(|label, _| !shape::is_controllers(label));
+    }
+    copy
+}
+
+/// The Job with a status that says that nothing of it runs.
+pub(super) fn idle(job: &Job) -> Option<Job> {
+    let mut idle = job.clone();
+    idle.status.active = idle.status.active.filter(|_| false);
+    idle.status.ready = None;
+    idle.status.uncounted_terminated_pods = None;
+    for field in [START_TIME, "terminating"] {
+        idle.status.rest.remove(field);
+    }
+    (idle.status != job.status).then_some(idle)
+}
+
+/// Whether pods ran, or an end was seen.
+pub(super) fn started(job: &Job) -> bool {
+    let status = &job.status;
+    let counted = [status.active, status.succeeded, status.failed];
+    counted.into_iter().flatten().any(|count| count > 0)
+        || status.rest.get(START_TIME).is_some_and(|time| !time.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::JobKind;
+
+    fn job() -> Job {
+        serde_json::from_value(json!({
+            "metadata": {
+                "name": "train", "namespace": "ns", "uid": "u-1", "resourceVersion": "7",
+                "labels": { "team": "ml" }, "ownerReferences": [], "finalizers": ["f"],
+            },
+            "spec": {
+                "parallelism": 2, "suspend": false, "managedBy": "kueue.x-k8s.io/multikueue",
+                "ttlSecondsAfterFinished": 5, "selector": { "matchLabels": { "a": "b" } },
+                "template": {
+                    "metadata": { "labels": { "job-name": "train", "own": "1" } },
+                    "spec": { "nodeSelector": { "added": "at start" } },
+                },
+            },
+            "status": { "active": 2, "ready": 1, "startTime": "2026-01-01T00:00:00Z", "failed": 1 },
+        }))
+        .expect("a Job decodes")
+    }
+
+    #[test]
+    fn a_copy_is_held_back_and_has_nothing_of_its_cluster() {
+        let gates = Gates::default();
+        let mut before = job();
+        before.spec.template.spec = Some(Default::default());
+        let copy = job().for_worker(&before.pod_sets(gates), gates);
+        assert_eq!(
+            serde_json::to_value(copy).expect("encodes"),
+            json!({
+                "metadata": { "name": "train", "namespace": "ns", "labels": { "team": "ml" } },
+                "spec": {
+                    "parallelism": 2, "suspend": true,
+                    "template": { "metadata": { "labels": { "own": "1" } }, "spec": {} },
+                },
+                "status": {},
+            })
+        );
+    }
+
+    #[test]
+    fn nothing_of_an_idle_job_runs_and_what_it_did_is_kept() {
+        assert!(job().started());
+        let idle = job().idle().expect("it ran");
+        assert_eq!(serde_json::to_value(&idle.status).expect("encodes"), json!({ "failed": 1 }));
+        assert!(!idle.active());
+        assert!(idle.idle().is_none(), "said once");
+    }
+}

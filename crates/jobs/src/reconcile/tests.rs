@@ -1,0 +1,226 @@
+//! A job and its Workload in every situation, and what is done then.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    Job,
+    workload::{Copied, Priority, workload_for},
+};
+
+const GATES: fn() -> Gates = Gates::default;
+
+fn job(more: &Value) -> Job {
+    let mut object = json!({
+        "metadata": {
+            "name": "train", "namespace": "ns", "uid": "u-1",
+            "labels": { "kueue.x-k8s.io/queue-name": "lq" },
+        },
+        "spec": {
+            "parallelism": 2, "suspend": true,
+            "template": { "spec": { "containers": [{ "name": "c" }] } },
+        },
+        "status": {},
+    });
+    merge(&mut object, more);
+    serde_json::from_value(object).expect("a Job decodes")
+}
+
+fn merge(into: &mut Value, more: &Value) {
+    match (into, more) {
+        (Value::Object(into), Value::Object(more)) => {
+            for (key, value) in more {
+                merge(into.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, more) => *into = more.clone(),
+    }
+}
+
+/// The Workload of a job that was just made, with these conditions true.
+fn workload(conditions: &[&str]) -> Workload {
+    let mut workload =
+        workload_for(&job(&json!({})), Priority::default(), &Copied::default(), GATES());
+    let conditions: Vec<Value> =
+        conditions.iter().map(|kind| json!({ "type": kind, "status": "True" })).collect();
+    workload.status = serde_json::from_value(json!({
+        "conditions": conditions,
+        "admission": { "clusterQueue": "cq", "podSetAssignments": [
+            { "name": "main", "count": 2, "flavors": { "cpu": "x" } },
+        ] },
+    }))
+    .expect("a status decodes");
+    if !conditions.iter().any(|one| one["type"] == "QuotaReserved") {
+        workload.status.admission = None;
+    }
+    workload
+}
+
+fn flavors() -> Flavors {
+    let spec = json!({ "nodeLabels": { "zone": "a" } });
+    [("x".to_owned(), serde_json::from_value(spec).expect("decodes"))].into()
+}
+
+/// The steps in short words.
+fn steps(job: &Job, workloads: &[&Workload]) -> Vec<String> {
+    words(reconcile(
+        job,
+        Around { workloads, prebuilt: false, flavors: &flavors(), gates: GATES() },
+    ))
+}
+
+fn words(steps: Vec<Step<Job>>) -> Vec<String> {
+    let word = |step: Step<Job>| match step {
+        Step::Create => "create".to_owned(),
+        Step::Update(_) => "update".to_owned(),
+        Step::Delete(_) => "delete".to_owned(),
+        Step::Finish { reason, .. } => format!("finish {reason}"),
+        Step::Unfinalize(_) => "unfinalize".to_owned(),
+        Step::Reclaim(_, pods) => format!("reclaim {}", pods[0].count),
+        Step::Start(_) => "start".to_owned(),
+        Step::Stop(StopStep::Object(_), reason) => format!("stop {reason:?}"),
+        Step::Stop(StopStep::Status(_), reason) => format!("stop {reason:?} (status)"),
+        Step::Release(_) => "release".to_owned(),
+        Step::MoveToQueue(_) => "move".to_owned(),
+    };
+    steps.into_iter().map(word).collect()
+}
+
+#[test]
+fn the_ordinary_life_of_a_job() {
+    let (pending, reserved) = (workload(&[]), workload(&["QuotaReserved"]));
+    let admitted = workload(&["QuotaReserved", "Admitted"]);
+    let mut over = workload(&["QuotaReserved", "Admitted", "Finished"]);
+    let waiting = job(&json!({}));
+    assert_eq!(steps(&waiting, &[]), ["create"]);
+    assert_eq!(steps(&waiting, &[&pending]), [""; 0]);
+    assert_eq!(steps(&waiting, &[&reserved]), [""; 0]);
+    let Step::Start(running) = reconcile(
+        &waiting,
+        Around { workloads: &[&admitted], prebuilt: false, flavors: &flavors(), gates: GATES() },
+    )
+    .remove(0) else {
+        unreachable!("an admitted Workload starts its job")
+    };
+    assert_eq!(running.spec.suspend, Some(false));
+    assert_eq!(steps(&running, &[&admitted]), [""; 0]);
+    let mut done = running.clone();
+    done.status = serde_json::from_value(json!({ "conditions": [
+        { "type": "Complete", "status": "True", "message": "all done" },
+    ] }))
+    .expect("decodes");
+    assert_eq!(steps(&done, &[&admitted]), ["finish Succeeded"]);
+    assert_eq!(steps(&done, &[&over]), ["unfinalize"]);
+    over.metadata.finalizers = None;
+    assert_eq!(steps(&done, &[&over]), [""; 0]);
+}
+
+#[test]
+fn quota_of_an_evicted_job_goes_when_its_pods_are_gone() {
+    let evicted = workload(&["QuotaReserved", "Admitted", "Evicted"]);
+    let infos = start::infos(&evicted, &flavors(), GATES()).expect("admitted");
+    let mut running = job(&json!({ "status": { "active": 2 } }));
+    running.run_with(&infos, GATES()).expect("starts");
+    let mut seen = Vec::new();
+    let mut current = running;
+    while let Some(step) = reconcile(
+        &current,
+        Around { workloads: &[&evicted], prebuilt: false, flavors: &flavors(), gates: GATES() },
+    )
+    .pop()
+    {
+        seen.extend(words(vec![step.clone()]));
+        match step {
+            Step::Stop(StopStep::Object(next) | StopStep::Status(next), _) => current = *next,
+            _ => break,
+        }
+    }
+    let stop = "stop WorkloadEvicted";
+    assert_eq!(seen, [stop, stop], "held back, put back as it was, and then waiting for pods");
+    current.status.active = None;
+    assert_eq!(steps(&current, &[&evicted]), ["release"]);
+    assert_eq!(steps(&current, &[&workload(&["Evicted"])]), [""; 0]);
+}
+
+#[test]
+fn a_job_that_runs_unasked_is_stopped() {
+    let running = job(&json!({ "spec": { "suspend": false }, "status": { "active": 1 } }));
+    assert_eq!(steps(&running, &[]), ["stop NoWorkload"]);
+    assert_eq!(steps(&running, &[&workload(&[])]), ["stop NotAdmitted"]);
+    let held_back = job(&json!({ "status": { "active": 1 } }));
+    assert_eq!(steps(&held_back, &[]), [""; 0], "its pods must go before it gets a Workload");
+}
+
+#[test]
+fn a_workload_that_says_something_else_is_updated_or_replaced() {
+    let other = job(&json!({ "spec": { "parallelism": 3 } }));
+    assert_eq!(steps(&other, &[&workload(&[])]), ["update"]);
+    assert_eq!(steps(&other, &[&workload(&["QuotaReserved"])]), ["delete"]);
+    let mut twin = workload(&[]);
+    twin.metadata.name = Some("twin".to_owned());
+    assert_eq!(steps(&job(&json!({})), &[&workload(&[]), &twin]), ["delete"]);
+    let moved = job(&json!({ "metadata": { "labels": { "kueue.x-k8s.io/queue-name": "other" } } }));
+    assert_eq!(steps(&moved, &[&workload(&[])]), ["move"]);
+    assert_eq!(steps(&moved, &[&workload(&["QuotaReserved"])]), [""; 0]);
+}
+
+#[test]
+fn a_workload_that_is_deleted_stops_its_job_first() {
+    let mut going = workload(&["QuotaReserved", "Admitted"]);
+    going.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+    let running = job(&json!({ "spec": { "suspend": false }, "status": { "active": 1 } }));
+    let infos = start::infos(&going, &flavors(), GATES()).expect("admitted");
+    let mut running = running;
+    running.run_with(&infos, GATES()).expect("starts");
+    assert_eq!(steps(&running, &[&going]), ["stop WorkloadDeleted"]);
+    let stopped = job(&json!({ "status": { "active": 1 } }));
+    assert_eq!(steps(&stopped, &[&going]), [""; 0], "pods still run");
+    assert_eq!(steps(&job(&json!({})), &[&going]), ["unfinalize"]);
+}
+
+#[test]
+fn a_job_that_goes_leaves_no_workload_behind() {
+    let gone = job(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
+    assert_eq!(steps(&gone, &[&workload(&["QuotaReserved", "Admitted"])]), ["unfinalize"]);
+}
+
+#[test]
+fn a_contradiction_ends_the_workload() {
+    let selector = json!({ "nodeSelector": { "zone": "b" } });
+    let other = job(&json!({ "spec": { "template": { "spec": selector } } }));
+    let admitted = workload(&["QuotaReserved", "Admitted"]);
+    assert_eq!(steps(&other, &[&admitted]), ["finish FailedToStart"]);
+}
+
+#[test]
+fn pods_that_are_over_give_their_quota_back() {
+    let admitted = workload(&["QuotaReserved", "Admitted"]);
+    let infos = start::infos(&admitted, &flavors(), GATES()).expect("admitted");
+    let mut running = job(&json!({ "spec": { "completions": 2 }, "status": { "succeeded": 1 } }));
+    running.run_with(&infos, GATES()).expect("starts");
+    assert_eq!(steps(&running, &[&admitted]), ["reclaim 1"]);
+    let mut noted = admitted;
+    noted.status.reclaimable_pods = vec![ReclaimablePod { name: "main".to_owned(), count: 1 }];
+    assert_eq!(steps(&running, &[&noted]), [""; 0]);
+}
+
+#[test]
+fn a_job_with_a_prebuilt_workload_follows_it_and_leaves_it_alone() {
+    let steps = |job: &Job, workloads: &[&Workload]| {
+        words(reconcile(
+            job,
+            Around { workloads, prebuilt: true, flavors: &flavors(), gates: GATES() },
+        ))
+    };
+    let mut clone = workload(&["QuotaReserved", "Admitted"]);
+    clone.metadata.owner_references = None;
+    assert_eq!(steps(&job(&json!({})), &[&clone]), ["start"]);
+    assert_eq!(steps(&job(&json!({})), &[]), [""; 0], "it may come");
+    let running = job(&json!({ "spec": { "suspend": false } }));
+    assert_eq!(steps(&running, &[]), ["stop NoWorkload"]);
+    let other = job(&json!({ "spec": { "parallelism": 3 } }));
+    assert_eq!(steps(&other, &[&clone]), ["finish OutOfSync"]);
+    clone.metadata.finalizers = Some(vec!["kueue.x-k8s.io/resource-in-use".to_owned()]);
+    let going = job(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
+    assert_eq!(steps(&going, &[&clone]), [""; 0]);
+}
