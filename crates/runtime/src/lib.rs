@@ -7,6 +7,7 @@ pub mod cert_dir;
 pub mod cert_secret;
 pub mod certs;
 pub mod client;
+pub mod failpoint;
 pub mod health;
 pub mod lease;
 pub mod metrics;
@@ -15,5 +16,7 @@ mod shutdown;
 pub mod telemetry;
 pub mod tls;
 pub mod watch;
+pub mod write;
+pub mod writer;
 
 pub use shutdown::{Stop, on_signal};
