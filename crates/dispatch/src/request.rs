@@ -18,7 +18,7 @@ pub struct Kind {
 }
 
 /// Equal pods of a Workload.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Pods {
     /// Name of the pod set.
     pub name: Box<str>,
@@ -31,7 +31,7 @@ pub struct Pods {
 }
 
 /// What a Workload asks of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Request {
     /// The kind of its job.
     pub kind: Kind,

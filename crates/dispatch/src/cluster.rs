@@ -1,0 +1,98 @@
+//! One worker as the manager knows it: its report, and what was placed there since.
+//!
+//! In flight is what was placed and is not yet part of the report: the clone's resourceVersion is unknown, or above
+//! the report's `as_of` (spec/dispatch.md §2). It is packed onto the nodes, in the order in which it was placed, before
+//! anything is asked. The packed nodes are kept until something changes here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::pack::Nodes;
+use crate::{Report, Work};
+
+/// The number of a placement; later ones have higher numbers.
+pub(crate) type Serial = u64;
+
+/// Work on a cluster.
+#[derive(Debug)]
+struct Placed {
+    work: Arc<Work>,
+    /// resourceVersion of the clone, once it is known to exist.
+    version: Option<u64>,
+}
+
+impl Placed {
+    fn in_flight(&self, as_of: u64) -> bool {
+        self.version.is_none_or(|version| version > as_of)
+    }
+}
+
+/// A worker.
+#[derive(Debug, Default)]
+pub(crate) struct Cluster {
+    pub(crate) labels: Vec<(Box<str>, Box<str>)>,
+    pub(crate) connected: bool,
+    /// When it last changed, counted in changes of the fleet.
+    pub(crate) changed: u64,
+    report: Option<Arc<Report>>,
+    placed: BTreeMap<Serial, Placed>,
+    nodes: Option<Nodes>,
+}
+
+impl Cluster {
+    pub(crate) fn report(&self) -> Option<&Report> {
+        self.report.as_deref()
+    }
+
+    pub(crate) fn set_report(&mut self, report: Option<Report>) {
+        (self.report, self.nodes) = (report.map(Arc::new), None);
+    }
+
+    /// Counts work that is placed here from now on.
+    pub(crate) fn place(&mut self, serial: Serial, work: Arc<Work>) {
+        if let Some(nodes) = &mut self.nodes {
+            nodes.take(&work);
+        }
+        self.placed.insert(serial, Placed { work, version: None });
+    }
+
+    /// The clone exists. Says whether that changes what is free.
+    pub(crate) fn created(&mut self, serial: Serial, version: u64) -> bool {
+        let before = self.in_flight(serial);
+        if let Some(placed) = self.placed.get_mut(&serial) {
+            placed.version = Some(version);
+        }
+        self.outdated(before != self.in_flight(serial))
+    }
+
+    /// Counts work no longer. Says whether that changes what is free.
+    pub(crate) fn forget(&mut self, serial: Serial) -> bool {
+        let before = self.in_flight(serial);
+        self.placed.remove(&serial);
+        self.outdated(before)
+    }
+
+    fn in_flight(&self, serial: Serial) -> bool {
+        let as_of = self.report.as_ref().map_or(0, |report| report.as_of);
+        self.placed.get(&serial).is_some_and(|placed| placed.in_flight(as_of))
+    }
+
+    fn outdated(&mut self, outdated: bool) -> bool {
+        if outdated {
+            self.nodes = None;
+        }
+        outdated
+    }
+
+    /// The nodes without what is in flight; `None` without a report.
+    pub(crate) fn nodes(&mut self) -> Option<&Nodes> {
+        let report = self.report.as_ref()?;
+        if self.nodes.is_none() {
+            let mut nodes = Nodes::new(Arc::clone(report));
+            let in_flight = self.placed.values().filter(|placed| placed.in_flight(report.as_of));
+            in_flight.for_each(|placed| nodes.take(&placed.work));
+            self.nodes = Some(nodes);
+        }
+        self.nodes.as_ref()
+    }
+}

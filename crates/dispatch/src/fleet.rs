@@ -1,0 +1,161 @@
+//! All workers as the manager knows them, and what it placed on them.
+//!
+//! Whoever owns a fleet tells it what changed, asks it for clusters ([`Fleet::choose`]) and, after changes, who may
+//! ask again ([`Fleet::woken`]). Source: spec/dispatch.md §1-3.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::{
+    Interner, Time,
+    ids::{ClusterId, WorkloadId},
+};
+
+use crate::cluster::{Cluster, Serial};
+use crate::waits::{Exclusion, Waits};
+use crate::{Config, Report, Work};
+
+/// A configuration and when it last changed.
+#[derive(Debug, Default)]
+pub(crate) struct Configured {
+    pub(crate) config: Arc<Config>,
+    pub(crate) changed: u64,
+}
+
+/// All workers. See the module.
+#[derive(Debug, Default)]
+pub struct Fleet {
+    names: Interner<ClusterId>,
+    pub(crate) clusters: Vec<Cluster>,
+    pub(crate) configs: BTreeMap<Box<str>, Configured>,
+    placements: BTreeMap<WorkloadId, (ClusterId, Serial)>,
+    pub(crate) exclusions: BTreeMap<WorkloadId, Vec<Exclusion>>,
+    pub(crate) waits: Waits,
+    /// Counts changes.
+    pub(crate) changes: u64,
+    serial: Serial,
+}
+
+impl Fleet {
+    /// A fleet without clusters.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The id of a MultiKueueCluster, new or known. It never changes.
+    pub fn cluster(&mut self, name: &str) -> ClusterId {
+        let id = self.names.intern(name);
+        while self.clusters.len() <= id.index() {
+            self.clusters.push(Cluster::default());
+        }
+        id
+    }
+
+    /// The id of a known MultiKueueCluster.
+    pub fn find(&self, name: &str) -> Option<ClusterId> {
+        self.names.get(name)
+    }
+
+    /// The name of a cluster.
+    pub fn name(&self, id: ClusterId) -> &str {
+        self.names.name(id)
+    }
+
+    /// The labels of a MultiKueueCluster.
+    pub fn set_labels(&mut self, id: ClusterId, labels: Vec<(Box<str>, Box<str>)>) {
+        self.change(id).labels = labels;
+    }
+
+    /// Whether a cluster can be reached. A new one cannot; one that cannot be reached takes nothing new.
+    pub fn set_connected(&mut self, id: ClusterId, connected: bool) {
+        if self.clusters[id.index()].connected != connected {
+            self.change(id).connected = connected;
+        }
+    }
+
+    /// What a cluster says it can take. Without a report it takes nothing new.
+    pub fn set_report(&mut self, id: ClusterId, report: Option<Report>) {
+        self.change(id).set_report(report);
+    }
+
+    /// A MultiKueueConfig with its policy; `None` if it is gone.
+    pub fn set_config(&mut self, name: &str, config: Option<Config>) {
+        self.changes += 1;
+        let changed = self.changes;
+        match config {
+            Some(config) => {
+                let configured = Configured { config: Arc::new(config), changed };
+                self.configs.insert(name.into(), configured);
+            }
+            None => {
+                self.configs.remove(name);
+            }
+        }
+    }
+
+    /// Counts a Workload's pods on a cluster from now on: it was decided, or found so after a restart.
+    pub fn place(&mut self, workload: WorkloadId, cluster: ClusterId, work: Arc<Work>) {
+        self.forget(workload);
+        self.serial += 1;
+        let serial = self.serial;
+        self.placements.insert(workload, (cluster, serial));
+        self.change(cluster).place(serial, work);
+    }
+
+    /// The clone exists at this resourceVersion. A report that takes this version into account includes it.
+    pub fn created(&mut self, workload: WorkloadId, version: u64) {
+        if let Some(&(cluster, serial)) = self.placements.get(&workload)
+            && self.clusters[cluster.index()].created(serial, version)
+        {
+            self.change(cluster);
+        }
+    }
+
+    /// A Workload runs nowhere and waits for nothing: it was withdrawn, or its decision could not be written. Clusters that
+    /// refused it stay left out.
+    pub fn forget(&mut self, workload: WorkloadId) {
+        self.waits.leave(workload);
+        if let Some((cluster, serial)) = self.placements.remove(&workload)
+            && self.clusters[cluster.index()].forget(serial)
+        {
+            self.change(cluster);
+        }
+    }
+
+    /// A Workload is finished or deleted. Its id may be handed out again.
+    pub fn gone(&mut self, workload: WorkloadId) {
+        self.forget(workload);
+        self.exclusions.remove(&workload);
+    }
+
+    /// Leaves a cluster out for a Workload that was refused there. A later end wins over an earlier one.
+    pub fn exclude(
+        &mut self,
+        workload: WorkloadId,
+        cluster: ClusterId,
+        until: Time,
+        why: Box<str>,
+    ) {
+        let all = self.exclusions.entry(workload).or_default();
+        match all.iter_mut().find(|one| one.cluster == cluster) {
+            Some(one) => (one.until, one.why) = (one.until.max(until), why),
+            None => all.push(Exclusion { cluster, until, why }),
+        }
+        all.sort_by_key(|one| one.cluster);
+    }
+
+    /// Where a Workload was placed.
+    pub fn placed(&self, workload: WorkloadId) -> Option<ClusterId> {
+        self.placements.get(&workload).map(|(cluster, _)| *cluster)
+    }
+
+    fn change(&mut self, id: ClusterId) -> &mut Cluster {
+        self.changes += 1;
+        let cluster = &mut self.clusters[id.index()];
+        cluster.changed = self.changes;
+        cluster
+    }
+}
+
+#[cfg(test)]
+mod tests;

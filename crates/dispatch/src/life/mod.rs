@@ -1,0 +1,91 @@
+//! One Workload's life over clusters, as a function of what is seen.
+//!
+//! ```text
+//!             nominated            recorded                    finished
+//! (no quota) ----------> Pending ----------> Ready ----------------------> (clean up)
+//!     ^                     |                  | lost, gone, evicted
+//!     |       Unplace       v                  v
+//!     +-- raise epoch <-- stop           Retry, evicted --> stop and remove everywhere --> raise epoch --+
+//!     +-------------------------------------------- Withdrawn -----------------------------------------+
+//! ```
+//! [`decide`] is called whenever anything changed, also after a restart with nothing but what the API servers hold, and says what is
+//! still to do. Source: spec/dispatch.md §5-8.
+//!
+//! Invariants: what is recorded decides (cluster name, epoch), never what was seen first. Nothing starts elsewhere before
+//! everything that could run is confirmed to be stopped, or its cluster was lost for `lost_after`. A create that is on its
+//! way is something that could run. The epoch only rises, and rises before the next nomination.
+
+mod nominated;
+mod recorded;
+mod remove;
+mod step;
+mod view;
+mod withdraw;
+
+pub use step::{Retry, Step};
+pub use view::{Check, CloneView, Copy, Hub, HubJob, JobView, LifeSettings, Link};
+
+use engine::{Time, ids::ClusterId};
+
+/// What to do now. `copies` holds every cluster that is nominated or recorded, and every cluster where something of this
+/// Workload was seen, in the order of names: it breaks ties.
+pub fn decide(hub: &Hub, copies: &[Copy], settings: &LifeSettings, now: Time) -> Vec<Step> {
+    let life = Life { hub, copies, settings, now };
+    if !hub.exists || hub.finished || !hub.quota {
+        return remove::removals(copies.iter());
+    }
+    if hub.evicted {
+        return life.withdraw();
+    }
+    match hub.check {
+        Check::Pending => life.nominated(),
+        Check::Ready => life.recorded(),
+        // The core evicts; then everything is withdrawn.
+        Check::Retry | Check::Rejected => Vec::new(),
+    }
+}
+
+/// Everything a decision stands on.
+struct Life<'a> {
+    hub: &'a Hub,
+    copies: &'a [Copy],
+    settings: &'a LifeSettings,
+    now: Time,
+}
+
+impl<'a> Life<'a> {
+    fn copy(&self, cluster: ClusterId) -> Option<&'a Copy> {
+        self.copies.iter().find(|copy| copy.cluster == cluster)
+    }
+
+    /// The clusters that may run the Workload. A recorded one is the only one.
+    fn chosen(&self) -> Vec<ClusterId> {
+        match self.hub.recorded {
+            Some(cluster) => vec![cluster],
+            None => self.hub.nominated.clone(),
+        }
+    }
+
+    /// When a cluster that cannot be reached since then is lost.
+    fn lost_at(&self, since: Time) -> Time {
+        Time(since.0.saturating_add(self.settings.lost_after))
+    }
+
+    /// Whether a copy carries the hub's epoch in its clone or job.
+    fn is_current(&self, copy: &Copy) -> bool {
+        let epoch = self.hub.epoch;
+        copy.clone.as_ref().is_some_and(|clone| clone.epoch == epoch)
+            || copy.job.is_some_and(|job| job.epoch == epoch)
+    }
+}
+
+/// Adds the earliest moment at which something is due.
+fn with_deadline(mut steps: Vec<Step>, due: impl IntoIterator<Item = Time>) -> Vec<Step> {
+    steps.extend(due.into_iter().min().map(Step::WaitUntil));
+    steps
+}
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;

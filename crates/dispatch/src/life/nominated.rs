@@ -1,0 +1,184 @@
+//! From nomination to the record.
+//!
+//! One nominated cluster gets clone and job at once. Several race with clones, and the job follows the record. The
+//! cluster that admitted first wins; what the others have at this epoch goes before the winner is recorded.
+//!
+//! When no nominated cluster will take the Workload it is unplaced: jobs are stopped, the epoch is raised, the nomination is given
+//! back. The clone that says why stays until then, so that a restart in between changes nothing; without a job it
+//! can start nothing. Source: spec/dispatch.md §4-6.
+
+use engine::{Time, ids::ClusterId};
+
+use super::{
+    CloneView, Copy, Life, Link, Step,
+    remove::{removal, removals},
+    with_deadline,
+    withdraw::Quiet,
+};
+
+/// What becomes of one nominated cluster.
+enum Prospect {
+    /// It goes on, with these steps, and is looked at again when due.
+    Open(Vec<Step>, Option<Time>),
+    /// It will not take the Workload.
+    Hopeless,
+}
+
+impl<'a> Life<'a> {
+    /// The steps that end with [`Step::Ready`] or [`Step::Unplace`].
+    pub(super) fn nominated(&self) -> Vec<Step> {
+        let chosen = self.chosen();
+        let elsewhere = self.copies.iter().filter(|copy| !chosen.contains(&copy.cluster));
+        let mut steps = removals(elsewhere);
+        steps.extend(self.decide_among(&chosen));
+        steps
+    }
+
+    fn decide_among(&self, chosen: &[ClusterId]) -> Vec<Step> {
+        let copies: Vec<&Copy> = chosen.iter().filter_map(|&one| self.copy(one)).collect();
+        let alone = chosen.len() == 1;
+        if self.hub.raised {
+            return self.unplace(&copies, alone);
+        }
+        if let Some(winner) = self.winner(&copies) {
+            return self.elect(winner);
+        }
+        let prospects: Vec<Prospect> =
+            copies.iter().map(|copy| self.prospect(copy, alone)).collect();
+        let hopeless = prospects.iter().all(|one| matches!(one, Prospect::Hopeless));
+        if hopeless && !copies.is_empty() {
+            return self.unplace(&copies, alone);
+        }
+        let (mut steps, mut due) = (Vec::new(), None);
+        for prospect in prospects {
+            if let Prospect::Open(more, until) = prospect {
+                steps.extend(more);
+                due = due.into_iter().chain(until).min();
+            }
+        }
+        with_deadline(steps, due)
+    }
+
+    /// The cluster that admitted first.
+    fn winner(&self, copies: &[&'a Copy]) -> Option<&'a Copy> {
+        let admitted = copies.iter().filter_map(|copy| Some((self.admitted_at(copy)?, *copy)));
+        let position = |copy: &Copy| self.copies.iter().position(|one| one.cluster == copy.cluster);
+        admitted.min_by_key(|(at, copy)| (*at, position(copy))).map(|(_, copy)| copy)
+    }
+
+    fn admitted_at(&self, copy: &Copy) -> Option<Time> {
+        let clone = self.usable_clone(copy).filter(|_| copy.link == Link::Live)?;
+        let stands = !clone.deleting && !clone.evicted && clone.refused.is_none();
+        clone.admitted_at.filter(|_| stands)
+    }
+
+    fn usable_clone<'c>(&self, copy: &'c Copy) -> Option<&'c CloneView> {
+        copy.clone.as_ref().filter(|clone| clone.epoch == self.hub.epoch && clone.same_spec)
+    }
+
+    /// Records the winner when the others have nothing of this epoch any more.
+    fn elect(&self, winner: &Copy) -> Vec<Step> {
+        let others = || self.copies.iter().filter(|copy| copy.cluster != winner.cluster);
+        if others().any(|copy| self.may_compete(copy)) {
+            let chosen = self.chosen();
+            return removals(others().filter(|copy| chosen.contains(&copy.cluster)));
+        }
+        vec![Step::Ready(winner.cluster)]
+    }
+
+    /// Whether a cluster that is not the chosen one has something of this epoch, and can be told to remove it.
+    fn may_compete(&self, copy: &Copy) -> bool {
+        copy.link == Link::Live && (!copy.settled || self.is_current(copy))
+            || copy.job.is_some_and(|job| job.epoch == self.hub.epoch) && !self.is_lost(copy)
+    }
+
+    fn is_lost(&self, copy: &Copy) -> bool {
+        matches!(copy.link, Link::Lost { since } if self.now >= self.lost_at(since))
+    }
+
+    fn prospect(&self, copy: &Copy, alone: bool) -> Prospect {
+        match copy.link {
+            Link::Unlisted => Prospect::Open(Vec::new(), None),
+            Link::Lost { since } if self.hub.sent && !self.is_lost(copy) => {
+                Prospect::Open(Vec::new(), Some(self.lost_at(since)))
+            }
+            Link::Lost { .. } => Prospect::Hopeless,
+            Link::Live if self.is_hopeless(copy, alone) => Prospect::Hopeless,
+            Link::Live => {
+                let due = alone.then(|| self.admit_by());
+                Prospect::Open(self.create(copy, alone), due)
+            }
+        }
+    }
+
+    fn admit_by(&self) -> Time {
+        Time(self.hub.nominated_at.0.saturating_add(self.settings.admit_within))
+    }
+
+    /// Whether a live cluster says, or shows, that it will not take the Workload.
+    fn is_hopeless(&self, copy: &Copy, alone: bool) -> bool {
+        let against = self.usable_clone(copy).and_then(|clone| said(clone, alone)).is_some();
+        copy.refused.is_some() || against || alone && self.now >= self.admit_by()
+    }
+
+    /// What is missing on a nominated cluster, after what is in the way is removed.
+    fn create(&self, copy: &Copy, alone: bool) -> Vec<Step> {
+        let stale_clone = copy.clone.is_some() && self.usable_clone(copy).is_none();
+        let stale_job = copy.job.is_some_and(|job| job.epoch != self.hub.epoch);
+        if stale_clone || stale_job {
+            return removal(copy).into_iter().collect();
+        }
+        let leaving = copy.clone.as_ref().is_some_and(|clone| clone.deleting)
+            || copy.job.is_some_and(|job| job.deleting);
+        if leaving || !copy.settled || self.started_elsewhere(copy.cluster) {
+            return Vec::new();
+        }
+        let clone = copy.clone.is_none().then_some(Step::CreateClone(copy.cluster));
+        let job = (alone && copy.job.is_none()).then_some(Step::CreateJob(copy.cluster));
+        clone.into_iter().chain(job).collect()
+    }
+
+    /// A job of this epoch is on a cluster that is not nominated any more.
+    fn started_elsewhere(&self, here: ClusterId) -> bool {
+        let current = |copy: &&Copy| copy.job.is_some_and(|job| job.epoch == self.hub.epoch);
+        let others = self.copies.iter().filter(|copy| copy.cluster != here);
+        others.filter(current).any(|copy| !self.is_lost(copy))
+    }
+
+    /// Stops what is there, and gives the nomination back.
+    fn unplace(&self, copies: &[&Copy], alone: bool) -> Vec<Step> {
+        let jobs = copies.iter().filter(|copy| copy.link == Link::Live);
+        let stop = jobs.filter(|copy| copy.job.is_some_and(|job| !job.deleting));
+        let stop: Vec<Step> = stop.map(|copy| Step::DeleteJob(copy.cluster)).collect();
+        match self.all_quiet(|copy| copy.job.is_none()) {
+            Quiet::No => stop,
+            Quiet::Until(due) => with_deadline(stop, [due]),
+            Quiet::Yes if !self.hub.raised => vec![Step::RaiseEpoch],
+            Quiet::Yes => {
+                copies.first().map(|copy| self.give_up(copy, alone)).into_iter().collect()
+            }
+        }
+    }
+
+    /// The clone still says why, at the epoch before.
+    fn give_up(&self, copy: &Copy, alone: bool) -> Step {
+        let said = || copy.clone.as_ref().and_then(|clone| said(clone, alone));
+        let why = copy.refused.clone().or_else(said).unwrap_or_else(|| match copy.link {
+            Link::Lost { .. } => LOST.into(),
+            Link::Live | Link::Unlisted => LATE.into(),
+        });
+        Step::Unplace { cluster: copy.cluster, why }
+    }
+}
+
+const LOST: &str = "the worker was lost before it admitted the workload";
+const LATE: &str = "not admitted by the worker in time";
+const FINISHED: &str = "finished on the worker before it was admitted there";
+const EVICTED: &str = "evicted on the worker before it was recorded on the manager";
+
+/// What a clone says against its cluster. In a race an evicted clone queues again.
+fn said(clone: &CloneView, alone: bool) -> Option<Box<str>> {
+    let finished = clone.finished.is_some().then_some(FINISHED);
+    let evicted = (alone && clone.evicted).then_some(EVICTED);
+    clone.refused.clone().or_else(|| finished.or(evicted).map(Into::into))
+}

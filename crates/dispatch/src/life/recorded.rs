@@ -1,0 +1,85 @@
+//! From the record to the end: the recorded cluster runs the Workload, and nobody else does.
+//!
+//! Only the recorded epoch is adopted; whatever else is found is removed, and so is a clone that does not ask for what the
+//! hub's Workload asks for. A recorded cluster without a clone is a reason to start over. Source: spec/dispatch.md §5-6, spec/multikueue.md §2.3.
+
+use super::{
+    CloneView, Copy, Life, Link, Retry, Step,
+    remove::{removal, removals},
+    with_deadline,
+};
+
+/// Reason of a clone that ended because its job is not what it says. One of `crds::names::reasons`, on the wire.
+const OUT_OF_SYNC: &str = "OutOfSync";
+
+impl Life<'_> {
+    /// The steps of a Workload that has, or had, a cluster.
+    pub(super) fn recorded(&self) -> Vec<Step> {
+        let Some(cluster) = self.hub.recorded else {
+            return vec![Step::Retry(Retry::Unrecorded)];
+        };
+        let mut steps = removals(self.copies.iter().filter(|copy| copy.cluster != cluster));
+        steps.extend(self.copy(cluster).map(|copy| self.follow(copy)).unwrap_or_default());
+        steps
+    }
+
+    fn follow(&self, copy: &Copy) -> Vec<Step> {
+        match copy.link {
+            Link::Unlisted => Vec::new(),
+            Link::Lost { since } if self.now < self.lost_at(since) => {
+                with_deadline(Vec::new(), [self.lost_at(since)])
+            }
+            Link::Lost { .. } => vec![Step::Retry(Retry::Lost)],
+            Link::Live => self.follow_live(copy).into_iter().collect(),
+        }
+    }
+
+    fn follow_live(&self, copy: &Copy) -> Option<Step> {
+        let Some(clone) = &copy.clone else {
+            return Some(Step::Retry(Retry::Gone));
+        };
+        let stale_job = copy.job.is_some_and(|job| job.epoch != self.hub.epoch);
+        if stale_job || clone.epoch != self.hub.epoch {
+            return removal(copy);
+        }
+        if clone.deleting {
+            return None;
+        }
+        match &clone.finished {
+            Some((reason, _)) if **reason == *OUT_OF_SYNC => {
+                Some(Step::Retry(Retry::OutOfSync(copy.cluster)))
+            }
+            Some((reason, message)) => self.finish(copy, reason, message),
+            None if !clone.same_spec => removal(copy),
+            None => self.run(copy, clone),
+        }
+    }
+
+    /// The clone is over: the final status is shown on the hub before the Workload is finished there.
+    fn finish(&self, copy: &Copy, reason: &str, message: &str) -> Option<Step> {
+        let shown = copy.job.is_none_or(|job| job.finished && job.synced);
+        if shown || !self.hub.job.exists {
+            return Some(Step::Finish { reason: reason.into(), message: message.into() });
+        }
+        self.sync(copy)
+    }
+
+    fn run(&self, copy: &Copy, clone: &CloneView) -> Option<Step> {
+        if clone.evicted || clone.refused.is_some() {
+            return Some(Step::Retry(Retry::Evicted(copy.cluster)));
+        }
+        match copy.job {
+            Some(job) if job.deleting => None,
+            Some(_) => self.sync(copy),
+            None if self.hub.job.started => Some(Step::Retry(Retry::Gone)),
+            None => copy.settled.then_some(Step::CreateJob(copy.cluster)),
+        }
+    }
+
+    /// Copies a status that the hub does not show yet. A suspended Job takes none: the core resumes it first.
+    fn sync(&self, copy: &Copy) -> Option<Step> {
+        let news = copy.job.is_some_and(|job| !job.synced);
+        let takes_it = self.hub.job.exists && !self.hub.job.suspended;
+        (news && takes_it).then_some(Step::SyncStatus(copy.cluster))
+    }
+}

@@ -1,0 +1,83 @@
+//! What a worker has that the hub does not want any more.
+//!
+//! The durable intent to remove something is its absence on the hub, or a higher epoch there. A hub that was restored from
+//! a backup misses much at once: then nothing is deleted before a person says so. Source: spec/dispatch.md §9.
+
+use std::collections::BTreeSet;
+
+/// More than this many at once, and more than this share, is suspicious.
+const MANY: usize = 10;
+const PERCENT: usize = 20;
+
+/// A clone or a job on a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its Workload, as `namespace/name`.
+    pub workload: Box<str>,
+    /// The epoch it carries.
+    pub epoch: u64,
+}
+
+/// What a sweep over one worker found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sweep {
+    /// Workloads whose copies, at these epochs, are to be deleted; sorted, each once.
+    pub orphans: Vec<(Box<str>, u64)>,
+    /// They are too many: nothing is deleted, a person is asked.
+    pub tripped: bool,
+}
+
+/// Compares everything of this hub's origin on a worker with the hub, whose epochs `on_hub` tells.
+pub fn orphans(listed: &[Listed], on_hub: impl Fn(&str) -> Option<u64>) -> Sweep {
+    let unwanted = |one: &&Listed| on_hub(&one.workload).is_none_or(|epoch| epoch > one.epoch);
+    let found: BTreeSet<(&str, u64)> =
+        listed.iter().filter(unwanted).map(|one| (&*one.workload, one.epoch)).collect();
+    let all: BTreeSet<&str> = listed.iter().map(|one| &*one.workload).collect();
+    let lost: BTreeSet<&str> = found.iter().map(|(workload, _)| *workload).collect();
+    let tripped = lost.len() > MANY && lost.len() * 100 > all.len() * PERCENT;
+    let orphans = found.into_iter().map(|(workload, epoch)| (workload.into(), epoch)).collect();
+    Sweep { orphans, tripped }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(names: std::ops::Range<usize>) -> Vec<Listed> {
+        names.map(|one| Listed { workload: format!("ns/{one:03}").into(), epoch: 2 }).collect()
+    }
+
+    #[test]
+    fn what_the_hub_misses_or_has_at_a_higher_epoch_is_an_orphan() {
+        let mut all = listed(0..4);
+        all.extend(listed(0..1));
+        let sweep = orphans(&all, |name| match name {
+            "ns/000" => None,
+            "ns/001" => Some(3),
+            "ns/002" => Some(2),
+            _ => Some(1),
+        });
+        assert_eq!(sweep.orphans, [("ns/000".into(), 2), ("ns/001".into(), 2)]);
+        assert!(!sweep.tripped);
+    }
+
+    #[test]
+    fn the_breaker_trips_above_ten_and_a_fifth() {
+        for (orphaned, of, tripped) in [
+            (10, 10, false),
+            (11, 11, true),
+            (11, 54, true),
+            (11, 55, false),
+            (20, 100, false),
+            (21, 100, true),
+        ] {
+            let kept = format!("ns/{orphaned:03}");
+            let sweep = orphans(&listed(0..of), |name| (*name >= *kept).then_some(2));
+            assert_eq!(
+                (sweep.orphans.len(), sweep.tripped),
+                (orphaned, tripped),
+                "{orphaned}/{of}"
+            );
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Who waits for room, kept once per distinct ask.
+//!
+//! A key stands for everybody who asks for the same work under the same configuration with the same exclusions: whatever
+//! lets one of them in would let in any. A key lives as long as somebody waits under it; a Workload stops waiting when a
+//! cluster is chosen for it, when it asks for something else, and when it is forgotten. So there are never more keys
+//! than waiting Workloads. Source: spec/dispatch.md §1.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use engine::{
+    Time, WakeKey,
+    ids::{ClusterId, WorkloadId},
+};
+
+use crate::Work;
+
+/// A cluster that is left out for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Exclusion {
+    pub(crate) cluster: ClusterId,
+    pub(crate) until: Time,
+    pub(crate) why: Box<str>,
+}
+
+/// What is asked.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    pub(crate) config: Box<str>,
+    pub(crate) work: Arc<Work>,
+    pub(crate) exclusions: Vec<Exclusion>,
+}
+
+/// A question that was answered with no.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    pub(crate) question: Arc<Question>,
+    /// The change of the fleet that the answer takes into account.
+    pub(crate) checked: u64,
+    /// When it was given.
+    pub(crate) at: Time,
+    waiting: usize,
+}
+
+impl Wait {
+    /// The ends of exclusions that the answer does not take into account yet.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (ClusterId, Time)> {
+        let later = self.question.exclusions.iter().filter(|one| one.until > self.at);
+        later.map(|one| (one.cluster, one.until))
+    }
+}
+
+/// Everybody who waits.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    last: u64,
+    table: BTreeMap<u64, Wait>,
+    keys: HashMap<Arc<Question>, u64>,
+    of: BTreeMap<WorkloadId, u64>,
+}
+
+impl Waits {
+    /// `workload` waits from now on, and only for this.
+    pub(crate) fn join(
+        &mut self,
+        workload: WorkloadId,
+        question: Question,
+        checked: u64,
+        at: Time,
+    ) -> WakeKey {
+        let known = self.keys.get(&question).copied();
+        let key = known.unwrap_or_else(|| self.open(question, checked, at));
+        if let Some(wait) = self.table.get_mut(&key) {
+            (wait.checked, wait.at) = (checked, at);
+            wait.waiting += 1;
+        }
+        self.leave(workload);
+        self.of.insert(workload, key);
+        WakeKey(key)
+    }
+
+    fn open(&mut self, question: Question, checked: u64, at: Time) -> u64 {
+        self.last += 1;
+        let question = Arc::new(question);
+        self.keys.insert(Arc::clone(&question), self.last);
+        self.table.insert(self.last, Wait { question, checked, at, waiting: 0 });
+        self.last
+    }
+
+    /// `workload` waits no longer. A key without anybody is dropped.
+    pub(crate) fn leave(&mut self, workload: WorkloadId) {
+        let Some(key) = self.of.remove(&workload) else {
+            return;
+        };
+        let Some(wait) = self.table.get_mut(&key) else {
+            return;
+        };
+        wait.waiting -= 1;
+        if wait.waiting == 0 {
+            self.keys.remove(&wait.question);
+            self.table.remove(&key);
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Wait)> {
+        self.table.iter().map(|(key, wait)| (*key, wait))
+    }
+
+    /// The answer to a key was looked at again.
+    pub(crate) fn check(&mut self, key: u64, checked: u64, at: Time) {
+        if let Some(wait) = self.table.get_mut(&key) {
+            (wait.checked, wait.at) = (checked, at);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The fleet as the placer of a real engine: quota is held only together with a cluster.
+
+use std::sync::Arc;
+
+use dispatch::{Config, Fleet, Kind, NodeClass, Placing, Pods, Report, Request, Work};
+use engine::flavors::matching::Selection;
+use engine::ids::{ResourceId, WorkloadId};
+use engine::spec::{
+    ClusterQueueSpec, FlavorQuotas, FlavorSpec, Fungibility, Hold, LocalQueueSpec,
+    NamespaceSelector, PodSetSpec, Preemption, ResourceGroup, ResourceQuota, Strategy, Weight,
+    WorkloadSpec,
+};
+use engine::{Amount, Engine, Event, Outcome, Settings, Time};
+
+/// An engine with one queue of 100 cpus.
+fn engine() -> (Engine, ResourceId) {
+    let mut engine = Engine::new(Settings::default());
+    let names = engine.names_mut();
+    let (cpu, flavor) = (names.resources.intern("cpu"), names.flavors.intern("any"));
+    let (queue, local) = (names.queues.intern("team"), names.local_queues.intern("ns/team"));
+    let namespace = names.namespaces.intern("ns");
+    let quota = ResourceQuota {
+        resource: cpu,
+        nominal: Amount(100),
+        borrowing_limit: None,
+        lending_limit: None,
+    };
+    let flavors = vec![FlavorQuotas { flavor, resources: vec![quota] }];
+    let spec = ClusterQueueSpec {
+        cohort: None,
+        groups: vec![ResourceGroup { resources: vec![cpu], flavors }],
+        strategy: Strategy::BestEffortFifo,
+        preemption: Preemption::default(),
+        fungibility: Fungibility::default(),
+        weight: Weight::default(),
+        stopped: false,
+        ready: true,
+        namespaces: NamespaceSelector::All(Vec::new()),
+    };
+    engine.apply(Event::Namespace(namespace, Some(Vec::new())));
+    engine.apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
+    engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
+    engine.apply(Event::LocalQueue(local, Some(LocalQueueSpec { queue, stopped: false })));
+    (engine, cpu)
+}
+
+fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> WorkloadId {
+    let names = engine.names_mut();
+    let id = names.workloads.intern(name);
+    let pods = PodSetSpec {
+        name: "main".into(),
+        count: 1,
+        min_count: None,
+        requests: vec![(cpu, Amount(amount))],
+        selection: Selection::default(),
+        topology: None,
+        template: 0,
+    };
+    let spec = WorkloadSpec {
+        namespace: names.namespaces.intern("ns"),
+        local_queue: Some(names.local_queues.intern("ns/team")),
+        uid: name.into(),
+        priority: 0,
+        queued_at: Time(0),
+        pod_sets: vec![pods],
+        hold: Hold::None,
+        invalid: None,
+        admission: None,
+    };
+    engine.apply(Event::Workload(id, Box::new(spec)));
+    id
+}
+
+fn report(cpu: ResourceId, free: i64) -> Report {
+    let class = NodeClass { count: 1, free: vec![(cpu, Amount(free))], ..NodeClass::default() };
+    Report { kinds: vec![Kind::default()], classes: vec![class], ..Report::default() }
+}
+
+#[test]
+fn quota_is_held_only_together_with_a_cluster() {
+    let (mut engine, cpu) = engine();
+    let mut fleet = Fleet::new();
+    let east = fleet.cluster("east");
+    fleet.set_connected(east, true);
+    fleet.set_report(east, Some(report(cpu, 5)));
+    fleet.set_config("all", Some(Config { clusters: vec![east], ..Config::default() }));
+    let (first, second) =
+        (submit(&mut engine, "ns/a", cpu, 4), submit(&mut engine, "ns/b", cpu, 3));
+    let lookup = |entry: &engine::Entry| {
+        let amount = if entry.workload == first { 4 } else { 3 };
+        let requests = vec![(cpu, Amount(amount))];
+        let pods = Pods { count: 1, requests, ..Pods::default() };
+        let request = Arc::new(Request { pod_sets: vec![pods], ..Request::default() });
+        Some(("all".to_owned(), Arc::new(Work { request, given: Vec::new() })))
+    };
+    let outcomes = |engine: &mut Engine, fleet: &mut Fleet| {
+        let mut placing = Placing::new(fleet, &lookup, Time(1));
+        let entries = engine.cycle(Time(1), &mut placing);
+        entries.iter().map(|entry| (entry.workload, entry.outcome)).collect::<Vec<_>>()
+    };
+    let reserved = Outcome::Reserved { cluster: Some(east) };
+    assert_eq!(outcomes(&mut engine, &mut fleet), [(first, reserved)]);
+    let refused = outcomes(&mut engine, &mut fleet);
+    let [(_, Outcome::NoRoom(key))] = refused[..] else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(outcomes(&mut engine, &mut fleet), [], "it is parked");
+    fleet.gone(first);
+    assert_eq!(fleet.woken(Time(1)), [key]);
+    engine.apply(Event::Room(key));
+    assert_eq!(outcomes(&mut engine, &mut fleet), [(second, reserved)]);
+}
