@@ -42,6 +42,8 @@ names! {
     JOB_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index";
     /// The WorkloadPriorityClass that is used where none is named.
     DEFAULT_WORKLOAD_PRIORITY_CLASS = "default";
+    /// The made-up queue, and flavor, of a worker without queues.
+    THIN_QUEUE = "sluice-thin";
     /// The lease of the leader.
     LEADER_LEASE = "c1f6bfd2.kueue.x-k8s.io";
 }

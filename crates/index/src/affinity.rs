@@ -1,0 +1,127 @@
+//! Which clusters a job may run on: a label selector over clusters, as text. Source: spec/dispatch.md §3.
+//!
+//! ```text
+//! region in (eu, us), tier=gold, !spot, generation > 3
+//! ```
+//! The grammar is that of label selectors on command lines. All parts must hold; an empty text asks for nothing.
+
+use crds::validation::labels;
+use engine::flavors::matching::{Operator, Requirement};
+
+/// The requirements of a selector, or what is wrong with it.
+pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    parts(text).into_iter().map(|part| requirement(part.trim())).collect()
+}
+
+/// Cuts at commas outside of parentheses.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0_u32, 0, Vec::new());
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.extend(text.get(start..at));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.extend(text.get(start..));
+    parts
+}
+
+fn requirement(part: &str) -> Result<Requirement, String> {
+    let (key, operator) = cut(part).ok_or_else(|| format!("cannot read {part:?}"))?;
+    let sound = labels::check_key("", key).is_empty()
+        && values(&operator).iter().all(|value| labels::check_value("", value).is_empty());
+    if !sound {
+        return Err(format!("{part:?} has an invalid key or value"));
+    }
+    Ok(Requirement { key: key.into(), operator })
+}
+
+fn values(operator: &Operator) -> &[Box<str>] {
+    match operator {
+        Operator::In(values) | Operator::NotIn(values) => values,
+        Operator::Exists | Operator::DoesNotExist | Operator::Gt(_) | Operator::Lt(_) => &[],
+    }
+}
+
+fn cut(part: &str) -> Option<(&str, Operator)> {
+    if let Some(key) = part.strip_prefix('!') {
+        return Some((key.trim(), Operator::DoesNotExist));
+    }
+    if let Some(before) = part.strip_suffix(')') {
+        return cut_set(before);
+    }
+    if let Some((key, value)) = part.split_once("!=") {
+        return Some((key.trim(), Operator::NotIn(one(value))));
+    }
+    if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
+        return Some((key.trim(), Operator::In(one(value))));
+    }
+    if let Some((key, bound)) = part.split_once('>') {
+        return Some((key.trim(), Operator::Gt(bound.trim().parse().ok()?)));
+    }
+    if let Some((key, bound)) = part.split_once('<') {
+        return Some((key.trim(), Operator::Lt(bound.trim().parse().ok()?)));
+    }
+    Some((part, Operator::Exists))
+}
+
+/// `key in (a, b` and `key notin (a, b`.
+fn cut_set(before: &str) -> Option<(&str, Operator)> {
+    let (head, list) = before.split_once('(')?;
+    let (key, word) = head.trim().split_once(char::is_whitespace)?;
+    let values = list.split(',').map(|value| value.trim().into()).collect();
+    match word.trim() {
+        "in" => Some((key, Operator::In(values))),
+        "notin" => Some((key, Operator::NotIn(values))),
+        _ => None,
+    }
+}
+
+fn one(value: &str) -> Vec<Box<str>> {
+    vec![value.trim().into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operator_is_understood() {
+        let set = |values: &[&str]| values.iter().map(|&value| value.into()).collect();
+        for (text, key, operator) in [
+            ("region in (eu, us)", "region", Operator::In(set(&["eu", "us"]))),
+            ("region notin (eu)", "region", Operator::NotIn(set(&["eu"]))),
+            ("tier=gold", "tier", Operator::In(set(&["gold"]))),
+            ("tier == gold", "tier", Operator::In(set(&["gold"]))),
+            ("tier!=gold", "tier", Operator::NotIn(set(&["gold"]))),
+            ("example.com/gpu", "example.com/gpu", Operator::Exists),
+            ("!spot", "spot", Operator::DoesNotExist),
+            ("generation > 3", "generation", Operator::Gt(3)),
+            ("generation<3", "generation", Operator::Lt(3)),
+        ] {
+            let wanted = Requirement { key: key.into(), operator };
+            assert_eq!(parse(text), Ok(vec![wanted]), "{text}");
+        }
+    }
+
+    #[test]
+    fn commas_separate_parts_but_not_inside_parentheses() {
+        assert_eq!(parse("region in (eu,us),tier=gold").map(|all| all.len()), Ok(2));
+        assert_eq!(parse(" ").map(|all| all.len()), Ok(0));
+    }
+
+    #[test]
+    fn what_is_no_selector_is_refused() {
+        for text in ["a,", "=b", "a in eu", "a in (b", "a near (b)", "a=b c", "a>x", "-a", "a=(b"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Between the API's quantities and the engine's amounts.
+//!
+//! cpu is counted in milli, everything else in base units. What is asked for is rounded up, what is offered down; both
+//! saturate. Source: spec/kueue-core.md §2.7.
+
+use crds::quantity::Quantity;
+use engine::{Amount, explain::quantity::in_words};
+
+const NANOS_PER_UNIT: i128 = 1_000_000_000;
+const NANOS_PER_MILLI: i128 = 1_000_000;
+const CPU: &str = "cpu";
+
+/// An amount that is asked for, or quota: rounded up.
+pub(crate) fn amount(resource: &str, quantity: &Quantity) -> Amount {
+    from_nanos(resource, quantity.nanos())
+}
+
+/// Like [`amount`], from billionths.
+pub(crate) fn from_nanos(resource: &str, nanos: i128) -> Amount {
+    let per = per_step(resource);
+    saturate(nanos.div_euclid(per) + i128::from(nanos.rem_euclid(per) != 0))
+}
+
+/// An amount that is offered: rounded down.
+pub(crate) fn offered(resource: &str, quantity: &Quantity) -> Amount {
+    saturate(quantity.nanos().div_euclid(per_step(resource)))
+}
+
+/// An amount as the API shows it, in canonical form.
+pub(crate) fn quantity(resource: &str, amount: Amount) -> Quantity {
+    let exact = || match resource {
+        CPU => Quantity::from_milli(amount.0),
+        _ => Quantity::from_units(amount.0),
+    };
+    in_words(resource, amount).parse().unwrap_or_else(|_| exact())
+}
+
+fn per_step(resource: &str) -> i128 {
+    if resource == CPU { NANOS_PER_MILLI } else { NANOS_PER_UNIT }
+}
+
+fn saturate(value: i128) -> Amount {
+    Amount(i64::try_from(value).unwrap_or(if value > 0 { i64::MAX } else { i64::MIN }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Quantity {
+        text.parse().expect("a quantity")
+    }
+
+    #[test]
+    fn what_is_asked_for_is_rounded_up_and_saturates() {
+        for (resource, text, wanted) in [
+            ("cpu", "1500m", 1500),
+            ("cpu", "0.25", 250),
+            ("cpu", "100u", 1),
+            ("cpu", "10E", i64::MAX),
+            ("memory", "1.5Gi", 3 << 29),
+            ("memory", "100m", 1),
+            ("nvidia.com/gpu", "1e3", 1000),
+        ] {
+            assert_eq!(amount(resource, &of(text)), Amount(wanted), "{resource} {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_offered_is_rounded_down() {
+        assert_eq!(offered("cpu", &of("1999u")), Amount(1));
+        assert_eq!(offered("memory", &of("1500m")), Amount(1));
+    }
+
+    #[test]
+    fn amounts_are_shown_in_canonical_form() {
+        for (resource, amount, text) in [
+            ("cpu", 2000, "2"),
+            ("cpu", 1500, "1500m"),
+            ("memory", 2 << 30, "2Gi"),
+            ("pods", 3, "3"),
+        ] {
+            assert_eq!(quantity(resource, Amount(amount)).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a worker says of itself, as dispatch reads it. Source: spec/dispatch.md §2.
+//!
+//! Every list is sorted, so that equal clusters give equal reports. What is free is rounded down.
+
+use crds::v1alpha1::{self, ClusterCapacity, JobKind};
+use dispatch::{Kind, Mode, NodeClass, Report};
+use engine::Names;
+
+use crate::amount::offered;
+use crate::labels;
+
+/// The report of a worker.
+#[must_use]
+pub fn report(names: &mut Names, capacity: &ClusterCapacity) -> Report {
+    let status = &capacity.status;
+    let mut label_keys: Vec<Box<str>> =
+        capacity.spec.label_keys.iter().map(|key| key.as_str().into()).collect();
+    label_keys.sort_unstable();
+    label_keys.dedup();
+    let mut kinds: Vec<Kind> = status.kinds.iter().map(kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    Report {
+        mode: if status.mode == "Quota" { Mode::Quota } else { Mode::Thin },
+        as_of: status.as_of.parse().unwrap_or_default(),
+        label_keys,
+        kinds,
+        classes: status.node_classes.iter().map(|class| node_class(names, class)).collect(),
+    }
+}
+
+fn kind(kind: &JobKind) -> Kind {
+    Kind {
+        group: kind.group.as_str().into(),
+        version: kind.version.as_str().into(),
+        kind: kind.kind.as_str().into(),
+    }
+}
+
+fn node_class(names: &mut Names, class: &v1alpha1::NodeClass) -> NodeClass {
+    let free = class.free.iter();
+    let mut free: Vec<_> = free
+        .map(|(name, quantity)| (names.resources.intern(name), offered(name, quantity)))
+        .collect();
+    free.sort_unstable_by_key(|(resource, _)| *resource);
+    NodeClass {
+        count: i64::from(class.count),
+        labels: labels::pairs(&class.labels),
+        taints: labels::taints(&class.taints),
+        free,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Amount;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_is_sorted_and_never_overstates() {
+        let capacity: ClusterCapacity = serde_json::from_value(json!({
+            "apiVersion": "sluice.dev/v1alpha1", "kind": "ClusterCapacity",
+            "spec": {"labelKeys": ["zone", "gpu"]},
+            "status": {
+                "protocol": 1, "mode": "Quota", "asOf": "42",
+                "kinds": [{"version": "v1", "kind": "Pod"}, {"group": "batch", "version": "v1", "kind": "Job"}],
+                "nodeClasses": [{"count": 3, "labels": {"zone": "a"},
+                    "taints": [{"key": "k", "effect": "NoExecute"}],
+                    "free": {"memory": "1500m", "cpu": "1999u"}}],
+            },
+        }))
+        .expect("a ClusterCapacity");
+        let mut names = Names::default();
+        let (memory, cpu) = (names.resources.intern("memory"), names.resources.intern("cpu"));
+        let report = report(&mut names, &capacity);
+        assert_eq!((report.mode, report.as_of), (Mode::Quota, 42));
+        assert_eq!(report.label_keys, ["gpu".into(), "zone".into()]);
+        assert_eq!(report.kinds.iter().map(|kind| &*kind.kind).collect::<Vec<_>>(), ["Pod", "Job"]);
+        let class = report.classes.first().expect("a class");
+        assert_eq!(class.free, [(memory, Amount(1)), (cpu, Amount(1))]);
+    }
+}

@@ -1,0 +1,134 @@
+//! AdmissionChecks: which of them a Workload must pass, and what they mean for its queue.
+//!
+//! Source: spec/kueue-core.md §2.3, spec/multikueue.md §1.4.
+
+use std::collections::BTreeSet;
+
+use crds::meta::is_true;
+use crds::names::{MULTI_KUEUE_CONTROLLER, PROVISIONING_CONTROLLER, conditions::ACTIVE};
+use crds::v1beta2::{AdmissionCheck, ClusterQueueSpec};
+use engine::{Event, Names};
+
+use crate::cluster_queue::ClusterQueue;
+use crate::index::Index;
+
+/// What is kept of a check.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Check {
+    pub(crate) controller: Controller,
+    /// Name of the object that configures it.
+    pub(crate) parameters: Option<String>,
+    pub(crate) active: bool,
+}
+
+/// Who runs a check, as far as it matters here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Controller {
+    MultiKueue,
+    Provisioning,
+    #[default]
+    Other,
+}
+
+/// One check of a ClusterQueue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) check: String,
+    /// Flavors that need it; empty for all.
+    pub(crate) flavors: BTreeSet<String>,
+}
+
+/// The rules of a queue, by name of the check.
+pub(crate) fn rules(spec: &ClusterQueueSpec) -> Vec<Rule> {
+    let strategy = spec.admission_checks_strategy.as_ref();
+    let all = strategy.into_iter().flat_map(|one| &one.admission_checks);
+    let one = |check: &crds::v1beta2::AdmissionCheckStrategyRule| Rule {
+        check: check.name.clone(),
+        flavors: check.on_flavors.iter().cloned().collect(),
+    };
+    let mut rules: Vec<Rule> = all.map(one).collect();
+    rules.sort_by(|left, right| left.check.cmp(&right.check));
+    rules
+}
+
+impl Index {
+    /// Enters an AdmissionCheck. Tells the ClusterQueues whose readiness changes with it.
+    pub fn admission_check(
+        &mut self,
+        names: &mut Names,
+        name: &str,
+        check: Option<&AdmissionCheck>,
+    ) -> Vec<Event> {
+        match check {
+            None => self.checks.remove(name),
+            Some(check) => self.checks.insert(name.to_owned(), read(check)),
+        };
+        let uses = |queue: &ClusterQueue| queue.rules.iter().any(|rule| rule.check == name);
+        let using: Vec<String> = self
+            .queues
+            .iter()
+            .filter(|(_, queue)| uses(queue))
+            .map(|(queue, _)| queue.clone())
+            .collect();
+        using.iter().filter_map(|queue| self.retell(names, queue)).collect()
+    }
+
+    /// Names of the checks that a Workload must pass before its flavors are known: those that bind every flavor.
+    #[must_use]
+    pub fn checks_before(&self, cluster_queue: &str) -> Vec<String> {
+        let Some(queue) = self.queues.get(cluster_queue) else {
+            return Vec::new();
+        };
+        let all = |rule: &Rule| queue.flavors.iter().all(|one| rule.flavors.contains(one));
+        let binding = queue.rules.iter().filter(|rule| rule.flavors.is_empty() || all(rule));
+        binding.map(|rule| rule.check.clone()).collect()
+    }
+
+    /// Names of the checks that a Workload with these flavors must pass, sorted.
+    #[must_use]
+    pub fn checks_for<'a>(
+        &self,
+        cluster_queue: &str,
+        flavors: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<String> {
+        let used: BTreeSet<&str> = flavors.into_iter().collect();
+        let rules = self.queues.get(cluster_queue).map_or(&[][..], |queue| &queue.rules);
+        let meets = |rule: &&Rule| {
+            rule.flavors.is_empty() || rule.flavors.iter().any(|one| used.contains(one.as_str()))
+        };
+        rules.iter().filter(meets).map(|rule| rule.check.clone()).collect()
+    }
+
+    /// Whether a check dispatches to worker clusters.
+    #[must_use]
+    pub fn is_multi_kueue(&self, check: &str) -> bool {
+        self.checks.get(check).is_some_and(|one| one.controller == Controller::MultiKueue)
+    }
+
+    /// The name of the check through which a ClusterQueue dispatches.
+    #[must_use]
+    pub fn dispatching_check(&self, cluster_queue: &str) -> Option<&str> {
+        let rules = &self.queues.get(cluster_queue)?.rules;
+        rules.iter().map(|rule| rule.check.as_str()).find(|check| self.is_multi_kueue(check))
+    }
+
+    /// The name of the MultiKueueConfig by which a ClusterQueue dispatches.
+    #[must_use]
+    pub fn dispatches(&self, cluster_queue: &str) -> Option<&str> {
+        let check = self.dispatching_check(cluster_queue)?;
+        self.checks.get(check)?.parameters.as_deref()
+    }
+}
+
+fn read(check: &AdmissionCheck) -> Check {
+    let controller = match check.spec.controller_name.as_str() {
+        MULTI_KUEUE_CONTROLLER => Controller::MultiKueue,
+        PROVISIONING_CONTROLLER => Controller::Provisioning,
+        _ => Controller::Other,
+    };
+    Check {
+        controller,
+        parameters: check.spec.parameters.as_ref().map(|one| one.name.clone()),
+        active: is_true(&check.status.conditions, ACTIVE),
+    }
+}

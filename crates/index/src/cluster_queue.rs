@@ -1,0 +1,186 @@
+//! ClusterQueues as the engine's. Source: spec/kueue-core.md §1.3.
+//!
+//! Defaults are filled in here for objects that passed no webhook: an absent `whenCanPreempt` means TryNextFlavor, an
+//! absent policy means Never.
+
+use std::collections::BTreeSet;
+
+use crds::v1beta2::{self, ClusterQueuePreemption, FlavorFungibility};
+use engine::spec::{
+    BorrowWithinCohort, ClusterQueueSpec, Fungibility, NamespaceSelector, Preemption,
+    PreemptionPolicy, Preference, Search, Strategy,
+};
+use engine::{Event, Names};
+
+use crate::checks::{Rule, rules};
+use crate::index::Index;
+use crate::labels::selector;
+use crate::quotas;
+
+/// What is kept of a ClusterQueue.
+#[derive(Debug, Clone)]
+pub(crate) struct ClusterQueue {
+    /// As it was told to the engine.
+    pub(crate) spec: ClusterQueueSpec,
+    /// The flavors of its groups, in their order.
+    pub(crate) flavors: Vec<String>,
+    /// The resources that its groups cover.
+    pub(crate) covered: BTreeSet<String>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) terminating: bool,
+}
+
+impl Index {
+    /// Enters a ClusterQueue.
+    pub fn cluster_queue(
+        &mut self,
+        names: &mut Names,
+        name: &str,
+        queue: Option<&v1beta2::ClusterQueue>,
+    ) -> Vec<Event> {
+        let id = names.queues.intern(name);
+        let old = self.queues.remove(name);
+        let Some(queue) = queue else {
+            return vec![Event::ClusterQueue(id, None)];
+        };
+        let kept = keep(names, queue);
+        if old.is_none_or(|old| old.covered != kept.covered) && self.settings.ignore_undeclared {
+            self.recount.insert(name.to_owned());
+        }
+        self.queues.insert(name.to_owned(), kept);
+        let ready = self.is_ready(name);
+        let Some(kept) = self.queues.get_mut(name) else {
+            return Vec::new();
+        };
+        kept.spec.ready = ready;
+        vec![Event::ClusterQueue(id, Some(Box::new(kept.spec.clone())))]
+    }
+
+    /// Tells a ClusterQueue again if its readiness changed.
+    pub(crate) fn retell(&mut self, names: &mut Names, name: &str) -> Option<Event> {
+        let ready = self.is_ready(name);
+        let queue = self.queues.get_mut(name)?;
+        if queue.spec.ready == ready {
+            return None;
+        }
+        queue.spec.ready = ready;
+        Some(Event::ClusterQueue(names.queues.intern(name), Some(Box::new(queue.spec.clone()))))
+    }
+}
+
+fn keep(names: &mut Names, queue: &v1beta2::ClusterQueue) -> ClusterQueue {
+    let groups = &queue.spec.resource_groups;
+    ClusterQueue {
+        spec: spec(names, &queue.spec),
+        flavors: groups.iter().flat_map(|one| &one.flavors).map(|one| one.name.clone()).collect(),
+        covered: groups.iter().flat_map(|one| &one.covered_resources).cloned().collect(),
+        rules: rules(&queue.spec),
+        terminating: queue.metadata.deletion_timestamp.is_some(),
+    }
+}
+
+fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec {
+    let cohort = quotas::cohort_name(&spec.cohort_name);
+    ClusterQueueSpec {
+        cohort: cohort.map(|name| names.cohorts.intern(name)),
+        groups: quotas::groups(names, &spec.resource_groups),
+        strategy: match spec.queueing_strategy.as_str() {
+            "StrictFIFO" => Strategy::StrictFifo,
+            _ => Strategy::BestEffortFifo,
+        },
+        preemption: spec.preemption.as_ref().map(preemption).unwrap_or_default(),
+        fungibility: fungibility(spec.flavor_fungibility.as_ref()),
+        weight: quotas::weight(spec.fair_sharing.as_ref()),
+        stopped: is_stopped(spec.stop_policy.as_deref()),
+        ready: false,
+        namespaces: match &spec.namespace_selector {
+            None => NamespaceSelector::Nothing,
+            Some(one) => NamespaceSelector::All(selector(one)),
+        },
+    }
+}
+
+/// Whether a stop policy keeps new Workloads out.
+pub(crate) fn is_stopped(policy: Option<&str>) -> bool {
+    matches!(policy, Some("Hold" | "HoldAndDrain"))
+}
+
+fn preemption(spec: &ClusterQueuePreemption) -> Preemption {
+    let borrow = spec.borrow_within_cohort.as_ref();
+    let borrow = borrow.filter(|one| one.policy == "LowerPriority");
+    Preemption {
+        within_queue: policy(&spec.within_cluster_queue),
+        reclaim: policy(&spec.reclaim_within_cohort),
+        borrow: borrow.map(|one| BorrowWithinCohort {
+            max_priority: one.max_priority_threshold.map(i64::from),
+        }),
+    }
+}
+
+fn policy(name: &str) -> PreemptionPolicy {
+    match name {
+        "LowerPriority" => PreemptionPolicy::LowerPriority,
+        "LowerOrNewerEqualPriority" => PreemptionPolicy::LowerOrNewerEqualPriority,
+        "Any" => PreemptionPolicy::Any,
+        _ => PreemptionPolicy::Never,
+    }
+}
+
+fn fungibility(spec: Option<&FlavorFungibility>) -> Fungibility {
+    let borrow = spec.map_or("", |one| one.when_can_borrow.as_str());
+    let preempt = spec.map_or("", |one| one.when_can_preempt.as_str());
+    let preference = spec.and_then(|one| one.preference.as_deref());
+    Fungibility {
+        when_can_borrow: if borrow == "TryNextFlavor" { Search::TryNext } else { Search::MayStop },
+        when_can_preempt: if preempt == "MayStopSearch" {
+            Search::MayStop
+        } else {
+            Search::TryNext
+        },
+        preference: match preference {
+            Some("PreemptionOverBorrowing") => Preference::PreemptionOverBorrowing,
+            _ => Preference::BorrowingOverPreemption,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_absent_has_its_default() {
+        let spec = spec(&mut Names::default(), &v1beta2::ClusterQueueSpec::default());
+        assert_eq!(spec.fungibility.when_can_borrow, Search::MayStop);
+        assert_eq!(spec.fungibility.when_can_preempt, Search::TryNext);
+        assert_eq!(spec.preemption, Preemption::default());
+        assert_eq!(spec.strategy, Strategy::BestEffortFifo);
+        assert_eq!(spec.namespaces, NamespaceSelector::Nothing);
+        assert_eq!((spec.cohort, spec.stopped), (None, false));
+    }
+
+    #[test]
+    fn every_policy_has_its_meaning() {
+        let spec = |borrow: &str| ClusterQueuePreemption {
+            borrow_within_cohort: Some(v1beta2::BorrowWithinCohort {
+                max_priority_threshold: Some(7),
+                policy: borrow.to_owned(),
+            }),
+            reclaim_within_cohort: "Any".into(),
+            within_cluster_queue: "LowerOrNewerEqualPriority".into(),
+        };
+        let read = preemption(&spec("LowerPriority"));
+        assert_eq!(read.reclaim, PreemptionPolicy::Any);
+        assert_eq!(read.within_queue, PreemptionPolicy::LowerOrNewerEqualPriority);
+        assert_eq!(read.borrow, Some(BorrowWithinCohort { max_priority: Some(7) }));
+        assert_eq!(preemption(&spec("Never")).borrow, None);
+        for (policy, stopped) in [
+            (None, false),
+            (Some("None"), false),
+            (Some("Hold"), true),
+            (Some("HoldAndDrain"), true),
+        ] {
+            assert_eq!(is_stopped(policy), stopped);
+        }
+    }
+}

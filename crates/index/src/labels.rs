@@ -1,0 +1,157 @@
+//! Labels, selectors, taints and tolerations as the engine compares them.
+//!
+//! Objects were validated when they were stored. What is malformed nevertheless is read so that it never lets more in:
+//! a requirement that cannot be understood matches nothing, a toleration that cannot be understood tolerates nothing.
+
+use std::collections::BTreeMap;
+
+use crds::meta::{LabelSelector, LabelSelectorRequirement, Taint, Toleration};
+use crds::pod::PodSpec;
+use engine::flavors::matching::{self, Effect, Operator, Requirement, Selection};
+use serde_json::Value;
+
+/// Labels, sorted by key.
+pub(crate) type Labels = Vec<(Box<str>, Box<str>)>;
+
+pub(crate) fn pairs(map: &BTreeMap<String, String>) -> Labels {
+    map.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
+}
+
+/// All requirements of a label selector.
+pub(crate) fn selector(selector: &LabelSelector) -> Vec<Requirement> {
+    let labels = selector.match_labels.iter().map(|(key, value)| Requirement {
+        key: key.as_str().into(),
+        operator: Operator::In(vec![value.as_str().into()]),
+    });
+    labels.chain(selector.match_expressions.iter().map(requirement)).collect()
+}
+
+fn requirement(one: &LabelSelectorRequirement) -> Requirement {
+    let values = one.values.iter().map(|value| value.as_str().into()).collect();
+    Requirement { key: one.key.as_str().into(), operator: operator(&one.operator, values) }
+}
+
+fn operator(name: &str, values: Vec<Box<str>>) -> Operator {
+    let bound = || values.first().and_then(|value| value.parse().ok());
+    match name {
+        "NotIn" => Operator::NotIn(values),
+        "Exists" => Operator::Exists,
+        "DoesNotExist" => Operator::DoesNotExist,
+        "Gt" => bound().map_or(Operator::In(Vec::new()), Operator::Gt),
+        "Lt" => bound().map_or(Operator::In(Vec::new()), Operator::Lt),
+        "In" => Operator::In(values),
+        _ => Operator::In(Vec::new()),
+    }
+}
+
+fn effect(name: &str) -> Option<Effect> {
+    let all = [Effect::NoSchedule, Effect::PreferNoSchedule, Effect::NoExecute];
+    all.into_iter().find(|one| one.name() == name)
+}
+
+/// Taints; those with an unknown effect keep everybody away.
+pub(crate) fn taints(taints: &[Taint]) -> Vec<matching::Taint> {
+    let one = |taint: &Taint| matching::Taint {
+        key: taint.key.as_str().into(),
+        value: taint.value.as_str().into(),
+        effect: effect(&taint.effect).unwrap_or(Effect::NoSchedule),
+    };
+    taints.iter().map(one).collect()
+}
+
+/// Tolerations.
+pub(crate) fn tolerations(tolerations: &[Toleration]) -> Vec<matching::Toleration> {
+    tolerations.iter().filter_map(toleration).collect()
+}
+
+fn toleration(one: &Toleration) -> Option<matching::Toleration> {
+    let value = match one.operator.as_str() {
+        "" | "Equal" => Some(one.value.as_str().into()),
+        "Exists" => None,
+        _ => return None,
+    };
+    let effect = match one.effect.as_str() {
+        "" => None,
+        name => Some(effect(name)?),
+    };
+    Some(matching::Toleration { key: one.key.as_str().into(), value, effect })
+}
+
+/// Where the pods of a template may run. `matchFields` are ignored, as upstream ignores them
+/// (spec/kueue-core.md §4.4 step 2).
+pub(crate) fn selection(pod: &PodSpec) -> Selection {
+    Selection {
+        node_selector: pairs(&pod.node_selector),
+        affinity: terms(pod),
+        tolerations: tolerations(&pod.tolerations),
+    }
+}
+
+fn terms(pod: &PodSpec) -> Option<Vec<Vec<Requirement>>> {
+    let required = "requiredDuringSchedulingIgnoredDuringExecution";
+    let affinity = pod.rest.get("affinity")?.get("nodeAffinity")?.get(required)?;
+    let terms = affinity.get("nodeSelectorTerms")?.as_array()?;
+    Some(terms.iter().map(term).collect())
+}
+
+fn term(term: &Value) -> Vec<Requirement> {
+    let expressions = term.get("matchExpressions").and_then(Value::as_array);
+    expressions.into_iter().flatten().map(expression).collect()
+}
+
+fn expression(one: &Value) -> Requirement {
+    let text = |field: &str| one.get(field).and_then(Value::as_str).unwrap_or_default();
+    let values = one.get("values").and_then(Value::as_array).into_iter().flatten();
+    let values = values.filter_map(Value::as_str).map(Into::into).collect();
+    Requirement { key: text("key").into(), operator: operator(text("operator"), values) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(value: Value) -> PodSpec {
+        serde_json::from_value(value).expect("a pod spec")
+    }
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        pairs.iter().map(|&(key, value)| (key.into(), value.into())).collect()
+    }
+
+    #[test]
+    fn required_node_affinity_is_read_from_the_template() {
+        let selection = selection(&pod(json!({"affinity": {"nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                {"matchExpressions": [
+                    {"key": "zone", "operator": "In", "values": ["a"]},
+                    {"key": "gen", "operator": "Gt", "values": ["3"]},
+                ]},
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}],
+                 "matchExpressions": [{"key": "disk", "operator": "Exists"}]},
+            ]},
+        }}})));
+        assert!(selection.matches_node(&labels(&[("gen", "4"), ("zone", "a")])));
+        assert!(!selection.matches_node(&labels(&[("gen", "3"), ("zone", "a")])));
+        assert!(selection.matches_node(&labels(&[("disk", "ssd")])));
+    }
+
+    #[test]
+    fn what_cannot_be_understood_lets_nobody_in() {
+        for (operator, values) in [("Gt", json!(["x"])), ("Near", json!(["a"])), ("Lt", json!([]))]
+        {
+            let one = expression(&json!({"key": "zone", "operator": operator, "values": values}));
+            assert!(!one.matches(&labels(&[("zone", "a")])), "{operator}");
+        }
+        let strange = Toleration { operator: "Near".into(), ..Toleration::default() };
+        assert_eq!(tolerations(&[strange]), []);
+    }
+
+    #[test]
+    fn a_toleration_without_operator_compares_the_value() {
+        let one = Toleration { key: "team".into(), value: "a".into(), ..Toleration::default() };
+        let read = tolerations(&[one]);
+        assert_eq!(read.first().and_then(|one| one.value.as_deref()), Some("a"));
+    }
+}

@@ -1,0 +1,65 @@
+//! LocalQueues. Source: spec/kueue-core.md §1.4.
+
+use crds::names::reasons;
+use crds::v1beta2;
+use engine::spec::LocalQueueSpec;
+use engine::{Event, Names};
+
+use crate::activity::Activity;
+use crate::cluster_queue::is_stopped;
+use crate::index::Index;
+
+/// What is kept of a LocalQueue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LocalQueue {
+    pub(crate) cluster_queue: String,
+    pub(crate) stopped: bool,
+}
+
+impl Index {
+    /// Enters a LocalQueue.
+    pub fn local_queue(
+        &mut self,
+        names: &mut Names,
+        namespace: &str,
+        name: &str,
+        queue: Option<&v1beta2::LocalQueue>,
+    ) -> Vec<Event> {
+        let key = format!("{namespace}/{name}");
+        let id = names.local_queues.intern(&key);
+        let Some(queue) = queue else {
+            self.local_queues.remove(&key);
+            return vec![Event::LocalQueue(id, None)];
+        };
+        let cluster_queue = queue.spec.cluster_queue.clone();
+        let stopped = is_stopped(queue.spec.stop_policy.as_deref());
+        let target = names.queues.intern(&cluster_queue);
+        if self.settings.ignore_undeclared {
+            self.recount.insert(cluster_queue.clone());
+        }
+        self.local_queues.insert(key, LocalQueue { cluster_queue, stopped });
+        vec![Event::LocalQueue(id, Some(LocalQueueSpec { queue: target, stopped }))]
+    }
+
+    /// The ClusterQueue that a LocalQueue points to.
+    #[must_use]
+    pub fn target(&self, namespace: &str, local_queue: &str) -> Option<&str> {
+        let queue = self.local_queues.get(&format!("{namespace}/{local_queue}"))?;
+        Some(&queue.cluster_queue)
+    }
+
+    /// The condition Active of a LocalQueue; `None` if there is no such queue.
+    #[must_use]
+    pub fn local_activity(&self, namespace: &str, local_queue: &str) -> Option<Activity> {
+        let closed = "Can't submit new workloads to clusterQueue";
+        let queue = self.local_queues.get(&format!("{namespace}/{local_queue}"))?;
+        if queue.stopped {
+            return Some(Activity::no(reasons::STOPPED, "LocalQueue is stopped"));
+        }
+        Some(match self.activity(&queue.cluster_queue) {
+            None => Activity::no(reasons::CLUSTER_QUEUE_DOES_NOT_EXIST, closed),
+            Some(one) if !one.active => Activity::no(reasons::CLUSTER_QUEUE_IS_INACTIVE, closed),
+            Some(_) => Activity::yes("Can submit new workloads to localQueue"),
+        })
+    }
+}

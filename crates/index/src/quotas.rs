@@ -1,0 +1,75 @@
+//! Quotas of ClusterQueues and Cohorts as the engine's. Source: spec/kueue-core.md §1.3, §2.7.
+
+use crds::v1beta2::{Cohort, FairSharing, ResourceGroup, ResourceQuota};
+use engine::spec::{self, CohortSpec, Weight};
+use engine::{Event, Names};
+
+use crate::amount::amount;
+use crate::index::Index;
+
+pub(crate) fn groups(names: &mut Names, groups: &[ResourceGroup]) -> Vec<spec::ResourceGroup> {
+    groups.iter().map(|one| group(names, one)).collect()
+}
+
+fn group(names: &mut Names, group: &ResourceGroup) -> spec::ResourceGroup {
+    let covered = group.covered_resources.iter();
+    let resources = covered.map(|name| names.resources.intern(name)).collect();
+    let mut flavors = Vec::new();
+    for one in &group.flavors {
+        let quotas = one.resources.iter().map(|quota| resource_quota(names, quota)).collect();
+        let flavor = names.flavors.intern(&one.name);
+        flavors.push(spec::FlavorQuotas { flavor, resources: quotas });
+    }
+    spec::ResourceGroup { resources, flavors }
+}
+
+fn resource_quota(names: &mut Names, quota: &ResourceQuota) -> spec::ResourceQuota {
+    let read = |quantity| amount(&quota.name, quantity);
+    spec::ResourceQuota {
+        resource: names.resources.intern(&quota.name),
+        nominal: read(&quota.nominal_quota),
+        borrowing_limit: quota.borrowing_limit.as_ref().map(read),
+        lending_limit: quota.lending_limit.as_ref().map(read),
+    }
+}
+
+/// A weight in billionths; 1 when nothing is said.
+pub(crate) fn weight(fair_sharing: Option<&FairSharing>) -> Weight {
+    let Some(weight) = fair_sharing.and_then(|one| one.weight.as_ref()) else {
+        return Weight::default();
+    };
+    Weight(u64::try_from(weight.nanos().max(0)).unwrap_or(u64::MAX))
+}
+
+pub(crate) fn cohort_name(name: &str) -> Option<&str> {
+    (!name.is_empty()).then_some(name)
+}
+
+impl Index {
+    /// Enters a Cohort.
+    pub fn cohort(&mut self, names: &mut Names, name: &str, cohort: Option<&Cohort>) -> Vec<Event> {
+        let spec = cohort.map(|cohort| CohortSpec {
+            parent: cohort_name(&cohort.spec.parent_name).map(|name| names.cohorts.intern(name)),
+            groups: groups(names, &cohort.spec.resource_groups),
+            weight: weight(cohort.spec.fair_sharing.as_ref()),
+        });
+        vec![Event::Cohort(names.cohorts.intern(name), spec)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_exact() {
+        let of = |text: &str| FairSharing { weight: Some(text.parse().expect("a quantity")) };
+        for (text, nanos) in
+            [("1", 1_000_000_000), ("500m", 500_000_000), ("2n", 2), ("0", 0), ("-1", 0)]
+        {
+            assert_eq!(weight(Some(&of(text))), Weight(nanos), "{text}");
+        }
+        assert_eq!(weight(None), Weight(1_000_000_000));
+        assert_eq!(weight(Some(&FairSharing::default())), Weight(1_000_000_000));
+    }
+}

@@ -1,0 +1,38 @@
+//! What the pods of a Workload ask for.
+//!
+//! [`defaults`] is what LimitRanges and RuntimeClasses add, [`formula`] the sum over the containers of one pod,
+//! [`effective`] what of it counts as quota, [`problems`] what is wrong with it. Pure, and never written back to a spec.
+//! Amounts are exact here, in billionths; they are rounded once, when they leave. Source: spec/kueue-core.md §2.7.
+
+pub(crate) mod defaults;
+pub(crate) mod effective;
+pub(crate) mod formula;
+pub(crate) mod problems;
+
+use std::collections::BTreeMap;
+
+use crds::quantity::Quantity;
+
+/// Exact amounts by resource, in billionths.
+pub(crate) type Amounts<'a> = BTreeMap<&'a str, i128>;
+
+/// Exact amounts that outlive the object they came from.
+pub(crate) type Kept = BTreeMap<String, i128>;
+
+pub(crate) fn read(map: &BTreeMap<String, Quantity>) -> Amounts<'_> {
+    map.iter().map(|(name, quantity)| (name.as_str(), quantity.nanos())).collect()
+}
+
+/// Adds what is missing.
+pub(crate) fn complete<'a>(
+    amounts: &mut Amounts<'a>,
+    from: impl IntoIterator<Item = (&'a str, i128)>,
+) {
+    for (name, amount) in from {
+        amounts.entry(name).or_insert(amount);
+    }
+}
+
+pub(crate) fn borrowed(kept: &Kept) -> impl Iterator<Item = (&str, i128)> {
+    kept.iter().map(|(name, &amount)| (name.as_str(), amount))
+}

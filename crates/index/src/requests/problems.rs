@@ -1,0 +1,182 @@
+//! What is wrong with the requests of a Workload, in the words of the API machinery.
+//!
+//! Requests above limits come first; only if there are none, the bounds of the namespace's LimitRanges are looked at.
+//! Source: spec/kueue-core.md §2.7 (last paragraph), §4.2.
+
+use crds::pod::{Container, PodSpec};
+
+use super::formula::{Surroundings, container_resources, pod_level, pod_requests};
+use super::{Amounts, borrowed};
+
+const ABOVE_LIMITS: &str = "requests must not exceed its limits";
+const ABOVE_MAX: &str = "requests must not be above the limitRange max";
+const BELOW_MIN: &str = "requests must not be below the limitRange min";
+
+/// One pod set: its template and what surrounds it.
+pub(crate) type PodSet<'a> = (&'a PodSpec, Surroundings<'a>);
+
+/// The first kind of problem that the pod sets have.
+pub(crate) fn problems(pod_sets: &[PodSet<'_>]) -> Option<String> {
+    in_words(collect(pod_sets, above_limits)).or_else(|| in_words(collect(pod_sets, out_of_range)))
+}
+
+fn collect<'a>(pod_sets: &[PodSet<'a>], judge: fn(&str, PodSet<'a>) -> Vec<String>) -> Vec<String> {
+    let all = pod_sets.iter().enumerate();
+    all.flat_map(|(at, &one)| judge(&format!("spec.podSets[{at}].template.spec"), one)).collect()
+}
+
+fn in_words(mut all: Vec<String>) -> Option<String> {
+    match all.len() {
+        0 | 1 => all.pop(),
+        _ => Some(format!("[{}]", all.join(", "))),
+    }
+}
+
+fn above_limits(path: &str, (pod, around): PodSet<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    for (place, container) in containers(path, pod) {
+        let (requests, limits) = container_resources(container, around);
+        all.extend(invalid(&place, &greater(&requests, &limits), ABOVE_LIMITS));
+    }
+    if let Some((requests, limits)) = pod_level(pod, &Amounts::new(), around) {
+        let place = format!("{path}.resources");
+        all.extend(invalid(&place, &greater(&requests, &limits), ABOVE_LIMITS));
+    }
+    all
+}
+
+fn out_of_range(path: &str, (pod, around): PodSet<'_>) -> Vec<String> {
+    let (Some(container_range), Some(pod_range)) = (around.of_containers(), around.of_pods())
+    else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    let mut judge = |place: &str,
+                     low: &Amounts<'_>,
+                     high: &Amounts<'_>,
+                     max: &Amounts<'_>,
+                     min: &Amounts<'_>| {
+        all.extend(invalid(place, &greater(high, max), ABOVE_MAX));
+        all.extend(invalid(place, &greater(min, low), BELOW_MIN));
+    };
+    let (max, min) =
+        (borrowed(&container_range.max).collect(), borrowed(&container_range.min).collect());
+    for (place, container) in containers(path, pod) {
+        let (requests, limits) = container_resources(container, around);
+        let low = merged(&requests, &limits, i128::min);
+        judge(&place, &low, &merged(&requests, &limits, i128::max), &max, &min);
+    }
+    let (max, min) = (borrowed(&pod_range.max).collect(), borrowed(&pod_range.min).collect());
+    let total = pod_requests(pod, around);
+    judge(path, &total, &total, &max, &min);
+    all
+}
+
+/// Init containers, then containers, with their paths.
+fn containers<'a>(path: &str, pod: &'a PodSpec) -> Vec<(String, &'a Container)> {
+    let kinds = [("initContainers", &pod.init_containers), ("containers", &pod.containers)];
+    let all = kinds.into_iter().flat_map(|(kind, list)| {
+        list.iter().enumerate().map(move |(at, one)| (format!("{path}.{kind}[{at}]"), one))
+    });
+    all.collect()
+}
+
+fn merged<'a>(
+    one: &Amounts<'a>,
+    other: &Amounts<'a>,
+    choose: fn(i128, i128) -> i128,
+) -> Amounts<'a> {
+    let mut all = one.clone();
+    for (&name, &amount) in other {
+        let entry = all.entry(name).or_insert(amount);
+        *entry = choose(*entry, amount);
+    }
+    all
+}
+
+/// The resources of which `left` has more than `right` allows, where it says anything.
+fn greater<'a>(left: &Amounts<'a>, right: &Amounts<'_>) -> Vec<&'a str> {
+    let more = |name: &str, amount: i128| right.get(name).is_some_and(|&bound| amount > bound);
+    left.iter().filter(|&(&name, &amount)| more(name, amount)).map(|(&name, _)| name).collect()
+}
+
+fn invalid(place: &str, names: &[&str], what: &str) -> Option<String> {
+    if names.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    Some(format!("{place}: Invalid value: [{}]: {what}", names.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::defaults::{Limits, Range};
+    use super::*;
+
+    fn judge(value: Value, limits: &Limits) -> Option<String> {
+        let pod: PodSpec = serde_json::from_value(value).expect("a pod spec");
+        let around = Surroundings { limits: Some(limits), overhead: None };
+        problems(&[(&pod, around)])
+    }
+
+    fn pod(requests: Value, limits: Value) -> Value {
+        json!({"containers": [{"name": "c", "resources": {"requests": requests, "limits": limits}}]})
+    }
+
+    #[test]
+    fn requests_must_not_exceed_limits() {
+        let none = Limits::default();
+        assert_eq!(judge(pod(json!({"cpu": "1"}), json!({"cpu": "1"})), &none), None);
+        assert_eq!(
+            judge(
+                pod(
+                    json!({"cpu": "2", "memory": "2", "x/y": "1"}),
+                    json!({"cpu": "1", "memory": "1"})
+                ),
+                &none
+            )
+            .as_deref(),
+            Some(
+                "spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\",\"memory\"]: requests must \
+                 not exceed its limits"
+            )
+        );
+        let whole = json!({"containers": [], "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}});
+        assert_eq!(
+            judge(whole, &none).as_deref(),
+            Some(
+                "spec.podSets[0].template.spec.resources: Invalid value: [\"cpu\"]: requests must not exceed its \
+                 limits"
+            )
+        );
+    }
+
+    #[test]
+    fn requests_stay_within_the_limit_ranges() {
+        let bounds = |max: i128, min: i128| Range {
+            max: [("cpu".to_owned(), max * 1_000_000_000)].into(),
+            min: [("cpu".to_owned(), min * 1_000_000_000)].into(),
+            ..Range::default()
+        };
+        let limits = Limits { container: bounds(3, 2), pod: bounds(100, 0) };
+        assert_eq!(judge(pod(json!({"cpu": "2"}), json!({"cpu": "3"})), &limits), None);
+        assert_eq!(
+            judge(pod(json!({"cpu": "1"}), json!({"cpu": "4"})), &limits).as_deref(),
+            Some(
+                "[spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not be above \
+                 the limitRange max, spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests \
+                 must not be below the limitRange min]"
+            )
+        );
+        let limits = Limits { container: Range::default(), pod: bounds(1, 0) };
+        assert_eq!(
+            judge(pod(json!({"cpu": "2"}), json!({})), &limits).as_deref(),
+            Some(
+                "spec.podSets[0].template.spec: Invalid value: [\"cpu\"]: requests must not be above the limitRange \
+                 max"
+            )
+        );
+    }
+}

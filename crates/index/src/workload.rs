@@ -1,0 +1,140 @@
+//! Workloads as the engine's and as dispatch's.
+//!
+//! [`pod_sets`] is what the pods ask for, [`standing`] where the Workload stands in its life, [`holding`] what it holds,
+//! [`request`] what it asks of a cluster, [`record`] what is kept of it. Source: spec/kueue-core.md §2, §3.2.
+
+mod holding;
+mod pod_sets;
+pub(crate) mod record;
+mod request;
+mod standing;
+mod template;
+
+use std::sync::Arc;
+
+use crds::meta::is_true;
+use crds::names::{THIN_QUEUE, conditions};
+use crds::v1beta2::{PodSetRequest, Workload};
+use engine::ids::WorkloadId;
+use engine::spec::WorkloadSpec;
+use engine::{Event, Names, Time};
+
+use crate::index::Index;
+use crate::workload::pod_sets::PodSets;
+use crate::workload::record::Record;
+
+impl Index {
+    /// Enters a Workload: waiting, holding quota, held back, or finished.
+    ///
+    /// The caller enters what it wrote, too, as the API returned it, and never an older object after a newer one: quota
+    /// that no entered object ever showed cannot be seen to be given back.
+    pub fn workload(&mut self, names: &mut Names, workload: &Workload, now: Time) -> Vec<Event> {
+        let (namespace, name) = key_of(workload);
+        if is_true(&workload.status.conditions, conditions::FINISHED) {
+            return self.workload_gone(names, namespace, name);
+        }
+        let id = names.workloads.intern(&format!("{namespace}/{name}"));
+        let pod_sets = self.pod_sets(workload);
+        let (request, affinity) = request::request(names, workload, &pod_sets);
+        let spec = WorkloadSpec {
+            namespace: names.namespaces.intern(namespace),
+            local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),
+            uid: workload.metadata.uid.as_deref().unwrap_or_default().into(),
+            priority: standing::priority(&self.settings, workload),
+            queued_at: standing::queued_at(&self.settings, workload),
+            pod_sets: pod_sets.specs(names, workload, &self.settings),
+            hold: standing::hold(&self.settings, workload, now),
+            invalid: pod_sets.problem().or(affinity).map(Into::into),
+            admission: holding::admission(names, workload),
+        };
+        let record = Record {
+            request: Arc::new(request),
+            wake_at: standing::wake_at(workload).filter(|&at| at > now),
+            local_queue: spec.local_queue,
+            holding: spec.admission.is_some(),
+            evicted: spec.admission.as_ref().is_some_and(|one| one.evicted),
+            admitted: is_true(&workload.status.conditions, conditions::ADMITTED),
+        };
+        let old = self.records.replace(id, record);
+        follow(id, spec, old)
+    }
+
+    /// Enters that a Workload is gone. Its id may be handed out again once the engine knows.
+    pub fn workload_gone(&mut self, names: &Names, namespace: &str, name: &str) -> Vec<Event> {
+        let Some(id) = names.workloads.get(&format!("{namespace}/{name}")) else {
+            return Vec::new();
+        };
+        self.records.remove(id);
+        vec![Event::WorkloadGone(id)]
+    }
+
+    /// When the backoff of a Workload ends: the caller enters it again then.
+    #[must_use]
+    pub fn wake_at(&self, names: &Names, namespace: &str, name: &str) -> Option<Time> {
+        let id = names.workloads.get(&format!("{namespace}/{name}"))?;
+        self.records.get(id)?.wake_at
+    }
+
+    /// What a Workload asks of a cluster.
+    #[must_use]
+    pub fn request(&self, id: WorkloadId) -> Option<&Arc<dispatch::Request>> {
+        self.records.get(id).map(|record| &record.request)
+    }
+
+    /// What a pending Workload asks for, as its status shows it: every pod set as a whole.
+    #[must_use]
+    pub fn resource_requests(&self, workload: &Workload) -> Vec<PodSetRequest> {
+        self.pod_sets(workload).shown()
+    }
+
+    fn pod_sets<'a>(&'a self, workload: &'a Workload) -> PodSets<'a> {
+        PodSets::read(self, workload, self.covered(workload))
+    }
+
+    /// The resources that count, where undeclared ones are ignored and the queue is known. A worker without queues
+    /// ignores nothing.
+    fn covered(&self, workload: &Workload) -> Option<&std::collections::BTreeSet<String>> {
+        if !self.settings.ignore_undeclared || self.settings.thin {
+            return None;
+        }
+        let target = self.target(key_of(workload).0, &workload.spec.queue_name)?;
+        self.queues.get(target).map(|queue| &queue.covered)
+    }
+
+    fn local_queue_key(&self, workload: &Workload) -> Option<String> {
+        if self.settings.thin {
+            return Some(THIN_QUEUE.to_owned());
+        }
+        let queue = &workload.spec.queue_name;
+        (!queue.is_empty()).then(|| format!("{}/{queue}", key_of(workload).0))
+    }
+}
+
+/// The events by which the engine follows an object from its last state to this one.
+///
+/// The engine takes quota away only for [`Event::Released`], which ends an eviction or a cancelled reservation, and
+/// learns of an eviction from [`Event::Evicting`]. What it assumed and nobody wrote yet is not contradicted by an object
+/// that never showed quota.
+fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<Record>) -> Vec<Event> {
+    let held = old.as_ref().is_some_and(|old| old.holding);
+    let was_evicted = old.as_ref().is_some_and(|old| old.evicted);
+    let evicted = spec.admission.as_ref().is_some_and(|one| one.evicted);
+    let (hold, queued_at) = (spec.hold, spec.queued_at);
+    let released = held && spec.admission.is_none();
+    let mut events = vec![Event::Workload(id, Box::new(spec))];
+    if released {
+        events.push(Event::Released { workload: id, hold, queued_at });
+    } else if evicted && !was_evicted && old.is_some() {
+        events.push(Event::Evicting(id));
+    }
+    events
+}
+
+fn key_of(workload: &Workload) -> (&str, &str) {
+    let metadata = &workload.metadata;
+    let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
+    (namespace.unwrap_or_default(), name.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! What the pod sets of a Workload ask for. Source: spec/kueue-core.md §2.7.
+
+use std::collections::BTreeSet;
+
+use crds::pod::PodSpec;
+use crds::v1beta2::{PodSet, PodSetRequest, PodSetTopologyRequest, Workload};
+use engine::Names;
+use engine::spec::PodSetSpec;
+use engine::topology::{Togetherness, TopologyRequest};
+
+use super::template;
+use crate::amount::quantity;
+use crate::index::Index;
+use crate::labels::selection;
+use crate::requests::effective::{Effective, effective};
+use crate::requests::formula::{Surroundings, pod_requests};
+use crate::requests::{Amounts, problems};
+use crate::settings::Settings;
+
+/// The pod sets of a Workload, with what their pods ask for.
+pub(super) struct PodSets<'a> {
+    pub(super) all: Vec<Asked<'a>>,
+}
+
+/// One pod set.
+pub(super) struct Asked<'a> {
+    pub(super) pod_set: &'a PodSet,
+    /// The template's pod; a template without one asks for nothing.
+    pub(super) pod: Option<&'a PodSpec>,
+    /// Pods that still need resources.
+    pub(super) count: i64,
+    /// What one pod takes of a node.
+    pub(super) real: Amounts<'a>,
+    /// What one pod takes of quota.
+    counted: Effective<'a>,
+    around: Surroundings<'a>,
+}
+
+impl<'a> PodSets<'a> {
+    /// Reads the pod sets. Only `covered` resources count, if it is given.
+    pub(super) fn read(
+        index: &'a Index,
+        workload: &'a Workload,
+        covered: Option<&BTreeSet<String>>,
+    ) -> Self {
+        let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+        let one = |pod_set: &'a PodSet| {
+            let pod = pod_set.template.spec.as_ref();
+            let around = surroundings(index, namespace, pod);
+            let real = pod.map(|pod| pod_requests(pod, around)).unwrap_or_default();
+            let mut counted = effective(real.clone(), &index.settings);
+            if let Some(covered) = covered {
+                counted.retain(|name, _| covered.contains(name.as_ref()));
+            }
+            let gone = workload.status.reclaimable_pods.iter().find(|one| one.name == pod_set.name);
+            let gone = gone.map_or(0, |one| i64::from(one.count));
+            let count = (i64::from(pod_set.count.unwrap_or(1)) - gone).max(0);
+            Asked { pod_set, pod, count, real, counted, around }
+        };
+        Self { all: workload.spec.pod_sets.iter().map(one).collect() }
+    }
+
+    /// What makes the Workload inadmissible whatever the capacity.
+    pub(super) fn problem(&self) -> Option<String> {
+        let none = PodSpec::default();
+        let all = self.all.iter().map(|one| (one.pod.unwrap_or(&none), one.around));
+        problems::problems(&all.collect::<Vec<_>>())
+    }
+
+    /// The pod sets as the engine schedules them.
+    pub(super) fn specs(
+        &self,
+        names: &mut Names,
+        workload: &Workload,
+        settings: &Settings,
+    ) -> Vec<PodSetSpec> {
+        let mut specs = Vec::new();
+        for one in &self.all {
+            let counted = one.counted.iter();
+            let min_count = one.pod_set.min_count.filter(|_| settings.partial_admission);
+            specs.push(PodSetSpec {
+                name: one.pod_set.name.as_str().into(),
+                count: one.count,
+                min_count: min_count.map(i64::from),
+                requests: counted
+                    .map(|(name, &each)| (names.resources.intern(name), each))
+                    .collect(),
+                selection: one.pod.map(selection).unwrap_or_default(),
+                topology: one.pod_set.topology_request.as_ref().and_then(topology),
+                template: template::hash(one.pod, workload),
+            });
+        }
+        specs
+    }
+
+    /// What the status shows: the whole of each pod set.
+    pub(super) fn shown(&self) -> Vec<PodSetRequest> {
+        let whole = |one: &Asked<'_>| PodSetRequest {
+            name: one.pod_set.name.clone(),
+            resources: one
+                .counted
+                .iter()
+                .map(|(name, each)| (name.to_string(), quantity(name, each.times(one.count))))
+                .collect(),
+        };
+        self.all.iter().map(whole).collect()
+    }
+}
+
+fn surroundings<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) -> Surroundings<'a> {
+    let class = pod.and_then(|pod| pod.runtime_class_name.as_ref());
+    Surroundings {
+        limits: index.limits.get(namespace),
+        overhead: class.and_then(|class| index.classes.get(class)),
+    }
+}
+
+/// What a pod set asks of a topology. Of several layers of slices the broadest counts: the engine knows one.
+fn topology(one: &PodSetTopologyRequest) -> Option<TopologyRequest> {
+    let required = one.required.as_deref().map(|level| Togetherness::Required(level.into()));
+    let preferred = one.preferred.as_deref().map(|level| Togetherness::Preferred(level.into()));
+    let anywhere = (one.unconstrained == Some(true)).then_some(Togetherness::Unconstrained);
+    let size = one.pod_set_slice_size.map_or(1, i64::from);
+    let slice = one.pod_set_slice_required_topology.as_deref().map(|level| (level.into(), size));
+    let layer = one.podset_slice_required_topology_constraints.first();
+    let layer = layer.map(|layer| (layer.topology.as_str().into(), i64::from(layer.size)));
+    let request = TopologyRequest {
+        together: required.or(preferred).or(anywhere),
+        slice: slice.or(layer),
+        group: one.pod_set_group_name.as_deref().map(Into::into),
+    };
+    (request.together.is_some() || request.slice.is_some()).then_some(request)
+}

@@ -1,0 +1,161 @@
+//! Where a Workload stands: its priority, its place in time, and what keeps it out of its queue.
+//!
+//! Source: spec/kueue-core.md §2.1 (last line), §2.4, §2.8, §3.2, §4.2.
+
+use crds::meta::{Condition, is_true};
+use crds::names::{annotations, conditions, reasons};
+use crds::v1beta2::Workload;
+use engine::Time;
+use engine::spec::Hold;
+
+use crate::settings::Settings;
+use crate::time::time;
+
+/// `spec.priority`, and the boost if it is switched on.
+pub(super) fn priority(settings: &Settings, workload: &Workload) -> i64 {
+    let own = i64::from(workload.spec.priority.unwrap_or(0));
+    let boost =
+        annotation(workload, annotations::PRIORITY_BOOST).and_then(|text| text.parse().ok());
+    own + i64::from(boost.filter(|_| settings.priority_boost).unwrap_or(0_i32))
+}
+
+/// When it joined the queue: its creation, or the eviction that sent it to the back.
+pub(super) fn queued_at(settings: &Settings, workload: &Workload) -> Time {
+    let evicted = condition(workload, conditions::EVICTED).filter(|one| one.status == "True");
+    let to_the_back = |one: &&Condition| match one.reason.as_str() {
+        reasons::PODS_READY_TIMEOUT => settings.eviction_timestamp,
+        reasons::ADMISSION_CHECK => true,
+        _ => false,
+    };
+    let evicted = evicted.filter(to_the_back).and_then(|one| one.last_transition_time.as_ref());
+    let created = workload.metadata.creation_timestamp.as_ref();
+    evicted.or(created).map(time).unwrap_or_default()
+}
+
+/// When its backoff ends.
+pub(super) fn wake_at(workload: &Workload) -> Option<Time> {
+    let state = workload.status.requeue_state.as_ref()?;
+    state.requeue_at.as_ref().map(time)
+}
+
+/// What keeps it out of its queue.
+pub(super) fn hold(settings: &Settings, workload: &Workload, now: Time) -> Hold {
+    if is_out(settings, workload) {
+        Hold::Out
+    } else if must_wait(workload, now) {
+        Hold::Requeue
+    } else {
+        Hold::None
+    }
+}
+
+fn is_out(settings: &Settings, workload: &Workload) -> bool {
+    let gated =
+        annotation(workload, annotations::ADMISSION_GATED_BY).is_some_and(|all| !all.is_empty());
+    let reserved = condition(workload, conditions::QUOTA_RESERVED);
+    let on_hold =
+        reserved.is_some_and(|one| one.status != "True" && one.reason == reasons::ON_HOLD);
+    workload.spec.active == Some(false)
+        || workload.metadata.deletion_timestamp.is_some()
+        || (gated && settings.admission_gated_by)
+        || on_hold
+        || is_true(&workload.status.conditions, conditions::WAITING_FOR_REPLACEMENT_PODS)
+}
+
+/// A running backoff, a queue that has to be restarted, or a check that asked to start over.
+fn must_wait(workload: &Workload, now: Time) -> bool {
+    let requeued = condition(workload, conditions::REQUEUED);
+    let mut checks = workload.status.admission_checks.iter();
+    wake_at(workload).is_some_and(|at| at > now)
+        || requeued.is_some_and(|one| one.status == "False")
+        || checks.any(|one| matches!(one.state.as_str(), "Retry" | "Rejected"))
+}
+
+fn annotation<'a>(workload: &'a Workload, key: &str) -> Option<&'a str> {
+    let all = workload.metadata.annotations.as_ref()?;
+    all.get(key).map(String::as_str)
+}
+
+fn condition<'a>(workload: &'a Workload, r#type: &str) -> Option<&'a Condition> {
+    workload.status.conditions.iter().find(|one| one.r#type == r#type)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const NOON: i64 = 1_767_268_800_000_000_000;
+    const SECOND: i64 = 1_000_000_000;
+
+    fn workload(value: Value) -> Workload {
+        serde_json::from_value(value).expect("a Workload")
+    }
+
+    #[test]
+    fn what_keeps_a_workload_out() {
+        let condition = |kind: &str, status: &str, reason: &str| json!({"status": {"conditions": [{"type": kind, "status": status, "reason": reason}]}});
+        let check =
+            |state: &str| json!({"status": {"admissionChecks": [{"name": "a", "state": state}]}});
+        let backoff = |at: &str| json!({"status": {"requeueState": {"requeueAt": at}}});
+        let gates = "kueue.x-k8s.io/admission-gated-by";
+        for (value, hold) in [
+            (json!({}), Hold::None),
+            (json!({"spec": {"active": true}}), Hold::None),
+            (json!({"spec": {"active": false}}), Hold::Out),
+            (json!({"metadata": {"annotations": {gates: "a.b/c"}}}), Hold::Out),
+            (json!({"metadata": {"annotations": {gates: ""}}}), Hold::None),
+            (json!({"metadata": {"deletionTimestamp": "2026-01-01T12:00:00Z"}}), Hold::Out),
+            (condition("WaitingForReplacementPods", "True", "Preempted"), Hold::Out),
+            (condition("QuotaReserved", "False", "OnHold"), Hold::Out),
+            (condition("QuotaReserved", "False", "WaitingForQuota"), Hold::None),
+            (condition("Requeued", "False", "ClusterQueueStopped"), Hold::Requeue),
+            (condition("Requeued", "True", "Preempted"), Hold::None),
+            (backoff("2026-01-01T12:00:01Z"), Hold::Requeue),
+            (backoff("2026-01-01T12:00:00Z"), Hold::None),
+            (check("Retry"), Hold::Requeue),
+            (check("Rejected"), Hold::Requeue),
+            (check("Pending"), Hold::None),
+        ] {
+            let got = super::hold(&Settings::default(), &workload(value.clone()), Time(NOON));
+            assert_eq!(got, hold, "{value}");
+        }
+    }
+
+    #[test]
+    fn only_evictions_that_count_send_a_workload_to_the_back() {
+        let evicted = |reason: &str, status: &str| {
+            workload(json!({
+                "metadata": {"creationTimestamp": "2026-01-01T12:00:00Z"},
+                "status": {"conditions": [{"type": "Evicted", "status": status, "reason": reason,
+                    "lastTransitionTime": "2026-01-01T12:00:05Z"}]},
+            }))
+        };
+        let creation = Settings { eviction_timestamp: false, ..Settings::default() };
+        for (settings, reason, status, seconds) in [
+            (Settings::default(), "PodsReadyTimeout", "True", 5),
+            (Settings::default(), "PodsReadyTimeout", "False", 0),
+            (creation.clone(), "PodsReadyTimeout", "True", 0),
+            (creation, "AdmissionCheck", "True", 5),
+            (Settings::default(), "Preempted", "True", 0),
+        ] {
+            let at = queued_at(&settings, &evicted(reason, status));
+            assert_eq!(at, Time(NOON + seconds * SECOND), "{reason} {status}");
+        }
+    }
+
+    #[test]
+    fn a_boost_counts_only_where_it_is_switched_on() {
+        let boosted = |boost: &str| {
+            workload(json!({
+                "metadata": {"annotations": {"kueue.x-k8s.io/priority-boost": boost}},
+                "spec": {"priority": i32::MAX},
+            }))
+        };
+        let on = Settings { priority_boost: true, ..Settings::default() };
+        assert_eq!(priority(&Settings::default(), &boosted("1")), i64::from(i32::MAX));
+        assert_eq!(priority(&on, &boosted("1")), i64::from(i32::MAX) + 1);
+        assert_eq!(priority(&on, &boosted("x")), i64::from(i32::MAX));
+    }
+}

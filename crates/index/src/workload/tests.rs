@@ -1,0 +1,333 @@
+use crds::v1beta2::{self, Workload};
+use engine::spec::{Hold, WorkloadSpec};
+use engine::{Amount, Anywhere, Engine, Event, Outcome, Time};
+use serde_json::{Value, json};
+
+use crate::{Affected, Index, Settings};
+
+const NOON: i64 = 1_767_268_800_000_000_000;
+const SECOND: i64 = 1_000_000_000;
+
+fn from<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).expect("an object")
+}
+
+/// A pending Workload of one pod set with these requests per pod.
+fn asking(requests: Value) -> Value {
+    let pod = json!({"containers": [{"name": "c", "resources": {"requests": requests}}]});
+    json!({
+        "metadata": {"namespace": "ns", "name": "w", "uid": "u", "creationTimestamp": "2026-01-01T12:00:00Z"},
+        "spec": {"queueName": "lq", "podSets": [{"name": "main", "count": 3, "template": {"spec": pod}}]},
+    })
+}
+
+fn with(mut workload: Value, patch: Value) -> Workload {
+    json_merge(&mut workload, patch);
+    from(workload)
+}
+
+fn json_merge(into: &mut Value, patch: Value) {
+    match (into, patch) {
+        (Value::Object(into), Value::Object(patch)) => {
+            for (key, value) in patch {
+                json_merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, patch) => *into = patch,
+    }
+}
+
+/// Index and engine with one queue `q` of 10 cpu, entered through `ns/lq`.
+struct House {
+    index: Index,
+    engine: Engine,
+}
+
+impl House {
+    fn new(settings: Settings) -> Self {
+        let mut house =
+            Self { index: Index::new(settings), engine: Engine::new(Default::default()) };
+        let (index, names) = (&mut house.index, house.engine.names_mut());
+        let queue: v1beta2::ClusterQueue = from(json!({"spec": {
+            "namespaceSelector": {},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+                {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "10"}]},
+            ]}],
+        }}));
+        let local: v1beta2::LocalQueue = from(json!({"spec": {"clusterQueue": "q"}}));
+        let flavor: v1beta2::ResourceFlavor = from(json!({"spec": {"nodeLabels": {"pool": "f"},
+            "tolerations": [{"key": "k", "operator": "Exists"}]}}));
+        let mut events = index.namespace(names, "ns", Some(&Default::default()));
+        events.extend(index.resource_flavor(names, "f", Some(&flavor)));
+        events.extend(index.cluster_queue(names, "q", Some(&queue)));
+        events.extend(index.local_queue(names, "ns", "lq", Some(&local)));
+        house.apply(events);
+        house
+    }
+
+    fn apply(&mut self, events: Vec<Event>) {
+        for event in events {
+            self.engine.apply(event);
+        }
+    }
+
+    fn enter(&mut self, workload: &Workload) -> Vec<Event> {
+        let events = self.index.workload(self.engine.names_mut(), workload, Time(NOON));
+        self.apply(events.clone());
+        events
+    }
+
+    fn cycle(&mut self) -> Vec<Outcome> {
+        self.engine.cycle(Time(NOON), &mut Anywhere).iter().map(|entry| entry.outcome).collect()
+    }
+
+    fn used(&self) -> i64 {
+        let queue = self.engine.names().queues.get("q").expect("the queue");
+        self.engine.queue_usage(queue).iter().map(|(_, _, amount)| amount.0).sum()
+    }
+}
+
+fn spec(events: &[Event]) -> &WorkloadSpec {
+    match events.first() {
+        Some(Event::Workload(_, spec)) => spec,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn kinds(events: &[Event]) -> Vec<&'static str> {
+    let kind = |event: &Event| match event {
+        Event::Workload(..) => "workload",
+        Event::WorkloadGone(_) => "gone",
+        Event::Evicting(_) => "evicting",
+        Event::Released { .. } => "released",
+        other => panic!("{other:?}"),
+    };
+    events.iter().map(kind).collect()
+}
+
+fn condition(kind: &str, status: &str, reason: &str) -> Value {
+    json!({"type": kind, "status": status, "reason": reason, "lastTransitionTime": "2026-01-01T12:00:09Z"})
+}
+
+fn admission() -> Value {
+    json!({"clusterQueue": "q", "podSetAssignments": [
+        {"name": "main", "count": 3, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "6"}},
+    ]})
+}
+
+#[test]
+fn a_pending_workload_is_queued_and_gets_its_quota() {
+    let mut house = House::new(Settings::default());
+    let events = house.enter(&from(asking(json!({"cpu": "2"}))));
+    let spec = spec(&events);
+    assert_eq!((spec.hold, spec.queued_at, &*spec.uid), (Hold::None, Time(NOON), "u"));
+    assert_eq!(house.cycle(), [Outcome::Reserved { cluster: None }]);
+    assert_eq!(house.used(), 6000);
+}
+
+#[test]
+fn an_object_that_never_showed_quota_contradicts_no_assumption() {
+    let mut house = House::new(Settings::default());
+    let pending: Workload = from(asking(json!({"cpu": "2"})));
+    house.enter(&pending);
+    house.cycle();
+    assert_eq!(kinds(&house.enter(&pending)), ["workload"]);
+    assert_eq!(house.used(), 6000);
+}
+
+#[test]
+fn quota_is_held_until_the_object_shows_that_it_was_given_back() {
+    let mut house = House::new(Settings::default());
+    let asking = || asking(json!({"cpu": "2"}));
+    let reserved = condition("QuotaReserved", "True", "QuotaReserved");
+    let held = |more: Vec<Value>| {
+        let conditions: Vec<Value> = [reserved.clone()].into_iter().chain(more).collect();
+        with(asking(), json!({"status": {"admission": admission(), "conditions": conditions}}))
+    };
+    let evicted = condition("Evicted", "True", "Preempted");
+    assert_eq!(kinds(&house.enter(&held(vec![]))), ["workload"]);
+    assert_eq!(house.used(), 6000);
+    assert_eq!(kinds(&house.enter(&held(vec![evicted.clone()]))), ["workload", "evicting"]);
+    assert_eq!(kinds(&house.enter(&held(vec![evicted.clone()]))), ["workload"]);
+    assert_eq!(house.used(), 6000);
+    let released = with(
+        asking(),
+        json!({"status": {"conditions": [
+            condition("QuotaReserved", "False", "PendingEvaluation"), evicted,
+            condition("Requeued", "False", "ClusterQueueStopped"),
+        ]}}),
+    );
+    let events = house.enter(&released);
+    assert_eq!(kinds(&events), ["workload", "released"]);
+    assert_eq!(house.used(), 0);
+    assert_eq!(spec(&events).hold, Hold::Requeue);
+    assert_eq!(house.cycle(), [], "it waits for its queue to be restarted");
+}
+
+#[test]
+fn finished_pods_give_their_part_back() {
+    let mut house = House::new(Settings::default());
+    let held = |gone: i32| {
+        with(
+            asking(json!({"cpu": "2"})),
+            json!({"status": {
+                "admission": admission(),
+                "conditions": [condition("QuotaReserved", "True", "QuotaReserved")],
+                "reclaimablePods": [{"name": "main", "count": gone}],
+            }}),
+        )
+    };
+    for (gone, used) in [(0, 6000), (2, 2000), (3, 0)] {
+        house.enter(&held(gone));
+        assert_eq!(house.used(), used);
+    }
+}
+
+#[test]
+fn a_finished_workload_is_gone_and_was_never_known_twice() {
+    let mut house = House::new(Settings::default());
+    let asking = asking(json!({"cpu": "2"}));
+    house.enter(&from(asking.clone()));
+    let done = with(
+        asking,
+        json!({"status": {"conditions": [condition("Finished", "True", "Succeeded")]}}),
+    );
+    assert_eq!(kinds(&house.enter(&done)), ["gone"]);
+    assert_eq!(kinds(&house.enter(&done)), Vec::<&str>::new());
+    assert_eq!(house.engine.names().workloads.get("ns/w"), None);
+}
+
+#[test]
+fn a_backoff_has_an_end() {
+    let mut house = House::new(Settings::default());
+    let state = json!({"status": {"requeueState": {"requeueAt": "2026-01-01T12:00:07Z"}}});
+    house.enter(&with(asking(json!({"cpu": "2"})), state));
+    assert_eq!(house.index.wake_at(house.engine.names(), "ns", "w"), Some(Time(NOON + 7 * SECOND)));
+    house.enter(&from(asking(json!({"cpu": "2"}))));
+    assert_eq!(house.index.wake_at(house.engine.names(), "ns", "w"), None);
+}
+
+#[test]
+fn undeclared_resources_block_or_are_ignored() {
+    let asking = asking(json!({"cpu": "1", "memory": "1Gi"}));
+    let mut house = House::new(Settings::default());
+    house.enter(&from(asking.clone()));
+    assert_eq!(house.cycle(), [Outcome::NoFit]);
+
+    let mut house = House::new(Settings { ignore_undeclared: true, ..Settings::default() });
+    assert_eq!(house.index.take_recounted(), ["q".to_owned()].into());
+    house.enter(&from(asking));
+    assert_eq!(house.cycle(), [Outcome::Reserved { cluster: None }]);
+    let id = house.engine.names().workloads.get("ns/w").expect("an id");
+    let real = house.index.request(id).expect("a request");
+    assert_eq!(
+        real.pod_sets.first().map(|one| one.requests.len()),
+        Some(2),
+        "pods are what they are"
+    );
+}
+
+#[test]
+fn what_is_invalid_is_said_in_words() {
+    let mut house = House::new(Settings::default());
+    let mut workload: Workload = from(asking(json!({"cpu": "2"})));
+    let range = from(json!({"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}}));
+    assert_eq!(house.index.limit_range("ns", "r", Some(&range)), Affected::Namespace("ns".into()));
+    let events = house.enter(&workload);
+    assert_eq!(
+        spec(&events).invalid.as_deref(),
+        Some(
+            "spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not be above the \
+             limitRange max"
+        )
+    );
+    assert_eq!(house.cycle(), [Outcome::Invalid]);
+    house.index.limit_range("ns", "r", None);
+    workload.metadata.annotations =
+        Some([("sluice.dev/affinity".to_owned(), "a=(".to_owned())].into());
+    let events = house.enter(&workload);
+    let wrong = "annotation sluice.dev/affinity: \"a=(\" has an invalid key or value";
+    assert_eq!(spec(&events).invalid.as_deref(), Some(wrong));
+}
+
+#[test]
+fn dispatch_is_told_of_real_pods() {
+    let transformation = crate::Transformation {
+        input: "cpu".into(),
+        strategy: crate::Strategy::Replace,
+        outputs: vec![("credits".into(), "10".parse().expect("a factor"))],
+        ..Default::default()
+    };
+    let mut house = House::new(Settings {
+        exclude_prefixes: vec!["example.com/".into()],
+        transformations: vec![transformation],
+        ..Settings::default()
+    });
+    let annotations = json!({"sluice.dev/affinity": "region in (eu,us)"});
+    let workload = with(
+        asking(json!({"cpu": "2", "example.com/gpu": "1"})),
+        json!({"metadata": {"annotations": annotations}, "status": {"reclaimablePods": [{"name": "main", "count": 1}]}}),
+    );
+    let events = house.enter(&workload);
+    let names = house.engine.names();
+    let counted = |list: &[(engine::ids::ResourceId, Amount)]| -> Vec<(String, i64)> {
+        list.iter().map(|&(id, amount)| (names.resources.name(id).to_owned(), amount.0)).collect()
+    };
+    let pod_set = spec(&events).pod_sets.first().expect("a pod set");
+    assert_eq!((pod_set.count, counted(&pod_set.requests)), (2, vec![("credits".into(), 20)]));
+    let request =
+        house.index.request(names.workloads.get("ns/w").expect("an id")).expect("a request");
+    let pods = request.pod_sets.first().expect("pods");
+    let mut real = counted(&pods.requests);
+    real.sort();
+    assert_eq!((pods.count, real), (2, vec![("cpu".into(), 2000), ("example.com/gpu".into(), 1)]));
+    assert_eq!((request.affinity.len(), &*request.namespace), (1, "ns"));
+    let shown = house.index.resource_requests(&workload);
+    assert_eq!(serde_json::json!(shown), json!([{"name": "main", "resources": {"credits": "40"}}]));
+}
+
+#[test]
+fn an_assignment_gives_labels_and_tolerations() {
+    let mut house = House::new(Settings::default());
+    house.enter(&from(asking(json!({"cpu": "2"}))));
+    let entry = house.engine.cycle(Time(NOON), &mut Anywhere).first().expect("an entry").clone();
+    let given = house.index.given(house.engine.names(), &entry.assignment.pod_sets);
+    let [one] = &given[..] else { panic!("{given:?}") };
+    assert_eq!((one.count, &one.labels[..]), (3, &[("pool".into(), "f".into())][..]));
+    assert_eq!(one.tolerations.len(), 1);
+    assert_eq!(house.index.given_by(&from(admission())), given);
+}
+
+#[test]
+fn a_thin_worker_has_one_queue_for_everything() {
+    let mut house =
+        House::new(Settings { thin: true, ignore_undeclared: true, ..Settings::default() });
+    let quota = [("cpu", Amount(8000)), ("memory", Amount(1 << 30))];
+    let events = house.index.thin_quota(house.engine.names_mut(), &quota);
+    house.apply(events);
+    let ask = |name: &str, requests: Value| {
+        with(asking(requests), json!({"metadata": {"name": name}, "spec": {"queueName": "any"}}))
+    };
+    house.enter(&ask("one", json!({"cpu": "2", "memory": "1Mi"})));
+    assert_eq!(house.cycle(), [Outcome::Reserved { cluster: None }]);
+    house.enter(&ask("two", json!({"cpu": "1", "example.com/gpu": "1"})));
+    assert_eq!(house.cycle(), [Outcome::NoFit], "the cluster has no such resource");
+    let queue = house.engine.names().queues.get("sluice-thin").expect("the queue");
+    assert_eq!(house.engine.holding(queue).len(), 1);
+}
+
+#[test]
+fn a_record_is_small() {
+    let mut house = House::new(Settings::default());
+    house.enter(&from(asking(json!({"cpu": "2", "memory": "1Gi"}))));
+    let id = house.engine.names().workloads.get("ns/w").expect("an id");
+    let request = house.index.request(id).expect("a request");
+    let pods = request.pod_sets.first().expect("pods");
+    let size = size_of::<super::record::Record>()
+        + size_of::<dispatch::Request>()
+        + size_of::<dispatch::Pods>()
+        + pods.requests.capacity() * 16
+        + pods.name.len()
+        + request.namespace.len();
+    assert!(size < 1024, "{size} bytes");
+}
