@@ -28,6 +28,27 @@ pub(crate) fn begin(
 
 /// Adds the check that the picture is complete, or has been waited for long enough.
 pub(crate) fn check(checks: Checks, known: Known) -> Checks {
+    checks.with("facts", waited_for(move || known.complete()))
+}
+
+fn waited_for(complete: impl Fn() -> bool) -> impl Fn() -> bool {
     let begun = Instant::now();
-    checks.with("facts", move || known.complete() || begun.elapsed() >= PATIENCE)
+    move || complete() || begun.elapsed() >= PATIENCE
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_incomplete_picture_is_waited_for_only_so_long() {
+        let (complete, incomplete) = (waited_for(|| true), waited_for(|| false));
+        assert!(complete() && !incomplete());
+        advance(PATIENCE - Duration::from_millis(1)).await;
+        assert!(!incomplete());
+        advance(Duration::from_millis(1)).await;
+        assert!(incomplete());
+    }
 }

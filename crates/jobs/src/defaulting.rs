@@ -72,6 +72,7 @@ pub fn default<J: JobKind>(
     {
         steps.push(Set { path: path.to_owned(), value: json!(MULTI_KUEUE_CONTROLLER) });
     }
+    steps.extend(job.fill_in(gates));
     steps
 }
 

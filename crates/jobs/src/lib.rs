@@ -5,6 +5,7 @@
 
 pub mod ancestors;
 pub mod defaulting;
+pub mod elastic_gate;
 pub mod environment;
 pub mod equivalence;
 pub mod frameworks;

@@ -52,12 +52,12 @@ impl JobWebhooks {
 /// All webhooks of job kinds, at upstream's paths.
 pub(super) fn router(webhooks: JobWebhooks) -> Router {
     let routes = FRAMEWORKS.iter().fold(Router::new(), |router, framework| {
-        let (mutate, check) = match acted_on(&webhooks, framework) {
+        let (defaults, checks) = match acted_on(&webhooks, framework) {
             Some(BATCH_JOB) => (post(default::<Job>), post(check::<Job>)),
             _ => (post(allow), post(allow)),
         };
         let path = |verb| framework.webhook_path(verb);
-        router.route(&path("mutate"), mutate).route(&path("validate"), check)
+        router.route(&path("mutate"), defaults).route(&path("validate"), checks)
     });
     routes.with_state(Arc::new(webhooks))
 }

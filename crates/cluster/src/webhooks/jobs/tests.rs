@@ -1,161 +1,12 @@
-//! The webhooks of Jobs as the API server calls them, against facts and an API server that is played.
+//! The webhooks of Jobs as the API server calls them.
 
-use std::{collections::BTreeMap, sync::Mutex};
+mod world;
 
-use axum::body::Body;
-use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, WorkloadPriorityClass};
-use http::{Response as Answer, StatusCode, header::ACCEPT};
-use http_body_util::BodyExt;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::client::Body as ClientBody;
-use runtime::watch::Change;
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
 use super::*;
-use crate::{config::Configuration, facts::Fact, gates::Gates};
-
-/// An API server that has these objects, by path, and notes what it is asked for.
-#[derive(Clone, Default)]
-struct Server {
-    objects: Arc<Mutex<BTreeMap<String, Value>>>,
-    asked: Arc<Mutex<Vec<String>>>,
-    silent: bool,
-}
-
-impl Server {
-    fn client(&self) -> Client {
-        let server = self.clone();
-        let service = tower::service_fn(move |request| server.clone().answer(request));
-        Client::new(service, "default")
-    }
-
-    async fn answer(
-        self,
-        request: http::Request<ClientBody>,
-    ) -> Result<Answer<ClientBody>, std::io::Error> {
-        let path = request.uri().path().to_owned();
-        let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
-        let partial = accept.is_some_and(|accept| accept.contains("as=PartialObjectMetadata"));
-        let of = if partial { "metadata of " } else { "" };
-        self.asked.lock().expect("the questions").push(format!("{of}{path}"));
-        if self.silent {
-            return std::future::pending().await;
-        }
-        let found = self.objects.lock().expect("the objects").get(&path).cloned();
-        let (code, body) = match found {
-            Some(object) => (StatusCode::OK, object),
-            None => {
-                let status = json!({
-                    "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
-                    "reason": "NotFound", "message": "not found",
-                });
-                (StatusCode::NOT_FOUND, status)
-            }
-        };
-        let body = ClientBody::from(body.to_string().into_bytes());
-        Ok(Answer::builder().status(code).body(body).expect("a response"))
-    }
-
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().expect("the questions").clone()
-    }
-}
-
-/// Facts, settings and an API server.
-struct World {
-    known: Known,
-    server: Server,
-    config: String,
-    gates: &'static str,
-}
-
-fn list<K: Fact>(known: &Known, objects: &[Value]) {
-    let object = |object: &Value| serde_json::from_value(object.clone()).expect("an object");
-    let objects = objects.iter().map(object).collect();
-    known.learn(Change::Reset::<K> { objects, removed: vec![] });
-}
-
-fn object(kind: &str, name: &str, spec: &Value) -> Value {
-    let version = if kind == "Namespace" { "v1" } else { "kueue.x-k8s.io/v1beta2" };
-    json!({"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "team"}, "spec": spec})
-}
-
-impl World {
-    /// Two queues, of which `far` leads to workers.
-    fn new(config: &str) -> Self {
-        let known = Known::default();
-        let queue = |name: &str| object("LocalQueue", name, &json!({"clusterQueue": name}));
-        list::<LocalQueue>(&known, &[queue("far"), queue("near")]);
-        let checks = json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "off"}]}});
-        let near = object("ClusterQueue", "near", &json!({}));
-        list::<ClusterQueue>(&known, &[object("ClusterQueue", "far", &checks), near]);
-        let controller = json!({"controllerName": "kueue.x-k8s.io/multikueue"});
-        list::<AdmissionCheck>(&known, &[object("AdmissionCheck", "off", &controller)]);
-        let mut namespace = object("Namespace", "team", &json!({}));
-        namespace["metadata"]["labels"] = json!({"kubernetes.io/metadata.name": "team"});
-        list::<Namespace>(&known, &[namespace]);
-        list::<WorkloadPriorityClass>(&known, &[]);
-        Self { known, server: Server::default(), config: config.to_owned(), gates: "" }
-    }
-
-    fn with_default_queue(self) -> Self {
-        list::<LocalQueue>(&self.known, &[object("LocalQueue", "default", &json!({}))]);
-        self
-    }
-
-    fn with_default_priority_class(self) -> Self {
-        let class = object("WorkloadPriorityClass", "default", &Value::Null);
-        list::<WorkloadPriorityClass>(&self.known, &[class]);
-        self
-    }
-
-    /// A Job that the API server has.
-    fn with_job(self, name: &str, labels: &Value) -> Self {
-        let path = format!("/apis/batch/v1/namespaces/team/jobs/{name}");
-        let metadata = json!({"name": name, "uid": name, "labels": labels});
-        let job = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata});
-        self.server.objects.lock().expect("the objects").insert(path, job);
-        self
-    }
-
-    async fn ask(&self, path: &str, review: Value) -> Value {
-        let head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
-        let config = Configuration::load(&format!("{head}{}", self.config), None).expect("valid");
-        let gates = Gates::parse(self.gates).expect("gates");
-        let settings = JobSettings::new(&config, &gates);
-        let webhooks = JobWebhooks::new(settings, self.known.clone(), self.server.client());
-        let request = http::Request::post(path)
-            .header("content-type", "application/json")
-            .body(Body::from(review.to_string()))
-            .expect("a request");
-        let response = router(webhooks).oneshot(request).await.expect("a response");
-        assert_eq!(response.status(), 200, "{path}");
-        let bytes = response.into_body().collect().await.expect("a body").to_bytes();
-        serde_json::from_slice::<Value>(&bytes).expect("JSON")["response"].clone()
-    }
-
-    /// What a new Job gets, as `path=value`; or the refusal.
-    async fn create(&self, job: &Value) -> Result<Vec<String>, Value> {
-        let answer = self.ask("/mutate-batch-v1-job", review("team", job, &Value::Null)).await;
-        if answer["allowed"] != true {
-            return Err(answer["status"].clone());
-        }
-        let Some(patch) = answer["patch"].as_str() else { return Ok(vec![]) };
-        let patch: k8s_openapi::ByteString = serde_json::from_value(json!(patch)).expect("base64");
-        let steps: Vec<Value> = serde_json::from_slice(&patch.0).expect("a patch");
-        let text = |step: &Value| {
-            let path = step["path"].as_str().expect("a path").replace("~1", "/");
-            format!("{}={}", path.trim_start_matches("/metadata/labels/"), step["value"])
-        };
-        Ok(steps.iter().map(text).collect())
-    }
-
-    async fn refusal(&self, new: &Value, old: &Value) -> Option<String> {
-        let answer = self.ask("/validate-batch-v1-job", review("team", new, old)).await;
-        answer["status"]["message"].as_str().map(str::to_owned)
-    }
-}
+use crate::{config::Configuration, gates::Gates};
+use world::{Server, World};
 
 /// Webhooks for tests of others: they know nothing.
 pub(in crate::webhooks) fn unused() -> JobWebhooks {
@@ -244,7 +95,7 @@ async fn a_namespace_younger_than_the_watch_is_read() {
     let young = json!({
         "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "young"},
     });
-    world.server.objects.lock().expect("the objects").insert(path.clone(), young);
+    world.server.put(&path, young);
     assert!(ask().await["patch"].is_string());
     assert_eq!(world.server.asked(), vec![format!("metadata of {path}"); 2]);
 }
@@ -298,20 +149,10 @@ async fn the_resource_of_a_kind_of_others_is_asked_for_once() {
         "metadata": {"name": "own", "uid": "own", "labels": {"kueue.x-k8s.io/queue-name": "near"}},
     });
     let path = "/apis/example.com/v1/namespaces/team/flows/own";
-    let mut objects = world.server.objects.lock().expect("the objects");
-    objects.insert("/apis/example.com/v1".to_owned(), resources);
-    objects.insert(path.to_owned(), flow);
-    drop(objects);
+    world.server.put("/apis/example.com/v1", resources);
+    world.server.put(path, flow);
+    let webhooks = world.webhooks();
     let child = owned("near", "example.com/v1", "Flow");
-    let config = Configuration::load(
-        &format!(
-            "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n{}",
-            world.config
-        ),
-        None,
-    );
-    let settings = JobSettings::new(&config.expect("valid"), &Gates::default());
-    let webhooks = JobWebhooks::new(settings, world.known.clone(), world.server.client());
     let job: Job = serde_json::from_value(child).expect("a Job");
     for _ in 0..2 {
         let around = surroundings::gather(&webhooks, &job, "team").await.expect("known");
