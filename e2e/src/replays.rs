@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context;
-use harness::{Cluster, Launch, Process, Shape, TestLab, free_port, secs};
+use harness::{Cluster, Component, Launch, Process, Shape, TestLab, free_port, secs};
 use replay::{Case, Config, Report, Target};
 use serde_json::json;
 
@@ -35,6 +35,8 @@ pub async fn replay(files: &[PathBuf]) -> anyhow::Result<Report> {
     build_what_is_missing()?;
     let lab = TestLab::start(Shape { workers: 0, audit: false }).await?;
     let cluster = lab.cluster("manager").await?;
+    // The cases were recorded without: it would change Jobs before they are read back.
+    cluster.kill(Component::ControllerManager)?;
     let setting = Setting::choose(&lab)?;
     install(&cluster, &setting).await?;
     let target = Target::new(cluster.client());

@@ -8,6 +8,7 @@ mod build_info;
 mod certificates;
 mod chain;
 mod components;
+mod facts;
 mod listen;
 mod metrics_access;
 mod process;

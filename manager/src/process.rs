@@ -14,6 +14,7 @@ use runtime::{
     metrics,
     server::Server,
     tls::{self, Slot},
+    watch::WatchMetrics,
 };
 use tokio::task::JoinSet;
 
@@ -21,7 +22,7 @@ use crate::{
     args::Args,
     build_info,
     certificates::{self, Own, Source},
-    listen, metrics_access,
+    facts, listen, metrics_access,
     settings::Settings,
 };
 
@@ -34,10 +35,14 @@ pub(crate) async fn run(args: &Args, settings: &Settings, stop: Stop) -> anyhow:
 
     let webhook = &settings.file.webhook;
     let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
-    let router = cluster::webhooks::router(settings.rules());
+    let watches = WatchMetrics::default();
+    let known = facts::begin(&client, &watches, &stop, &mut tasks);
+    let jobs = settings.job_webhooks(&client, &known);
+    let router = cluster::webhooks::router(settings.rules(), jobs);
     tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
 
     let ready = keep_certificate(settings, &client, slot, &stop, &mut tasks);
+    let ready = facts::check(ready, known);
     if let Some((host, port)) = listen::parse(&settings.file.health.health_probe_bind_address)? {
         let health = &settings.file.health;
         let alive = Checks::default().with("ping", || true);
@@ -49,7 +54,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings, stop: Stop) -> anyhow:
         tasks.spawn(Server::plain(router).run(listener, stop.clone()));
     }
     if let Some((host, port)) = listen::parse(&settings.file.metrics.bind_address)? {
-        let router = metrics::router(Arc::new(registry()));
+        let router = metrics::router(Arc::new(registry(&watches)));
         let server = if args.metrics_plain {
             Server::plain(router)
         } else {
@@ -66,9 +71,11 @@ fn guarded(router: Router, client: Client) -> Router {
     router.layer(middleware::from_fn_with_state(client, metrics_access::check))
 }
 
-fn registry() -> Registry {
+/// Upstream's metrics under its prefix, those that only we have under ours.
+fn registry(watches: &WatchMetrics) -> Registry {
     let mut registry = Registry::default();
     build_info::register(registry.sub_registry_with_prefix("kueue"));
+    watches.register(registry.sub_registry_with_prefix("sluice"));
     registry
 }
 
@@ -143,7 +150,8 @@ mod tests {
     #[test]
     fn the_build_is_a_metric() {
         let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry()).expect("text");
+        let registry = registry(&WatchMetrics::default());
+        prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         assert!(text.contains("kueue_build_info{git_version=\"v"), "{text}");
     }
 }

@@ -3,7 +3,13 @@
 use std::path::Path;
 
 use anyhow::Context;
-use cluster::{config::Configuration, gates::Gates, webhooks::Rules};
+use cluster::{
+    config::Configuration,
+    facts::Known,
+    gates::Gates,
+    webhooks::{JobSettings, JobWebhooks, Rules},
+};
+use kube::Client;
 use runtime::tls::MinVersion;
 
 use crate::{args::Args, certificates::Source};
@@ -51,6 +57,12 @@ impl Settings {
     /// What webhooks look at.
     pub(crate) fn rules(&self) -> Rules {
         Rules::from(&self.gates)
+    }
+
+    /// The webhooks of jobs, which answer from `known`.
+    pub(crate) fn job_webhooks(&self, client: &Client, known: &Known) -> JobWebhooks {
+        let settings = JobSettings::new(&self.file, &self.gates);
+        JobWebhooks::new(settings, known.clone(), client.clone())
     }
 
     /// The lowest version of TLS that servers speak.

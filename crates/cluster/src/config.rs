@@ -159,8 +159,8 @@ impl Configuration {
 
     /// Settings in the file that nothing acts on yet, for one warning.
     #[must_use]
-    pub fn not_acted_on(&self) -> Vec<&'static str> {
-        unacted::not_acted_on(&self.set)
+    pub fn not_acted_on(&self) -> Vec<String> {
+        unacted::not_acted_on(&self.set, &self.integrations.frameworks)
     }
 }
 

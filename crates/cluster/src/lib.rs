@@ -1,5 +1,6 @@
-//! Kueue in one cluster: configuration, feature gates, webhooks.
+//! Kueue in one cluster: configuration, feature gates, webhooks and what they know.
 
 pub mod config;
+pub mod facts;
 pub mod gates;
 pub mod webhooks;

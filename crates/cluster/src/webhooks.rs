@@ -1,4 +1,4 @@
-//! The webhooks of Kueue's own kinds, and the conversion of their versions.
+//! The webhooks of Kueue's own kinds and of jobs, and the conversion of versions.
 //!
 //! A handler decodes a review, asks a pure rule, and encodes the answer. Paths, names and answers are upstream's
 //! (spec/kueue-core.md §5.1–5.2): kinds are registered in v1beta2 only, the API server converts what comes in v1beta1.
@@ -7,6 +7,7 @@ mod cluster_queue;
 mod cohort;
 mod conversion;
 mod decode;
+mod jobs;
 mod mutate;
 mod resource_flavor;
 mod resource_groups;
@@ -29,6 +30,8 @@ use crds::{
 };
 use serde::de::DeserializeOwned;
 
+pub(crate) use self::jobs::SERVED;
+pub use self::jobs::{JobSettings, JobWebhooks};
 pub use rules::Rules;
 
 use self::review::{Operation, Request, Response, Review};
@@ -37,8 +40,8 @@ use self::review::{Operation, Request, Response, Review};
 const BODY_LIMIT: usize = 8 << 20;
 
 /// All webhooks, at upstream's paths.
-pub fn router(rules: Rules) -> Router {
-    Router::new()
+pub fn router(rules: Rules, jobs: JobWebhooks) -> Router {
+    let of_kueue = Router::new()
         .route("/convert", post(conversion::convert))
         .route("/mutate-kueue-x-k8s-io-v1beta2-workload", post(mutate_workload))
         .route("/mutate-kueue-x-k8s-io-v1beta2-clusterqueue", post(mutate::<ClusterQueue>))
@@ -47,8 +50,8 @@ pub fn router(rules: Rules) -> Router {
         .route("/validate-kueue-x-k8s-io-v1beta2-clusterqueue", post(validate::<ClusterQueue>))
         .route("/validate-kueue-x-k8s-io-v1beta2-resourceflavor", post(validate::<ResourceFlavor>))
         .route("/validate-kueue-x-k8s-io-v1beta2-cohort", post(validate::<Cohort>))
-        .layer(DefaultBodyLimit::max(BODY_LIMIT))
-        .with_state(Arc::new(rules))
+        .with_state(Arc::new(rules));
+    of_kueue.merge(jobs::router(jobs)).layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
 /// What must hold of an object, beyond its schema.

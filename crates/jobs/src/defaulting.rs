@@ -16,6 +16,8 @@ pub struct Surroundings {
     pub default_queue: bool,
     /// There is a WorkloadPriorityClass for jobs that name none.
     pub default_priority_class: bool,
+    /// The controller that owns the job is of a kind that is managed.
+    pub owner_managed: bool,
     /// An owner of the job, near or far, is managed.
     pub ancestor_managed: bool,
     /// The namespace is one of those whose jobs are managed.
@@ -54,7 +56,8 @@ pub fn default<J: JobKind>(
         labels.push((QUEUE_NAME, queue_name));
     }
     let names_class = job.label(PRIORITY_CLASS).is_some_and(|class| !class.is_empty());
-    if gates.default_priority_class && around.default_priority_class && !names_class {
+    let given = around.default_priority_class && !around.owner_managed;
+    if gates.default_priority_class && given && !names_class {
         labels.push((PRIORITY_CLASS, DEFAULT_WORKLOAD_PRIORITY_CLASS));
     }
     let mut steps = set_labels(job, &labels);
@@ -69,17 +72,29 @@ pub fn default<J: JobKind>(
     {
         steps.push(Set { path: path.to_owned(), value: json!(MULTI_KUEUE_CONTROLLER) });
     }
+    steps.extend(job.fill_in(gates));
     steps
+}
+
+/// Whether it matters if the namespace's jobs are managed: to know it may cost a request.
+pub fn asks_for_namespace<J: JobKind>(job: &J, around: Surroundings) -> bool {
+    job.queue_name().is_empty() && (around.default_queue || around.manage_without_queue_name)
+}
+
+/// Whether it matters if an ancestor is managed: to know it costs requests. Of `around`, all but that must be known.
+pub fn asks_for_ancestors<J: JobKind>(job: &J, around: Surroundings) -> bool {
+    let without = Surroundings { ancestor_managed: false, ..around };
+    !job.suspend_switch() && holds_back(queue_name(job, without), without)
 }
 
 /// The queue that the job ends up with; empty for none.
 fn queue_name<J: JobKind>(job: &J, around: Surroundings) -> &str {
     let own = job.queue_name();
-    let given = around.default_queue && around.namespace_managed && !around.ancestor_managed;
+    let given = around.default_queue && around.namespace_managed && !around.owner_managed;
     if own.is_empty() && given { DEFAULT_LOCAL_QUEUE } else { own }
 }
 
-/// A job whose owner is managed starts with its owner.
+/// A job with a managed ancestor starts with that.
 fn holds_back(queue_name: &str, around: Surroundings) -> bool {
     let managed =
         !queue_name.is_empty() || (around.manage_without_queue_name && around.namespace_managed);
@@ -94,4 +109,57 @@ fn set_labels<J: JobKind>(job: &J, labels: &[(&str, &str)]) -> Vec<Set> {
         Set { path: format!("/metadata/labels/{key}"), value: json!(value) }
     });
     map.into_iter().chain(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Job;
+
+    fn job(queue: &str, suspend: bool) -> Job {
+        let labels = if queue.is_empty() { json!({}) } else { json!({ QUEUE_NAME: queue }) };
+        let job = json!({ "metadata": { "labels": labels }, "spec": { "suspend": suspend } });
+        serde_json::from_value(job).expect("a Job decodes")
+    }
+
+    fn labels(job: &Job, around: Surroundings) -> usize {
+        let steps = default(job, around, Gates::default(), |_| false);
+        steps.iter().filter(|step| step.path.starts_with("/metadata/labels/")).count()
+    }
+
+    #[test]
+    fn a_job_whose_owner_is_of_a_managed_kind_gets_no_labels() {
+        let around = Surroundings {
+            default_queue: true,
+            default_priority_class: true,
+            namespace_managed: true,
+            ..Surroundings::default()
+        };
+        assert_eq!(labels(&job("", false), around), 2);
+        let owned = Surroundings { owner_managed: true, ..around };
+        assert_eq!(labels(&job("", false), owned), 0);
+        let below = Surroundings { ancestor_managed: true, ..around };
+        assert_eq!(labels(&job("", false), below), 2, "only the nearest owner counts");
+    }
+
+    #[test]
+    fn only_what_changes_something_is_asked_for() {
+        let none = Surroundings { namespace_managed: true, ..Surroundings::default() };
+        let queue = Surroundings { default_queue: true, ..none };
+        let all = Surroundings { manage_without_queue_name: true, ..none };
+        let other = Surroundings { namespace_managed: false, ..all };
+        for (job, around, namespace, ancestors) in [
+            (job("", false), none, false, false),
+            (job("q", false), none, false, true),
+            (job("q", false), all, false, true),
+            (job("q", true), all, false, false),
+            (job("", false), queue, true, true),
+            (job("", false), all, true, true),
+            (job("", true), all, true, false),
+            (job("", false), other, true, false),
+        ] {
+            let asked = (asks_for_namespace(&job, around), asks_for_ancestors(&job, around));
+            assert_eq!(asked, (namespace, ancestors), "{job:?} {around:?}");
+        }
+    }
 }

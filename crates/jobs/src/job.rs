@@ -23,7 +23,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Gates, JobKind, go_parse,
+    Gates, JobKind,
+    defaulting::Set,
+    elastic_gate, go_parse,
     kind::{Outcome, StopStep},
     pod_set_info::{PodSetInfo, StartError},
     validate::Template,
@@ -246,6 +248,15 @@ impl JobKind for Job {
 
     fn reclaimable(&self) -> Vec<ReclaimablePod> {
         progress::reclaimable(self)
+    }
+
+    fn fill_in(&self, gates: Gates) -> Vec<Set> {
+        let elastic = self.elastic(gates);
+        elastic
+            .then(|| elastic_gate::add("/spec/template", &self.spec.template))
+            .flatten()
+            .into_iter()
+            .collect()
     }
 
     fn check_new(&self, gates: Gates) -> Errors {

@@ -10,6 +10,7 @@ use k8s_openapi::{Metadata, Resource, apimachinery::pkg::apis::meta::v1::ObjectM
 
 use crate::{
     Gates,
+    defaulting::Set,
     pod_set_info::{PodSetInfo, StartError},
     validate::Template,
 };
@@ -97,6 +98,9 @@ pub trait JobKind: Resource + Metadata<Ty = ObjectMeta> + Sized {
     fn reclaimable(&self) -> Vec<ReclaimablePod> {
         vec![]
     }
+
+    /// What is filled in on a new job beyond what is common to all kinds.
+    fn fill_in(&self, gates: Gates) -> Vec<Set>;
 
     /// What is wrong with a new job beyond what is common to all kinds.
     fn check_new(&self, gates: Gates) -> Errors;

@@ -3,11 +3,14 @@
 //! One file per kind behind [`JobKind`]; what all kinds have in common stands in files of its own.
 //! Objects go in, values come out; the caller reads and writes (spec/kueue-core.md §5.3, §7).
 
+pub mod ancestors;
 pub mod assignment;
 pub mod defaulting;
 pub mod dispatched;
+pub mod elastic_gate;
 pub mod environment;
 pub mod equivalence;
+pub mod frameworks;
 pub mod gates;
 pub mod go_parse;
 pub mod job;

@@ -66,14 +66,15 @@ fn refusals_are_upstreams() {
     assert_eq!((refused, accepted, elsewhere), (67, 89, 4), "every recorded case is looked at");
 }
 
-/// The fields that the webhook fills in: labels of ours, the switch, and who runs the Job.
-fn filled_in(object: &serde_json::Value) -> (Vec<String>, bool, Option<String>) {
+/// The fields that the webhook fills in: labels of ours, the switch, who runs the Job, and gates of its pods.
+fn filled_in(object: &serde_json::Value) -> (Vec<String>, bool, Option<String>, serde_json::Value) {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
     let labels = labels.filter(|(key, _)| key.starts_with("kueue.x-k8s.io/"));
     (
         labels.map(|(key, value)| format!("{key}={value}")).collect(),
         object["spec"]["suspend"] == true,
         object["spec"]["managedBy"].as_str().map(str::to_owned),
+        object["spec"]["template"]["spec"]["schedulingGates"].clone(),
     )
 }
 

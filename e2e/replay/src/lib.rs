@@ -17,12 +17,13 @@ pub use report::Report;
 pub use run::{Target, run};
 pub use served::until_served;
 
-/// Kinds whose webhooks are Kueue's own; cases of other kinds belong to job integrations.
-pub const KUEUE_KINDS: [&str; 12] = [
+/// Kinds whose cases can be replayed; the others are jobs that we have no webhooks for yet.
+pub const SERVED_KINDS: [&str; 13] = [
     "AdmissionCheck",
     "ClusterQueue",
     "Cohort",
     "Discovery",
+    "Job",
     "LocalQueue",
     "MultiKueueCluster",
     "MultiKueueConfig",

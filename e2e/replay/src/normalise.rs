@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Known {
     /// Every text of the case's own bodies: a time that stands there is data.
     pub texts: BTreeSet<String>,
-    /// The uid of the object of the request.
+    /// The uid of the object of the request. One that the setup made is known by its first step.
     pub uid: Option<String>,
     /// Uids by setup step.
     pub setup_uids: Vec<Option<String>>,
@@ -54,12 +54,7 @@ impl Known {
         let mut out = text.to_owned();
         for (step, uid) in self.setup_uids.iter().enumerate() {
             if let Some(uid) = uid {
-                let name = if self.uid.as_ref() == Some(uid) {
-                    "<uid>".into()
-                } else {
-                    format!("<uid:{step}>")
-                };
-                out = out.replace(uid, &name);
+                out = out.replace(uid, &format!("<uid:{step}>"));
             }
         }
         if let Some(uid) = &self.uid {
@@ -175,6 +170,13 @@ mod tests {
             "a": "2026-01-02T03:04:05Z", "b": "<time>", "c": "of <uid> and <uid:0>",
         });
         assert_eq!(known.answer(&answer), expected);
+    }
+
+    #[test]
+    fn an_object_that_the_setup_made_is_known_by_its_first_step() {
+        let uid = || Some("7-7".to_owned());
+        let known = Known { uid: uid(), setup_uids: vec![uid(), uid()], ..Known::default() };
+        assert_eq!(known.text("of 7-7"), "of <uid:0>");
     }
 
     #[test]

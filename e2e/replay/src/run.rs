@@ -9,7 +9,7 @@ use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
 use crate::{
-    KUEUE_KINDS,
+    SERVED_KINDS,
     case::{Case, Request},
     compare::{self, Answer},
     exceptions,
@@ -86,7 +86,7 @@ pub(crate) fn plain(method: &str, path: &str, content_type: &str) -> Request {
 pub async fn run(target: &Target, cases: &[Case]) -> anyhow::Result<Report> {
     let mut report = Report::default();
     let (ours, others): (Vec<&Case>, Vec<&Case>) =
-        cases.iter().partition(|case| KUEUE_KINDS.contains(&case.kind.as_str()));
+        cases.iter().partition(|case| SERVED_KINDS.contains(&case.kind.as_str()));
     for case in others {
         *report.skipped.entry(case.kind.clone()).or_default() += 1;
     }

@@ -3,6 +3,7 @@
 //! All tests share one control plane with the manifests that users apply, and one manager that serves the webhooks with
 //! the rights of its service account.
 
+mod jobs;
 mod metrics;
 mod process;
 mod trust;

@@ -27,6 +27,12 @@ pub(crate) async fn get(world: &World, port: u16, token: Option<String>) -> Resu
     Ok(response.status().as_u16())
 }
 
+/// What a scrape says.
+async fn text(world: &World, port: u16, token: String) -> Result<String> {
+    let request = http::Request::get("/metrics").body(vec![])?;
+    Ok(client(world, port, Some(token)).await?.request_text(request).await?)
+}
+
 async fn token(world: &World, account: &str) -> Result<String> {
     let token = world.cluster.kubectl(&["create", "token", account]).await?;
     Ok(token.trim().to_owned())
@@ -45,6 +51,9 @@ async fn metrics_are_for_those_who_may_read_them() -> Result<()> {
     assert_eq!(get(&world, port, None).await?, 401);
     assert_eq!(get(&world, port, Some("forged".to_owned())).await?, 401);
     assert_eq!(get(&world, port, Some(token(&world, "nobody").await?)).await?, 403);
-    assert_eq!(get(&world, port, Some(token(&world, "scraper").await?)).await?, 200);
+    let text = text(&world, port, token(&world, "scraper").await?).await?;
+    assert!(text.contains("kueue_build_info{"), "{text}");
+    let watch = "sluice_watch_unreadable_objects{watch=\"localqueues\"} 0";
+    assert!(text.contains(watch), "{text}");
     Ok(())
 }

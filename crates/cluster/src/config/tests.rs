@@ -117,7 +117,8 @@ integrations: {frameworks: [pod], podOptions: {podSelector: {matchLabels: {a: b}
 ",
     );
     assert_eq!(config.integrations.frameworks, ["pod"]);
-    assert_eq!(config.not_acted_on(), ["integrations", "queueVisibility"]);
+    let idle = ["integrations.podOptions", "queueVisibility", "integrations.frameworks[pod]"];
+    assert_eq!(config.not_acted_on(), idle);
 }
 
 #[test]
@@ -297,8 +298,16 @@ health: {readinessEndpointName: r}
 internalCertManagement: {enable: false}
 leaderElection: {leaderElect: false}
 featureGates: {MultiKueue: true}
+manageJobsWithoutQueueName: true
+integrations: {frameworks: [batch/job, pod], externalFrameworks: [], labelKeysToCopy: []}
 ",
     );
     let config = config.expect("valid");
-    assert_eq!(config.not_acted_on(), ["leaderElection", "metrics.customLabels"]);
+    let idle = [
+        "leaderElection",
+        "metrics.customLabels",
+        "integrations.labelKeysToCopy",
+        "integrations.frameworks[pod]",
+    ];
+    assert_eq!(config.not_acted_on(), idle);
 }

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::webhooks::SERVED;
+
 /// Paths of such settings. A block's name stands for all of its fields.
 const NOT_ACTED_ON: &[&str] = &[
     "leaderElection",
@@ -16,11 +18,10 @@ const NOT_ACTED_ON: &[&str] = &[
     "controller",
     "tls.cipherSuites",
     "tls.curvePreferences",
-    "manageJobsWithoutQueueName",
-    "managedJobsNamespaceSelector",
     "waitForPodsReady",
     "clientConnection",
-    "integrations",
+    "integrations.labelKeysToCopy",
+    "integrations.podOptions",
     "multiKueue",
     "fairSharing",
     "admissionFairSharing",
@@ -30,9 +31,14 @@ const NOT_ACTED_ON: &[&str] = &[
     "queueVisibility",
 ];
 
-/// The settings among `set` that nothing acts on.
-pub(super) fn not_acted_on(set: &BTreeSet<String>) -> Vec<&'static str> {
-    NOT_ACTED_ON.iter().copied().filter(|path| set.contains(*path)).collect()
+/// The settings among `set` that nothing acts on, and the frameworks that do not exist yet.
+pub(super) fn not_acted_on(set: &BTreeSet<String>, frameworks: &[String]) -> Vec<String> {
+    let settings = NOT_ACTED_ON.iter().filter(|path| set.contains(**path));
+    let frameworks = frameworks.iter().filter(|name| !SERVED.contains(&name.as_str()));
+    settings
+        .map(|path| (*path).to_owned())
+        .chain(frameworks.map(|name| format!("integrations.frameworks[{name}]")))
+        .collect()
 }
 
 /// Paths of all fields in the first two levels of a file.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::validation::labels;
+use jobs::frameworks::FRAMEWORKS;
 
 use super::{
     AccessProvider, Configuration, CustomLabel, GoDuration, INCREMENTAL, LabelSelector,
@@ -18,28 +19,6 @@ pub struct Invalid {
     /// What is wrong with it.
     pub problem: String,
 }
-
-/// Built-in job kinds by their configuration names (spec/kueue-core.md §7.1).
-const FRAMEWORKS: &[&str] = &[
-    "batch/job",
-    "jobset.x-k8s.io/jobset",
-    "kubeflow.org/mpijob",
-    "kubeflow.org/paddlejob",
-    "kubeflow.org/pytorchjob",
-    "kubeflow.org/tfjob",
-    "kubeflow.org/xgboostjob",
-    "kubeflow.org/jaxjob",
-    "trainer.kubeflow.org/trainjob",
-    "ray.io/rayjob",
-    "ray.io/raycluster",
-    "ray.io/rayservice",
-    "workload.codeflare.dev/appwrapper",
-    "sparkoperator.k8s.io/sparkapplication",
-    "pod",
-    "deployment",
-    "statefulset",
-    "leaderworkerset.x-k8s.io/leaderworkerset",
-];
 
 /// Collects problems.
 #[derive(Default)]
@@ -168,7 +147,8 @@ fn integrations(config: &Configuration, problems: &mut Problems) {
     for (i, name) in config.integrations.frameworks.iter().enumerate() {
         let path = format!("integrations.frameworks[{i}]");
         let problem = format!("{name:?} is no known framework");
-        problems.unless(FRAMEWORKS.contains(&name.as_str()), &path, &problem);
+        let known = FRAMEWORKS.iter().any(|framework| framework.name == name);
+        problems.unless(known, &path, &problem);
         problems.unless(seen.insert(name), &path, "is given twice");
     }
     for (i, name) in config.integrations.external_frameworks.iter().enumerate() {
@@ -223,7 +203,8 @@ fn built_in(name: &str) -> bool {
     let (Some(kind), Some(group)) = (kind, group) else {
         return false;
     };
-    FRAMEWORKS.contains(&format!("{group}/{}", kind.to_ascii_lowercase()).as_str())
+    let name = format!("{group}/{}", kind.to_ascii_lowercase());
+    FRAMEWORKS.iter().any(|framework| framework.name == name)
 }
 
 fn providers(providers: &[AccessProvider], path: &str, problems: &mut Problems) {

@@ -23,6 +23,8 @@ pub(super) struct Request {
     uid: String,
     pub(super) operation: Operation,
     #[serde(default)]
+    pub(super) namespace: String,
+    #[serde(default)]
     pub(super) object: Value,
     #[serde(default)]
     pub(super) old_object: Value,
@@ -41,17 +43,26 @@ pub(super) enum Operation {
 #[derive(Debug, PartialEq)]
 pub(super) enum Response {
     Allowed { patch: Vec<Value> },
-    Refused { code: u16, reason: Option<&'static str>, message: String },
+    Refused { code: u16, reason: Option<String>, message: String, details: Option<Value> },
 }
 
 impl Review {
     /// Answers the question with what `decide` says.
     pub(super) fn answer(self, decide: impl FnOnce(&Request) -> Response) -> Json<Self> {
-        let response = match &self.request {
-            Some(request) => decide(request).encode(&request.uid),
-            None => Response::undecodable("the review has no request").encode(""),
-        };
-        Json(Self { request: None, response: Some(response), ..self })
+        let response = self.request().map_or_else(Response::without_request, decide);
+        self.respond(&response)
+    }
+
+    /// The question, for those who need time to answer.
+    pub(super) fn request(&self) -> Option<&Request> {
+        self.request.as_ref()
+    }
+
+    /// Answers the question.
+    pub(super) fn respond(self, response: &Response) -> Json<Self> {
+        let uid = self.request.as_ref().map_or("", |request| &request.uid);
+        let response = Some(response.encode(uid));
+        Json(Self { request: None, response, ..self })
     }
 }
 
@@ -61,11 +72,16 @@ impl Response {
     }
 
     pub(super) fn denied(message: &str) -> Self {
-        Self::Refused { code: 403, reason: Some("Forbidden"), message: message.to_owned() }
+        let (reason, message) = (Some("Forbidden".to_owned()), message.to_owned());
+        Self::Refused { code: 403, reason, message, details: None }
     }
 
     pub(super) fn undecodable(message: &str) -> Self {
-        Self::Refused { code: 400, reason: None, message: message.to_owned() }
+        Self::Refused { code: 400, reason: None, message: message.to_owned(), details: None }
+    }
+
+    pub(super) fn without_request() -> Self {
+        Self::undecodable("the review has no request")
     }
 
     fn encode(&self, uid: &str) -> Value {
@@ -77,10 +93,13 @@ impl Response {
                 "patchType": "JSONPatch",
                 "patch": base64(json!(patch).to_string().as_bytes()),
             }),
-            Self::Refused { code, reason, message } => {
+            Self::Refused { code, reason, message, details } => {
                 let mut status = json!({"code": code, "message": message});
                 if let Some(reason) = reason {
-                    status["reason"] = (*reason).into();
+                    status["reason"] = reason.as_str().into();
+                }
+                if let Some(details) = details {
+                    status["details"] = details.clone();
                 }
                 json!({"uid": uid, "allowed": false, "status": status})
             }

@@ -6,11 +6,11 @@ use tower::ServiceExt;
 use super::*;
 
 async fn ask(path: &str, rules: Rules, body: Value) -> Value {
-    let request = axum::http::Request::post(path)
+    let request = http::Request::post(path)
         .header("content-type", "application/json")
         .body(Body::from(body.to_string()))
         .expect("a request");
-    let response = router(rules).oneshot(request).await.expect("a response");
+    let response = router(rules, jobs::tests::unused()).oneshot(request).await.expect("a response");
     assert_eq!(response.status(), 200);
     let bytes = response.into_body().collect().await.expect("a body").to_bytes();
     serde_json::from_slice(&bytes).expect("JSON")

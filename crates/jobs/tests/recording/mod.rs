@@ -137,6 +137,7 @@ impl Case {
                 .made("WorkloadPriorityClass")
                 .iter()
                 .any(|class| class["metadata"]["name"] == "default"),
+            owner_managed: owner.is_some_and(|owner| owner["kind"] == "Job"),
             ancestor_managed: owner.is_some_and(|owner| {
                 self.made("Job").iter().any(|job| {
                     let queue = &job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"];

@@ -1,0 +1,125 @@
+//! Reads owners of jobs: metadata only, one after the other, as the search of `jobs::ancestors` asks for them.
+
+use std::collections::BTreeMap;
+
+use jobs::{
+    ancestors::{Search, Step},
+    frameworks::Place,
+};
+use k8s_openapi::{
+    api::core::v1::Namespace,
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
+};
+use kube::{
+    Api, Client, Error,
+    core::{ApiResource, DynamicObject, GroupVersionKind},
+    discovery,
+};
+use parking_lot::Mutex;
+
+use super::{JobSettings, surroundings::Unknown};
+
+/// A reader of owners. It remembers the resources of kinds that only the API server knows.
+pub(super) struct Owners {
+    client: Client,
+    resources: Mutex<BTreeMap<(String, String, String), ApiResource>>,
+}
+
+impl Owners {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, resources: Mutex::default() }
+    }
+
+    /// The topmost ancestor of a job that is managed.
+    pub(super) async fn topmost(
+        &self,
+        job: &ObjectMeta,
+        namespace: &str,
+        settings: &JobSettings,
+    ) -> Result<Option<OwnerReference>, Unknown> {
+        let JobSettings { kinds, manage_without_queue_name, .. } = settings;
+        let (mut search, mut step) = Search::begin(job, kinds, *manage_without_queue_name);
+        loop {
+            let owner = match step {
+                Step::Top(topmost) => return Ok(topmost),
+                Step::Read(owner) => owner,
+            };
+            let Some(place) = kinds.place(&owner) else { return Ok(None) };
+            let metadata = self.read(namespace, &owner.name, place).await?;
+            step = search.reached(owner, &metadata)?;
+        }
+    }
+
+    /// Labels of a namespace, from the API server.
+    pub(super) async fn labels_of_namespace(
+        &self,
+        name: &str,
+    ) -> Result<BTreeMap<String, String>, Unknown> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let read = namespaces.get_metadata(name).await;
+        let metadata = read.map_err(|error| unknown("Namespace", "", name, error))?.metadata;
+        Ok(metadata.labels.unwrap_or_default())
+    }
+
+    async fn read(&self, namespace: &str, name: &str, place: Place) -> Result<ObjectMeta, Unknown> {
+        let failed = |error| unknown(&place.kind, &place.group, name, error);
+        let resource = self.resource(&place).await.map_err(failed)?;
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), namespace, &resource);
+        Ok(api.get_metadata(name).await.map_err(failed)?.metadata)
+    }
+
+    async fn resource(&self, place: &Place) -> Result<ApiResource, Error> {
+        let kind = GroupVersionKind::gvk(&place.group, &place.version, &place.kind);
+        if let Some(plural) = place.plural {
+            return Ok(ApiResource::from_gvk_with_plural(&kind, plural));
+        }
+        let key = (place.group.clone(), place.version.clone(), place.kind.clone());
+        let remembered = self.resources.lock().get(&key).cloned();
+        if let Some(resource) = remembered {
+            return Ok(resource);
+        }
+        let (resource, _) = discovery::pinned_kind(&self.client, &kind).await?;
+        self.resources.lock().insert(key, resource.clone());
+        Ok(resource)
+    }
+}
+
+fn unknown(kind: &str, group: &str, name: &str, error: Error) -> Unknown {
+    let (kind, name) = (kind.to_owned(), name.to_owned());
+    match error {
+        Error::Api(status) if status.code == 404 => {
+            Unknown::Missing { kind, group: group.to_owned(), name }
+        }
+        error => Unknown::Unreadable { kind, name, source: Box::new(error) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jobs::frameworks::FRAMEWORKS;
+    use serde_json::Value;
+
+    #[test]
+    fn the_role_allows_to_read_owners_of_every_known_kind() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/rbac/webhooks.yaml");
+        let text = std::fs::read_to_string(path).expect("the roles");
+        let objects: Vec<Value> = serde_saphyr::from_multiple(&text).expect("YAML");
+        let rules: Vec<&Value> =
+            objects.iter().filter_map(|object| object["rules"].as_array()).flatten().collect();
+        let lists = |rule: &Value, field: &str, value: &str| {
+            rule[field].as_array().into_iter().flatten().any(|one| one == value)
+        };
+        let may_get = |group: &str, plural: &str| {
+            rules.iter().any(|rule| {
+                lists(rule, "apiGroups", group)
+                    && lists(rule, "resources", plural)
+                    && lists(rule, "verbs", "get")
+            })
+        };
+        assert!(may_get("apps", "replicasets"));
+        for framework in FRAMEWORKS {
+            assert!(may_get(framework.group, framework.plural), "{}", framework.name);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What is known of the place that a job is made in (spec/kueue-core.md §5.3).
+//!
+//! Facts answer first. The API server is asked only where the answer changes what is defaulted: for a namespace that the
+//! watch has not shown yet, and for owners.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jobs::{
+    JobKind,
+    ancestors::Unfounded,
+    defaulting::{self, Surroundings},
+    frameworks::controller,
+};
+use serde_json::{Value, json};
+
+use super::{JobWebhooks, Response};
+
+/// The API server waits ten seconds for a webhook.
+const PATIENCE: Duration = Duration::from_secs(7);
+
+/// Why the place is not known.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unknown {
+    /// The facts are not complete.
+    #[error("queues and namespaces are not listed yet; try again")]
+    NotListed,
+    /// The API server did not answer.
+    #[error("owners and namespace of the job could not be read in time; try again")]
+    Slow,
+    /// An object that must be there is not.
+    #[error("{} not found", named(kind, group, name))]
+    Missing { kind: String, group: String, name: String },
+    /// An object cannot be read.
+    #[error("cannot read {kind} {name:?}: {source}")]
+    Unreadable { kind: String, name: String, source: Box<kube::Error> },
+    /// The owners go nowhere.
+    #[error(transparent)]
+    Unfounded(#[from] Unfounded),
+}
+
+impl Unknown {
+    /// The refusal of the request.
+    pub(super) fn into_response(self) -> Response {
+        let message = self.to_string();
+        let (code, reason, details): (u16, &str, Option<Value>) = match &self {
+            Self::NotListed => (503, "ServiceUnavailable", None),
+            Self::Slow => (504, "Timeout", None),
+            Self::Missing { kind, group, name } => {
+                (404, "NotFound", Some(json!({"name": name, "group": group, "kind": kind})))
+            }
+            Self::Unreadable { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) if status.code >= 400 => {
+                    (status.code, &*status.reason, None)
+                }
+                _ => (500, "InternalError", None),
+            },
+            Self::Unfounded(_) => return Response::denied(&message),
+        };
+        Response::Refused { code, reason: Some(reason.to_owned()), message, details }
+    }
+}
+
+/// `Kind.group "name"`, as API servers say it.
+fn named(kind: &str, group: &str, name: &str) -> String {
+    let dot = if group.is_empty() { "" } else { "." };
+    format!("{kind}{dot}{group} {name:?}")
+}
+
+/// What is known of the place of a new job.
+pub(super) async fn gather<J: JobKind + Sync>(
+    webhooks: &JobWebhooks,
+    job: &J,
+    namespace: &str,
+) -> Result<Surroundings, Unknown> {
+    if !webhooks.known.complete() {
+        return Err(Unknown::NotListed);
+    }
+    let around = at_hand(webhooks, job, namespace);
+    let asked = ask_server(webhooks, job, namespace, around);
+    tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(Unknown::Slow))
+}
+
+/// What needs no request.
+fn at_hand<J: JobKind>(webhooks: &JobWebhooks, job: &J, namespace: &str) -> Surroundings {
+    let JobWebhooks { settings, known, .. } = webhooks;
+    let owner = controller(job.metadata());
+    known.ask(|facts| Surroundings {
+        default_queue: facts.has_default_queue(namespace),
+        default_priority_class: facts.has_default_priority_class(),
+        owner_managed: owner.is_some_and(|owner| settings.kinds.manage(owner)),
+        manage_without_queue_name: settings.manage_without_queue_name,
+        ..Surroundings::default()
+    })
+}
+
+async fn ask_server<J: JobKind + Sync>(
+    webhooks: &JobWebhooks,
+    job: &J,
+    namespace: &str,
+    mut around: Surroundings,
+) -> Result<Surroundings, Unknown> {
+    let JobWebhooks { settings, owners, .. } = webhooks;
+    if defaulting::asks_for_namespace(job, around) {
+        let labels = labels_of(webhooks, namespace).await?;
+        around.namespace_managed = settings.namespaces.matches(&labels);
+    }
+    if defaulting::asks_for_ancestors(job, around) {
+        around.ancestor_managed =
+            owners.topmost(job.metadata(), namespace, settings).await?.is_some();
+    }
+    Ok(around)
+}
+
+/// Labels of a namespace. One that is younger than the watch is read.
+async fn labels_of(
+    webhooks: &JobWebhooks,
+    namespace: &str,
+) -> Result<BTreeMap<String, String>, Unknown> {
+    match webhooks.known.ask(|facts| facts.labels_of(namespace).cloned()) {
+        Some(labels) => Ok(labels),
+        None => webhooks.owners.labels_of_namespace(namespace).await,
+    }
+}

@@ -1,0 +1,176 @@
+//! Facts, settings and an API server that is played.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use axum::body::Body;
+use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, WorkloadPriorityClass};
+use http::{Response, StatusCode, header::ACCEPT};
+use http_body_util::BodyExt;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Client, client::Body as ClientBody};
+use runtime::watch::Change;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::{
+    super::{JobSettings, JobWebhooks, router},
+    review,
+};
+use crate::{
+    config::Configuration,
+    facts::{Fact, Known},
+    gates::Gates,
+};
+
+/// An API server that has these objects, by path, and notes what it is asked for.
+#[derive(Clone, Default)]
+pub(super) struct Server {
+    objects: Arc<Mutex<BTreeMap<String, Value>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+    pub(super) silent: bool,
+}
+
+impl Server {
+    pub(super) fn client(&self) -> Client {
+        let server = self.clone();
+        let service = tower::service_fn(move |request| server.clone().answer(request));
+        Client::new(service, "default")
+    }
+
+    async fn answer(
+        self,
+        request: http::Request<ClientBody>,
+    ) -> Result<Response<ClientBody>, std::io::Error> {
+        let path = request.uri().path().to_owned();
+        let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
+        let partial = accept.is_some_and(|accept| accept.contains("as=PartialObjectMetadata"));
+        let of = if partial { "metadata of " } else { "" };
+        self.asked.lock().expect("the questions").push(format!("{of}{path}"));
+        if self.silent {
+            return std::future::pending().await;
+        }
+        let found = self.objects.lock().expect("the objects").get(&path).cloned();
+        let (code, body) = match found {
+            Some(object) => (StatusCode::OK, object),
+            None => {
+                let status = json!({
+                    "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+                    "reason": "NotFound", "message": "not found",
+                });
+                (StatusCode::NOT_FOUND, status)
+            }
+        };
+        let body = ClientBody::from(body.to_string().into_bytes());
+        Ok(Response::builder().status(code).body(body).expect("a response"))
+    }
+
+    /// Gives it an object.
+    pub(super) fn put(&self, path: &str, object: Value) {
+        self.objects.lock().expect("the objects").insert(path.to_owned(), object);
+    }
+
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.asked.lock().expect("the questions").clone()
+    }
+}
+
+/// Facts, settings and an API server.
+pub(super) struct World {
+    pub(super) known: Known,
+    pub(super) server: Server,
+    pub(super) config: String,
+    pub(super) gates: &'static str,
+}
+
+fn list<K: Fact>(known: &Known, objects: &[Value]) {
+    let object = |object: &Value| serde_json::from_value(object.clone()).expect("an object");
+    let objects = objects.iter().map(object).collect();
+    known.learn(Change::Reset::<K> { objects, removed: vec![] });
+}
+
+fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    let version = if kind == "Namespace" { "v1" } else { "kueue.x-k8s.io/v1beta2" };
+    json!({"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "team"}, "spec": spec})
+}
+
+impl World {
+    /// Two queues, of which `far` leads to workers.
+    pub(super) fn new(config: &str) -> Self {
+        let known = Known::default();
+        let queue = |name: &str| object("LocalQueue", name, &json!({"clusterQueue": name}));
+        list::<LocalQueue>(&known, &[queue("far"), queue("near")]);
+        let checks = json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "off"}]}});
+        let near = object("ClusterQueue", "near", &json!({}));
+        list::<ClusterQueue>(&known, &[object("ClusterQueue", "far", &checks), near]);
+        let controller = json!({"controllerName": "kueue.x-k8s.io/multikueue"});
+        list::<AdmissionCheck>(&known, &[object("AdmissionCheck", "off", &controller)]);
+        let mut namespace = object("Namespace", "team", &json!({}));
+        namespace["metadata"]["labels"] = json!({"kubernetes.io/metadata.name": "team"});
+        list::<Namespace>(&known, &[namespace]);
+        list::<WorkloadPriorityClass>(&known, &[]);
+        Self { known, server: Server::default(), config: config.to_owned(), gates: "" }
+    }
+
+    pub(super) fn with_default_queue(self) -> Self {
+        list::<LocalQueue>(&self.known, &[object("LocalQueue", "default", &json!({}))]);
+        self
+    }
+
+    pub(super) fn with_default_priority_class(self) -> Self {
+        let class = object("WorkloadPriorityClass", "default", &Value::Null);
+        list::<WorkloadPriorityClass>(&self.known, &[class]);
+        self
+    }
+
+    /// A Job that the API server has.
+    pub(super) fn with_job(self, name: &str, labels: &Value) -> Self {
+        let path = format!("/apis/batch/v1/namespaces/team/jobs/{name}");
+        let metadata = json!({"name": name, "uid": name, "labels": labels});
+        let job = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata});
+        self.server.put(&path, job);
+        self
+    }
+
+    /// Webhooks with these settings.
+    pub(super) fn webhooks(&self) -> JobWebhooks {
+        let head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+        let config = Configuration::load(&format!("{head}{}", self.config), None).expect("valid");
+        let settings = JobSettings::new(&config, &Gates::parse(self.gates).expect("gates"));
+        JobWebhooks::new(settings, self.known.clone(), self.server.client())
+    }
+
+    pub(super) async fn ask(&self, path: &str, review: Value) -> Value {
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .body(Body::from(review.to_string()))
+            .expect("a request");
+        let response = router(self.webhooks()).oneshot(request).await.expect("a response");
+        assert_eq!(response.status(), 200, "{path}");
+        let bytes = response.into_body().collect().await.expect("a body").to_bytes();
+        serde_json::from_slice::<Value>(&bytes).expect("JSON")["response"].clone()
+    }
+
+    /// What a new Job gets, as `path=value`; or the refusal.
+    pub(super) async fn create(&self, job: &Value) -> Result<Vec<String>, Value> {
+        let answer = self.ask("/mutate-batch-v1-job", review("team", job, &Value::Null)).await;
+        if answer["allowed"] != true {
+            return Err(answer["status"].clone());
+        }
+        let Some(patch) = answer["patch"].as_str() else { return Ok(vec![]) };
+        let patch: k8s_openapi::ByteString = serde_json::from_value(json!(patch)).expect("base64");
+        let steps: Vec<Value> = serde_json::from_slice(&patch.0).expect("a patch");
+        let text = |step: &Value| {
+            let path = step["path"].as_str().expect("a path").replace("~1", "/");
+            format!("{}={}", path.trim_start_matches("/metadata/labels/"), step["value"])
+        };
+        Ok(steps.iter().map(text).collect())
+    }
+
+    pub(super) async fn refusal(&self, new: &Value, old: &Value) -> Option<String> {
+        let answer = self.ask("/validate-batch-v1-job", review("team", new, old)).await;
+        answer["status"]["message"].as_str().map(str::to_owned)
+    }
+}
