@@ -134,4 +134,5 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "values are made for the call")]
 mod tests;

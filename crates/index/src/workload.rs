@@ -56,7 +56,7 @@ impl Index {
             admitted: is_true(&workload.status.conditions, conditions::ADMITTED),
         };
         let old = self.records.replace(id, record);
-        follow(id, spec, old)
+        follow(id, spec, old.as_ref())
     }
 
     /// Enters that a Workload is gone. Its id may be handed out again once the engine knows.
@@ -115,9 +115,9 @@ impl Index {
 /// The engine takes quota away only for [`Event::Released`], which ends an eviction or a cancelled reservation, and
 /// learns of an eviction from [`Event::Evicting`]. What it assumed and nobody wrote yet is not contradicted by an object
 /// that never showed quota.
-fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<Record>) -> Vec<Event> {
-    let held = old.as_ref().is_some_and(|old| old.holding);
-    let was_evicted = old.as_ref().is_some_and(|old| old.evicted);
+fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&Record>) -> Vec<Event> {
+    let held = old.is_some_and(|old| old.holding);
+    let was_evicted = old.is_some_and(|old| old.evicted);
     let evicted = spec.admission.as_ref().is_some_and(|one| one.evicted);
     let (hold, queued_at) = (spec.hold, spec.queued_at);
     let released = held && spec.admission.is_none();

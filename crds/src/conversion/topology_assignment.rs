@@ -34,6 +34,12 @@ pub(super) fn expand(assignment: &Object) -> Object {
     }
 }
 
+impl From<&v1beta1::TopologyAssignment> for v1beta2::TopologyAssignment {
+    fn from(assignment: &v1beta1::TopologyAssignment) -> Self {
+        slices(assignment)
+    }
+}
+
 fn object(value: Value) -> Object {
     match value {
         Value::Object(object) => object,

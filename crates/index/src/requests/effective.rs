@@ -22,12 +22,12 @@ pub(crate) fn effective<'a>(mut requests: Amounts<'a>, settings: &'a Settings) -
     let excluded =
         |name: &str| settings.exclude_prefixes.iter().any(|prefix| name.starts_with(prefix));
     requests.retain(|name, _| !excluded(name));
-    let counted = transform(requests, &settings.transformations);
+    let counted = transform(&requests, &settings.transformations);
     let counted = counted.into_iter().map(|(name, nanos)| (name, from_nanos(name, nanos).clip()));
     counted.map(|(name, amount)| (Cow::Borrowed(name), amount)).collect()
 }
 
-fn transform<'a>(requests: Amounts<'a>, all: &'a [Transformation]) -> Amounts<'a> {
+fn transform<'a>(requests: &Amounts<'a>, all: &'a [Transformation]) -> Amounts<'a> {
     let mut made = Amounts::new();
     let mut kept = requests.clone();
     for one in all {

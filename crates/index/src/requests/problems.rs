@@ -109,6 +109,7 @@ fn invalid(place: &str, names: &[&str], what: &str) -> Option<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "values are made for the call")]
 mod tests {
     use serde_json::{Value, json};
 

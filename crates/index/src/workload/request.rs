@@ -80,6 +80,7 @@ fn of_text(text: &str) -> Kind {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "values are made for the call")]
 mod tests {
     use serde_json::{Value, json};
 

@@ -1,0 +1,60 @@
+//! An assignment as the API's admission. Source: spec/kueue-core.md §1.2.
+
+use crds::v1beta1;
+use crds::v1beta2::{Admission, PodSetAssignment, TopologyAssignment};
+use engine::{Engine, Entry, Placement};
+
+use crate::amount::quantity;
+use crate::index::Index;
+
+impl Index {
+    /// What was decided for a head, as its status records it.
+    ///
+    /// A Workload that the index does not know has no names for its pod sets, and so no assignments.
+    #[must_use]
+    pub fn admission(&self, engine: &Engine, entry: &Entry) -> Admission {
+        let names = engine.names();
+        let pod_sets = self.request(entry.workload).map_or(&[][..], |one| &one.pod_sets);
+        let all = pod_sets.iter().zip(&entry.assignment.pod_sets);
+        Admission {
+            cluster_queue: names.queues.name(entry.queue).to_owned(),
+            pod_set_assignments: all
+                .map(|(pods, one)| assignment(engine, &pods.name, one))
+                .collect(),
+        }
+    }
+}
+
+fn assignment(engine: &Engine, name: &str, one: &engine::PodSetAssignment) -> PodSetAssignment {
+    let names = engine.names();
+    let mut assignment = PodSetAssignment {
+        count: Some(small(one.count)),
+        name: name.to_owned(),
+        ..PodSetAssignment::default()
+    };
+    for choice in &one.choices {
+        let resource = names.resources.name(choice.resource);
+        let flavor = names.flavors.name(choice.flavor);
+        assignment.flavors.insert(resource.to_owned(), flavor.to_owned());
+        assignment.resource_usage.insert(resource.to_owned(), quantity(resource, choice.amount));
+    }
+    if !one.domains.is_empty() {
+        assignment.topology_assignment = engine.placement(one).map(topology);
+    }
+    assignment
+}
+
+fn topology(placement: Placement) -> TopologyAssignment {
+    let domain = |(values, count): (Vec<String>, i64)| v1beta1::TopologyDomainAssignment {
+        count: small(count),
+        values,
+    };
+    TopologyAssignment::from(&v1beta1::TopologyAssignment {
+        levels: placement.levels,
+        domains: placement.domains.into_iter().map(domain).collect(),
+    })
+}
+
+fn small(count: i64) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}

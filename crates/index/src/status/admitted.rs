@@ -1,0 +1,77 @@
+//! The condition Admitted follows from the rest of a status: quota, checks, and topologies that are still to be chosen.
+//!
+//! Time spent admitted is added up, for the longest execution time. Source: spec/kueue-core.md §2.1, §2.2.
+
+use crds::names::{conditions, reasons};
+use crds::v1beta2::WorkloadStatus;
+
+use super::{At, condition};
+
+const READY: &str = "Ready";
+const PENDING: &str = "Pending";
+
+/// Admits a Workload that has everything it needs; changes nothing otherwise.
+#[must_use]
+pub fn admitted(mut status: WorkloadStatus, at: At) -> WorkloadStatus {
+    if missing(&status).is_none() {
+        sync(&mut status, at);
+    }
+    status
+}
+
+/// Brings Admitted in line with the rest of the status. A Workload that never was admitted and has no quota does not
+/// get the condition for that.
+pub(super) fn sync(status: &mut WorkloadStatus, at: At) {
+    let old = condition::find(&status.conditions, conditions::ADMITTED);
+    let was = old.is_some_and(|one| one.status == "True");
+    let Some((reason, message)) = missing(status) else {
+        let message = "The workload is admitted";
+        return condition::set(
+            &mut status.conditions,
+            conditions::ADMITTED,
+            true,
+            reasons::ADMITTED,
+            message,
+            at,
+        );
+    };
+    if old.is_none() && reason == reasons::NO_RESERVATION {
+        return;
+    }
+    if was {
+        accumulate(status, at);
+    }
+    condition::set(&mut status.conditions, conditions::ADMITTED, false, reason, message, at);
+}
+
+/// What a Workload still lacks.
+fn missing(status: &WorkloadStatus) -> Option<(&'static str, &'static str)> {
+    let reserved = condition::find(&status.conditions, conditions::QUOTA_RESERVED);
+    if status.admission.is_none() || reserved.is_none_or(|one| one.status != "True") {
+        Some((reasons::NO_RESERVATION, "The workload has no reservation"))
+    } else if status.admission_checks.iter().any(|check| check.state != READY) {
+        let message = "The workload has not all checks ready";
+        Some((reasons::UNSATISFIED_ADMISSION_CHECKS, message))
+    } else if awaits_topology(status) {
+        let message = "There are pending delayed topology requests";
+        Some((reasons::PENDING_DELAYED_TOPOLOGY_REQUESTS, message))
+    } else {
+        None
+    }
+}
+
+fn awaits_topology(status: &WorkloadStatus) -> bool {
+    let assignments = status.admission.iter().flat_map(|one| &one.pod_set_assignments);
+    let mut open = assignments.filter(|one| one.topology_assignment.is_none());
+    open.any(|one| one.delayed_topology_request.as_deref() == Some(PENDING))
+}
+
+fn accumulate(status: &mut WorkloadStatus, at: At) {
+    let since = condition::find(&status.conditions, conditions::ADMITTED)
+        .and_then(|one| one.last_transition_time.as_ref())
+        .map_or(at.now, |time| time.0);
+    let seconds = (at.now.as_second() - since.as_second()).max(0);
+    let past = i64::from(status.accumulated_past_execution_time_seconds.unwrap_or(0));
+    let sum = i32::try_from(past.saturating_add(seconds)).unwrap_or(i32::MAX);
+    status.accumulated_past_execution_time_seconds = Some(sum);
+}

@@ -1,0 +1,106 @@
+//! Conditions: one of a type, and a transition time that moves only with the status.
+
+use crds::meta::Condition;
+
+use super::At;
+use super::message::for_condition;
+use crate::time::to_seconds;
+
+/// The condition of a type.
+#[must_use]
+pub fn find<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|one| one.r#type == r#type)
+}
+
+/// Sets a condition. `status` says whether it is true.
+///
+/// A condition that says the same already is left alone, with the generation it spoke of: a new generation alone is no
+/// news.
+pub fn set(
+    conditions: &mut Vec<Condition>,
+    r#type: &str,
+    status: bool,
+    reason: &str,
+    message: &str,
+    at: At,
+) {
+    let new = Condition {
+        last_transition_time: Some(to_seconds(at.now)),
+        message: for_condition(message).into_owned(),
+        observed_generation: at.generation,
+        reason: reason.to_owned(),
+        status: if status { "True" } else { "False" }.to_owned(),
+        r#type: r#type.to_owned(),
+    };
+    let Some(old) = conditions.iter_mut().find(|one| one.r#type == r#type) else {
+        conditions.push(new);
+        return;
+    };
+    let same = (&old.status, &old.reason, &old.message) == (&new.status, &new.reason, &new.message);
+    if same {
+        return;
+    }
+    let kept = old.last_transition_time.take().filter(|_| old.status == new.status);
+    *old = Condition { last_transition_time: kept.or(new.last_transition_time.clone()), ..new };
+}
+
+/// Makes a true condition false and keeps what it said.
+pub(super) fn reset(conditions: &mut Vec<Condition>, r#type: &str, reason: &str, at: At) {
+    let Some(old) = find(conditions, r#type).filter(|one| one.status == "True") else {
+        return;
+    };
+    let message = format!("Previously: {}", old.message);
+    set(conditions, r#type, false, reason, &message, at);
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(second: i64, generation: i64) -> At {
+        At { now: Timestamp::from_second(second).expect("a time"), generation }
+    }
+
+    fn seconds(conditions: &[Condition]) -> Option<i64> {
+        let time = find(conditions, "T")?.last_transition_time.as_ref()?;
+        Some(time.0.as_second())
+    }
+
+    #[test]
+    fn a_condition_that_was_true_keeps_its_words_when_it_is_reset() {
+        let mut conditions = Vec::new();
+        reset(&mut conditions, "T", "R", at(1, 1));
+        assert_eq!(conditions, []);
+        set(&mut conditions, "T", true, "Why", "because", at(1, 1));
+        reset(&mut conditions, "T", "R", at(2, 1));
+        reset(&mut conditions, "T", "R", at(3, 1));
+        let one = find(&conditions, "T").expect("a condition");
+        assert_eq!(
+            (&*one.status, &*one.reason, &*one.message),
+            ("False", "R", "Previously: because")
+        );
+        assert_eq!(seconds(&conditions), Some(2));
+    }
+
+    proptest! {
+        #[test]
+        fn the_transition_time_is_that_of_the_last_change_of_status(
+            steps in prop::collection::vec((any::<bool>(), 0..3_u8, 0..3_i64), 1..12),
+        ) {
+            let (mut conditions, mut last, mut since) = (Vec::new(), None, 0);
+            for (second, (status, reason, generation)) in (1_i64..).zip(steps) {
+                let before = conditions.clone();
+                set(&mut conditions, "T", status, &reason.to_string(), "", at(second, generation));
+                if last.map(|(status, _)| status) != Some(status) {
+                    since = second;
+                }
+                prop_assert_eq!(seconds(&conditions), Some(since));
+                prop_assert_eq!(conditions == before, last == Some((status, reason)));
+                last = Some((status, reason));
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Deactivation: first the intent, then `spec.active` is switched off elsewhere, then the eviction.
+//!
+//! Source: spec/kueue-core.md §2.2, §2.4.
+
+use crds::names::{conditions, reasons};
+use crds::v1beta2::WorkloadStatus;
+
+use super::{At, Eviction, condition, evicted};
+
+/// The Workload is to be switched off, for this reason.
+#[must_use]
+pub fn deactivation_target(
+    mut status: WorkloadStatus,
+    reason: &str,
+    message: &str,
+    at: At,
+) -> WorkloadStatus {
+    let all = &mut status.conditions;
+    condition::set(all, conditions::DEACTIVATION_TARGET, true, reason, message, at);
+    status
+}
+
+/// The Workload was switched off. The intent is served and goes, so that a person can switch it on again; so does the
+/// backoff.
+#[must_use]
+pub fn deactivated(mut status: WorkloadStatus, at: At) -> WorkloadStatus {
+    let target = condition::find(&status.conditions, conditions::DEACTIVATION_TARGET)
+        .filter(|one| one.status == "True")
+        .cloned();
+    let mut message = "The workload is deactivated".to_owned();
+    if let Some(target) = &target {
+        message = format!("{message} due to {}", target.message);
+    }
+    status.conditions.retain(|one| one.r#type != conditions::DEACTIVATION_TARGET);
+    status.requeue_state = None;
+    let cause = target.as_ref().map_or("", |target| target.reason.as_str());
+    evicted(status, Eviction { reason: reasons::DEACTIVATED, cause, message: &message }, at)
+}

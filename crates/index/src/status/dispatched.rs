@@ -1,0 +1,28 @@
+//! A cluster has admitted the Workload. Source: spec/multikueue.md §1.4, §1.5.
+
+use crds::v1beta2::WorkloadStatus;
+
+use super::{At, admitted, checks};
+
+/// The status with the chosen cluster: its check is ready, the nomination is over, topologies are the cluster's
+/// business. Admitted if no other check is open.
+#[must_use]
+pub fn dispatched(
+    mut status: WorkloadStatus,
+    cluster: &str,
+    check: &str,
+    at: At,
+) -> WorkloadStatus {
+    status.cluster_name = Some(cluster.to_owned());
+    status.nominated_cluster_names = Vec::new();
+    let message = format!("The workload was admitted on \"{cluster}\"");
+    checks::set(&mut status, check, checks::READY, &message, at);
+    let assignments = status.admission.iter_mut().flat_map(|one| &mut one.pod_set_assignments);
+    for assignment in assignments {
+        if let Some(request) = &mut assignment.delayed_topology_request {
+            checks::READY.clone_into(request);
+        }
+    }
+    admitted::sync(&mut status, at);
+    status
+}

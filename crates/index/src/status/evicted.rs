@@ -1,0 +1,85 @@
+//! An eviction: the Workload must give its quota back, and keeps it until its pods are gone.
+//!
+//! Source: spec/kueue-core.md §2.4. Other than upstream, the chosen cluster and the nomination stay on the object until
+//! the release: whoever withdraws copies must know where they are, also after a restart.
+
+use crds::names::{conditions, reasons};
+use crds::v1beta2::{WorkloadSchedulingStatsEviction, WorkloadStatus};
+
+use super::{At, admitted, checks, condition};
+use crate::time::to_seconds;
+
+const CLOSED: &str = "Closed";
+
+/// Why a Workload is evicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Eviction<'a> {
+    /// The reason of the condition.
+    pub reason: &'a str,
+    /// What is behind the reason; may be empty.
+    pub cause: &'a str,
+    /// For people.
+    pub message: &'a str,
+}
+
+impl Eviction<'_> {
+    /// The reason as the condition names it: a deactivation names its cause.
+    fn condition_reason(&self) -> String {
+        if self.reason == reasons::DEACTIVATED && !self.cause.is_empty() {
+            format!("{}DueTo{}", self.reason, self.cause)
+        } else {
+            self.reason.to_owned()
+        }
+    }
+}
+
+/// The status of a Workload that is being evicted. Evicted twice for the same is counted once.
+#[must_use]
+pub fn evicted(mut status: WorkloadStatus, eviction: Eviction<'_>, at: At) -> WorkloadStatus {
+    let reason = eviction.condition_reason();
+    let running = condition::find(&status.conditions, conditions::EVICTED);
+    let known = running.is_some_and(|one| one.status == "True" && one.reason == reason);
+    if !known {
+        let all = &mut status.conditions;
+        condition::set(all, conditions::EVICTED, true, &reason, eviction.message, at);
+        count(&mut status, &eviction);
+    }
+    unblock(&mut status, &reason, eviction.message, at);
+    close_gates(&mut status, at);
+    checks::reset(&mut status, at);
+    status.unhealthy_nodes = Vec::new();
+    if status.admission.is_some() {
+        admitted::sync(&mut status, at);
+    }
+    status
+}
+
+/// It no longer waits for leave to preempt.
+fn unblock(status: &mut WorkloadStatus, reason: &str, message: &str, at: At) {
+    let r#type = conditions::BLOCKED_ON_PREEMPTION_GATES;
+    if crds::meta::is_true(&status.conditions, r#type) {
+        condition::set(&mut status.conditions, r#type, false, reason, message, at);
+    }
+}
+
+fn close_gates(status: &mut WorkloadStatus, at: At) {
+    for gate in status.preemption_gates.iter_mut().filter(|gate| gate.position != CLOSED) {
+        CLOSED.clone_into(&mut gate.position);
+        gate.last_transition_time = Some(to_seconds(at.now));
+    }
+}
+
+fn count(status: &mut WorkloadStatus, eviction: &Eviction<'_>) {
+    let known = &mut status.scheduling_stats.get_or_insert_default().evictions;
+    let same = |one: &&mut WorkloadSchedulingStatsEviction| {
+        one.reason == eviction.reason && one.underlying_cause == eviction.cause
+    };
+    match known.iter_mut().find(same) {
+        Some(one) => one.count = one.count.saturating_add(1),
+        None => known.push(WorkloadSchedulingStatsEviction {
+            count: 1,
+            reason: eviction.reason.to_owned(),
+            underlying_cause: eviction.cause.to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,30 @@
+//! Whether all pods are ready, or were. Source: spec/kueue-core.md §7.6.
+
+use crds::meta::is_true;
+use crds::names::{conditions, reasons};
+use crds::v1beta2::WorkloadStatus;
+
+use super::{At, condition};
+
+const NOT_READY: &str = "Not all pods are ready or succeeded";
+const FAILED: &str = "At least one pod has failed, waiting for recovery";
+const READY: &str = "All pods reached readiness and the workload is running";
+
+/// The status with what is seen of the pods now.
+#[must_use]
+pub fn pods_ready(mut status: WorkloadStatus, ready: bool, at: At) -> WorkloadStatus {
+    let admitted = is_true(&status.conditions, conditions::ADMITTED);
+    let old = condition::find(&status.conditions, conditions::PODS_READY);
+    let was = old.is_some_and(|one| one.status == "True");
+    let recovers = old.is_some_and(|one| one.reason == reasons::WAIT_FOR_RECOVERY);
+    let recovered = old.is_some_and(|one| one.reason == reasons::RECOVERED);
+    let (reason, message) = match (admitted, ready) {
+        (true, true) if recovers || recovered => (reasons::RECOVERED, READY),
+        (true, true) => (reasons::STARTED, READY),
+        (true, false) if was || recovers => (reasons::WAIT_FOR_RECOVERY, FAILED),
+        (_, _) => (reasons::WAIT_FOR_START, NOT_READY),
+    };
+    let status_is = admitted && ready;
+    condition::set(&mut status.conditions, conditions::PODS_READY, status_is, reason, message, at);
+    status
+}

@@ -1,0 +1,51 @@
+//! A preemption: an eviction that says for whom. Source: spec/kueue-core.md §2.1, §4.8.
+
+use crds::names::{conditions, reasons};
+use crds::v1beta2::WorkloadStatus;
+use engine::PreemptionReason;
+
+use super::{At, Eviction, condition, evicted};
+
+/// The status of a victim.
+#[must_use]
+pub fn preempted(
+    status: WorkloadStatus,
+    reason: PreemptionReason,
+    message: &str,
+    at: At,
+) -> WorkloadStatus {
+    let eviction = Eviction { reason: reasons::PREEMPTED, cause: "", message };
+    let mut status = evicted(status, eviction, at);
+    let all = &mut status.conditions;
+    condition::set(all, conditions::PREEMPTED, true, reason.name(), message, at);
+    status
+}
+
+/// For whom a victim goes: the preemptor's uid and that of its job, and both places in the tree of cohorts.
+#[must_use]
+pub fn preemption_message(
+    (uid, job_uid): (&str, &str),
+    reason: PreemptionReason,
+    (preemptor_path, victim_path): (&str, &str),
+) -> String {
+    let or_unknown = |text| if str::is_empty(text) { "UNKNOWN" } else { text };
+    format!(
+        "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {}; preemptor path: {}; preemptee path: {}",
+        or_unknown(uid),
+        or_unknown(job_uid),
+        in_words(reason),
+        or_unknown(preemptor_path),
+        or_unknown(victim_path),
+    )
+}
+
+fn in_words(reason: PreemptionReason) -> &'static str {
+    match reason {
+        PreemptionReason::InClusterQueue => "prioritization in the ClusterQueue",
+        PreemptionReason::InCohortReclamation => "reclamation within the cohort",
+        PreemptionReason::InCohortFairSharing => "Fair Sharing within the cohort",
+        PreemptionReason::InCohortReclaimWhileBorrowing => {
+            "reclamation within the cohort while borrowing"
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Each test shows statuses as text: a condition per line, then checks, then the rest that is set.
+
+use crds::names::reasons;
+use crds::v1beta2::{
+    Admission, AdmissionCheckState, PodSetAssignment, PodSetRequest, WorkloadStatus,
+};
+use engine::PreemptionReason;
+use expect_test::{Expect, expect};
+use jiff::Timestamp;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn at(second: i64) -> At {
+    At { now: Timestamp::from_second(second).expect("a time"), generation: 1 }
+}
+
+fn admission() -> Admission {
+    let main = PodSetAssignment { name: "main".into(), count: Some(1), ..Default::default() };
+    Admission { cluster_queue: "q".into(), pod_set_assignments: vec![main] }
+}
+
+fn reserve(
+    status: WorkloadStatus,
+    checks: &[&str],
+    nominated: &[&str],
+    second: i64,
+) -> WorkloadStatus {
+    let text = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
+    let (checks, nominated) = (text(checks), text(nominated));
+    let reservation =
+        Reservation { admission: admission(), checks: &checks, nominated: &nominated };
+    reserved(status, reservation, at(second))
+}
+
+fn evict(status: WorkloadStatus, reason: &str, second: i64) -> WorkloadStatus {
+    evicted(status, Eviction { reason, cause: "", message: "why" }, at(second))
+}
+
+/// An admitted Workload without checks.
+fn running() -> WorkloadStatus {
+    reserve(WorkloadStatus::default(), &[], &[], 10)
+}
+
+fn shown(status: &WorkloadStatus) -> String {
+    let mut lines = Vec::new();
+    for one in &status.conditions {
+        let since = one.last_transition_time.as_ref().map_or(0, |time| time.0.as_second());
+        lines
+            .push(format!("{since} {}={} {}: {}", one.r#type, one.status, one.reason, one.message));
+    }
+    for one in &status.admission_checks {
+        let since = one.last_transition_time.as_ref().map_or(0, |time| time.0.as_second());
+        let retries = one.retry_count.map_or(String::new(), |count| format!(" retries={count}"));
+        lines.push(format!("{since} check {}={}{retries}: {}", one.name, one.state, one.message));
+    }
+    let mut rest = status.clone();
+    (rest.conditions, rest.admission_checks) = (vec![], vec![]);
+    if rest != WorkloadStatus::default() {
+        lines.push(json!(rest).to_string());
+    }
+    lines.join("\n") + "\n"
+}
+
+fn check(status: &WorkloadStatus, expect: Expect) {
+    expect.assert_eq(&shown(status));
+}
+
+#[test]
+fn without_checks_a_reservation_admits_at_once() {
+    check(
+        &running(),
+        expect![[r#"
+        10 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
+        10 Admitted=True Admitted: The workload is admitted
+        {"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"name":"main"}]}}
+    "#]],
+    );
+}
+
+#[test]
+fn with_checks_a_reservation_waits_for_them() {
+    let status = reserve(WorkloadStatus::default(), &["a", "mk"], &["east"], 10);
+    check(
+        &status,
+        expect![[r#"
+        10 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
+        10 Admitted=False UnsatisfiedAdmissionChecks: The workload has not all checks ready
+        10 check a=Pending: 
+        10 check mk=Pending: 
+        {"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"name":"main"}]},"nominatedClusterNames":["east"]}
+    "#]],
+    );
+}
+
+#[test]
+fn checks_that_are_ready_already_admit_at_once() {
+    let ready = |name: &str| AdmissionCheckState {
+        name: name.into(),
+        state: "Ready".into(),
+        ..Default::default()
+    };
+    let status =
+        WorkloadStatus { admission_checks: vec![ready("a"), ready("old")], ..Default::default() };
+    let status = reserve(status, &["a"], &[], 10);
+    check(
+        &status,
+        expect![[r#"
+        10 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
+        10 Admitted=True Admitted: The workload is admitted
+        0 check a=Ready: 
+        {"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"name":"main"}]}}
+    "#]],
+    );
+}
+
+#[test]
+fn a_waiting_workload_says_what_for_and_what_it_asks() {
+    let requests = vec![PodSetRequest {
+        name: "main".into(),
+        resources: [("cpu".to_owned(), "2".parse().expect("a quantity"))].into(),
+    }];
+    let first =
+        pending(WorkloadStatus::default(), "WaitingForQuota", "one", requests.clone(), at(1));
+    let second = pending(first, "ExceedsMaxQuota", "two", requests, at(2));
+    check(
+        &second,
+        expect![[r#"
+        1 QuotaReserved=False ExceedsMaxQuota: two
+        {"resourceRequests":[{"name":"main","resources":{"cpu":"2"}}]}
+    "#]],
+    );
+    check(
+        &reserve(second, &[], &[], 3),
+        expect![[r#"
+        3 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
+        3 Admitted=True Admitted: The workload is admitted
+        {"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"name":"main"}]}}
+    "#]],
+    );
+}
+
+#[test]
+fn the_cluster_that_admits_decides_the_dispatching_check() {
+    let mut status = reserve(WorkloadStatus::default(), &["mk"], &["east", "west"], 10);
+    for one in status.admission.iter_mut().flat_map(|one| &mut one.pod_set_assignments) {
+        one.delayed_topology_request = Some("Pending".into());
+    }
+    check(
+        &dispatched(status, "west", "mk", at(20)),
+        expect![[r#"
+        10 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
+        20 Admitted=True Admitted: The workload is admitted
+        20 check mk=Ready: The workload was admitted on "west"
+        {"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"delayedTopologyRequest":"Ready","name":"main"}]},"clusterName":"west"}
+    "#]],
+    );
+}
+
+#[test]
+fn an_eviction_keeps_quota_and_cluster_until_the_release() {
+    let status = reserve(WorkloadStatus::default(), &["mk"], &["west"], 10);
+    let status = dispatched(status, "west", "mk", at(20));
+    let status = check_retry(status, "mk", "lost", at(25));
+    let status = evict(status, "AdmissionCheck", 30);
+    check(
+        &status,
+        expect![[r#"
+        10 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
+        30 Admitted=False UnsatisfiedAdmissionChecks: The workload has not all checks ready
+        30 Evicted=True AdmissionCheck: why
+        30 check mk=Pending retries=1: Reset to Pending after eviction. Previously: Retry
+        {"accumulatedPastExecutionTimeSeconds":10,"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"name":"main"}]},"clusterName":"west","schedulingStats":{"evictions":[{"count":1,"reason":"AdmissionCheck","underlyingCause":""}]}}
+    "#]],
+    );
+    check(
+        &released(status, at(40)),
+        expect![[r#"
+        40 QuotaReserved=False PendingEvaluation: why
+        30 Admitted=False NoReservation: The workload has no reservation
+        30 Evicted=True AdmissionCheck: why
+        40 Requeued=False AdmissionCheck: why
+        30 check mk=Pending retries=1: Reset to Pending after eviction. Previously: Retry
+        {"accumulatedPastExecutionTimeSeconds":10,"schedulingStats":{"evictions":[{"count":1,"reason":"AdmissionCheck","underlyingCause":""}]}}
+    "#]],
+    );
+}
+
+#[test]
+fn a_victim_says_for_whom_and_queues_again_at_once() {
+    let reason = PreemptionReason::InCohortReclamation;
+    let message = preemption_message(("u", ""), reason, ("/root/a", "/root/b"));
+    let status = preempted(running(), reason, &message, at(20));
+    check(
+        &released(status, at(30)),
+        expect![[r#"
+        30 QuotaReserved=False PendingEvaluation: Preempted to accommodate a workload (UID: u, JobUID: UNKNOWN) due to reclamation within the cohort; preemptor path: /root/a; preemptee path: /root/b
+        30 Admitted=False NoReservation: The workload has no reservation
+        20 Evicted=True Preempted: Preempted to accommodate a workload (UID: u, JobUID: UNKNOWN) due to reclamation within the cohort; preemptor path: /root/a; preemptee path: /root/b
+        20 Preempted=True InCohortReclamation: Preempted to accommodate a workload (UID: u, JobUID: UNKNOWN) due to reclamation within the cohort; preemptor path: /root/a; preemptee path: /root/b
+        30 Requeued=True Preempted: Preempted to accommodate a workload (UID: u, JobUID: UNKNOWN) due to reclamation within the cohort; preemptor path: /root/a; preemptee path: /root/b
+        {"accumulatedPastExecutionTimeSeconds":20,"schedulingStats":{"evictions":[{"count":1,"reason":"Preempted","underlyingCause":""}]}}
+    "#]],
+    );
+    let status = preempted(running(), reason, "m", at(20));
+    check(
+        &reserve(released(status, at(30)), &[], &[], 40),
+        expect![[r#"
+        40 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
+        40 Admitted=True Admitted: The workload is admitted
+        40 Evicted=False QuotaReserved: Previously: m
+        40 Preempted=False QuotaReserved: Previously: m
+        30 Requeued=True Preempted: m
+        {"accumulatedPastExecutionTimeSeconds":20,"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"name":"main"}]},"schedulingStats":{"evictions":[{"count":1,"reason":"Preempted","underlyingCause":""}]}}
+    "#]],
+    );
+}
+
+#[test]
+fn an_eviction_closes_gates_and_forgets_failed_nodes() {
+    let status: WorkloadStatus = serde_json::from_value(json!({
+        "admission": {"clusterQueue": "q"},
+        "conditions": [{"type": "BlockedOnPreemptionGates", "status": "True", "reason": "PreemptionGated"}],
+        "preemptionGates": [{"name": "g", "position": "Open"}, {"name": "h", "position": "Closed"}],
+        "unhealthyNodes": [{"name": "n"}],
+    }))
+    .expect("a status");
+    let status = evict(status, "NodeFailures", 30);
+    assert_eq!(status.unhealthy_nodes, []);
+    let gates = json!(status.preemption_gates);
+    let since = "1970-01-01T00:00:30Z";
+    assert_eq!(
+        gates,
+        json!([
+            {"name": "g", "position": "Closed", "lastTransitionTime": since},
+            {"name": "h", "position": "Closed"},
+        ])
+    );
+    let blocked = find(&status.conditions, "BlockedOnPreemptionGates").expect("a condition");
+    assert_eq!((&*blocked.status, &*blocked.reason), ("False", "NodeFailures"));
+}
+
+#[test]
+fn what_nobody_takes_is_no_eviction() {
+    let status = reserve(WorkloadStatus::default(), &["mk"], &["west"], 10);
+    check(
+        &unplaced(status, "west refused", at(20)),
+        expect![[r#"
+        20 QuotaReserved=False WaitingForQuota: west refused
+        10 Admitted=False NoReservation: The workload has no reservation
+        10 check mk=Pending: 
+    "#]],
+    );
+}
+
+#[test]
+fn a_deactivation_names_its_cause_and_leaves_the_way_back_open() {
+    let status = deactivation_target(running(), "RequeuingLimitExceeded", "too often", at(20));
+    let status = backed_off(status, at(99).now, true);
+    let status = deactivated(status, at(30));
+    check(
+        &status,
+        expect![[r#"
+        10 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
+        10 Admitted=True Admitted: The workload is admitted
+        30 Evicted=True DeactivatedDueToRequeuingLimitExceeded: The workload is deactivated due to too often
+        {"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"name":"main"}]},"schedulingStats":{"evictions":[{"count":1,"reason":"Deactivated","underlyingCause":"RequeuingLimitExceeded"}]}}
+    "#]],
+    );
+    let by_hand = deactivated(running(), at(30));
+    let evicted = find(&by_hand.conditions, "Evicted").expect("a condition");
+    assert_eq!(
+        (&*evicted.reason, &*evicted.message),
+        ("Deactivated", "The workload is deactivated")
+    );
+}
+
+#[test]
+fn a_backoff_never_gets_shorter_and_ends_once() {
+    let status = backed_off(WorkloadStatus::default(), at(50).now, true);
+    let status = backed_off(status, at(40).now, false);
+    let state = |status: &WorkloadStatus| json!(status.requeue_state);
+    assert_eq!(state(&status), json!({"count": 1, "requeueAt": "1970-01-01T00:00:50Z"}));
+    let status = requeued(status, reasons::BACKOFF_FINISHED, at(50));
+    assert_eq!(state(&status), json!({"count": 1}));
+    let one = find(&status.conditions, "Requeued").expect("a condition");
+    assert_eq!((&*one.status, &*one.message), ("True", "The workload backoff was finished"));
+}
+
+#[test]
+fn readiness_of_pods_tells_a_start_from_a_recovery() {
+    let words = |status: &WorkloadStatus| {
+        let one = find(&status.conditions, "PodsReady").expect("a condition");
+        format!("{} {}", one.status, one.reason)
+    };
+    let mut status = running();
+    for (ready, wanted) in [
+        (false, "False WaitForStart"),
+        (false, "False WaitForStart"),
+        (true, "True Started"),
+        (true, "True Started"),
+        (false, "False WaitForRecovery"),
+        (false, "False WaitForRecovery"),
+        (true, "True Recovered"),
+        (true, "True Recovered"),
+        (false, "False WaitForRecovery"),
+    ] {
+        status = pods_ready(status, ready, at(20));
+        assert_eq!(words(&status), wanted);
+    }
+    let released = released(evict(status, "Preempted", 30), at(40));
+    assert_eq!(words(&pods_ready(released, true, at(50))), "False WaitForStart");
+}
+
+#[test]
+fn a_workload_is_over_once() {
+    let status = finished(running(), reasons::SUCCEEDED, "done", at(20));
+    let again = finished(status.clone(), reasons::FAILED, "no", at(30));
+    assert_eq!(again, status);
+    assert_eq!(find(&status.conditions, "Finished").map(|one| &*one.message), Some("done"));
+}
+
+#[test]
+fn obsolete_checks_go_and_may_let_a_workload_in() {
+    let status = reserve(WorkloadStatus::default(), &["a"], &[], 10);
+    let status = with_checks(status, &[], at(20));
+    assert!(crds::meta::is_true(&status.conditions, "Admitted"));
+    let status = with_checks(status, &["b".to_owned()], at(30));
+    assert!(!crds::meta::is_true(&status.conditions, "Admitted"), "a new check is open");
+}
+
+#[test]
+fn admitted_changes_nothing_where_something_is_missing() {
+    let waiting = reserve(WorkloadStatus::default(), &["a"], &[], 10);
+    assert_eq!(admitted(waiting.clone(), at(20)), waiting);
+    assert_eq!(admitted(WorkloadStatus::default(), at(20)), WorkloadStatus::default());
+}
+
+#[test]
+fn only_what_is_owned_is_applied() {
+    let full: WorkloadStatus = serde_json::from_value(json!({
+        "conditions": [
+            {"type": "QuotaReserved", "status": "True"}, {"type": "Mine", "status": "True"},
+            {"type": "WaitingForReplacementPods", "status": "True"}, {"type": "PodsReady", "status": "True"},
+        ],
+        "reclaimablePods": [{"name": "main", "count": 1}],
+        "requeueState": {},
+        "resourceRequests": [{"name": "main"}],
+        "admission": {"clusterQueue": "q"},
+        "clusterName": "west",
+    }))
+    .expect("a status");
+    let mut owned: Value = json!(owned(full));
+    let conditions = owned["conditions"].take();
+    assert_eq!(
+        owned,
+        json!({"conditions": null, "admission": {"clusterQueue": "q"}, "clusterName": "west"})
+    );
+    let types: Vec<_> =
+        conditions.as_array().expect("a list").iter().map(|one| one["type"].clone()).collect();
+    assert_eq!(types, ["QuotaReserved", "PodsReady"]);
+}
+
+/// A step of a life, by number.
+fn step(status: WorkloadStatus, which: u8, second: i64) -> WorkloadStatus {
+    match which {
+        0 => pending(status, "WaitingForQuota", "m", vec![], at(second)),
+        1 => reserve(status, &["mk"], &["west"], second),
+        2 => reserve(status, &[], &[], second),
+        3 => dispatched(status, "west", "mk", at(second)),
+        4 => evict(status, "Preempted", second),
+        5 => released(status, at(second)),
+        6 => unplaced(status, "m", at(second)),
+        7 => check_retry(status, "mk", "m", at(second)),
+        8 => pods_ready(status, true, at(second)),
+        9 => deactivated(status, at(second)),
+        _ => owned(admitted(status, at(second))),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_transition_done_twice_is_done_once(steps in prop::collection::vec(0..11_u8, 1..12)) {
+        let mut status = WorkloadStatus::default();
+        for (second, which) in (1..).zip(steps) {
+            status = step(status, which, second);
+            let again = step(status.clone(), which, second + 100);
+            prop_assert_eq!(shown(&again), shown(&status), "step {}", which);
+        }
+    }
+
+    #[test]
+    fn the_api_accepts_what_is_written(steps in prop::collection::vec(0..11_u8, 1..12)) {
+        let mut status = WorkloadStatus::default();
+        for (second, which) in (1..).zip(steps) {
+            status = step(status, which, second);
+            let both = status.cluster_name.is_some() && !status.nominated_cluster_names.is_empty();
+            prop_assert!(!both, "a nomination beside a chosen cluster");
+            let held = crds::meta::is_true(&status.conditions, "QuotaReserved");
+            prop_assert!(!held || status.admission.is_some());
+            let admitted = crds::meta::is_true(&status.conditions, "Admitted");
+            prop_assert!(!admitted || held, "admitted without quota");
+            let read: WorkloadStatus = serde_json::from_value(json!(status)).expect("a status");
+            prop_assert_eq!(read, status.clone());
+        }
+    }
+}
