@@ -90,6 +90,20 @@ impl Nodes {
         }
     }
 
+    /// The nodes as a report would list them now.
+    pub(crate) fn classes(&self) -> Vec<NodeClass> {
+        let class = |group: &Group| {
+            let before = self.frame.report.classes.get(group.class)?;
+            let free = self.frame.columns.iter().copied().zip(group.free.iter().copied());
+            let listed = |&(resource, _): &(ResourceId, Amount)| {
+                before.free.iter().any(|(known, _)| *known == resource)
+            };
+            let free = free.filter(listed).collect();
+            Some(NodeClass { count: group.count, free, ..before.clone() })
+        };
+        self.groups.iter().filter_map(class).collect()
+    }
+
     /// What all nodes together have free of a resource: now, and when they were reported.
     pub(crate) fn free(&self, resource: ResourceId) -> (i64, i64) {
         self.column(resource).map_or((0, 0), |column| {

@@ -26,6 +26,7 @@ impl Index {
         flavor: Option<&ResourceFlavor>,
     ) -> Vec<Event> {
         let id = names.flavors.intern(name);
+        self.flavor_names.insert(id, name.to_owned());
         let Some(flavor) = flavor else {
             self.flavors.remove(name);
             return vec![Event::Flavor(id, None)];

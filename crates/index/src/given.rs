@@ -42,7 +42,7 @@ impl Index {
         admission.pod_set_assignments.iter().map(one).collect()
     }
 
-    fn sum<'a>(&self, count: i64, flavors: impl Iterator<Item = &'a str>) -> Given {
+    pub(crate) fn sum<'a>(&self, count: i64, flavors: impl Iterator<Item = &'a str>) -> Given {
         let mut names: Vec<&str> = flavors.collect();
         names.sort_unstable();
         names.dedup();

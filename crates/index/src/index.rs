@@ -29,6 +29,8 @@ pub struct Index {
     /// Overheads of RuntimeClasses.
     pub(crate) classes: BTreeMap<String, Kept>,
     pub(crate) flavors: BTreeMap<String, Flavor>,
+    /// Names of flavors by their ids.
+    pub(crate) flavor_names: BTreeMap<engine::ids::FlavorId, String>,
     pub(crate) topologies: BTreeSet<String>,
     pub(crate) checks: BTreeMap<String, Check>,
     pub(crate) queues: BTreeMap<String, ClusterQueue>,

@@ -23,7 +23,7 @@ mod reserved;
 
 pub use self::{
     admitted::admitted,
-    checks::{check_retry, with_checks},
+    checks::{check_rejected, check_retry, with_checks},
     condition::{find, set},
     deactivation::{deactivated, deactivation_target},
     dispatched::dispatched,

@@ -9,6 +9,7 @@ use crate::time::to_seconds;
 pub(super) const PENDING: &str = "Pending";
 pub(super) const READY: &str = "Ready";
 pub(super) const RETRY: &str = "Retry";
+const REJECTED: &str = "Rejected";
 
 /// Keeps the list of checks in line with what the queue requires: new ones are pending, obsolete ones go.
 #[must_use]
@@ -29,6 +30,18 @@ pub fn check_retry(
     at: At,
 ) -> WorkloadStatus {
     set(&mut status, check, RETRY, message, at);
+    status
+}
+
+/// A check cannot be passed: the Workload is to be deactivated.
+#[must_use]
+pub fn check_rejected(
+    mut status: WorkloadStatus,
+    check: &str,
+    message: &str,
+    at: At,
+) -> WorkloadStatus {
+    set(&mut status, check, REJECTED, message, at);
     status
 }
 

@@ -1,0 +1,309 @@
+//! Workers as they are registered: sets of them for the fleet, and the conditions of workers and checks.
+
+use std::collections::BTreeMap;
+
+use ::dispatch::{
+    CheckStatus, ClusterPolicy, Config, Kind, Policy, Presence, Strategy, bad_config, check_status,
+};
+use crds::{
+    meta::Condition,
+    names::{MULTI_KUEUE_CONTROLLER, annotations::POLICY, conditions::ACTIVE},
+    v1alpha1::DispatchPolicy,
+    v1beta2::{
+        AdmissionCheck, AdmissionCheckStatus, MultiKueueCluster, MultiKueueClusterStatus,
+        MultiKueueConfig,
+    },
+};
+use jiff::Timestamp;
+use runtime::{
+    watch::{Change, Key},
+    write::Write,
+    writer::Answer,
+};
+use serde_json::json;
+
+use super::{Control, Order, Role, Subject, Ticket, due::What, held::Held};
+
+/// Registered workers and sets of them.
+#[derive(Debug, Default)]
+pub(crate) struct Clusters {
+    clusters: BTreeMap<Box<str>, Held<MultiKueueCluster>>,
+    configs: BTreeMap<Box<str>, MultiKueueConfig>,
+    policies: BTreeMap<Box<str>, DispatchPolicy>,
+}
+
+impl Control {
+    pub(super) fn multi_kueue_clusters(&mut self, change: Change<MultiKueueCluster>) {
+        self.take(change, |this, key, object| {
+            let id = this.fleet.cluster(&key.name);
+            let labels = object.as_ref().and_then(|object| object.metadata.labels.clone());
+            let labels = labels.unwrap_or_default().into_iter();
+            let labels = labels.map(|(key, value)| (key.into(), value.into())).collect();
+            this.fleet.set_labels(id, labels);
+            match (this.clusters.clusters.get_mut(&key.name), object) {
+                (Some(held), Some(object)) => {
+                    held.see(object);
+                }
+                (None, Some(object)) => {
+                    this.clusters.clusters.insert(key.name, Held::new(object));
+                }
+                (_, None) => {
+                    this.clusters.clusters.remove(&key.name);
+                }
+            }
+            this.configure_fleet();
+        });
+    }
+
+    pub(super) fn multi_kueue_configs(&mut self, change: Change<MultiKueueConfig>) {
+        self.take(change, |this, key, object| {
+            match object {
+                Some(object) => {
+                    this.clusters.configs.insert(key.name, object);
+                }
+                None => {
+                    this.clusters.configs.remove(&key.name);
+                    this.fleet.set_config(&key.name, None);
+                }
+            }
+            this.configure_fleet();
+        });
+    }
+
+    pub(super) fn dispatch_policies(&mut self, change: Change<DispatchPolicy>) {
+        self.take(change, |this, key, object| {
+            match object {
+                Some(object) => this.clusters.policies.insert(key.name, object),
+                None => this.clusters.policies.remove(&key.name),
+            };
+            this.configure_fleet();
+        });
+    }
+
+    /// Tells the fleet every set of workers anew.
+    fn configure_fleet(&mut self) {
+        let Self { clusters, fleet, due, schedule, .. } = self;
+        for (name, config) in &clusters.configs {
+            let policy = clusters.policy_of(config);
+            let selected = policy.and_then(|policy| policy.spec.cluster_selector.as_ref());
+            let listed = config.spec.clusters.iter().map(String::as_str);
+            let mut ids: Vec<_> = listed.map(|name| fleet.cluster(name)).collect();
+            for (name, held) in &clusters.clusters {
+                let labels = held.object.metadata.labels.clone().unwrap_or_default();
+                let id = fleet.cluster(name);
+                let wanted = selected.is_some_and(|selector| index::selects(selector, &labels));
+                if wanted && !ids.contains(&id) {
+                    ids.push(id);
+                }
+            }
+            let policy = policy.map(|policy| read_policy(policy, fleet)).unwrap_or_default();
+            fleet.set_config(name, Some(Config { clusters: ids, policy }));
+        }
+        due.now(What::Clusters);
+        *schedule = true;
+    }
+
+    /// Conditions of workers and checks that differ from what is written.
+    pub(super) fn decide_clusters(&mut self, now: Timestamp) {
+        if !std::mem::take(&mut self.due.clusters)
+            || self.settings.role != (Role::Manager { dispatches: true })
+        {
+            return;
+        }
+        self.decide_cluster_conditions(now);
+        self.decide_check_conditions(now);
+    }
+
+    fn decide_cluster_conditions(&mut self, now: Timestamp) {
+        for (name, held) in &mut self.clusters.clusters {
+            let Some(remote) = self.remotes.get(name).filter(|one| !one.link.reason.is_empty())
+            else {
+                continue;
+            };
+            if !held.is_free(now) {
+                held.later().into_iter().for_each(|at| self.due.at(at, What::Clusters));
+                continue;
+            }
+            let before = &held.object.status;
+            let status = remote.link.active;
+            let conditions = with_active(
+                &before.conditions,
+                (status, remote.link.reason, &remote.link.message),
+                held.object.metadata.generation,
+                now,
+            );
+            let after = MultiKueueClusterStatus { conditions };
+            let key = Key { namespace: None, name: name.clone() };
+            let ticket = Ticket::home(Subject::MultiKueueCluster, &key, "cluster-condition");
+            if let Some(order) = Order::status::<MultiKueueCluster, _>(ticket, before, &after) {
+                held.sent();
+                self.orders.push(order);
+            }
+        }
+    }
+
+    fn decide_check_conditions(&mut self, now: Timestamp) {
+        for (name, held) in &mut self.queues.checks {
+            if held.object.spec.controller_name != MULTI_KUEUE_CONTROLLER {
+                continue;
+            }
+            if !held.is_free(now) {
+                held.later().into_iter().for_each(|at| self.due.at(at, What::Clusters));
+                continue;
+            }
+            let said = self.clusters.said_of(&held.object);
+            let before = &held.object.status;
+            let status = said.status;
+            let conditions = with_active(
+                &before.conditions,
+                (status, said.reason, &said.message),
+                held.object.metadata.generation,
+                now,
+            );
+            let after = AdmissionCheckStatus { conditions };
+            let key = Key { namespace: None, name: name.clone() };
+            let ticket = Ticket::home(Subject::AdmissionCheck, &key, "check-condition");
+            if let Some(order) = Order::status::<AdmissionCheck, _>(ticket, before, &after) {
+                held.sent();
+                self.orders.push(order);
+            }
+        }
+    }
+
+    /// What came of writing the status of a queue, a worker or a check.
+    pub(super) fn condition_answer(&mut self, ticket: &Ticket, answer: Answer, now: Timestamp) {
+        let name = &ticket.key.name;
+        match ticket.subject {
+            Subject::MultiKueueCluster => {
+                if let Some(held) = self.clusters.clusters.get_mut(name) {
+                    held.answered(answer, now);
+                }
+                self.due.now(What::Clusters);
+            }
+            Subject::AdmissionCheck => {
+                if let Some(held) = self.queues.checks.get_mut(name) {
+                    held.answered(answer, now);
+                    let check = held.object.clone();
+                    let names = self.engine.names_mut();
+                    let events = self.index.admission_check(names, name, Some(&check));
+                    self.tell(events);
+                }
+                self.due.now(What::Clusters);
+            }
+            Subject::ClusterQueue => {
+                if let Some(queue) = self.queues.cluster_queues.get_mut(name) {
+                    queue.held.answered(answer, now);
+                }
+                self.due.now(What::Queues);
+            }
+            Subject::LocalQueue => {
+                if let Some(queue) = self.queues.local_queues.get_mut(&ticket.key) {
+                    queue.held.answered(answer, now);
+                }
+                self.due.now(What::Queues);
+            }
+            Subject::Workload | Subject::Job | Subject::Capacity => {}
+        }
+    }
+
+    /// Workers must tell apart the node labels that flavors name.
+    pub(super) fn label_keys_due(&mut self) {
+        let flavors = self.queues.flavors.values();
+        let mut keys: Vec<&String> = flavors.flat_map(|flavor| flavor.node_labels.keys()).collect();
+        keys.sort();
+        keys.dedup();
+        for (name, remote) in &mut self.remotes {
+            let Some(held) = remote.capacity.as_mut().filter(|_| remote.link.active) else {
+                continue;
+            };
+            let told: Vec<&String> = held.object.spec.label_keys.iter().collect();
+            if told == keys || !held.is_free(Timestamp::MIN) {
+                continue;
+            }
+            let key = Key { namespace: None, name: crds::v1alpha1::LOCAL.into() };
+            let to = super::Destination::Worker(name.clone());
+            let ticket = Ticket { to, subject: Subject::Capacity, key, purpose: "label-keys" };
+            let fields = json!({ "spec": { "labelKeys": keys } });
+            let order = Order::of(ticket, |purpose, key| {
+                Write::merge::<crds::v1alpha1::ClusterCapacity>(purpose, key, None, &fields)
+            });
+            if let Some(order) = order {
+                held.sent();
+                self.orders.push(order);
+            }
+        }
+    }
+}
+
+impl Clusters {
+    fn policy_of(&self, config: &MultiKueueConfig) -> Option<&DispatchPolicy> {
+        let annotations = config.metadata.annotations.as_ref()?;
+        self.policies.get(annotations.get(POLICY)?.as_str())
+    }
+
+    fn said_of(&self, check: &AdmissionCheck) -> CheckStatus {
+        let Some(parameters) = &check.spec.parameters else {
+            return bad_config("missing parameters reference");
+        };
+        if parameters.kind != "MultiKueueConfig" {
+            return bad_config(&format!("wrong kind \"{}\"", parameters.kind));
+        }
+        let Some(config) = self.configs.get(parameters.name.as_str()) else {
+            let name = &parameters.name;
+            return bad_config(&format!("multikueueconfigs.kueue.x-k8s.io \"{name}\" not found"));
+        };
+        check_status(config.spec.clusters.iter().map(|name| (name.as_str(), self.presence(name))))
+    }
+
+    fn presence(&self, name: &str) -> Presence {
+        match self.clusters.get(name) {
+            None => Presence::Missing,
+            Some(held) if crds::meta::is_true(&held.object.status.conditions, ACTIVE) => {
+                Presence::Active
+            }
+            Some(_) => Presence::Inactive,
+        }
+    }
+}
+
+fn with_active(
+    before: &[Condition],
+    (status, reason, message): (bool, &str, &str),
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let mut conditions = before.to_vec();
+    let at = index::status::At { now, generation: generation.unwrap_or_default() };
+    index::status::set(&mut conditions, ACTIVE, status, reason, message, at);
+    conditions
+}
+
+fn read_policy(policy: &DispatchPolicy, fleet: &mut ::dispatch::Fleet) -> Policy {
+    let spec = &policy.spec;
+    let strategy = match spec.strategy.as_str() {
+        "BinPack" => Strategy::BinPack,
+        "Ordered" => Strategy::Ordered,
+        _ => Strategy::Spread,
+    };
+    let clusters = spec.clusters.iter().map(|one| ClusterPolicy {
+        cluster: fleet.cluster(&one.name),
+        weight: one.weight.unwrap_or(0),
+        draining: one.drain.is_some(),
+    });
+    let kinds = spec.kinds.as_ref().map(|list| {
+        let kind = |one: &crds::v1alpha1::JobKind| Kind {
+            group: one.group.as_str().into(),
+            version: one.version.as_str().into(),
+            kind: one.kind.as_str().into(),
+        };
+        list.allow.iter().map(kind).collect()
+    });
+    let namespaces = spec.namespaces.as_ref();
+    Policy {
+        strategy,
+        clusters: clusters.collect(),
+        namespaces: namespaces
+            .map(|list| list.allow.iter().map(|one| one.as_str().into()).collect()),
+        kinds,
+    }
+}

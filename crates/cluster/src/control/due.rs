@@ -1,0 +1,75 @@
+//! What must be looked at now, and what at a later time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use runtime::watch::Key;
+
+/// Something to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    /// A Workload, or its copies.
+    Workload(Key),
+    /// A Job.
+    Job(Key),
+    /// Exclusions of clusters that end.
+    Fleet,
+    /// The status of queues.
+    Queues,
+    /// Conditions of workers and checks.
+    Clusters,
+    /// The report of a thin worker.
+    Capacity,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    pub(crate) workloads: BTreeSet<Key>,
+    pub(crate) jobs: BTreeSet<Key>,
+    pub(crate) fleet: bool,
+    pub(crate) queues: bool,
+    pub(crate) clusters: bool,
+    pub(crate) capacity: bool,
+    later: BTreeMap<Timestamp, BTreeSet<What>>,
+}
+
+impl Due {
+    /// It must be looked at now.
+    pub(crate) fn now(&mut self, what: What) {
+        match what {
+            What::Workload(key) => {
+                self.workloads.insert(key);
+            }
+            What::Job(key) => {
+                self.jobs.insert(key);
+            }
+            What::Fleet => self.fleet = true,
+            What::Queues => self.queues = true,
+            What::Clusters => self.clusters = true,
+            What::Capacity => self.capacity = true,
+        }
+    }
+
+    /// It must be looked at then.
+    pub(crate) fn at(&mut self, time: Timestamp, what: What) {
+        self.later.entry(time).or_default().insert(what);
+    }
+
+    /// What has become due.
+    pub(crate) fn ring(&mut self, now: Timestamp) {
+        while let Some(entry) = self.later.first_entry() {
+            if *entry.key() > now {
+                return;
+            }
+            for what in entry.remove() {
+                self.now(what);
+            }
+        }
+    }
+
+    /// When the next becomes due.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.later.keys().next().copied()
+    }
+}

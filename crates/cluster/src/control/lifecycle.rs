@@ -1,0 +1,314 @@
+//! What the status of a Workload becomes next, all in one write.
+//!
+//! Everything that was decided and does not show yet is applied in the order of the life of a Workload; what follows from
+//! that at once is applied with it. A Workload that is over changes no more. Source: spec/kueue-core.md §2.
+
+use crds::{
+    names::{
+        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED},
+        reasons,
+    },
+    v1beta2::{Workload, WorkloadStatus},
+};
+use index::status::{self, At, Eviction, Reservation};
+use jiff::Timestamp;
+
+use super::record::{Evict, Record, has_quota, is};
+
+/// What keeps quota from being held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Nothing.
+    No,
+    /// The ClusterQueue takes nothing new.
+    HoldClusterQueue,
+    /// The LocalQueue takes nothing new.
+    HoldLocalQueue,
+    /// The ClusterQueue gives back what it has.
+    DrainClusterQueue,
+    /// The LocalQueue gives back what it has.
+    DrainLocalQueue,
+}
+
+/// What is known beside the Workload itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) stop: Stop,
+    /// The check that dispatches it, if it runs on a worker.
+    pub(crate) dispatched: Option<String>,
+    /// Whether it is told why it waits.
+    pub(crate) explain: bool,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Next {
+    /// This status is to be written.
+    Write { purpose: &'static str, status: Box<WorkloadStatus> },
+    /// Something is to be written then.
+    Wait(Timestamp),
+    /// All is written.
+    Nothing,
+}
+
+/// The stop policies of a Workload's queues, the stricter first.
+pub(crate) fn stop(cluster_queue: Option<&str>, local_queue: Option<&str>) -> Stop {
+    match (cluster_queue, local_queue) {
+        (Some("HoldAndDrain"), _) => Stop::DrainClusterQueue,
+        (_, Some("HoldAndDrain")) => Stop::DrainLocalQueue,
+        (Some("Hold"), _) => Stop::HoldClusterQueue,
+        (_, Some("Hold")) => Stop::HoldLocalQueue,
+        _ => Stop::No,
+    }
+}
+
+/// A check said no for good, or an eviction was the last: `spec.active` is ours to switch off.
+pub(crate) fn is_to_be_deactivated(workload: &Workload) -> bool {
+    let active = workload.spec.active != Some(false);
+    let rejected = workload.status.admission_checks.iter().any(|check| check.state == "Rejected");
+    active && (rejected && has_quota(workload) || is(workload, DEACTIVATION_TARGET))
+}
+
+/// Takes back a reservation that the object no longer allows; whether there was one.
+pub(crate) fn drop_what_cannot_be(record: &mut Record) -> bool {
+    let workload = &record.held.object;
+    let impossible = is(workload, FINISHED)
+        || workload.metadata.deletion_timestamp.is_some()
+        || workload.spec.active == Some(false)
+        || record.wants.finish.is_some();
+    impossible && record.drops_reservation()
+}
+
+/// Of what was decided, what the object shows now.
+pub(crate) fn forget_what_was_written(record: &mut Record) {
+    let workload = &record.held.object;
+    let wants = &mut record.wants;
+    let quota = has_quota(workload);
+    if is(workload, FINISHED) {
+        *wants = Default::default();
+        return;
+    }
+    if quota {
+        wants.reserve = None;
+        wants.pending = None;
+    } else {
+        wants.evict = None;
+        wants.release = false;
+        wants.unplace = None;
+        wants.ready = None;
+        wants.retry = None;
+        wants.reject = None;
+    }
+    if is(workload, EVICTED) {
+        wants.evict = None;
+        wants.ready = None;
+        wants.retry = None;
+    }
+    if workload.status.cluster_name.as_deref() == wants.ready.as_deref() {
+        wants.ready = None;
+    }
+}
+
+/// What comes next. See the module.
+pub(crate) fn next(record: &Record, around: &Surroundings, now: Timestamp) -> Next {
+    let workload = record.object();
+    if is(workload, FINISHED) {
+        return Next::Nothing;
+    }
+    let before = &workload.status;
+    if let Some((reason, message)) = &record.wants.finish {
+        let status = status::finished(before.clone(), reason, message, at(workload, now));
+        return write(before, status, "finish");
+    }
+    let mut draft = Draft { status: before.clone(), purpose: "status", now, workload };
+    draft.reserve(record);
+    draft.check(record, around);
+    draft.evict(record, around);
+    draft.give_back(record, around);
+    draft.admit();
+    if draft.status != *before {
+        return write(before, draft.status, draft.purpose);
+    }
+    if around.explain && !has_quota(workload) && workload.spec.active != Some(false) {
+        return explain(record, now);
+    }
+    Next::Nothing
+}
+
+fn at(workload: &Workload, now: Timestamp) -> At {
+    At { now, generation: workload.metadata.generation.unwrap_or_default() }
+}
+
+fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: &'static str) -> Next {
+    if status == *before {
+        return Next::Nothing;
+    }
+    Next::Write { purpose, status: Box::new(status) }
+}
+
+/// Why it waits, once it has waited for a while.
+fn explain(record: &Record, now: Timestamp) -> Next {
+    let Some(pending) = &record.wants.pending else {
+        return Next::Nothing;
+    };
+    let workload = record.object();
+    let before = &workload.status;
+    let requests = before.resource_requests.clone();
+    let status = status::pending(
+        before.clone(),
+        &pending.reason,
+        &pending.message,
+        requests,
+        at(workload, now),
+    );
+    match write(before, status, "pending") {
+        Next::Write { .. } if pending.not_before > now => Next::Wait(pending.not_before),
+        next => next,
+    }
+}
+
+/// A status in the making.
+struct Draft<'a> {
+    status: WorkloadStatus,
+    purpose: &'static str,
+    now: Timestamp,
+    workload: &'a Workload,
+}
+
+impl Draft<'_> {
+    fn at(&self) -> At {
+        at(self.workload, self.now)
+    }
+
+    fn holds(&self) -> bool {
+        crds::meta::is_true(&self.status.conditions, crds::names::conditions::QUOTA_RESERVED)
+    }
+
+    fn is_evicted(&self) -> bool {
+        crds::meta::is_true(&self.status.conditions, EVICTED)
+    }
+
+    /// One transition; its purpose names the write unless an earlier one did.
+    fn become_(&mut self, status: WorkloadStatus, purpose: &'static str) {
+        if status != self.status && self.purpose == "status" {
+            self.purpose = purpose;
+        }
+        self.status = status;
+    }
+
+    fn reserve(&mut self, record: &Record) {
+        let Some(reserve) = &record.wants.reserve else {
+            return;
+        };
+        if self.holds() {
+            return;
+        }
+        let nominated: Vec<String> = reserve.cluster.iter().map(ToString::to_string).collect();
+        let reservation = Reservation {
+            admission: reserve.admission.clone(),
+            checks: &reserve.checks,
+            nominated: &nominated,
+        };
+        let status = status::reserved(self.status.clone(), reservation, self.at());
+        self.become_(status, "reserve");
+    }
+
+    fn check(&mut self, record: &Record, around: &Surroundings) {
+        let Some(check) =
+            around.dispatched.as_deref().filter(|_| self.holds() && !self.is_evicted())
+        else {
+            return;
+        };
+        let wants = &record.wants;
+        if let Some(message) = &wants.reject {
+            let status = status::check_rejected(self.status.clone(), check, message, self.at());
+            self.become_(status, "reject");
+        } else if let Some(message) = &wants.retry {
+            let status = status::check_retry(self.status.clone(), check, message, self.at());
+            self.become_(status, "retry");
+        } else if let Some(cluster) = &wants.ready {
+            let status = status::dispatched(self.status.clone(), cluster, check, self.at());
+            self.become_(status, "dispatched");
+        }
+    }
+
+    fn evict(&mut self, record: &Record, around: &Surroundings) {
+        if !self.holds() || self.is_evicted() {
+            return;
+        }
+        let Some(evict) = self.reason_to_evict(record, around) else {
+            return;
+        };
+        let (status, at) = (self.status.clone(), self.at());
+        let status = match evict.preempted {
+            Some(reason) => status::preempted(status, reason, &evict.message, at),
+            None => {
+                let Evict { reason, cause, message, .. } = &evict;
+                status::evicted(status, Eviction { reason, cause, message }, at)
+            }
+        };
+        self.become_(status, "evict");
+    }
+
+    fn reason_to_evict(&self, record: &Record, around: &Surroundings) -> Option<Evict> {
+        let because = |reason, message: &str| {
+            let message = message.to_owned();
+            Some(Evict { reason, cause: String::new(), message, preempted: None })
+        };
+        if self.workload.spec.active == Some(false) {
+            return because(reasons::DEACTIVATED, "The workload is deactivated");
+        }
+        if let Some(evict) = &record.wants.evict {
+            return Some(evict.clone());
+        }
+        if let Some(check) = self.status.admission_checks.iter().find(|one| one.state == "Retry") {
+            return because(reasons::ADMISSION_CHECK, &check.message);
+        }
+        let admitted = crds::meta::is_true(&self.status.conditions, ADMITTED);
+        match around.stop {
+            Stop::DrainClusterQueue if admitted => {
+                because(reasons::CLUSTER_QUEUE_STOPPED, "The ClusterQueue is stopped")
+            }
+            Stop::DrainLocalQueue if admitted => {
+                because(reasons::LOCAL_QUEUE_STOPPED, "The LocalQueue is stopped")
+            }
+            _ => None,
+        }
+    }
+
+    /// Quota goes when the pods are gone; of a dispatched Workload, when nothing of it is left anywhere.
+    fn give_back(&mut self, record: &Record, around: &Surroundings) {
+        if !self.holds() {
+            return;
+        }
+        let gone = around.dispatched.is_none() || record.trip.withdrawn;
+        if self.is_evicted() {
+            if record.wants.release && gone {
+                let status = status::released(self.status.clone(), self.at());
+                self.become_(status, "release");
+            }
+        } else if let Some(message) = record.wants.unplace.as_ref().filter(|_| gone) {
+            let status = status::unplaced(self.status.clone(), message, self.at());
+            self.become_(status, "unplace");
+        } else if self.is_stopped_before_admission(around) && gone {
+            let message = "The queue is stopped";
+            let status = status::unplaced(self.status.clone(), message, self.at());
+            let status = status::pending(status, reasons::SUSPENDED, message, vec![], self.at());
+            self.become_(status, "suspend");
+        }
+    }
+
+    fn is_stopped_before_admission(&self, around: &Surroundings) -> bool {
+        around.stop != Stop::No && !crds::meta::is_true(&self.status.conditions, ADMITTED)
+    }
+
+    /// Quota and all checks are admission.
+    fn admit(&mut self) {
+        let ready = self.status.admission_checks.iter().all(|check| check.state == "Ready");
+        let admitted = crds::meta::is_true(&self.status.conditions, ADMITTED);
+        if self.holds() && ready && !admitted && !self.is_evicted() {
+            let status = status::admitted(self.status.clone(), self.at());
+            self.become_(status, "admit");
+        }
+    }
+}

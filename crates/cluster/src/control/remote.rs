@@ -1,0 +1,376 @@
+//! Workers: what each has of ours, and the steps of `dispatch::life` turned into orders.
+
+mod steps;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::dispatch::Work;
+use ::jobs::{Job, prebuilt::prebuilt_name};
+use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
+use engine::ids::ClusterId;
+use jiff::Timestamp;
+use kube::Resource;
+use runtime::{
+    watch::{Change, Key},
+    writer::Answer,
+};
+
+use super::{
+    Control, Link, RemoteInput, Subject, Ticket,
+    configuration::each,
+    due::What,
+    held::{Held, after, version},
+};
+
+/// How long a create that got no answer may still be on its way.
+const ON_ITS_WAY: Duration = Duration::from_secs(15);
+
+/// One worker.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    pub(crate) id: ClusterId,
+    pub(crate) link: Link,
+    /// Since when it has not been connected.
+    lost: Option<Timestamp>,
+    clones: Copies<Workload>,
+    jobs: Copies<Job>,
+    /// Jobs by the clone that they name.
+    job_of: BTreeMap<Key, Key>,
+    /// Writes that are on their way, or may be.
+    sent: BTreeMap<(Subject, Key), Sent>,
+    /// What the API server did not let be created, by Workload, and at which epoch.
+    refused: BTreeMap<Key, (u64, String)>,
+    pub(crate) capacity: Option<Held<ClusterCapacity>>,
+}
+
+/// The objects of a kind that the worker has of ours.
+#[derive(Debug)]
+struct Copies<K> {
+    objects: BTreeMap<Key, Held<K>>,
+    /// They were listed since the worker was connected.
+    listed: bool,
+}
+
+/// A write on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    /// It is not answered yet.
+    Unanswered,
+    /// It got no answer and may be done until then.
+    Unknown(Timestamp),
+}
+
+impl<K> Default for Copies<K> {
+    fn default() -> Self {
+        Self { objects: BTreeMap::new(), listed: false }
+    }
+}
+
+impl<
+    K: Resource
+        + k8s_openapi::Metadata<Ty = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta>,
+> Copies<K>
+{
+    /// Enters a change; the keys that it is about. The first list of a connection is complete: what it lacks is gone.
+    fn take(&mut self, change: Change<K>) -> BTreeSet<Key> {
+        let first =
+            matches!(change, Change::Reset { .. }) && !std::mem::replace(&mut self.listed, true);
+        let mut touched = BTreeSet::new();
+        let before: BTreeSet<Key> =
+            if first { self.objects.keys().cloned().collect() } else { BTreeSet::new() };
+        each(change, |key, object| {
+            match (self.objects.get_mut(&key), object) {
+                (Some(held), Some(object)) => {
+                    held.see(object);
+                }
+                (None, Some(object)) => {
+                    self.objects.insert(key.clone(), Held::new(object));
+                }
+                (_, None) => {
+                    self.objects.remove(&key);
+                }
+            }
+            touched.insert(key);
+        });
+        for gone in before.difference(&touched) {
+            self.objects.remove(gone);
+        }
+        touched.extend(before);
+        touched
+    }
+}
+
+impl Remote {
+    fn new(id: ClusterId, now: Timestamp) -> Self {
+        Self {
+            id,
+            link: Link { active: false, reason: "", message: String::new() },
+            lost: Some(now),
+            clones: Copies::default(),
+            jobs: Copies::default(),
+            job_of: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            capacity: None,
+        }
+    }
+
+    /// Whether it has, or may get, anything of a Workload.
+    fn concerns(&self, key: &Key) -> bool {
+        self.clones.objects.contains_key(key)
+            || self.job_of.contains_key(key)
+            || self.refused.contains_key(key)
+            || self.sent.contains_key(&(Subject::Workload, key.clone()))
+    }
+}
+
+impl Control {
+    /// Something happened on a worker.
+    pub(super) fn remote(&mut self, name: &str, input: RemoteInput, now: Timestamp) {
+        let id = self.fleet.cluster(name);
+        let remote = self.remotes.entry(name.into()).or_insert_with(|| Remote::new(id, now));
+        match input {
+            RemoteInput::Link(link) => self.remote_link(name, link, now),
+            RemoteInput::Workload(change) => {
+                let touched = remote.clones.take(change);
+                for key in touched {
+                    self.clone_seen(name, &key);
+                }
+            }
+            RemoteInput::Job(change) => {
+                let gates = self.settings.jobs;
+                let touched = remote.jobs.take(change);
+                let mut workloads = BTreeSet::new();
+                for key in touched {
+                    workloads.extend(remote.job_seen(&key, gates));
+                }
+                workloads.into_iter().for_each(|key| self.due.now(What::Workload(key)));
+            }
+            RemoteInput::Capacity(change) => {
+                each(change, |key, object| {
+                    if &*key.name != crds::v1alpha1::LOCAL {
+                        return;
+                    }
+                    match (&mut remote.capacity, object) {
+                        (Some(held), Some(object)) => {
+                            held.see(object);
+                        }
+                        (capacity, object) => *capacity = object.map(Held::new),
+                    }
+                });
+                self.reported(name);
+            }
+        }
+    }
+
+    fn remote_link(&mut self, name: &str, link: Link, now: Timestamp) {
+        let Some(remote) = self.remotes.get_mut(name) else {
+            return;
+        };
+        if remote.link == link {
+            return;
+        }
+        self.fleet.set_connected(remote.id, link.active);
+        if remote.link.active != link.active {
+            remote.lost = (!link.active).then_some(now);
+            remote.clones.listed = false;
+            remote.jobs.listed = false;
+            remote.sent.clear();
+            let cluster = name;
+            tracing::info!(cluster, active = link.active, reason = link.reason, "worker");
+        }
+        remote.link = link;
+        self.due.now(What::Clusters);
+        self.all_workloads_due();
+    }
+
+    fn clone_seen(&mut self, name: &str, key: &Key) {
+        if let Some(remote) = self.remotes.get_mut(name) {
+            remote.sent.remove(&(Subject::Workload, key.clone()));
+            if let (Some(record), Some(held)) =
+                (self.workloads.get(key), remote.clones.objects.get(key))
+            {
+                self.fleet.created(record.id, held.version());
+            }
+        }
+        self.due.now(What::Workload(key.clone()));
+    }
+
+    /// The worker says what it can take.
+    pub(super) fn reported(&mut self, name: &str) {
+        let Some(remote) = self.remotes.get(name) else {
+            return;
+        };
+        let capacity = remote.capacity.as_ref().map(|held| &held.object);
+        let names = self.engine.names_mut();
+        let report = capacity.filter(|one| one.status.protocol > 0);
+        let report = report.map(|capacity| ::index::report(names, capacity));
+        self.fleet.set_report(remote.id, report);
+        self.label_keys_due();
+    }
+
+    /// A Workload that holds quota on a worker counts there, also after a restart.
+    pub(super) fn recover_placement(&mut self, key: &Key) {
+        let Some(record) = self.workloads.get(key) else {
+            return;
+        };
+        let (id, workload) = (record.id, record.object());
+        let status = &workload.status;
+        let cluster = status.cluster_name.as_ref().or(status.nominated_cluster_names.first());
+        let (Some(cluster), Some(admission)) = (cluster, &status.admission) else {
+            return;
+        };
+        if !super::record::has_quota(workload) || self.fleet.placed(id).is_some() {
+            return;
+        }
+        if let Some(request) = self.index.request(id) {
+            let given = self.index.added_by(admission);
+            let work = Arc::new(Work { request: Arc::clone(request), given });
+            let cluster = self.fleet.cluster(cluster);
+            self.fleet.place(id, cluster, work);
+        }
+    }
+
+    /// What came of a write on a worker.
+    pub(super) fn remote_answer(
+        &mut self,
+        cluster: &str,
+        ticket: &Ticket,
+        answer: Answer,
+        now: Timestamp,
+    ) {
+        let Some(remote) = self.remotes.get_mut(cluster) else {
+            return;
+        };
+        let key = &ticket.key;
+        let sent = (ticket.subject, key.clone());
+        if ticket.subject == Subject::Capacity {
+            if let Some(held) = &mut remote.capacity {
+                held.answered(answer, now);
+            }
+            return self.reported(cluster);
+        }
+        let workload = match ticket.subject {
+            Subject::Job => remote.workload_of(key, &answer, self.settings.jobs),
+            _ => Some(key.clone()),
+        };
+        remote.sent.remove(&sent);
+        match answer {
+            Answer::Done(value) => remote.enter(ticket, value, self.settings.jobs),
+            Answer::Gone => {
+                if ticket.subject == Subject::Workload {
+                    remote.clones.objects.remove(key);
+                } else {
+                    remote.jobs.objects.remove(key);
+                    remote.job_seen(key, self.settings.jobs);
+                }
+            }
+            Answer::Exists => {}
+            Answer::Refused { message, .. } => {
+                if let Some(workload) = &workload {
+                    let epoch =
+                        self.workloads.get(workload).map_or(1, |one| ::index::epoch(one.object()));
+                    remote.refused.insert(workload.clone(), (epoch, message));
+                }
+            }
+            Answer::Stale => {}
+            Answer::Unknown(_) => {
+                let until = after(now, ON_ITS_WAY);
+                remote.sent.insert(sent, Sent::Unknown(until));
+                if let Some(workload) = &workload {
+                    self.due.at(until, What::Workload(workload.clone()));
+                }
+            }
+        }
+        if let Some(workload) = workload {
+            if ticket.subject == Subject::Workload {
+                let version = remote.clones.objects.get(&workload).map(Held::version);
+                if let (Some(record), Some(version)) = (self.workloads.get(&workload), version) {
+                    self.fleet.created(record.id, version);
+                }
+            }
+            self.due.now(What::Workload(workload));
+        }
+    }
+}
+
+impl Remote {
+    /// Notes which clone a job names; that clone.
+    fn job_seen(&mut self, key: &Key, gates: ::jobs::Gates) -> Vec<Key> {
+        self.sent.remove(&(Subject::Job, key.clone()));
+        match self.jobs.objects.get(key) {
+            Some(held) => {
+                let named = named(key, &held.object, gates);
+                self.job_of.insert(named.clone(), key.clone());
+                vec![named]
+            }
+            None => {
+                let gone: Vec<Key> = self
+                    .job_of
+                    .iter()
+                    .filter(|(_, job)| *job == key)
+                    .map(|(workload, _)| workload.clone())
+                    .collect();
+                for workload in &gone {
+                    self.job_of.remove(workload);
+                }
+                gone
+            }
+        }
+    }
+
+    /// The clone of a job that a write was about.
+    fn workload_of(&self, key: &Key, answer: &Answer, gates: ::jobs::Gates) -> Option<Key> {
+        if let Answer::Done(value) = answer
+            && let Ok(job) = serde_json::from_value::<Job>(value.clone())
+            && job.metadata.name.is_some()
+        {
+            return Some(named(key, &job, gates));
+        }
+        self.job_of.iter().find(|(_, job)| *job == key).map(|(workload, _)| workload.clone())
+    }
+
+    /// What a create or a delete was answered with.
+    fn enter(&mut self, ticket: &Ticket, value: serde_json::Value, gates: ::jobs::Gates) {
+        match ticket.subject {
+            Subject::Workload => enter(&mut self.clones.objects, &ticket.key, value),
+            Subject::Job => {
+                enter(&mut self.jobs.objects, &ticket.key, value);
+                self.job_seen(&ticket.key, gates);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An object from an answer. The answer to a deletion that is done is a status; the watch tells the rest.
+fn enter<K>(objects: &mut BTreeMap<Key, Held<K>>, key: &Key, value: serde_json::Value)
+where
+    K: Resource + serde::de::DeserializeOwned,
+{
+    if value.get("kind").and_then(serde_json::Value::as_str) == Some("Status") {
+        return;
+    }
+    let Ok(mut object) = serde_json::from_value::<K>(value) else {
+        return;
+    };
+    object.meta_mut().managed_fields = None;
+    match objects.get_mut(key) {
+        Some(held) => {
+            held.see(object);
+        }
+        // An object that is being deleted may be gone by now; only the watch knows.
+        None if object.meta().deletion_timestamp.is_none() && version(&object) > 0 => {
+            objects.insert(key.clone(), Held::new(object));
+        }
+        None => {}
+    }
+}
+
+fn named(key: &Key, job: &Job, gates: ::jobs::Gates) -> Key {
+    let name = prebuilt_name(job, gates).name;
+    Key { namespace: key.namespace.clone(), name: name.into() }
+}

@@ -1,0 +1,279 @@
+//! The steps of a Workload's life over clusters, as orders.
+
+use std::collections::BTreeSet;
+
+use ::dispatch::life::{self, LifeSettings, Step};
+use ::jobs::{Job, JobKind, dispatched, dispatched::Mark};
+use crds::{names::annotations::EPOCH, v1beta2::Workload};
+use engine::ids::ClusterId;
+use jiff::Timestamp;
+use runtime::{
+    watch::Key,
+    write::{Gone, Only, Write},
+};
+use serde_json::json;
+
+use super::{Control, Sent};
+use crate::control::{
+    Destination, Order, Role, Subject, Ticket,
+    due::What,
+    held::{Held, after},
+    record::has_quota,
+    time, timestamp,
+    workloads::{RAISE_EPOCH, merge_order},
+};
+
+impl Control {
+    /// Looks at the copies of a Workload.
+    pub(crate) fn decide_copies(&mut self, key: &Key, now: Timestamp) {
+        if self.settings.role != (Role::Manager { dispatches: true }) {
+            return;
+        }
+        let somewhere = self.remotes.values().any(|remote| remote.concerns(key));
+        if !somewhere && self.dispatching_check(key).is_none() {
+            return;
+        }
+        if self.reject(key) {
+            return;
+        }
+        let hub = self.hub(key);
+        let copies = self.copies(key, &hub, now);
+        let nanos =
+            |duration: std::time::Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        let settings = LifeSettings {
+            lost_after: nanos(self.settings.lost_after),
+            admit_within: nanos(self.settings.admit_within),
+        };
+        for step in life::decide(&hub, &copies, &settings, time(now)) {
+            self.take_life_step(key, step, now);
+        }
+    }
+
+    /// The check that dispatches a Workload that holds quota, if there is one.
+    pub(crate) fn dispatching_check(&self, key: &Key) -> Option<String> {
+        let workload = self.workloads.get(key)?.object();
+        let admission = workload.status.admission.as_ref().filter(|_| has_quota(workload))?;
+        self.index.dispatching_check(&admission.cluster_queue).map(str::to_owned)
+    }
+
+    /// What cannot be dispatched is told so, before anything is made anywhere.
+    fn reject(&mut self, key: &Key) -> bool {
+        let Some(record) = self.workloads.get(key) else {
+            return false;
+        };
+        let workload = record.object();
+        if !has_quota(workload) || workload.status.cluster_name.is_some() {
+            return false;
+        }
+        let Some(why) = self.undispatchable(key, workload) else {
+            return false;
+        };
+        if let Some(record) = self.workloads.get_mut(key) {
+            record.wants.reject = Some(format!("{why}, Previously: \"Pending\""));
+            record.trip.withdrawn = true;
+        }
+        true
+    }
+
+    fn take_life_step(&mut self, key: &Key, step: Step, now: Timestamp) {
+        match step {
+            Step::CreateClone(cluster) => self.create_clone(key, cluster),
+            Step::CreateJob(cluster) => self.create_job(key, cluster),
+            Step::DeleteJob(cluster) => self.delete_job(key, cluster),
+            Step::DeleteClone(cluster) => self.delete_clone(key, cluster),
+            Step::SyncStatus(cluster) => self.sync_status(key, cluster, now),
+            Step::Idle => self.idle(key, now),
+            Step::RaiseEpoch => self.raise_epoch(key, now),
+            Step::WaitUntil(at) => self.due.at(timestamp(at), What::Workload(key.clone())),
+            Step::Ready(cluster) => {
+                let name: Box<str> = self.fleet.name(cluster).into();
+                self.want(key, |wants| wants.ready = Some(name));
+            }
+            Step::Finish { reason, message } => {
+                self.want(key, |wants| wants.finish = Some((reason.into(), message.into())));
+            }
+            Step::Retry(retry) => {
+                let message = retry.message(|cluster| self.fleet.name(cluster));
+                self.want(key, |wants| wants.retry = Some(message));
+            }
+            Step::Unplace { cluster, why } => self.unplace(key, cluster, why, now),
+            Step::Withdrawn => self.withdrawn(key),
+        }
+    }
+
+    fn want(&mut self, key: &Key, set: impl FnOnce(&mut crate::control::record::Wants)) {
+        if let Some(record) = self.workloads.get_mut(key) {
+            set(&mut record.wants);
+        }
+    }
+
+    /// The Workload and its number of copy.
+    fn source(&self, key: &Key) -> Option<(&Workload, Mark<'_>)> {
+        let workload = self.workloads.get(key)?.object();
+        let mark = Mark { origin: &self.settings.origin, epoch: ::index::epoch(workload) };
+        Some((workload, mark))
+    }
+
+    fn create_clone(&mut self, key: &Key, cluster: ClusterId) {
+        let Some((workload, mark)) = self.source(key) else {
+            return;
+        };
+        let clone = match dispatched::clone_of(workload, &self.queues.flavors, mark) {
+            Ok(clone) => clone,
+            Err(error) => return tracing::warn!(%error, workload = %key, "cannot make a clone"),
+        };
+        self.send_to(cluster, Subject::Workload, key, "clone-create", |purpose, _| {
+            Write::create(purpose, &clone)
+        });
+        if let Some(record) = self.workloads.get_mut(key) {
+            record.trip.sent = true;
+        }
+    }
+
+    fn create_job(&mut self, key: &Key, cluster: ClusterId) {
+        let Some((workload, mark)) = self.source(key) else {
+            return;
+        };
+        let Some((job_key, job)) = self.jobs.of(key, workload) else {
+            return;
+        };
+        let copy = dispatched::job_for_worker(job, workload, mark, self.settings.jobs);
+        let job_key = job_key.clone();
+        self.send_to(cluster, Subject::Job, &job_key, "job-create", |purpose, _| {
+            Write::create(purpose, &copy)
+        });
+        if let Some(record) = self.workloads.get_mut(key) {
+            record.trip.sent = true;
+        }
+    }
+
+    fn delete_job(&mut self, key: &Key, cluster: ClusterId) {
+        let Some(remote) = self.remotes.get(self.fleet.name(cluster)) else {
+            return;
+        };
+        let Some(job_key) = remote.job_of.get(key).cloned() else {
+            return;
+        };
+        let Some(only) = remote.jobs.objects.get(&job_key).and_then(only) else {
+            return;
+        };
+        self.send_to(cluster, Subject::Job, &job_key, "job-delete", |purpose, key| {
+            Write::delete::<Job>(purpose, key, only, Gone::Last)
+        });
+    }
+
+    fn delete_clone(&mut self, key: &Key, cluster: ClusterId) {
+        let Some(remote) = self.remotes.get(self.fleet.name(cluster)) else {
+            return;
+        };
+        let Some(only) = remote.clones.objects.get(key).and_then(only) else {
+            return;
+        };
+        self.send_to(cluster, Subject::Workload, key, "clone-delete", |purpose, key| {
+            Write::delete::<Workload>(purpose, key, only, Gone::First)
+        });
+    }
+
+    /// Sends a write to a worker, unless one of the same object is on its way.
+    fn send_to(
+        &mut self,
+        cluster: ClusterId,
+        subject: Subject,
+        key: &Key,
+        purpose: &'static str,
+        write: impl FnOnce(&'static str, &Key) -> Result<Write, runtime::write::WriteError>,
+    ) {
+        let name: Box<str> = self.fleet.name(cluster).into();
+        let Some(remote) = self.remotes.get_mut(&name) else {
+            return;
+        };
+        let sent = (subject, key.clone());
+        if remote.sent.get(&sent) == Some(&Sent::Unanswered) {
+            return;
+        }
+        let ticket = Ticket { to: Destination::Worker(name), subject, key: key.clone(), purpose };
+        if let Some(order) = Order::of(ticket, write) {
+            remote.sent.insert(sent, Sent::Unanswered);
+            self.orders.push(order);
+        }
+    }
+
+    fn sync_status(&mut self, key: &Key, cluster: ClusterId, now: Timestamp) {
+        let Some((job_key, job)) = self.hub_job_if_free(key, now) else {
+            return;
+        };
+        let remote = self.remotes.get(self.fleet.name(cluster));
+        let copy = remote.and_then(|remote| {
+            let key = remote.job_of.get(key)?;
+            Some(&remote.jobs.objects.get(key)?.object)
+        });
+        if let Some(copy) = copy {
+            let after = job.with_status_of(copy);
+            self.change_job(&job_key, &job, &after, Some("status"), "sync-status");
+        }
+    }
+
+    fn idle(&mut self, key: &Key, now: Timestamp) {
+        if let Some((job_key, job)) = self.hub_job_if_free(key, now)
+            && let Some(after) = job.idle()
+        {
+            self.change_job(&job_key, &job, &after, Some("status"), "idle");
+        }
+    }
+
+    fn hub_job_if_free(&self, key: &Key, now: Timestamp) -> Option<(Key, Job)> {
+        let workload = self.workloads.get(key)?.object();
+        let (job_key, job) = self.jobs.of(key, workload)?;
+        self.jobs.is_free(job_key, now).then(|| (job_key.clone(), job.clone()))
+    }
+
+    fn raise_epoch(&mut self, key: &Key, now: Timestamp) {
+        let Some(record) = self.workloads.get(key).filter(|record| record.held.is_free(now)) else {
+            return;
+        };
+        let workload = record.object();
+        let next = ::index::epoch(workload) + 1;
+        let fields = json!({ "metadata": { "annotations": { EPOCH: next.to_string() } } });
+        let order = merge_order(key, workload, RAISE_EPOCH, fields);
+        order.into_iter().for_each(|order| self.send(order));
+    }
+
+    /// The reservation is given up; the cluster is not asked again for a while.
+    fn unplace(&mut self, key: &Key, cluster: ClusterId, why: Box<str>, now: Timestamp) {
+        let until = after(now, self.settings.exclude_for);
+        let Some(record) = self.workloads.get_mut(key) else {
+            return;
+        };
+        let message =
+            format!("worker cluster \"{}\" did not take it: {why}", self.fleet.name(cluster));
+        self.fleet.forget(record.id);
+        self.fleet.exclude(record.id, cluster, time(until), why);
+        record.wants.unplace = Some(message);
+        record.trip.withdrawn = true;
+    }
+
+    fn withdrawn(&mut self, key: &Key) {
+        if let Some(record) = self.workloads.get_mut(key)
+            && !std::mem::replace(&mut record.trip.withdrawn, true)
+        {
+            self.fleet.forget(record.id);
+        }
+    }
+
+    /// Copies of what is not on the hub any more are looked at when they are seen; here, those that were never due.
+    #[must_use]
+    pub(crate) fn left_behind(&self) -> BTreeSet<Key> {
+        let seen = self
+            .remotes
+            .values()
+            .flat_map(|remote| remote.clones.objects.keys().chain(remote.job_of.keys()));
+        seen.filter(|key| !self.workloads.contains_key(key)).cloned().collect()
+    }
+}
+
+/// Of a deletion: what was seen and is not being deleted yet.
+fn only<K: kube::Resource>(held: &Held<K>) -> Option<Only> {
+    let meta = held.object.meta();
+    let going = meta.deletion_timestamp.is_some();
+    (!going).then(|| Only { uid: meta.uid.clone(), resource_version: None })
+}

@@ -1,0 +1,181 @@
+//! What `dispatch::life` looks at, made from what was seen.
+
+use std::collections::BTreeSet;
+
+use ::dispatch::life::{Check, CloneView, Copy, Hub, HubJob, JobView, Link};
+use ::jobs::{Job, JobKind, dispatched};
+use crds::{
+    meta::is_true,
+    names::conditions::{ADMITTED, EVICTED, FINISHED, REFUSED},
+    v1beta2::{Workload, WorkloadSpec},
+};
+use engine::ids::ClusterId;
+use jiff::Timestamp;
+use runtime::watch::Key;
+
+use super::{Control, Remote, Sent};
+use crate::control::{
+    Subject,
+    record::{Record, has_quota, is},
+    time,
+};
+
+impl Control {
+    /// The hub's side. What is gone holds nothing.
+    pub(super) fn hub(&mut self, key: &Key) -> Hub {
+        let Some(record) = self.workloads.get(key) else {
+            return Hub::default();
+        };
+        let workload = record.object();
+        let job = self.jobs.of(key, workload).map(|(_, job)| hub_job(job)).unwrap_or_default();
+        let (status, trip) = (&workload.status, &record.trip);
+        let check = self.dispatching_check(key);
+        let mut id = |name: &String| self.fleet.cluster(name);
+        Hub {
+            exists: workload.metadata.deletion_timestamp.is_none(),
+            finished: is(workload, FINISHED),
+            quota: has_quota(workload),
+            evicted: is(workload, EVICTED),
+            check: check_state(workload, check.as_deref()),
+            recorded: status.cluster_name.as_ref().map(&mut id),
+            nominated: status.nominated_cluster_names.iter().map(&mut id).collect(),
+            epoch: ::index::epoch(workload),
+            raised: trip.raised,
+            sent: trip.sent,
+            nominated_at: time(trip.nominated_at),
+            job,
+        }
+    }
+
+    /// Every cluster that matters to a Workload, in the order of names.
+    pub(super) fn copies(&self, key: &Key, hub: &Hub, now: Timestamp) -> Vec<Copy> {
+        let record = self.workloads.get(key);
+        let expected = record.filter(|_| hub.quota).and_then(|record| self.expected(record));
+        let hub_job = record.and_then(|record| self.jobs.of(key, record.object()));
+        let hub_job = hub_job.map(|(_, job)| job);
+        let chosen: BTreeSet<ClusterId> =
+            hub.nominated.iter().chain(&hub.recorded).copied().collect();
+        let mut copies = Vec::new();
+        for (_, remote) in &self.remotes {
+            if chosen.contains(&remote.id) || remote.concerns(key) {
+                copies.push(remote.copy(key, hub, expected.as_ref(), hub_job, now));
+            }
+        }
+        // A cluster that nobody ever heard of since this process began.
+        let known: BTreeSet<ClusterId> = copies.iter().map(|copy| copy.cluster).collect();
+        for cluster in chosen.difference(&known) {
+            copies.push(unheard(*cluster, time(self.began(now))));
+        }
+        copies
+    }
+
+    /// What the clone of a Workload should ask for.
+    fn expected(&self, record: &Record) -> Option<WorkloadSpec> {
+        let workload = record.object();
+        workload.status.admission.as_ref()?;
+        let pod_sets = dispatched::admitted_pod_sets(workload);
+        Some(WorkloadSpec { pod_sets, ..workload.spec.clone() })
+    }
+}
+
+fn unheard(cluster: ClusterId, since: engine::Time) -> Copy {
+    let link = Link::Lost { since };
+    Copy { cluster, link, settled: true, refused: None, clone: None, job: None }
+}
+
+fn hub_job(job: &Job) -> HubJob {
+    HubJob {
+        exists: true,
+        suspended: job.suspend_switch(),
+        active: job.active(),
+        started: job.started(),
+    }
+}
+
+fn check_state(workload: &Workload, name: Option<&str>) -> Check {
+    let checks = workload.status.admission_checks.iter();
+    let mut checks = checks.filter(|check| Some(check.name.as_str()) == name);
+    match checks.next().map(|check| check.state.as_str()) {
+        Some("Ready") => Check::Ready,
+        Some("Retry") => Check::Retry,
+        Some("Rejected") => Check::Rejected,
+        _ => Check::Pending,
+    }
+}
+
+impl Remote {
+    fn copy(
+        &self,
+        key: &Key,
+        hub: &Hub,
+        expected: Option<&WorkloadSpec>,
+        hub_job: Option<&Job>,
+        now: Timestamp,
+    ) -> Copy {
+        let link = match self.lost {
+            Some(since) => Link::Lost { since: time(since) },
+            None if self.clones.listed && self.jobs.listed => Link::Live,
+            None => Link::Unlisted,
+        };
+        let job_key = self.job_of.get(key);
+        let waits = |subject, key: &Key| match self.sent.get(&(subject, key.clone())) {
+            Some(Sent::Unanswered) => true,
+            Some(Sent::Unknown(until)) => *until > now,
+            None => false,
+        };
+        // Until it was seen, a job goes by the name of the hub's.
+        let hub_key = hub_job.and_then(|job| job.metadata.name.as_deref());
+        let hub_key =
+            hub_key.map(|name| Key { namespace: key.namespace.clone(), name: name.into() });
+        let job_waits = job_key.or(hub_key.as_ref()).is_some_and(|key| waits(Subject::Job, key));
+        let refused = self.refused.get(key).filter(|(epoch, _)| *epoch == hub.epoch);
+        Copy {
+            cluster: self.id,
+            link,
+            settled: !waits(Subject::Workload, key) && !job_waits,
+            refused: refused.map(|(_, message)| message.as_str().into()),
+            clone: self.clones.objects.get(key).map(|held| clone_view(&held.object, expected)),
+            job: job_key
+                .and_then(|key| self.jobs.objects.get(key))
+                .map(|held| job_view(&held.object, hub_job)),
+        }
+    }
+}
+
+fn clone_view(clone: &Workload, expected: Option<&WorkloadSpec>) -> CloneView {
+    let conditions = &clone.status.conditions;
+    let find =
+        |kind: &str| conditions.iter().find(|one| one.r#type == kind && one.status == "True");
+    let admitted = find(ADMITTED);
+    let at = |one: &crds::meta::Condition| one.last_transition_time.as_ref().map(|at| time(at.0));
+    CloneView {
+        epoch: dispatched::epoch(&clone.metadata),
+        deleting: clone.metadata.deletion_timestamp.is_some(),
+        admitted_at: admitted.map(|one| at(one).unwrap_or_default()),
+        evicted: is_true(conditions, EVICTED),
+        refused: find(REFUSED).map(|one| one.message.as_str().into()),
+        finished: find(FINISHED)
+            .map(|one| (one.reason.as_str().into(), one.message.as_str().into())),
+        same_spec: expected.is_none_or(|expected| same_spec(&clone.spec, expected)),
+    }
+}
+
+/// Gates that keep a clone from preempting are the manager's to change, and no difference.
+fn same_spec(clone: &WorkloadSpec, expected: &WorkloadSpec) -> bool {
+    let active = |spec: &WorkloadSpec| spec.active.unwrap_or(true);
+    clone.pod_sets == expected.pod_sets
+        && clone.queue_name == expected.queue_name
+        && clone.priority == expected.priority
+        && clone.maximum_execution_time_seconds == expected.maximum_execution_time_seconds
+        && active(clone) == active(expected)
+}
+
+fn job_view(job: &Job, hub_job: Option<&Job>) -> JobView {
+    JobView {
+        epoch: dispatched::epoch(&job.metadata),
+        deleting: job.metadata.deletion_timestamp.is_some(),
+        active: job.active(),
+        finished: job.outcome().is_some(),
+        synced: hub_job.is_some_and(|hub| hub.with_status_of(job).status == hub.status),
+    }
+}

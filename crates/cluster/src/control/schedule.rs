@@ -1,0 +1,199 @@
+//! Scheduling cycles, and what they decided turned into wants.
+//!
+//! A cycle that gives nobody anything is repeated only a few times: those in line may have further flavors to try, but
+//! the head of a strict queue that does not fit would be looked at for ever. The next event looks again.
+
+use std::sync::Arc;
+
+use ::dispatch::{Placing, Refused, Work, summary};
+use crds::names::{labels::JOB_UID, reasons};
+use engine::{Entry, Event, Outcome, explain, ids::WorkloadId};
+use jiff::Timestamp;
+use runtime::watch::Key;
+
+use super::{
+    Control, Role,
+    due::What,
+    held::after,
+    record::{Evict, Pending, Reserve},
+    time,
+};
+
+/// Cycles in a row that give nobody anything.
+const MOST_IDLE: usize = 8;
+
+/// Cycles before others get their turn.
+const MOST_CYCLES: usize = 256;
+
+/// The one worker that a thin worker knows: itself.
+pub(super) const LOCAL: &str = "local";
+
+/// What one entry of a cycle came to.
+enum Verdict {
+    Reserve(Reserve),
+    Preempt(Vec<(WorkloadId, Evict)>, Pending),
+    Wait(Pending),
+}
+
+impl Control {
+    /// Runs cycles until nobody gets anything more; whether anything was decided.
+    pub(super) fn run_cycles(&mut self, now: Timestamp) -> bool {
+        if self.due.fleet {
+            self.due.fleet = false;
+            self.schedule = true;
+        }
+        for key in self.fleet.woken(time(now)) {
+            self.engine.apply(Event::Room(key));
+            self.schedule = true;
+        }
+        if let Some(at) = self.fleet.next_change() {
+            self.due.at(super::timestamp(at), What::Fleet);
+        }
+        if !std::mem::take(&mut self.schedule) {
+            return false;
+        }
+        let (mut idle, mut any) = (0, false);
+        for _ in 0..MOST_CYCLES {
+            let Some(progress) = self.run_cycle(now) else {
+                return any;
+            };
+            any |= progress;
+            idle = if progress { 0 } else { idle + 1 };
+            if idle > MOST_IDLE {
+                return any;
+            }
+        }
+        self.schedule = true;
+        any
+    }
+
+    /// One cycle: whether somebody got something. None if there was nobody to look at.
+    fn run_cycle(&mut self, now: Timestamp) -> Option<bool> {
+        let verdicts = self.cycle(now);
+        if verdicts.is_empty() {
+            return None;
+        }
+        let mut progress = false;
+        for (id, verdict) in verdicts {
+            let Some(key) = self.by_id.get(&id).cloned() else {
+                continue;
+            };
+            progress |= !matches!(verdict, Verdict::Wait(_));
+            self.take_verdict(&key, verdict, now);
+        }
+        Some(progress)
+    }
+
+    fn cycle(&mut self, now: Timestamp) -> Vec<(WorkloadId, Verdict)> {
+        let Self { engine, index, fleet, settings, routes, .. } = self;
+        let thin = settings.role == Role::Thin;
+        let lookup = |entry: &Entry| {
+            let config = if thin { LOCAL } else { routes.get(&entry.queue)?.as_str() };
+            let request = Arc::clone(index.request(entry.workload)?);
+            let given = index.added(&entry.assignment.pod_sets);
+            Some((config.to_owned(), Arc::new(Work { request, given })))
+        };
+        let mut placing = Placing::new(fleet, &lookup, time(now));
+        let entries = engine.cycle(time(now), &mut placing).to_vec();
+        let refused = std::mem::take(&mut placing.refused);
+        let not_before = after(now, settings.explain_after);
+        entries
+            .iter()
+            .map(|entry| {
+                let refused = refused.get(&entry.workload);
+                (entry.workload, self.verdict(entry, refused, not_before))
+            })
+            .collect()
+    }
+
+    fn verdict(&self, entry: &Entry, refused: Option<&Refused>, not_before: Timestamp) -> Verdict {
+        let names = self.engine.names();
+        if let Outcome::Reserved { cluster } = entry.outcome {
+            let thin = self.settings.role == Role::Thin;
+            let admission = self.index.admission(&self.engine, entry);
+            let flavors = admission.pod_set_assignments.iter().flat_map(|one| one.flavors.values());
+            let queue = &admission.cluster_queue;
+            let checks = if thin {
+                Vec::new()
+            } else {
+                self.index.checks_for(queue, flavors.map(String::as_str))
+            };
+            let cluster = cluster.filter(|_| !thin).map(|id| self.fleet.name(id).into());
+            return Verdict::Reserve(Reserve { admission, checks, cluster });
+        }
+        let message = match refused {
+            Some(refused) => summary(refused, &self.fleet, names),
+            None => explain::message(&self.engine, entry),
+        };
+        let reason = explain::condition_reason(entry).to_owned();
+        let pending = Pending { reason, message, not_before };
+        if entry.outcome != Outcome::Preempting {
+            return Verdict::Wait(pending);
+        }
+        let victims = entry.targets.iter().map(|target| {
+            let message = self.preemption_message(entry, target);
+            let preempted = Some(target.reason);
+            let reason = reasons::PREEMPTED;
+            (target.workload, Evict { reason, cause: String::new(), message, preempted })
+        });
+        Verdict::Preempt(victims.collect(), pending)
+    }
+
+    fn preemption_message(&self, entry: &Entry, target: &engine::Target) -> String {
+        let record = self.by_id.get(&entry.workload).and_then(|key| self.workloads.get(key));
+        let metadata = record.map(|record| &record.object().metadata);
+        let uid = metadata.and_then(|one| one.uid.as_deref()).unwrap_or_default();
+        let labels = metadata.and_then(|one| one.labels.as_ref());
+        let job_uid = labels.and_then(|labels| labels.get(JOB_UID)).map_or("", String::as_str);
+        let queue = |id: WorkloadId| {
+            let key = self.by_id.get(&id).and_then(|key| self.workloads.get(key));
+            let admission = key.and_then(|record| record.object().status.admission.as_ref());
+            admission.map_or(String::new(), |one| format!("/{}", one.cluster_queue))
+        };
+        let preemptor = format!("/{}", self.engine.names().queues.name(entry.queue));
+        let paths = (preemptor.as_str(), &*queue(target.workload));
+        ::index::status::preemption_message((uid, job_uid), target.reason, paths)
+    }
+
+    fn take_verdict(&mut self, key: &Key, verdict: Verdict, now: Timestamp) {
+        match verdict {
+            Verdict::Reserve(reserve) => {
+                if let Some(record) = self.workloads.get_mut(key) {
+                    record.trip = super::record::Trip::fresh(now);
+                    record.wants.pending = None;
+                    record.wants.reserve = Some(reserve);
+                }
+                self.due.now(What::Capacity);
+            }
+            Verdict::Preempt(victims, pending) => {
+                self.wait(key, pending);
+                for (victim, evict) in victims {
+                    self.evict(victim, evict);
+                }
+            }
+            Verdict::Wait(pending) => self.wait(key, pending),
+        }
+        self.due.now(What::Workload(key.clone()));
+    }
+
+    /// The same news again does not put off that it is told.
+    fn wait(&mut self, key: &Key, pending: Pending) {
+        let Some(record) = self.workloads.get_mut(key) else {
+            return;
+        };
+        let not_before = match &record.wants.pending {
+            Some(known) => known.not_before,
+            None => pending.not_before,
+        };
+        record.wants.pending = Some(Pending { not_before, ..pending });
+    }
+
+    fn evict(&mut self, id: WorkloadId, evict: Evict) {
+        if let Some(key) = self.by_id.get(&id).cloned()
+            && let Some(record) = self.workloads.get_mut(&key)
+        {
+            record.wants.evict.get_or_insert(evict);
+            self.due.now(What::Workload(key));
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Workloads: into the engine, and what was decided about them out, one write at a time.
+
+use crds::{
+    names::{
+        ADMISSION_MANAGER,
+        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
+    },
+    v1beta2::{Workload, WorkloadStatus},
+};
+use engine::Event;
+use jiff::Timestamp;
+use runtime::{
+    watch::{Change, Key},
+    write::{Gone, Only, Write},
+    writer::Answer,
+};
+use serde_json::{Value, json};
+
+use super::{
+    About, Control, Destination, Notice, Order, Role, Subject, Ticket,
+    due::What,
+    lifecycle,
+    record::{Record, Trip, has_quota, is},
+    time,
+};
+
+impl Control {
+    /// Tells the engine, and has it look.
+    pub(super) fn tell(&mut self, events: Vec<Event>) {
+        self.schedule |= !events.is_empty();
+        self.due.queues |= !events.is_empty();
+        events.into_iter().for_each(|event| self.engine.apply(event));
+    }
+
+    pub(super) fn workloads(&mut self, change: Change<Workload>, now: Timestamp) {
+        self.take(change, |this, key, object| match object {
+            Some(object) => this.see_workload(key, object, now),
+            None => this.lose_workload(&key),
+        });
+    }
+
+    fn see_workload(&mut self, key: Key, object: Workload, now: Timestamp) {
+        let Some(record) = self.workloads.get_mut(&key) else {
+            return self.meet_workload(key, object, now);
+        };
+        if record.held.object.metadata.uid != object.metadata.uid {
+            self.lose_workload(&key);
+            return self.meet_workload(key, object, now);
+        }
+        let before = record.held.object.clone();
+        if record.held.see(object) {
+            self.changed_workload(&key, Some(&before), now);
+        }
+    }
+
+    fn meet_workload(&mut self, key: Key, object: Workload, now: Timestamp) {
+        let id = self.engine.names_mut().workloads.intern(&key.to_string());
+        self.by_id.insert(id, key.clone());
+        self.workloads.insert(key.clone(), Record::new(object, id, now));
+        self.changed_workload(&key, None, now);
+        self.recover_placement(&key);
+    }
+
+    fn lose_workload(&mut self, key: &Key) {
+        let Some(record) = self.workloads.remove(key) else {
+            return;
+        };
+        self.jobs.workload_gone(key, record.object());
+        self.owner_due(key, record.object());
+        self.by_id.remove(&record.id);
+        self.fleet.gone(record.id);
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        let events = self.index.workload_gone(self.engine.names(), namespace, &key.name);
+        self.tell(events);
+        self.due.now(What::Workload(key.clone()));
+        self.due.now(What::Capacity);
+    }
+
+    /// Enters what is known of a Workload now.
+    fn changed_workload(&mut self, key: &Key, before: Option<&Workload>, now: Timestamp) {
+        let Self { workloads, index, engine, fleet, .. } = self;
+        let Some(record) = workloads.get_mut(key) else {
+            return;
+        };
+        let id = record.id;
+        let object = &record.held.object;
+        let mut events = Vec::new();
+        // What was assumed for another spec is worth nothing.
+        if before.is_some_and(|before| before.spec != object.spec) && record.wants.reserve.is_some()
+        {
+            record.wants.reserve = None;
+            fleet.forget(id);
+            events.push(Event::WriteFailed(id));
+        }
+        let entered = index.workload(engine.names_mut(), &record.held.object, time(now));
+        let released = before.is_some_and(has_quota) && !has_quota(&record.held.object);
+        events.extend(entered);
+        if released {
+            record.trip = Trip::fresh(now);
+        }
+        if is(&record.held.object, FINISHED) {
+            fleet.gone(id);
+        }
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        let wake = index.wake_at(engine.names(), namespace, &key.name);
+        self.tell(events);
+        if let Some(at) = wake {
+            self.due.at(super::timestamp(at), What::Workload(key.clone()));
+        }
+        let object = self.workloads[key].object().clone();
+        self.jobs.workload_seen(key, &object);
+        self.owner_due(key, &object);
+        self.due.now(What::Workload(key.clone()));
+        self.due.now(What::Capacity);
+    }
+
+    /// Enters pending Workloads again whose requests may be others now.
+    pub(super) fn enter_again(
+        &mut self,
+        now: Timestamp,
+        concerned: impl Fn(&Key, &Workload) -> bool,
+    ) {
+        let keys: Vec<Key> = self
+            .workloads
+            .iter()
+            .filter(|(key, record)| concerned(key, record.object()) && !has_quota(record.object()))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in keys {
+            self.changed_workload(&key, None, now);
+        }
+    }
+
+    pub(super) fn all_workloads_due(&mut self) {
+        self.due.workloads.extend(self.workloads.keys().cloned());
+    }
+
+    /// Decides about every Workload that is due; how many.
+    pub(super) fn decide_workloads(&mut self, now: Timestamp) -> usize {
+        let due = std::mem::take(&mut self.due.workloads);
+        for key in &due {
+            self.end_of_backoff(key, now);
+            self.decide_copies(key, now);
+            self.decide_workload(key, now);
+        }
+        due.len()
+    }
+
+    /// A backoff that has ended shows only in the time.
+    fn end_of_backoff(&mut self, key: &Key, now: Timestamp) {
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        let wake = self.index.wake_at(self.engine.names(), namespace, &key.name);
+        if wake.is_some_and(|at| at <= time(now)) {
+            self.changed_workload(key, None, now);
+            self.due.workloads.remove(key);
+        }
+    }
+
+    fn decide_workload(&mut self, key: &Key, now: Timestamp) {
+        let Some(record) = self.workloads.get(key) else {
+            return;
+        };
+        if !record.held.is_free(now) {
+            if let Some(at) = record.held.later() {
+                self.due.at(at, What::Workload(key.clone()));
+            }
+            return;
+        }
+        if let Some(order) = self.workload_spec(key) {
+            return self.send(order);
+        }
+        let surroundings = lifecycle::Surroundings {
+            stop: self.stop_policy(key),
+            dispatched: self.dispatching_check(key),
+            explain: self.settings.role != Role::Thin,
+        };
+        let Some(record) = self.workloads.get_mut(key) else {
+            return;
+        };
+        if lifecycle::drop_what_cannot_be(record) {
+            self.fleet.forget(record.id);
+            let event = Event::WriteFailed(record.id);
+            self.tell(vec![event]);
+            self.due.now(What::Workload(key.clone()));
+            return;
+        }
+        match lifecycle::next(record, &surroundings, now) {
+            lifecycle::Next::Write { purpose, status } => {
+                let order = status_order(key, record.object(), purpose, &status);
+                order.into_iter().for_each(|order| self.send(order));
+            }
+            lifecycle::Next::Wait(until) => self.due.at(until, What::Workload(key.clone())),
+            lifecycle::Next::Nothing => {}
+        }
+    }
+
+    /// Changes of the spec that are ours to make: a class's value, and giving up for good.
+    fn workload_spec(&self, key: &Key) -> Option<Order> {
+        let workload = self.workloads.get(key)?.object();
+        if is(workload, FINISHED) || workload.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        if let Some(value) = self.stale_priority(workload) {
+            let fields = json!({ "spec": { "priority": value } });
+            return merge_order(key, workload, "priority", fields);
+        }
+        if lifecycle::is_to_be_deactivated(workload) {
+            let fields = json!({ "spec": { "active": false } });
+            return merge_order(key, workload, "deactivate", fields);
+        }
+        None
+    }
+
+    fn stale_priority(&self, workload: &Workload) -> Option<i32> {
+        let class = workload.spec.priority_class_ref.as_ref()?;
+        if class.kind != "WorkloadPriorityClass" {
+            return None;
+        }
+        let value = self.configuration.workload_priority(class)?;
+        (workload.spec.priority != Some(value)).then_some(value)
+    }
+
+    fn stop_policy(&self, key: &Key) -> lifecycle::Stop {
+        let Some(workload) = self.workloads.get(key).map(Record::object) else {
+            return lifecycle::Stop::No;
+        };
+        let admission = workload.status.admission.as_ref();
+        let cluster_queue = admission.map(|admission| admission.cluster_queue.as_str());
+        let cluster_queue = cluster_queue.and_then(|name| self.queues.cluster_queues.get(name));
+        let local = Key {
+            namespace: key.namespace.clone(),
+            name: workload.spec.queue_name.as_str().into(),
+        };
+        let local_queue = self.queues.local_queues.get(&local);
+        lifecycle::stop(
+            cluster_queue.and_then(|queue| queue.held.object.spec.stop_policy.as_deref()),
+            local_queue.and_then(|queue| queue.held.object.spec.stop_policy.as_deref()),
+        )
+    }
+
+    /// Sends an order; its object is not written again before the answer.
+    pub(super) fn send(&mut self, order: Order) {
+        let ticket = &order.ticket;
+        if ticket.to == Destination::Home {
+            match ticket.subject {
+                Subject::Workload => {
+                    if let Some(record) = self.workloads.get_mut(&ticket.key) {
+                        record.held.sent();
+                    }
+                }
+                Subject::Job => self.jobs.sent(&ticket.key),
+                _ => {}
+            }
+        }
+        self.orders.push(order);
+    }
+
+    pub(super) fn answer(&mut self, ticket: &Ticket, answer: Answer, now: Timestamp) {
+        match (&ticket.to, ticket.subject) {
+            (Destination::Worker(cluster), _) => self.remote_answer(cluster, ticket, answer, now),
+            (Destination::Home, Subject::Workload) => self.workload_answer(ticket, answer, now),
+            (Destination::Home, Subject::Job) => self.job_answer(ticket, answer, now),
+            (Destination::Home, Subject::Capacity) => self.capacity_answer(answer, now),
+            (Destination::Home, _) => self.condition_answer(ticket, answer, now),
+        }
+    }
+
+    fn workload_answer(&mut self, ticket: &Ticket, answer: Answer, now: Timestamp) {
+        let key = &ticket.key;
+        if ticket.purpose == CREATE {
+            return self.creation_answer(key, answer, now);
+        }
+        let Some(record) = self.workloads.get_mut(key) else {
+            return;
+        };
+        let done = matches!(answer, Answer::Done(_));
+        let before = record.held.object.clone();
+        record.held.answered(answer, now);
+        let news = record.held.object.metadata.resource_version != before.metadata.resource_version;
+        if done {
+            if ticket.purpose == RAISE_EPOCH {
+                record.trip.raised = true;
+            }
+            lifecycle::forget_what_was_written(record);
+            self.announce(key, ticket.purpose);
+        }
+        if news {
+            self.changed_workload(key, Some(&before), now);
+        }
+        self.due.now(What::Workload(key.clone()));
+        let object = self.workloads[key].object().clone();
+        self.owner_due(key, &object);
+    }
+}
+
+impl Control {
+    /// Tells people of what was written, at most twice in the life of a Workload that meets no trouble.
+    fn announce(&mut self, key: &Key, purpose: &'static str) {
+        let Some(record) = self.workloads.get(key) else {
+            return;
+        };
+        let workload = record.object();
+        let find = |kind: &str| ::index::status::find(&workload.status.conditions, kind);
+        let said = match purpose {
+            "reserve" | "admit" | "dispatched" if is(workload, ADMITTED) => find(ADMITTED),
+            "evict" => find(EVICTED),
+            "pending" => find(QUOTA_RESERVED),
+            _ => None,
+        };
+        let Some(said) = said else {
+            return;
+        };
+        let (warning, reason) = match purpose {
+            "evict" => (false, format!("EvictedDueTo{}", said.reason)),
+            "pending" => (true, said.reason.clone()),
+            _ => (false, said.reason.clone()),
+        };
+        let message = match &workload.status.cluster_name {
+            Some(cluster) if purpose == "dispatched" => {
+                format!("The workload was admitted on \"{cluster}\"")
+            }
+            _ => said.message.clone(),
+        };
+        let about = About {
+            api_version: "kueue.x-k8s.io/v1beta2",
+            kind: "Workload",
+            uid: workload.metadata.uid.clone().unwrap_or_default(),
+        };
+        self.notices.push(Notice { about, key: key.clone(), warning, reason, message });
+    }
+}
+
+/// Purpose of making a Workload.
+pub(super) const CREATE: &str = "workload-create";
+
+/// Purpose of raising the epoch.
+pub(super) const RAISE_EPOCH: &str = "raise-epoch";
+
+/// The status as our field manager has it, on the condition that the Workload is as it was seen.
+fn status_order(
+    key: &Key,
+    workload: &Workload,
+    purpose: &'static str,
+    status: &WorkloadStatus,
+) -> Option<Order> {
+    let owned = ::index::status::owned(status.clone());
+    let fields = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": preconditions(key, workload),
+        "status": owned,
+    });
+    let ticket = Ticket::home(Subject::Workload, key, purpose);
+    Order::of(ticket, |purpose, key| {
+        Write::apply::<Workload>(purpose, key, Some("status"), ADMISSION_MANAGER, &fields)
+    })
+}
+
+fn preconditions(key: &Key, workload: &Workload) -> Value {
+    json!({
+        "name": key.name,
+        "namespace": key.namespace,
+        "uid": workload.metadata.uid,
+        "resourceVersion": workload.metadata.resource_version,
+    })
+}
+
+/// Merges fields into a Workload, on the condition that it is as it was seen.
+pub(super) fn merge_order(
+    key: &Key,
+    workload: &Workload,
+    purpose: &'static str,
+    mut fields: Value,
+) -> Option<Order> {
+    let metadata = &mut fields["metadata"];
+    metadata["uid"] = json!(workload.metadata.uid);
+    metadata["resourceVersion"] = json!(workload.metadata.resource_version);
+    let ticket = Ticket::home(Subject::Workload, key, purpose);
+    Order::of(ticket, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields))
+}
+
+/// Deletes a Workload as it was seen.
+pub(super) fn delete_order(key: &Key, workload: &Workload, purpose: &'static str) -> Option<Order> {
+    let only = Only { uid: workload.metadata.uid.clone(), resource_version: None };
+    let ticket = Ticket::home(Subject::Workload, key, purpose);
+    Order::of(ticket, |purpose, key| Write::delete::<Workload>(purpose, key, only, Gone::First))
+}
