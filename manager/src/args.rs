@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser};
 use runtime::telemetry::Format;
 
-use crate::components::Component;
+use crate::components::{self, Component};
 
 /// Queues and dispatches work over clusters, speaking Kueue's API.
 #[derive(Debug, Parser)]
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     pub(crate) feature_gates: String,
 
     /// What to run.
-    #[arg(long, value_delimiter = ',', value_enum, default_value = "webhooks")]
+    #[arg(long, value_delimiter = ',', value_enum, default_value = components::DEFAULT)]
     pub(crate) components: Vec<Component>,
 
     /// Serve metrics over plain HTTP to everybody, instead of HTTPS to those who may read them.
@@ -101,7 +101,7 @@ mod tests {
         let args = args.expect("flags");
         assert_eq!(args.logs.filter().expect("a filter"), "debug");
         assert_eq!(args.logs.format(), Format::Json);
-        assert_eq!(args.components, [Component::Webhooks]);
+        assert_eq!(args.components.len(), 5, "everything runs unless something is named");
     }
 
     #[test]

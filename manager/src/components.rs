@@ -19,25 +19,32 @@ pub(crate) enum Component {
     Multikueue,
 }
 
-/// The parts that this version has.
-const EXISTING: &[Component] = &[Component::Webhooks];
+/// Controllers and scheduler are one task here: it makes no sense to run only some of them.
+const TOGETHER: &[Component] = &[Component::Core, Component::Jobs, Component::Scheduler];
 
-/// The components asked for, if there are such.
+/// What runs when nothing is said.
+pub(crate) const DEFAULT: &str = "core,webhooks,jobs,scheduler,multikueue";
+
+/// The components asked for, if they go together.
 ///
 /// # Errors
-/// If one of them does not exist in this version. Doing nothing in its place would be taken for a hang.
-pub(crate) fn existing(asked: &[Component]) -> anyhow::Result<BTreeSet<Component>> {
-    let missing: Vec<String> = asked
-        .iter()
-        .filter(|component| !EXISTING.contains(component))
-        .filter_map(|component| Some(component.to_possible_value()?.get_name().to_owned()))
-        .collect();
+/// If one of them makes no sense without another that is missing. Doing nothing in its place would be taken for a hang.
+pub(crate) fn together(asked: &[Component]) -> anyhow::Result<BTreeSet<Component>> {
+    let asked: BTreeSet<Component> = asked.iter().copied().collect();
+    let names = |components: &[Component]| {
+        let names = components.iter().filter_map(ValueEnum::to_possible_value);
+        names.map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ")
+    };
+    let missing: Vec<Component> =
+        TOGETHER.iter().copied().filter(|one| !asked.contains(one)).collect();
+    let some = missing.len() < TOGETHER.len() || asked.contains(&Component::Multikueue);
     anyhow::ensure!(
-        missing.is_empty(),
-        "this version has no component {}; --components=webhooks is what it can run",
-        missing.join(", ")
+        missing.is_empty() || !some,
+        "--components: {} run together, {} missing",
+        names(TOGETHER),
+        names(&missing)
     );
-    Ok(asked.iter().copied().collect())
+    Ok(asked)
 }
 
 #[cfg(test)]
@@ -45,10 +52,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn components_that_do_not_exist_are_named() {
-        assert!(existing(&[Component::Webhooks]).is_ok());
-        let asked = [Component::Webhooks, Component::Scheduler, Component::Jobs];
-        let error = existing(&asked).expect_err("not there").to_string();
-        assert!(error.starts_with("this version has no component scheduler, jobs;"), "{error}");
+    fn controllers_and_scheduler_run_together() {
+        use Component::{Core, Jobs, Multikueue, Scheduler, Webhooks};
+        assert!(together(&[Webhooks]).is_ok());
+        assert!(together(&[Webhooks, Core, Jobs, Scheduler]).is_ok());
+        assert!(together(&[Core, Jobs, Scheduler, Multikueue]).is_ok());
+        let error = together(&[Webhooks, Scheduler, Jobs]).expect_err("no core").to_string();
+        assert_eq!(error, "--components: core, jobs, scheduler run together, core missing");
+        assert!(together(&[Multikueue]).is_err());
     }
 }

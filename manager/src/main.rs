@@ -8,6 +8,7 @@ mod build_info;
 mod certificates;
 mod chain;
 mod components;
+mod decide;
 mod facts;
 mod listen;
 mod metrics_access;
@@ -23,6 +24,7 @@ use crate::{args::Args, settings::Settings};
 #[tokio::main]
 async fn main() -> ExitCode {
     let args = Args::parse();
+    runtime::failpoint::set_up();
     let outcome = match start_logs(&args) {
         Ok(()) => run(&args).await,
         Err(error) => {
@@ -44,11 +46,11 @@ fn start_logs(args: &Args) -> anyhow::Result<()> {
 }
 
 async fn run(args: &Args) -> anyhow::Result<()> {
-    let components = components::existing(&args.components)?;
+    let components = components::together(&args.components)?;
     let settings = Settings::load(args)?;
     let stop = runtime::on_signal()?;
     tracing::info!(version = build_info::VERSION, ?components, "starting");
-    process::run(args, &settings, stop).await?;
+    process::run(args, &settings, &components, stop).await?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -1,9 +1,12 @@
 //! The tasks of the process, and how they end.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+};
 
-use anyhow::Context;
 use axum::{Router, middleware};
+use cluster::led::Metrics;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
@@ -14,35 +17,41 @@ use runtime::{
     metrics,
     server::Server,
     tls::{self, Slot},
-    watch::WatchMetrics,
 };
+use rustls::ServerConfig;
 use tokio::task::JoinSet;
 
 use crate::{
     args::Args,
     build_info,
     certificates::{self, Own, Source},
-    facts, listen, metrics_access,
+    components::Component,
+    decide, facts, listen, metrics_access,
     settings::Settings,
 };
 
 /// Runs until `stop`, or until a task gives up.
-pub(crate) async fn run(args: &Args, settings: &Settings, stop: Stop) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    args: &Args,
+    settings: &Settings,
+    components: &BTreeSet<Component>,
+    stop: Stop,
+) -> anyhow::Result<()> {
     let client = client::connect(args.kubeconfig.as_deref(), build_info::USER_AGENT).await?;
     let slot = Slot::new();
     let tls = tls::server_config(slot.clone(), settings.min_tls())?;
     let mut tasks = JoinSet::new();
 
-    let webhook = &settings.file.webhook;
-    let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
-    let watches = WatchMetrics::default();
-    let known = facts::begin(&client, &watches, &stop, &mut tasks);
-    let jobs = settings.job_webhooks(&client, &known);
-    let router = cluster::webhooks::router(settings.rules(), jobs);
-    tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
-
-    let ready = keep_certificate(settings, &client, slot, &stop, &mut tasks);
-    let ready = facts::check(ready, known);
+    let metrics = Metrics::default();
+    let ready = if components.contains(&Component::Webhooks) {
+        webhooks(settings, &client, (&slot, &tls), &metrics, &stop, &mut tasks).await?
+    } else {
+        Checks::default()
+    };
+    if components.contains(&Component::Core) {
+        let dispatches = components.contains(&Component::Multikueue);
+        decide::begin(settings, &client, dispatches, &metrics, &stop, &mut tasks)?;
+    }
     if let Some((host, port)) = listen::parse(&settings.file.health.health_probe_bind_address)? {
         let health = &settings.file.health;
         let alive = Checks::default().with("ping", || true);
@@ -54,7 +63,7 @@ pub(crate) async fn run(args: &Args, settings: &Settings, stop: Stop) -> anyhow:
         tasks.spawn(Server::plain(router).run(listener, stop.clone()));
     }
     if let Some((host, port)) = listen::parse(&settings.file.metrics.bind_address)? {
-        let router = metrics::router(Arc::new(registry(&watches)));
+        let router = metrics::router(Arc::new(registry(&metrics)));
         let server = if args.metrics_plain {
             Server::plain(router)
         } else {
@@ -63,7 +72,26 @@ pub(crate) async fn run(args: &Args, settings: &Settings, stop: Stop) -> anyhow:
         let listener = listen::bind("metrics", &host, port).await?;
         tasks.spawn(server.run(listener, stop.clone()));
     }
-    supervise(tasks, stop).await
+    Ok(runtime::tasks::supervise(tasks, stop).await?)
+}
+
+/// Serves webhooks; the answer says when they can be called.
+async fn webhooks(
+    settings: &Settings,
+    client: &Client,
+    (slot, tls): (&Arc<Slot>, &Arc<ServerConfig>),
+    metrics: &Metrics,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<Checks> {
+    let webhook = &settings.file.webhook;
+    let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
+    let known = facts::begin(client, &metrics.watches, stop, tasks);
+    let jobs = settings.job_webhooks(client, &known);
+    let router = cluster::webhooks::router(settings.rules(), jobs);
+    tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
+    let ready = keep_certificate(settings, client, slot.clone(), stop, tasks);
+    Ok(facts::check(ready, known))
 }
 
 /// Metrics for those who may read them.
@@ -72,10 +100,12 @@ fn guarded(router: Router, client: Client) -> Router {
 }
 
 /// Upstream's metrics under its prefix, those that only we have under ours.
-fn registry(watches: &WatchMetrics) -> Registry {
+fn registry(metrics: &Metrics) -> Registry {
     let mut registry = Registry::default();
     build_info::register(registry.sub_registry_with_prefix("kueue"));
-    watches.register(registry.sub_registry_with_prefix("sluice"));
+    let ours = registry.sub_registry_with_prefix("sluice");
+    metrics.watches.register(ours);
+    metrics.writes.register(ours);
     registry
 }
 
@@ -107,50 +137,14 @@ fn keep_certificate(
     }
 }
 
-/// Waits for all tasks. The first to end takes the others with it; that is an error unless it was told to.
-async fn supervise(mut tasks: JoinSet<()>, stop: Stop) -> anyhow::Result<()> {
-    let mut outcome = Ok(());
-    while let Some(ended) = tasks.join_next().await {
-        if let Err(error) = ended {
-            outcome = Err(error).context("a task failed");
-        } else if !stop.is_cancelled() {
-            outcome = Err(anyhow::anyhow!("a task ended early"));
-        }
-        stop.cancel();
-    }
-    outcome
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn a_task_that_ends_early_ends_the_process() {
-        let stop = Stop::new();
-        let mut tasks = JoinSet::new();
-        let token = stop.clone();
-        tasks.spawn(async move { token.cancelled().await });
-        tasks.spawn(async {});
-        let error = supervise(tasks, stop.clone()).await.expect_err("early").to_string();
-        assert_eq!(error, "a task ended early");
-        assert!(stop.is_cancelled());
-    }
-
-    #[tokio::test]
-    async fn being_told_to_stop_is_no_error() {
-        let stop = Stop::new();
-        let mut tasks = JoinSet::new();
-        let token = stop.clone();
-        tasks.spawn(async move { token.cancelled().await });
-        stop.cancel();
-        assert!(supervise(tasks, stop).await.is_ok());
-    }
-
     #[test]
     fn the_build_is_a_metric() {
         let mut text = String::new();
-        let registry = registry(&WatchMetrics::default());
+        let registry = registry(&Metrics::default());
         prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         assert!(text.contains("kueue_build_info{git_version=\"v"), "{text}");
     }

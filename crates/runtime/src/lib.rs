@@ -13,6 +13,7 @@ pub mod lease;
 pub mod metrics;
 pub mod server;
 mod shutdown;
+pub mod tasks;
 pub mod telemetry;
 pub mod tls;
 pub mod watch;

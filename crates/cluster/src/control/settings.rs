@@ -2,9 +2,16 @@
 
 use std::time::Duration;
 
+use engine::FairStrategy;
 use jobs::workload::Copied;
 
-use crate::config::LabelSelector;
+use crate::{
+    config::{
+        Configuration, LabelSelector, PreemptionStrategy, QuotaCheckStrategy, RequeuingTimestamp,
+        Transformation, TransformationStrategy,
+    },
+    gates::{Gate, Gates},
+};
 
 /// What the cluster is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,4 +97,109 @@ pub struct Settings {
     pub explain_after: Duration,
     /// Namespaces whose Workloads a thin worker runs; all when unset.
     pub namespaces: Option<Vec<String>>,
+}
+
+/// How long a Workload waits before it is told why: most that wait do not wait for long.
+const EXPLAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// How long a worker may take to admit what it was given.
+const ADMIT_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a worker that did not take a Workload is not asked again.
+const EXCLUDE_FOR: Duration = Duration::from_secs(60);
+
+impl Settings {
+    /// Of a manager, as its configuration says.
+    #[must_use]
+    pub fn manager(file: &Configuration, gates: &Gates, dispatches: bool) -> Self {
+        let multi_kueue = &file.multi_kueue;
+        Self {
+            role: Role::Manager { dispatches },
+            engine: engine_settings(file, gates),
+            index: index_settings(file, gates),
+            jobs: gates.into(),
+            copied: Copied {
+                labels: file.integrations.label_keys_to_copy.clone(),
+                annotations: Vec::new(),
+            },
+            manage_jobs_without_queue_name: file.manage_jobs_without_queue_name,
+            managed_namespaces: file.managed_jobs_namespace_selector.clone().unwrap_or_default(),
+            origin: multi_kueue.origin.clone(),
+            lost_after: multi_kueue.worker_lost_timeout.positive().unwrap_or_default(),
+            admit_within: ADMIT_WITHIN,
+            exclude_for: EXCLUDE_FOR,
+            explain_after: EXPLAIN_AFTER,
+            namespaces: None,
+        }
+    }
+
+    /// Of a thin worker. It runs what managers give it in these namespaces; in all when unset.
+    #[must_use]
+    pub fn thin(namespaces: Option<Vec<String>>) -> Self {
+        let gates = Gates::default();
+        let file = Configuration::default();
+        Self {
+            role: Role::Thin,
+            index: index::Settings { thin: true, ..index_settings(&file, &gates) },
+            namespaces,
+            ..Self::manager(&file, &gates, false)
+        }
+    }
+}
+
+fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
+    let on = |gate| gates.enabled(gate);
+    let strategy = |one: &PreemptionStrategy| match one {
+        PreemptionStrategy::LessThanOrEqualToFinalShare => {
+            FairStrategy::LessThanOrEqualToFinalShare
+        }
+        PreemptionStrategy::LessThanInitialShare => FairStrategy::LessThanInitialShare,
+    };
+    let fair = file.fair_sharing.as_ref();
+    engine::Settings {
+        fair_sharing: fair.map(|fair| fair.preemption_strategies.iter().map(strategy).collect()),
+        partial_admission: on(Gate::PartialAdmission),
+        fungibility: on(Gate::FlavorFungibility),
+        preserve_scan_progress: on(Gate::FlavorFungibilityPreserveScanProgress),
+        park_by_shape: on(Gate::SchedulingEquivalenceHashing),
+        preempt_within_nominal: on(Gate::FairSharingPreemptWithinNominal),
+        prioritize_non_borrowing: on(Gate::FairSharingPrioritizeNonBorrowing),
+        priority_sorting: on(Gate::PrioritySortingWithinCohort),
+        prioritize_preemptors: on(Gate::PrioritizePreemptorWorkloads),
+        topology_mixed: on(Gate::TASProfileMixed),
+        topology_balanced: on(Gate::TASBalancedPlacement),
+    }
+}
+
+fn index_settings(file: &Configuration, gates: &Gates) -> index::Settings {
+    let on = |gate| gates.enabled(gate);
+    let resources = &file.resources;
+    let requeuing = file.wait_for_pods_ready.as_ref().map(|wait| wait.requeuing_strategy.timestamp);
+    index::Settings {
+        exclude_prefixes: resources.exclude_resource_prefixes.clone(),
+        transformations: resources.transformations.iter().map(transformation).collect(),
+        ignore_undeclared: resources.quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared,
+        eviction_timestamp: requeuing.is_none_or(|one| one == RequeuingTimestamp::Eviction),
+        partial_admission: on(Gate::PartialAdmission),
+        priority_boost: on(Gate::PriorityBoost),
+        admission_gated_by: on(Gate::AdmissionGatedBy),
+        thin: false,
+    }
+}
+
+/// Outputs that are no quantities were refused with the configuration.
+fn transformation(one: &Transformation) -> index::Transformation {
+    let outputs = one.outputs.iter().filter_map(|(name, value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Some((name.clone(), text.parse().ok()?))
+    });
+    index::Transformation {
+        input: one.input.clone(),
+        strategy: match one.strategy {
+            TransformationStrategy::Retain => index::Strategy::Retain,
+            TransformationStrategy::Replace => index::Strategy::Replace,
+        },
+        multiply_by: one.multiply_by.clone(),
+        outputs: outputs.collect(),
+    }
 }

@@ -1,6 +1,9 @@
 //! What others hear of the election.
 
-use std::time::Instant;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::{sync::watch, time};
 
@@ -20,9 +23,20 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub struct Leadership {
     role: watch::Receiver<Role>,
+    /// Of a process that has no rivals, the end that would tell.
+    _alone: Option<Arc<watch::Sender<Role>>>,
 }
 
 impl Leadership {
+    /// Of a process that has no rivals: it leads for as long as it lives.
+    #[must_use]
+    pub fn alone() -> Self {
+        // Nobody's clock runs for so long.
+        let until = now() + Duration::from_secs(100 * 365 * 24 * 3600);
+        let (sender, role) = watch::channel(Role::Leading { until });
+        Self { role, _alone: Some(Arc::new(sender)) }
+    }
+
     /// Whether this process leads right now, by the clock. Ask before each action that only a leader may do.
     #[must_use]
     pub fn leads(&self) -> bool {
@@ -62,7 +76,7 @@ pub(super) struct Announcer {
 impl Announcer {
     pub(super) fn new() -> (Self, Leadership) {
         let (sender, role) = watch::channel(Role::Following);
-        (Self { role: sender }, Leadership { role })
+        (Self { role: sender }, Leadership { role, _alone: None })
     }
 
     /// Tells the role; wakes listeners only when it is another one, not when its time is extended.
@@ -88,8 +102,6 @@ pub(super) fn now() -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const TEN: Duration = Duration::from_secs(10);

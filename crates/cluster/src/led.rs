@@ -1,0 +1,162 @@
+//! Deciding for a cluster as its leader: the election, the watches, and the one task that decides.
+//!
+//! Nothing is watched and nothing decided before this process leads. What acts as leader ends before the lease is given
+//! back; a lease that is lost ends the process, since what it decided may be decided again by another.
+
+use std::time::Duration;
+
+use kube::Client;
+use runtime::{
+    Stop,
+    lease::{Elector, LeaseName, Leadership, Timing, TimingError},
+    watch::WatchMetrics,
+    writer::{WriteMetrics, Writer},
+};
+use tokio::{
+    sync::mpsc::{Receiver, channel},
+    task::JoinSet,
+};
+
+use crate::control::{
+    Control, Notice, Settings,
+    sources::Sources,
+    task::{self, Inputs, Workers},
+};
+
+/// Writes at home that are under way at a time.
+const WRITES_AT_A_TIME: usize = 64;
+
+/// How long the API server may take for one write.
+const DEADLINE: Duration = Duration::from_secs(15);
+
+/// Notices that may wait for the recorder.
+const NOTICES: usize = 1024;
+
+/// How leaders are elected.
+#[derive(Clone, Debug)]
+pub struct Election {
+    /// The lease.
+    pub lease: LeaseName,
+    /// Who this process is.
+    pub identity: String,
+    /// How long things take.
+    pub timing: Timing,
+}
+
+/// Counters of watches and writes.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    /// Of watches.
+    pub watches: WatchMetrics,
+    /// Of writes.
+    pub writes: WriteMetrics,
+}
+
+/// What a leader needs.
+pub struct Led {
+    /// The cluster that it decides for.
+    pub client: Client,
+    /// What it is told once.
+    pub settings: Settings,
+    /// How it is elected; without rivals if unset.
+    pub election: Option<Election>,
+    /// What it counts.
+    pub metrics: Metrics,
+    /// Label selector of what belongs to managers, on a worker.
+    pub ours: String,
+}
+
+/// What else runs while this process leads.
+pub struct Leading {
+    /// Takes inputs.
+    pub inputs: Inputs,
+    /// Takes the writers of workers.
+    pub workers: Workers,
+    /// Says whether it still leads.
+    pub leadership: Leadership,
+    /// Ends when leading ends.
+    pub stop: Stop,
+}
+
+impl Led {
+    /// Waits to lead, leads, and gives the lease back when `stop` comes. `beside` runs what else a leader does; `notices`
+    /// tells people.
+    ///
+    /// # Errors
+    /// If the election's timing would allow two leaders.
+    pub async fn run<B, N>(
+        self,
+        beside: impl FnOnce(Leading) -> B,
+        notices: impl FnOnce(Receiver<Notice>) -> N,
+        stop: Stop,
+    ) -> Result<(), TimingError>
+    where
+        B: Future<Output = ()> + Send + 'static,
+        N: Future<Output = ()> + Send + 'static,
+    {
+        let Some(Election { lease, identity, timing }) = self.election.clone() else {
+            self.lead(Leadership::alone(), beside, notices, stop).await;
+            return Ok(());
+        };
+        let (elector, leadership) = Elector::new(self.client.clone(), lease, identity, timing)?;
+        let end_of_election = Stop::new();
+        let election = tokio::spawn(elector.run(end_of_election.clone()));
+        let mut gained = leadership.clone();
+        let leads = stop.run_until_cancelled(gained.gained()).await.is_some();
+        if leads {
+            let mut lost = leadership.clone();
+            let leading = self.lead(leadership, beside, notices, stop.child_token());
+            tokio::select! {
+                () = leading => {}
+                () = lost.lost() => tracing::error!("this process does not lead any more"),
+            }
+        }
+        end_of_election.cancel();
+        let _ = election.await;
+        Ok(())
+    }
+
+    async fn lead<B, N>(
+        self,
+        leadership: Leadership,
+        beside: impl FnOnce(Leading) -> B,
+        notices: impl FnOnce(Receiver<Notice>) -> N,
+        stop: Stop,
+    ) where
+        B: Future<Output = ()> + Send + 'static,
+        N: Future<Output = ()> + Send + 'static,
+    {
+        let (inputs, heard) = task::inputs();
+        let workers = Workers::default();
+        let (told, to_tell) = channel(NOTICES);
+        let mut tasks = JoinSet::new();
+        let metrics = &self.metrics;
+        let role = self.settings.role;
+        let mut sources = Sources {
+            client: self.client.clone(),
+            inputs: inputs.clone(),
+            metrics: &metrics.watches,
+            stop: stop.clone(),
+            tasks: &mut tasks,
+        };
+        sources.begin(role, &self.ours);
+        let surroundings = task::Surroundings {
+            home: Writer::new(
+                self.client,
+                "home",
+                WRITES_AT_A_TIME,
+                DEADLINE,
+                metrics.writes.clone(),
+            ),
+            workers: workers.clone(),
+            leadership: leadership.clone(),
+            notices: told,
+        };
+        let leading = Leading { inputs, workers, leadership, stop: stop.clone() };
+        tasks.spawn(beside(leading));
+        tasks.spawn(notices(to_tell));
+        task::run(Control::new(self.settings), heard, surroundings, stop.clone()).await;
+        stop.cancel();
+        tasks.shutdown().await;
+    }
+}

@@ -1,0 +1,60 @@
+//! The tasks of a process, and how they end.
+
+use tokio::task::{JoinError, JoinSet};
+
+use crate::Stop;
+
+/// Why a process ended that was not told to.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// A task failed.
+    #[error("a task failed: {0}")]
+    Failed(#[from] JoinError),
+    /// A task ended.
+    #[error("a task ended early")]
+    Early,
+}
+
+/// Waits for all tasks. The first to end takes the others with it; that is an error unless it was told to.
+///
+/// # Errors
+/// If a task failed, or ended although nobody had asked it to.
+pub async fn supervise(mut tasks: JoinSet<()>, stop: Stop) -> Result<(), TaskError> {
+    let mut outcome = Ok(());
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended {
+            outcome = Err(error.into());
+        } else if !stop.is_cancelled() {
+            outcome = Err(TaskError::Early);
+        }
+        stop.cancel();
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_ends_early_ends_the_process() {
+        let stop = Stop::new();
+        let mut tasks = JoinSet::new();
+        let token = stop.clone();
+        tasks.spawn(async move { token.cancelled().await });
+        tasks.spawn(async {});
+        let error = supervise(tasks, stop.clone()).await.expect_err("early").to_string();
+        assert_eq!(error, "a task ended early");
+        assert!(stop.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn being_told_to_stop_is_no_error() {
+        let stop = Stop::new();
+        let mut tasks = JoinSet::new();
+        let token = stop.clone();
+        tasks.spawn(async move { token.cancelled().await });
+        stop.cancel();
+        assert!(supervise(tasks, stop).await.is_ok());
+    }
+}

@@ -1,0 +1,102 @@
+//! The leader's part: queues, Workloads, jobs, and their dispatch.
+
+use anyhow::Context;
+use cluster::{
+    config::Configuration,
+    control::{self, Notice},
+    led::{Election, Led, Leading, Metrics},
+};
+use crds::names::dispatchers;
+use kube::Client;
+use runtime::{
+    Stop,
+    lease::{LeaseName, Timing, identity},
+};
+use tokio::{sync::mpsc::Receiver, task::JoinSet};
+
+use crate::settings::Settings;
+
+/// Begins to compete for the lease, and to decide when it is won.
+///
+/// # Errors
+/// If the configuration asks for what this version cannot do.
+pub(crate) fn begin(
+    settings: &Settings,
+    client: &Client,
+    dispatches: bool,
+    metrics: &Metrics,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<()> {
+    if dispatches {
+        check_dispatcher(&settings.file.multi_kueue.dispatcher_name)?;
+    }
+    let led = Led {
+        client: client.clone(),
+        settings: control::Settings::manager(&settings.file, &settings.gates, dispatches),
+        election: election(&settings.file)?,
+        metrics: metrics.clone(),
+        ours: String::new(),
+    };
+    let stop = stop.clone();
+    tasks.spawn(async move {
+        if let Err(error) = led.run(beside, tell, stop).await {
+            tracing::error!(%error, "cannot compete for the lease");
+        }
+    });
+    Ok(())
+}
+
+/// # Errors
+/// If it is not the one that exists. Another in its place would surprise whoever asked for it.
+fn check_dispatcher(name: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        name == dispatchers::CAPACITY,
+        "multiKueue.dispatcherName is {name:?}: this version has {:?} only; set it, or run without the component multikueue",
+        dispatchers::CAPACITY
+    );
+    Ok(())
+}
+
+fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
+    let wanted = &file.leader_election;
+    if !wanted.leader_elect {
+        return Ok(None);
+    }
+    let own = Some(wanted.resource_namespace.clone()).filter(|namespace| !namespace.is_empty());
+    let namespace = own.unwrap_or_else(|| file.namespace().to_owned());
+    let lease = LeaseName { namespace, name: wanted.resource_name.clone() };
+    let timing = Timing {
+        lease: wanted.lease_duration.positive().unwrap_or_default(),
+        renew_deadline: wanted.renew_deadline.positive().unwrap_or_default(),
+        retry: wanted.retry_period.positive().unwrap_or_default(),
+    };
+    timing.check().context("leaderElection")?;
+    let identity = identity().context("leaderElection")?;
+    Ok(Some(Election { lease, identity, timing }))
+}
+
+/// What else a leader does.
+async fn beside(leading: Leading) {
+    leading.stop.cancelled().await;
+}
+
+/// Tells people.
+async fn tell(mut notices: Receiver<Notice>) {
+    while let Some(notice) = notices.recv().await {
+        tracing::debug!(object = %notice.key, reason = notice.reason, "{}", notice.message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dispatcher_that_does_not_exist_is_refused_with_what_to_do() {
+        assert!(check_dispatcher("sluice.dev/capacity").is_ok());
+        let error = check_dispatcher("kueue.x-k8s.io/multikueue-dispatcher-incremental");
+        let error = error.expect_err("not there").to_string();
+        assert!(error.contains("sluice.dev/capacity") && error.contains("incremental"), "{error}");
+    }
+}
