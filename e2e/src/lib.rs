@@ -3,3 +3,4 @@
 
 pub mod local_webhooks;
 pub mod replays;
+pub mod world;

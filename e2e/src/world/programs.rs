@@ -1,0 +1,108 @@
+//! Our programs, with the rights of their service accounts.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use anyhow::{Context, Result};
+use harness::{Cluster, Launch, Process, free_port};
+use serde_json::{Value, json};
+
+use super::{NAMESPACE, SOON, World};
+
+/// A program that runs, and where it tells its metrics.
+#[derive(Debug)]
+pub struct Program {
+    /// The process.
+    pub process: Process,
+    /// Plain HTTP.
+    pub metrics: SocketAddr,
+}
+
+fn local(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+pub(super) async fn manager(
+    world: &World<'_>,
+    webhooks: u16,
+    environment: &[(&str, &str)],
+) -> Result<Program> {
+    let (health, metrics) = (local(free_port()?), local(free_port()?));
+    let file = json!({
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "namespace": NAMESPACE,
+        "webhook": {"host": "127.0.0.1", "port": webhooks},
+        "health": {"healthProbeBindAddress": health.to_string()},
+        "metrics": {"bindAddress": metrics.to_string()},
+        // A standby takes over after seconds, not after a quarter of a minute.
+        "leaderElection": {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"},
+        "multiKueue": {"dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "60s"},
+    });
+    let config = write(world, &format!("manager-{}.yaml", health.port()), &file)?;
+    let kubeconfig = kubeconfig(world, &world.hub, "sluice-manager", health.port()).await?;
+    let launch = Launch::of("sluice-manager")
+        .args(["--metrics-plain", "--log-level=info,cluster=debug,runtime=debug", "--config"])
+        .arg(config)
+        .arg("--kubeconfig")
+        .arg(kubeconfig);
+    start(world, launch, environment, health, metrics).await
+}
+
+pub(super) async fn agent(
+    world: &World<'_>,
+    worker: &Cluster,
+    environment: &[(&str, &str)],
+) -> Result<Program> {
+    let (health, metrics) = (local(free_port()?), local(free_port()?));
+    let file = json!({
+        "apiVersion": "config.sluice.dev/v1alpha1",
+        "kind": "AgentConfiguration",
+        "leaderElection": {"leaderElect": false},
+    });
+    let config = write(world, &format!("agent-{}.yaml", health.port()), &file)?;
+    let kubeconfig = kubeconfig(world, worker, "sluice-agent", health.port()).await?;
+    let launch = Launch::of("sluice-agent")
+        .args(["--log-level=info,cluster=debug,runtime=debug", "--config"])
+        .arg(config)
+        .arg("--kubeconfig")
+        .arg(kubeconfig)
+        .arg(format!("--health-probe-bind-address={health}"))
+        .arg(format!("--metrics-bind-address={metrics}"));
+    start(world, launch, environment, health, metrics).await
+}
+
+async fn start(
+    world: &World<'_>,
+    launch: Launch,
+    environment: &[(&str, &str)],
+    health: SocketAddr,
+    metrics: SocketAddr,
+) -> Result<Program> {
+    let launch = environment.iter().fold(launch, |launch, (name, value)| launch.env(name, *value));
+    let process = launch.start(world.lab)?;
+    process.ready(health, "/readyz", SOON).await?;
+    Ok(Program { process, metrics })
+}
+
+/// A kubeconfig with a fresh token of a service account, in a file.
+async fn kubeconfig(
+    world: &World<'_>,
+    cluster: &Cluster,
+    account: &str,
+    number: u16,
+) -> Result<PathBuf> {
+    let kubeconfig = cluster.kubeconfig_for(NAMESPACE, account).await?;
+    let kubeconfig = serde_json::to_value(kubeconfig).context("the kubeconfig as JSON")?;
+    write(world, &format!("{account}-{}-{number}.kubeconfig", cluster.name()), &kubeconfig)
+}
+
+/// JSON is YAML.
+fn write(world: &World<'_>, name: &str, value: &Value) -> Result<PathBuf> {
+    let path = world.file(name);
+    std::fs::write(&path, value.to_string())
+        .with_context(|| format!("writing {}", path.display()))?;
+    Ok(path)
+}

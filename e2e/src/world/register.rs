@@ -1,0 +1,26 @@
+//! Registering a worker: a kubeconfig of its service account in a Secret, and a MultiKueueCluster that names it.
+
+use anyhow::{Context, Result};
+use harness::Cluster;
+use serde_json::json;
+
+use super::NAMESPACE;
+
+/// Registers `worker` under its name.
+pub(super) async fn worker(hub: &Cluster, worker: &Cluster) -> Result<()> {
+    let kubeconfig = worker.kubeconfig_for(NAMESPACE, "sluice-hub").await?;
+    let kubeconfig = serde_json::to_string(&kubeconfig).context("the kubeconfig as JSON")?;
+    let name = worker.name();
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "stringData": {"kubeconfig": kubeconfig},
+    });
+    let cluster = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueCluster",
+        "metadata": {"name": name},
+        "spec": {"clusterSource": {"kubeConfig": {"locationType": "Secret", "location": name}}},
+    });
+    hub.apply(&format!("{secret}\n---\n{cluster}\n"), NAMESPACE).await?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Queues and Jobs for tests.
+
+use anyhow::Result;
+use harness::{Cluster, NodeSpec, annotation};
+use serde_json::{Value, json};
+
+/// A flavor, a ClusterQueue of this much cpu, and a LocalQueue `queue` in the namespace; all named after the namespace.
+/// With workers, the queue dispatches to them.
+pub(crate) async fn queue(
+    hub: &Cluster,
+    namespace: &str,
+    cpu: &str,
+    workers: &[&str],
+) -> Result<()> {
+    let api = "kueue.x-k8s.io/v1beta2";
+    let mut objects = vec![
+        json!({"apiVersion": api, "kind": "ResourceFlavor", "metadata": {"name": namespace}}),
+        json!({
+            "apiVersion": api, "kind": "LocalQueue",
+            "metadata": {"name": "queue", "namespace": namespace},
+            "spec": {"clusterQueue": namespace},
+        }),
+    ];
+    let mut cluster_queue = json!({
+        "apiVersion": api, "kind": "ClusterQueue", "metadata": {"name": namespace},
+        "spec": {
+            "namespaceSelector": {},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+                {"name": namespace, "resources": [{"name": "cpu", "nominalQuota": cpu}]},
+            ]}],
+        },
+    });
+    if !workers.is_empty() {
+        let clusters: Vec<&str> = workers.to_vec();
+        objects.push(json!({
+            "apiVersion": api, "kind": "AdmissionCheck", "metadata": {"name": namespace},
+            "spec": {
+                "controllerName": "kueue.x-k8s.io/multikueue",
+                "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": namespace},
+            },
+        }));
+        objects.push(json!({
+            "apiVersion": api, "kind": "MultiKueueConfig", "metadata": {"name": namespace},
+            "spec": {"clusters": clusters},
+        }));
+        let strategy = json!({"admissionChecks": [{"name": namespace}]});
+        cluster_queue["spec"]["admissionChecksStrategy"] = strategy;
+    }
+    objects.push(cluster_queue);
+    let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
+    hub.apply(&text.join("\n---\n"), namespace).await?;
+    Ok(())
+}
+
+/// A Job of so many pods that ask for this much cpu each and run for so many seconds.
+pub(crate) fn job(name: &str, pods: usize, cpu: &str, seconds: u32) -> Value {
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
+        "spec": {
+            "parallelism": pods, "completions": pods,
+            "template": {
+                "metadata": {"annotations": {annotation::RUN_SECONDS: seconds.to_string()}},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{
+                        "name": "main", "image": "main",
+                        "resources": {"requests": {"cpu": cpu}},
+                    }],
+                },
+            },
+        },
+    })
+}
+
+/// So many nodes of this much cpu that only pods of this test are meant for.
+pub(crate) fn nodes(prefix: &str, count: usize, cpu: &str) -> NodeSpec {
+    NodeSpec::named(prefix, count).cpu(cpu)
+}

@@ -1,0 +1,126 @@
+//! The configuration file: what the hub may use of this worker. It is the worker's to say, not the hub's
+//! (spec/dispatch.md §4).
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Deserialize;
+
+/// The namespace where nothing else is known.
+const DEFAULT_NAMESPACE: &str = "kueue-system";
+
+/// The file.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct AgentConfiguration {
+    api_version: ApiVersion,
+    kind: Kind,
+    /// Where the agent's own objects live.
+    #[serde(default = "default_namespace")]
+    pub(crate) namespace: String,
+    /// Namespaces whose Workloads are run; all when unset.
+    #[serde(default)]
+    pub(crate) namespaces: Option<Allowed>,
+    /// Whether replicas elect a leader.
+    #[serde(default)]
+    pub(crate) leader_election: LeaderElection,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+enum ApiVersion {
+    #[serde(rename = "config.sluice.dev/v1alpha1")]
+    V1Alpha1,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+enum Kind {
+    AgentConfiguration,
+}
+
+/// Names that are allowed.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Allowed {
+    /// The names.
+    pub(crate) allow: Vec<String>,
+}
+
+/// Whether replicas elect a leader.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct LeaderElection {
+    /// Whether they do.
+    pub(crate) leader_elect: bool,
+}
+
+impl Default for LeaderElection {
+    fn default() -> Self {
+        Self { leader_elect: true }
+    }
+}
+
+fn default_namespace() -> String {
+    DEFAULT_NAMESPACE.to_owned()
+}
+
+impl Default for AgentConfiguration {
+    fn default() -> Self {
+        Self {
+            api_version: ApiVersion::V1Alpha1,
+            kind: Kind::AgentConfiguration,
+            namespace: default_namespace(),
+            namespaces: None,
+            leader_election: LeaderElection::default(),
+        }
+    }
+}
+
+impl AgentConfiguration {
+    /// Reads the file, or gives the defaults where there is none.
+    ///
+    /// # Errors
+    /// If it cannot be read, or says something that is not known.
+    pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = path else {
+            return Ok(Self::default());
+        };
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+        Self::read(&text).with_context(|| format!("configuration {}", path.display()))
+    }
+
+    fn read(text: &str) -> anyhow::Result<Self> {
+        serde_saphyr::from_str(text).map_err(|error| {
+            let error = error.without_snippet();
+            anyhow::anyhow!("{error}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "apiVersion: config.sluice.dev/v1alpha1\nkind: AgentConfiguration\n";
+
+    #[test]
+    fn what_is_not_said_has_its_default() {
+        let read = AgentConfiguration::read(HEAD).expect("a file");
+        assert_eq!(read, AgentConfiguration::default());
+        let text = format!("{HEAD}namespaces: {{allow: [team-a]}}\n");
+        let read = AgentConfiguration::read(&text).expect("a file");
+        assert_eq!(read.namespaces, Some(Allowed { allow: vec!["team-a".to_owned()] }));
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_with_its_place() {
+        for (text, part) in [
+            (format!("{HEAD}namespace: a\nqueues: []\n"), "queues"),
+            ("apiVersion: v1\nkind: AgentConfiguration\n".to_owned(), "v1"),
+            (format!("{HEAD}namespaces: {{deny: [a]}}\n"), "deny"),
+        ] {
+            let error = format!("{:#}", AgentConfiguration::read(&text).expect_err("refused"));
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

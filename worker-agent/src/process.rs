@@ -1,0 +1,97 @@
+//! The tasks of the process.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use anyhow::Context;
+use cluster::{
+    control::{Notice, Settings},
+    led::{Election, Led, Leading, Metrics},
+};
+use crds::names::labels::MULTI_KUEUE_ORIGIN;
+use prometheus_client::registry::Registry;
+use runtime::{
+    Stop, client,
+    health::{self, Checks},
+    lease::{LeaseName, Timing, identity},
+    metrics,
+    server::Server,
+    tasks::supervise,
+};
+use tokio::{net::TcpListener, sync::mpsc::Receiver, task::JoinSet};
+
+use crate::{args::Args, config::AgentConfiguration};
+
+/// What the API server sees in its audit log.
+const USER_AGENT: &str = concat!("sluice-agent/", env!("CARGO_PKG_VERSION"));
+
+/// The lease of the leader among the replicas.
+const LEADER_LEASE: &str = "sluice-agent-leader";
+
+/// Runs until `stop`, or until a task gives up.
+pub(crate) async fn run(
+    args: &Args,
+    config: &AgentConfiguration,
+    stop: Stop,
+) -> anyhow::Result<()> {
+    let client = client::connect(args.kubeconfig.as_deref(), USER_AGENT).await?;
+    let counters = Metrics::default();
+    let mut tasks = JoinSet::new();
+    let check = || Checks::default().with("ping", || true);
+    let router = health::router(("healthz", check()), ("readyz", check()));
+    let listener = bind("health probes", args.health_probe_bind_address).await?;
+    tasks.spawn(Server::plain(router).run(listener, stop.clone()));
+    if let Some(address) = args.metrics_bind_address {
+        let router = metrics::router(Arc::new(registry(&counters)));
+        let listener = bind("metrics", address).await?;
+        tasks.spawn(Server::plain(router).run(listener, stop.clone()));
+    }
+    let led = Led {
+        client,
+        settings: Settings::thin(config.namespaces.as_ref().map(|names| names.allow.clone())),
+        election: election(config)?,
+        metrics: counters,
+        ours: MULTI_KUEUE_ORIGIN.to_owned(),
+    };
+    let until = stop.clone();
+    tasks.spawn(async move {
+        if let Err(error) = led.run(beside, tell, until).await {
+            tracing::error!(%error, "cannot compete for the lease");
+        }
+    });
+    Ok(supervise(tasks, stop).await?)
+}
+
+async fn bind(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("cannot listen on {address} for {what}"))
+}
+
+fn registry(counters: &Metrics) -> Registry {
+    let mut registry = Registry::default();
+    let ours = registry.sub_registry_with_prefix("sluice");
+    counters.watches.register(ours);
+    counters.writes.register(ours);
+    registry
+}
+
+fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
+    if !config.leader_election.leader_elect {
+        return Ok(None);
+    }
+    let lease =
+        LeaseName { namespace: config.namespace.clone(), name: LEADER_LEASE.to_owned() };
+    let identity = identity().context("leader election")?;
+    Ok(Some(Election { lease, identity, timing: Timing::default() }))
+}
+
+/// Nothing else runs beside.
+async fn beside(leading: Leading) {
+    leading.stop.cancelled().await;
+}
+
+/// Tells people.
+async fn tell(mut notices: Receiver<Notice>) {
+    while let Some(notice) = notices.recv().await {
+        tracing::debug!(object = %notice.key, reason = notice.reason, "{}", notice.message);
+    }
+}
