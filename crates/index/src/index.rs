@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::ids::{FlavorId, QueueId};
 use k8s_openapi::api::core::v1::LimitRange;
 
 use crate::checks::Check;
@@ -35,6 +36,9 @@ pub struct Index {
     /// LocalQueues, as `namespace/name`.
     pub(crate) local_queues: BTreeMap<String, LocalQueue>,
     pub(crate) records: Records,
+    /// Names behind the engine's ids, for questions during a cycle.
+    pub(crate) flavor_names: BTreeMap<FlavorId, String>,
+    pub(crate) queue_names: BTreeMap<QueueId, String>,
     /// ClusterQueues whose Workloads are to be entered again.
     pub(crate) recount: BTreeSet<String>,
 }

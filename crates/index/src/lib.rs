@@ -11,6 +11,7 @@
 mod activity;
 mod affinity;
 mod amount;
+mod blocker;
 mod capacity;
 mod checks;
 mod cluster_queue;
@@ -33,7 +34,7 @@ mod workload;
 pub use crate::activity::Activity;
 pub use crate::capacity::report;
 pub use crate::epoch::epoch;
-pub use crate::given::Given;
+pub use crate::given::{Added, Given};
 pub use crate::index::Index;
 pub use crate::namespace::Affected;
 pub use crate::settings::{Settings, Strategy, Transformation};
