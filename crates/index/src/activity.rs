@@ -85,39 +85,42 @@ impl Index {
     }
 
     fn broken_checks(&self, queue: &ClusterQueue) -> Vec<Broken> {
-        let named = |filter: &dyn Fn(&Rule) -> bool| {
-            let rules = queue.rules.iter().filter(|&rule| filter(rule));
-            listed(rules.map(|rule| rule.check.as_str()))
-        };
-        let run_by =
-            |rule: &Rule, by| self.checks.get(&rule.check).is_some_and(|one| one.controller == by);
-        let multi_kueue = |rule: &Rule| run_by(rule, Controller::MultiKueue);
         let mut broken = Vec::new();
-        if let Some(names) = named(&|rule| !self.checks.contains_key(&rule.check)) {
+        if let Some(names) = named(queue, |rule| !self.checks.contains_key(&rule.check)) {
             let words = format!("references missing AdmissionCheck(s): {names}");
             broken.push((reasons::ADMISSION_CHECK_NOT_FOUND, words));
         }
-        if let Some(names) =
-            named(&|rule| self.checks.get(&rule.check).is_some_and(|one| !one.active))
-        {
+        let inactive = |rule: &Rule| self.checks.get(&rule.check).is_some_and(|one| !one.active);
+        if let Some(names) = named(queue, inactive) {
             let words = format!("references inactive AdmissionCheck(s): {names}");
             broken.push((reasons::ADMISSION_CHECK_INACTIVE, words));
         }
-        let Some(dispatching) = named(&multi_kueue) else {
-            return broken;
-        };
-        if queue.rules.iter().filter(|rule| multi_kueue(rule)).count() > 1 {
+        if let Some(names) = named(queue, |rule| self.is_multi_kueue(&rule.check)) {
+            broken.extend(self.broken_dispatch(queue, &names));
+        }
+        broken
+    }
+
+    /// A queue dispatches through one check, for all flavors, and then makes no ProvisioningRequests.
+    fn broken_dispatch(&self, queue: &ClusterQueue, dispatching: &str) -> Vec<Broken> {
+        let multi_kueue = |rule: &&Rule| self.is_multi_kueue(&rule.check);
+        let mut broken = Vec::new();
+        if queue.rules.iter().filter(multi_kueue).count() > 1 {
             let words = format!(
                 "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: {dispatching}"
             );
             broken.push((reasons::MULTIPLE_MULTI_KUEUE_ADMISSION_CHECKS, words));
         }
-        if let Some(names) = named(&|rule| multi_kueue(rule) && !rule.flavors.is_empty()) {
+        if let Some(names) = named(queue, |rule| multi_kueue(&rule) && !rule.flavors.is_empty()) {
             let words =
                 format!("Cannot specify MultiKueue AdmissionCheck per flavor, found: {names}");
             broken.push((reasons::MULTI_KUEUE_ADMISSION_CHECK_APPLIED_PER_FLAVOR, words));
         }
-        if let Some(names) = named(&|rule| run_by(rule, Controller::Provisioning)) {
+        let provisioning = |rule: &Rule| {
+            let check = self.checks.get(&rule.check);
+            check.is_some_and(|one| one.controller == Controller::Provisioning)
+        };
+        if let Some(names) = named(queue, provisioning) {
             let words = format!(
                 "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: {dispatching}, \
                  {names}"
@@ -126,6 +129,11 @@ impl Index {
         }
         broken
     }
+}
+
+/// The checks of a queue that meet a condition, as one text.
+fn named(queue: &ClusterQueue, which: impl Fn(&Rule) -> bool) -> Option<String> {
+    listed(queue.rules.iter().filter(|rule| which(rule)).map(|rule| rule.check.as_str()))
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {

@@ -39,6 +39,7 @@ impl Index {
         queue: Option<&v1beta2::ClusterQueue>,
     ) -> Vec<Event> {
         let id = names.queues.intern(name);
+        self.queue_names.entry(id).or_insert_with(|| name.to_owned());
         let old = self.queues.remove(name);
         let Some(queue) = queue else {
             return vec![Event::ClusterQueue(id, None)];

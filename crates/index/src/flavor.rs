@@ -1,5 +1,7 @@
 //! ResourceFlavors, and the Topologies of their nodes. Source: spec/kueue-core.md §1.4.
 
+use std::collections::BTreeMap;
+
 use crds::meta::Toleration;
 use crds::v1beta2::{ResourceFlavor, Topology};
 use engine::spec::FlavorSpec;
@@ -12,7 +14,7 @@ use crate::labels;
 /// What is kept of a flavor: what it gives to pods, in the API's own terms.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Flavor {
-    pub(crate) labels: labels::Labels,
+    pub(crate) labels: BTreeMap<String, String>,
     pub(crate) tolerations: Vec<Toleration>,
     pub(crate) topology: Option<String>,
 }
@@ -26,7 +28,7 @@ impl Index {
         flavor: Option<&ResourceFlavor>,
     ) -> Vec<Event> {
         let id = names.flavors.intern(name);
-        self.flavor_names.insert(id, name.to_owned());
+        self.flavor_names.entry(id).or_insert_with(|| name.to_owned());
         let Some(flavor) = flavor else {
             self.flavors.remove(name);
             return vec![Event::Flavor(id, None)];
@@ -39,7 +41,7 @@ impl Index {
             topology: topology.map(|name| names.topologies.intern(name)),
         };
         let kept = Flavor {
-            labels: spec.labels.clone(),
+            labels: flavor.spec.node_labels.clone(),
             tolerations: flavor.spec.tolerations.clone(),
             topology: topology.map(str::to_owned),
         };

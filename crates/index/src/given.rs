@@ -1,62 +1,94 @@
 //! What assigned flavors add to pods: node labels to select by, and tolerations.
 //!
-//! Source: spec/dispatch.md §4 (the clone's annotation), spec/kueue-core.md §7.7.
+//! [`Added`] is in the API's terms, for the clone's annotation and the job; [`dispatch::Given`] in the engine's, for packing. Source:
+//! spec/dispatch.md §4, spec/kueue-core.md §7.7.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crds::meta::Toleration;
+use crds::meta;
 use crds::v1beta2::{Admission, PodSetAssignment};
-use engine::Names;
+use dispatch::Given;
+use engine::Entry;
 
 use crate::index::Index;
+use crate::labels;
 
-/// What the flavors of one pod set add.
+/// What the flavors of one pod set add, in the API's terms.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Given {
+pub struct Added {
+    /// Name of the pod set.
+    pub name: String,
     /// Pods.
     pub count: i64,
-    /// Node labels, sorted by key.
-    pub labels: Vec<(Box<str>, Box<str>)>,
+    /// Node labels.
+    pub labels: BTreeMap<String, String>,
     /// Tolerations.
-    pub tolerations: Vec<Toleration>,
+    pub tolerations: Vec<meta::Toleration>,
+}
+
+/// The same in the engine's terms.
+fn given(added: &Added) -> Given {
+    Given {
+        count: added.count,
+        labels: labels::pairs(&added.labels),
+        tolerations: labels::tolerations(&added.tolerations),
+    }
 }
 
 impl Index {
+    /// What a placer wants to know of a head: the MultiKueueConfig, the request, and what its flavors add. `None` if its
+    /// queue does not dispatch. Asks for no names, since the engine has them in hand during a cycle.
+    #[must_use]
+    pub fn asked(&self, entry: &Entry) -> Option<(&str, &Arc<dispatch::Request>, Vec<Given>)> {
+        let config = self.dispatches(self.queue_names.get(&entry.queue)?)?;
+        let request = self.request(entry.workload)?;
+        Some((config, request, self.given(&entry.assignment.pod_sets)))
+    }
+
     /// What the flavors of an assignment add, pod set by pod set. A flavor that is gone adds nothing.
     #[must_use]
-    pub fn given(&self, names: &Names, pod_sets: &[engine::PodSetAssignment]) -> Vec<Given> {
+    pub fn given(&self, pod_sets: &[engine::PodSetAssignment]) -> Vec<Given> {
         let one = |pod_set: &engine::PodSetAssignment| {
-            let flavors = pod_set.choices.iter().map(|choice| names.flavors.name(choice.flavor));
-            self.sum(pod_set.count, flavors)
+            let ids = pod_set.choices.iter().map(|choice| choice.flavor);
+            let flavors = ids.filter_map(|id| self.flavor_names.get(&id)).map(String::as_str);
+            given(&self.sum("", pod_set.count, flavors))
         };
         pod_sets.iter().map(one).collect()
     }
 
-    /// The same for an admission that is already recorded.
+    /// The same for an admission that is recorded.
     #[must_use]
     pub fn given_by(&self, admission: &Admission) -> Vec<Given> {
+        self.added(admission).iter().map(given).collect()
+    }
+
+    /// What the flavors of an admission add, in the API's terms.
+    #[must_use]
+    pub fn added(&self, admission: &Admission) -> Vec<Added> {
         let one = |pod_set: &PodSetAssignment| {
             let flavors = pod_set.flavors.values().map(String::as_str);
-            self.sum(i64::from(pod_set.count.unwrap_or_default()), flavors)
+            self.sum(&pod_set.name, i64::from(pod_set.count.unwrap_or_default()), flavors)
         };
         admission.pod_set_assignments.iter().map(one).collect()
     }
 
-    pub(crate) fn sum<'a>(&self, count: i64, flavors: impl Iterator<Item = &'a str>) -> Given {
+    /// Flavors in the order of their names; where two set one label, the first does.
+    fn sum<'a>(&self, name: &str, count: i64, flavors: impl Iterator<Item = &'a str>) -> Added {
         let mut names: Vec<&str> = flavors.collect();
         names.sort_unstable();
         names.dedup();
-        let (mut labels, mut tolerations) = (BTreeMap::new(), Vec::<Toleration>::new());
+        let mut added = Added { name: name.to_owned(), count, ..Added::default() };
         for flavor in names.into_iter().filter_map(|name| self.flavors.get(name)) {
             for (key, value) in &flavor.labels {
-                labels.entry(key.clone()).or_insert_with(|| value.clone());
+                added.labels.entry(key.clone()).or_insert_with(|| value.clone());
             }
             for one in &flavor.tolerations {
-                if !tolerations.contains(one) {
-                    tolerations.push(one.clone());
+                if !added.tolerations.contains(one) {
+                    added.tolerations.push(one.clone());
                 }
             }
         }
-        Given { count, labels: labels.into_iter().collect(), tolerations }
+        added
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::ids::{FlavorId, QueueId};
 use k8s_openapi::api::core::v1::LimitRange;
 
 use crate::checks::Check;
@@ -29,14 +30,15 @@ pub struct Index {
     /// Overheads of RuntimeClasses.
     pub(crate) classes: BTreeMap<String, Kept>,
     pub(crate) flavors: BTreeMap<String, Flavor>,
-    /// Names of flavors by their ids.
-    pub(crate) flavor_names: BTreeMap<engine::ids::FlavorId, String>,
     pub(crate) topologies: BTreeSet<String>,
     pub(crate) checks: BTreeMap<String, Check>,
     pub(crate) queues: BTreeMap<String, ClusterQueue>,
     /// LocalQueues, as `namespace/name`.
     pub(crate) local_queues: BTreeMap<String, LocalQueue>,
     pub(crate) records: Records,
+    /// Names behind the engine's ids, for questions during a cycle.
+    pub(crate) flavor_names: BTreeMap<FlavorId, String>,
+    pub(crate) queue_names: BTreeMap<QueueId, String>,
     /// ClusterQueues whose Workloads are to be entered again.
     pub(crate) recount: BTreeSet<String>,
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use crds::{meta::LabelSelector, pod::PodSpec, quantity::Quantity};
-use engine::{Amount, PodSetAssignment, flavors::matching, ids::FlavorId};
+use engine::{Amount, flavors::matching};
 
 use crate::{
-    index::Index,
     labels,
     requests::formula::{self, Surroundings},
 };
@@ -42,31 +41,4 @@ pub fn taints(taints: &[crds::meta::Taint]) -> Vec<matching::Taint> {
 pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let labels = labels::pairs(labels);
     labels::selector(selector).iter().all(|one| one.matches(&labels))
-}
-
-impl Index {
-    /// What the flavors of an assignment add to pods, pod set by pod set, by the flavors' ids.
-    #[must_use]
-    pub fn added(&self, pod_sets: &[PodSetAssignment]) -> Vec<dispatch::Given> {
-        let one = |pod_set: &PodSetAssignment| {
-            let ids = pod_set.choices.iter().map(|choice| choice.flavor);
-            let names = ids.filter_map(|id: FlavorId| self.flavor_names.get(&id));
-            given(self.sum(pod_set.count, names.map(String::as_str)))
-        };
-        pod_sets.iter().map(one).collect()
-    }
-
-    /// The same of an admission that is recorded.
-    #[must_use]
-    pub fn added_by(&self, admission: &crds::v1beta2::Admission) -> Vec<dispatch::Given> {
-        self.given_by(admission).into_iter().map(given).collect()
-    }
-}
-
-fn given(one: crate::given::Given) -> dispatch::Given {
-    dispatch::Given {
-        count: one.count,
-        labels: one.labels,
-        tolerations: labels::tolerations(&one.tolerations),
-    }
 }

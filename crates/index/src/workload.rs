@@ -137,4 +137,5 @@ fn key_of(workload: &Workload) -> (&str, &str) {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "values are made for the call")]
 mod tests;

@@ -37,7 +37,7 @@ use ::dispatch::Fleet;
 use ::index::Index;
 use engine::{
     Engine, Time,
-    ids::{QueueId, WorkloadId},
+    ids::WorkloadId,
 };
 use jiff::Timestamp;
 use runtime::watch::Key;
@@ -73,8 +73,6 @@ pub struct Control {
     due: Due,
     /// Something changed that scheduling looks at.
     schedule: bool,
-    /// The MultiKueueConfig by which each ClusterQueue dispatches.
-    routes: BTreeMap<QueueId, String>,
     began: Option<Timestamp>,
     orders: Vec<Order>,
     notices: Vec<Notice>,
@@ -113,7 +111,6 @@ impl Control {
             capacity: capacity::Capacity::default(),
             due: Due::default(),
             schedule: true,
-            routes: BTreeMap::new(),
             began: None,
             orders: Vec::new(),
             notices: Vec::new(),

@@ -113,19 +113,7 @@ impl Control {
             }
             this.due.now(What::Clusters);
             this.all_workloads_due();
-            this.reroute();
         });
-    }
-
-    /// Which ClusterQueue dispatches by which MultiKueueConfig.
-    fn reroute(&mut self) {
-        let Self { queues, index, engine, routes, .. } = self;
-        routes.clear();
-        for name in queues.cluster_queues.keys() {
-            if let Some(config) = index.dispatches(name) {
-                routes.insert(engine.names_mut().queues.intern(name), config.to_owned());
-            }
-        }
     }
 
     pub(super) fn cluster_queues(&mut self, change: Change<ClusterQueue>) {
@@ -152,7 +140,6 @@ impl Control {
             if !same {
                 this.all_workloads_due();
             }
-            this.reroute();
         });
     }
 

@@ -227,7 +227,7 @@ impl Control {
             return;
         }
         if let Some(request) = self.index.request(id) {
-            let given = self.index.added_by(admission);
+            let given = self.index.given_by(admission);
             let work = Arc::new(Work { request: Arc::clone(request), given });
             let cluster = self.fleet.cluster(cluster);
             self.fleet.place(id, cluster, work);

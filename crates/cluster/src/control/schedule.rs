@@ -85,12 +85,16 @@ impl Control {
     }
 
     fn cycle(&mut self, now: Timestamp) -> Vec<(WorkloadId, Verdict)> {
-        let Self { engine, index, fleet, settings, routes, .. } = self;
+        let Self { engine, index, fleet, settings, .. } = self;
         let thin = settings.role == Role::Thin;
         let lookup = |entry: &Entry| {
-            let config = if thin { LOCAL } else { routes.get(&entry.queue)?.as_str() };
-            let request = Arc::clone(index.request(entry.workload)?);
-            let given = index.added(&entry.assignment.pod_sets);
+            let (config, request, given) = if thin {
+                let given = index.given(&entry.assignment.pod_sets);
+                (LOCAL, index.request(entry.workload)?, given)
+            } else {
+                index.asked(entry)?
+            };
+            let request = Arc::clone(request);
             Some((config.to_owned(), Arc::new(Work { request, given })))
         };
         let mut placing = Placing::new(fleet, &lookup, time(now));

@@ -7,6 +7,7 @@ use crds::pod::{Container, PodSpec};
 
 use super::formula::{Surroundings, container_resources, pod_level, pod_requests};
 use super::{Amounts, borrowed};
+use crate::amount::from_nanos;
 
 const ABOVE_LIMITS: &str = "requests must not exceed its limits";
 const ABOVE_MAX: &str = "requests must not be above the limitRange max";
@@ -94,9 +95,13 @@ fn merged<'a>(
     all
 }
 
-/// The resources of which `left` has more than `right` allows, where it says anything.
+/// The resources of which `left` has more than `right` allows, where it says anything. Both are rounded first, as
+/// upstream compares them: a limit of `1m` gpu allows one.
 fn greater<'a>(left: &Amounts<'a>, right: &Amounts<'_>) -> Vec<&'a str> {
-    let more = |name: &str, amount: i128| right.get(name).is_some_and(|&bound| amount > bound);
+    let more = |name: &str, amount: i128| {
+        let bound = right.get(name);
+        bound.is_some_and(|&bound| from_nanos(name, amount) > from_nanos(name, bound))
+    };
     left.iter().filter(|&(&name, &amount)| more(name, amount)).map(|(&name, _)| name).collect()
 }
 
@@ -130,6 +135,7 @@ mod tests {
     fn requests_must_not_exceed_limits() {
         let none = Limits::default();
         assert_eq!(judge(pod(json!({"cpu": "1"}), json!({"cpu": "1"})), &none), None);
+        assert_eq!(judge(pod(json!({"x/gpu": "1"}), json!({"x/gpu": "1m"})), &none), None);
         assert_eq!(
             judge(
                 pod(

@@ -291,11 +291,15 @@ fn an_assignment_gives_labels_and_tolerations() {
     let mut house = House::new(Settings::default());
     house.enter(&from(asking(json!({"cpu": "2"}))));
     let entry = house.engine.cycle(Time(NOON), &mut Anywhere).first().expect("an entry").clone();
-    let given = house.index.given(house.engine.names(), &entry.assignment.pod_sets);
+    let given = house.index.given(&entry.assignment.pod_sets);
     let [one] = &given[..] else { panic!("{given:?}") };
     assert_eq!((one.count, &one.labels[..]), (3, &[("pool".into(), "f".into())][..]));
     assert_eq!(one.tolerations.len(), 1);
-    assert_eq!(house.index.given_by(&from(admission())), given);
+    let recorded = from(admission());
+    assert_eq!(house.index.given_by(&recorded), given);
+    let added = house.index.added(&recorded);
+    let added = added.first().expect("a pod set");
+    assert_eq!((&*added.name, added.labels.get("pool").map(|pool| &**pool)), ("main", Some("f")));
 }
 
 #[test]
@@ -330,4 +334,40 @@ fn a_record_is_small() {
         + pods.name.len()
         + request.namespace.len();
     assert!(size < 1024, "{size} bytes");
+}
+
+#[test]
+fn a_placer_asks_during_the_cycle() {
+    let mut house = House::new(Settings::default());
+    house.enter(&from(asking(json!({"cpu": "2"}))));
+    let names = house.engine.names_mut();
+    let check = from(json!({
+        "spec": {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": {"name": "config"}},
+        "status": {"conditions": [{"type": "Active", "status": "True"}]},
+    }));
+    let queue = from(json!({"spec": {
+        "namespaceSelector": {},
+        "admissionChecksStrategy": {"admissionChecks": [{"name": "mk"}]},
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+            {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "10"}]},
+        ]}],
+    }}));
+    let mut events = house.index.admission_check(names, "mk", Some(&check));
+    events.extend(house.index.cluster_queue(names, "q", Some(&queue)));
+    house.apply(events);
+    struct Asks<'a>(&'a Index, Option<(String, i64)>);
+    impl engine::Placer for Asks<'_> {
+        fn place(
+            &mut self,
+            entry: &engine::Entry,
+        ) -> Result<Option<engine::ids::ClusterId>, engine::WakeKey> {
+            let (config, request, given) = self.0.asked(entry).expect("a dispatching queue");
+            assert_eq!(request.pod_sets.len(), given.len());
+            self.1 = given.first().map(|one| (config.to_owned(), one.count));
+            Ok(None)
+        }
+    }
+    let mut placer = Asks(&house.index, None);
+    house.engine.cycle(Time(NOON), &mut placer);
+    assert_eq!(placer.1, Some(("config".to_owned(), 3)));
 }
