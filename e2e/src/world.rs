@@ -77,7 +77,9 @@ impl<'a> World<'a> {
     pub async fn install(&self) -> Result<()> {
         install::hub(&self.hub, self.ports.webhooks).await.context("installing on the hub")?;
         for worker in &self.workers {
-            install::worker(worker).await.with_context(|| format!("installing on {}", worker.name()))?;
+            install::worker(worker)
+                .await
+                .with_context(|| format!("installing on {}", worker.name()))?;
         }
         Ok(())
     }

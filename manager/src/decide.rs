@@ -4,7 +4,7 @@ use anyhow::Context;
 use cluster::{
     config::Configuration,
     control::{self, Notice},
-    led::{Election, Led, Leading, Metrics},
+    led::{Election, Leading, Led, Metrics},
 };
 use crds::names::dispatchers;
 use kube::Client;

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use anyhow::Context;
 use cluster::{
     control::{Notice, Settings},
-    led::{Election, Led, Leading, Metrics},
+    led::{Election, Leading, Led, Metrics},
 };
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use prometheus_client::registry::Registry;
@@ -78,8 +78,7 @@ fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
     if !config.leader_election.leader_elect {
         return Ok(None);
     }
-    let lease =
-        LeaseName { namespace: config.namespace.clone(), name: LEADER_LEASE.to_owned() };
+    let lease = LeaseName { namespace: config.namespace.clone(), name: LEADER_LEASE.to_owned() };
     let identity = identity().context("leader election")?;
     Ok(Some(Election { lease, identity, timing: Timing::default() }))
 }

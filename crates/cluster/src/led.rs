@@ -8,7 +8,7 @@ use std::time::Duration;
 use kube::Client;
 use runtime::{
     Stop,
-    lease::{Elector, LeaseName, Leadership, Timing, TimingError},
+    lease::{Elector, Leadership, LeaseName, Timing, TimingError},
     watch::WatchMetrics,
     writer::{WriteMetrics, Writer},
 };

@@ -19,10 +19,13 @@ async fn a_job_waits_for_quota_runs_and_is_finished() -> Result<()> {
     }
     let jobs = world.hub.api::<Job>(namespace);
     for name in ["first", "second"] {
-        world.hub.until(&jobs, name, "is complete", SOON, |job| {
-            let status = job.status.clone().unwrap_or_default();
-            status.succeeded == Some(2)
-        }).await?;
+        world
+            .hub
+            .until(&jobs, name, "is complete", SOON, |job| {
+                let status = job.status.clone().unwrap_or_default();
+                status.succeeded == Some(2)
+            })
+            .await?;
         let judgement = space.observer().judge(name, 2, SOON).await?;
         assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
     }

@@ -75,5 +75,6 @@ pub(crate) fn job(name: &str, pods: usize, cpu: &str, seconds: u32) -> Value {
 
 /// So many nodes of this much cpu that only pods of this test are meant for.
 pub(crate) fn nodes(prefix: &str, count: usize, cpu: &str) -> NodeSpec {
-    NodeSpec::named(prefix, count).cpu(cpu)
+    let (prefix, cpu) = (prefix.to_owned(), cpu.to_owned());
+    NodeSpec { prefix, count, cpu, ..NodeSpec::default() }
 }

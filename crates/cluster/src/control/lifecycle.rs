@@ -8,7 +8,7 @@ use crds::{
         conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED},
         reasons,
     },
-    v1beta2::{Workload, WorkloadStatus},
+    v1beta2::{PodSetRequest, Workload, WorkloadStatus},
 };
 use index::status::{self, At, Eviction, Reservation};
 use jiff::Timestamp;
@@ -38,6 +38,8 @@ pub(crate) struct Surroundings {
     pub(crate) dispatched: Option<String>,
     /// Whether it is told why it waits.
     pub(crate) explain: bool,
+    /// What it asks for, as its status shows it while it waits.
+    pub(crate) requests: Vec<PodSetRequest>,
 }
 
 /// What comes next.
@@ -130,7 +132,7 @@ pub(crate) fn next(record: &Record, around: &Surroundings, now: Timestamp) -> Ne
         return write(before, draft.status, draft.purpose);
     }
     if around.explain && !has_quota(workload) && workload.spec.active != Some(false) {
-        return explain(record, now);
+        return explain(record, around, now);
     }
     Next::Nothing
 }
@@ -147,13 +149,13 @@ fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: &'static str)
 }
 
 /// Why it waits, once it has waited for a while.
-fn explain(record: &Record, now: Timestamp) -> Next {
+fn explain(record: &Record, around: &Surroundings, now: Timestamp) -> Next {
     let Some(pending) = &record.wants.pending else {
         return Next::Nothing;
     };
     let workload = record.object();
     let before = &workload.status;
-    let requests = before.resource_requests.clone();
+    let requests = around.requests.clone();
     let status = status::pending(
         before.clone(),
         &pending.reason,

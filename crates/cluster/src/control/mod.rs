@@ -35,10 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ::dispatch::Fleet;
 use ::index::Index;
-use engine::{
-    Engine, Time,
-    ids::WorkloadId,
-};
+use engine::{Engine, Time, ids::WorkloadId};
 use jiff::Timestamp;
 use runtime::watch::Key;
 

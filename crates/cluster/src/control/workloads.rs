@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 use super::{
     About, Control, Destination, Notice, Order, Role, Subject, Ticket,
     due::What,
+    held::after,
     lifecycle,
-    record::{Record, Trip, has_quota, is},
+    record::{Pending, Record, Trip, has_quota, is},
     time,
 };
 
@@ -157,6 +158,7 @@ impl Control {
     }
 
     fn decide_workload(&mut self, key: &Key, now: Timestamp) {
+        self.note_blocker(key, now);
         let Some(record) = self.workloads.get(key) else {
             return;
         };
@@ -169,7 +171,12 @@ impl Control {
         if let Some(order) = self.workload_spec(key) {
             return self.send(order);
         }
+        let requests = match &record.wants.pending {
+            Some(_) => self.index.resource_requests(record.object()),
+            None => Vec::new(),
+        };
         let surroundings = lifecycle::Surroundings {
+            requests,
             stop: self.stop_policy(key),
             dispatched: self.dispatching_check(key),
             explain: self.settings.role != Role::Thin,
@@ -191,6 +198,24 @@ impl Control {
             }
             lifecycle::Next::Wait(until) => self.due.at(until, What::Workload(key.clone())),
             lifecycle::Next::Nothing => {}
+        }
+    }
+
+    /// What waits in no open queue is never looked at by a cycle, and must be told why all the same.
+    fn note_blocker(&mut self, key: &Key, now: Timestamp) {
+        let Some(record) = self.workloads.get_mut(key) else {
+            return;
+        };
+        if has_quota(record.object()) || record.wants.reserve.is_some() {
+            return;
+        }
+        if let Some((reason, message)) = self.index.blocker(record.object()) {
+            let (reason, message) = (reason.to_owned(), message);
+            let not_before = match &record.wants.pending {
+                Some(known) => known.not_before,
+                None => after(now, self.settings.explain_after),
+            };
+            record.wants.pending = Some(Pending { reason, message, not_before });
         }
     }
 
