@@ -529,9 +529,8 @@ impl World {
                 self.deliver(at, 0, false);
             }
             for one in KIND {
-                // Jobs take their time.
-                let slow = one == Agent::Complete && !(happens() && happens() && happens());
-                if happens() && !slow {
+                // Jobs take their time: they complete when a fault says so.
+                if happens() && one != Agent::Complete {
                     self.agent(at, one);
                 }
             }
@@ -629,24 +628,26 @@ enum Fault {
 
 fn fault() -> impl Strategy<Value = Fault> {
     let worker = || 0..3_usize;
-    let (kind, unkind) = (prop::sample::select(&KIND[..]), prop::sample::select(&UNKIND[..]));
+    let (slow, unkind) = (prop::sample::select(&SLOW[..]), prop::sample::select(&UNKIND[..]));
+    let agent = |(worker, does)| Fault::Agent { worker, does };
     prop_oneof![
         8 => prop::bool::weighted(0.2).prop_map(|lost| Fault::Decide { lost }),
-        6 => Just(Fault::See),
-        4 => Just(Fault::Core),
-        1 => Just(Fault::Preempt),
-        8 => (worker(), 0..4_usize, prop::bool::weighted(0.1))
+        4 => Just(Fault::See),
+        3 => Just(Fault::Core),
+        4 => Just(Fault::Preempt),
+        6 => (worker(), 0..4_usize, prop::bool::weighted(0.1))
             .prop_map(|(worker, which, lost)| Fault::Deliver { worker, which, lost }),
         1 => (worker(), 0..4_usize).prop_map(|(worker, which)| Fault::Drop { worker, which }),
-        8 => worker().prop_map(|worker| Fault::Show { worker }),
-        12 => (worker(), kind).prop_map(|(worker, does)| Fault::Agent { worker, does }),
-        1 => (worker(), unkind).prop_map(|(worker, does)| Fault::Agent { worker, does }),
-        1 => (worker(), any::<u8>()).prop_map(|(worker, arrives)| Fault::Cut { worker, arrives }),
-        2 => worker().prop_map(|worker| Fault::Heal { worker }),
+        6 => worker().prop_map(|worker| Fault::Show { worker }),
+        6 => (worker(), slow).prop_map(agent),
+        1 => (worker(), prop::sample::select(&[Agent::Complete, Agent::Conclude][..])).prop_map(agent),
+        3 => (worker(), unkind).prop_map(agent),
+        3 => (worker(), any::<u8>()).prop_map(|(worker, arrives)| Fault::Cut { worker, arrives }),
+        4 => worker().prop_map(|worker| Fault::Heal { worker }),
         4 => worker().prop_map(|worker| Fault::List { worker }),
-        1 => any::<u8>().prop_map(|arrives| Fault::Restart { arrives }),
-        1 => (1..60_i64).prop_map(|time| Fault::Pass { time }),
-        60 => (any::<u64>(), any::<u64>()).prop_map(|(one, other)| Fault::Round { skip: one & other }),
+        2 => any::<u8>().prop_map(|arrives| Fault::Restart { arrives }),
+        2 => (1..60_i64).prop_map(|time| Fault::Pass { time }),
+        70 => (any::<u64>(), any::<u64>()).prop_map(|(one, other)| Fault::Round { skip: one & other }),
     ]
 }
 
