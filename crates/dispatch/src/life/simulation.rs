@@ -329,6 +329,10 @@ impl World {
 
     fn finish(&mut self, lost: bool) {
         assert!(self.completed.contains(&self.seen.hub.epoch), "nothing was completed");
+        let cluster = self.seen.hub.recorded.expect("only what is recorded is finished");
+        let shown =
+            self.seen.status.is_some_and(|(epoch, _, done)| done && epoch == self.seen.hub.epoch);
+        assert!(shown || self.workers[cluster.index()].seen.job.is_none(), "the end is not shown");
         let finished = self.state(lost, |stated| {
             (stated.hub.finished, stated.hub.quota) = (true, false);
         });
@@ -652,7 +656,6 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
     #[test]
     fn one_cluster_runs_it_and_it_finishes_once(
         workers in 2..4_usize,
