@@ -10,9 +10,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use engine::{Time, ids::ClusterId};
 use proptest::prelude::*;
 
-use super::*;
+use crate::life::*;
 
 const SETTINGS: LifeSettings = LifeSettings { lost_after: 100, admit_within: 60 };
 
