@@ -86,6 +86,4 @@ fn with_deadline(mut steps: Vec<Step>, due: impl IntoIterator<Item = Time>) -> V
 }
 
 #[cfg(test)]
-mod simulation;
-#[cfg(test)]
 mod tests;

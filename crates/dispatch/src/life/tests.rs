@@ -1,5 +1,7 @@
 //! Every rule once, as lines: the hub, then one line per cluster, then the steps.
 
+mod simulation;
+
 use super::*;
 
 const SETTINGS: LifeSettings = LifeSettings { lost_after: 100, admit_within: 50 };
