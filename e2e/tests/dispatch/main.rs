@@ -2,6 +2,7 @@
 
 mod own_cluster;
 mod place;
+mod thin_worker;
 
 use anyhow::Result;
 use e2e::world::{Plan, Ports, Program, World};

@@ -36,8 +36,6 @@ pub(crate) struct Surroundings {
     pub(crate) stop: Stop,
     /// The check that dispatches it, if it runs on a worker.
     pub(crate) dispatched: Option<String>,
-    /// Whether it is told why it waits.
-    pub(crate) explain: bool,
     /// What it asks for, as its status shows it while it waits.
     pub(crate) requests: Vec<PodSetRequest>,
 }
@@ -131,7 +129,7 @@ pub(crate) fn next(record: &Record, around: &Surroundings, now: Timestamp) -> Ne
     if draft.status != *before {
         return write(before, draft.status, draft.purpose);
     }
-    if around.explain && !has_quota(workload) && workload.spec.active != Some(false) {
+    if !has_quota(workload) && workload.spec.active != Some(false) {
         return explain(record, around, now);
     }
     Next::Nothing

@@ -55,6 +55,13 @@ impl Control {
     }
 
     fn meet_workload(&mut self, key: Key, object: Workload, now: Timestamp) {
+        if self.settings.role == Role::Thin {
+            // Its made-up queue takes Workloads from every namespace, whatever the labels.
+            let (names, labels) = (self.engine.names_mut(), Default::default());
+            let namespace = key.namespace.as_deref().unwrap_or_default();
+            let events = self.index.namespace(names, namespace, Some(&labels));
+            self.tell(events);
+        }
         let id = self.engine.names_mut().workloads.intern(&key.to_string());
         self.by_id.insert(id, key.clone());
         self.workloads.insert(key.clone(), Record::new(object, id, now));
@@ -179,7 +186,6 @@ impl Control {
             requests,
             stop: self.stop_policy(key),
             dispatched: self.dispatching_check(key),
-            explain: self.settings.role != Role::Thin,
         };
         let Some(record) = self.workloads.get_mut(key) else {
             return;
