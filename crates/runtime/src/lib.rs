@@ -1,4 +1,4 @@
-//! IO that knows nothing of Kueue: clients, the lease, watches, TLS servers, certificates, health, metrics, logs.
+//! IO that knows nothing of Kueue: clients, the lease, watches, events, TLS servers, certificates, health, metrics, logs.
 //!
 //! What decides here is pure and takes `now`; what does is thin and takes a [`Stop`] that ends it.
 
@@ -7,6 +7,7 @@ pub mod cert_dir;
 pub mod cert_secret;
 pub mod certs;
 pub mod client;
+pub mod events;
 pub mod failpoint;
 pub mod health;
 pub mod lease;

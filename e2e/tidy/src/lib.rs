@@ -1,6 +1,7 @@
 //! Keeps the house in order. Each rule is a function that lists what breaks it; the tests demand empty lists.
 
 pub mod dependencies;
+pub mod manifests;
 pub mod sources;
 
 use std::path::{Path, PathBuf};

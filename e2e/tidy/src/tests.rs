@@ -48,3 +48,13 @@ fn every_crate_takes_over_the_lints() {
         metadata.workspace_packages().into_iter().map(|p| p.manifest_path.clone().into());
     assert_eq!(sources::without_lints(manifests).expect("the manifests"), NONE);
 }
+
+#[test]
+fn what_kustomizations_name_is_there_and_what_is_there_is_named() {
+    for folder in ["config", "crds/manifests"] {
+        let manifests = manifests::read(&root().join(folder)).expect("the manifests");
+        assert!(manifests.folders().count() > 0, "{folder}");
+        assert_eq!(manifests.missing(), NONE);
+        assert_eq!(manifests.left_out(), NONE);
+    }
+}

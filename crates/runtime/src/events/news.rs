@@ -1,0 +1,51 @@
+//! What happened to an object, in words.
+
+use crate::watch::Key;
+
+/// Whether something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Things go as they should.
+    Normal,
+    /// Somebody may have to do something.
+    Warning,
+}
+
+/// The object that an event is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct About {
+    /// Group and version, as in a manifest.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// Namespace and name.
+    pub key: Key,
+    /// The uid; empty if it is not known.
+    pub uid: String,
+}
+
+/// One thing that happened. Two that are equal may become one Event that counts. The server refuses what has no action or no
+/// reason.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct News {
+    /// To which object.
+    pub about: About,
+    /// Whether something is wrong.
+    pub severity: Severity,
+    /// What was being done, in one word for programs.
+    pub action: String,
+    /// Why this is told, in one word for programs.
+    pub reason: String,
+    /// The same for people.
+    pub note: String,
+}
+
+impl Severity {
+    /// The word on the wire.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
