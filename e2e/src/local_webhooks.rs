@@ -34,6 +34,24 @@ pub fn manifests(folder: &Path, port: u16) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// The same of what a kustomization builds, given as YAML. Deployments are left without replicas: nothing would run them.
+///
+/// # Errors
+/// If it is not YAML.
+pub fn localised(built: &str, port: u16) -> anyhow::Result<String> {
+    let options = serde_saphyr::options! { strict_booleans: true, budget: None };
+    let objects: Vec<Value> = serde_saphyr::from_multiple_with_options(built, options)?;
+    let mut text = String::new();
+    for mut object in objects {
+        point_to(&mut object, port);
+        if object["kind"] == "Deployment" {
+            object["spec"]["replicas"] = 0.into();
+        }
+        text += &format!("---\n{object}\n");
+    }
+    Ok(text)
+}
+
 /// Replaces the Service of every webhook below `value`.
 fn point_to(value: &mut Value, port: u16) {
     match value {

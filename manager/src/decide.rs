@@ -3,18 +3,22 @@
 use anyhow::Context;
 use cluster::{
     config::Configuration,
-    control::{self, Notice},
+    control,
     led::{Election, Leading, Led, Metrics},
 };
 use crds::names::dispatchers;
 use kube::Client;
 use runtime::{
     Stop,
+    events::Reporter,
     lease::{LeaseName, Timing, identity},
 };
-use tokio::{sync::mpsc::Receiver, task::JoinSet};
+use tokio::task::JoinSet;
 
 use crate::settings::Settings;
+
+/// Who tells events.
+const COMPONENT: &str = "sluice.dev/manager";
 
 /// Begins to compete for the lease, and to decide when it is won.
 ///
@@ -36,11 +40,15 @@ pub(crate) fn begin(
         settings: control::Settings::manager(&settings.file, &settings.gates, dispatches),
         election: election(&settings.file)?,
         metrics: metrics.clone(),
+        reporter: Reporter {
+            component: COMPONENT.to_owned(),
+            instance: identity().context("who tells events")?,
+        },
         ours: String::new(),
     };
     let stop = stop.clone();
     tasks.spawn(async move {
-        if let Err(error) = led.run(beside, tell, stop).await {
+        if let Err(error) = led.run(beside, stop).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
     });
@@ -79,13 +87,6 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
 /// What else a leader does.
 async fn beside(leading: Leading) {
     leading.stop.cancelled().await;
-}
-
-/// Tells people.
-async fn tell(mut notices: Receiver<Notice>) {
-    while let Some(notice) = notices.recv().await {
-        tracing::debug!(object = %notice.key, reason = notice.reason, "{}", notice.message);
-    }
 }
 
 #[cfg(test)]

@@ -103,9 +103,7 @@ fn guarded(router: Router, client: Client) -> Router {
 fn registry(metrics: &Metrics) -> Registry {
     let mut registry = Registry::default();
     build_info::register(registry.sub_registry_with_prefix("kueue"));
-    let ours = registry.sub_registry_with_prefix("sluice");
-    metrics.watches.register(ours);
-    metrics.writes.register(ours);
+    metrics.register(registry.sub_registry_with_prefix("sluice"));
     registry
 }
 

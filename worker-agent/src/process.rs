@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context;
 use cluster::{
-    control::{Notice, Settings},
+    control::Settings,
     led::{Election, Leading, Led, Metrics},
 };
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
@@ -12,17 +12,21 @@ use prometheus_client::registry::Registry;
 use runtime::{
     Stop, client,
     health::{self, Checks},
+    events::Reporter,
     lease::{LeaseName, Timing, identity},
     metrics,
     server::Server,
     tasks::supervise,
 };
-use tokio::{net::TcpListener, sync::mpsc::Receiver, task::JoinSet};
+use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{args::Args, config::AgentConfiguration};
 
 /// What the API server sees in its audit log.
 const USER_AGENT: &str = concat!("sluice-agent/", env!("CARGO_PKG_VERSION"));
+
+/// Who tells events.
+const COMPONENT: &str = "sluice.dev/agent";
 
 /// The lease of the leader among the replicas.
 const LEADER_LEASE: &str = "sluice-agent-leader";
@@ -50,11 +54,15 @@ pub(crate) async fn run(
         settings: Settings::thin(config.namespaces.as_ref().map(|names| names.allow.clone())),
         election: election(config)?,
         metrics: counters,
+        reporter: Reporter {
+            component: COMPONENT.to_owned(),
+            instance: identity().context("who tells events")?,
+        },
         ours: MULTI_KUEUE_ORIGIN.to_owned(),
     };
     let until = stop.clone();
     tasks.spawn(async move {
-        if let Err(error) = led.run(beside, tell, until).await {
+        if let Err(error) = led.run(beside, until).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
     });
@@ -68,9 +76,7 @@ async fn bind(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
 
 fn registry(counters: &Metrics) -> Registry {
     let mut registry = Registry::default();
-    let ours = registry.sub_registry_with_prefix("sluice");
-    counters.watches.register(ours);
-    counters.writes.register(ours);
+    counters.register(registry.sub_registry_with_prefix("sluice"));
     registry
 }
 
@@ -86,11 +92,4 @@ fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
 /// Nothing else runs beside.
 async fn beside(leading: Leading) {
     leading.stop.cancelled().await;
-}
-
-/// Tells people.
-async fn tell(mut notices: Receiver<Notice>) {
-    while let Some(notice) = notices.recv().await {
-        tracing::debug!(object = %notice.key, reason = notice.reason, "{}", notice.message);
-    }
 }

@@ -8,17 +8,16 @@ use std::time::Duration;
 use kube::Client;
 use runtime::{
     Stop,
+    events::{EventMetrics, Reporter, recorder},
     lease::{Elector, Leadership, LeaseName, Timing, TimingError},
     watch::WatchMetrics,
     writer::{WriteMetrics, Writer},
 };
-use tokio::{
-    sync::mpsc::{Receiver, channel},
-    task::JoinSet,
-};
+use prometheus_client::registry::Registry;
+use tokio::task::JoinSet;
 
 use crate::control::{
-    Control, Notice, Settings,
+    Control, Settings,
     sources::Sources,
     task::{self, Inputs, Workers},
 };
@@ -29,8 +28,8 @@ const WRITES_AT_A_TIME: usize = 64;
 /// How long the API server may take for one write.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// Notices that may wait for the recorder.
-const NOTICES: usize = 1024;
+/// Events that are under way at a time.
+const EVENTS_AT_A_TIME: usize = 4;
 
 /// How leaders are elected.
 #[derive(Clone, Debug)]
@@ -50,6 +49,8 @@ pub struct Metrics {
     pub watches: WatchMetrics,
     /// Of writes.
     pub writes: WriteMetrics,
+    /// Of events.
+    pub events: EventMetrics,
 }
 
 /// What a leader needs.
@@ -62,6 +63,8 @@ pub struct Led {
     pub election: Option<Election>,
     /// What it counts.
     pub metrics: Metrics,
+    /// Who tells people.
+    pub reporter: Reporter,
     /// Label selector of what belongs to managers, on a worker.
     pub ours: String,
 }
@@ -78,24 +81,30 @@ pub struct Leading {
     pub stop: Stop,
 }
 
+impl Metrics {
+    /// Puts them into a registry.
+    pub fn register(&self, registry: &mut Registry) {
+        self.watches.register(registry);
+        self.writes.register(registry);
+        self.events.register(registry);
+    }
+}
+
 impl Led {
-    /// Waits to lead, leads, and gives the lease back when `stop` comes. `beside` runs what else a leader does; `notices`
-    /// tells people.
+    /// Waits to lead, leads, and gives the lease back when `stop` comes. `beside` runs what else a leader does.
     ///
     /// # Errors
     /// If the election's timing would allow two leaders.
-    pub async fn run<B, N>(
+    pub async fn run<B>(
         self,
         beside: impl FnOnce(Leading) -> B,
-        notices: impl FnOnce(Receiver<Notice>) -> N,
         stop: Stop,
     ) -> Result<(), TimingError>
     where
         B: Future<Output = ()> + Send + 'static,
-        N: Future<Output = ()> + Send + 'static,
     {
         let Some(Election { lease, identity, timing }) = self.election.clone() else {
-            self.lead(Leadership::alone(), beside, notices, stop).await;
+            self.lead(Leadership::alone(), beside, stop).await;
             return Ok(());
         };
         let (elector, leadership) = Elector::new(self.client.clone(), lease, identity, timing)?;
@@ -105,7 +114,7 @@ impl Led {
         let leads = stop.run_until_cancelled(gained.gained()).await.is_some();
         if leads {
             let mut lost = leadership.clone();
-            let leading = self.lead(leadership, beside, notices, stop.child_token());
+            let leading = self.lead(leadership, beside, stop.child_token());
             tokio::select! {
                 () = leading => {}
                 () = lost.lost() => tracing::error!("this process does not lead any more"),
@@ -116,19 +125,16 @@ impl Led {
         Ok(())
     }
 
-    async fn lead<B, N>(
+    async fn lead<B>(
         self,
         leadership: Leadership,
         beside: impl FnOnce(Leading) -> B,
-        notices: impl FnOnce(Receiver<Notice>) -> N,
         stop: Stop,
     ) where
         B: Future<Output = ()> + Send + 'static,
-        N: Future<Output = ()> + Send + 'static,
     {
         let (inputs, heard) = task::inputs();
         let workers = Workers::default();
-        let (told, to_tell) = channel(NOTICES);
         let mut tasks = JoinSet::new();
         let metrics = &self.metrics;
         let role = self.settings.role;
@@ -140,21 +146,21 @@ impl Led {
             tasks: &mut tasks,
         };
         sources.begin(role, &self.ours);
+        let writer = |at_a_time| {
+            let (client, writes) = (self.client.clone(), metrics.writes.clone());
+            Writer::new(client, "home", at_a_time, DEADLINE, writes)
+        };
+        let events = writer(EVENTS_AT_A_TIME);
+        let (recorder, events) = recorder(events, self.reporter.clone(), metrics.events.clone());
         let surroundings = task::Surroundings {
-            home: Writer::new(
-                self.client,
-                "home",
-                WRITES_AT_A_TIME,
-                DEADLINE,
-                metrics.writes.clone(),
-            ),
+            home: writer(WRITES_AT_A_TIME),
             workers: workers.clone(),
             leadership: leadership.clone(),
-            notices: told,
+            recorder,
         };
         let leading = Leading { inputs, workers, leadership, stop: stop.clone() };
         tasks.spawn(beside(leading));
-        tasks.spawn(notices(to_tell));
+        tasks.spawn(events.run(stop.clone()));
         task::run(Control::new(self.settings), heard, surroundings, stop.clone()).await;
         stop.cancel();
         tasks.shutdown().await;

@@ -8,7 +8,7 @@ mod report;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use ::dispatch::{Given, Report, Work};
+use ::dispatch::{Given, Kind, Report, Work};
 use crds::{
     names::{annotations::WORKLOAD, labels::MULTI_KUEUE_WORKER_POD},
     v1alpha1::ClusterCapacity,
@@ -116,12 +116,12 @@ impl Control {
         self.capacity.report_due = true;
     }
 
-    /// The nodes as they are, every label counted.
+    /// The nodes as they are, every label counted. A clone does not say of which kind its job is.
     fn local_report(&mut self) -> Report {
         let names = self.engine.names_mut();
         let nodes = node::free(&self.capacity.nodes, self.capacity.pods.values());
         let keys = node::all_label_keys(&self.capacity.nodes);
-        report::classes(names, &nodes, &keys, report::kinds())
+        report::classes(names, &nodes, &keys, vec![Kind::default()])
     }
 
     /// Pods of clones that hold quota and are not bound yet take room, too.

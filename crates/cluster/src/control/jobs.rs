@@ -14,6 +14,7 @@ use crds::{
 };
 use jiff::Timestamp;
 use runtime::{
+    events::{About, News, Severity},
     watch::{Change, Key},
     write::{Write, difference},
     writer::Answer,
@@ -21,7 +22,7 @@ use runtime::{
 use serde_json::{Value, json};
 
 use super::{
-    About, Control, Notice, Order, Role, Subject, Ticket,
+    Control, Order, Role, Subject, Ticket,
     due::What,
     held::Held,
     record::Record,
@@ -423,10 +424,15 @@ impl Control {
         reason: &'static str,
         message: String,
     ) {
-        let uid = job.metadata.uid.clone().unwrap_or_default();
-        let about = About { api_version: "batch/v1", kind: "Job", uid };
-        let reason = reason.to_owned();
-        self.notices.push(Notice { about, key: key.clone(), warning, reason, message });
+        let about = About {
+            api_version: "batch/v1".to_owned(),
+            kind: "Job".to_owned(),
+            key: key.clone(),
+            uid: job.metadata.uid.clone().unwrap_or_default(),
+        };
+        let severity = if warning { Severity::Warning } else { Severity::Normal };
+        let (action, reason) = (reason.to_owned(), reason.to_owned());
+        self.notices.push(News { about, severity, action, reason, note: message });
     }
 
     /// Whether the hub's job can be dispatched at all; if not, why.

@@ -37,11 +37,11 @@ use ::dispatch::Fleet;
 use ::index::Index;
 use engine::{Engine, Time, ids::WorkloadId};
 use jiff::Timestamp;
-use runtime::watch::Key;
+use runtime::{events::News, watch::Key};
 
 pub use self::{
     input::{Input, Link, RemoteInput},
-    order::{About, Destination, Notice, Order, Subject, Ticket},
+    order::{Destination, Order, Subject, Ticket},
     settings::{Role, Settings},
 };
 
@@ -72,7 +72,7 @@ pub struct Control {
     schedule: bool,
     began: Option<Timestamp>,
     orders: Vec<Order>,
-    notices: Vec<Notice>,
+    notices: Vec<News>,
 }
 
 /// What is to be done now.
@@ -81,7 +81,7 @@ pub struct Step {
     /// Writes.
     pub orders: Vec<Order>,
     /// What people may want to know.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<News>,
     /// When to ask again, if nothing happens before.
     pub wake: Option<Timestamp>,
 }

@@ -58,32 +58,6 @@ pub struct Order {
     pub write: Write,
 }
 
-/// Something that people may want to know, about an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// The object's API version, kind and uid.
-    pub about: About,
-    /// Its namespace and name.
-    pub key: Key,
-    /// Whether something is wrong.
-    pub warning: bool,
-    /// For programs.
-    pub reason: String,
-    /// For people.
-    pub message: String,
-}
-
-/// What an event is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
-    /// Its API version.
-    pub api_version: &'static str,
-    /// Its kind.
-    pub kind: &'static str,
-    /// Its uid.
-    pub uid: String,
-}
-
 impl Ticket {
     /// For a write at home.
     pub(super) fn home(subject: Subject, key: &Key, purpose: &'static str) -> Self {

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use runtime::{
     Stop,
+    events::Recorder,
     lease::Leadership,
     writer::{Answer, Writer},
 };
@@ -13,7 +14,7 @@ use tokio::{
     time,
 };
 
-use super::{Control, Destination, Input, Notice, Order};
+use super::{Control, Destination, Input, Order};
 
 /// Inputs that may wait. A watch that is ahead of us waits.
 const BACKLOG: usize = 4096;
@@ -51,8 +52,8 @@ pub struct Surroundings {
     pub workers: Workers,
     /// Asked before each write.
     pub leadership: Leadership,
-    /// Takes notices; those that find no room are dropped.
-    pub notices: Sender<Notice>,
+    /// Tells people.
+    pub recorder: Recorder,
 }
 
 /// A place to send inputs to, and the end that [`run`] reads.
@@ -95,8 +96,8 @@ pub async fn run(
             };
             carry_out(order, writer, around.leadership.clone(), answers.clone());
         }
-        for notice in step.notices {
-            let _ = around.notices.try_send(notice);
+        for news in step.notices {
+            around.recorder.tell(news);
         }
     }
 }

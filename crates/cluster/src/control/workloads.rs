@@ -10,6 +10,7 @@ use crds::{
 use engine::Event;
 use jiff::Timestamp;
 use runtime::{
+    events::{About, News, Severity},
     watch::{Change, Key},
     write::{Gone, Only, Write},
     writer::Answer,
@@ -17,7 +18,7 @@ use runtime::{
 use serde_json::{Value, json};
 
 use super::{
-    About, Control, Destination, Notice, Order, Role, Subject, Ticket,
+    Control, Destination, Order, Role, Subject, Ticket,
     due::What,
     held::after,
     lifecycle,
@@ -353,11 +354,14 @@ impl Control {
             _ => said.message.clone(),
         };
         let about = About {
-            api_version: "kueue.x-k8s.io/v1beta2",
-            kind: "Workload",
+            api_version: "kueue.x-k8s.io/v1beta2".to_owned(),
+            kind: "Workload".to_owned(),
+            key: key.clone(),
             uid: workload.metadata.uid.clone().unwrap_or_default(),
         };
-        self.notices.push(Notice { about, key: key.clone(), warning, reason, message });
+        let severity = if warning { Severity::Warning } else { Severity::Normal };
+        let action = reason.clone();
+        self.notices.push(News { about, severity, action, reason, note: message });
     }
 }
 
