@@ -1,5 +1,7 @@
 //! The leader's part: queues, Workloads, jobs, and their dispatch.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use cluster::{
     config::Configuration,
@@ -15,7 +17,10 @@ use runtime::{
 };
 use tokio::task::JoinSet;
 
-use crate::settings::Settings;
+use crate::{
+    remote::supervisor::{Pace, Surroundings, supervise},
+    settings::Settings,
+};
 
 /// Who tells events.
 const COMPONENT: &str = "sluice.dev/manager";
@@ -46,13 +51,31 @@ pub(crate) fn begin(
         },
         ours: String::new(),
     };
+    let file = &settings.file;
+    let remote = dispatches.then(|| Remote {
+        home: client.clone(),
+        namespace: file.namespace().to_owned(),
+        origin: file.multi_kueue.origin.clone(),
+        metrics: metrics.clone(),
+        keep_for: file.multi_kueue.worker_lost_timeout.positive().unwrap_or_default() * 2,
+    });
     let stop = stop.clone();
     tasks.spawn(async move {
+        let beside = |leading| beside(remote, leading);
         if let Err(error) = led.run(beside, stop).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
     });
     Ok(())
+}
+
+/// What connections to workers stand on.
+struct Remote {
+    home: Client,
+    namespace: String,
+    origin: String,
+    metrics: Metrics,
+    keep_for: Duration,
 }
 
 /// # Errors
@@ -84,9 +107,26 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
     Ok(Some(Election { lease, identity, timing }))
 }
 
-/// What else a leader does.
-async fn beside(leading: Leading) {
-    leading.stop.cancelled().await;
+/// What else a leader does: it keeps connections to the workers.
+async fn beside(remote: Option<Remote>, leading: Leading) {
+    let Leading { inputs, workers, leadership, stop } = leading;
+    let Some(Remote { home, namespace, origin, metrics, keep_for }) = remote else {
+        return stop.cancelled().await;
+    };
+    let Metrics { watches, writes, .. } = metrics;
+    let pace = Pace::default();
+    let around = Surroundings {
+        home,
+        namespace,
+        inputs,
+        workers,
+        origin,
+        watches,
+        writes,
+        keep_for,
+        pace,
+    };
+    supervise(around, leadership, stop).await;
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod facts;
 mod listen;
 mod metrics_access;
 mod process;
+mod remote;
 mod settings;
 
 use std::process::ExitCode;

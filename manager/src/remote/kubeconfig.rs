@@ -1,0 +1,225 @@
+//! Reads a kubeconfig that somebody else wrote, and takes only what is safe from it (spec/multikueue.md §2.9). Pure.
+//!
+//! An allow-list: https server, certificate authority as data, server name, token, client certificate and key as data.
+//! Everything that runs a program, reads a file, goes through a proxy or switches verification off is refused, in every
+//! user and cluster of the text and not only in those that the current context names. What is not known is not looked at.
+//!
+//! Invariant: no text that comes out of here, an error or a debug print, holds a credential.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, net::IpAddr};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http::{HeaderValue, Uri};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+
+use self::read::{Cluster, File, User};
+use super::refused::Refused;
+
+/// How a worker is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct Kubeconfig {
+    /// An https URL without credentials in it.
+    pub(crate) server: Uri,
+    /// The name to expect in the server's certificate, if it is not the host.
+    pub(crate) tls_server_name: Option<String>,
+    /// Certificates (DER) of authorities to trust; those of the system if there are none.
+    pub(crate) roots: Option<Vec<Vec<u8>>>,
+    /// A bearer token that fits into a header.
+    pub(crate) token: Option<Hidden>,
+    /// A client certificate.
+    pub(crate) identity: Option<Identity>,
+    /// The context's namespace.
+    pub(crate) namespace: Option<String>,
+}
+
+/// A client certificate with its key, both base64 of PEM.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    /// The certificate.
+    pub(crate) certificate: Hidden,
+    /// The private key.
+    pub(crate) key: Hidden,
+}
+
+/// A text that is never printed.
+#[derive(Clone)]
+pub(crate) struct Hidden(String);
+
+impl Hidden {
+    /// The text.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+impl Kubeconfig {
+    /// Reads and judges the text.
+    ///
+    /// # Errors
+    /// If it is not a kubeconfig, is not safe to use, or lacks something.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, Refused> {
+        let file = File::read(text)?;
+        for (_, user) in file.users() {
+            refuse_unsafe_sources(user)?;
+        }
+        for (name, cluster) in file.clusters() {
+            refuse_unsafe_transport(name, cluster)?;
+        }
+        for (name, user) in file.users() {
+            refuse_unsafe_identity(name, user)?;
+        }
+        let context = file.context()?;
+        let (cluster_name, cluster) = file.cluster(&context.cluster)?;
+        let (user_name, user) = file.user(&context.user)?;
+        let token = token(user_name, user)?;
+        let identity = identity(user_name, user)?;
+        if token.is_none() && identity.is_none() {
+            return Err(Refused::NoCredentials(user_name.into()));
+        }
+        Ok(Self {
+            server: server(cluster_name, cluster.server.as_deref())?,
+            tls_server_name: filled(cluster.tls_server_name.as_deref()).map(str::to_owned),
+            roots: roots(cluster_name, cluster.certificate_authority_data.as_deref())?,
+            token,
+            identity,
+            namespace: filled(context.namespace.as_deref()).map(str::to_owned),
+        })
+    }
+}
+
+/// Credentials that would be fetched from somewhere.
+fn refuse_unsafe_sources(user: &User) -> Result<(), Refused> {
+    if user.token_file.0 {
+        return Err(Refused::TokenFile);
+    }
+    if user.exec.0 {
+        return Err(Refused::Exec);
+    }
+    if user.auth_provider.0 {
+        return Err(Refused::AuthProvider);
+    }
+    Ok(())
+}
+
+fn refuse_unsafe_transport(name: &str, cluster: &Cluster) -> Result<(), Refused> {
+    if cluster.insecure_skip_tls_verify.0 {
+        return Err(Refused::InsecureTls(name.into()));
+    }
+    if cluster.certificate_authority.0 {
+        return Err(Refused::AuthorityFile(name.into()));
+    }
+    if cluster.proxy_url.0 {
+        return Err(Refused::Proxy(name.into()));
+    }
+    server(name, cluster.server.as_deref()).map(drop)
+}
+
+fn refuse_unsafe_identity(name: &str, user: &User) -> Result<(), Refused> {
+    if user.username.0 || user.password.0 {
+        return Err(Refused::BasicAuth);
+    }
+    for (field, file) in
+        [("client-certificate", &user.client_certificate), ("client-key", &user.client_key)]
+    {
+        if file.0 {
+            return Err(Refused::IdentityFile { field, user: name.into() });
+        }
+    }
+    let acts = [&user.as_name, &user.as_uid, &user.as_groups, &user.as_user_extra];
+    if acts.iter().any(|field| field.0) {
+        return Err(Refused::Impersonation(name.into()));
+    }
+    Ok(())
+}
+
+/// An https URL of a host that is an address or a DNS name, and of nothing that could hide another host.
+fn server(name: &str, text: Option<&str>) -> Result<Uri, Refused> {
+    let text = filled(text).ok_or_else(|| Refused::NoServer(name.into()))?;
+    let server: Uri = text.parse().map_err(|_| Refused::Untrusted)?;
+    let plain = server.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    let trusted = server.scheme_str() == Some("https")
+        && plain
+        && server.query().is_none()
+        && server.host().is_some_and(is_host);
+    if trusted { Ok(server) } else { Err(Refused::Untrusted) }
+}
+
+fn is_host(host: &str) -> bool {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    bare.unwrap_or(host).parse::<IpAddr>().is_ok()
+        || crds::validation::labels::subdomain_problems(&host.to_ascii_lowercase()).is_empty()
+}
+
+fn roots(name: &str, data: Option<&str>) -> Result<Option<Vec<Vec<u8>>>, Refused> {
+    let malformed = || Refused::Malformed {
+        field: "certificate-authority-data",
+        name: name.into(),
+        expected: "base64 of PEM certificates",
+    };
+    let Some(data) = filled(data) else {
+        return Ok(None);
+    };
+    let pem = STANDARD.decode(without_breaks(data)).map_err(|_| malformed())?;
+    let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem)
+        .map(|one| one.map(|certificate| certificate.to_vec()))
+        .collect();
+    match roots {
+        Ok(roots) if !roots.is_empty() => Ok(Some(roots)),
+        _ => Err(malformed()),
+    }
+}
+
+fn token(name: &str, user: &User) -> Result<Option<Hidden>, Refused> {
+    let Some(token) = filled(user.token.as_deref()) else {
+        return Ok(None);
+    };
+    if HeaderValue::from_str(token).is_err() {
+        let expected = "fit for a header";
+        return Err(Refused::Malformed { field: "token", name: name.into(), expected });
+    }
+    Ok(Some(Hidden(token.to_owned())))
+}
+
+fn identity(name: &str, user: &User) -> Result<Option<Identity>, Refused> {
+    let (certificate, key) = match (
+        filled(user.client_certificate_data.as_deref()),
+        filled(user.client_key_data.as_deref()),
+    ) {
+        (Some(certificate), Some(key)) => (certificate, key),
+        (None, None) => return Ok(None),
+        _ => return Err(Refused::NoCredentials(name.into())),
+    };
+    let malformed = |field, expected| Refused::Malformed { field, name: name.into(), expected };
+    let certificate = pem(certificate, |pem| CertificateDer::from_pem_slice(pem).is_ok())
+        .ok_or_else(|| malformed("client-certificate-data", "base64 of a PEM certificate"))?;
+    let key = pem(key, |pem| PrivateKeyDer::from_pem_slice(pem).is_ok())
+        .ok_or_else(|| malformed("client-key-data", "base64 of a PEM private key"))?;
+    Ok(Some(Identity { certificate, key }))
+}
+
+/// The data as one line, if it is what it should be.
+fn pem(data: &str, fits: impl Fn(&[u8]) -> bool) -> Option<Hidden> {
+    let data = without_breaks(data);
+    let pem = STANDARD.decode(&data).ok()?;
+    fits(&pem).then_some(Hidden(data))
+}
+
+/// Data may be folded over lines.
+fn without_breaks(data: &str) -> String {
+    data.split_ascii_whitespace().collect()
+}
+
+/// An empty text is none.
+fn filled(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty())
+}

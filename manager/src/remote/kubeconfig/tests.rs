@@ -1,0 +1,269 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn authority() -> runtime::certs::Pair {
+    let now = "2026-01-01T00:00:00Z".parse().expect("a time");
+    runtime::certs::make_authority("test", now).expect("a certificate")
+}
+
+fn data(pem: &str) -> String {
+    STANDARD.encode(pem)
+}
+
+/// A kubeconfig that is accepted.
+fn good() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "contexts": [{ "name": "here", "context": {
+            "cluster": "east", "user": "manager", "namespace": "team" } }],
+        "clusters": [{ "name": "east", "cluster": {
+            "server": "https://East.example.com:6443/k8s/clusters/c-1",
+            "certificate-authority-data": data(&authority().certificate) } }],
+        "users": [{ "name": "manager", "user": { "token": "hush-hush" } }],
+    })
+}
+
+/// The same with a field of the first user, cluster or context, or of the file itself, set.
+fn with(field: &str, value: Value) -> Value {
+    let mut config = good();
+    let (parent, name) = field.rsplit_once('/').expect("a path");
+    config.pointer_mut(parent).expect("a parent")[name] = value;
+    config
+}
+
+fn read(config: &Value) -> Result<Kubeconfig, Refused> {
+    Kubeconfig::read(config.to_string().as_bytes())
+}
+
+fn refused(config: &Value) -> (&'static str, String) {
+    let refused = read(config).expect_err("refused");
+    (refused.reason(), refused.message())
+}
+
+const USER: &str = "/users/0/user";
+const CLUSTER: &str = "/clusters/0/cluster";
+
+#[test]
+fn what_is_safe_is_taken() {
+    let config = read(&good()).expect("accepted");
+    assert_eq!(config.server.to_string(), "https://East.example.com:6443/k8s/clusters/c-1");
+    assert_eq!(config.roots.map(|roots| roots.len()), Some(1));
+    assert_eq!(config.token.expect("a token").reveal(), "hush-hush");
+    assert_eq!(config.namespace.as_deref(), Some("team"));
+    assert!(config.identity.is_none() && config.tls_server_name.is_none());
+}
+
+#[test]
+fn data_may_be_folded_and_a_certificate_may_stand_for_a_token() {
+    let pair = authority();
+    let folded = |pem: &str| {
+        let text = data(pem);
+        let (head, tail) = text.split_at(20);
+        format!("{head}\n  {tail}\n")
+    };
+    let user = json!({
+        "client-certificate-data": folded(&pair.certificate),
+        "client-key-data": folded(&pair.key),
+    });
+    let mut config = with("/users/0/user", user);
+    config["clusters"][0]["cluster"]["certificate-authority-data"] = json!("");
+    let config = read(&config).expect("accepted");
+    assert_eq!(config.identity.expect("a certificate").key.reveal(), data(&pair.key));
+    assert!(config.roots.is_none() && config.token.is_none());
+}
+
+#[test]
+fn fields_that_say_nothing_are_nothing() {
+    for (parent, field, value) in [
+        (USER, "exec", json!(null)),
+        (USER, "tokenFile", json!("")),
+        (USER, "as-groups", json!([])),
+        (CLUSTER, "insecure-skip-tls-verify", json!(false)),
+        (CLUSTER, "proxy-url", json!("")),
+        (CLUSTER, "disable-compression", json!(true)),
+    ] {
+        assert!(read(&with(&format!("{parent}/{field}"), value)).is_ok(), "{field}");
+    }
+}
+
+#[test]
+fn what_is_unsafe_is_refused_in_upstreams_words() {
+    let cases = [
+        (USER, "tokenFile", json!("/token"), "tokenFile is not allowed"),
+        (USER, "username", json!("me"), "basic auth is not allowed"),
+        (USER, "password", json!(1234), "basic auth is not allowed"),
+        (USER, "exec", json!({ "command": "rm" }), "exec plugins are not allowed"),
+        (USER, "exec", json!({}), "exec plugins are not allowed"),
+        (USER, "auth-provider", json!({ "name": "gcp" }), "auth providers are not allowed"),
+        (
+            CLUSTER,
+            "insecure-skip-tls-verify",
+            json!(true),
+            "insecure TLS verification is not allowed for cluster east",
+        ),
+        (
+            CLUSTER,
+            "certificate-authority",
+            json!("/ca.crt"),
+            "certificate-authority file paths are not allowed, use certificate-authority-data for cluster east",
+        ),
+        (CLUSTER, "server", json!(""), "server URL is required for cluster east"),
+        (CLUSTER, "server", json!(null), "server URL is required for cluster east"),
+        (CLUSTER, "server", json!("https://bad_host:6443"), "untrusted server endpoint"),
+        (CLUSTER, "server", json!("http://east:6443"), "untrusted server endpoint"),
+        (CLUSTER, "server", json!("east:6443"), "untrusted server endpoint"),
+        (CLUSTER, "server", json!("https://hush@east"), "untrusted server endpoint"),
+        (CLUSTER, "server", json!("https://east?hush"), "untrusted server endpoint"),
+        (
+            USER,
+            "client-certificate",
+            json!("/crt"),
+            "client certificate file paths are not allowed, use client-certificate-data for user manager",
+        ),
+        (
+            USER,
+            "client-key",
+            json!("/key"),
+            "client certificate file paths are not allowed, use client-key-data for user manager",
+        ),
+        (USER, "as", json!("root"), "impersonation is not allowed for user manager"),
+        (
+            USER,
+            "as-groups",
+            json!(["system:masters"]),
+            "impersonation is not allowed for user manager",
+        ),
+        (CLUSTER, "proxy-url", json!("http://p"), "proxies are not allowed for cluster east"),
+    ];
+    for (parent, field, value, text) in cases {
+        let (reason, message) = refused(&with(&format!("{parent}/{field}"), value));
+        assert_eq!(message, format!("load client config failed: {text}"));
+        assert_eq!(reason, "InsecureKubeConfig", "{field}");
+    }
+}
+
+#[test]
+fn hosts_may_be_addresses_and_names() {
+    for (server, good) in [
+        ("https://127.0.0.1:6443", true),
+        ("https://[::1]:6443", true),
+        ("https://UPPER.example", true),
+        ("https://[::1", false),
+        ("https://a..b", false),
+        ("https:///path", false),
+    ] {
+        let config = with("/clusters/0/cluster/server", json!(server));
+        assert_eq!(read(&config).is_ok(), good, "{server}");
+    }
+}
+
+#[test]
+fn users_and_clusters_that_the_context_does_not_name_are_judged_too() {
+    for (list, entry, text) in [
+        ("users", json!({ "user": { "exec": { "command": "rm" } } }), "exec plugins"),
+        ("users", json!({ "user": { "password": "hush" } }), "basic auth"),
+        ("clusters", json!({ "cluster": { "server": "" } }), "server URL is required"),
+        ("clusters", json!({ "cluster": { "server": "ftp://x" } }), "untrusted server endpoint"),
+    ] {
+        let mut config = good();
+        config[list].as_array_mut().expect("a list").push(entry);
+        let (reason, message) = refused(&config);
+        assert_eq!(reason, "InsecureKubeConfig");
+        assert!(message.contains(text), "{message}");
+    }
+}
+
+#[test]
+fn what_is_incomplete_or_malformed_is_bad() {
+    let no_user = json!([]);
+    for (config, text) in [
+        (with("/current-context", json!("there")), "context \"there\" is not in the kubeconfig"),
+        (with("/users", no_user), "user \"manager\" is not in the kubeconfig"),
+        (with("/contexts/0/context/cluster", json!("x")), "cluster \"x\" is not in the kubeconfig"),
+        (with("/users/0/user", json!({})), "neither a token nor a client certificate"),
+        (with("/users/0/user/client-key-data", json!("aHVzaA==")), "neither a token"),
+        (with("/users/0/user/token", json!("hush\nhush")), "token of \"manager\" is not"),
+        (
+            with("/clusters/0/cluster/certificate-authority-data", json!("hush")),
+            "certificate-authority-data of \"east\" is not base64 of PEM certificates",
+        ),
+        (
+            with("/users/0/user/token", json!(["hush"])),
+            "failed to parse kubeconfig: line 1, column",
+        ),
+    ] {
+        let (reason, message) = refused(&config);
+        assert_eq!(reason, "BadKubeConfig", "{message}");
+        assert!(message.starts_with("load client config failed: "), "{message}");
+        assert!(message.contains(text), "{message}");
+        assert!(!message.contains("hush"), "{message}");
+    }
+    for text in [&b"\xff\xfe"[..], b"hush: [", b"hush", b""] {
+        let refused = Kubeconfig::read(text).expect_err("no kubeconfig");
+        assert_eq!(refused.reason(), "BadKubeConfig");
+        assert!(!refused.message().contains("hush"), "{refused}");
+    }
+}
+
+#[test]
+fn other_refusals_have_upstreams_words_and_reasons() {
+    for (refused, reason, text) in [
+        (Refused::NoSecret("w".into()), "BadKubeConfig", "Secret \"w\" not found"),
+        (
+            Refused::NoKey("w".into()),
+            "BadKubeConfig",
+            "key \"kubeconfig\" not found in secret \"w\"",
+        ),
+        (
+            Refused::ClusterProfile,
+            "MultiKueueClusterProfileFeatureDisabled",
+            "MultiKueueClusterProfile feature gate is disabled",
+        ),
+    ] {
+        assert_eq!(refused.reason(), reason);
+        assert_eq!(refused.message(), format!("load client config failed: {text}"));
+    }
+}
+
+proptest! {
+    /// Wherever a credential stands, and whatever becomes of the text, it is not printed.
+    #[test]
+    fn no_credential_is_ever_printed(
+        secret in "[a-zA-Z0-9+/]{12,40}",
+        field in prop::sample::select(vec![
+            "/users/0/user/token",
+            "/users/0/user/password",
+            "/users/0/user/client-key-data",
+            "/users/0/user/client-certificate-data",
+            "/users/0/user/exec",
+            "/users/0/user/auth-provider",
+            "/users/0/user/unheard-of",
+            "/clusters/0/cluster/certificate-authority-data",
+            "/clusters/0/cluster/proxy-url",
+        ]),
+        shape in 0..4,
+        cut in any::<prop::sample::Index>(),
+        broken in any::<bool>(),
+    ) {
+        let value = match shape {
+            0 => json!(secret),
+            1 => json!([secret]),
+            2 => json!({ "key": secret }),
+            _ => json!(format!("{secret}\n")),
+        };
+        let mut text = with(field, value).to_string();
+        if broken {
+            text.truncate(cut.index(text.len()));
+        }
+        let printed = match Kubeconfig::read(text.as_bytes()) {
+            Ok(config) => format!("{config:?}"),
+            Err(refused) => format!("{refused:?} {refused} {}", refused.message()),
+        };
+        prop_assert!(!printed.contains(&secret), "{printed}");
+        prop_assert!(!printed.contains("hush-hush"), "{printed}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Why a kubeconfig is not used (spec/multikueue.md §1.2, §2.9).
+//!
+//! The texts go into the MultiKueueCluster's condition. They name the field, the user or the cluster, never a value that
+//! could be a credential.
+
+use crds::names::reasons::{BAD_KUBE_CONFIG, CLUSTER_PROFILE_DISABLED, INSECURE_KUBE_CONFIG};
+
+/// Why a worker has no usable kubeconfig.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    /// The MultiKueueCluster names no source.
+    #[error("kubeconfig reference is nil")]
+    NoReference,
+    /// It names a ClusterProfile.
+    #[error("MultiKueueClusterProfile feature gate is disabled")]
+    ClusterProfile,
+    /// It names a file.
+    #[error("kubeconfig files are not supported, use locationType Secret")]
+    Path,
+    /// The Secret does not exist.
+    #[error("Secret \"{0}\" not found")]
+    NoSecret(Box<str>),
+    /// The Secret has no kubeconfig.
+    #[error("key \"kubeconfig\" not found in secret \"{0}\"")]
+    NoKey(Box<str>),
+    /// The text is not a kubeconfig.
+    #[error("failed to parse kubeconfig: line {line}, column {column}")]
+    Unreadable {
+        /// Where.
+        line: u64,
+        /// Where in the line.
+        column: u64,
+    },
+    /// Something is not there that the current context needs.
+    #[error("{what} {name:?} is not in the kubeconfig")]
+    Missing {
+        /// `context`, `cluster` or `user`.
+        what: &'static str,
+        /// Its name.
+        name: Box<str>,
+    },
+    /// The user of the current context has nothing to show.
+    #[error("user {0:?} has neither a token nor a client certificate with its key")]
+    NoCredentials(Box<str>),
+    /// A field holds something else than it should.
+    #[error("{field} of {name:?} is not {expected}")]
+    Malformed {
+        /// The field.
+        field: &'static str,
+        /// The user or cluster.
+        name: Box<str>,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// The token is in a file.
+    #[error("tokenFile is not allowed")]
+    TokenFile,
+    /// The client certificate is in a file.
+    #[error("client certificate file paths are not allowed, use {field}-data for user {user}")]
+    IdentityFile {
+        /// The field.
+        field: &'static str,
+        /// The user.
+        user: Box<str>,
+    },
+    /// A name and a password.
+    #[error("basic auth is not allowed")]
+    BasicAuth,
+    /// A program gives credentials.
+    #[error("exec plugins are not allowed")]
+    Exec,
+    /// A built-in plugin gives credentials.
+    #[error("auth providers are not allowed")]
+    AuthProvider,
+    /// Acting as somebody else.
+    #[error("impersonation is not allowed for user {0}")]
+    Impersonation(Box<str>),
+    /// The server's certificate is not looked at.
+    #[error("insecure TLS verification is not allowed for cluster {0}")]
+    InsecureTls(Box<str>),
+    /// The certificate authority is in a file.
+    #[error(
+        "certificate-authority file paths are not allowed, use certificate-authority-data for cluster {0}"
+    )]
+    AuthorityFile(Box<str>),
+    /// A proxy stands between.
+    #[error("proxies are not allowed for cluster {0}")]
+    Proxy(Box<str>),
+    /// There is no server.
+    #[error("server URL is required for cluster {0}")]
+    NoServer(Box<str>),
+    /// The server is no https URL of a plain host.
+    #[error("untrusted server endpoint")]
+    Untrusted,
+}
+
+impl Refused {
+    /// The condition's reason.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::ClusterProfile => CLUSTER_PROFILE_DISABLED,
+            Self::NoReference
+            | Self::Path
+            | Self::NoSecret(_)
+            | Self::NoKey(_)
+            | Self::Unreadable { .. }
+            | Self::Missing { .. }
+            | Self::NoCredentials(_)
+            | Self::Malformed { .. } => BAD_KUBE_CONFIG,
+            Self::TokenFile
+            | Self::IdentityFile { .. }
+            | Self::BasicAuth
+            | Self::Exec
+            | Self::AuthProvider
+            | Self::Impersonation(_)
+            | Self::InsecureTls(_)
+            | Self::AuthorityFile(_)
+            | Self::Proxy(_)
+            | Self::NoServer(_)
+            | Self::Untrusted => INSECURE_KUBE_CONFIG,
+        }
+    }
+
+    /// The condition's message.
+    pub(crate) fn message(&self) -> String {
+        not_loaded(self)
+    }
+}
+
+/// The message when there is no configuration, for whatever cause.
+pub(crate) fn not_loaded(cause: &dyn std::fmt::Display) -> String {
+    format!("load client config failed: {cause}")
+}

@@ -1,0 +1,296 @@
+//! The task of one worker: it connects, keeps connected, and tells how that is (spec/multikueue.md §2.8).
+//!
+//! ```text
+//!            +------------------------- another kubeconfig -------------------------+
+//!            v                                                                      |
+//!         loading --read--> reaching --answers--> connected --no answer--> reaching +
+//!            |                  |                                           after a pause
+//!         after a pause      no answer: after a pause
+//! ```
+//! While another kubeconfig is loaded and tried, the old connection goes on. If the new one reaches the same server it is
+//! put beneath the old one and nothing is told; another server is another connection.
+//!
+//! The order of telling: the link is told before its watches begin, and told lost after they have ended.
+
+use std::{sync::Arc, time::Duration};
+
+use cluster::control::{Input, Link, RemoteInput, sources::Sources};
+use crds::names::{
+    labels::MULTI_KUEUE_ORIGIN,
+    reasons::{BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED},
+};
+use http::Uri;
+use jiff::Timestamp;
+use kube::Client;
+use runtime::{Stop, writer::Writer};
+use tokio::{
+    sync::watch::{Receiver, error::RecvError},
+    task::JoinSet,
+    time,
+};
+
+use super::{
+    client::{self, Unreachable},
+    decide::Wanted,
+    kubeconfig::Kubeconfig,
+    load::{NotLoaded, load},
+    refused::{Refused, not_loaded},
+    retry::{Attempts, connected, lost},
+    secret::Fingerprint,
+    supervisor::Surroundings,
+    switch::Switch,
+};
+
+/// Writes on a worker at a time; more wait their turn.
+const WRITES: usize = 32;
+
+/// How long a write may take.
+const WRITE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What a task is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// What it is for.
+    Serve(Wanted),
+    /// To end.
+    End,
+}
+
+/// See the module.
+pub(super) struct Worker {
+    name: Box<str>,
+    around: Arc<Surroundings>,
+    goal: Goal,
+    attempts: Attempts,
+    connection: Option<Connection>,
+}
+
+/// What is tried next.
+enum Goal {
+    /// Nothing before something else is wanted.
+    Nothing,
+    /// To read this kubeconfig.
+    Load(Box<str>, Fingerprint),
+    /// To reach the server, again and again.
+    Reach(Way),
+}
+
+/// A way to a server.
+#[derive(Clone)]
+struct Way {
+    server: Uri,
+    client: Client,
+    /// It was not used yet.
+    fresh: bool,
+}
+
+/// A connection that stands.
+struct Connection {
+    server: Uri,
+    switch: Switch,
+    watches: JoinSet<()>,
+    stop: Stop,
+}
+
+impl Worker {
+    /// A worker that is not connected.
+    pub(super) fn new(name: &str, around: Arc<Surroundings>) -> Self {
+        let attempts = Attempts::new(around.pace.first_pause);
+        Self { name: name.into(), around, goal: Goal::Nothing, attempts, connection: None }
+    }
+
+    /// Does what it is told until the end, and leaves nothing behind.
+    pub(super) async fn run(mut self, mut orders: Receiver<Order>, stop: Stop) {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.obey(&mut orders) => {}
+        }
+        let message = "the connection was ended".to_owned();
+        self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
+    }
+
+    async fn obey(&mut self, orders: &mut Receiver<Order>) {
+        loop {
+            let order = orders.borrow_and_update().clone();
+            match order {
+                Order::End => return,
+                Order::Serve(Wanted::Refuse(refused)) => {
+                    self.goal = Goal::Nothing;
+                    self.refuse(&refused).await;
+                }
+                Order::Serve(Wanted::Connect { secret, fingerprint }) => {
+                    self.attempts.reset();
+                    self.goal = Goal::Load(secret, fingerprint);
+                }
+            }
+            if self.pursue(orders).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Works towards the goal until there is another. Only pauses are interrupted: each step is bounded, and would leave
+    /// a loss untold if it ended half-way.
+    async fn pursue(&mut self, orders: &mut Receiver<Order>) -> Result<(), RecvError> {
+        loop {
+            let pause = self.step().await;
+            tokio::select! {
+                changed = orders.changed() => return changed,
+                () = sleep(pause) => {}
+            }
+        }
+    }
+
+    /// One step; the pause before the next.
+    async fn step(&mut self) -> Option<Duration> {
+        match &self.goal {
+            Goal::Nothing => None,
+            Goal::Load(secret, fingerprint) => {
+                let (secret, fingerprint) = (secret.clone(), *fingerprint);
+                self.load(&secret, fingerprint).await
+            }
+            Goal::Reach(way) => {
+                let way = way.clone();
+                self.reach(way).await
+            }
+        }
+    }
+
+    async fn load(&mut self, secret: &str, fingerprint: Fingerprint) -> Option<Duration> {
+        let home = (&self.around.home, self.around.namespace.as_str());
+        match load(home, (secret, fingerprint), self.around.pace.deadline).await {
+            Ok(kubeconfig) => self.prepare(&kubeconfig).await,
+            // What is watched may be behind what is read, so a refusal is not for ever.
+            Err(NotLoaded::Refused(refused)) => {
+                self.refuse(&refused).await;
+                Some(self.attempts.fail())
+            }
+            Err(NotLoaded::Later(cause)) => {
+                let cluster = &*self.name;
+                tracing::warn!(cluster, cause, "the kubeconfig of a worker was not loaded");
+                // The home cluster's trouble is not the worker's: a connection that stands goes on.
+                if self.connection.is_none() {
+                    self.tell(lost(BAD_KUBE_CONFIG, not_loaded(&cause))).await;
+                }
+                Some(self.attempts.fail())
+            }
+        }
+    }
+
+    async fn prepare(&mut self, kubeconfig: &Kubeconfig) -> Option<Duration> {
+        self.attempts.reset();
+        match client::build(kubeconfig) {
+            Ok(client) => {
+                let way = Way { server: kubeconfig.server.clone(), client, fresh: true };
+                self.reach(way).await
+            }
+            // The same text would not make a client later either.
+            Err(error) => {
+                self.goal = Goal::Nothing;
+                self.lose(lost(CLIENT_CONNECTION_FAILED, error.to_string())).await;
+                None
+            }
+        }
+    }
+
+    async fn reach(&mut self, mut way: Way) -> Option<Duration> {
+        let pace = self.around.pace;
+        let answered = client::probe(&way.client, pace.deadline).await;
+        let pause = match answered.and_then(|()| self.watches_go_on()) {
+            Ok(()) => {
+                self.attempts.reset();
+                self.connect(&way).await;
+                way.fresh = false;
+                pace.probe_every
+            }
+            Err(error) => {
+                let pause = self.attempts.fail();
+                let link = self.attempts.link(&error.to_string(), pause, Timestamp::now());
+                self.lose(link).await;
+                pause
+            }
+        };
+        self.goal = Goal::Reach(way);
+        Some(pause)
+    }
+
+    /// A watch ends only with its connection, or because something is wrong with it.
+    fn watches_go_on(&mut self) -> Result<(), Unreachable> {
+        let ended = self.connection.as_mut().and_then(|one| one.watches.try_join_next());
+        match ended {
+            Some(_) => Err(Unreachable::Failed("a watch ended".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a way that was found to lead there.
+    async fn connect(&mut self, way: &Way) {
+        match &self.connection {
+            Some(connection) if connection.server == way.server => {
+                if way.fresh {
+                    connection.switch.choose(way.client.clone());
+                    tracing::info!(
+                        cluster = &*self.name,
+                        "the credentials of a worker were replaced"
+                    );
+                }
+                return;
+            }
+            Some(_) => {
+                let message = "the kubeconfig names another server".to_owned();
+                self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
+            }
+            None => {}
+        }
+        self.begin(way).await;
+    }
+
+    async fn begin(&mut self, way: &Way) {
+        let (switch, client) = Switch::new(way.client.clone());
+        let around = Arc::clone(&self.around);
+        let writes = around.writes.clone();
+        let writer = Writer::new(client.clone(), &self.name, WRITES, WRITE_DEADLINE, writes);
+        around.workers.set(&self.name, Some(writer));
+        self.tell(connected()).await;
+        let (stop, mut watches) = (Stop::new(), JoinSet::new());
+        let origin = format!("{MULTI_KUEUE_ORIGIN}={}", around.origin);
+        let mut sources = Sources {
+            client,
+            inputs: around.inputs.clone(),
+            metrics: &around.watches,
+            stop: stop.clone(),
+            tasks: &mut watches,
+        };
+        sources.worker(&self.name, &origin);
+        let server = way.server.clone();
+        self.connection = Some(Connection { server, switch, watches, stop });
+    }
+
+    async fn refuse(&mut self, refused: &Refused) {
+        self.lose(lost(refused.reason(), refused.message())).await;
+    }
+
+    /// Ends what stands on the connection, then tells.
+    async fn lose(&mut self, link: Link) {
+        self.around.workers.set(&self.name, None);
+        if let Some(mut connection) = self.connection.take() {
+            connection.stop.cancel();
+            while connection.watches.join_next().await.is_some() {}
+        }
+        self.tell(link).await;
+    }
+
+    /// Whoever does not listen any more has no use for it.
+    async fn tell(&self, link: Link) {
+        let input = Input::Remote(self.name.clone(), RemoteInput::Link(link));
+        let _ = self.around.inputs.send(input).await;
+    }
+}
+
+/// For ever without a pause.
+async fn sleep(pause: Option<Duration>) {
+    match pause {
+        Some(pause) => time::sleep(pause).await,
+        None => std::future::pending().await,
+    }
+}
