@@ -3,6 +3,7 @@
 mod own_cluster;
 mod place;
 mod thin_worker;
+mod workers;
 
 use anyhow::Result;
 use e2e::world::{Plan, Ports, Program, World};
