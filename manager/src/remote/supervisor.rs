@@ -100,7 +100,7 @@ pub(crate) async fn supervise(around: Surroundings, mut leadership: Leadership, 
 }
 
 /// What is known during one term.
-struct Supervisor {
+pub(super) struct Supervisor {
     around: Arc<Surroundings>,
     /// Ends with the term.
     term: Stop,
@@ -124,7 +124,7 @@ struct Picture<K> {
 }
 
 impl Supervisor {
-    fn new(around: Arc<Surroundings>, term: Stop) -> Self {
+    pub(super) fn new(around: Arc<Surroundings>, term: Stop) -> Self {
         Self {
             around,
             term,
@@ -137,7 +137,7 @@ impl Supervisor {
     }
 
     /// Watches and decides until the term ends.
-    async fn run(&mut self) {
+    pub(super) async fn run(&mut self) {
         let Surroundings { home, namespace, watches, .. } = &*Arc::clone(&self.around);
         let api = Api::all(home.clone());
         let clusters = Watch::new("worker-clusters", api, Config::default(), watches);
@@ -146,12 +146,12 @@ impl Supervisor {
         let (cluster_sender, mut cluster_changes) = channel(BACKLOG);
         let (secret_sender, mut secret_changes) = channel(BACKLOG);
         let term = self.term.clone();
-        let watching = async {
+        let watching = Box::pin(async {
             tokio::join!(
                 clusters.run(cluster_sender, term.clone()),
                 secrets.run(secret_sender, term.clone())
             )
-        };
+        });
         let deciding = async {
             loop {
                 let next = self.next();
@@ -229,7 +229,7 @@ impl Supervisor {
     }
 
     /// Lets all tasks tell that their connections are over.
-    async fn end(mut self) {
+    pub(super) async fn end(mut self) {
         self.term.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if time::timeout(ENDING, all).await.is_err() {
