@@ -35,7 +35,7 @@ use tokio::{
 use super::{
     decide::Wanted,
     secret::Fingerprint,
-    supervisor::{Pace, Surroundings},
+    surroundings::{Pace, Surroundings},
     worker::{Order, Worker},
 };
 
