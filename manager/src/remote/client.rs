@@ -92,3 +92,31 @@ pub(super) fn tell(error: &kube::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::kubeconfig::sample;
+
+    #[tokio::test]
+    async fn a_token_and_a_certificate_of_its_own_make_a_client() {
+        let (token, certificate) = (sample(false), sample(true));
+        assert!(token.token.is_some() && certificate.identity.is_some());
+        assert!(build(&token).is_ok() && build(&certificate).is_ok());
+    }
+
+    #[test]
+    fn nothing_but_the_kubeconfig_decides_how_a_worker_is_reached() {
+        let config = config(&sample(false));
+        assert!(!config.default_retry && !config.accept_invalid_certs);
+        assert!(config.proxy_url.is_none() && config.root_cert_file.is_none());
+        let who = &config.auth_info;
+        assert!(who.token.is_some() && who.exec.is_none() && who.token_file.is_none());
+    }
+
+    #[test]
+    fn an_error_is_cut_to_what_fits_into_a_condition() {
+        let error = kube::Error::Service("ä".repeat(LONGEST * 2).into());
+        assert_eq!(tell(&error).chars().count(), LONGEST + 1);
+    }
+}

@@ -9,6 +9,8 @@
 mod read;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) use tests::sample;
 
 use std::{fmt, net::IpAddr};
 

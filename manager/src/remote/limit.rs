@@ -111,7 +111,24 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use kube::client::{Body, ClientBuilder};
+    use tower::service_fn;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_client_gives_up_on_an_answer_that_is_too_long() {
+        let service = service_fn(|request: Request<Body>| async move {
+            let n = request.uri().path().trim_start_matches('/').parse().unwrap_or(0);
+            Ok::<_, Infallible>(Response::new(Body::from(vec![b'a'; n])))
+        });
+        let client = ClientBuilder::new(service, "default").with_layer(&Limit).build();
+        let ask = |n: usize| Request::get(format!("/{n}")).body(Vec::new()).expect("a request");
+        assert_eq!(client.request_text(ask(10)).await.expect("an answer").len(), 10);
+        assert!(client.request_text(ask(ANSWER + 1)).await.is_err());
+    }
 
     fn counts(by_line: bool, most: usize, chunks: &[&str]) -> bool {
         let mut body = Bounded { body: (), by_line, most, counted: 0 };

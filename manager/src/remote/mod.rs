@@ -13,14 +13,17 @@
 //! after its loss.
 
 mod client;
+mod connection;
 mod decide;
 mod kubeconfig;
 mod limit;
 mod load;
+mod picture;
 mod refused;
 mod retry;
 mod secret;
 pub(crate) mod supervisor;
+pub(crate) mod surroundings;
 mod switch;
 #[cfg(test)]
 mod tests;

@@ -10,28 +10,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cluster::control::{
-    Input, RemoteInput,
-    task::{Inputs, Workers},
-};
+use cluster::control::{Input, RemoteInput};
 use crds::{names::reasons::CLIENT_CONNECTION_FAILED, v1beta2::MultiKueueCluster};
-use kube::{Api, Client};
+use kube::Api;
 use runtime::{
     Stop,
     lease::Leadership,
-    watch::{Change, Config, Key, Watch, WatchMetrics},
-    writer::WriteMetrics,
+    watch::{Change, Config, Watch},
 };
 use tokio::{
-    sync::{mpsc::channel, watch},
+    sync::{
+        mpsc::{Receiver, channel},
+        watch,
+    },
     task::{Id, JoinError, JoinSet},
     time,
 };
 
 use super::{
     decide::{Known, Step, Time, Wanted, decide},
+    picture::Picture,
     retry::lost,
     secret::Seen,
+    surroundings::Surroundings,
     worker::{Order, Worker},
 };
 
@@ -40,46 +41,6 @@ const BACKLOG: usize = 16;
 
 /// How long tasks may take to end before they are dropped.
 const ENDING: Duration = Duration::from_secs(10);
-
-/// What connections stand on.
-pub(crate) struct Surroundings {
-    /// The manager's own cluster.
-    pub(crate) home: Client,
-    /// Where the Secrets are.
-    pub(crate) namespace: String,
-    /// Hears how links are, and what workers have.
-    pub(crate) inputs: Inputs,
-    /// Gets a writer for each worker that is connected.
-    pub(crate) workers: Workers,
-    /// Written on everything of ours.
-    pub(crate) origin: String,
-    /// Counts failures of watches.
-    pub(crate) watches: WatchMetrics,
-    /// Counts writes.
-    pub(crate) writes: WriteMetrics,
-    /// How long a connection goes on without its MultiKueueCluster: twice the time after which a silent worker is lost.
-    pub(crate) keep_for: Duration,
-    /// When things are done.
-    pub(crate) pace: Pace,
-}
-
-/// When workers are asked, and how long they may take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    /// Between probes of a connection that stands.
-    pub(crate) probe_every: Duration,
-    /// For a probe, or for reading a Secret.
-    pub(crate) deadline: Duration,
-    /// After the first attempt that failed.
-    pub(crate) first_pause: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        let five = Duration::from_secs(5);
-        Self { probe_every: five, deadline: five, first_pause: five }
-    }
-}
 
 /// Keeps connections to all workers whenever this process leads, until `stop`.
 pub(crate) async fn supervise(around: Surroundings, mut leadership: Leadership, stop: Stop) {
@@ -100,7 +61,7 @@ pub(crate) async fn supervise(around: Surroundings, mut leadership: Leadership, 
 }
 
 /// What is known during one term.
-struct Supervisor {
+pub(super) struct Supervisor {
     around: Arc<Surroundings>,
     /// Ends with the term.
     term: Stop,
@@ -117,14 +78,8 @@ struct Held {
     orders: watch::Sender<Order>,
 }
 
-/// The objects of a kind, by name.
-struct Picture<K> {
-    objects: BTreeMap<Box<str>, K>,
-    listed: bool,
-}
-
 impl Supervisor {
-    fn new(around: Arc<Surroundings>, term: Stop) -> Self {
+    pub(super) fn new(around: Arc<Surroundings>, term: Stop) -> Self {
         Self {
             around,
             term,
@@ -137,36 +92,42 @@ impl Supervisor {
     }
 
     /// Watches and decides until the term ends.
-    async fn run(&mut self) {
+    pub(super) async fn run(&mut self) {
         let Surroundings { home, namespace, watches, .. } = &*Arc::clone(&self.around);
         let api = Api::all(home.clone());
         let clusters = Watch::new("worker-clusters", api, Config::default(), watches);
         let api = Api::namespaced(home.clone(), namespace);
         let secrets = Watch::new("worker-secrets", api, Config::default(), watches);
-        let (cluster_sender, mut cluster_changes) = channel(BACKLOG);
-        let (secret_sender, mut secret_changes) = channel(BACKLOG);
+        let (cluster_sender, cluster_changes) = channel(BACKLOG);
+        let (secret_sender, secret_changes) = channel(BACKLOG);
         let term = self.term.clone();
-        let watching = async {
+        let watching = Box::pin(async {
             tokio::join!(
                 clusters.run(cluster_sender, term.clone()),
                 secrets.run(secret_sender, term.clone())
             )
-        };
-        let deciding = async {
-            loop {
-                let next = self.next();
-                tokio::select! {
-                    Some(change) = cluster_changes.recv() => self.clusters.take(change),
-                    Some(change) = secret_changes.recv() => self.secrets.take(change),
-                    Some(ended) = self.tasks.join_next_with_id() => self.ended(ended).await,
-                    () = until(next) => {}
-                }
-                self.decide(time::Instant::now().into_std());
-            }
-        };
+        });
         tokio::select! {
             _ = watching => {}
-            () = deciding => {}
+            () = self.follow(cluster_changes, secret_changes) => {}
+        }
+    }
+
+    /// Decides anew after whatever happens.
+    async fn follow(
+        &mut self,
+        mut clusters: Receiver<Change<MultiKueueCluster>>,
+        mut secrets: Receiver<Change<Seen>>,
+    ) {
+        loop {
+            let next = self.next();
+            tokio::select! {
+                Some(change) = clusters.recv() => self.clusters.take(change),
+                Some(change) = secrets.recv() => self.secrets.take(change),
+                Some(ended) = self.tasks.join_next_with_id() => self.ended(ended).await,
+                () = until(next) => {}
+            }
+            self.decide(time::Instant::now().into_std());
         }
     }
 
@@ -229,7 +190,7 @@ impl Supervisor {
     }
 
     /// Lets all tasks tell that their connections are over.
-    async fn end(mut self) {
+    pub(super) async fn end(mut self) {
         self.term.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if time::timeout(ENDING, all).await.is_err() {
@@ -258,34 +219,6 @@ impl Held {
     fn end(&mut self) {
         self.orders.send_replace(Order::End);
         self.known = Known::Ends;
-    }
-}
-
-impl<K> Default for Picture<K> {
-    fn default() -> Self {
-        Self { objects: BTreeMap::new(), listed: false }
-    }
-}
-
-impl<K: kube::Resource> Picture<K> {
-    fn take(&mut self, change: Change<K>) {
-        match change {
-            Change::Apply(object) => self.put(object),
-            Change::Delete(key) => {
-                self.objects.remove(&key.name);
-            }
-            Change::Reset { objects, removed } => {
-                objects.into_iter().for_each(|object| self.put(object));
-                for key in removed {
-                    self.objects.remove(&key.name);
-                }
-                self.listed = true;
-            }
-        }
-    }
-
-    fn put(&mut self, object: K) {
-        self.objects.insert(Key::of(&object).name, object);
     }
 }
 

@@ -1,5 +1,7 @@
 //! A worker's task against a TLS server that knows some tokens and has nothing.
 
+mod supervision;
+
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
@@ -11,7 +13,7 @@ use axum::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cluster::control::{
     Input, Link, RemoteInput,
-    task::{self, Workers},
+    task::{self, Inputs, Workers},
 };
 use kube::Client;
 use runtime::{
@@ -33,7 +35,7 @@ use tokio::{
 use super::{
     decide::Wanted,
     secret::Fingerprint,
-    supervisor::{Pace, Surroundings},
+    surroundings::{Pace, Surroundings},
     worker::{Order, Worker},
 };
 
@@ -157,23 +159,9 @@ impl Task {
         let order = Order::Serve(wanted(&kubeconfig));
         let (secret, kept) = watch::channel(kubeconfig);
         let (inputs, heard) = task::inputs();
-        let around = Surroundings {
-            home: home(kept),
-            namespace: "kueue-system".to_owned(),
-            inputs,
-            workers: Workers::default(),
-            origin: "here".to_owned(),
-            watches: WatchMetrics::default(),
-            writes: WriteMetrics::default(),
-            keep_for: Duration::ZERO,
-            pace: Pace {
-                probe_every: Duration::from_millis(20),
-                deadline: Duration::from_secs(5),
-                first_pause: Duration::from_millis(20),
-            },
-        };
+        let around = Arc::new(surroundings(home(kept), inputs));
         let (orders, received) = watch::channel(order);
-        let run = tokio::spawn(Worker::new("east", Arc::new(around)).run(received, Stop::new()));
+        let run = tokio::spawn(Worker::new("east", around).run(received, Stop::new()));
         Self { secret, orders, inputs: heard, run }
     }
 
@@ -184,10 +172,33 @@ impl Task {
     }
 
     async fn link(&mut self) -> Link {
-        match timeout(PATIENCE, self.inputs.recv()).await.expect("in time") {
-            Some(Input::Remote(name, RemoteInput::Link(link))) if &*name == "east" => link,
-            other => panic!("{other:?} is not a link"),
-        }
+        link(&mut self.inputs).await
+    }
+}
+
+/// The next link of the worker.
+async fn link(inputs: &mut Receiver<Input>) -> Link {
+    match timeout(PATIENCE, inputs.recv()).await.expect("in time") {
+        Some(Input::Remote(name, RemoteInput::Link(link))) if &*name == "east" => link,
+        other => panic!("{other:?} is not a link"),
+    }
+}
+
+fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
+    Surroundings {
+        home,
+        namespace: "kueue-system".to_owned(),
+        inputs,
+        workers: Workers::default(),
+        origin: "here".to_owned(),
+        watches: WatchMetrics::default(),
+        writes: WriteMetrics::default(),
+        keep_for: Duration::from_millis(50),
+        pace: Pace {
+            probe_every: Duration::from_millis(20),
+            deadline: Duration::from_secs(5),
+            first_pause: Duration::from_millis(20),
+        },
     }
 }
 

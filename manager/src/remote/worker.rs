@@ -14,38 +14,26 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cluster::control::{Input, Link, RemoteInput, sources::Sources};
-use crds::names::{
-    labels::MULTI_KUEUE_ORIGIN,
-    reasons::{BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED},
-};
-use http::Uri;
+use cluster::control::{Input, Link, RemoteInput};
+use crds::names::reasons::{BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED};
 use jiff::Timestamp;
-use kube::Client;
-use runtime::{Stop, writer::Writer};
+use runtime::Stop;
 use tokio::{
     sync::watch::{Receiver, error::RecvError},
-    task::JoinSet,
     time,
 };
 
 use super::{
     client::{self, Unreachable},
+    connection::{Connection, Prepared, Way},
     decide::Wanted,
     kubeconfig::Kubeconfig,
     load::{NotLoaded, load},
     refused::{Refused, not_loaded},
     retry::{Attempts, connected, lost},
     secret::Fingerprint,
-    supervisor::Surroundings,
-    switch::Switch,
+    surroundings::Surroundings,
 };
-
-/// Writes on a worker at a time; more wait their turn.
-const WRITES: usize = 32;
-
-/// How long a write may take.
-const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// What a task is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,23 +61,6 @@ enum Goal {
     Load(Box<str>, Fingerprint),
     /// To reach the server, again and again.
     Reach(Way),
-}
-
-/// A way to a server.
-#[derive(Clone)]
-struct Way {
-    server: Uri,
-    client: Client,
-    /// It was not used yet.
-    fresh: bool,
-}
-
-/// A connection that stands.
-struct Connection {
-    server: Uri,
-    switch: Switch,
-    watches: JoinSet<()>,
-    stop: Stop,
 }
 
 impl Worker {
@@ -216,19 +187,18 @@ impl Worker {
 
     /// A watch ends only with its connection, or because something is wrong with it.
     fn watches_go_on(&mut self) -> Result<(), Unreachable> {
-        let ended = self.connection.as_mut().and_then(|one| one.watches.try_join_next());
-        match ended {
-            Some(_) => Err(Unreachable::Failed("a watch ended".to_owned())),
-            None => Ok(()),
+        if self.connection.as_mut().is_some_and(Connection::is_broken) {
+            return Err(Unreachable::Failed("a watch ended".to_owned()));
         }
+        Ok(())
     }
 
     /// Takes a way that was found to lead there.
     async fn connect(&mut self, way: &Way) {
-        match &self.connection {
-            Some(connection) if connection.server == way.server => {
+        match &mut self.connection {
+            Some(connection) if connection.leads_to(way) => {
                 if way.fresh {
-                    connection.switch.choose(way.client.clone());
+                    connection.go(way);
                     tracing::info!(
                         cluster = &*self.name,
                         "the credentials of a worker were replaced"
@@ -242,28 +212,9 @@ impl Worker {
             }
             None => {}
         }
-        self.begin(way).await;
-    }
-
-    async fn begin(&mut self, way: &Way) {
-        let (switch, client) = Switch::new(way.client.clone());
-        let around = Arc::clone(&self.around);
-        let writes = around.writes.clone();
-        let writer = Writer::new(client.clone(), &self.name, WRITES, WRITE_DEADLINE, writes);
-        around.workers.set(&self.name, Some(writer));
+        let prepared = Prepared::new(&self.name, &self.around, way);
         self.tell(connected()).await;
-        let (stop, mut watches) = (Stop::new(), JoinSet::new());
-        let origin = format!("{MULTI_KUEUE_ORIGIN}={}", around.origin);
-        let mut sources = Sources {
-            client,
-            inputs: around.inputs.clone(),
-            metrics: &around.watches,
-            stop: stop.clone(),
-            tasks: &mut watches,
-        };
-        sources.worker(&self.name, &origin);
-        let server = way.server.clone();
-        self.connection = Some(Connection { server, switch, watches, stop });
+        self.connection = Some(prepared.begin(&self.name, &self.around));
     }
 
     async fn refuse(&mut self, refused: &Refused) {
@@ -273,9 +224,8 @@ impl Worker {
     /// Ends what stands on the connection, then tells.
     async fn lose(&mut self, link: Link) {
         self.around.workers.set(&self.name, None);
-        if let Some(mut connection) = self.connection.take() {
-            connection.stop.cancel();
-            while connection.watches.join_next().await.is_some() {}
+        if let Some(connection) = self.connection.take() {
+            connection.end().await;
         }
         self.tell(link).await;
     }

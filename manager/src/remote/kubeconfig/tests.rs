@@ -44,6 +44,26 @@ fn refused(config: &Value) -> (&'static str, String) {
     (refused.reason(), refused.message())
 }
 
+/// A kubeconfig with a token, or with a client certificate and no authority.
+pub(in crate::remote) fn sample(certificate: bool) -> Kubeconfig {
+    read(&if certificate { by_certificate(&authority()) } else { good() }).expect("accepted")
+}
+
+fn by_certificate(pair: &runtime::certs::Pair) -> Value {
+    let folded = |pem: &str| {
+        let text = data(pem);
+        let (head, tail) = text.split_at(20);
+        format!("{head}\n  {tail}\n")
+    };
+    let user = json!({
+        "client-certificate-data": folded(&pair.certificate),
+        "client-key-data": folded(&pair.key),
+    });
+    let mut config = with("/users/0/user", user);
+    config["clusters"][0]["cluster"]["certificate-authority-data"] = json!("");
+    config
+}
+
 const USER: &str = "/users/0/user";
 const CLUSTER: &str = "/clusters/0/cluster";
 
@@ -60,18 +80,7 @@ fn what_is_safe_is_taken() {
 #[test]
 fn data_may_be_folded_and_a_certificate_may_stand_for_a_token() {
     let pair = authority();
-    let folded = |pem: &str| {
-        let text = data(pem);
-        let (head, tail) = text.split_at(20);
-        format!("{head}\n  {tail}\n")
-    };
-    let user = json!({
-        "client-certificate-data": folded(&pair.certificate),
-        "client-key-data": folded(&pair.key),
-    });
-    let mut config = with("/users/0/user", user);
-    config["clusters"][0]["cluster"]["certificate-authority-data"] = json!("");
-    let config = read(&config).expect("accepted");
+    let config = read(&by_certificate(&pair)).expect("accepted");
     assert_eq!(config.identity.expect("a certificate").key.reveal(), data(&pair.key));
     assert!(config.roots.is_none() && config.token.is_none());
 }

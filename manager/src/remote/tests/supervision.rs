@@ -1,0 +1,122 @@
+//! The supervisor against a home cluster that lists, and tells each change by ending the watch.
+
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use cluster::control::task;
+use http::{Request, Response, StatusCode};
+use kube::{Client, client::Body};
+use runtime::Stop;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::{Place, active, link, surroundings};
+use crate::remote::supervisor::Supervisor;
+
+/// Objects by path, and a number that grows with each change.
+#[derive(Clone, Default)]
+struct Home {
+    version: u64,
+    objects: BTreeMap<&'static str, Value>,
+}
+
+const CLUSTERS: &str = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters";
+const SECRETS: &str = "/api/v1/namespaces/kueue-system/secrets";
+const EAST: &str = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters/east";
+const KUBECONFIG: &str = "/api/v1/namespaces/kueue-system/secrets/east-config";
+
+fn put(home: &watch::Sender<Home>, path: &'static str, object: Option<Value>) {
+    home.send_modify(|home| {
+        home.version += 1;
+        match object {
+            Some(mut object) => {
+                object["metadata"] = json!({ "resourceVersion": home.version.to_string(),
+                    "name": path.rsplit('/').next() });
+                home.objects.insert(path, object);
+            }
+            None => {
+                home.objects.remove(path);
+            }
+        }
+    });
+}
+
+fn register(home: &watch::Sender<Home>) {
+    let source = json!({ "kubeConfig": { "locationType": "Secret", "location": "east-config" } });
+    put(home, EAST, Some(json!({ "spec": { "clusterSource": source } })));
+}
+
+fn client(home: watch::Receiver<Home>) -> Client {
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let home = home.clone();
+        async move { Ok::<_, Infallible>(answer(home, request.uri()).await) }
+    });
+    Client::new(service, "kueue-system")
+}
+
+async fn answer(mut home: watch::Receiver<Home>, uri: &http::Uri) -> Response<Body> {
+    let query = uri.query().unwrap_or_default();
+    if query.contains("watch=true") {
+        let known = query.split('&').find_map(|pair| pair.strip_prefix("resourceVersion="));
+        let known: u64 = known.and_then(|text| text.parse().ok()).unwrap_or_default();
+        home.wait_for(|home| home.version > known).await.expect("a change");
+        let gone = json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "old" });
+        return respond(&json!({ "type": "ERROR", "object": gone }));
+    }
+    let home = home.borrow();
+    if let Some(object) = home.objects.get(uri.path()) {
+        return respond(object);
+    }
+    if ![CLUSTERS, SECRETS].contains(&uri.path()) {
+        let missing = json!({ "kind": "Status", "code": 404, "reason": "NotFound" });
+        let mut response = respond(&missing);
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return response;
+    }
+    let inside = |path: &str| path.rsplit_once('/').is_some_and(|(list, _)| list == uri.path());
+    let items: Vec<&Value> =
+        home.objects.iter().filter(|(path, _)| inside(path)).map(|(_, object)| object).collect();
+    let metadata = json!({ "resourceVersion": home.version.to_string() });
+    respond(&json!({ "metadata": metadata, "items": items }))
+}
+
+fn respond(value: &Value) -> Response<Body> {
+    Response::new(Body::from(format!("{value}\n").into_bytes()))
+}
+
+#[tokio::test]
+async fn a_worker_is_connected_from_registration_until_a_while_after_its_end() {
+    let place = Place::new(["one"]).await;
+    let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
+    let (inputs, mut heard) = task::inputs();
+    let around = Arc::new(surroundings(client(served), inputs));
+    let term = Stop::new();
+    let run = tokio::spawn({
+        let term = term.clone();
+        async move {
+            let mut supervisor = Supervisor::new(around, term);
+            supervisor.run().await;
+            supervisor.end().await;
+        }
+    });
+
+    register(&home);
+    let told = link(&mut heard).await;
+    assert_eq!((told.active, told.reason), (false, "BadKubeConfig"));
+    assert_eq!(told.message, "load client config failed: Secret \"east-config\" not found");
+
+    let data = json!({ "kubeconfig": STANDARD.encode(place.kubeconfig("one")) });
+    put(&home, KUBECONFIG, Some(json!({ "data": data })));
+    while link(&mut heard).await != active() {}
+
+    put(&home, EAST, None);
+    let told = link(&mut heard).await;
+    assert_eq!((told.active, &*told.message), (false, "the connection was ended"));
+
+    register(&home);
+    assert_eq!(link(&mut heard).await, active());
+
+    term.cancel();
+    assert!(!link(&mut heard).await.active);
+    run.await.expect("the supervisor");
+}
