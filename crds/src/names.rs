@@ -152,6 +152,8 @@ pub mod annotations {
         POLICY = "sluice.dev/policy";
         /// Node labels and tolerations of each pod set on a thin worker.
         ASSIGNMENT = "sluice.dev/assignment";
+        /// `confirmed` on a MultiKueueCluster lets go what the worker has and the manager does not know.
+        CLEANUP = "sluice.dev/cleanup";
         /// Whether a job may run twice when its worker is lost.
         EXECUTION = "sluice.dev/execution";
         /// Label selector over clusters.

@@ -18,7 +18,10 @@ use runtime::{
 use tokio::task::JoinSet;
 
 use crate::{
-    remote::supervisor::{Pace, Surroundings, supervise},
+    remote::{
+        supervisor::supervise,
+        surroundings::{Pace, Surroundings},
+    },
     settings::Settings,
 };
 
@@ -115,17 +118,8 @@ async fn beside(remote: Option<Remote>, leading: Leading) {
     };
     let Metrics { watches, writes, .. } = metrics;
     let pace = Pace::default();
-    let around = Surroundings {
-        home,
-        namespace,
-        inputs,
-        workers,
-        origin,
-        watches,
-        writes,
-        keep_for,
-        pace,
-    };
+    let around =
+        Surroundings { home, namespace, inputs, workers, origin, watches, writes, keep_for, pace };
     supervise(around, leadership, stop).await;
 }
 

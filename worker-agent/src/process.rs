@@ -11,8 +11,8 @@ use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use prometheus_client::registry::Registry;
 use runtime::{
     Stop, client,
-    health::{self, Checks},
     events::Reporter,
+    health::{self, Checks},
     lease::{LeaseName, Timing, identity},
     metrics,
     server::Server,

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use kube::Client;
+use prometheus_client::registry::Registry;
 use runtime::{
     Stop,
     events::{EventMetrics, Reporter, recorder},
@@ -13,7 +14,6 @@ use runtime::{
     watch::WatchMetrics,
     writer::{WriteMetrics, Writer},
 };
-use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 
 use crate::control::{
@@ -125,12 +125,8 @@ impl Led {
         Ok(())
     }
 
-    async fn lead<B>(
-        self,
-        leadership: Leadership,
-        beside: impl FnOnce(Leading) -> B,
-        stop: Stop,
-    ) where
+    async fn lead<B>(self, leadership: Leadership, beside: impl FnOnce(Leading) -> B, stop: Stop)
+    where
         B: Future<Output = ()> + Send + 'static,
     {
         let (inputs, heard) = task::inputs();

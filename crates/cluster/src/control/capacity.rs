@@ -126,7 +126,7 @@ impl Control {
 
     /// Pods of clones that hold quota and are not bound yet take room, too.
     fn tell_remaining(&mut self, id: engine::ids::ClusterId) {
-        let remaining = self.remaining(|workload| has_quota(workload));
+        let remaining = self.remaining(has_quota);
         let Self { capacity, fleet, workloads, .. } = self;
         for key in capacity.told.keys().filter(|key| !remaining.contains_key(*key)) {
             if let Some(record) = workloads.get(key).filter(|one| one.wants.reserve.is_none()) {

@@ -7,7 +7,11 @@ use ::dispatch::{
 };
 use crds::{
     meta::Condition,
-    names::{MULTI_KUEUE_CONTROLLER, annotations::POLICY, conditions::ACTIVE},
+    names::{
+        MULTI_KUEUE_CONTROLLER,
+        annotations::{CLEANUP, POLICY},
+        conditions::ACTIVE,
+    },
     v1alpha1::DispatchPolicy,
     v1beta2::{
         AdmissionCheck, AdmissionCheckStatus, MultiKueueCluster, MultiKueueClusterStatus,
@@ -52,6 +56,7 @@ impl Control {
                 }
             }
             this.configure_fleet();
+            this.left_behind_due();
         });
     }
 
@@ -236,6 +241,13 @@ impl Control {
 }
 
 impl Clusters {
+    /// Whether a person said that what a worker has and the hub does not know may go.
+    pub(super) fn cleanup_confirmed(&self, name: &str) -> bool {
+        let held = self.clusters.get(name);
+        let annotations = held.and_then(|held| held.object.metadata.annotations.as_ref());
+        annotations.and_then(|all| all.get(CLEANUP)).is_some_and(|value| value == "confirmed")
+    }
+
     fn policy_of(&self, config: &MultiKueueConfig) -> Option<&DispatchPolicy> {
         let annotations = config.metadata.annotations.as_ref()?;
         self.policies.get(annotations.get(POLICY)?.as_str())

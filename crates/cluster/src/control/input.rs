@@ -19,6 +19,7 @@ use super::order::Ticket;
 
 /// One thing that happened.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "they are moved a few times and never kept")]
 pub enum Input {
     /// Namespaces, for their labels.
     Namespace(Change<Namespace>),

@@ -42,10 +42,6 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    pub(crate) fn get(&self, key: &Key) -> Option<&Job> {
-        self.jobs.get(key).map(|held| &held.object)
-    }
-
     pub(crate) fn is_free(&self, key: &Key, now: Timestamp) -> bool {
         self.jobs.get(key).is_some_and(|held| held.is_free(now))
     }
@@ -228,7 +224,7 @@ impl Control {
         match step {
             Step::Create => self.create_workload(key, job),
             Step::Update(workload) => {
-                self.update_workload(&in_namespace(name(&workload)), &workload, now)
+                self.update_workload(&in_namespace(name(&workload)), &workload, now);
             }
             Step::Delete(name) => self.delete_workload(&in_namespace(&name), now),
             Step::Finish { workload, reason, message } => {

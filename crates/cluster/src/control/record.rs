@@ -2,7 +2,7 @@
 
 use crds::{
     meta::is_true,
-    names::conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
+    names::conditions::{FINISHED, QUOTA_RESERVED},
     v1beta2::{Admission, Workload},
 };
 use engine::ids::WorkloadId;
@@ -117,9 +117,4 @@ pub(crate) fn is(workload: &Workload, condition: &str) -> bool {
 /// Whether it holds quota, as far as the API knows.
 pub(crate) fn has_quota(workload: &Workload) -> bool {
     is(workload, QUOTA_RESERVED) && !is(workload, FINISHED)
-}
-
-/// Whether it runs or may run.
-pub(crate) fn is_admitted(workload: &Workload) -> bool {
-    has_quota(workload) && is(workload, ADMITTED) && !is(workload, EVICTED)
 }

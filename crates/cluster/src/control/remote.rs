@@ -1,5 +1,6 @@
 //! Workers: what each has of ours, and the steps of `dispatch::life` turned into orders.
 
+mod breaker;
 mod steps;
 mod view;
 
@@ -43,6 +44,8 @@ pub(crate) struct Remote {
     sent: BTreeMap<(Subject, Key), Sent>,
     /// What the API server did not let be created, by Workload, and at which epoch.
     refused: BTreeMap<Key, (u64, String)>,
+    /// So much of what it has is not on the hub that nothing of that is deleted before a person says so.
+    tripped: bool,
     pub(crate) capacity: Option<Held<ClusterCapacity>>,
 }
 
@@ -114,8 +117,14 @@ impl Remote {
             job_of: BTreeMap::new(),
             sent: BTreeMap::new(),
             refused: BTreeMap::new(),
+            tripped: false,
             capacity: None,
         }
+    }
+
+    /// Whether everything was listed since it was connected.
+    fn is_listed(&self) -> bool {
+        self.clones.listed && self.jobs.listed
     }
 
     /// Whether it has, or may get, anything of a Workload.
@@ -135,19 +144,23 @@ impl Control {
         match input {
             RemoteInput::Link(link) => self.remote_link(name, link, now),
             RemoteInput::Workload(change) => {
+                let before = remote.is_listed();
                 let touched = remote.clones.take(change);
+                self.sweep_if_new(name, before);
                 for key in touched {
                     self.clone_seen(name, &key);
                 }
             }
             RemoteInput::Job(change) => {
                 let gates = self.settings.jobs;
+                let before = remote.is_listed();
                 let touched = remote.jobs.take(change);
                 let mut workloads = BTreeSet::new();
                 for key in touched {
                     workloads.extend(remote.job_seen(&key, gates));
                 }
                 workloads.into_iter().for_each(|key| self.due.now(What::Workload(key)));
+                self.sweep_if_new(name, before);
             }
             RemoteInput::Capacity(change) => {
                 each(change, |key, object| {

@@ -36,26 +36,26 @@ impl Control {
 
     pub(super) fn workloads(&mut self, change: Change<Workload>, now: Timestamp) {
         self.take(change, |this, key, object| match object {
-            Some(object) => this.see_workload(key, object, now),
+            Some(object) => this.see_workload(&key, object, now),
             None => this.lose_workload(&key),
         });
     }
 
-    fn see_workload(&mut self, key: Key, object: Workload, now: Timestamp) {
-        let Some(record) = self.workloads.get_mut(&key) else {
+    fn see_workload(&mut self, key: &Key, object: Workload, now: Timestamp) {
+        let Some(record) = self.workloads.get_mut(key) else {
             return self.meet_workload(key, object, now);
         };
         if record.held.object.metadata.uid != object.metadata.uid {
-            self.lose_workload(&key);
+            self.lose_workload(key);
             return self.meet_workload(key, object, now);
         }
         let before = record.held.object.clone();
         if record.held.see(object) {
-            self.changed_workload(&key, Some(&before), now);
+            self.changed_workload(key, Some(&before), now);
         }
     }
 
-    fn meet_workload(&mut self, key: Key, object: Workload, now: Timestamp) {
+    fn meet_workload(&mut self, key: &Key, object: Workload, now: Timestamp) {
         if self.settings.role == Role::Thin {
             // Its made-up queue takes Workloads from every namespace, whatever the labels.
             let (names, labels) = (self.engine.names_mut(), Default::default());
@@ -66,8 +66,8 @@ impl Control {
         let id = self.engine.names_mut().workloads.intern(&key.to_string());
         self.by_id.insert(id, key.clone());
         self.workloads.insert(key.clone(), Record::new(object, id, now));
-        self.changed_workload(&key, None, now);
-        self.recover_placement(&key);
+        self.changed_workload(key, None, now);
+        self.recover_placement(key);
     }
 
     fn lose_workload(&mut self, key: &Key) {

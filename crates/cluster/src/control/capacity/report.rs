@@ -85,7 +85,7 @@ pub(super) fn status(
             None => classes.push(class),
         }
     }
-    classes.sort_by(|one, other| other.count.cmp(&one.count));
+    classes.sort_by_key(|class| std::cmp::Reverse(class.count));
     classes.truncate(MOST_CLASSES);
     let kind = |kind: Kind| JobKind {
         group: kind.group.into(),

@@ -1,7 +1,5 @@
 //! The steps of a Workload's life over clusters, as orders.
 
-use std::collections::BTreeSet;
-
 use ::dispatch::life::{self, LifeSettings, Step};
 use ::jobs::{Job, JobKind, dispatched, dispatched::Mark};
 use crds::{names::annotations::EPOCH, v1beta2::Workload};
@@ -37,6 +35,9 @@ impl Control {
             return;
         }
         let hub = self.hub(key);
+        if !hub.exists && self.breaker_holds(key) {
+            return;
+        }
         let copies = self.copies(key, &hub, now);
         let nanos =
             |duration: std::time::Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
@@ -258,16 +259,6 @@ impl Control {
         {
             self.fleet.forget(record.id);
         }
-    }
-
-    /// Copies of what is not on the hub any more are looked at when they are seen; here, those that were never due.
-    #[must_use]
-    pub(crate) fn left_behind(&self) -> BTreeSet<Key> {
-        let seen = self
-            .remotes
-            .values()
-            .flat_map(|remote| remote.clones.objects.keys().chain(remote.job_of.keys()));
-        seen.filter(|key| !self.workloads.contains_key(key)).cloned().collect()
     }
 }
 

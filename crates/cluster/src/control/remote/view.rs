@@ -56,7 +56,7 @@ impl Control {
         let chosen: BTreeSet<ClusterId> =
             hub.nominated.iter().chain(&hub.recorded).copied().collect();
         let mut copies = Vec::new();
-        for (_, remote) in &self.remotes {
+        for remote in self.remotes.values() {
             if chosen.contains(&remote.id) || remote.concerns(key) {
                 copies.push(remote.copy(key, hub, expected.as_ref(), hub_job, now));
             }
