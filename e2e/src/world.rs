@@ -25,8 +25,8 @@ pub const SOON: Duration = secs(60);
 pub struct Plan {
     /// Worker clusters that are registered.
     pub workers: usize,
-    /// Replicas of the manager.
-    pub managers: usize,
+    /// Whether managers elect a leader. Without, a new one goes on at once after the death of the last.
+    pub elects: bool,
 }
 
 /// An installation. Clients belong to the runtime that made it; programs do not.
@@ -37,6 +37,7 @@ pub struct World<'a> {
     pub hub: Cluster,
     /// Its workers.
     pub workers: Vec<Cluster>,
+    plan: Plan,
     ports: Ports,
 }
 
@@ -67,7 +68,7 @@ impl<'a> World<'a> {
         for number in 1..=plan.workers {
             workers.push(lab.cluster(&format!("worker-{number}")).await?);
         }
-        Ok(Self { lab, hub, workers, ports })
+        Ok(Self { lab, hub, workers, plan, ports })
     }
 
     /// Applies what users apply, on the hub and on every worker, and registers the workers.

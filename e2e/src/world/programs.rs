@@ -38,7 +38,10 @@ pub(super) async fn manager(
         "health": {"healthProbeBindAddress": health.to_string()},
         "metrics": {"bindAddress": metrics.to_string()},
         // A standby takes over after seconds, not after a quarter of a minute.
-        "leaderElection": {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"},
+        "leaderElection": {
+            "leaderElect": world.plan.elects,
+            "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms",
+        },
         "multiKueue": {"dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "60s"},
     });
     let config = write(world, &format!("manager-{}.yaml", health.port()), &file)?;

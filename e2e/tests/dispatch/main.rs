@@ -17,7 +17,7 @@ struct Shared {
     _agents: Vec<Program>,
 }
 
-const PLAN: Plan = Plan { workers: 2, managers: 1 };
+const PLAN: Plan = Plan { workers: 2, elects: true };
 
 static SHARED: OnceCell<Shared> = OnceCell::const_new();
 

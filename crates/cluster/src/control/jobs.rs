@@ -237,8 +237,7 @@ impl Control {
             Step::Unfinalize(name) => self.unfinalize(&in_namespace(&name), now),
             Step::Reclaim(name, pods) => self.reclaim(&in_namespace(&name), &json!(pods), now),
             Step::Start(started) => {
-                self.change_job(key, job, &started, None, "start");
-                self.notice_job(key, job, false, "Started", "Started the job".to_owned());
+                self.change_job(key, job, &started, None, START);
             }
             Step::Stop(StopStep::Object(next), reason) => {
                 if !job.suspend_switch() {
@@ -404,12 +403,28 @@ impl Control {
         let Some(held) = self.jobs.jobs.get_mut(key) else {
             return;
         };
+        let started = ticket.purpose == START && matches!(answer, Answer::Done(_));
         held.answered(answer, now);
         if let Some(at) = held.later() {
             self.due.at(at, What::Job(key.clone()));
         }
+        if started {
+            self.announce_start(key);
+        }
         self.workloads_of_job_due(key);
         self.due.now(What::Job(key.clone()));
+    }
+
+    fn announce_start(&mut self, key: &Key) {
+        let Some(job) = self.jobs.jobs.get(key).map(|held| held.object.clone()) else {
+            return;
+        };
+        let named = self.named_workload(key, &job);
+        let owned = self.jobs.owned.get(key).into_iter().flatten().cloned();
+        let mut workloads = named.into_iter().chain(owned).filter_map(|key| self.workloads.get(&key));
+        let admission = workloads.find_map(|one| one.object().status.admission.as_ref());
+        let queue = admission.map(|one| one.cluster_queue.clone()).unwrap_or_default();
+        self.notice_job(key, &job, false, "Started", format!("Admitted by clusterQueue {queue}"));
     }
 
     fn notice_job(
@@ -453,6 +468,9 @@ impl Control {
         })
     }
 }
+
+/// Purpose of letting a job run.
+const START: &str = "start";
 
 /// Whether a Workload can be this job's: one that it only names must be of the same epoch.
 fn is_for(job: &Job, workload: &Workload, prebuilt: bool) -> bool {

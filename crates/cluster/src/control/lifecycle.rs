@@ -5,7 +5,7 @@
 
 use crds::{
     names::{
-        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED},
+        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, REQUEUED},
         reasons,
     },
     v1beta2::{PodSetRequest, Workload, WorkloadStatus},
@@ -125,6 +125,7 @@ pub(crate) fn next(record: &Record, around: &Surroundings, now: Timestamp) -> Ne
     draft.check(record, around);
     draft.evict(record, around);
     draft.give_back(record, around);
+    draft.requeue(around);
     draft.admit();
     if draft.status != *before {
         return write(before, draft.status, draft.purpose);
@@ -300,6 +301,36 @@ impl Draft<'_> {
 
     fn is_stopped_before_admission(&self, around: &Surroundings) -> bool {
         around.stop != Stop::No && !crds::meta::is_true(&self.status.conditions, ADMITTED)
+    }
+
+    /// What kept it from queueing again is over.
+    fn requeue(&mut self, around: &Surroundings) {
+        let requeued = status::find(&self.status.conditions, REQUEUED);
+        let Some(held) = requeued.filter(|one| one.status == "False" && !self.holds()) else {
+            return;
+        };
+        let waits = self.status.requeue_state.as_ref().and_then(|one| one.requeue_at.as_ref());
+        let stopped = |cluster_queue: bool| match around.stop {
+            Stop::No => false,
+            Stop::HoldClusterQueue | Stop::DrainClusterQueue => cluster_queue,
+            Stop::HoldLocalQueue | Stop::DrainLocalQueue => !cluster_queue,
+        };
+        let reason = match held.reason.as_str() {
+            reason if reason.starts_with(reasons::DEACTIVATED) => {
+                (self.workload.spec.active != Some(false)).then_some(reasons::REACTIVATED)
+            }
+            reasons::CLUSTER_QUEUE_STOPPED => {
+                (!stopped(true)).then_some(reasons::CLUSTER_QUEUE_RESTARTED)
+            }
+            reasons::LOCAL_QUEUE_STOPPED => {
+                (!stopped(false)).then_some(reasons::LOCAL_QUEUE_RESTARTED)
+            }
+            _ => waits.is_none_or(|at| at.0 <= self.now).then_some(reasons::BACKOFF_FINISHED),
+        };
+        if let Some(reason) = reason {
+            let status = status::requeued(self.status.clone(), reason, self.at());
+            self.become_(status, "requeue");
+        }
     }
 
     /// Quota and all checks are admission.

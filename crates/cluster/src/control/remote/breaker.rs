@@ -26,6 +26,8 @@ impl Control {
         };
         let sweep = orphans(&remote.listed(), on_hub);
         remote.tripped = sweep.tripped;
+        // What is not in the lists is known now not to be there.
+        self.due.workloads.extend(self.workloads.keys().cloned());
         if sweep.tripped {
             let n_orphans = sweep.orphans.len();
             tracing::error!(
