@@ -229,7 +229,11 @@ fn local_queue(state: &mut State, id: LocalQueueId, spec: Option<crate::spec::Lo
     if old != new {
         let moved: Vec<WorkloadId> = (0..state.names.workloads.len())
             .map(WorkloadId::from)
-            .filter(|&one| state.workloads.get(one).is_some_and(|w| w.local_queue == Some(id)))
+            .filter(|&one| {
+                let workload = state.workloads.get(one);
+                // Who holds quota holds it in its ClusterQueue, wherever its LocalQueue points now.
+                workload.is_some_and(|w| w.local_queue == Some(id) && w.admission.is_none())
+            })
             .collect();
         for workload in moved {
             leave_line(state, workload);

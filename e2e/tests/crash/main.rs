@@ -6,13 +6,18 @@
 mod places;
 mod scenario;
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use e2e::world::{Plan, Ports, Program, SOON, World};
-use harness::{Observer, TestLab};
+use harness::{Observer, TestLab, secs};
 
 use self::places::{Place, Who};
 
 const PLAN: Plan = Plan { workers: 1, elects: false };
+
+/// How long a program may take to die after its last write was seen.
+const LAST_BREATH: Duration = secs(5);
 
 /// What runs, and what is started anew after a death.
 struct House<'a> {
@@ -74,9 +79,15 @@ impl<'a> House<'a> {
         life.submit().await?;
         let died = {
             let program = self.program(place.who)?;
+            let ended = program.process.ended();
+            tokio::pin!(ended);
             tokio::select! {
-                status = program.process.ended() => Some(status),
-                lived = life.until_over() => { lived?; None }
+                status = &mut ended => Some(status),
+                // The last write of a life is seen before whoever sent it has died of it.
+                lived = life.until_over() => {
+                    lived?;
+                    tokio::time::timeout(LAST_BREATH, ended).await.ok()
+                }
             }
         };
         let status = died.with_context(|| format!("{} is never reached", place.failpoint()))?;

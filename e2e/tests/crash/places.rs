@@ -47,8 +47,19 @@ impl Place {
     }
 }
 
-/// All of them, before and after each write.
+/// All of them, before and after each write; of one kind only, and repeated, where somebody looks for the cause of a
+/// failure: `CRASH_ONLY=start.after CRASH_TIMES=20`.
 pub(crate) fn all() -> Vec<Place> {
+    let Ok(only) = std::env::var("CRASH_ONLY") else {
+        return every();
+    };
+    let times = std::env::var("CRASH_TIMES").ok().and_then(|times| times.parse().ok());
+    let chosen = every().into_iter().filter(|place| place.failpoint() == only);
+    let chosen: Vec<Place> = chosen.collect();
+    chosen.iter().copied().cycle().take(chosen.len() * times.unwrap_or(1)).collect()
+}
+
+fn every() -> Vec<Place> {
     let lists = [
         (Who::Manager, MANAGER, false),
         (Who::Agent, AGENT, false),

@@ -162,6 +162,7 @@ impl Control {
             return self.orphans(key, now);
         };
         if !held.is_free(now) {
+            tracing::trace!(job = %key, "not free");
             if let Some(at) = held.later() {
                 self.due.at(at, What::Job(key.clone()));
             }
@@ -193,6 +194,7 @@ impl Control {
                 },
             )
         };
+        tracing::trace!(job = %key, n_steps = steps.len(), outcome = ?job.outcome(), "looked at");
         for step in steps {
             self.take_step(key, &job, step, now);
         }

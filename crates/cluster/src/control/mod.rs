@@ -29,6 +29,8 @@ mod schedule;
 mod settings;
 pub mod sources;
 pub mod task;
+#[cfg(test)]
+mod tests;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};

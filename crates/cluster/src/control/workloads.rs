@@ -198,6 +198,7 @@ impl Control {
             self.due.now(What::Workload(key.clone()));
             return;
         }
+        tracing::trace!(workload = %key, wants = ?record.wants, "looked at");
         match lifecycle::next(record, &surroundings, now) {
             lifecycle::Next::Write { purpose, status } => {
                 let order = status_order(key, record.object(), purpose, &status);

@@ -45,7 +45,9 @@ impl Control {
             lost_after: nanos(self.settings.lost_after),
             admit_within: nanos(self.settings.admit_within),
         };
-        for step in life::decide(&hub, &copies, &settings, time(now)) {
+        let steps = life::decide(&hub, &copies, &settings, time(now));
+        tracing::trace!(workload = %key, ?hub, ?copies, ?steps, "life");
+        for step in steps {
             self.take_life_step(key, step, now);
         }
     }
