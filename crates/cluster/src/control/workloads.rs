@@ -7,7 +7,7 @@ use crds::{
     },
     v1beta2::{Workload, WorkloadStatus},
 };
-use engine::Event;
+use engine::{Event, ids::WorkloadId};
 use jiff::Timestamp;
 use runtime::{
     events::{About, News, Severity},
@@ -76,13 +76,20 @@ impl Control {
         };
         self.jobs.workload_gone(key, record.object());
         self.owner_due(key, record.object());
-        self.by_id.remove(&record.id);
-        self.fleet.gone(record.id);
+        self.forget_id(key, record.id);
         let namespace = key.namespace.as_deref().unwrap_or_default();
         let events = self.index.workload_gone(self.engine.names(), namespace, &key.name);
         self.tell(events);
         self.due.now(What::Workload(key.clone()));
         self.due.now(What::Capacity);
+    }
+
+    /// The engine may give the number of a Workload that is over to another.
+    fn forget_id(&mut self, key: &Key, id: WorkloadId) {
+        if self.by_id.get(&id) == Some(key) {
+            self.by_id.remove(&id);
+            self.fleet.gone(id);
+        }
     }
 
     /// Enters what is known of a Workload now.
@@ -107,12 +114,13 @@ impl Control {
         if released {
             record.trip = Trip::fresh(now);
         }
-        if is(&record.held.object, FINISHED) {
-            fleet.gone(id);
-        }
+        let finished = is(&record.held.object, FINISHED);
         let namespace = key.namespace.as_deref().unwrap_or_default();
         let wake = index.wake_at(engine.names(), namespace, &key.name);
         self.tell(events);
+        if finished {
+            self.forget_id(key, id);
+        }
         if let Some(at) = wake {
             self.due.at(super::timestamp(at), What::Workload(key.clone()));
         }
