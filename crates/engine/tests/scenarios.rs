@@ -1,12 +1,22 @@
-//! Scenarios: one rule each, told in a small text language. See `scenarios/fixture.rs` for the language.
+//! Scenarios: one rule each, told in a small text language. See `play/mod.rs` for the language.
 
-#[path = "scenarios/borrowing.rs"]
-mod borrowing;
-#[path = "scenarios/fixture.rs"]
-mod fixture;
-#[path = "scenarios/placing.rs"]
-mod placing;
-#[path = "scenarios/preempting.rs"]
-mod preempting;
-#[path = "scenarios/queueing.rs"]
-mod queueing;
+mod play;
+
+#[path = "scenarios/check.rs"]
+mod check;
+#[path = "scenarios/holding.rs"]
+mod holding;
+#[path = "scenarios/inactive.rs"]
+mod inactive;
+#[path = "scenarios/namespaces.rs"]
+mod namespaces;
+#[path = "scenarios/order.rs"]
+mod order;
+#[path = "scenarios/parking.rs"]
+mod parking;
+#[path = "scenarios/stopping.rs"]
+mod stopping;
+#[path = "scenarios/strict.rs"]
+mod strict;
+#[path = "scenarios/waking.rs"]
+mod waking;
