@@ -20,3 +20,15 @@ mod stopping;
 mod strict;
 #[path = "scenarios/waking.rs"]
 mod waking;
+#[path = "scenarios/borrowing.rs"]
+mod borrowing;
+#[path = "scenarios/charging.rs"]
+mod charging;
+#[path = "scenarios/choosing.rs"]
+mod choosing;
+#[path = "scenarios/fungibility.rs"]
+mod fungibility;
+#[path = "scenarios/reshaping.rs"]
+mod reshaping;
+#[path = "scenarios/shrinking.rs"]
+mod shrinking;
