@@ -32,3 +32,21 @@ mod fungibility;
 mod reshaping;
 #[path = "scenarios/shrinking.rs"]
 mod shrinking;
+#[path = "scenarios/turns.rs"]
+mod turns;
+#[path = "scenarios/reserving.rs"]
+mod reserving;
+#[path = "scenarios/preempting.rs"]
+mod preempting;
+#[path = "scenarios/reclaiming.rs"]
+mod reclaiming;
+#[path = "scenarios/explaining.rs"]
+mod explaining;
+#[path = "scenarios/placing.rs"]
+mod placing;
+#[path = "scenarios/sharing.rs"]
+mod sharing;
+#[path = "scenarios/topology.rs"]
+mod topology;
+#[path = "scenarios/tournament.rs"]
+mod tournament;

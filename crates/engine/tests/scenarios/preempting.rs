@@ -1,0 +1,316 @@
+//! Who has to go for whom within a queue, and when.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn the_lowest_priority_goes_and_quota_is_free_only_after_release() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a gpu=2 prio=1 t=1
+        cycle
+        wl low q=team-a gpu=2 prio=0 t=2
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=3
+        cycle 2
+        release low t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:2
+            2  reserve low team-a gpu=h100:2
+            3  preempt for high team-a: low InClusterQueue
+            4  preempt for high team-a: low InClusterQueue
+            5  reserve high team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn equal_priority_is_taken_only_from_the_younger() {
+    check(
+        "
+        cq team-a within=newer gpu/h100=2
+        wl young q=team-a gpu=2 t=9
+        cycle
+        wl old q=team-a gpu=2 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve young team-a gpu=h100:2
+            2  preempt for old team-a: young InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn equal_priority_of_an_older_one_is_spared() {
+    check(
+        "
+        cq team-a within=newer gpu/h100=2
+        wl old q=team-a gpu=2 t=1
+        cycle
+        wl young q=team-a gpu=2 t=9
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:2
+            2  park young team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn lower_priority_spares_its_equals() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl young q=team-a gpu=2 t=9
+        cycle
+        wl old q=team-a gpu=2 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve young team-a gpu=h100:2
+            2  park old team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn without_a_policy_nobody_goes() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=9 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  park high team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn any_within_a_queue_spares_nobody() {
+    check(
+        "
+        cq team-a within=any gpu/h100=2
+        wl high q=team-a gpu=2 prio=9 t=1
+        cycle
+        wl low q=team-a gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve high team-a gpu=h100:2
+            2  preempt for low team-a: high InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn of_equal_priorities_the_latest_admitted_goes() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl first q=team-a gpu=2 t=9
+        cycle
+        wl second q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:2
+            2  reserve second team-a gpu=h100:2
+            3  preempt for high team-a: second InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn as_many_go_as_are_needed() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl first q=team-a gpu=2 t=1
+        cycle
+        wl second q=team-a gpu=2 t=2
+        cycle
+        wl high q=team-a gpu=3 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:2
+            2  reserve second team-a gpu=h100:2
+            3  preempt for high team-a: first InClusterQueue, second InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn victims_that_were_not_needed_stay() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=5
+        wl small q=team-a gpu=1 prio=0 t=1
+        cycle
+        wl large q=team-a gpu=4 prio=1 t=2
+        cycle
+        wl high q=team-a gpu=4 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve small team-a gpu=h100:1
+            2  reserve large team-a gpu=h100:4
+            3  preempt for high team-a: large InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_goes_if_all_of_them_were_not_enough() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl low q=team-a gpu=1 t=1
+        cycle
+        wl top q=team-a gpu=3 prio=9 t=2
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:1
+            2  reserve top team-a gpu=h100:3
+            3  park high team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn holders_of_another_flavor_are_spared() {
+    check(
+        "
+        cq team-a within=lower gpu/spot=2 gpu/h100=2
+        wl low q=team-a gpu=1 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        wl top q=team-a gpu=2 prio=9 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=spot:1
+            2  reserve high team-a gpu=h100:2
+            3  preempt for top team-a: low InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_is_on_the_way_out_goes_first() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl first q=team-a gpu=2 t=1
+        cycle
+        wl second q=team-a gpu=2 t=2
+        cycle
+        evict first
+        wl high q=team-a gpu=2 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:2
+            2  reserve second team-a gpu=h100:2
+            3  preempt for high team-a: first InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn a_victim_that_ends_by_itself_makes_room() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        finish low
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve high team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_victim_goes_back_in_line() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        release low t=1
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve high team-a gpu=h100:2
+            -  team-a uses gpu/h100=2, holds high, in line low
+        "#]],
+    );
+}
+
+#[test]
+fn a_preemptor_that_is_gone_takes_nobody_with_it() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        finish high
+        release low t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve low team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn who_would_have_to_borrow_preempts_nobody_at_home() {
+    check(
+        "
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml within=lower gpu/h100=2
+        wl low q=team-a gpu=4 t=1
+        cycle
+        wl high q=team-a gpu=3 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:4 (borrows, height 1)
+            2  park high team-a WaitingForQuota
+        "#]],
+    );
+}
