@@ -229,13 +229,18 @@ fn local_queue(state: &mut State, id: LocalQueueId, spec: Option<crate::spec::Lo
     if old != new {
         let moved: Vec<WorkloadId> = (0..state.names.workloads.len())
             .map(WorkloadId::from)
-            .filter(|&one| state.workloads.get(one).is_some_and(|w| w.local_queue == Some(id)))
+            .filter(|&one| state.workloads.get(one).is_some_and(|w| waits_through(w, id)))
             .collect();
         for workload in moved {
             leave_line(state, workload);
             enqueue(state, workload);
         }
     }
+}
+
+/// Holders stay where they hold, wherever their LocalQueue points now.
+fn waits_through(workload: &Workload, id: LocalQueueId) -> bool {
+    workload.local_queue == Some(id) && workload.admission.is_none()
 }
 
 fn target(spec: &crate::spec::LocalQueueSpec) -> Option<QueueId> {

@@ -44,6 +44,7 @@ mod words;
 use std::collections::BTreeMap;
 
 use engine::ids::{ClusterId, FlavorId};
+use engine::spec::Hold;
 use engine::{Engine, Entry, Event, Placer, Settings, Time, WakeKey};
 
 use crate::play::words::Words;
@@ -56,14 +57,14 @@ pub(crate) struct Player {
     /// The last word about every object that exists, by kind and name.
     pub(crate) known: BTreeMap<(&'static str, String), Event>,
     cycles: usize,
-    rooms: Rooms,
+    pub(crate) rooms: Rooms,
     /// Verdicts with their messages.
     talks: bool,
 }
 
 /// Room per flavor; a flavor of which nothing was said has room for everybody.
-#[derive(Debug, Default)]
-struct Rooms(BTreeMap<FlavorId, i64>);
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Rooms(BTreeMap<FlavorId, i64>);
 
 impl Placer for Rooms {
     fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey> {
@@ -121,10 +122,7 @@ impl Player {
                 let id = self.engine.names_mut().workloads.intern(name);
                 self.engine.apply(Event::Evicting(id));
             }
-            "failed" => {
-                let id = self.engine.names_mut().workloads.intern(name);
-                self.engine.apply(Event::WriteFailed(id));
-            }
+            "failed" => self.failed(name),
             "release" => self.release(&words),
             "reclaim" => self.reclaim(name, words.at(2).parse().expect("a number of pods")),
             "room" => self.room(&words),
@@ -156,6 +154,16 @@ impl Player {
             (spec.hold, spec.queued_at) = (hold, queued_at);
         }
         self.engine.apply(Event::Released { workload, hold, queued_at });
+    }
+
+    fn failed(&mut self, name: &str) {
+        let workload = self.engine.names_mut().workloads.intern(name);
+        if let Some(Event::Workload(_, spec)) = self.known.get_mut(&("wl", name.into()))
+            && self.engine.admission(workload).is_some()
+        {
+            spec.hold = Hold::None;
+        }
+        self.engine.apply(Event::WriteFailed(workload));
     }
 
     /// So many pods of the first pod set need nothing any more.

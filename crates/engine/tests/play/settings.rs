@@ -8,6 +8,7 @@ pub(super) fn settings(words: &Words<'_>) -> Settings {
     let mut settings = Settings::default();
     for word in std::iter::once(words.name()).chain(words.rest().iter().copied()) {
         match word {
+            "" => {}
             "no-partial" => settings.partial_admission = false,
             "no-fungibility" => settings.fungibility = false,
             "no-scan-progress" => settings.preserve_scan_progress = false,

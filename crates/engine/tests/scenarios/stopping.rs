@@ -177,6 +177,27 @@ fn a_local_queue_that_points_elsewhere_takes_its_workloads_along() {
 }
 
 #[test]
+fn a_holder_stays_when_its_local_queue_points_elsewhere() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        cq team-b gpu/h100=2
+        lq dev cq=team-a
+        wl one q=dev gpu=1 t=1
+        cycle
+        lq dev cq=team-b
+        cycle
+        show team-a team-b
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:1
+            -  team-a uses gpu/h100=1, holds one
+            -  team-b uses nothing
+        "#]],
+    );
+}
+
+#[test]
 fn a_local_queue_that_is_gone_leaves_its_workloads_nowhere() {
     check(
         "
