@@ -198,6 +198,30 @@ fn a_holder_stays_when_its_local_queue_points_elsewhere() {
 }
 
 #[test]
+fn a_preemptor_leaves_its_privilege_behind_when_its_local_queue_points_elsewhere() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        cq team-b gpu/h100=2
+        lq dev cq=team-a
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=dev gpu=2 prio=5 t=2
+        cycle
+        wl next q=team-a gpu=1 t=3
+        lq dev cq=team-b
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve high team-b gpu=h100:2
+            3  park next team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
 fn a_local_queue_that_is_gone_leaves_its_workloads_nowhere() {
     check(
         "

@@ -150,19 +150,4 @@ impl World {
         }
         false
     }
-
-    /// Once at rest, looking at everybody afresh gets nobody any further: every wake-up that mattered took place.
-    pub(crate) fn wake_ups_never_miss(&mut self) -> Verdict {
-        if !self.comes_to_rest() {
-            return Ok(());
-        }
-        let mut fresh = self.fresh(true);
-        for _ in 0..super::WORKLOADS {
-            let entries = fresh.cycle();
-            if moves(&entries) {
-                return Err(self.refute(&format!("missed:\n{}", fresh.trace)));
-            }
-        }
-        Ok(())
-    }
 }
