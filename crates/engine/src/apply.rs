@@ -229,17 +229,18 @@ fn local_queue(state: &mut State, id: LocalQueueId, spec: Option<crate::spec::Lo
     if old != new {
         let moved: Vec<WorkloadId> = (0..state.names.workloads.len())
             .map(WorkloadId::from)
-            .filter(|&one| {
-                let workload = state.workloads.get(one);
-                // Who holds quota holds it in its ClusterQueue, wherever its LocalQueue points now.
-                workload.is_some_and(|w| w.local_queue == Some(id) && w.admission.is_none())
-            })
+            .filter(|&one| state.workloads.get(one).is_some_and(|w| waits_through(w, id)))
             .collect();
         for workload in moved {
-            leave_line(state, workload);
+            leave_queue(state, workload);
             enqueue(state, workload);
         }
     }
+}
+
+/// Holders stay where they hold, wherever their LocalQueue points now.
+fn waits_through(workload: &Workload, id: LocalQueueId) -> bool {
+    workload.local_queue == Some(id) && workload.admission.is_none()
 }
 
 fn target(spec: &crate::spec::LocalQueueSpec) -> Option<QueueId> {
@@ -254,6 +255,14 @@ pub(crate) fn leave_line(state: &mut State, id: WorkloadId) {
     if matches!(state.workloads.at(id).place, Place::InLine { .. } | Place::Aside { .. }) {
         let line = &mut state.queues[queue.index()].as_mut().expect("invariant: known queue").line;
         line.remove(id, &mut state.workloads);
+    }
+}
+
+/// Takes a pending Workload out of its queue: whatever privilege it had there is gone.
+fn leave_queue(state: &mut State, id: WorkloadId) {
+    leave_line(state, id);
+    if let Some(queue) = state.workloads.at(id).queue {
+        state.queue_mut(queue).line.clear_preemptor(id);
     }
 }
 
@@ -316,15 +325,12 @@ fn same(old: &Workload, new: &Workload) -> bool {
 }
 
 fn replace(state: &mut State, id: WorkloadId, new: Workload) {
-    leave_line(state, id);
+    leave_queue(state, id);
     let old = state.workloads.at_mut(id);
     let old_shape = old.shape;
-    let (scan, queue) = (old.scan.take(), old.queue);
+    let scan = old.scan.take();
     state.workloads.insert(id, Workload { scan, ..new });
     state.shapes.release(old_shape);
-    if let Some(queue) = queue {
-        state.queue_mut(queue).line.clear_preemptor(id);
-    }
 }
 
 /// A Workload that holds quota changed: its priority decides who may preempt it, its finished pods free quota.

@@ -8,6 +8,7 @@
 
 mod amount;
 mod apply;
+mod books;
 mod cycle;
 mod engine;
 mod event;

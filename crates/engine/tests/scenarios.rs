@@ -1,12 +1,52 @@
-//! Scenarios: one rule each, told in a small text language. See `scenarios/fixture.rs` for the language.
+//! Scenarios: one rule each, told in a small text language. See `play/mod.rs` for the language.
 
+mod play;
+
+#[path = "scenarios/check.rs"]
+mod check;
+#[path = "scenarios/holding.rs"]
+mod holding;
+#[path = "scenarios/inactive.rs"]
+mod inactive;
+#[path = "scenarios/namespaces.rs"]
+mod namespaces;
+#[path = "scenarios/order.rs"]
+mod order;
+#[path = "scenarios/parking.rs"]
+mod parking;
+#[path = "scenarios/stopping.rs"]
+mod stopping;
+#[path = "scenarios/strict.rs"]
+mod strict;
+#[path = "scenarios/waking.rs"]
+mod waking;
 #[path = "scenarios/borrowing.rs"]
 mod borrowing;
-#[path = "scenarios/fixture.rs"]
-mod fixture;
-#[path = "scenarios/placing.rs"]
-mod placing;
+#[path = "scenarios/charging.rs"]
+mod charging;
+#[path = "scenarios/choosing.rs"]
+mod choosing;
+#[path = "scenarios/fungibility.rs"]
+mod fungibility;
+#[path = "scenarios/reshaping.rs"]
+mod reshaping;
+#[path = "scenarios/shrinking.rs"]
+mod shrinking;
+#[path = "scenarios/turns.rs"]
+mod turns;
+#[path = "scenarios/reserving.rs"]
+mod reserving;
 #[path = "scenarios/preempting.rs"]
 mod preempting;
-#[path = "scenarios/queueing.rs"]
-mod queueing;
+#[path = "scenarios/reclaiming.rs"]
+mod reclaiming;
+#[path = "scenarios/explaining.rs"]
+mod explaining;
+#[path = "scenarios/placing.rs"]
+mod placing;
+#[path = "scenarios/sharing.rs"]
+mod sharing;
+#[path = "scenarios/topology.rs"]
+mod topology;
+#[path = "scenarios/tournament.rs"]
+mod tournament;

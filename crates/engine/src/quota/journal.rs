@@ -26,6 +26,11 @@ impl Journal {
         }
     }
 
+    /// True outside of every what-if.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open == 0 && self.entries.is_empty()
+    }
+
     pub(super) fn note(&mut self, index: usize, old: Amount) {
         if self.open > 0 {
             self.entries.push((index, old));

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::fixture::check;
+use super::check::check;
 
 #[test]
 fn a_queue_borrows_only_up_to_its_limit() {
@@ -12,10 +12,68 @@ fn a_queue_borrows_only_up_to_its_limit() {
         cq team-b cohort=ml gpu/h100=8
         wl one q=team-a gpu=6 t=1
         wl two q=team-a gpu=1 t=2
+        wl three q=team-a gpu=7 t=3
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:6 (borrows, height 1)
-            2  park two team-a (WithShape): insufficient unused quota for gpu in flavor h100, 1 more needed
+            2  park two team-a NoCandidates
+            3  park three team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn a_limit_of_zero_forbids_borrowing() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=4 borrow=0
+        cq team-b cohort=ml gpu/h100=8
+        wl one q=team-a gpu=5 t=1
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_without_a_cohort_borrows_nothing() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        cq team-b gpu/h100=8
+        wl one q=team-a gpu=5 t=1
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_without_quota_of_its_own_can_borrow() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=8
+        wl one q=team-a gpu=8 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:8 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn a_flavor_that_a_queue_does_not_list_cannot_be_borrowed() {
+    check(
+        "
+        cq team-a cohort=ml gpu/spot=1
+        cq team-b cohort=ml gpu/h100=8
+        wl one q=team-a gpu=2 t=1
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -30,8 +88,103 @@ fn what_is_not_lent_stays_with_its_owner() {
         wl two q=team-a gpu=3 t=2
         ",
         &expect![[r#"
-            1  park one team-a (WithShape): insufficient quota for gpu in flavor h100, previously considered podsets requests (0) + current podset request (4) > maximum capacity (3)
+            1  park one team-a ExceedsMaxQuota
             2  reserve two team-a gpu=h100:3 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn an_owner_that_lends_nothing_still_has_its_own() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=8 lend=0
+        wl one q=team-a gpu=1 t=1
+        wl two q=team-b gpu=8 t=2
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            1  reserve two team-b gpu=h100:8
+        "#]],
+    );
+}
+
+#[test]
+fn an_owner_uses_first_what_it_does_not_lend() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=8 lend=3
+        wl one q=team-a gpu=5 t=1
+        cycle
+        show ml
+        wl two q=team-a gpu=2 t=2
+        cycle
+        show team-a ml
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:5
+            -  ml uses nothing
+            2  reserve two team-a gpu=h100:2
+            -  team-a uses gpu/h100=7, holds one two
+            -  ml uses gpu/h100=2
+        "#]],
+    );
+}
+
+#[test]
+fn what_others_borrow_is_missing_to_the_owner() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=8 lend=3
+        cq team-b cohort=ml gpu/h100=0
+        wl borrower q=team-b gpu=3 t=1
+        cycle
+        wl one q=team-a gpu=6 t=2
+        cycle
+        wl two q=team-a gpu=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve borrower team-b gpu=h100:3 (borrows, height 1)
+            2  park one team-a NoCandidates
+            3  reserve two team-a gpu=h100:5
+        "#]],
+    );
+}
+
+#[test]
+fn limits_are_kept_per_flavor() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=2,borrow:0 gpu/spot=2
+        cq team-b cohort=ml gpu/h100=8 gpu/spot=8
+        wl one q=team-a gpu=3 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=spot:3 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn quota_of_a_cohort_is_for_all_its_queues() {
+    check(
+        "
+        cohort ml gpu/h100=4
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl one q=team-a gpu=3 t=1
+        cycle
+        wl two q=team-b gpu=2 t=2
+        cycle
+        wl three q=team-b gpu=1 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:3 (borrows, height 1)
+            2  park two team-b WaitingForQuota
+            3  reserve three team-b gpu=h100:1 (borrows, height 1)
         "#]],
     );
 }
@@ -55,46 +208,98 @@ fn the_height_says_how_far_up_a_loan_reaches() {
 }
 
 #[test]
-fn whoever_borrows_less_goes_first() {
+fn a_cohort_lends_only_up_to_its_limit() {
     check(
         "
-        cq team-a cohort=ml gpu/h100=2
-        cq team-b cohort=ml gpu/h100=2
-        wl borrows q=team-a gpu=3 prio=9 t=1
-        wl owns q=team-b gpu=2 t=2
+        cohort low parent=high gpu/h100=4,lend:1
+        cq team-a cohort=low gpu/h100=0
+        cq team-c cohort=high gpu/h100=0
+        wl one q=team-c gpu=2 t=1
+        wl two q=team-c gpu=1 t=2
+        wl three q=team-a gpu=3 t=3
+        cycle 2
         ",
         &expect![[r#"
-            1  reserve owns team-b gpu=h100:2
-            1  park borrows team-a (InLine): Workload no longer fits after processing another workload
-            2  park borrows team-a (WithShape): insufficient unused quota for gpu in flavor h100, 1 more needed
+            1  park one team-c ExceedsMaxQuota
+            1  reserve three team-a gpu=h100:3 (borrows, height 1)
+            2  reserve two team-c gpu=h100:1 (borrows, height 2)
         "#]],
     );
 }
 
 #[test]
-fn the_next_flavor_is_tried_when_the_first_is_full() {
+fn a_cohort_borrows_only_up_to_its_limit() {
     check(
         "
-        cq team-a gpu/spot=1 gpu/h100=4
-        wl one q=team-a gpu=1 t=1
+        cohort low parent=high gpu/h100=0,borrow:1
+        cq team-a cohort=low gpu/h100=1
+        cq team-c cohort=high gpu/h100=9
+        wl one q=team-a gpu=3 t=1
         wl two q=team-a gpu=2 t=2
         ",
         &expect![[r#"
-            1  reserve one team-a gpu=spot:1
-            2  reserve two team-a gpu=h100:2
+            1  park one team-a ExceedsMaxQuota
+            2  reserve two team-a gpu=h100:2 (borrows, height 2)
         "#]],
     );
 }
 
 #[test]
-fn a_workload_shrinks_as_little_as_possible() {
+fn the_limit_of_a_cohort_binds_its_queues_together() {
     check(
         "
-        cq team-a gpu/h100=5
-        wl one q=team-a pods=8 min=2 gpu=1 t=1
+        cohort low parent=high gpu/h100=0,borrow:3
+        cq team-a cohort=low gpu/h100=0
+        cq team-b cohort=low gpu/h100=0
+        cq team-c cohort=high gpu/h100=9
+        wl one q=team-a gpu=2 t=1
+        cycle
+        wl two q=team-b gpu=2 t=2
+        cycle
+        wl three q=team-b gpu=1 t=3
+        cycle
         ",
         &expect![[r#"
-            1  reserve one team-a gpu=h100:5
+            1  reserve one team-a gpu=h100:2 (borrows, height 2)
+            2  park two team-b WaitingForQuota
+            3  reserve three team-b gpu=h100:1 (borrows, height 2)
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_child_keeps_is_not_charged_to_its_cohort() {
+    check(
+        "
+        cohort low parent=high gpu/h100=4,lend:1
+        cohort high
+        cq team-a cohort=low gpu/h100=0
+        wl one q=team-a gpu=4 t=1
+        cycle
+        show team-a low high
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:4 (borrows, height 1)
+            -  team-a uses gpu/h100=4, holds one
+            -  low uses gpu/h100=4
+            -  high uses gpu/h100=1
+        "#]],
+    );
+}
+
+#[test]
+fn an_unlimited_quota_lends_to_everybody() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=unlimited
+        wl one q=team-a gpu=1000000 t=1
+        wl two q=team-b gpu=1000000 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve two team-b gpu=h100:1000000
+            1  reserve one team-a gpu=h100:1000000 (borrows, height 1)
         "#]],
     );
 }

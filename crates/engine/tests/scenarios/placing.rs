@@ -1,48 +1,226 @@
 //! Reservation only together with a cluster that has room.
 
-use engine::ids::ClusterId;
-use engine::{Entry, Placer, Settings, WakeKey};
 use expect_test::expect;
 
-use super::fixture::check_with;
-
-/// One cluster with room for so many units.
-struct Cluster {
-    room: i64,
-}
-
-impl Placer for Cluster {
-    fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey> {
-        let choices = entry.assignment.pod_sets.iter().flat_map(|one| &one.choices);
-        let needed: i64 = choices.map(|choice| choice.amount.0).sum();
-        if needed > self.room {
-            return Err(WakeKey(7));
-        }
-        self.room -= needed;
-        Ok(Some(ClusterId(0)))
-    }
-}
+use super::check::check;
 
 #[test]
 fn a_refused_head_holds_nothing_and_waits_for_room() {
-    check_with(
-        Settings::default(),
-        &mut Cluster { room: 3 },
+    check(
         "
+        room h100=3
         cq team-a gpu/h100=9
         wl gang q=team-a gpu=5 t=1
         wl small q=team-a gpu=2 t=2
-        cycle
-        cycle
-        finish small
-        cycle
-        room 7
+        cycle 2
+        show team-a
+        room h100=5
         cycle
         ",
         &expect![[r#"
-            1  no room for gang team-a, waits for 7
-            2  reserve small team-a gpu=h100:2 on cluster 0
-            4  no room for gang team-a, waits for 7
+            1  no room for gang team-a in h100
+            2  reserve small team-a gpu=h100:2 on a cluster
+            -  team-a uses gpu/h100=2, holds small, parked gang
+            3  reserve gang team-a gpu=h100:5 on a cluster
+        "#]],
+    );
+}
+
+#[test]
+fn freed_quota_does_not_wake_who_waits_for_room() {
+    check(
+        "
+        room h100=3
+        cq team-a gpu/h100=9
+        wl gang q=team-a gpu=5 t=1
+        wl small q=team-a gpu=2 t=2
+        cycle 2
+        finish small
+        cycle
+        ",
+        &expect![[r#"
+            1  no room for gang team-a in h100
+            2  reserve small team-a gpu=h100:2 on a cluster
+        "#]],
+    );
+}
+
+#[test]
+fn room_wakes_those_who_wait_for_it_and_nobody_else() {
+    check(
+        "
+        room h100=0
+        room spot=0
+        cq team-a gpu/h100=4
+        cq team-b gpu/spot=4
+        wl one q=team-a gpu=1 t=1
+        wl two q=team-b gpu=1 t=2
+        cycle
+        room h100=4
+        cycle 2
+        ",
+        &expect![[r#"
+            1  no room for one team-a in h100
+            1  no room for two team-b in spot
+            2  reserve one team-a gpu=h100:1 on a cluster
+        "#]],
+    );
+}
+
+#[test]
+fn room_does_not_wake_who_waits_for_quota() {
+    check(
+        "
+        room h100=0
+        cq team-a gpu/h100=4
+        wl large q=team-a gpu=5 t=1
+        cycle
+        room h100=9
+        cycle
+        ",
+        &expect![[r#"
+            1  park large team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn a_refused_head_keeps_nothing_from_later_heads() {
+    check(
+        "
+        room h100=2
+        cohort ml gpu/h100=4
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl gang q=team-a gpu=4 t=1
+        wl small q=team-b gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  no room for gang team-a in h100
+            1  reserve small team-b gpu=h100:2 (borrows, height 1) on a cluster
+        "#]],
+    );
+}
+
+#[test]
+fn a_refused_head_of_a_strict_queue_steps_aside() {
+    check(
+        "
+        room h100=2
+        cq team-a strict gpu/h100=9
+        wl gang q=team-a gpu=4 t=1
+        wl small q=team-a gpu=2 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  no room for gang team-a in h100
+            2  reserve small team-a gpu=h100:2 on a cluster
+        "#]],
+    );
+}
+
+#[test]
+fn a_refusal_says_nothing_about_the_shape() {
+    check(
+        "
+        room h100=2
+        cq team-a gpu/h100=9
+        wl gang-1 q=team-a gpu=4 t=1
+        wl gang-2 q=team-a gpu=4 t=2
+        cycle 3
+        ",
+        &expect![[r#"
+            1  no room for gang-1 team-a in h100
+            2  no room for gang-2 team-a in h100
+        "#]],
+    );
+}
+
+#[test]
+fn too_little_room_is_refused_again() {
+    check(
+        "
+        room h100=2
+        cq team-a gpu/h100=9
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        room h100=3
+        cycle 2
+        ",
+        &expect![[r#"
+            1  no room for gang team-a in h100
+            2  no room for gang team-a in h100
+        "#]],
+    );
+}
+
+#[test]
+fn a_changed_request_is_placed_anew() {
+    check(
+        "
+        room h100=2
+        cq team-a gpu/h100=9
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        wl gang q=team-a gpu=2 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  no room for gang team-a in h100
+            2  reserve gang team-a gpu=h100:2 on a cluster
+        "#]],
+    );
+}
+
+#[test]
+fn the_same_request_again_keeps_waiting() {
+    check(
+        "
+        room h100=2
+        cq team-a gpu/h100=9
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  no room for gang team-a in h100
+        "#]],
+    );
+}
+
+#[test]
+fn room_is_asked_for_only_when_the_quota_fits() {
+    check(
+        "
+        room h100=0
+        cq team-a within=lower gpu/h100=2
+        wl large q=team-a gpu=3 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  park large team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn a_workload_that_waits_for_room_can_finish() {
+    check(
+        "
+        room h100=0
+        cq team-a gpu/h100=2
+        wl one q=team-a gpu=1 t=1
+        cycle
+        finish one
+        room h100=2
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  no room for one team-a in h100
+            -  team-a uses nothing
         "#]],
     );
 }

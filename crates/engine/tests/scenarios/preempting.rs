@@ -1,22 +1,20 @@
-//! Who has to go for whom.
+//! Who has to go for whom within a queue, and when.
 
-use engine::{Anywhere, FairStrategy, Settings};
 use expect_test::expect;
 
-use super::fixture::{check, check_with};
+use super::check::check;
 
 #[test]
 fn the_lowest_priority_goes_and_quota_is_free_only_after_release() {
     check(
         "
-        cq team-a gpu/h100=4 within=lower
+        cq team-a within=lower gpu/h100=4
         wl old q=team-a gpu=2 prio=1 t=1
         cycle
         wl low q=team-a gpu=2 prio=0 t=2
         cycle
         wl high q=team-a gpu=2 prio=5 t=3
-        cycle
-        cycle
+        cycle 2
         release low t=2
         cycle
         ",
@@ -34,7 +32,7 @@ fn the_lowest_priority_goes_and_quota_is_free_only_after_release() {
 fn equal_priority_is_taken_only_from_the_younger() {
     check(
         "
-        cq team-a gpu/h100=2 within=newer
+        cq team-a within=newer gpu/h100=2
         wl young q=team-a gpu=2 t=9
         cycle
         wl old q=team-a gpu=2 t=1
@@ -48,19 +46,109 @@ fn equal_priority_is_taken_only_from_the_younger() {
 }
 
 #[test]
-fn the_owner_reclaims_what_others_borrow() {
+fn equal_priority_of_an_older_one_is_spared() {
     check(
         "
-        cq team-a cohort=ml gpu/h100=4 reclaim=any
-        cq team-b cohort=ml gpu/h100=0
-        wl borrower q=team-b gpu=4 prio=9 t=1
+        cq team-a within=newer gpu/h100=2
+        wl old q=team-a gpu=2 t=1
         cycle
-        wl owner q=team-a gpu=2 t=2
+        wl young q=team-a gpu=2 t=9
         cycle
         ",
         &expect![[r#"
-            1  reserve borrower team-b gpu=h100:4 (borrows, height 1)
-            2  preempt for owner team-a: borrower InCohortReclamation
+            1  reserve old team-a gpu=h100:2
+            2  park young team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn lower_priority_spares_its_equals() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl young q=team-a gpu=2 t=9
+        cycle
+        wl old q=team-a gpu=2 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve young team-a gpu=h100:2
+            2  park old team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn without_a_policy_nobody_goes() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=9 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  park high team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn any_within_a_queue_spares_nobody() {
+    check(
+        "
+        cq team-a within=any gpu/h100=2
+        wl high q=team-a gpu=2 prio=9 t=1
+        cycle
+        wl low q=team-a gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve high team-a gpu=h100:2
+            2  preempt for low team-a: high InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn of_equal_priorities_the_latest_admitted_goes() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl first q=team-a gpu=2 t=9
+        cycle
+        wl second q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:2
+            2  reserve second team-a gpu=h100:2
+            3  preempt for high team-a: second InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn as_many_go_as_are_needed() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl first q=team-a gpu=2 t=1
+        cycle
+        wl second q=team-a gpu=2 t=2
+        cycle
+        wl high q=team-a gpu=3 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:2
+            2  reserve second team-a gpu=h100:2
+            3  preempt for high team-a: first InClusterQueue, second InClusterQueue
         "#]],
     );
 }
@@ -69,7 +157,7 @@ fn the_owner_reclaims_what_others_borrow() {
 fn victims_that_were_not_needed_stay() {
     check(
         "
-        cq team-a gpu/h100=5 within=lower
+        cq team-a within=lower gpu/h100=5
         wl small q=team-a gpu=1 prio=0 t=1
         cycle
         wl large q=team-a gpu=4 prio=1 t=2
@@ -86,26 +174,143 @@ fn victims_that_were_not_needed_stay() {
 }
 
 #[test]
-fn fair_sharing_takes_from_the_larger_share() {
-    let fair = Some(vec![FairStrategy::LessThanOrEqualToFinalShare]);
-    check_with(
-        Settings { fair_sharing: fair, ..Settings::default() },
-        &mut Anywhere,
+fn nobody_goes_if_all_of_them_were_not_enough() {
+    check(
         "
-        cq team-a cohort=ml gpu/h100=0 reclaim=any
-        cq team-b cohort=ml gpu/h100=0
-        cohort ml gpu/h100=4
-        wl one q=team-b gpu=2 t=1
+        cq team-a within=lower gpu/h100=4
+        wl low q=team-a gpu=1 t=1
         cycle
-        wl two q=team-b gpu=2 t=2
+        wl top q=team-a gpu=3 prio=9 t=2
         cycle
-        wl mine q=team-a gpu=2 t=3
+        wl high q=team-a gpu=2 prio=5 t=3
         cycle
         ",
         &expect![[r#"
-            1  reserve one team-b gpu=h100:2 (borrows, height 1)
-            2  reserve two team-b gpu=h100:2 (borrows, height 1)
-            3  preempt for mine team-a: two InCohortFairSharing
+            1  reserve low team-a gpu=h100:1
+            2  reserve top team-a gpu=h100:3
+            3  park high team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn holders_of_another_flavor_are_spared() {
+    check(
+        "
+        cq team-a within=lower gpu/spot=2 gpu/h100=2
+        wl low q=team-a gpu=1 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        wl top q=team-a gpu=2 prio=9 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=spot:1
+            2  reserve high team-a gpu=h100:2
+            3  preempt for top team-a: low InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_is_on_the_way_out_goes_first() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl first q=team-a gpu=2 t=1
+        cycle
+        wl second q=team-a gpu=2 t=2
+        cycle
+        evict first
+        wl high q=team-a gpu=2 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:2
+            2  reserve second team-a gpu=h100:2
+            3  preempt for high team-a: first InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn a_victim_that_ends_by_itself_makes_room() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        finish low
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve high team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_victim_goes_back_in_line() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        release low t=1
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve high team-a gpu=h100:2
+            -  team-a uses gpu/h100=2, holds high, in line low
+        "#]],
+    );
+}
+
+#[test]
+fn a_preemptor_that_is_gone_takes_nobody_with_it() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        finish high
+        release low t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve low team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn who_would_have_to_borrow_preempts_nobody_at_home() {
+    check(
+        "
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml within=lower gpu/h100=2
+        wl low q=team-a gpu=4 t=1
+        cycle
+        wl high q=team-a gpu=3 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:4 (borrows, height 1)
+            2  park high team-a WaitingForQuota
         "#]],
     );
 }

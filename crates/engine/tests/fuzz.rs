@@ -1,0 +1,133 @@
+//! Random worlds with everything in them: quotas, preemption, fair sharing, topologies, a placer, and objects that come,
+//! change and go. After every step the promises of `world/checks.rs` must hold.
+//!
+//! Runs for two seconds, or for as many as `SLUICE_FUZZ_SECONDS` says. A failing case is shrunk and printed as lines of
+//! the language of scenarios.
+
+mod play;
+mod world;
+
+use std::time::{Duration, Instant};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{TestCaseError, TestRunner};
+
+use crate::world::lines::{Manners, objects, settings, step, upheaval};
+use crate::world::{Step, WORKLOADS, World};
+
+const USUAL_SECONDS: u64 = 2;
+
+#[test]
+fn every_promise_holds_in_random_worlds() {
+    let asked = std::env::var("SLUICE_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let end = Instant::now() + Duration::from_secs(asked.unwrap_or(USUAL_SECONDS));
+    let config = ProptestConfig {
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        ..ProptestConfig::with_cases(8)
+    };
+    let mut runner = TestRunner::new(config);
+    while Instant::now() < end {
+        if let Err(failure) = runner.run(&case(), |case| play(&case)) {
+            panic!("{failure}");
+        }
+    }
+}
+
+/// A world and what happens in it.
+#[derive(Debug)]
+struct Case {
+    settings: String,
+    objects: Vec<String>,
+    steps: Vec<Step>,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let manners = select(vec![Manners::Free, Manners::Free, Manners::AtHome, Manners::OneTaker]);
+    let objects = manners.prop_flat_map(objects).prop_map(|mut objects| {
+        objects.extend(MACHINES.map(str::to_owned));
+        objects
+    });
+    let any = prop_oneof![8 => step(true), 2 => placed(), 1 => upheaval(), 1 => machines()];
+    (settings(), objects, vec(any, 1..120))
+        .prop_map(|(settings, objects, steps)| Case { settings, objects, steps })
+}
+
+/// Two queues that share four machines in two racks.
+const MACHINES: [&str; 8] = [
+    "topology racks levels=rack,host",
+    "flavor tas topology=racks",
+    "host h0 rack=r0 gpu=2",
+    "host h1 rack=r0 gpu=3",
+    "host h2 rack=r1 gpu=2",
+    "host h3 rack=r1 gpu=3 used/gpu=1",
+    "cq t0 cohort=c0 within=lower reclaim=any gpu/tas=6",
+    "cq t1 cohort=c0 gpu/tas=4",
+];
+
+/// A Workload that wants places.
+fn placed() -> impl Strategy<Value = Step> {
+    let wish = select(vec![
+        "",
+        " anywhere",
+        " required=rack",
+        " preferred=host",
+        " required=host",
+        " slice=rack:2",
+        " required=rack slice=host:2",
+    ]);
+    let words = (0..2, 1..5_i64, 1..3_i64, 0..3_i64, wish).prop_map(
+        |(queue, pods, gpu, priority, wish)| {
+            format!("q=t{queue} pods={pods} gpu={gpu} prio={priority}{wish}")
+        },
+    );
+    (0..WORKLOADS, words).prop_map(|(index, words)| Step::Submit(index, words))
+}
+
+/// Machines and topologies that change.
+fn machines() -> impl Strategy<Value = Step> {
+    let machine = (0..4, 0..2, 0..5_i64, prop::bool::weighted(0.2)).prop_map(
+        |(host, rack, gpu, down)| {
+            let down = if down { " down" } else { "" };
+            format!("host h{host} rack=r{rack} gpu={gpu}{down}")
+        },
+    );
+    let others = select(vec![
+        "gone host h1",
+        "gone topology racks",
+        "topology racks levels=rack,host",
+        "topology racks levels=rack",
+        "flavor tas topology=racks",
+        "flavor tas topology=racks taint=spot:yes",
+    ]);
+    prop_oneof![3 => machine, 1 => others.prop_map(str::to_owned)].prop_map(Step::Say)
+}
+
+fn play(case: &Case) -> Result<(), TestCaseError> {
+    let mut world = World::new(&case.settings, &case.objects);
+    for step in &case.steps {
+        let entries = world.play(step);
+        world.nobody_is_lost_or_in_two_places()?;
+        if matches!(step, Step::Cycle) {
+            world.a_cycle_keeps_its_word(&entries)?;
+            world.no_admission_exceeds_a_limit(&entries)?;
+            world.usage_is_the_sum_of_what_is_held()?;
+            world.nothing_of_a_what_if_stays_in_the_books()?;
+        }
+    }
+    again(&world)?;
+    world.comes_to_rest();
+    world.nobody_is_lost_or_in_two_places()?;
+    world.nothing_of_a_what_if_stays_in_the_books()
+}
+
+/// The same lines give the same trace.
+fn again(world: &World) -> Result<(), TestCaseError> {
+    let other = World::new(&world.settings, &world.lines[1..]);
+    if world.player.trace == other.player.trace {
+        return Ok(());
+    }
+    Err(world.refute(&format!("the second time it was\n{}", other.player.trace)))
+}

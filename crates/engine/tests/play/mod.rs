@@ -1,0 +1,216 @@
+//! The language of scenarios, one object or event per line:
+//!
+//! ```text
+//! settings fair=final,initial no-partial       (first line only; see `settings`)
+//! flavor spot label=zone:a taint=key:value[:effect] tolerate=key[:value] topology=racks
+//! topology racks levels=rack,host
+//! host h1 rack=r1 gpu=4 used/gpu=1 down        (numbers are amounts, other values labels)
+//! namespace lab team=a                         (`ns` exists from the start)
+//! cohort ml parent=all weight=0.5 cpu/spot=4,borrow:2,lend:1
+//! cq team-a cohort=ml gpu/h100=4 + cpu/spot=9  (`+` begins another resource group)
+//!    borrow=2 lend=1 strict stopped not-ready weight=2 select=team:a select-nothing
+//!    within=lower reclaim=any poach[=PRIORITY] (policies: lower, newer, any; poach is borrowWithinCohort)
+//!    borrow-next preempt-stops prefer-preempting
+//! lq line cq=team-a stopped                    (every cq has one of its own name)
+//! wl one q=team-a ns=lab prio=3 t=1 gpu=6 pods=2 min=1 + gpu=1   (`+` begins another pod set)
+//!    on=zone:a in=zone:a|b tolerate=key:value required=rack preferred=rack anywhere slice=rack:2
+//!    group=g hold=requeue hold=out invalid uid=u template=1 held=team-a
+//! finish one, evict one, failed one, release one t=9 hold=requeue, reclaim one 2
+//! gone KIND NAME
+//! room h100=3                                  (the placer's room in a flavor, announced)
+//! show NAME ...
+//! words                                        (from here on, verdicts with the message of the condition)
+//! cycle [COUNT]
+//! ```
+//!
+//! An object is replaced by saying it again. Flavors are made as quotas name them. In a queue preemption does not end
+//! the scan of flavors unless `preempt-stops` is said. Without a `cycle` line, cycles run until nobody is left to
+//! evaluate.
+//!
+//! The trace has one line per head: the cycle, then
+//!
+//! ```text
+//! reserve WORKLOAD QUEUE RESOURCE=FLAVOR:AMOUNT … (borrows, height 1) at DOMAIN:PODS
+//! preempt for WORKLOAD QUEUE: VICTIM REASON, …
+//! no room for WORKLOAD QUEUE in FLAVOR
+//! retry | aside | park WORKLOAD QUEUE VERDICT  (back in line, alone out of line, out of line with its shape)
+//! ```
+
+mod objects;
+mod settings;
+mod trace;
+mod words;
+
+use std::collections::BTreeMap;
+
+use engine::ids::{ClusterId, FlavorId};
+use engine::spec::Hold;
+use engine::{Engine, Entry, Event, Placer, Settings, Time, WakeKey};
+
+use crate::play::words::Words;
+
+/// Plays lines on an engine and writes the trace.
+pub(crate) struct Player {
+    pub(crate) engine: Engine,
+    /// What was decided and shown so far.
+    pub(crate) trace: String,
+    /// The last word about every object that exists, by kind and name.
+    pub(crate) known: BTreeMap<(&'static str, String), Event>,
+    cycles: usize,
+    pub(crate) rooms: Rooms,
+    /// Verdicts with their messages.
+    talks: bool,
+}
+
+/// Room per flavor; a flavor of which nothing was said has room for everybody.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Rooms(BTreeMap<FlavorId, i64>);
+
+impl Placer for Rooms {
+    fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey> {
+        let choices = || entry.assignment.pod_sets.iter().flat_map(|one| &one.choices);
+        let mut left = self.0.clone();
+        for choice in choices() {
+            if let Some(room) = left.get_mut(&choice.flavor) {
+                *room -= choice.amount.0;
+                if *room < 0 {
+                    return Err(WakeKey(choice.flavor.0.into()));
+                }
+            }
+        }
+        let limited = choices().any(|choice| self.0.contains_key(&choice.flavor));
+        self.0 = left;
+        Ok(limited.then_some(ClusterId(0)))
+    }
+}
+
+impl Player {
+    /// A world with nothing but the namespace `ns`.
+    pub(crate) fn new() -> Self {
+        let mut player = Self {
+            engine: Engine::new(Settings::default()),
+            trace: String::new(),
+            known: BTreeMap::new(),
+            cycles: 0,
+            rooms: Rooms::default(),
+            talks: false,
+        };
+        player.line("namespace ns");
+        player
+    }
+
+    /// Plays one line.
+    pub(crate) fn line(&mut self, line: &str) {
+        let words = Words::of(line);
+        let name = words.name();
+        match words.kind() {
+            "settings" => {
+                self.engine = Engine::new(settings::settings(&words));
+                self.line("namespace ns");
+            }
+            "cycle" => {
+                for _ in 0..name.parse().unwrap_or(1) {
+                    self.cycle();
+                }
+            }
+            "flavor" | "topology" | "host" | "namespace" | "cohort" | "cq" | "lq" | "wl" => {
+                self.object(&words);
+            }
+            "gone" => self.gone(name, words.at(2)),
+            "finish" => self.gone("wl", name),
+            "evict" => {
+                let id = self.engine.names_mut().workloads.intern(name);
+                self.engine.apply(Event::Evicting(id));
+            }
+            "failed" => self.failed(name),
+            "release" => self.release(&words),
+            "reclaim" => self.reclaim(name, words.at(2).parse().expect("a number of pods")),
+            "room" => self.room(&words),
+            "show" => self.show(&words),
+            "words" => self.talks = true,
+            other => unreachable!("unknown word {other}"),
+        }
+    }
+
+    /// Runs one cycle. Returns its entries.
+    pub(crate) fn cycle(&mut self) -> Vec<Entry> {
+        self.cycles += 1;
+        let now = Time(i64::try_from(self.cycles).expect("few cycles"));
+        let entries = self.engine.cycle(now, &mut self.rooms).to_vec();
+        for entry in &entries {
+            let line = self.describe(entry);
+            self.trace.push_str(&format!("{}  {line}\n", self.cycles));
+        }
+        entries
+    }
+
+    fn release(&mut self, words: &Words<'_>) {
+        let workload = self.engine.names_mut().workloads.intern(words.name());
+        let queued_at = Time(words.number("t").unwrap_or(0));
+        let hold = words.hold();
+        if let Some(Event::Workload(_, spec)) = self.known.get_mut(&("wl", words.name().into()))
+            && self.engine.admission(workload).is_some()
+        {
+            (spec.hold, spec.queued_at) = (hold, queued_at);
+        }
+        self.engine.apply(Event::Released { workload, hold, queued_at });
+    }
+
+    fn failed(&mut self, name: &str) {
+        let workload = self.engine.names_mut().workloads.intern(name);
+        if let Some(Event::Workload(_, spec)) = self.known.get_mut(&("wl", name.into()))
+            && self.engine.admission(workload).is_some()
+        {
+            spec.hold = Hold::None;
+        }
+        self.engine.apply(Event::WriteFailed(workload));
+    }
+
+    /// So many pods of the first pod set need nothing any more.
+    fn reclaim(&mut self, name: &str, pods: i64) {
+        let Some(Event::Workload(id, spec)) = self.known.get(&("wl", name.to_owned())) else {
+            return;
+        };
+        let mut spec = spec.clone();
+        spec.pod_sets[0].count -= pods;
+        spec.admission = self.engine.admission_spec(*id);
+        if let Some(admission) = &mut spec.admission {
+            admission.pod_sets[0].reclaimed += pods;
+        }
+        let event = Event::Workload(*id, spec);
+        self.tell("wl", name, event);
+    }
+
+    fn room(&mut self, words: &Words<'_>) {
+        let (flavor, room) = words.name().split_once('=').expect("flavor=room");
+        let flavor = self.engine.names_mut().flavors.intern(flavor);
+        self.rooms.0.insert(flavor, room.parse().expect("a number"));
+        self.engine.apply(Event::Room(WakeKey(flavor.0.into())));
+    }
+
+    /// Applies what is said of an object, and remembers it.
+    fn tell(&mut self, kind: &'static str, name: &str, event: Event) {
+        self.known.insert((kind, name.to_owned()), event.clone());
+        self.engine.apply(event);
+    }
+
+    fn gone(&mut self, kind: &str, name: &str) {
+        let names = self.engine.names_mut();
+        let event = match kind {
+            "flavor" => Event::Flavor(names.flavors.intern(name), None),
+            "topology" => Event::Topology(names.topologies.intern(name), None),
+            "host" => Event::Host(names.hosts.intern(name), None),
+            "namespace" => Event::Namespace(names.namespaces.intern(name), None),
+            "cohort" => Event::Cohort(names.cohorts.intern(name), None),
+            "cq" => Event::ClusterQueue(names.queues.intern(name), None),
+            "lq" => Event::LocalQueue(names.local_queues.intern(name), None),
+            "wl" => match names.workloads.get(name) {
+                Some(id) => Event::WorkloadGone(id),
+                None => return,
+            },
+            other => unreachable!("unknown kind {other}"),
+        };
+        self.known.retain(|(known, object), _| *known != kind || object != name);
+        self.engine.apply(event);
+    }
+}

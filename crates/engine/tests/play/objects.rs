@@ -1,0 +1,330 @@
+//! Lines about objects, turned into events.
+
+use engine::flavors::matching::{
+    Effect, Operator, Requirement, Selection, Taint, Toleration,
+};
+use engine::spec::{
+    BorrowWithinCohort, ClusterQueueSpec, CohortSpec, FlavorQuotas, FlavorSpec, Fungibility,
+    LocalQueueSpec, NamespaceSelector, PodSetSpec, Preemption, PreemptionPolicy, Preference,
+    ResourceGroup, ResourceQuota, Search, Strategy, Weight, WorkloadSpec,
+};
+use engine::topology::{HOSTNAME, HostSpec, Togetherness, TopologyRequest, TopologySpec};
+use engine::{Amount, Event, Time};
+
+use crate::play::Player;
+use crate::play::words::{Words, label, pair};
+
+/// What in a line about a Workload is not a resource.
+const KEYS: [&str; 18] = [
+    "q", "ns", "prio", "t", "uid", "pods", "min", "name", "on", "in", "tolerate", "required",
+    "preferred", "slice", "group", "hold", "template", "held",
+];
+
+impl Player {
+    /// A line about an object.
+    pub(super) fn object(&mut self, words: &Words<'_>) {
+        match words.kind() {
+            "flavor" => self.flavor(words),
+            "topology" => self.topology(words),
+            "host" => self.host(words),
+            "namespace" => self.namespace(words),
+            "cohort" => self.cohort(words),
+            "cq" => self.queue(words),
+            "lq" => self.local_queue(words),
+            _ => self.workload(words),
+        }
+    }
+
+    fn flavor(&mut self, words: &Words<'_>) {
+        let mut labels: Vec<_> = words.all("label").map(label).collect();
+        labels.sort();
+        let names = self.engine.names_mut();
+        let topology = words.text("topology").map(|one| names.topologies.intern(one));
+        let id = names.flavors.intern(words.name());
+        let tolerations = words.all("tolerate").map(toleration).collect();
+        let taints = words.all("taint").map(taint).collect();
+        let spec = FlavorSpec { labels, taints, tolerations, topology };
+        self.tell("flavor", words.name(), Event::Flavor(id, Some(spec)));
+    }
+
+    fn topology(&mut self, words: &Words<'_>) {
+        let levels = words.text("levels").unwrap_or_default().split(',').map(level).collect();
+        let id = self.engine.names_mut().topologies.intern(words.name());
+        let event = Event::Topology(id, Some(TopologySpec { levels }));
+        self.tell("topology", words.name(), event);
+    }
+
+    fn host(&mut self, words: &Words<'_>) {
+        let names = self.engine.names_mut();
+        let mut labels: Vec<(Box<str>, Box<str>)> = vec![(HOSTNAME.into(), words.name().into())];
+        let pods = names.resources.intern("pods");
+        let mut allocatable = vec![(pods, Amount(words.number("pods").unwrap_or(100)))];
+        let mut foreign = Vec::new();
+        for (key, value) in words.pairs().filter(|(key, _)| !["taint", "pods"].contains(key)) {
+            match (key.strip_prefix("used/"), value.parse().map(Amount)) {
+                (Some(resource), Ok(amount)) => {
+                    foreign.push((names.resources.intern(resource), amount));
+                }
+                (None, Ok(amount)) => allocatable.push((names.resources.intern(key), amount)),
+                (_, Err(_)) => labels.push((key.into(), value.into())),
+            }
+        }
+        labels.sort();
+        let spec = HostSpec {
+            name: words.name().into(),
+            labels,
+            taints: words.all("taint").map(taint).collect(),
+            usable: !words.has("down"),
+            allocatable,
+            foreign,
+        };
+        let id = names.hosts.intern(words.name());
+        self.tell("host", words.name(), Event::Host(id, Some(spec)));
+    }
+
+    fn namespace(&mut self, words: &Words<'_>) {
+        let mut labels: Vec<(Box<str>, Box<str>)> =
+            words.pairs().map(|(key, value)| (key.into(), value.into())).collect();
+        labels.sort();
+        let id = self.engine.names_mut().namespaces.intern(words.name());
+        self.tell("namespace", words.name(), Event::Namespace(id, Some(labels)));
+    }
+
+    fn cohort(&mut self, words: &Words<'_>) {
+        let groups = self.groups(words);
+        let names = self.engine.names_mut();
+        let parent = words.text("parent").map(|one| names.cohorts.intern(one));
+        let id = names.cohorts.intern(words.name());
+        let spec = CohortSpec { parent, groups, weight: weight(words) };
+        self.tell("cohort", words.name(), Event::Cohort(id, Some(spec)));
+    }
+
+    fn queue(&mut self, words: &Words<'_>) {
+        let groups = self.groups(words);
+        let names = self.engine.names_mut();
+        let cohort = words.text("cohort").map(|one| names.cohorts.intern(one));
+        let id = names.queues.intern(words.name());
+        let poach = words.has("poach").then_some(None);
+        let poach = poach.or_else(|| words.number("poach").map(Some));
+        let chosen = |flag| if words.has(flag) { Search::TryNext } else { Search::MayStop };
+        let spec = ClusterQueueSpec {
+            cohort,
+            groups,
+            strategy: if words.has("strict") {
+                Strategy::StrictFifo
+            } else {
+                Strategy::BestEffortFifo
+            },
+            preemption: Preemption {
+                within_queue: policy(words.text("within")),
+                reclaim: policy(words.text("reclaim")),
+                borrow: poach.map(|max_priority| BorrowWithinCohort { max_priority }),
+            },
+            fungibility: Fungibility {
+                when_can_borrow: chosen("borrow-next"),
+                when_can_preempt: if words.has("preempt-stops") {
+                    Search::MayStop
+                } else {
+                    Search::TryNext
+                },
+                preference: if words.has("prefer-preempting") {
+                    Preference::PreemptionOverBorrowing
+                } else {
+                    Preference::BorrowingOverPreemption
+                },
+            },
+            weight: weight(words),
+            stopped: words.has("stopped"),
+            ready: !words.has("not-ready"),
+            namespaces: selector(words),
+        };
+        self.tell("cq", words.name(), Event::ClusterQueue(id, Some(Box::new(spec))));
+        if !self.known.contains_key(&("lq", words.name().to_owned())) {
+            let line = format!("lq {0} cq={0}", words.name());
+            self.line(&line);
+        }
+    }
+
+    fn local_queue(&mut self, words: &Words<'_>) {
+        let names = self.engine.names_mut();
+        let queue = names.queues.intern(words.text("cq").expect("a queue"));
+        let id = names.local_queues.intern(words.name());
+        let spec = LocalQueueSpec { queue, stopped: words.has("stopped") };
+        self.tell("lq", words.name(), Event::LocalQueue(id, Some(spec)));
+    }
+
+    /// All `resource/flavor=amount` words; `borrow` and `lend` hold for each that does not say its own.
+    fn groups(&mut self, words: &Words<'_>) -> Vec<ResourceGroup> {
+        let limit = |name| words.number(name).map(Amount);
+        let limits = (limit("borrow"), limit("lend"));
+        let parts = words.parts().into_iter().map(|part| self.group(&part, limits));
+        parts.collect::<Vec<_>>().into_iter().filter(|one| !one.flavors.is_empty()).collect()
+    }
+
+    fn group(
+        &mut self,
+        words: &Words<'_>,
+        (borrow, lend): (Option<Amount>, Option<Amount>),
+    ) -> ResourceGroup {
+        let mut group = ResourceGroup::default();
+        for (key, value) in words.pairs() {
+            let Some((resource, name)) = key.split_once('/') else {
+                continue;
+            };
+            if !self.known.contains_key(&("flavor", name.to_owned())) {
+                self.line(&format!("flavor {name}"));
+            }
+            let names = self.engine.names_mut();
+            let (resource, flavor) = (names.resources.intern(resource), names.flavors.intern(name));
+            let quota = quota(resource, value, borrow, lend);
+            if !group.resources.contains(&resource) {
+                group.resources.push(resource);
+            }
+            match group.flavors.iter_mut().find(|one| one.flavor == flavor) {
+                Some(one) => one.resources.push(quota),
+                None => group.flavors.push(FlavorQuotas { flavor, resources: vec![quota] }),
+            }
+        }
+        group
+    }
+
+    fn workload(&mut self, words: &Words<'_>) {
+        let parts = words.parts();
+        let pod_sets = parts.iter().enumerate().map(|(index, part)| self.pod_set(part, index));
+        let pod_sets = pod_sets.collect();
+        let names = self.engine.names_mut();
+        let spec = WorkloadSpec {
+            namespace: names.namespaces.intern(words.text("ns").unwrap_or("ns")),
+            local_queue: words.text("q").map(|queue| names.local_queues.intern(queue)),
+            uid: words.text("uid").unwrap_or(words.name()).into(),
+            priority: words.number("prio").unwrap_or(0),
+            queued_at: Time(words.number("t").unwrap_or(0)),
+            pod_sets,
+            hold: words.hold(),
+            invalid: words.has("invalid").then(|| "limits are below requests".into()),
+            admission: None,
+        };
+        let id = names.workloads.intern(words.name());
+        self.tell("wl", words.name(), Event::Workload(id, Box::new(spec)));
+    }
+
+    fn pod_set(&mut self, words: &Words<'_>, index: usize) -> PodSetSpec {
+        let mut wanted: Vec<(&str, Amount)> = words
+            .pairs()
+            .filter(|(key, _)| !KEYS.contains(key))
+            .map(|(key, value)| (key, Amount(value.parse().expect("an amount"))))
+            .collect();
+        wanted.sort();
+        let names = self.engine.names_mut();
+        let requests = wanted.into_iter().map(|(key, one)| (names.resources.intern(key), one));
+        let usual = if index == 0 { "main".to_owned() } else { format!("more-{index}") };
+        PodSetSpec {
+            name: words.text("name").unwrap_or(&usual).into(),
+            count: words.number("pods").unwrap_or(1),
+            min_count: words.number("min"),
+            requests: requests.collect(),
+            selection: selection(words),
+            topology: wish(words),
+            template: words.number("template").unwrap_or(0).unsigned_abs(),
+        }
+    }
+}
+
+fn quota(
+    resource: engine::ids::ResourceId,
+    text: &str,
+    borrow: Option<Amount>,
+    lend: Option<Amount>,
+) -> ResourceQuota {
+    let mut parts = text.split(',');
+    let nominal = match parts.next() {
+        Some("unlimited") => Amount::UNLIMITED,
+        other => Amount(other.and_then(|one| one.parse().ok()).expect("an amount")),
+    };
+    let (mut borrowing_limit, mut lending_limit) = (borrow, lend);
+    for part in parts {
+        let (key, value) = part.split_once(':').expect("a limit");
+        let value = Some(Amount(value.parse().expect("an amount")));
+        match key {
+            "borrow" => borrowing_limit = value,
+            "lend" => lending_limit = value,
+            other => unreachable!("unknown limit {other}"),
+        }
+    }
+    ResourceQuota { resource, nominal, borrowing_limit, lending_limit }
+}
+
+fn selection(words: &Words<'_>) -> Selection {
+    let mut node_selector: Vec<_> = words.all("on").map(label).collect();
+    node_selector.sort();
+    let terms: Vec<Vec<Requirement>> =
+        words.all("in").map(|term| term.split(',').map(within).collect()).collect();
+    let affinity = (!terms.is_empty()).then_some(terms);
+    let tolerations = words.all("tolerate").map(toleration).collect();
+    Selection { node_selector, affinity, tolerations }
+}
+
+fn within(text: &str) -> Requirement {
+    let (key, values) = label(text);
+    Requirement { key, operator: Operator::In(values.split('|').map(Into::into).collect()) }
+}
+
+fn wish(words: &Words<'_>) -> Option<TopologyRequest> {
+    let together = match (words.text("required"), words.text("preferred")) {
+        (Some(name), _) => Some(Togetherness::Required(level(name))),
+        (None, Some(name)) => Some(Togetherness::Preferred(level(name))),
+        (None, None) => words.has("anywhere").then_some(Togetherness::Unconstrained),
+    };
+    let slice = words.text("slice").map(label);
+    let slice = slice.map(|(name, size)| (level(&name), size.parse().expect("a size")));
+    let group = words.text("group").map(Into::into);
+    let asks = together.is_some() || slice.is_some() || group.is_some();
+    asks.then_some(TopologyRequest { together, slice, group })
+}
+
+/// `host` is short for the label of host names.
+fn level(name: &str) -> Box<str> {
+    if name == "host" { HOSTNAME.into() } else { name.into() }
+}
+
+fn taint(text: &str) -> Taint {
+    let (key, rest) = label(text);
+    let (value, effect) = label(&rest);
+    let effect = match &*effect {
+        "" | "NoSchedule" => Effect::NoSchedule,
+        "PreferNoSchedule" => Effect::PreferNoSchedule,
+        "NoExecute" => Effect::NoExecute,
+        other => unreachable!("unknown effect {other}"),
+    };
+    Taint { key, value, effect }
+}
+
+fn toleration(text: &str) -> Toleration {
+    let (key, value) = pair(text);
+    Toleration { key, value, effect: None }
+}
+
+fn selector(words: &Words<'_>) -> NamespaceSelector {
+    if words.has("select-nothing") {
+        return NamespaceSelector::Nothing;
+    }
+    NamespaceSelector::All(words.all("select").map(within).collect())
+}
+
+fn weight(words: &Words<'_>) -> Weight {
+    let Some(text) = words.text("weight") else {
+        return Weight::default();
+    };
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    Weight(format!("{whole}{part:0<9}").parse().expect("a weight"))
+}
+
+fn policy(name: Option<&str>) -> PreemptionPolicy {
+    match name {
+        None => PreemptionPolicy::Never,
+        Some("lower") => PreemptionPolicy::LowerPriority,
+        Some("newer") => PreemptionPolicy::LowerOrNewerEqualPriority,
+        Some("any") => PreemptionPolicy::Any,
+        Some(other) => unreachable!("unknown policy {other}"),
+    }
+}

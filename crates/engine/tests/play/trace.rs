@@ -1,0 +1,128 @@
+//! Entries and states as lines of the trace.
+
+use engine::ids::{FlavorId, QueueId, WorkloadId};
+use engine::{Amount, Entry, Outcome, PodSetAssignment, Requeue, explain};
+
+use crate::play::Player;
+use crate::play::words::Words;
+
+impl Player {
+    /// One head.
+    pub(super) fn describe(&self, entry: &Entry) -> String {
+        let names = self.engine.names();
+        let who = names.workloads.name(entry.workload);
+        let queue = names.queues.name(entry.queue);
+        match entry.outcome {
+            Outcome::Reserved { cluster } => {
+                let mut line = format!("reserve {who} {queue}{}", self.grants(entry));
+                if entry.assignment.borrow > 0 {
+                    line += &format!(" (borrows, height {})", entry.assignment.borrow);
+                }
+                if cluster.is_some() {
+                    line += " on a cluster";
+                }
+                line
+            }
+            Outcome::Preempting => {
+                format!("preempt for {who} {queue}: {}", self.victims(entry))
+            }
+            Outcome::NoRoom(key) => {
+                let flavor = FlavorId::from(usize::try_from(key.0).expect("a flavor"));
+                format!("no room for {who} {queue} in {}", names.flavors.name(flavor))
+            }
+            _ => {
+                let mut line = format!("{} {who} {queue} {}", verb(entry.requeue), verdict(entry));
+                if self.talks {
+                    line += &format!(": {}", explain::message(&self.engine, entry));
+                }
+                line
+            }
+        }
+    }
+
+    fn victims(&self, entry: &Entry) -> String {
+        let names = &self.engine.names().workloads;
+        let one = |target: &engine::Target| {
+            format!("{} {}", names.name(target.workload), target.reason.name())
+        };
+        let mut victims: Vec<String> = entry.targets.iter().map(one).collect();
+        victims.sort();
+        victims.join(", ")
+    }
+
+    fn grants(&self, entry: &Entry) -> String {
+        let parts = entry.assignment.pod_sets.iter().map(|one| self.grant(one));
+        parts.collect::<Vec<_>>().join(" +")
+    }
+
+    fn grant(&self, one: &PodSetAssignment) -> String {
+        let names = self.engine.names();
+        let mut text = String::new();
+        for choice in &one.choices {
+            let resource = names.resources.name(choice.resource);
+            let flavor = names.flavors.name(choice.flavor);
+            text += &format!(" {resource}={flavor}:{}", choice.amount.0);
+        }
+        if !one.domains.is_empty() {
+            let domains = one.domains.iter();
+            let domains =
+                domains.map(|domain| format!("{}:{}", domain.values.join("/"), domain.count));
+            text += &format!(" at {}", domains.collect::<Vec<_>>().join(","));
+        }
+        text
+    }
+
+    /// The line `show`: who holds, who is in line, who is parked, what is used.
+    pub(super) fn show(&mut self, words: &Words<'_>) {
+        for &name in std::iter::once(&words.name()).chain(words.rest()) {
+            let names = self.engine.names();
+            let text = match (names.queues.get(name), names.cohorts.get(name)) {
+                (Some(queue), _) => self.show_queue(queue),
+                (None, Some(cohort)) => self.usage(self.engine.cohort_usage(cohort)),
+                (None, None) => " is unknown".to_owned(),
+            };
+            self.trace += &format!("-  {name}{text}\n");
+        }
+    }
+
+    fn show_queue(&self, queue: QueueId) -> String {
+        let list = |what: &str, ids: Vec<WorkloadId>| {
+            let names = &self.engine.names().workloads;
+            let ids = ids.iter().map(|&id| format!(" {}", names.name(id)));
+            let ids: String = ids.collect();
+            if ids.is_empty() { ids } else { format!(", {what}{ids}") }
+        };
+        let text = [
+            list("holds", self.engine.holding(queue)),
+            list("in line", self.engine.active(queue)),
+            list("parked", self.engine.inadmissible(queue)),
+        ];
+        self.usage(self.engine.queue_usage(queue)) + &text.concat()
+    }
+
+    fn usage(&self, all: Vec<(FlavorId, engine::ids::ResourceId, Amount)>) -> String {
+        let names = self.engine.names();
+        let one = |(flavor, resource, amount): (_, _, Amount)| {
+            format!(" {}/{}={}", names.resources.name(resource), names.flavors.name(flavor), amount.0)
+        };
+        let mut used: Vec<String> = all.into_iter().map(one).collect();
+        used.sort();
+        if used.is_empty() { " uses nothing".to_owned() } else { format!(" uses{}", used.concat()) }
+    }
+}
+
+fn verb(requeue: Requeue) -> &'static str {
+    match requeue {
+        Requeue::Nowhere => "drop",
+        Requeue::InLine => "retry",
+        Requeue::Aside => "aside",
+        Requeue::WithShape => "park",
+    }
+}
+
+fn verdict(entry: &Entry) -> String {
+    match (entry.outcome, entry.assignment.obstacle) {
+        (Outcome::NoFit, Some(obstacle)) => obstacle.name().to_owned(),
+        (outcome, _) => format!("{outcome:?}"),
+    }
+}

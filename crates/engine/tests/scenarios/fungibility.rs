@@ -1,0 +1,256 @@
+//! When the scan of flavors stops, and which flavor wins.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn by_default_borrowing_in_the_first_flavor_ends_the_scan() {
+    check(
+        "
+        cq team-a cohort=ml gpu/spot=1 gpu/h100=4
+        cq team-b cohort=ml gpu/spot=4
+        wl one q=team-a gpu=2 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=spot:2 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn who_looks_on_finds_quota_of_its_own() {
+    check(
+        "
+        cq team-a cohort=ml borrow-next gpu/spot=1 gpu/h100=4
+        cq team-b cohort=ml gpu/spot=4
+        wl one q=team-a gpu=2 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn who_looks_on_in_vain_borrows_after_all() {
+    check(
+        "
+        cq team-a cohort=ml borrow-next gpu/spot=1 gpu/h100=1
+        cq team-b cohort=ml gpu/spot=4
+        wl one q=team-a gpu=2 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=spot:2 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn the_nearer_loan_is_better() {
+    check(
+        "
+        cohort low parent=high gpu/h100=4
+        cq team-a cohort=low borrow-next gpu/spot=0 gpu/h100=0
+        cq team-b cohort=high gpu/spot=4
+        wl one q=team-a gpu=2 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn a_scan_may_stop_at_preemption() {
+    check(
+        "
+        cq team-a within=lower preempt-stops gpu/spot=2 gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=spot:2
+            2  preempt for high team-a: low InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn a_scan_that_goes_on_finds_a_free_flavor() {
+    check(
+        "
+        cq team-a within=lower gpu/spot=2 gpu/h100=2
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=spot:2
+            2  reserve high team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_to_preempt_never_ends_a_scan() {
+    check(
+        "
+        cq team-a within=lower preempt-stops gpu/spot=2 gpu/h100=2
+        wl holder q=team-a gpu=2 prio=9 t=1
+        cycle
+        wl one q=team-a gpu=2 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve holder team-a gpu=spot:2
+            2  reserve one team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn taking_back_is_better_than_preempting_at_home() {
+    check(
+        "
+        cq team-a cohort=ml within=lower reclaim=any gpu/spot=2 gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-a gpu=2 t=1
+        wl borrower q=team-b gpu=2 t=2
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=spot:2
+            1  reserve borrower team-b gpu=h100:2 (borrows, height 1)
+            2  preempt for high team-a: borrower InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn borrowing_is_better_than_preempting() {
+    check(
+        "
+        cq team-a cohort=ml within=lower borrow-next gpu/spot=2 gpu/h100=0
+        cq team-b cohort=ml gpu/h100=4
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=spot:2
+            2  reserve high team-a gpu=h100:2 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn unless_preempting_is_preferred() {
+    check(
+        "
+        cq team-a cohort=ml within=lower borrow-next prefer-preempting gpu/spot=2 gpu/h100=0
+        cq team-b cohort=ml gpu/h100=4
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=spot:2
+            2  preempt for high team-a: low InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn a_flavor_is_as_good_as_its_worst_resource() {
+    check(
+        "
+        cq team-a cpu/spot=2 gpu/spot=2 cpu/h100=9 gpu/h100=9
+        wl one q=team-a cpu=2 t=1
+        cycle
+        wl two q=team-a cpu=1 gpu=1 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a cpu=spot:2
+            2  reserve two team-a cpu=h100:1 gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_head_that_was_overtaken_goes_on_with_the_next_flavor() {
+    check(
+        "
+        cq team-a cohort=ml gpu/spot=1 gpu/h100=2
+        cq team-b cohort=ml gpu/spot=2
+        wl first q=team-a gpu=1 t=1
+        cycle
+        wl owner q=team-b gpu=2 t=2
+        wl guest q=team-a gpu=1 t=3
+        cycle
+        finish first
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=spot:1
+            2  reserve owner team-b gpu=spot:2
+            2  retry guest team-a Skipped
+            3  reserve guest team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn freed_quota_starts_the_scan_anew_when_progress_is_not_kept() {
+    check(
+        "
+        settings no-scan-progress
+        cq team-a cohort=ml gpu/spot=1 gpu/h100=2
+        cq team-b cohort=ml gpu/spot=2
+        wl first q=team-a gpu=1 t=1
+        cycle
+        wl owner q=team-b gpu=2 t=2
+        wl guest q=team-a gpu=1 t=3
+        cycle
+        finish first
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=spot:1
+            2  reserve owner team-b gpu=spot:2
+            2  retry guest team-a Skipped
+            3  reserve guest team-a gpu=spot:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_scan_that_saw_all_flavors_starts_anew() {
+    check(
+        "
+        cq team-a cohort=ml gpu/spot=1
+        cq team-b cohort=ml gpu/spot=2
+        wl first q=team-a gpu=1 t=1
+        cycle
+        wl owner q=team-b gpu=2 t=2
+        wl guest q=team-a gpu=1 t=3
+        cycle
+        finish first
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=spot:1
+            2  reserve owner team-b gpu=spot:2
+            2  retry guest team-a Skipped
+            3  reserve guest team-a gpu=spot:1
+        "#]],
+    );
+}

@@ -1,0 +1,247 @@
+//! Who steps aside, alone or with its shape.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn one_verdict_parks_all_of_a_shape() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl large-1 q=team-a gpu=5 t=1
+        wl large-2 q=team-a gpu=5 t=2
+        wl small q=team-a gpu=1 t=3
+        cycle 3
+        ",
+        &expect![[r#"
+            1  park large-1 team-a ExceedsMaxQuota
+            2  reserve small team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_newcomer_of_a_parked_shape_is_parked_unseen() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl large-1 q=team-a gpu=5 t=1
+        cycle
+        wl large-2 q=team-a gpu=5 t=2
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  park large-1 team-a ExceedsMaxQuota
+            -  team-a uses nothing, parked large-1 large-2
+        "#]],
+    );
+}
+
+#[test]
+fn another_priority_is_another_shape() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl calm q=team-a gpu=5 t=1
+        wl urgent q=team-a gpu=5 t=2 prio=1
+        cycle 3
+        ",
+        &expect![[r#"
+            1  park urgent team-a ExceedsMaxQuota
+            2  park calm team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn another_pod_template_is_another_shape() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl one q=team-a gpu=5 t=1 template=1
+        wl two q=team-a gpu=5 t=2 template=2
+        cycle 3
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            2  park two team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn the_smallest_count_is_part_of_the_shape() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl whole q=team-a pods=9 gpu=1 t=1
+        wl part q=team-a pods=9 min=4 gpu=1 t=2
+        cycle 3
+        ",
+        &expect![[r#"
+            1  park whole team-a ExceedsMaxQuota
+            2  reserve part team-a gpu=h100:4
+        "#]],
+    );
+}
+
+#[test]
+fn a_verdict_holds_for_its_queue_only() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        cq team-b gpu/h100=4
+        wl one q=team-a gpu=5 t=1
+        wl two q=team-b gpu=5 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            1  park two team-b ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn without_shapes_everybody_is_evaluated() {
+    check(
+        "
+        settings no-shapes
+        cq team-a gpu/h100=4
+        wl one q=team-a gpu=5 t=1
+        wl two q=team-a gpu=5 t=2
+        cycle 3
+        ",
+        &expect![[r#"
+            1  aside one team-a ExceedsMaxQuota
+            2  aside two team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_to_preempt_parks_the_shape() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl holder q=team-a gpu=2 t=1
+        cycle
+        wl one q=team-a gpu=1 t=2
+        wl two q=team-a gpu=1 t=3
+        cycle 3
+        ",
+        &expect![[r#"
+            1  reserve holder team-a gpu=h100:2
+            2  park one team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn an_invalid_workload_steps_aside_alone() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl broken q=team-a gpu=1 t=1 invalid
+        wl sound q=team-a gpu=1 t=2
+        cycle 3
+        ",
+        &expect![[r#"
+            1  aside broken team-a Invalid
+            2  reserve sound team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_changed_request_leaves_the_parking_place() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl large q=team-a gpu=5 t=1
+        cycle
+        wl large q=team-a gpu=3 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  park large team-a ExceedsMaxQuota
+            2  reserve large team-a gpu=h100:3
+        "#]],
+    );
+}
+
+#[test]
+fn the_same_words_again_change_nothing() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl large q=team-a gpu=5 t=1
+        cycle
+        wl large q=team-a gpu=5 t=1
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  park large team-a ExceedsMaxQuota
+            -  team-a uses nothing, parked large
+        "#]],
+    );
+}
+
+#[test]
+fn finished_pods_of_a_waiting_workload_let_it_back_in() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl large q=team-a pods=5 gpu=1 t=1
+        cycle
+        reclaim large 2
+        cycle
+        ",
+        &expect![[r#"
+            1  park large team-a ExceedsMaxQuota
+            2  reserve large team-a gpu=h100:3
+        "#]],
+    );
+}
+
+#[test]
+fn a_parked_workload_can_finish() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl large-1 q=team-a gpu=5 t=1
+        wl large-2 q=team-a gpu=5 t=2
+        cycle
+        finish large-1
+        show team-a
+        ",
+        &expect![[r#"
+            1  park large-1 team-a ExceedsMaxQuota
+            -  team-a uses nothing, parked large-2
+        "#]],
+    );
+}
+
+#[test]
+fn a_parked_shape_keeps_its_order_of_age() {
+    check(
+        "
+        cq team-a gpu/h100=1
+        wl holder q=team-a gpu=1 t=1
+        cycle
+        wl young q=team-a gpu=1 t=9
+        cycle
+        wl old q=team-a gpu=1 t=2
+        finish holder
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve holder team-a gpu=h100:1
+            2  park young team-a NoCandidates
+            3  reserve old team-a gpu=h100:1
+        "#]],
+    );
+}

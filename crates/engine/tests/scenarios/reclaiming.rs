@@ -1,0 +1,435 @@
+//! Who has to go for whom within a cohort.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn the_owner_takes_back_what_others_borrow() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        wl borrower q=team-b gpu=4 prio=9 t=1
+        cycle
+        wl owner q=team-a gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve borrower team-b gpu=h100:4 (borrows, height 1)
+            2  preempt for owner team-a: borrower InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn without_a_policy_the_owner_waits() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        wl borrower q=team-b gpu=4 t=1
+        cycle
+        wl owner q=team-a gpu=2 prio=9 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve borrower team-b gpu=h100:4 (borrows, height 1)
+            2  park owner team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn lower_priority_only_is_possible_too() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=lower gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        wl borrower q=team-b gpu=4 prio=5 t=1
+        cycle
+        wl calm q=team-a gpu=2 prio=5 t=2
+        cycle
+        wl urgent q=team-a gpu=2 prio=6 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve borrower team-b gpu=h100:4 (borrows, height 1)
+            2  park calm team-a NoCandidates
+            3  preempt for urgent team-a: borrower InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn newer_equals_can_be_reclaimed() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=newer gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        wl borrower q=team-b gpu=4 t=5
+        cycle
+        wl young q=team-a gpu=2 t=6
+        cycle
+        wl old q=team-a gpu=1 t=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve borrower team-b gpu=h100:4 (borrows, height 1)
+            2  park young team-a NoCandidates
+            3  preempt for old team-a: borrower InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_stays_within_its_own_is_safe() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any poach gpu/h100=2
+        cq team-b cohort=ml gpu/h100=2
+        wl own q=team-b gpu=2 t=1
+        cycle
+        wl greedy q=team-a gpu=3 prio=9 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve own team-b gpu=h100:2
+            2  park greedy team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_is_taken_from_a_queue_that_is_back_within_its_own() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any gpu/h100=4
+        cq team-b cohort=ml gpu/h100=2
+        wl first q=team-b gpu=2 t=1
+        cycle
+        wl second q=team-b gpu=2 t=2
+        cycle
+        wl owner q=team-a gpu=4 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-b gpu=h100:2
+            2  reserve second team-b gpu=h100:2 (borrows, height 1)
+            3  preempt for owner team-a: second InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn guests_go_before_those_at_home() {
+    check(
+        "
+        cq team-a cohort=ml within=lower reclaim=any gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl guest q=team-b gpu=2 prio=9 t=2
+        cycle
+        wl owner q=team-a gpu=2 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  reserve guest team-b gpu=h100:2 (borrows, height 1)
+            3  preempt for owner team-a: guest InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn guests_and_those_at_home_can_go_together() {
+    check(
+        "
+        cq team-a cohort=ml within=lower reclaim=any gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl guest q=team-b gpu=2 prio=9 t=2
+        cycle
+        wl owner q=team-a gpu=4 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  reserve guest team-b gpu=h100:2 (borrows, height 1)
+            3  preempt for owner team-a: guest InCohortReclamation, low InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn of_several_guests_the_lowest_priority_goes() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        cq team-c cohort=ml gpu/h100=0
+        wl high q=team-b gpu=2 prio=5 t=1
+        cycle
+        wl low q=team-c gpu=2 prio=1 t=2
+        cycle
+        wl owner q=team-a gpu=2 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve high team-b gpu=h100:2 (borrows, height 1)
+            2  reserve low team-c gpu=h100:2 (borrows, height 1)
+            3  preempt for owner team-a: low InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn a_borrower_takes_nobody_unless_it_is_allowed() {
+    check(
+        "
+        cohort ml gpu/h100=4
+        cq team-a cohort=ml reclaim=any gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-b gpu=6 t=1
+        cycle
+        wl high q=team-a gpu=4 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-b gpu=h100:6 (borrows, height 1)
+            2  park high team-a WaitingForQuota
+        "#]],
+    );
+}
+
+#[test]
+fn a_borrower_may_be_allowed_to_take_lower_priorities() {
+    check(
+        "
+        cohort ml gpu/h100=4
+        cq team-a cohort=ml reclaim=any poach gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-b gpu=6 t=1
+        cycle
+        wl high q=team-a gpu=4 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-b gpu=h100:6 (borrows, height 1)
+            2  preempt for high team-a: low InCohortReclaimWhileBorrowing
+        "#]],
+    );
+}
+
+#[test]
+fn a_borrower_spares_its_equals() {
+    check(
+        "
+        cohort ml gpu/h100=4
+        cq team-a cohort=ml reclaim=any poach gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-b gpu=6 prio=5 t=1
+        cycle
+        wl high q=team-a gpu=4 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-b gpu=h100:6 (borrows, height 1)
+            2  park high team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn a_borrower_spares_priorities_above_the_threshold() {
+    check(
+        "
+        cohort ml gpu/h100=4
+        cq team-a cohort=ml reclaim=any poach=3 gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-b gpu=6 prio=4 t=1
+        cycle
+        wl high q=team-a gpu=4 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-b gpu=h100:6 (borrows, height 1)
+            2  park high team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn a_borrower_takes_priorities_at_the_threshold() {
+    check(
+        "
+        cohort ml gpu/h100=4
+        cq team-a cohort=ml reclaim=any poach=3 gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-b gpu=6 prio=3 t=1
+        cycle
+        wl high q=team-a gpu=4 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-b gpu=h100:6 (borrows, height 1)
+            2  preempt for high team-a: low InCohortReclaimWhileBorrowing
+        "#]],
+    );
+}
+
+#[test]
+fn the_threshold_does_not_bind_an_owner() {
+    check(
+        "
+        cohort ml gpu/h100=4
+        cq team-a cohort=ml reclaim=any poach=3 gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-b gpu=6 prio=4 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-b gpu=h100:6 (borrows, height 1)
+            2  preempt for high team-a: low InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn a_cohort_takes_back_its_quota_for_a_queue_of_its_own() {
+    check(
+        "
+        cohort low parent=high
+        cq team-a cohort=low reclaim=any gpu/h100=0
+        cq team-b cohort=low gpu/h100=4
+        cq team-c cohort=high gpu/h100=0
+        wl guest q=team-c gpu=4 prio=9 t=1
+        cycle
+        wl mine q=team-a gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve guest team-c gpu=h100:4 (borrows, height 2)
+            2  preempt for mine team-a: guest InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn a_sibling_within_the_same_cohort_is_no_guest() {
+    check(
+        "
+        cohort low parent=high
+        cq team-a cohort=low reclaim=any gpu/h100=0
+        cq team-b cohort=low gpu/h100=4
+        cq team-c cohort=high gpu/h100=0
+        wl owner q=team-b gpu=4 t=1
+        cycle
+        wl mine q=team-a gpu=2 prio=9 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve owner team-b gpu=h100:4
+            2  park mine team-a WaitingForQuota
+        "#]],
+    );
+}
+
+#[test]
+fn cousins_are_spared_once_their_cohort_is_within_its_own() {
+    check(
+        "
+        cohort left parent=all gpu/h100=2
+        cohort right parent=all gpu/h100=4
+        cq team-a cohort=left gpu/h100=0
+        cq team-b cohort=right reclaim=any gpu/h100=0
+        wl first q=team-a gpu=2 t=1
+        cycle
+        wl second q=team-a gpu=2 t=2
+        cycle
+        wl mine q=team-b gpu=4 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:2 (borrows, height 1)
+            2  reserve second team-a gpu=h100:2 (borrows, height 2)
+            3  preempt for mine team-b: second InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn two_heads_may_count_on_the_same_victim() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        cq team-c cohort=ml reclaim=any gpu/h100=2
+        wl guest q=team-b gpu=4 t=1
+        cycle
+        wl one q=team-a gpu=2 t=2
+        wl two q=team-c gpu=2 t=3
+        cycle
+        finish guest
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve guest team-b gpu=h100:4 (borrows, height 1)
+            2  preempt for one team-a: guest InCohortReclamation
+            2  retry two team-c Deferred
+            3  reserve one team-a gpu=h100:2
+            3  reserve two team-c gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_head_whose_victim_is_taken_looks_for_another() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        cq team-c cohort=ml reclaim=any gpu/h100=2
+        wl first q=team-b gpu=2 t=1
+        cycle
+        wl second q=team-b gpu=2 t=2
+        cycle
+        wl one q=team-a gpu=2 t=3
+        wl two q=team-c gpu=2 t=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-b gpu=h100:2 (borrows, height 1)
+            2  reserve second team-b gpu=h100:2 (borrows, height 1)
+            3  preempt for one team-a: second InCohortReclamation
+            3  preempt for two team-c: first InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
+fn the_released_victim_waits_behind_its_preemptor() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl guest q=team-b gpu=2 prio=9 t=1
+        cycle
+        wl owner q=team-a gpu=2 t=2
+        cycle
+        release guest t=1
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve guest team-b gpu=h100:2 (borrows, height 1)
+            2  preempt for owner team-a: guest InCohortReclamation
+            3  reserve owner team-a gpu=h100:2
+            3  retry guest team-b Skipped
+            4  park guest team-b WaitingForQuota
+        "#]],
+    );
+}

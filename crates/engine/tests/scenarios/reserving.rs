@@ -1,0 +1,154 @@
+//! What a waiting head keeps from those behind it, within one cycle.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn a_waiting_head_keeps_its_quota_from_later_heads() {
+    check(
+        "
+        cq team-a cohort=ml strict gpu/h100=4
+        cq team-b cohort=ml gpu/h100=2
+        cq team-c cohort=ml gpu/h100=0
+        wl holder q=team-b gpu=4 t=1
+        cycle
+        wl waits q=team-a gpu=4 t=2
+        wl small q=team-c gpu=1 t=3
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve holder team-b gpu=h100:4 (borrows, height 1)
+            2  retry waits team-a NoCandidates
+            2  retry small team-c Skipped
+            3  retry waits team-a NoCandidates
+            3  retry small team-c Skipped
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_waiting_head_keeps_is_free_in_the_next_cycle() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=4
+        cq team-b cohort=ml gpu/h100=2
+        cq team-c cohort=ml gpu/h100=0
+        wl holder q=team-b gpu=4 t=1
+        cycle
+        wl waits q=team-a gpu=4 t=2
+        wl small q=team-c gpu=1 t=3
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve holder team-b gpu=h100:4 (borrows, height 1)
+            2  park waits team-a NoCandidates
+            2  retry small team-c Skipped
+            3  reserve small team-c gpu=h100:1 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn who_may_always_take_back_keeps_nothing() {
+    check(
+        "
+        cq team-a cohort=ml strict reclaim=any gpu/h100=4
+        cq team-b cohort=ml gpu/h100=2
+        cq team-c cohort=ml gpu/h100=0
+        wl holder q=team-b gpu=4 t=1
+        cycle
+        cq team-b cohort=ml stopped gpu/h100=2
+        wl waits q=team-a gpu=4 t=2
+        wl small q=team-c gpu=1 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve holder team-b gpu=h100:4 (borrows, height 1)
+            2  retry waits team-a NoCandidates
+            2  reserve small team-c gpu=h100:1 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn a_waiting_head_keeps_no_more_than_its_borrowing_limit_leaves() {
+    check(
+        "
+        cq team-a cohort=ml strict gpu/h100=2 borrow=2
+        cq team-b cohort=ml gpu/h100=4
+        cq team-c cohort=ml gpu/h100=0
+        wl mine q=team-a gpu=3 t=1
+        cycle
+        wl waits q=team-a gpu=2 t=2
+        wl small q=team-c gpu=2 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve mine team-a gpu=h100:3 (borrows, height 1)
+            2  retry waits team-a NoCandidates
+            2  reserve small team-c gpu=h100:2 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn a_waiting_head_that_borrows_does_not_go_before_an_owner() {
+    check(
+        "
+        cq team-a cohort=ml strict gpu/h100=2
+        cq team-b cohort=ml gpu/h100=2
+        cq team-c cohort=ml gpu/h100=2
+        wl mine q=team-a gpu=1 t=1
+        wl holder q=team-b gpu=4 t=1
+        cycle
+        wl waits q=team-a gpu=2 t=2
+        wl small q=team-c gpu=1 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve mine team-a gpu=h100:1
+            1  reserve holder team-b gpu=h100:4 (borrows, height 1)
+            2  reserve small team-c gpu=h100:1
+            2  retry waits team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn who_will_never_fit_keeps_nothing() {
+    check(
+        "
+        cq team-a cohort=ml strict gpu/h100=4
+        cq team-c cohort=ml gpu/h100=0
+        wl never q=team-a gpu=5 t=1
+        wl small q=team-c gpu=4 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  retry never team-a ExceedsMaxQuota
+            1  reserve small team-c gpu=h100:4 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn victims_to_come_are_kept_for_their_preemptor() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        cq team-c cohort=ml gpu/h100=0
+        wl holder q=team-b gpu=2 t=1
+        cycle
+        wl owner q=team-a gpu=4 t=2
+        wl small q=team-c gpu=1 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve holder team-b gpu=h100:2 (borrows, height 1)
+            2  preempt for owner team-a: holder InCohortReclamation
+            2  retry small team-c Skipped
+        "#]],
+    );
+}

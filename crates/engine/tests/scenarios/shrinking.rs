@@ -1,0 +1,151 @@
+//! Partial admission.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn a_workload_shrinks_as_little_as_possible() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl one q=team-a pods=8 min=2 gpu=1 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:5
+        "#]],
+    );
+}
+
+#[test]
+fn the_whole_is_better_than_a_part() {
+    check(
+        "
+        cq team-a gpu/h100=8
+        wl one q=team-a pods=8 min=2 gpu=1 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:8
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_shrinks_below_its_smallest_count() {
+    check(
+        "
+        cq team-a gpu/h100=1
+        wl one q=team-a pods=8 min=2 gpu=1 t=1
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn without_a_smallest_count_nothing_shrinks() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl one q=team-a pods=8 gpu=1 t=1
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_shrinks_when_it_is_switched_off() {
+    check(
+        "
+        settings no-partial
+        cq team-a gpu/h100=5
+        wl one q=team-a pods=8 min=2 gpu=1 t=1
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn preempting_for_the_whole_is_better_than_shrinking() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a pods=4 min=2 gpu=1 prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  preempt for high team-a: low InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn a_part_may_preempt_too() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl top q=team-a gpu=2 prio=9 t=2
+        cycle
+        wl high q=team-a pods=4 min=1 gpu=1 prio=5 t=3
+        cycle
+        finish low
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  reserve top team-a gpu=h100:2
+            3  preempt for high team-a: low InClusterQueue
+            4  reserve high team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn only_the_pod_set_with_a_smallest_count_shrinks() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl one q=team-a gpu=1 t=1 + pods=8 min=2 gpu=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:1 + gpu=h100:4
+        "#]],
+    );
+}
+
+#[test]
+fn a_part_may_fit_another_flavor() {
+    check(
+        "
+        cq team-a gpu/spot=1 gpu/h100=3
+        wl one q=team-a pods=4 min=2 gpu=1 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:3
+        "#]],
+    );
+}
+
+#[test]
+fn a_borrowing_limit_is_a_reason_to_shrink() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=2 borrow=1
+        cq team-b cohort=ml gpu/h100=9
+        wl one q=team-a pods=4 min=1 gpu=1 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:3 (borrows, height 1)
+        "#]],
+    );
+}

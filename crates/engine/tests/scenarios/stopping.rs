@@ -1,0 +1,255 @@
+//! Stopped queues, ClusterQueues and LocalQueues.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn a_stopped_queue_hands_out_no_heads() {
+    check(
+        "
+        cq team-a stopped gpu/h100=2
+        wl one q=team-a gpu=1 t=1
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            -  team-a uses nothing, in line one
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_that_runs_again_hands_out_its_heads() {
+    check(
+        "
+        cq team-a stopped gpu/h100=2
+        wl one q=team-a gpu=1 t=1
+        cycle
+        cq team-a gpu/h100=2
+        cycle
+        ",
+        &expect![[r#"
+            2  reserve one team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_stopped_queue_holds_stays_charged() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=2
+        wl one q=team-a gpu=1 t=1
+        cycle
+        cq team-a cohort=ml stopped gpu/h100=2
+        cycle
+        show team-a ml
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:1
+            -  team-a uses gpu/h100=1, holds one
+            -  ml uses gpu/h100=1
+        "#]],
+    );
+}
+
+#[test]
+fn the_quota_of_a_stopped_queue_is_still_lent() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml stopped gpu/h100=2
+        wl one q=team-a gpu=2 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_reclaims_from_a_stopped_queue() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl borrower q=team-b gpu=2 t=1
+        cycle
+        cq team-b cohort=ml stopped gpu/h100=0
+        wl owner q=team-a gpu=1 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve borrower team-b gpu=h100:2 (borrows, height 1)
+            2  park owner team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn a_stopped_local_queue_takes_its_workloads_out_of_line() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        lq dev cq=team-a
+        wl one q=dev gpu=1 t=1
+        lq dev cq=team-a stopped
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            -  team-a uses nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_stopped_local_queue_leaves_the_others_alone() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        lq dev cq=team-a stopped
+        lq prod cq=team-a
+        wl one q=dev gpu=1 t=1
+        wl two q=prod gpu=1 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve two team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_local_queue_that_runs_again_brings_its_workloads_back() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        lq dev cq=team-a stopped
+        wl one q=dev gpu=1 t=1
+        cycle
+        lq dev cq=team-a
+        cycle
+        ",
+        &expect![[r#"
+            2  reserve one team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn holders_of_a_stopped_local_queue_keep_their_quota() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        lq dev cq=team-a
+        wl one q=dev gpu=1 t=1
+        cycle
+        lq dev cq=team-a stopped
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:1
+            -  team-a uses gpu/h100=1, holds one
+        "#]],
+    );
+}
+
+#[test]
+fn a_local_queue_that_points_elsewhere_takes_its_workloads_along() {
+    check(
+        "
+        cq team-a gpu/h100=1
+        cq team-b gpu/h100=4
+        lq dev cq=team-a
+        wl one q=dev gpu=2 t=1
+        cycle
+        lq dev cq=team-b
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            2  reserve one team-b gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_holder_stays_when_its_local_queue_points_elsewhere() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        cq team-b gpu/h100=2
+        lq dev cq=team-a
+        wl one q=dev gpu=1 t=1
+        cycle
+        lq dev cq=team-b
+        cycle
+        show team-a team-b
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:1
+            -  team-a uses gpu/h100=1, holds one
+            -  team-b uses nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_preemptor_leaves_its_privilege_behind_when_its_local_queue_points_elsewhere() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        cq team-b gpu/h100=2
+        lq dev cq=team-a
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=dev gpu=2 prio=5 t=2
+        cycle
+        wl next q=team-a gpu=1 t=3
+        lq dev cq=team-b
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve high team-b gpu=h100:2
+            3  park next team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn a_local_queue_that_is_gone_leaves_its_workloads_nowhere() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        lq dev cq=team-a
+        wl one q=dev gpu=1 t=1
+        gone lq dev
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            -  team-a uses nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_local_queue_may_come_after_its_workloads() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl one q=dev gpu=1 t=1
+        cycle
+        lq dev cq=team-a
+        cycle
+        ",
+        &expect![[r#"
+            2  reserve one team-a gpu=h100:1
+        "#]],
+    );
+}

@@ -1,0 +1,225 @@
+//! The order of the heads of one cycle, and what it means for those behind.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn whoever_borrows_less_goes_first() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=2
+        cq team-b cohort=ml gpu/h100=2
+        wl borrows q=team-a gpu=3 prio=9 t=1
+        wl owns q=team-b gpu=2 t=2
+        ",
+        &expect![[r#"
+            1  reserve owns team-b gpu=h100:2
+            1  retry borrows team-a Skipped
+            2  park borrows team-a WaitingForQuota
+        "#]],
+    );
+}
+
+#[test]
+fn the_nearer_loan_goes_first() {
+    check(
+        "
+        cohort low parent=high
+        cq team-a cohort=low gpu/h100=1
+        cq team-b cohort=low gpu/h100=1
+        cq team-c cohort=high gpu/h100=9
+        wl far q=team-b gpu=5 prio=9 t=1
+        wl near q=team-a gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve near team-a gpu=h100:2 (borrows, height 1)
+            1  reserve far team-b gpu=h100:5 (borrows, height 2)
+        "#]],
+    );
+}
+
+#[test]
+fn of_equal_loans_the_higher_priority_goes_first() {
+    check(
+        "
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl calm q=team-a gpu=2 t=1
+        wl urgent q=team-b gpu=2 prio=1 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve urgent team-b gpu=h100:2 (borrows, height 1)
+            1  retry calm team-a Skipped
+        "#]],
+    );
+}
+
+#[test]
+fn of_equal_priorities_the_older_goes_first() {
+    check(
+        "
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl young q=team-a gpu=2 t=2
+        wl old q=team-b gpu=2 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-b gpu=h100:2 (borrows, height 1)
+            1  retry young team-a Skipped
+        "#]],
+    );
+}
+
+#[test]
+fn without_priority_sorting_only_age_counts() {
+    check(
+        "
+        settings no-priority-sorting
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl old q=team-a gpu=2 t=1
+        wl urgent q=team-b gpu=2 prio=1 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:2 (borrows, height 1)
+            1  retry urgent team-b Skipped
+        "#]],
+    );
+}
+
+#[test]
+fn heads_that_compete_are_admitted_one_per_cycle() {
+    check(
+        "
+        cohort ml gpu/h100=3
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl one q=team-a gpu=2 t=1
+        wl two q=team-b gpu=2 t=2
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2 (borrows, height 1)
+            1  retry two team-b Skipped
+            2  park two team-b WaitingForQuota
+        "#]],
+    );
+}
+
+#[test]
+fn heads_that_fit_together_are_admitted_together() {
+    check(
+        "
+        cohort ml gpu/h100=4
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl one q=team-a gpu=2 t=1
+        wl two q=team-b gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2 (borrows, height 1)
+            1  reserve two team-b gpu=h100:2 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn a_smaller_head_passes_one_that_was_overtaken() {
+    check(
+        "
+        cohort ml gpu/h100=3
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        cq team-c cohort=ml gpu/h100=0
+        wl one q=team-a gpu=2 t=1
+        wl two q=team-b gpu=2 t=2
+        wl three q=team-c gpu=1 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2 (borrows, height 1)
+            1  retry two team-b Skipped
+            1  reserve three team-c gpu=h100:1 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn an_owner_takes_its_own_although_others_go_first() {
+    check(
+        "
+        cohort ml gpu/h100=1
+        cq team-a cohort=ml gpu/h100=2 lend=0
+        cq team-b cohort=ml gpu/h100=0
+        wl urgent q=team-b gpu=1 prio=9 t=1
+        wl owner q=team-a gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve owner team-a gpu=h100:2
+            1  reserve urgent team-b gpu=h100:1 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn an_overtaken_head_says_nothing_about_its_shape() {
+    check(
+        "
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl one q=team-a gpu=2 t=1
+        wl two q=team-b gpu=2 t=2
+        cycle
+        show team-b
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2 (borrows, height 1)
+            1  retry two team-b Skipped
+            -  team-b uses nothing, in line two
+        "#]],
+    );
+}
+
+#[test]
+fn heads_of_different_trees_do_not_compete() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        cq team-b gpu/h100=2
+        wl one q=team-a gpu=2 t=1
+        wl two q=team-b gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+            1  reserve two team-b gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn heads_that_were_rejected_are_told_last() {
+    check(
+        "
+        cq team-a select-nothing gpu/h100=2
+        cq team-b gpu/h100=2
+        wl one q=team-a gpu=2 prio=9 t=1
+        wl two q=team-b gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve two team-b gpu=h100:2
+            1  aside one team-a WrongNamespace
+        "#]],
+    );
+}

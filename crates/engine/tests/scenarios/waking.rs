@@ -1,0 +1,314 @@
+//! What brings parked Workloads back, and what does not.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn a_finish_wakes_those_who_wait_in_the_tree() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=2
+        cq team-b cohort=ml gpu/h100=2
+        wl one q=team-a gpu=4 t=1
+        cycle
+        wl two q=team-b gpu=1 t=2
+        cycle 2
+        finish one
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:4 (borrows, height 1)
+            2  park two team-b NoCandidates
+            4  reserve two team-b gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_finish_does_not_wake_another_tree() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=2
+        cq team-z gpu/h100=2
+        wl one q=team-a gpu=2 t=1
+        wl large q=team-z gpu=3 t=2
+        cycle
+        finish one
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+            1  park large team-z ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn a_finish_wakes_cousins() {
+    check(
+        "
+        cohort left parent=all
+        cohort right parent=all
+        cq team-a cohort=left gpu/h100=2
+        cq team-b cohort=right gpu/h100=2
+        wl one q=team-a gpu=4 t=1
+        cycle
+        wl two q=team-b gpu=2 t=2
+        cycle
+        finish one
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:4 (borrows, height 2)
+            2  park two team-b NoCandidates
+            3  reserve two team-b gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn quota_is_free_when_the_pods_are_gone_and_not_before() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl one q=team-a gpu=2 t=1
+        cycle
+        wl two q=team-a gpu=2 t=2
+        cycle
+        evict one
+        cycle
+        release one t=9
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+            2  park two team-a NoCandidates
+            4  reserve two team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_failed_write_gives_quota_back_and_wakes() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl one q=team-a gpu=2 t=2
+        cycle
+        wl two q=team-a gpu=2 t=1
+        cycle
+        failed one
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+            2  park two team-a NoCandidates
+            3  reserve two team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn finished_pods_wake() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl one q=team-a pods=4 gpu=1 t=1
+        cycle
+        wl two q=team-a gpu=2 t=2
+        cycle
+        reclaim one 2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:4
+            2  park two team-a NoCandidates
+            3  reserve two team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn more_quota_wakes() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl one q=team-a gpu=3 t=1
+        cycle
+        cq team-a gpu/h100=3
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            2  reserve one team-a gpu=h100:3
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_said_again_wakes_nobody() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl one q=team-a gpu=3 t=1
+        cycle
+        cq team-a gpu/h100=2
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            -  team-a uses nothing, parked one
+        "#]],
+    );
+}
+
+#[test]
+fn a_cohort_with_quota_wakes_its_queues() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=0
+        wl one q=team-a gpu=1 t=1
+        cycle
+        cohort ml gpu/h100=1
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            2  reserve one team-a gpu=h100:1 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_that_joins_a_cohort_wakes_its_members() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=0
+        wl one q=team-a gpu=1 t=1
+        cycle
+        cq team-b cohort=ml gpu/h100=1
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            2  reserve one team-a gpu=h100:1 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_that_leaves_a_cohort_wakes_those_who_stay() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=0
+        cq team-b cohort=ml gpu/h100=1
+        wl one q=team-b gpu=1 t=1
+        cycle
+        wl two q=team-a gpu=1 t=2
+        cycle
+        cq team-b gpu/h100=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-b gpu=h100:1
+            2  park two team-a WaitingForQuota
+            3  park two team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn a_flavor_that_lost_its_taint_wakes() {
+    check(
+        "
+        flavor spot taint=spot:yes
+        cq team-a gpu/spot=2
+        wl one q=team-a gpu=1 t=1
+        cycle
+        flavor spot
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a NoMatchingFlavor
+            2  reserve one team-a gpu=spot:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_lower_priority_of_a_holder_wakes_its_cohort() {
+    check(
+        "
+        cq team-a cohort=ml within=lower gpu/h100=2
+        wl holder q=team-a gpu=2 prio=5 t=1
+        cycle
+        wl next q=team-a gpu=2 prio=3 t=2
+        cycle
+        wl holder q=team-a gpu=2 prio=1 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve holder team-a gpu=h100:2
+            2  park next team-a NoCandidates
+            3  preempt for next team-a: holder InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn a_lower_priority_of_a_holder_does_not_wake_a_queue_alone() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=2
+        wl holder q=team-a gpu=2 prio=5 t=1
+        cycle
+        wl next q=team-a gpu=2 prio=3 t=2
+        cycle
+        wl holder q=team-a gpu=2 prio=1 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve holder team-a gpu=h100:2
+            2  park next team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn an_admission_wakes_nobody() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl large q=team-a gpu=3 t=1
+        cycle
+        wl one q=team-b gpu=1 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  park large team-a ExceedsMaxQuota
+            2  reserve one team-b gpu=h100:1 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn the_end_of_a_waiting_workload_wakes() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl one q=team-a gpu=3 t=1
+        wl two q=team-a gpu=4 t=2
+        cycle 2
+        finish two
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            2  park two team-a ExceedsMaxQuota
+            3  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}

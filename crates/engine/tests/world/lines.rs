@@ -1,0 +1,158 @@
+//! Which lines a random world is made of: three cohorts that may hang under each other, five queues, two flavors of
+//! gpu and one of cpu.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::world::{Step, WORKLOADS};
+
+/// Queues of a world.
+pub(crate) const QUEUES: usize = 5;
+const COHORTS: usize = 3;
+
+/// A flag or nothing.
+fn flag(word: &'static str, one_in: u32) -> impl Strategy<Value = String> {
+    prop::bool::weighted(1.0 / f64::from(one_in))
+        .prop_map(move |yes| if yes { format!(" {word}") } else { String::new() })
+}
+
+fn limit(word: &'static str) -> impl Strategy<Value = String> {
+    prop::option::weighted(0.3, 0..4_i64)
+        .prop_map(move |limit| limit.map(|one| format!(",{word}:{one}")).unwrap_or_default())
+}
+
+fn quota(slot: &'static str) -> impl Strategy<Value = String> {
+    (0..6_i64, limit("borrow"), limit("lend"))
+        .prop_map(move |(nominal, borrow, lend)| format!(" {slot}={nominal}{borrow}{lend}"))
+}
+
+fn quotas() -> impl Strategy<Value = String> {
+    let gpus = (quota("gpu/spot"), quota("gpu/h100")).prop_map(|(spot, h100)| spot + &h100);
+    let cpus = prop::option::weighted(0.5, quota("cpu/x86"));
+    (gpus, cpus).prop_map(|(gpus, cpus)| {
+        gpus + &cpus.map(|cpus| format!(" +{cpus}")).unwrap_or_default()
+    })
+}
+
+fn weight() -> impl Strategy<Value = &'static str> {
+    select(vec!["", "", " weight=0", " weight=0.5", " weight=3"])
+}
+
+/// The line of a cohort. Its parent is one with a smaller number, so that there are no cycles.
+fn cohort() -> impl Strategy<Value = String> {
+    let quotas = prop::option::weighted(0.5, quotas()).prop_map(Option::unwrap_or_default);
+    (0..COHORTS, 0..COHORTS, quotas, weight()).prop_map(|(own, parent, quotas, weight)| {
+        let parent = if parent < own { format!(" parent=c{parent}") } else { String::new() };
+        format!("cohort c{own}{parent}{weight}{quotas}")
+    })
+}
+
+/// What a queue may do beside having quota.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Manners {
+    /// Anything.
+    Free,
+    /// Nobody preempts anybody but at home.
+    AtHome,
+    /// Only the first queue preempts, and only from others.
+    OneTaker,
+}
+
+fn policies(own: usize, manners: Manners) -> BoxedStrategy<String> {
+    let policy = || select(vec!["lower", "newer", "any"]);
+    match manners {
+        Manners::AtHome => flag("within=lower", 2).boxed(),
+        Manners::OneTaker if own == 0 => Just(" reclaim=any".to_owned()).boxed(),
+        Manners::OneTaker => Just(String::new()).boxed(),
+        Manners::Free => {
+            let within = prop::option::of(select(vec!["lower", "newer"]));
+            let reclaim = prop::option::of(policy());
+            let say = |key: &'static str| {
+                move |one: Option<&str>| one.map(|one| format!(" {key}={one}")).unwrap_or_default()
+            };
+            (within.prop_map(say("within")), reclaim.prop_map(say("reclaim")), flag("poach=1", 4))
+                .prop_map(|(within, reclaim, poach)| within + &reclaim + &poach)
+                .boxed()
+        }
+    }
+}
+
+/// The line of the queue with this number.
+pub(crate) fn queue(own: usize, manners: Manners) -> impl Strategy<Value = String> {
+    let cohort = prop::option::weighted(0.8, 0..COHORTS)
+        .prop_map(|one| one.map(|one| format!(" cohort=c{one}")).unwrap_or_default());
+    let scan = (flag("borrow-next", 3), flag("preempt-stops", 3), flag("prefer-preempting", 4))
+        .prop_map(|(borrow, preempt, prefer)| borrow + &preempt + &prefer);
+    let flags = (flag("strict", 4), flag("stopped", 12), weight())
+        .prop_map(|(strict, stopped, weight)| strict + &stopped + weight);
+    (cohort, policies(own, manners), scan, flags, quotas()).prop_map(
+        move |(cohort, policies, scan, flags, quotas)| {
+            format!("cq q{own}{cohort}{policies}{scan}{flags}{quotas}")
+        },
+    )
+}
+
+/// All objects of a world.
+pub(crate) fn objects(manners: Manners) -> impl Strategy<Value = Vec<String>> {
+    let queues: Vec<_> = (0..QUEUES).map(|own| queue(own, manners)).collect();
+    (prop::collection::vec(cohort(), 0..4), queues)
+        .prop_map(|(cohorts, queues)| cohorts.into_iter().chain(queues).collect())
+}
+
+/// What a Workload asks for.
+pub(crate) fn request(shrinks: bool) -> impl Strategy<Value = String> {
+    let gpus = (1..4_i64, 1..4_i64, prop::bool::ANY).prop_map(move |(pods, gpu, min)| {
+        let min = if shrinks && min && pods > 1 { " min=1" } else { "" };
+        format!(" pods={pods} gpu={gpu}{min}")
+    });
+    let cpus = prop::option::weighted(0.2, 1..4_i64)
+        .prop_map(|one| one.map(|one| format!(" cpu={one}")).unwrap_or_default());
+    let tolerates = flag("tolerate=spot", 2);
+    (0..QUEUES, gpus, cpus, 0..3_i64, tolerates).prop_map(|(queue, gpus, cpus, priority, rest)| {
+        format!("q=q{queue}{gpus}{cpus} prio={priority}{rest}")
+    })
+}
+
+/// What keeps Workloads moving.
+pub(crate) fn step(shrinks: bool) -> BoxedStrategy<Step> {
+    prop_oneof![
+        6 => (0..WORKLOADS, request(shrinks)).prop_map(|(index, words)| Step::Submit(index, words)),
+        2 => (0..WORKLOADS).prop_map(Step::Finish),
+        1 => (0..WORKLOADS).prop_map(Step::Evict),
+        1 => (0..WORKLOADS).prop_map(Step::Fail),
+        1 => (0..WORKLOADS).prop_map(Step::Reclaim),
+        1 => (0..WORKLOADS, 0..3_i64).prop_map(|(index, priority)| Step::Priority(index, priority)),
+        2 => prop::bool::weighted(0.2).prop_map(Step::Release),
+        1 => Just(Step::Resume),
+        6 => Just(Step::Cycle),
+    ]
+    .boxed()
+}
+
+/// What changes the world under the Workloads.
+pub(crate) fn upheaval() -> BoxedStrategy<Step> {
+    let lines = prop_oneof![
+        4 => (0..QUEUES).prop_flat_map(|own| queue(own, Manners::Free)),
+        4 => cohort(),
+        1 => (0..COHORTS).prop_map(|own| format!("gone cohort c{own}")),
+        1 => (0..QUEUES).prop_map(|own| format!("gone cq q{own}")),
+        1 => select(vec!["flavor spot taint=spot:yes", "flavor spot", "gone flavor x86", "flavor x86"])
+            .prop_map(str::to_owned),
+        1 => select(vec!["namespace ns", "gone namespace ns"]).prop_map(str::to_owned),
+        2 => (0..QUEUES, 0..QUEUES, flag("stopped", 3))
+            .prop_map(|(own, queue, stopped)| format!("lq q{own} cq=q{queue}{stopped}")),
+        1 => (select(vec!["spot", "h100"]), 0..20_i64)
+            .prop_map(|(flavor, room)| format!("room {flavor}={room}")),
+    ];
+    lines.prop_map(Step::Say).boxed()
+}
+
+/// A line of settings.
+pub(crate) fn settings() -> impl Strategy<Value = String> {
+    let fair = select(vec!["", "", " fair=final", " fair=initial", " fair=final,initial"]);
+    (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6)).prop_map(
+        |(fair, partial, shapes, progress)| {
+            format!("settings{fair}{partial}{shapes}{progress}")
+        },
+    )
+}

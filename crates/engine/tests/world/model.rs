@@ -1,0 +1,159 @@
+//! A second opinion about quotas: the definitions of spec/kueue-core.md §4.3, written down as they stand there,
+//! computed anew from what was said and what is held. Slow on purpose.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::spec::{PodSetAdmission, ResourceGroup, Weight};
+use engine::{Event, Names};
+
+use crate::play::Player;
+
+/// Resource and flavor, by name.
+pub(crate) type Slot = (String, String);
+
+/// A quota with its limits.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Quota {
+    pub(crate) nominal: i64,
+    pub(crate) borrow: Option<i64>,
+    pub(crate) lend: Option<i64>,
+}
+
+/// A queue or cohort.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Node {
+    pub(crate) parent: Option<String>,
+    pub(crate) quotas: BTreeMap<Slot, Quota>,
+    pub(crate) weight: Weight,
+    /// What the Workloads of a queue hold.
+    pub(crate) held: BTreeMap<Slot, i64>,
+}
+
+/// All of them, by `queue NAME` and `cohort NAME`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Model {
+    pub(crate) nodes: BTreeMap<String, Node>,
+}
+
+impl Model {
+    /// What was said to a player, and what its engine says is held.
+    pub(crate) fn of(player: &Player) -> Self {
+        let mut model = Self::default();
+        let names = player.engine.names();
+        for event in player.known.values() {
+            model.enter(event, names);
+        }
+        for event in player.known.values() {
+            if let Event::Workload(id, _) = event
+                && let Some(held) = player.engine.admission_spec(*id)
+            {
+                let queue = format!("queue {}", names.queues.name(held.queue));
+                let queue = model.nodes.entry(queue).or_default();
+                for (slot, amount) in amounts(&held.pod_sets, names) {
+                    *queue.held.entry(slot).or_default() += amount;
+                }
+            }
+        }
+        model
+    }
+
+    fn enter(&mut self, event: &Event, names: &Names) {
+        let cohort = |id| format!("cohort {}", names.cohorts.name(id));
+        let (name, parent, groups, weight) = match event {
+            Event::Cohort(id, Some(spec)) => (cohort(*id), spec.parent, &spec.groups, spec.weight),
+            Event::ClusterQueue(id, Some(spec)) => {
+                let name = format!("queue {}", names.queues.name(*id));
+                (name, spec.cohort, &spec.groups, spec.weight)
+            }
+            _ => return,
+        };
+        let parent = parent.map(cohort);
+        if let Some(parent) = &parent {
+            self.nodes.entry(parent.clone()).or_default();
+        }
+        let node = self.nodes.entry(name).or_default();
+        (node.parent, node.weight, node.quotas) = (parent, weight, quotas(groups, names));
+    }
+
+    pub(crate) fn slots(&self) -> BTreeSet<Slot> {
+        let all = self.nodes.values();
+        all.flat_map(|node| node.quotas.keys().chain(node.held.keys())).cloned().collect()
+    }
+
+    pub(crate) fn children(&self, name: &str) -> Vec<&str> {
+        let below = self.nodes.iter().filter(|(_, node)| node.parent.as_deref() == Some(name));
+        below.map(|(child, _)| child.as_str()).collect()
+    }
+
+    pub(crate) fn quota(&self, name: &str, slot: &Slot) -> Quota {
+        self.nodes[name].quotas.get(slot).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn subtree(&self, name: &str, slot: &Slot) -> i64 {
+        let lent = |child: &&str| self.subtree(child, slot) - self.local(child, slot);
+        self.quota(name, slot).nominal
+            + self.children(name).iter().map(lent).sum::<i64>()
+    }
+
+    /// What the parent cannot see.
+    pub(crate) fn local(&self, name: &str, slot: &Slot) -> i64 {
+        let lend = self.quota(name, slot).lend;
+        lend.map_or(0, |lend| (self.subtree(name, slot) - lend).max(0))
+    }
+
+    pub(crate) fn usage(&self, name: &str, slot: &Slot) -> i64 {
+        if name.starts_with("queue") {
+            return self.nodes[name].held.get(slot).copied().unwrap_or_default();
+        }
+        let charged = |child: &&str| (self.usage(child, slot) - self.local(child, slot)).max(0);
+        self.children(name).iter().map(charged).sum()
+    }
+
+    /// What may still be taken. Negative in a tree over its quota.
+    pub(crate) fn available(&self, name: &str, slot: &Slot) -> i64 {
+        let (subtree, local) = (self.subtree(name, slot), self.local(name, slot));
+        let usage = self.usage(name, slot);
+        let Some(parent) = &self.nodes[name].parent else {
+            return subtree - usage;
+        };
+        let mut above = self.available(parent, slot);
+        if let Some(limit) = self.quota(name, slot).borrow {
+            above = above.min(subtree - local - (usage - local).max(0) + limit);
+        }
+        (local - usage).max(0) + above
+    }
+}
+
+fn quotas(groups: &[ResourceGroup], names: &Names) -> BTreeMap<Slot, Quota> {
+    let mut all = BTreeMap::new();
+    for flavor in groups.iter().flat_map(|group| &group.flavors) {
+        for quota in &flavor.resources {
+            let slot = slot(names, quota.resource, flavor.flavor);
+            let limit = |limit: Option<engine::Amount>| limit.map(|one| one.0);
+            let (borrow, lend) = (limit(quota.borrowing_limit), limit(quota.lending_limit));
+            all.insert(slot, Quota { nominal: quota.nominal.0, borrow, lend });
+        }
+    }
+    all
+}
+
+/// A slot by name.
+pub(crate) fn slot(
+    names: &Names,
+    resource: engine::ids::ResourceId,
+    flavor: engine::ids::FlavorId,
+) -> Slot {
+    (names.resources.name(resource).to_owned(), names.flavors.name(flavor).to_owned())
+}
+
+/// What an admission is charged for: finished pods hold nothing.
+pub(crate) fn amounts(pod_sets: &[PodSetAdmission], names: &Names) -> Vec<(Slot, i64)> {
+    let mut all = Vec::new();
+    for one in pod_sets {
+        for &(resource, flavor, total) in &one.resources {
+            let left = total.0 / one.count * (one.count - one.reclaimed);
+            all.push((slot(names, resource, flavor), left));
+        }
+    }
+    all
+}
