@@ -113,7 +113,7 @@ async fn beside(remote: Option<Remote>, leading: Leading) {
     let Some(Remote { home, namespace, origin, metrics, keep_for }) = remote else {
         return stop.cancelled().await;
     };
-    let Metrics { watches, writes, .. } = metrics;
+    let Metrics { requests, watches, writes, .. } = metrics;
     let pace = Pace::default();
     let around = Surroundings {
         home,
@@ -121,6 +121,7 @@ async fn beside(remote: Option<Remote>, leading: Leading) {
         inputs,
         workers,
         origin,
+        requests,
         watches,
         writes,
         keep_for,

@@ -1,11 +1,7 @@
 //! An agent alone: clones and Jobs as a manager makes them, admitted by the room on the nodes.
 
 use anyhow::{Context, Result};
-use crds::{
-    meta::is_true,
-    v1alpha1::ClusterCapacity,
-    v1beta2::Workload,
-};
+use crds::{meta::is_true, v1alpha1::ClusterCapacity, v1beta2::Workload};
 use e2e::world::SOON;
 use harness::{Cluster, Verdict};
 use jobs::{Job, JobKind};
@@ -77,6 +73,9 @@ async fn a_pod_that_no_single_node_can_hold_waits() -> Result<()> {
     let over = |clone: &Workload| is_true(&clone.status.conditions, "Finished");
     worker.until(&clones, "small", "is finished", SOON, over).await?;
     let large = clones.get("large").await?;
-    assert!(!is_true(&large.status.conditions, "Admitted"), "four nodes of two hold no pod of four");
+    assert!(
+        !is_true(&large.status.conditions, "Admitted"),
+        "four nodes of two hold no pod of four"
+    );
     Ok(())
 }

@@ -20,7 +20,11 @@ async fn a_job_runs_once_on_a_worker_with_room_and_nothing_is_left_there() -> Re
     let jobs = world.hub.api::<Job>(namespace);
     let complete = |job: &Job| {
         let status = job.status.clone().unwrap_or_default();
-        status.conditions.iter().flatten().any(|one| one.type_ == "Complete" && one.status == "True")
+        status
+            .conditions
+            .iter()
+            .flatten()
+            .any(|one| one.type_ == "Complete" && one.status == "True")
     };
     let job = world.hub.until(&jobs, "train", "is complete", SOON, complete).await?;
     assert_eq!(job.status.and_then(|status| status.succeeded), Some(2));

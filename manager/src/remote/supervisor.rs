@@ -19,6 +19,7 @@ use kube::{Api, Client};
 use runtime::{
     Stop,
     lease::Leadership,
+    requests::RequestMetrics,
     watch::{Change, Config, Key, Watch, WatchMetrics},
     writer::WriteMetrics,
 };
@@ -53,6 +54,8 @@ pub(crate) struct Surroundings {
     pub(crate) workers: Workers,
     /// Written on everything of ours.
     pub(crate) origin: String,
+    /// Counts all requests.
+    pub(crate) requests: RequestMetrics,
     /// Counts failures of watches.
     pub(crate) watches: WatchMetrics,
     /// Counts writes.

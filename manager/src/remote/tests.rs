@@ -17,6 +17,7 @@ use kube::Client;
 use runtime::{
     Stop,
     certs::{self, Pair},
+    requests::RequestMetrics,
     server::Server,
     tls::{self, MinVersion, Slot},
     watch::WatchMetrics,
@@ -163,6 +164,7 @@ impl Task {
             inputs,
             workers: Workers::default(),
             origin: "here".to_owned(),
+            requests: RequestMetrics::default(),
             watches: WatchMetrics::default(),
             writes: WriteMetrics::default(),
             keep_for: Duration::ZERO,

@@ -139,11 +139,12 @@ fn state(job: &Job, placed: bool) -> State {
         let conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
         conditions.into_iter().any(|one| one.type_ == kind && one.status == "True")
     };
-    let active = status.and_then(|status| status.active).unwrap_or_default();
+    let count = |count: Option<i32>| count.unwrap_or_default();
+    let begun = status.map_or(0, |status| count(status.active) + count(status.succeeded));
     match (is("Complete"), is("Failed")) {
         (true, _) => State::Finished,
         (_, true) => State::Failed,
-        _ if active > 0 => State::Running,
+        _ if begun > 0 => State::Running,
         _ if placed => State::Placed,
         _ => State::Waiting,
     }
