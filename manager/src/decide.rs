@@ -116,10 +116,20 @@ async fn beside(remote: Option<Remote>, leading: Leading) {
     let Some(Remote { home, namespace, origin, metrics, keep_for }) = remote else {
         return stop.cancelled().await;
     };
-    let Metrics { watches, writes, .. } = metrics;
+    let Metrics { requests, watches, writes, .. } = metrics;
     let pace = Pace::default();
-    let around =
-        Surroundings { home, namespace, inputs, workers, origin, watches, writes, keep_for, pace };
+    let around = Surroundings {
+        home,
+        namespace,
+        inputs,
+        workers,
+        origin,
+        requests,
+        watches,
+        writes,
+        keep_for,
+        pace,
+    };
     supervise(around, leadership, stop).await;
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::{Router, middleware};
-use cluster::led::Metrics;
+use cluster::led::{HOME, Metrics};
 use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
@@ -37,12 +37,14 @@ pub(crate) async fn run(
     components: &BTreeSet<Component>,
     stop: Stop,
 ) -> anyhow::Result<()> {
-    let client = client::connect(args.kubeconfig.as_deref(), build_info::USER_AGENT).await?;
+    let metrics = Metrics::default();
+    let count = metrics.requests.of(HOME);
+    let kubeconfig = args.kubeconfig.as_deref();
+    let client = client::connect(kubeconfig, build_info::USER_AGENT, &count).await?;
     let slot = Slot::new();
     let tls = tls::server_config(slot.clone(), settings.min_tls())?;
     let mut tasks = JoinSet::new();
 
-    let metrics = Metrics::default();
     let ready = if components.contains(&Component::Webhooks) {
         webhooks(settings, &client, (&slot, &tls), &metrics, &stop, &mut tasks).await?
     } else {

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use anyhow::Context;
 use cluster::{
     control::Settings,
-    led::{Election, Leading, Led, Metrics},
+    led::{Election, HOME, Leading, Led, Metrics},
 };
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use prometheus_client::registry::Registry;
@@ -37,8 +37,9 @@ pub(crate) async fn run(
     config: &AgentConfiguration,
     stop: Stop,
 ) -> anyhow::Result<()> {
-    let client = client::connect(args.kubeconfig.as_deref(), USER_AGENT).await?;
     let counters = Metrics::default();
+    let count = counters.requests.of(HOME);
+    let client = client::connect(args.kubeconfig.as_deref(), USER_AGENT, &count).await?;
     let mut tasks = JoinSet::new();
     let check = || Checks::default().with("ping", || true);
     let router = health::router(("healthz", check()), ("readyz", check()));

@@ -11,6 +11,7 @@ use runtime::{
     Stop,
     events::{EventMetrics, Reporter, recorder},
     lease::{Elector, Leadership, LeaseName, Timing, TimingError},
+    requests::RequestMetrics,
     watch::WatchMetrics,
     writer::{WriteMetrics, Writer},
 };
@@ -24,6 +25,9 @@ use crate::control::{
 
 /// Writes at home that are under way at a time.
 const WRITES_AT_A_TIME: usize = 64;
+
+/// What metrics call the cluster that the process belongs to.
+pub const HOME: &str = "home";
 
 /// How long the API server may take for one write.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -42,9 +46,11 @@ pub struct Election {
     pub timing: Timing,
 }
 
-/// Counters of watches and writes.
+/// Counters of requests, watches and writes.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
+    /// Of all requests.
+    pub requests: RequestMetrics,
     /// Of watches.
     pub watches: WatchMetrics,
     /// Of writes.
@@ -84,6 +90,7 @@ pub struct Leading {
 impl Metrics {
     /// Puts them into a registry.
     pub fn register(&self, registry: &mut Registry) {
+        self.requests.register(registry);
         self.watches.register(registry);
         self.writes.register(registry);
         self.events.register(registry);
@@ -144,7 +151,7 @@ impl Led {
         sources.begin(role, &self.ours);
         let writer = |at_a_time| {
             let (client, writes) = (self.client.clone(), metrics.writes.clone());
-            Writer::new(client, "home", at_a_time, DEADLINE, writes)
+            Writer::new(client, HOME, at_a_time, DEADLINE, writes)
         };
         let events = writer(EVENTS_AT_A_TIME);
         let (recorder, events) = recorder(events, self.reporter.clone(), metrics.events.clone());

@@ -5,8 +5,11 @@ use std::{path::Path, time::Duration};
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{
     Client, Config,
+    client::ClientBuilder,
     config::{KubeConfigOptions, Kubeconfig},
 };
+
+use crate::requests::Count;
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
@@ -32,11 +35,16 @@ pub enum ClientError {
 
 /// A client from the kubeconfig at `path`, or from what the environment offers.
 ///
-/// Requests are not repeated by the client: whoever sends one knows whether and for how long to try again.
+/// Requests are not repeated by the client: whoever sends one knows whether and for how long to try again. Each is
+/// counted.
 ///
 /// # Errors
 /// If there is no configuration, or it does not make a client.
-pub async fn connect(path: Option<&Path>, user_agent: &str) -> Result<Client, ClientError> {
+pub async fn connect(
+    path: Option<&Path>,
+    user_agent: &str,
+    count: &Count,
+) -> Result<Client, ClientError> {
     let mut config = match path {
         Some(path) => from_file(path).await?,
         None => Config::infer().await?,
@@ -46,7 +54,8 @@ pub async fn connect(path: Option<&Path>, user_agent: &str) -> Result<Client, Cl
     config.headers.push((USER_AGENT, value));
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(10));
-    Client::try_from(config).map_err(ClientError::Client)
+    let builder = ClientBuilder::try_from(config).map_err(ClientError::Client)?;
+    Ok(builder.with_layer(count).build())
 }
 
 async fn from_file(path: &Path) -> Result<Config, ClientError> {

@@ -12,6 +12,7 @@ pub mod failpoint;
 pub mod health;
 pub mod lease;
 pub mod metrics;
+pub mod requests;
 pub mod server;
 mod shutdown;
 pub mod tasks;

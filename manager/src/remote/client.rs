@@ -9,6 +9,8 @@ use std::time::Duration;
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{Client, Config, client::ClientBuilder, config::AuthInfo};
 
+use runtime::requests::Count;
+
 use super::{kubeconfig::Kubeconfig, limit::Limit};
 use crate::{build_info, chain};
 
@@ -35,14 +37,14 @@ pub(super) enum Unreachable {
     Silent(Duration),
 }
 
-/// A client for the server that the kubeconfig names. Nothing is sent yet.
+/// A client for the server that the kubeconfig names, whose requests are counted. Nothing is sent yet.
 ///
 /// # Errors
 /// If the certificates do not fit together.
-pub(super) fn build(kubeconfig: &Kubeconfig) -> Result<Client, Unreachable> {
+pub(super) fn build(kubeconfig: &Kubeconfig, count: &Count) -> Result<Client, Unreachable> {
     let failed = |error: kube::Error| Unreachable::Build(tell(&error));
     let builder = ClientBuilder::try_from(config(kubeconfig)).map_err(failed)?;
-    Ok(builder.with_layer(&Limit).build())
+    Ok(builder.with_layer(&Limit).with_layer(count).build())
 }
 
 fn config(kubeconfig: &Kubeconfig) -> Config {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cluster::control::task::{Inputs, Workers};
 use kube::Client;
-use runtime::{watch::WatchMetrics, writer::WriteMetrics};
+use runtime::{requests::RequestMetrics, watch::WatchMetrics, writer::WriteMetrics};
 
 /// What connections stand on.
 pub(crate) struct Surroundings {
@@ -18,6 +18,8 @@ pub(crate) struct Surroundings {
     pub(crate) workers: Workers,
     /// Written on everything of ours.
     pub(crate) origin: String,
+    /// Counts all requests.
+    pub(crate) requests: RequestMetrics,
     /// Counts failures of watches.
     pub(crate) watches: WatchMetrics,
     /// Counts writes.

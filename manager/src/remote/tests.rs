@@ -19,6 +19,7 @@ use kube::Client;
 use runtime::{
     Stop,
     certs::{self, Pair},
+    requests::RequestMetrics,
     server::Server,
     tls::{self, MinVersion, Slot},
     watch::WatchMetrics,
@@ -191,6 +192,7 @@ fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
         inputs,
         workers: Workers::default(),
         origin: "here".to_owned(),
+        requests: RequestMetrics::default(),
         watches: WatchMetrics::default(),
         writes: WriteMetrics::default(),
         keep_for: Duration::from_millis(50),

@@ -150,7 +150,7 @@ impl Worker {
 
     async fn prepare(&mut self, kubeconfig: &Kubeconfig) -> Option<Duration> {
         self.attempts.reset();
-        match client::build(kubeconfig) {
+        match client::build(kubeconfig, &self.around.requests.of(&self.name)) {
             Ok(client) => {
                 let way = Way { server: kubeconfig.server.clone(), client, fresh: true };
                 self.reach(way).await

@@ -1,0 +1,199 @@
+//! Counts requests to API servers by cluster, verb and resource, whatever sends them.
+//!
+//! It stands around a client, so that lists, watches, leases and events are counted as writes are. Verbs and resources are
+//! named as in audit logs, so that the two can be compared; names of objects never become labels.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use http::{Method, Request, Uri};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family},
+    registry::Registry,
+};
+use tower::{Layer, Service};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    cluster: String,
+    verb: &'static str,
+    resource: String,
+}
+
+/// Counters of all clients of a process. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct RequestMetrics {
+    requests: Family<Labels, Counter>,
+}
+
+impl RequestMetrics {
+    /// Puts them into a registry.
+    pub fn register(&self, registry: &mut Registry) {
+        let help = "Requests to API servers by cluster, verb and resource";
+        registry.register("requests", help, self.requests.clone());
+    }
+
+    /// What counts the requests of a client of `cluster`.
+    #[must_use]
+    pub fn of(&self, cluster: &str) -> Count {
+        Count { cluster: cluster.into(), metrics: self.clone() }
+    }
+}
+
+/// Puts the counting around a service.
+#[derive(Clone, Debug)]
+pub struct Count {
+    cluster: Arc<str>,
+    metrics: RequestMetrics,
+}
+
+/// A service whose requests are counted.
+#[derive(Clone, Debug)]
+pub struct Counted<S> {
+    inner: S,
+    count: Count,
+}
+
+impl<S> Layer<S> for Count {
+    type Service = Counted<S>;
+
+    fn layer(&self, inner: S) -> Counted<S> {
+        Counted { inner, count: self.clone() }
+    }
+}
+
+impl<S, B> Service<Request<B>> for Counted<S>
+where
+    S: Service<Request<B>>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> S::Future {
+        self.count.note(request.method(), request.uri());
+        self.inner.call(request)
+    }
+}
+
+impl Count {
+    fn note(&self, method: &Method, uri: &Uri) {
+        let target = Target::of(uri.path());
+        let watch = uri.query().is_some_and(is_watch);
+        let labels = Labels {
+            cluster: self.cluster.to_string(),
+            verb: verb(method, target.named, watch),
+            resource: target.resource,
+        };
+        self.metrics.requests.get_or_create(&labels).inc();
+    }
+}
+
+fn verb(method: &Method, named: bool, watch: bool) -> &'static str {
+    match (method.as_str(), named) {
+        ("GET", _) if watch => "watch",
+        ("GET", true) => "get",
+        ("GET", false) => "list",
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "delete",
+        ("DELETE", false) => "deletecollection",
+        _ => "other",
+    }
+}
+
+fn is_watch(query: &str) -> bool {
+    query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+}
+
+/// What a path leads to.
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    /// Such as `jobs` or `jobs/status`; of what is no resource, the first part of the path.
+    resource: String,
+    /// One object, or what stands for one.
+    named: bool,
+}
+
+impl Target {
+    fn of(path: &str) -> Self {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let rest = match parts.as_slice() {
+            // A namespace is itself an object, unless something in it is asked for.
+            ["api", _, "namespaces", _, rest @ ..] if !rest.is_empty() => rest,
+            ["apis", _, _, "namespaces", _, rest @ ..] if !rest.is_empty() => rest,
+            ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+            other => {
+                let first = other.first().copied().unwrap_or_default();
+                return Self { resource: first.to_owned(), named: true };
+            }
+        };
+        match rest {
+            [resource] => Self { resource: (*resource).to_owned(), named: false },
+            [resource, _name] => Self { resource: (*resource).to_owned(), named: true },
+            [resource, _name, part, ..] => {
+                Self { resource: format!("{resource}/{part}"), named: true }
+            }
+            [] => Self { resource: "discovery".to_owned(), named: true },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_named_as_in_audit_logs() {
+        let cases = [
+            ("GET", "/apis/batch/v1/jobs?watch=true&resourceVersion=1", "watch jobs"),
+            ("GET", "/apis/batch/v1/jobs?limit=500", "list jobs"),
+            ("GET", "/apis/batch/v1/namespaces/ns/jobs/train", "get jobs"),
+            ("POST", "/apis/batch/v1/namespaces/ns/jobs?", "create jobs"),
+            ("PATCH", "/apis/batch/v1/namespaces/ns/jobs/train/status?", "patch jobs/status"),
+            ("PUT", "/apis/coordination.k8s.io/v1/namespaces/n/leases/l", "update leases"),
+            ("DELETE", "/apis/batch/v1/namespaces/ns/jobs/train", "delete jobs"),
+            ("DELETE", "/apis/batch/v1/namespaces/ns/jobs", "deletecollection jobs"),
+            ("GET", "/api/v1/namespaces", "list namespaces"),
+            ("GET", "/api/v1/namespaces/ns", "get namespaces"),
+            (
+                "PATCH",
+                "/apis/sluice.dev/v1alpha1/clustercapacities/local",
+                "patch clustercapacities",
+            ),
+            ("GET", "/version", "get version"),
+            ("GET", "/apis/batch/v1", "get discovery"),
+        ];
+        for (method, uri, expected) in cases {
+            let uri: Uri = uri.parse().expect("a URI");
+            let target = Target::of(uri.path());
+            let method: Method = method.parse().expect("a method");
+            let verb = verb(&method, target.named, uri.query().is_some_and(is_watch));
+            assert_eq!(format!("{verb} {}", target.resource), expected, "{uri}");
+        }
+    }
+
+    #[test]
+    fn every_request_is_counted_under_its_cluster() {
+        let metrics = RequestMetrics::default();
+        let uri: Uri = "/apis/batch/v1/namespaces/ns/jobs/train/status".parse().expect("a URI");
+        for _ in 0..2 {
+            metrics.of("worker-1").note(&Method::PATCH, &uri);
+        }
+        let mut registry = Registry::with_prefix("sluice");
+        metrics.register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
+        let line =
+            r#"sluice_requests_total{cluster="worker-1",verb="patch",resource="jobs/status"} 2"#;
+        assert!(text.contains(line), "{text}");
+    }
+}

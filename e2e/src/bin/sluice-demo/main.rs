@@ -1,0 +1,86 @@
+//! `sluice-demo`: Jobs submitted to one cluster, run by two others, on control planes of this machine.
+//!
+//! It brings up a lab of its own, installs from `config/`, submits a mixed batch, shows what becomes of every Job, and
+//! judges the outcome by what it saw itself. Nothing is left behind, however it ends. See e2e/README.md.
+#![expect(clippy::print_stdout, reason = "a command line tool's output")]
+
+mod batch;
+mod outcome;
+mod scene;
+mod screen;
+mod show;
+mod stage;
+mod stopwatch;
+mod teardown;
+mod view;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use harness::{Shape, TestLab};
+use tokio::signal::unix::{SignalKind, signal};
+
+use stage::{Stage, WORKERS};
+use stopwatch::Stopwatch;
+
+/// What the shell makes of a process that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
+/// Jobs over several clusters, from submission to their end.
+#[derive(Parser)]
+#[command(name = "sluice-demo", version)]
+struct Cli {
+    /// Small Jobs to submit beside the samples.
+    #[arg(long, default_value_t = 36)]
+    jobs: usize,
+}
+
+fn main() -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return told(&error.into()),
+    };
+    let ended = runtime.block_on(run_or_interrupt(Cli::parse()));
+    // Work that blocks may still hold the lab; it lets go when it is done.
+    runtime.shutdown_background();
+    match ended {
+        Ok(code) => code,
+        Err(error) => told(&error),
+    }
+}
+
+fn told(error: &anyhow::Error) -> ExitCode {
+    eprintln!("sluice-demo: {error:#}");
+    ExitCode::FAILURE
+}
+
+async fn run_or_interrupt(cli: Cli) -> Result<ExitCode> {
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut watch = Stopwatch::start();
+    let ended = tokio::select! {
+        ended = Box::pin(run(cli, &mut watch)) => ended,
+        _ = tokio::signal::ctrl_c() => Ok(interrupted()),
+        _ = terminated.recv() => Ok(interrupted()),
+    };
+    // All that held the lab is dropped by now.
+    teardown::wait_until_gone().await?;
+    watch.lap("taking everything down");
+    println!("\n{watch}");
+    ended
+}
+
+fn interrupted() -> ExitCode {
+    println!("\ninterrupted; taking everything down");
+    ExitCode::from(INTERRUPTED)
+}
+
+async fn run(cli: Cli, watch: &mut Stopwatch) -> Result<ExitCode> {
+    println!("starting a manager cluster and {WORKERS} workers");
+    let lab = TestLab::start(Shape { workers: WORKERS, audit: false }).await?;
+    watch.lap("control planes");
+    let stage = Stage::set(&lab, watch).await?;
+    let outcome = show::run(&stage, batch::read(&stage, cli.jobs).await?, watch).await?;
+    println!("\n{outcome}");
+    Ok(if outcome.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,110 @@
+//! What came of the batch: what the Jobs say, what the observer saw, and what is left on the workers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::Result;
+use crds::v1beta2::Workload;
+use e2e::world::SOON;
+use harness::{GaveUp, Judgement, Observer, Verdict};
+use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
+
+use crate::batch::{Batch, TOO_LARGE};
+use crate::scene::{Row, State};
+use crate::stage::{Stage, TEAM};
+
+/// The judgement.
+pub(crate) struct Outcome {
+    /// Jobs that were to finish.
+    wanted: usize,
+    finished: usize,
+    places: BTreeMap<String, usize>,
+    /// What is not as it should be.
+    faults: Vec<String>,
+}
+
+impl Outcome {
+    pub(crate) fn is_good(&self) -> bool {
+        self.faults.is_empty()
+    }
+}
+
+/// Judges. `rows` is how the Jobs stood at the end.
+pub(crate) async fn judge(
+    stage: &Stage<'_>,
+    observer: &Observer,
+    batch: &Batch,
+    rows: &BTreeMap<String, Row>,
+) -> Result<Outcome> {
+    let mut faults: Vec<String> =
+        left_behind(stage).await.into_iter().map(|gave_up| gave_up.to_string()).collect();
+    observer.catch_up(SOON).await?;
+    let ledger = observer.ledger();
+    let (mut wanted, mut finished, mut places) = (0, 0, BTreeMap::new());
+    for (name, work) in batch.work() {
+        let judgement = ledger.judge(&name, work);
+        if name == TOO_LARGE {
+            faults.extend(unless(judgement.verdict == Verdict::NeverRan, &judgement));
+            continue;
+        }
+        wanted += 1;
+        let row = rows.get(&name);
+        if row.is_some_and(|row| row.state == State::Finished && row.succeeded == work) {
+            finished += 1;
+        } else {
+            faults.push(format!("{name} did not finish: {row:?}"));
+        }
+        faults.extend(unless(judgement.verdict == Verdict::Once, &judgement));
+        for run in &judgement.runs {
+            *places.entry(run.cluster.clone()).or_default() += 1;
+            let told = row.map(|row| row.place.as_str());
+            if told != Some(&run.cluster) {
+                faults.push(format!("{name} ran on {}, told was {told:?}", run.cluster));
+            }
+        }
+    }
+    Ok(Outcome { wanted, finished, places, faults })
+}
+
+fn unless(good: bool, judgement: &Judgement) -> Option<String> {
+    (!good).then(|| judgement.to_string())
+}
+
+/// Waits until the workers hold nothing of the team; what they still hold.
+async fn left_behind(stage: &Stage<'_>) -> Vec<GaveUp> {
+    let mut left = Vec::new();
+    for worker in &stage.world.workers {
+        let clones = worker.api::<Workload>(TEAM);
+        let none = <[Workload]>::is_empty;
+        left.extend(worker.until_all(&clones, "", "no clone is left", SOON, none).await.err());
+        let jobs = worker.api::<Job>(TEAM);
+        left.extend(
+            worker.until_all(&jobs, "", "no Job is left", SOON, <[Job]>::is_empty).await.err(),
+        );
+        let pods = worker.api::<Pod>(TEAM);
+        left.extend(
+            worker.until_all(&pods, "", "no pod is left", SOON, <[Pod]>::is_empty).await.err(),
+        );
+    }
+    left
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wanted, finished, places, faults } = self;
+        writeln!(f, "{finished} of {wanted} Jobs finished; {TOO_LARGE} never ran")?;
+        for (place, runs) in places {
+            writeln!(f, "{place} ran {runs}")?;
+        }
+        if faults.is_empty() {
+            return write!(
+                f,
+                "by the pods seen: none lost, none run twice, nothing left on the workers"
+            );
+        }
+        for fault in faults {
+            writeln!(f, "WRONG: {fault}")?;
+        }
+        write!(f, "{} things are wrong", faults.len())
+    }
+}

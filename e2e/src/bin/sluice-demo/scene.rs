@@ -1,0 +1,166 @@
+//! What is known of every Job, from watches of the manager cluster: where it is in its life, where it runs, and why.
+
+use std::collections::BTreeMap;
+
+use crds::{meta::is_true, names::conditions::QUOTA_RESERVED, v1beta2::Workload};
+use harness::Change;
+use k8s_openapi::api::batch::v1::Job;
+use kube::{Resource, ResourceExt};
+
+/// Where a Job is in its life, the last first: what is shown of many is what still moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    /// Pods of it run.
+    Running,
+    /// A worker has it, or is being given it.
+    Placed,
+    /// It waits for room.
+    Waiting,
+    /// It failed.
+    Failed,
+    /// It is complete.
+    Finished,
+}
+
+impl State {
+    /// In the order of a life.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Waiting, Self::Placed, Self::Running, Self::Finished, Self::Failed];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Placed => "placed",
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// One line of the show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) state: State,
+    /// The worker; empty before there is one.
+    pub(crate) place: String,
+    /// Why there, or why it waits.
+    pub(crate) why: String,
+    /// Pods that succeeded, as the Job's status on the manager cluster says.
+    pub(crate) succeeded: usize,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Scene {
+    jobs: BTreeMap<String, Job>,
+    /// By the name of the Job that owns it.
+    workloads: BTreeMap<String, Workload>,
+}
+
+/// Something was seen.
+pub(crate) enum News {
+    Job(Change<Job>),
+    Workload(Change<Workload>),
+}
+
+impl Scene {
+    pub(crate) fn hear(&mut self, news: News) {
+        match news {
+            News::Job(change) => take(&mut self.jobs, change, |job| Some(job.name_any())),
+            News::Workload(change) => take(&mut self.workloads, change, owner),
+        }
+    }
+
+    /// Every Job that is there, in the order of names.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
+        self.jobs.keys().filter_map(|name| self.row(name))
+    }
+
+    /// One Job.
+    pub(crate) fn row(&self, name: &str) -> Option<Row> {
+        let job = self.jobs.get(name)?;
+        let workload = self.workloads.get(name);
+        let place = workload.and_then(place).unwrap_or_default().to_owned();
+        let state = state(job, !place.is_empty());
+        let why = match (state, workload) {
+            (_, None) => String::new(),
+            (State::Waiting, Some(workload)) => waits_for(workload).to_owned(),
+            (_, Some(workload)) => placed_for(workload).to_owned(),
+        };
+        let status = job.status.as_ref();
+        let succeeded = status.and_then(|status| status.succeeded).unwrap_or_default();
+        let succeeded = usize::try_from(succeeded).unwrap_or_default();
+        Some(Row { name: name.to_owned(), state, place, why, succeeded })
+    }
+
+    /// Whether nothing is left of a Job on the manager cluster.
+    pub(crate) fn is_gone(&self, name: &str) -> bool {
+        !self.jobs.contains_key(name) && !self.workloads.contains_key(name)
+    }
+}
+
+fn take<K: Resource + Clone>(
+    known: &mut BTreeMap<String, K>,
+    change: Change<K>,
+    key: impl Fn(&K) -> Option<String>,
+) {
+    match change {
+        Change::Listed(all) => {
+            *known = all.into_iter().filter_map(|one| Some((key(&one)?, one))).collect();
+        }
+        Change::Applied(one) => {
+            if let Some(key) = key(&one) {
+                known.insert(key, one);
+            }
+        }
+        Change::Deleted(one) => {
+            if let Some(key) = key(&one) {
+                known.remove(&key);
+            }
+        }
+    }
+}
+
+fn owner(workload: &Workload) -> Option<String> {
+    let owners = workload.metadata.owner_references.iter().flatten();
+    owners.into_iter().find(|owner| owner.kind == "Job").map(|owner| owner.name.clone())
+}
+
+fn place(workload: &Workload) -> Option<&str> {
+    let status = &workload.status;
+    status.cluster_name.as_ref().or(status.nominated_cluster_names.first()).map(String::as_str)
+}
+
+fn state(job: &Job, placed: bool) -> State {
+    let status = job.status.as_ref();
+    let is = |kind: &str| {
+        let conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
+        conditions.into_iter().any(|one| one.type_ == kind && one.status == "True")
+    };
+    let count = |count: Option<i32>| count.unwrap_or_default();
+    let begun = status.map_or(0, |status| count(status.active) + count(status.succeeded));
+    match (is("Complete"), is("Failed")) {
+        (true, _) => State::Finished,
+        (_, true) => State::Failed,
+        _ if begun > 0 => State::Running,
+        _ if placed => State::Placed,
+        _ => State::Waiting,
+    }
+}
+
+/// What the condition of its quota says.
+fn waits_for(workload: &Workload) -> &str {
+    let mut conditions = workload.status.conditions.iter();
+    conditions
+        .find(|one| one.r#type == QUOTA_RESERVED && one.status == "False")
+        .map_or("", |one| &one.message)
+}
+
+/// What the check says, and before it says anything what the nomination stands for.
+fn placed_for(workload: &Workload) -> &str {
+    let said = workload.status.admission_checks.first().map_or("", |check| &*check.message);
+    let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);
+    if said.is_empty() && reserved { "quota and room are reserved together" } else { said }
+}

@@ -1,0 +1,34 @@
+//! Waits until nothing of this process' labs is there any more.
+//!
+//! A lab ends when its owner lets go of it; its supervisor kills what runs and removes the directory last.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use lab::StateRoot;
+use tokio::time::Instant;
+
+/// From letting go to the last file.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
+
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Returns when the directory of every lab that this process began is gone.
+pub(crate) async fn wait_until_gone() -> Result<()> {
+    let root = StateRoot::of_user()?;
+    let ours = format!("sluice-demo-{}-", std::process::id());
+    let deadline = Instant::now() + GONE_WITHIN;
+    loop {
+        let directories = root.directories()?;
+        let left = directories.iter().find(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&ours))
+        });
+        let Some(left) = left else {
+            return Ok(());
+        };
+        if Instant::now() > deadline {
+            bail!("{} is still there", left.display());
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
