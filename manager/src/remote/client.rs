@@ -97,6 +97,8 @@ pub(super) fn tell(error: &kube::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use runtime::requests::RequestMetrics;
+
     use super::*;
     use crate::remote::kubeconfig::sample;
 
@@ -104,7 +106,8 @@ mod tests {
     async fn a_token_and_a_certificate_of_its_own_make_a_client() {
         let (token, certificate) = (sample(false), sample(true));
         assert!(token.token.is_some() && certificate.identity.is_some());
-        assert!(build(&token).is_ok() && build(&certificate).is_ok());
+        let count = RequestMetrics::default().of("east");
+        assert!(build(&token, &count).is_ok() && build(&certificate, &count).is_ok());
     }
 
     #[test]

@@ -13,6 +13,9 @@ use kube::Api;
 
 use crate::stopwatch::Stopwatch;
 
+/// Replicas of the manager.
+const MANAGERS: usize = 2;
+
 /// Worker clusters.
 pub(crate) const WORKERS: usize = 2;
 
@@ -31,13 +34,13 @@ pub(crate) struct Stage<'a> {
 impl<'a> Stage<'a> {
     /// Installs, starts two managers and an agent per worker, registers the workers, applies the samples.
     pub(crate) async fn set(lab: &'a TestLab, watch: &mut Stopwatch) -> Result<Self> {
-        let plan = Plan { workers: WORKERS, managers: 2 };
+        let plan = Plan { workers: WORKERS, elects: true };
         let world = World::of(lab, plan, Ports::choose()?).await?;
         println!("installing config/default on the manager, config/worker on the workers");
         world.install().await?;
         watch.lap("installing");
         let mut programs = Vec::new();
-        for number in 0..plan.managers {
+        for number in 0..MANAGERS {
             programs.push(world.manager(number == 0, &[]).await?);
         }
         world.register().await?;
