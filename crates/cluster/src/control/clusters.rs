@@ -201,6 +201,12 @@ impl Control {
                 }
                 self.due.now(What::Queues);
             }
+            Subject::ResourceFlavor => {
+                if let Some(held) = self.queues.resource_flavors.get_mut(name) {
+                    held.answered(answer, now);
+                }
+                self.due.now(What::Queues);
+            }
             Subject::LocalQueue => {
                 if let Some(queue) = self.queues.local_queues.get_mut(&ticket.key) {
                     queue.held.answered(answer, now);

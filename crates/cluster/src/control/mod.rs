@@ -22,6 +22,7 @@ mod input;
 mod jobs;
 mod lifecycle;
 mod order;
+mod protection;
 mod queues;
 mod record;
 mod remote;

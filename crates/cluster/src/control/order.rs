@@ -24,8 +24,10 @@ pub enum Subject {
     Workload,
     /// A Job.
     Job,
-    /// A ClusterQueue's status.
+    /// A ClusterQueue.
     ClusterQueue,
+    /// A ResourceFlavor.
+    ResourceFlavor,
     /// A LocalQueue's status.
     LocalQueue,
     /// A MultiKueueCluster's status.

@@ -26,6 +26,7 @@ const STATUS_PERIOD: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     pub(crate) flavors: Flavors,
+    pub(crate) resource_flavors: BTreeMap<Box<str>, Held<ResourceFlavor>>,
     pub(crate) checks: BTreeMap<Box<str>, Held<AdmissionCheck>>,
     pub(crate) cluster_queues: BTreeMap<Box<str>, Queue<ClusterQueue>>,
     pub(crate) local_queues: BTreeMap<Key, Queue<LocalQueue>>,
@@ -79,10 +80,23 @@ impl Control {
             let names = this.engine.names_mut();
             let events = this.index.resource_flavor(names, &key.name, object.as_ref());
             this.tell(events);
-            match object {
-                Some(object) => this.queues.flavors.insert(key.name.into(), object.spec),
-                None => this.queues.flavors.remove(&*key.name),
+            let queues = &mut this.queues;
+            match &object {
+                Some(object) => queues.flavors.insert(key.name.to_string(), object.spec.clone()),
+                None => queues.flavors.remove(&*key.name),
             };
+            match (queues.resource_flavors.get_mut(&key.name), object) {
+                (Some(held), Some(object)) => {
+                    held.see(object);
+                }
+                (None, Some(object)) => {
+                    queues.resource_flavors.insert(key.name, Held::new(object));
+                }
+                (_, None) => {
+                    queues.resource_flavors.remove(&key.name);
+                }
+            }
+            this.due.now(What::Queues);
             this.all_jobs_due();
             this.label_keys_due();
         });
@@ -140,6 +154,7 @@ impl Control {
             if !same {
                 this.all_workloads_due();
             }
+            this.due.now(What::Queues);
         });
     }
 
@@ -159,6 +174,7 @@ impl Control {
         if !std::mem::take(&mut self.due.queues) || self.settings.role == super::Role::Thin {
             return;
         }
+        self.release_unused(now);
         self.decide_cluster_queues(now);
         self.decide_local_queues(now);
     }

@@ -3,7 +3,7 @@
 use crds::{
     names::{
         ADMISSION_MANAGER,
-        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
+        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
     },
     v1beta2::{Workload, WorkloadStatus},
 };
@@ -92,8 +92,43 @@ impl Control {
         }
     }
 
+    /// Whether a thin worker does not run Workloads of this namespace (spec/dispatch.md §4).
+    fn refuses(&self, key: &Key) -> bool {
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        let allowed = self.settings.namespaces.as_ref();
+        allowed.is_some_and(|allowed| !allowed.iter().any(|one| one == namespace))
+    }
+
+    /// Tells the manager that a clone is not run here, so that it looks elsewhere.
+    fn refusal(&self, key: &Key, now: Timestamp) -> Option<Order> {
+        let workload = self.workloads.get(key)?.object();
+        if !self.refuses(key) || is(workload, REFUSED) || is(workload, FINISHED) {
+            return None;
+        }
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        let message = format!("this worker does not run workloads of namespace {namespace}");
+        let generation = workload.metadata.generation.unwrap_or_default();
+        let mut conditions = Vec::new();
+        let at = ::index::status::At { now, generation };
+        ::index::status::set(&mut conditions, REFUSED, true, "NamespaceNotAllowed", &message, at);
+        let fields = json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "metadata": preconditions(key, workload),
+            "status": { "conditions": conditions },
+        });
+        let ticket = Ticket::home(Subject::Workload, key, "refuse");
+        Order::of(ticket, |purpose, key| {
+            Write::apply::<Workload>(purpose, key, Some("status"), REFUSAL_MANAGER, &fields)
+        })
+    }
+
     /// Enters what is known of a Workload now.
     fn changed_workload(&mut self, key: &Key, before: Option<&Workload>, now: Timestamp) {
+        if self.refuses(key) {
+            self.due.now(What::Workload(key.clone()));
+            return;
+        }
         let Self { workloads, index, engine, fleet, .. } = self;
         let Some(record) = workloads.get_mut(key) else {
             return;
@@ -183,6 +218,9 @@ impl Control {
                 self.due.at(at, What::Workload(key.clone()));
             }
             return;
+        }
+        if let Some(order) = self.refusal(key, now) {
+            return self.send(order);
         }
         if let Some(order) = self.workload_spec(key) {
             return self.send(order);
@@ -373,6 +411,9 @@ impl Control {
         self.notices.push(News { about, severity, action, reason, note: message });
     }
 }
+
+/// Who says that a worker does not take a clone.
+const REFUSAL_MANAGER: &str = "sluice-agent";
 
 /// Purpose of making a Workload.
 pub(super) const CREATE: &str = "workload-create";

@@ -3,7 +3,7 @@
 use crds::names::annotations::{AFFINITY, JOB_OWNER_GVK};
 use crds::v1beta2::Workload;
 use dispatch::{Kind, Pods, Request};
-use engine::Names;
+use engine::{Amount, Names};
 use engine::flavors::matching::Requirement;
 
 use super::pod_sets::{Asked, PodSets};
@@ -42,6 +42,8 @@ fn pods(names: &mut Names, asked: &Asked<'_>) -> Pods {
         .iter()
         .map(|(&name, &nanos)| (names.resources.intern(name), from_nanos(name, nanos).clip()))
         .collect();
+    // A node takes so many pods, whatever they ask for.
+    requests.push((names.resources.intern("pods"), Amount(1)));
     requests.sort_unstable_by_key(|(resource, _)| *resource);
     Pods {
         name: asked.pod_set.name.as_str().into(),
