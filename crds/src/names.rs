@@ -356,6 +356,8 @@ pub mod reasons {
         SOME_ACTIVE_CLUSTERS = "SomeActiveClusters";
         /// No worker of a check is active.
         NO_USABLE_CLUSTERS = "NoUsableClusters";
+        /// A job whose copy on a worker went is held back.
+        MULTI_KUEUE_ADAPTER = "MultiKueueAdapter";
         /// The parameters of a check cannot be loaded.
         BAD_CONFIG = "BadConfig";
     }

@@ -51,8 +51,11 @@ fn case() -> impl Strategy<Value = Case> {
         objects
     });
     let any = prop_oneof![8 => step(true), 2 => placed(), 1 => upheaval(), 1 => machines()];
-    (settings(), objects, vec(any, 1..120))
-        .prop_map(|(settings, objects, steps)| Case { settings, objects, steps })
+    (settings(), objects, vec(any, 1..120)).prop_map(|(settings, objects, steps)| Case {
+        settings,
+        objects,
+        steps,
+    })
 }
 
 /// Two queues that share four machines in two racks.
@@ -88,12 +91,11 @@ fn placed() -> impl Strategy<Value = Step> {
 
 /// Machines and topologies that change.
 fn machines() -> impl Strategy<Value = Step> {
-    let machine = (0..4, 0..2, 0..5_i64, prop::bool::weighted(0.2)).prop_map(
-        |(host, rack, gpu, down)| {
+    let machine =
+        (0..4, 0..2, 0..5_i64, prop::bool::weighted(0.2)).prop_map(|(host, rack, gpu, down)| {
             let down = if down { " down" } else { "" };
             format!("host h{host} rack=r{rack} gpu={gpu}{down}")
-        },
-    );
+        });
     let others = select(vec![
         "gone host h1",
         "gone topology racks",

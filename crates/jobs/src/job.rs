@@ -13,7 +13,10 @@ mod tests;
 
 use crds::{
     meta::Condition,
-    names::annotations::{JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM, STOPPING},
+    names::{
+        JOB_CONTROLLER,
+        annotations::{JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM, STOPPING},
+    },
     pod::PodTemplate,
     v1beta2::{PodSet, ReclaimablePod},
     validation::Errors,
@@ -156,6 +159,12 @@ impl Job {
     #[must_use]
     pub fn indexed(&self) -> bool {
         self.spec.completion_mode.as_deref() == Some("Indexed")
+    }
+
+    /// Whether it runs elsewhere, so that its status is a copy.
+    #[must_use]
+    pub fn is_copied(&self) -> bool {
+        self.spec.managed_by.as_deref().is_some_and(|manager| manager != JOB_CONTROLLER)
     }
 
     /// Fewest pods that make sense, where partial admission is asked for.

@@ -37,8 +37,16 @@ const AGENT: &[&str] = &["reserve", "start", "finish", "capacity"];
 
 /// What an eviction adds.
 const EVICTION: &[&str] = &[
-    "evict", "job-delete", "clone-delete", "raise-epoch", "idle", "stop", "release", "reserve",
-    "clone-create", "job-create",
+    "evict",
+    "job-delete",
+    "clone-delete",
+    "raise-epoch",
+    "idle",
+    "stop",
+    "release",
+    "reserve",
+    "clone-create",
+    "job-create",
 ];
 
 impl Place {

@@ -83,14 +83,17 @@ impl Life<'_> {
             self.interrupt().await?;
         }
         let complete = |job: &Job| {
-            let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+            let conditions =
+                job.status.iter().flat_map(|status| status.conditions.iter().flatten());
             conditions.into_iter().any(|one| one.type_ == "Complete" && one.status == "True")
         };
         hub.until(&hub.api::<Job>(NAMESPACE), self.name, "is complete", SOON, complete).await?;
         let workloads = hub.api::<Workload>(NAMESPACE);
         let over = |all: &[Workload]| {
             let mut own = all.iter().filter(|one| self.owns(one));
-            own.all(|one| is_true(&one.status.conditions, "Finished") && one.finalizers().is_empty())
+            own.all(|one| {
+                is_true(&one.status.conditions, "Finished") && one.finalizers().is_empty()
+            })
         };
         hub.until_all(&workloads, "", "its Workload is finished", SOON, over).await?;
         let worker = self.world.workers.first().context("a worker")?;
@@ -119,7 +122,8 @@ impl Life<'_> {
             let (admitted, evicted) = (has(kind), has("Evicted"));
             move |all: &[Workload]| admitted(all) || evicted(all)
         };
-        let all = hub.until_all(&workloads, "", "is admitted", SOON, evicted_or("Admitted")).await?;
+        let all =
+            hub.until_all(&workloads, "", "is admitted", SOON, evicted_or("Admitted")).await?;
         let own = all.iter().find(|one| self.owns(one)).context("its Workload")?;
         let name = own.name_any();
         if !is_true(&own.status.conditions, "Evicted") {

@@ -423,7 +423,8 @@ impl Control {
         };
         let named = self.named_workload(key, &job);
         let owned = self.jobs.owned.get(key).into_iter().flatten().cloned();
-        let mut workloads = named.into_iter().chain(owned).filter_map(|key| self.workloads.get(&key));
+        let mut workloads =
+            named.into_iter().chain(owned).filter_map(|key| self.workloads.get(&key));
         let admission = workloads.find_map(|one| one.object().status.admission.as_ref());
         let queue = admission.map(|one| one.cluster_queue.clone()).unwrap_or_default();
         self.notice_job(key, &job, false, "Started", format!("Admitted by clusterQueue {queue}"));

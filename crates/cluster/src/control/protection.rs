@@ -1,9 +1,6 @@
 //! The finalizer of queues and flavors: it keeps them while somebody uses them (spec/kueue-core.md §1.5).
 
-use crds::{
-    names::RESOURCE_IN_USE_FINALIZER,
-    v1beta2::ClusterQueue,
-};
+use crds::{names::RESOURCE_IN_USE_FINALIZER, v1beta2::ClusterQueue};
 use index::tally::Tally;
 use jiff::Timestamp;
 use k8s_openapi::{Metadata, apimachinery::pkg::apis::meta::v1::ObjectMeta};

@@ -1,8 +1,8 @@
 //! A cluster as one process finds it: whatever comes first, what was decided stands.
 
+use ::jobs::{Job, JobKind};
 use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, Workload};
 use jiff::Timestamp;
-use ::jobs::{Job, JobKind};
 use k8s_openapi::api::core::v1::Namespace;
 use proptest::prelude::*;
 use runtime::watch::Change;

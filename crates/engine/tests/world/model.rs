@@ -91,8 +91,7 @@ impl Model {
 
     pub(crate) fn subtree(&self, name: &str, slot: &Slot) -> i64 {
         let lent = |child: &&str| self.subtree(child, slot) - self.local(child, slot);
-        self.quota(name, slot).nominal
-            + self.children(name).iter().map(lent).sum::<i64>()
+        self.quota(name, slot).nominal + self.children(name).iter().map(lent).sum::<i64>()
     }
 
     /// What the parent cannot see.

@@ -3,8 +3,8 @@
 use crds::names::annotations::{AFFINITY, JOB_OWNER_GVK};
 use crds::v1beta2::Workload;
 use dispatch::{Kind, Pods, Request};
-use engine::{Amount, Names};
 use engine::flavors::matching::Requirement;
+use engine::{Amount, Names};
 
 use super::pod_sets::{Asked, PodSets};
 use crate::affinity;

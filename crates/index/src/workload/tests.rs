@@ -222,7 +222,7 @@ fn undeclared_resources_block_or_are_ignored() {
     let real = house.index.request(id).expect("a request");
     assert_eq!(
         real.pod_sets.first().map(|one| one.requests.len()),
-        Some(2),
+        Some(3),
         "pods are what they are"
     );
 }
@@ -280,7 +280,8 @@ fn dispatch_is_told_of_real_pods() {
     let pods = request.pod_sets.first().expect("pods");
     let mut real = counted(&pods.requests);
     real.sort();
-    assert_eq!((pods.count, real), (2, vec![("cpu".into(), 2000), ("example.com/gpu".into(), 1)]));
+    let expected = vec![("cpu".into(), 2000), ("example.com/gpu".into(), 1), ("pods".into(), 1)];
+    assert_eq!((pods.count, real), (2, expected));
     assert_eq!((request.affinity.len(), &*request.namespace), (1, "ns"));
     let shown = house.index.resource_requests(&workload);
     assert_eq!(serde_json::json!(shown), json!([{"name": "main", "resources": {"credits": "40"}}]));

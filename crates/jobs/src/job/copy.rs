@@ -1,6 +1,6 @@
 //! A Job and its copy on a worker (spec/dispatch.md §5, spec/multikueue.md §2.7).
 
-use crds::v1beta2::PodSet;
+use crds::{meta::Condition, names::reasons::MULTI_KUEUE_ADAPTER, v1beta2::PodSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
@@ -10,6 +10,9 @@ use crate::{Gates, pod_set_info::PodSetInfo};
 /// Fields of the spec that belong to the cluster the Job was made in. A copy that the worker deletes after its time to
 /// live would be gone before its end was seen.
 const OF_THIS_CLUSTER: [&str; 2] = ["selector", "ttlSecondsAfterFinished"];
+
+/// Condition of a Job that is held back.
+const SUSPENDED: &str = "Suspended";
 
 /// Field that says that the selector was chosen by a person; then it stays.
 const MANUAL_SELECTOR: &str = "manualSelector";
@@ -39,14 +42,28 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: Gates) -> Job {
     copy
 }
 
-/// The Job with a status that says that nothing of it runs.
+/// The Job with a status that says that nothing of it runs; none if it says so already. Where it ran elsewhere, it also says
+/// that it is held back: its template can be put back only then.
 pub(super) fn idle(job: &Job) -> Option<Job> {
     let mut idle = job.clone();
-    idle.status.active = idle.status.active.filter(|_| false);
-    idle.status.ready = None;
-    idle.status.uncounted_terminated_pods = None;
+    let status = &mut idle.status;
+    status.active = None;
+    status.ready = None;
+    status.uncounted_terminated_pods = None;
     for field in [START_TIME, "terminating"] {
-        idle.status.rest.remove(field);
+        status.rest.remove(field);
+    }
+    if let Some(conditions) = status.conditions.as_mut()
+        && let Some(suspended) = conditions.iter_mut().find(|one| one.r#type == SUSPENDED)
+        && suspended.status != "True"
+    {
+        *suspended = Condition {
+            status: "True".to_owned(),
+            reason: MULTI_KUEUE_ADAPTER.to_owned(),
+            message: "Nothing of the job runs on a worker".to_owned(),
+            r#type: SUSPENDED.to_owned(),
+            ..Condition::default()
+        };
     }
     (idle.status != job.status).then_some(idle)
 }
@@ -80,7 +97,10 @@ mod tests {
                     "spec": { "nodeSelector": { "added": "at start" } },
                 },
             },
-            "status": { "active": 2, "ready": 1, "startTime": "2026-01-01T00:00:00Z", "failed": 1 },
+            "status": {
+                "active": 2, "ready": 1, "startTime": "2026-01-01T00:00:00Z", "failed": 1,
+                "conditions": [{ "type": "Suspended", "status": "False", "reason": "JobResumed" }],
+            },
         }))
         .expect("a Job decodes")
     }
@@ -108,7 +128,10 @@ mod tests {
     fn nothing_of_an_idle_job_runs_and_what_it_did_is_kept() {
         assert!(job().started());
         let idle = job().idle().expect("it ran");
-        assert_eq!(serde_json::to_value(&idle.status).expect("encodes"), json!({ "failed": 1 }));
+        let status = serde_json::to_value(&idle.status).expect("encodes");
+        assert_eq!(status["failed"], 1);
+        assert_eq!(status["conditions"][0]["status"], "True");
+        assert_eq!(status.get("startTime"), None);
         assert!(!idle.active());
         assert!(idle.idle().is_none(), "said once");
     }

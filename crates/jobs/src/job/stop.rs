@@ -3,12 +3,14 @@
 //! ```text
 //! running --suspend, mark--> suspended, marked --clear start time--> suspended, marked --restore, unmark--> as it was
 //! ```
+//! A Job that runs on another cluster is marked idle when nothing of it runs there, since nobody else would say so here.
+//!
 //! Kubernetes lets a template be changed only while a Job is suspended and has no start time, and status is written
 //! apart from the rest: hence three writes. The mark keeps a Job that is stopped half-way from being taken for suspended.
 
 use crds::names::annotations::STOPPING;
 
-use super::{Job, switch};
+use super::{Job, copy, switch};
 use crate::{Gates, JobKind, kind::StopStep, pod_set_info::PodSetInfo};
 
 /// Field of the status that holds the start time.
@@ -24,7 +26,15 @@ pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: Gates) -> Option<Stop
         annotations.insert(STOPPING.to_owned(), "true".to_owned());
         return Some(StopStep::Object(Box::new(next)));
     }
-    if next.status.rest.remove(START_TIME).is_some_and(|time| !time.is_null()) {
+    if job.is_copied() {
+        // Its status says what the copy does, and changes when the copy is gone.
+        if job.active() {
+            return None;
+        }
+        if let Some(idle) = copy::idle(job) {
+            return Some(StopStep::Status(Box::new(idle)));
+        }
+    } else if next.status.rest.remove(START_TIME).is_some_and(|time| !time.is_null()) {
         return Some(StopStep::Status(Box::new(next)));
     }
     let restored = switch::restore(&mut next, infos, gates);
@@ -66,5 +76,25 @@ mod tests {
         }
         assert_eq!(writes, ["object", "status", "object"]);
         assert_eq!(job, waiting);
+    }
+
+    #[test]
+    fn a_job_that_runs_elsewhere_is_put_back_when_its_copy_is_gone() {
+        let gates = Gates::default();
+        let mut job: Job = serde_json::from_value(json!({
+            "metadata": { "annotations": { STOPPING: "true" } },
+            "spec": { "suspend": true, "managedBy": "kueue.x-k8s.io/multikueue", "template": {} },
+            "status": {
+                "active": 1, "startTime": "2026-01-01T00:00:00Z",
+                "conditions": [{ "type": "Suspended", "status": "False" }],
+            },
+        }))
+        .expect("a Job decodes");
+        assert_eq!(job.stop_step(&[], gates), None, "its copy still runs");
+        job.status.active = None;
+        let Some(StopStep::Status(idle)) = job.stop_step(&[], gates) else {
+            unreachable!("nothing runs, and nobody else says so")
+        };
+        assert!(matches!(idle.stop_step(&[], gates), Some(StopStep::Object(_))));
     }
 }
