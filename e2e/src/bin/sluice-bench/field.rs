@@ -1,7 +1,11 @@
 //! What is measured: one manager, workers with an agent each, one queue with more quota and room than is asked for.
 
 use anyhow::{Context, Result};
-use crds::{meta::is_true, names::conditions::ACTIVE, v1beta2::ClusterQueue};
+use crds::{
+    meta::is_true,
+    names::conditions::ACTIVE,
+    v1beta2::{ClusterQueue, LocalQueue},
+};
 use e2e::world::{Plan, Ports, Program, SOON, World};
 use harness::{Cluster, NodeSpec, TestLab, annotation};
 use k8s_openapi::api::batch::v1::Job;
@@ -10,6 +14,9 @@ use serde_json::{Value, json};
 
 /// The namespace of all Jobs, and the name of all that the queue is made of.
 pub(crate) const NAME: &str = "bench";
+
+/// Last lines of a log.
+const LINES: usize = 40;
 
 const API: &str = "kueue.x-k8s.io/v1beta2";
 
@@ -43,7 +50,19 @@ impl<'a> Field<'a> {
         let queues: Api<ClusterQueue> = field.world.hub.cluster_api();
         let active = |queue: &ClusterQueue| is_true(&queue.status.conditions, ACTIVE);
         field.world.hub.until(&queues, NAME, "takes Jobs", SOON, active).await?;
+        let queues: Api<LocalQueue> = field.world.hub.api(NAME);
+        let active = |queue: &LocalQueue| is_true(&queue.status.conditions, ACTIVE);
+        field.world.hub.until(&queues, NAME, "takes Jobs", SOON, active).await?;
         Ok(field)
+    }
+
+    /// How things are, for whoever has to find out why they do not go on.
+    pub(crate) async fn circumstances(&self) -> String {
+        let shown = ["get", "workloads,localqueues,multikueueclusters", "-A", "-o", "yaml"];
+        let objects = self.world.hub.kubectl(&shown).await;
+        let objects = objects.unwrap_or_else(|error| error.to_string());
+        let logs = std::iter::once(&self.manager).chain(&self.agents);
+        logs.fold(objects, |text, program| text + "\n---\n" + &program.process.log_tail(LINES))
     }
 
     /// Everywhere: the manager first.

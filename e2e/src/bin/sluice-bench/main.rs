@@ -76,9 +76,9 @@ async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
     let lab = TestLab::start(Shape { workers: 2, audit: false }).await?;
     let field = Field::lay(&lab, 2).await?;
     println!("{} Jobs, one after the other", cli.sequential);
-    let unloaded = sequence::run(&field, cli.sequential, false).await?;
+    let unloaded = told(&field, Box::pin(sequence::run(&field, cli.sequential, false))).await?;
     println!("{} Jobs at once", cli.burst);
-    Ok((unloaded, burst::run(&field, cli.burst).await?))
+    Ok((unloaded, told(&field, Box::pin(burst::run(&field, cli.burst))).await?))
 }
 
 /// Writes once more, on one worker, counted by the API servers too.
@@ -86,5 +86,14 @@ async fn with_audit(cli: &Cli) -> Result<Sequence> {
     let lab = TestLab::start(Shape { workers: 1, audit: true }).await?;
     let field = Field::lay(&lab, 1).await?;
     println!("{} Jobs, one after the other, with audit logs", cli.sequential);
-    sequence::run(&field, cli.sequential, true).await
+    told(&field, Box::pin(sequence::run(&field, cli.sequential, true))).await
+}
+
+/// A measurement that failed says how things were.
+async fn told<T>(field: &Field<'_>, measured: impl Future<Output = Result<T>>) -> Result<T> {
+    let measured = measured.await;
+    if measured.is_err() {
+        eprintln!("{}", field.circumstances().await);
+    }
+    measured
 }
