@@ -2,7 +2,10 @@
 
 CARGO ?= cargo
 
-.PHONY: test lint build unit bench generate clean-lab
+# Where cargo puts what it builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: test lint build unit demo bench programs generate clean-lab
 
 test: lint build unit
 
@@ -20,8 +23,19 @@ build:
 unit:
 	$(CARGO) test --workspace --locked
 
-bench:
+# Jobs over two worker clusters, on control planes of this machine. After the builds it takes about a minute.
+demo: programs
+	$(TARGET)/debug/sluice-demo
+
+# The engine alone, then the whole on the lab; the figures go to target/bench/lab.json.
+bench: programs
 	$(CARGO) bench -p engine
+	$(TARGET)/debug/sluice-bench --out $(TARGET)/bench/lab.json
+
+# What demo and bench start. With all members, so that features are those of every other build.
+programs:
+	@echo "building Sluice with cargo; minutes on a cold machine, once"
+	$(CARGO) build --workspace --bins --locked
 
 # What is generated and committed.
 generate:

@@ -80,17 +80,19 @@ pub(crate) struct Trip {
     pub(crate) raised: bool,
     /// Nothing of it runs anywhere.
     pub(crate) withdrawn: bool,
+    /// When its job was last told how the copy stands.
+    pub(crate) told_at: Option<Timestamp>,
     /// Since when the present nomination stands, as far as is known.
     pub(crate) nominated_at: Timestamp,
 }
 
 impl Trip {
     pub(crate) fn unknown(now: Timestamp) -> Self {
-        Self { sent: true, raised: false, withdrawn: false, nominated_at: now }
+        Self { sent: true, raised: false, withdrawn: false, told_at: None, nominated_at: now }
     }
 
     pub(crate) fn fresh(now: Timestamp) -> Self {
-        Self { sent: false, raised: false, withdrawn: false, nominated_at: now }
+        Self { sent: false, raised: false, withdrawn: false, told_at: None, nominated_at: now }
     }
 }
 

@@ -26,7 +26,7 @@ use super::{
     held::{Held, after, version},
 };
 
-/// How long a create that got no answer may still be on its way.
+/// How long a create that got no answer may still be on its way, and the news of a deletion that was answered.
 const ON_ITS_WAY: Duration = Duration::from_secs(15);
 
 /// One worker.
@@ -272,6 +272,12 @@ impl Control {
         };
         remote.sent.remove(&sent);
         match answer {
+            // It is gone, and only the watch may say so; until then it is not deleted again.
+            Answer::Done(value) if is_status(&value) && remote.still_has(ticket) => {
+                let until = after(now, ON_ITS_WAY);
+                remote.sent.insert(sent, Sent::Unknown(until));
+                self.due.at(until, What::Workload(key.clone()));
+            }
             Answer::Done(value) => remote.enter(ticket, value, self.settings.jobs),
             Answer::Gone => {
                 if ticket.subject == Subject::Workload {
@@ -311,6 +317,11 @@ impl Control {
 }
 
 impl Remote {
+    /// Whether a write was about a clone that is still seen.
+    fn still_has(&self, ticket: &Ticket) -> bool {
+        ticket.subject == Subject::Workload && self.clones.objects.contains_key(&ticket.key)
+    }
+
     /// Notes which clone a job names; that clone.
     fn job_seen(&mut self, key: &Key, gates: ::jobs::Gates) -> Vec<Key> {
         self.sent.remove(&(Subject::Job, key.clone()));
@@ -364,7 +375,7 @@ fn enter<K>(objects: &mut BTreeMap<Key, Held<K>>, key: &Key, value: serde_json::
 where
     K: Resource + serde::de::DeserializeOwned,
 {
-    if value.get("kind").and_then(serde_json::Value::as_str) == Some("Status") {
+    if is_status(&value) {
         return;
     }
     let Ok(mut object) = serde_json::from_value::<K>(value) else {
@@ -381,6 +392,11 @@ where
         }
         None => {}
     }
+}
+
+/// Whether an answer is no object but the status of a deletion that is done.
+fn is_status(value: &serde_json::Value) -> bool {
+    value.get("kind").and_then(serde_json::Value::as_str) == Some("Status")
 }
 
 fn named(key: &Key, job: &Job, gates: ::jobs::Gates) -> Key {

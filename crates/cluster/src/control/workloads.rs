@@ -1,5 +1,7 @@
 //! Workloads: into the engine, and what was decided about them out, one write at a time.
 
+use std::time::Duration;
+
 use crds::{
     names::{
         ADMISSION_MANAGER,
@@ -25,6 +27,9 @@ use super::{
     record::{Pending, Record, Trip, has_quota, is},
     time,
 };
+
+/// The least time between two reasons for which a Workload waits: where much goes on, they change with every pod.
+const EXPLAIN_AGAIN: Duration = Duration::from_secs(5);
 
 impl Control {
     /// Tells the engine, and has it look.
@@ -359,6 +364,11 @@ impl Control {
         if done {
             if ticket.purpose == RAISE_EPOCH {
                 record.trip.raised = true;
+            }
+            if ticket.purpose == "pending"
+                && let Some(pending) = &mut record.wants.pending
+            {
+                pending.not_before = after(now, EXPLAIN_AGAIN);
             }
             lifecycle::forget_what_was_written(record);
             self.announce(key, ticket.purpose);

@@ -71,7 +71,7 @@ impl Play {
         let (jobs, told) = (hub.api::<Job>(TEAM), tell.clone());
         watches.spawn(async move {
             let mut follow = Follow::new(jobs);
-            while told.send(News::Job(follow.next().await)).await.is_ok() {}
+            while told.send(News::Job(Box::new(follow.next().await))).await.is_ok() {}
         });
         let workloads = hub.api::<Workload>(TEAM);
         watches.spawn(async move {

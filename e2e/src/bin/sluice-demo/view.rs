@@ -32,7 +32,7 @@ impl fmt::Display for View<'_> {
         for row in shown {
             let Row { name, state, place, why, .. } = row;
             let line = format!("{name:<10} {:<8} {place:<8} {why}", state.word());
-            writeln!(f, "{}", coloured(cut(&line, self.width), row.state))?;
+            writeln!(f, "{}", coloured(&cut(&line, self.width), row.state))?;
         }
         if !rest.is_empty() {
             writeln!(f, "… and {} more: {}", rest.len(), by_state(rest.iter().copied()))?;
@@ -84,7 +84,7 @@ fn cut(line: &str, width: usize) -> String {
     line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-fn coloured(line: String, state: State) -> String {
+fn coloured(line: &str, state: State) -> String {
     let code = match state {
         State::Waiting => "33",
         State::Placed => "36",

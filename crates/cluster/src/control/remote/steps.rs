@@ -1,5 +1,7 @@
 //! The steps of a Workload's life over clusters, as orders.
 
+use std::time::Duration;
+
 use ::dispatch::life::{self, LifeSettings, Step};
 use ::jobs::{Job, JobKind, dispatched, dispatched::Mark};
 use crds::{names::annotations::EPOCH, v1beta2::Workload};
@@ -21,6 +23,9 @@ use crate::control::{
     workloads::{RAISE_EPOCH, merge_order},
 };
 
+/// The least time between two copies of a status that is not the last: a pod's start alone changes it twice.
+const STATUS_PERIOD: Duration = Duration::from_secs(1);
+
 impl Control {
     /// Looks at the copies of a Workload.
     pub(crate) fn decide_copies(&mut self, key: &Key, now: Timestamp) {
@@ -39,8 +44,7 @@ impl Control {
             return;
         }
         let copies = self.copies(key, &hub, now);
-        let nanos =
-            |duration: std::time::Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         let settings = LifeSettings {
             lost_after: nanos(self.settings.lost_after),
             admit_within: nanos(self.settings.admit_within),
@@ -210,10 +214,28 @@ impl Control {
             let key = remote.job_of.get(key)?;
             Some(&remote.jobs.objects.get(key)?.object)
         });
-        if let Some(copy) = copy {
-            let after = job.with_status_of(copy);
-            self.change_job(&job_key, &job, &after, Some("status"), "sync-status");
+        let Some(copy) = copy else {
+            return;
+        };
+        let (over, after) = (copy.outcome().is_some(), job.with_status_of(copy));
+        if !over && self.was_told_lately(key, now) {
+            return;
         }
+        if let Some(record) = self.workloads.get_mut(key) {
+            record.trip.told_at = Some(now);
+        }
+        self.change_job(&job_key, &job, &after, Some("status"), "sync-status");
+    }
+
+    /// Whether the status is not to be copied yet; it will be looked at again.
+    fn was_told_lately(&mut self, key: &Key, now: Timestamp) -> bool {
+        let told_at = self.workloads.get(key).and_then(|record| record.trip.told_at);
+        let not_before = told_at.map(|at| after(at, STATUS_PERIOD));
+        let Some(not_before) = not_before.filter(|at| *at > now) else {
+            return false;
+        };
+        self.due.at(not_before, What::Workload(key.clone()));
+        true
     }
 
     fn idle(&mut self, key: &Key, now: Timestamp) {

@@ -1,0 +1,117 @@
+//! Our own counters, read from the metrics of managers and agents.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::field::Field;
+
+/// Requests of one kind: who sends them, to which cluster, and what they are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kind {
+    pub(crate) cluster: String,
+    pub(crate) writer: &'static str,
+    pub(crate) verb: String,
+    pub(crate) resource: String,
+}
+
+/// Writes by what they are for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Purpose {
+    pub(crate) cluster: String,
+    pub(crate) writer: &'static str,
+    pub(crate) purpose: String,
+    pub(crate) answer: String,
+}
+
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) requests: BTreeMap<Kind, u64>,
+    pub(crate) writes: BTreeMap<Purpose, u64>,
+}
+
+impl Counters {
+    /// As they stand now.
+    pub(crate) async fn read(field: &Field<'_>) -> Result<Self> {
+        let mut counters = Self::default();
+        counters.enter(&scrape(field.manager.metrics).await?, "manager", "manager");
+        for (worker, agent) in field.world.workers.iter().zip(&field.agents) {
+            counters.enter(&scrape(agent.metrics).await?, "agent", worker.name());
+        }
+        Ok(counters)
+    }
+
+    /// What was counted since `before`.
+    pub(crate) fn since(mut self, before: &Self) -> Self {
+        subtract(&mut self.requests, &before.requests);
+        subtract(&mut self.writes, &before.writes);
+        self
+    }
+
+    fn enter(&mut self, text: &str, writer: &'static str, home: &str) {
+        let place = |name: &str| if name == "home" { home.to_owned() } else { name.to_owned() };
+        for line in text.lines() {
+            let Some((metric, labels, count)) = sample(line) else {
+                continue;
+            };
+            let label =
+                |name: &str| labels.get(name).map(|one| (*one).to_owned()).unwrap_or_default();
+            let cluster = place(&label("cluster"));
+            if metric == "sluice_requests_total" {
+                let (verb, resource) = (label("verb"), label("resource"));
+                self.requests.insert(Kind { cluster, writer, verb, resource }, count);
+            } else if metric == "sluice_writes_total" {
+                let (purpose, answer) = (label("purpose"), label("answer"));
+                self.writes.insert(Purpose { cluster, writer, purpose, answer }, count);
+            }
+        }
+    }
+}
+
+fn subtract<K: Ord>(counts: &mut BTreeMap<K, u64>, before: &BTreeMap<K, u64>) {
+    for (kind, count) in counts.iter_mut() {
+        *count -= before.get(kind).copied().unwrap_or_default();
+    }
+    counts.retain(|_, count| *count > 0);
+}
+
+/// One line of the text format: metric, labels, count. No label of ours has a quote in it.
+fn sample(line: &str) -> Option<(&str, BTreeMap<&str, &str>, u64)> {
+    let (metric, rest) = line.split_once('{')?;
+    let (labels, count) = rest.rsplit_once("} ")?;
+    let labels = labels.split("\",").filter_map(|pair| {
+        let (name, value) = pair.split_once("=\"")?;
+        Some((name, value.trim_end_matches('"')))
+    });
+    Some((metric, labels.collect(), count.parse().ok()?))
+}
+
+async fn scrape(server: SocketAddr) -> Result<String> {
+    let mut stream = TcpStream::connect(server).await.context("reaching the metrics")?;
+    // 1.0: the body comes as it is and ends with the connection.
+    let request = format!("GET /metrics HTTP/1.0\r\nHost: {server}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.context("reading the metrics")?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_read() {
+        let line =
+            r#"sluice_requests_total{cluster="home",verb="patch",resource="jobs/status"} 12"#;
+        let (metric, labels, count) = sample(line).expect("a sample");
+        assert_eq!((metric, count), ("sluice_requests_total", 12));
+        assert_eq!(labels["resource"], "jobs/status");
+        assert_eq!(labels["cluster"], "home");
+        assert!(sample("# HELP sluice_requests Requests").is_none());
+    }
+}

@@ -1,0 +1,129 @@
+//! What is measured: one manager, workers with an agent each, one queue with more quota and room than is asked for.
+
+use anyhow::{Context, Result};
+use crds::{
+    meta::is_true,
+    names::conditions::ACTIVE,
+    v1beta2::{ClusterQueue, LocalQueue},
+};
+use e2e::world::{Plan, Ports, Program, SOON, World};
+use harness::{Cluster, NodeSpec, TestLab, annotation};
+use k8s_openapi::api::batch::v1::Job;
+use kube::Api;
+use serde_json::{Value, json};
+
+/// The namespace of all Jobs, and the name of all that the queue is made of.
+pub(crate) const NAME: &str = "bench";
+
+/// Last lines of a log.
+const LINES: usize = 40;
+
+const API: &str = "kueue.x-k8s.io/v1beta2";
+
+/// An installation with a queue.
+pub(crate) struct Field<'a> {
+    pub(crate) world: World<'a>,
+    pub(crate) manager: Program,
+    pub(crate) agents: Vec<Program>,
+}
+
+impl<'a> Field<'a> {
+    /// Installs, starts, registers, and returns when the queue takes Jobs.
+    pub(crate) async fn lay(lab: &'a TestLab, workers: usize) -> Result<Self> {
+        let plan = Plan { workers, managers: 1 };
+        let world = World::of(lab, plan, Ports::choose()?).await?;
+        world.install().await?;
+        let manager = world.manager(true, &[]).await?;
+        world.register().await?;
+        let mut agents = Vec::new();
+        for worker in &world.workers {
+            let (count, cpu) = (4, "1000".to_owned());
+            worker.add_nodes(&NodeSpec { count, cpu, ..NodeSpec::default() }).await?;
+            agents.push(world.agent(worker, &[]).await?);
+        }
+        let field = Self { world, manager, agents };
+        for cluster in field.clusters() {
+            cluster.apply(&namespace().to_string(), NAME).await?;
+        }
+        let text: Vec<String> = queue(workers).iter().map(ToString::to_string).collect();
+        field.world.hub.apply(&text.join("\n---\n"), NAME).await?;
+        let queues: Api<ClusterQueue> = field.world.hub.cluster_api();
+        let active = |queue: &ClusterQueue| is_true(&queue.status.conditions, ACTIVE);
+        field.world.hub.until(&queues, NAME, "takes Jobs", SOON, active).await?;
+        let queues: Api<LocalQueue> = field.world.hub.api(NAME);
+        let active = |queue: &LocalQueue| is_true(&queue.status.conditions, ACTIVE);
+        field.world.hub.until(&queues, NAME, "takes Jobs", SOON, active).await?;
+        Ok(field)
+    }
+
+    /// How things are, for whoever has to find out why they do not go on.
+    pub(crate) async fn circumstances(&self) -> String {
+        let shown = ["get", "workloads,localqueues,multikueueclusters", "-A", "-o", "yaml"];
+        let objects = self.world.hub.kubectl(&shown).await;
+        let objects = objects.unwrap_or_else(|error| error.to_string());
+        let logs = std::iter::once(&self.manager).chain(&self.agents);
+        logs.fold(objects, |text, program| text + "\n---\n" + &program.process.log_tail(LINES))
+    }
+
+    /// Everywhere: the manager first.
+    pub(crate) fn clusters(&self) -> impl Iterator<Item = &Cluster> {
+        std::iter::once(&self.world.hub).chain(&self.world.workers)
+    }
+}
+
+fn namespace() -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
+}
+
+fn queue(workers: usize) -> Vec<Value> {
+    let clusters: Vec<String> = (1..=workers).map(|number| format!("worker-{number}")).collect();
+    let resources = json!([{"name": "cpu", "nominalQuota": "4000"}]);
+    vec![
+        json!({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": NAME}}),
+        json!({
+            "apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": NAME},
+            "spec": {"clusters": clusters},
+        }),
+        json!({
+            "apiVersion": API, "kind": "AdmissionCheck", "metadata": {"name": NAME},
+            "spec": {
+                "controllerName": "kueue.x-k8s.io/multikueue",
+                "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": NAME},
+            },
+        }),
+        json!({
+            "apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": NAME},
+            "spec": {
+                "namespaceSelector": {},
+                "admissionChecksStrategy": {"admissionChecks": [{"name": NAME}]},
+                "resourceGroups": [{
+                    "coveredResources": ["cpu"],
+                    "flavors": [{"name": NAME, "resources": resources}],
+                }],
+            },
+        }),
+        json!({
+            "apiVersion": API, "kind": "LocalQueue", "metadata": {"name": NAME, "namespace": NAME},
+            "spec": {"clusterQueue": NAME},
+        }),
+    ]
+}
+
+/// A Job of one small pod that runs for a second.
+pub(crate) fn job(name: &str) -> Result<Job> {
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": NAME}},
+        "spec": {"parallelism": 1, "completions": 1, "template": {
+            "metadata": {"annotations": {annotation::RUN_SECONDS: "1"}},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{
+                    "name": "main", "image": "main",
+                    "resources": {"requests": {"cpu": "1"}},
+                }],
+            },
+        }},
+    });
+    serde_json::from_value(job).context("the Job")
+}

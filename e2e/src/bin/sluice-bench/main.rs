@@ -1,0 +1,99 @@
+//! `sluice-bench`: what the dispatch of Jobs takes on the lab: time, writes, CPU and memory.
+//!
+//! Times are those at which watches of its own brought a change, never those that objects carry. Writes are counted twice
+//! in a second lab: by our own counters, and by the API servers' audit logs. It prints a table and writes JSON. Targets
+//! are spec/dispatch.md §10 and the cost budget of the design; what misses one is said to miss it.
+#![expect(clippy::print_stdout, reason = "a command line tool's output")]
+
+mod audit;
+mod burst;
+mod counters;
+mod field;
+mod moments;
+mod quantiles;
+mod report;
+mod sequence;
+mod usage;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use harness::{Shape, TestLab};
+
+use burst::Burst;
+use field::Field;
+use report::Report;
+use sequence::Sequence;
+
+/// Time, writes, CPU and memory of dispatch on the lab.
+#[derive(Parser)]
+#[command(name = "sluice-bench", version)]
+struct Cli {
+    /// Jobs that are submitted one after the other.
+    #[arg(long, default_value_t = 20)]
+    sequential: usize,
+    /// Jobs that are submitted at once.
+    #[arg(long, default_value_t = 200)]
+    burst: usize,
+    /// Where the figures are written.
+    #[arg(long, default_value = "target/bench/lab.json")]
+    out: PathBuf,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Cli::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sluice-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<()> {
+    let begun = Instant::now();
+    let (unloaded, burst) = without_audit(&cli).await?;
+    let audited = with_audit(&cli).await?;
+    let took = begun.elapsed();
+    let report = Report { unloaded, burst, audited, took };
+    println!("\n{report}");
+    if let Some(folder) = cli.out.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    }
+    let text = serde_json::to_string_pretty(&report.to_json())?;
+    std::fs::write(&cli.out, text).with_context(|| format!("writing {}", cli.out.display()))?;
+    println!("\nwritten to {}", cli.out.display());
+    Ok(())
+}
+
+/// Times, on two workers.
+async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
+    let lab = TestLab::start(Shape { workers: 2, audit: false }).await?;
+    let field = Field::lay(&lab, 2).await?;
+    println!("{} Jobs, one after the other", cli.sequential);
+    let unloaded = told(&field, Box::pin(sequence::run(&field, cli.sequential, false))).await?;
+    println!("{} Jobs at once", cli.burst);
+    Ok((unloaded, told(&field, Box::pin(burst::run(&field, cli.burst))).await?))
+}
+
+/// Writes once more, on one worker, counted by the API servers too.
+async fn with_audit(cli: &Cli) -> Result<Sequence> {
+    let lab = TestLab::start(Shape { workers: 1, audit: true }).await?;
+    let field = Field::lay(&lab, 1).await?;
+    println!("{} Jobs, one after the other, with audit logs", cli.sequential);
+    told(&field, Box::pin(sequence::run(&field, cli.sequential, true))).await
+}
+
+/// A measurement that failed says how things were.
+async fn told<T>(field: &Field<'_>, measured: impl Future<Output = Result<T>>) -> Result<T> {
+    let measured = measured.await;
+    if measured.is_err() {
+        eprintln!("{}", field.circumstances().await);
+    }
+    measured
+}

@@ -1,0 +1,109 @@
+//! Jobs one after the other, each to its very end: what one costs when nothing else is going on.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
+use e2e::world::SOON;
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::PostParams;
+
+use crate::audit::Marks;
+use crate::counters::{Counters, Kind};
+use crate::field::{self, Field, NAME};
+use crate::moments::{Moments, Watches};
+use crate::quantiles::Quantiles;
+use crate::usage::Usage;
+
+/// What was measured.
+pub(crate) struct Sequence {
+    pub(crate) jobs: usize,
+    /// From submission to each moment.
+    pub(crate) admitted: Quantiles,
+    pub(crate) unsuspended: Quantiles,
+    pub(crate) told: Quantiles,
+    /// From the end on the worker to the end on the manager.
+    pub(crate) end_told: Quantiles,
+    pub(crate) counters: Counters,
+    /// The same requests as the API servers saw them.
+    pub(crate) audit: Option<BTreeMap<Kind, u64>>,
+    pub(crate) manager_cpu_seconds: f64,
+    pub(crate) agents_cpu_seconds: f64,
+    pub(crate) manager: Usage,
+    /// The largest.
+    pub(crate) agent: Usage,
+}
+
+/// Runs so many Jobs, after one that is not counted.
+pub(crate) async fn run(field: &Field<'_>, jobs: usize, audit: bool) -> Result<Sequence> {
+    let watches = Watches::begin(field);
+    one(field, &watches, "warm-up").await?;
+    let marks = audit.then(|| Marks::set(field)).transpose()?;
+    let before = Counters::read(field).await?;
+    let (manager, agents) = usage(field)?;
+    let mut moments = Vec::new();
+    for number in 1..=jobs {
+        moments.push(one(field, &watches, &format!("one-{number}")).await?);
+    }
+    let counters = Counters::read(field).await?.since(&before);
+    let audit = marks.map(|marks| marks.since(field)).transpose()?;
+    let (manager_after, agents_after) = usage(field)?;
+    let spent = agents_after.iter().zip(&agents).map(|(after, before)| after.cpu_since(before));
+    let largest = agents_after.iter().max_by_key(|usage| usage.resident_bytes);
+    Ok(Sequence {
+        jobs,
+        admitted: quantiles(&moments, |one| (one.submitted, one.admitted)),
+        unsuspended: quantiles(&moments, |one| (one.submitted, one.unsuspended)),
+        told: quantiles(&moments, |one| (one.submitted, one.told)),
+        end_told: quantiles(&moments, |one| (one.complete, one.told_complete)),
+        counters,
+        audit,
+        manager_cpu_seconds: manager_after.cpu_since(&manager),
+        agents_cpu_seconds: spent.sum(),
+        manager: manager_after,
+        agent: largest.copied().unwrap_or_default(),
+    })
+}
+
+/// From one moment to another, of all that have both.
+pub(crate) fn quantiles(
+    moments: &[Moments],
+    between: impl Fn(&Moments) -> (Option<Instant>, Option<Instant>),
+) -> Quantiles {
+    let took = |one| -> Option<Duration> {
+        let (from, to) = between(one);
+        // Two watches may bring two moments in the other order; then nothing lies between.
+        Some(to?.saturating_duration_since(from?))
+    };
+    Quantiles::of(moments.iter().filter_map(took))
+}
+
+/// Of the manager, and of each agent.
+pub(crate) fn usage(field: &Field<'_>) -> Result<(Usage, Vec<Usage>)> {
+    let agents = field.agents.iter().map(|agent| Usage::of(agent.process.pid()));
+    Ok((Usage::of(field.manager.process.pid())?, agents.collect::<Result<_>>()?))
+}
+
+/// One Job, until nothing is to be written about it any more.
+async fn one(field: &Field<'_>, watches: &Watches, name: &str) -> Result<Moments> {
+    let hub = &field.world.hub;
+    let job = field::job(name)?;
+    watches.submitted(name);
+    hub.api::<Job>(NAME).create(&PostParams::default(), &job).await?;
+    let over = |moments: &Moments| moments.told_complete.is_some() && moments.admitted.is_some();
+    let book = watches.until(name, SOON, |book| book.get(name).is_some_and(over)).await?;
+    for worker in &field.world.workers {
+        let (jobs, clones) = (worker.api::<Job>(NAME), worker.api::<Workload>(NAME));
+        worker.until_all(&jobs, "", "no Job is left", SOON, <[Job]>::is_empty).await?;
+        worker.until_all(&clones, "", "no clone is left", SOON, <[Workload]>::is_empty).await?;
+    }
+    let settled = |all: &[Workload]| {
+        all.iter().all(|one| {
+            let held = one.metadata.finalizers.as_ref().is_some_and(|all| !all.is_empty());
+            is_true(&one.status.conditions, FINISHED) && !held
+        })
+    };
+    hub.until_all(&hub.api(NAME), "", "finished and let go", SOON, settled).await?;
+    Ok(book.get(name).copied().unwrap_or_default())
+}
