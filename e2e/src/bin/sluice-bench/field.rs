@@ -30,7 +30,7 @@ pub(crate) struct Field<'a> {
 impl<'a> Field<'a> {
     /// Installs, starts, registers, and returns when the queue takes Jobs.
     pub(crate) async fn lay(lab: &'a TestLab, workers: usize) -> Result<Self> {
-        let plan = Plan { workers, managers: 1 };
+        let plan = Plan { workers, elects: true };
         let world = World::of(lab, plan, Ports::choose()?).await?;
         world.install().await?;
         let manager = world.manager(true, &[]).await?;
