@@ -1,9 +1,11 @@
 //! A queue without workers runs its Jobs on the manager's own cluster.
 
 use anyhow::Result;
+use crds::v1beta2::{ClusterQueue, ResourceFlavor};
 use e2e::world::SOON;
 use harness::Verdict;
 use k8s_openapi::api::batch::v1::Job;
+use kube::api::DeleteParams;
 
 use crate::{place, world};
 
@@ -29,5 +31,11 @@ async fn a_job_waits_for_quota_runs_and_is_finished() -> Result<()> {
         let judgement = space.observer().judge(name, 2, SOON).await?;
         assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
     }
+    // Nobody uses them any more.
+    let (queues, flavors) = (world.hub.cluster_api::<ClusterQueue>(), world.hub.cluster_api());
+    queues.delete(namespace, &DeleteParams::default()).await?;
+    world.hub.until_gone(&queues, namespace, SOON).await?;
+    flavors.delete(namespace, &DeleteParams::default()).await?;
+    world.hub.until_gone::<ResourceFlavor>(&flavors, namespace, SOON).await?;
     Ok(())
 }

@@ -63,6 +63,40 @@ fn workload() -> Value {
     })
 }
 
+/// A clone that waits on a thin worker with one node.
+fn worker(namespaces: Option<Vec<String>>) -> Vec<&'static str> {
+    let mut control = Control::new(Settings::thin(namespaces));
+    let node = json!({
+        "metadata": {"name": "node", "resourceVersion": "1"},
+        "status": {
+            "allocatable": {"cpu": "4", "pods": "10"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    });
+    let mut clone = workload();
+    clone["status"] = json!({});
+    clone["metadata"]["ownerReferences"] = json!([]);
+    let lists = [
+        Input::Node(list(vec![node])),
+        Input::Pod(list(vec![])),
+        Input::Capacity(list(vec![])),
+        Input::Job(Change::Reset { objects: vec![], removed: vec![] }),
+        Input::Workload(list(vec![clone])),
+    ];
+    lists.into_iter().for_each(|list| control.hear(list, NOW));
+    control.decide(NOW).orders.iter().map(|order| order.ticket.purpose).collect()
+}
+
+#[test]
+fn a_worker_runs_only_namespaces_that_it_was_told_to_run() {
+    let elsewhere = worker(Some(vec!["elsewhere".to_owned()]));
+    assert!(elsewhere.contains(&"refuse") && !elsewhere.contains(&"reserve"), "{elsewhere:?}");
+    for namespaces in [None, Some(vec!["ns".to_owned()])] {
+        let purposes = worker(namespaces);
+        assert!(purposes.contains(&"reserve") && !purposes.contains(&"refuse"), "{purposes:?}");
+    }
+}
+
 /// Everything that a process lists when it starts.
 fn lists() -> Vec<Input> {
     let api = "kueue.x-k8s.io/v1beta2";

@@ -104,7 +104,7 @@ fn the_ordinary_life_of_a_job() {
     };
     assert_eq!(running.spec.suspend, Some(false));
     assert_eq!(steps(&running, &[&admitted]), [""; 0]);
-    let mut done = running.clone();
+    let mut done = running;
     done.status = serde_json::from_value(json!({ "conditions": [
         { "type": "Complete", "status": "True", "message": "all done" },
     ] }))
