@@ -127,6 +127,11 @@ impl Life<'_> {
         let own = all.iter().find(|one| self.owns(one)).context("its Workload")?;
         let name = own.name_any();
         if !is_true(&own.status.conditions, "Evicted") {
+            let runs = |job: &Job| {
+                let status = job.status.clone().unwrap_or_default();
+                status.active > Some(0) || status.succeeded > Some(0)
+            };
+            hub.until(&hub.api::<Job>(NAMESPACE), self.name, "runs", SOON, runs).await?;
             let off = Patch::Merge(json!({"spec": {"active": false}}));
             workloads.patch(&name, &PatchParams::default(), &off).await?;
         }
