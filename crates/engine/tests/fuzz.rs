@@ -50,9 +50,18 @@ fn case() -> impl Strategy<Value = Case> {
         objects.extend(MACHINES.map(str::to_owned));
         objects
     });
-    let any = prop_oneof![8 => step(true), 2 => placed(), 1 => upheaval(), 1 => machines()];
-    (settings(), objects, vec(any, 1..120))
-        .prop_map(|(settings, objects, steps)| Case { settings, objects, steps })
+    let any = prop_oneof![
+        20 => step(true),
+        6 => placed(),
+        6 => upheaval(),
+        4 => machines(),
+        1 => rings(),
+    ];
+    (settings(), objects, vec(any, 1..120)).prop_map(|(settings, objects, steps)| Case {
+        settings,
+        objects,
+        steps,
+    })
 }
 
 /// Two queues that share four machines in two racks.
@@ -88,12 +97,11 @@ fn placed() -> impl Strategy<Value = Step> {
 
 /// Machines and topologies that change.
 fn machines() -> impl Strategy<Value = Step> {
-    let machine = (0..4, 0..2, 0..5_i64, prop::bool::weighted(0.2)).prop_map(
-        |(host, rack, gpu, down)| {
+    let machine =
+        (0..4, 0..2, 0..5_i64, prop::bool::weighted(0.2)).prop_map(|(host, rack, gpu, down)| {
             let down = if down { " down" } else { "" };
             format!("host h{host} rack=r{rack} gpu={gpu}{down}")
-        },
-    );
+        });
     let others = select(vec![
         "gone host h1",
         "gone topology racks",
@@ -103,6 +111,11 @@ fn machines() -> impl Strategy<Value = Step> {
         "flavor tas topology=racks taint=spot:yes",
     ]);
     prop_oneof![3 => machine, 1 => others.prop_map(str::to_owned)].prop_map(Step::Say)
+}
+
+/// Cohorts under each other, in any order: rings come and go.
+fn rings() -> impl Strategy<Value = Step> {
+    (0..3, 0..3).prop_map(|(own, parent)| Step::Say(format!("cohort c{own} parent=c{parent}")))
 }
 
 fn play(case: &Case) -> Result<(), TestCaseError> {

@@ -2,8 +2,18 @@
 
 mod play;
 
+#[path = "scenarios/borrowing.rs"]
+mod borrowing;
+#[path = "scenarios/charging.rs"]
+mod charging;
 #[path = "scenarios/check.rs"]
 mod check;
+#[path = "scenarios/choosing.rs"]
+mod choosing;
+#[path = "scenarios/explaining.rs"]
+mod explaining;
+#[path = "scenarios/fungibility.rs"]
+mod fungibility;
 #[path = "scenarios/holding.rs"]
 mod holding;
 #[path = "scenarios/inactive.rs"]
@@ -14,39 +24,29 @@ mod namespaces;
 mod order;
 #[path = "scenarios/parking.rs"]
 mod parking;
-#[path = "scenarios/stopping.rs"]
-mod stopping;
-#[path = "scenarios/strict.rs"]
-mod strict;
-#[path = "scenarios/waking.rs"]
-mod waking;
-#[path = "scenarios/borrowing.rs"]
-mod borrowing;
-#[path = "scenarios/charging.rs"]
-mod charging;
-#[path = "scenarios/choosing.rs"]
-mod choosing;
-#[path = "scenarios/fungibility.rs"]
-mod fungibility;
-#[path = "scenarios/reshaping.rs"]
-mod reshaping;
-#[path = "scenarios/shrinking.rs"]
-mod shrinking;
-#[path = "scenarios/turns.rs"]
-mod turns;
-#[path = "scenarios/reserving.rs"]
-mod reserving;
+#[path = "scenarios/placing.rs"]
+mod placing;
 #[path = "scenarios/preempting.rs"]
 mod preempting;
 #[path = "scenarios/reclaiming.rs"]
 mod reclaiming;
-#[path = "scenarios/explaining.rs"]
-mod explaining;
-#[path = "scenarios/placing.rs"]
-mod placing;
+#[path = "scenarios/reserving.rs"]
+mod reserving;
+#[path = "scenarios/reshaping.rs"]
+mod reshaping;
 #[path = "scenarios/sharing.rs"]
 mod sharing;
+#[path = "scenarios/shrinking.rs"]
+mod shrinking;
+#[path = "scenarios/stopping.rs"]
+mod stopping;
+#[path = "scenarios/strict.rs"]
+mod strict;
 #[path = "scenarios/topology.rs"]
 mod topology;
 #[path = "scenarios/tournament.rs"]
 mod tournament;
+#[path = "scenarios/turns.rs"]
+mod turns;
+#[path = "scenarios/waking.rs"]
+mod waking;

@@ -1,8 +1,6 @@
 //! Lines about objects, turned into events.
 
-use engine::flavors::matching::{
-    Effect, Operator, Requirement, Selection, Taint, Toleration,
-};
+use engine::flavors::matching::{Effect, Operator, Requirement, Selection, Taint, Toleration};
 use engine::spec::{
     BorrowWithinCohort, ClusterQueueSpec, CohortSpec, FlavorQuotas, FlavorSpec, Fungibility,
     LocalQueueSpec, NamespaceSelector, PodSetSpec, Preemption, PreemptionPolicy, Preference,
@@ -16,8 +14,24 @@ use crate::play::words::{Words, label, pair};
 
 /// What in a line about a Workload is not a resource.
 const KEYS: [&str; 18] = [
-    "q", "ns", "prio", "t", "uid", "pods", "min", "name", "on", "in", "tolerate", "required",
-    "preferred", "slice", "group", "hold", "template", "held",
+    "q",
+    "ns",
+    "prio",
+    "t",
+    "uid",
+    "pods",
+    "min",
+    "name",
+    "on",
+    "in",
+    "tolerate",
+    "required",
+    "preferred",
+    "slice",
+    "group",
+    "hold",
+    "template",
+    "held",
 ];
 
 impl Player {

@@ -103,7 +103,12 @@ impl Player {
     fn usage(&self, all: Vec<(FlavorId, engine::ids::ResourceId, Amount)>) -> String {
         let names = self.engine.names();
         let one = |(flavor, resource, amount): (_, _, Amount)| {
-            format!(" {}/{}={}", names.resources.name(resource), names.flavors.name(flavor), amount.0)
+            format!(
+                " {}/{}={}",
+                names.resources.name(resource),
+                names.flavors.name(flavor),
+                amount.0
+            )
         };
         let mut used: Vec<String> = all.into_iter().map(one).collect();
         used.sort();

@@ -29,9 +29,8 @@ fn quota(slot: &'static str) -> impl Strategy<Value = String> {
 fn quotas() -> impl Strategy<Value = String> {
     let gpus = (quota("gpu/spot"), quota("gpu/h100")).prop_map(|(spot, h100)| spot + &h100);
     let cpus = prop::option::weighted(0.5, quota("cpu/x86"));
-    (gpus, cpus).prop_map(|(gpus, cpus)| {
-        gpus + &cpus.map(|cpus| format!(" +{cpus}")).unwrap_or_default()
-    })
+    (gpus, cpus)
+        .prop_map(|(gpus, cpus)| gpus + &cpus.map(|cpus| format!(" +{cpus}")).unwrap_or_default())
 }
 
 fn weight() -> impl Strategy<Value = &'static str> {
@@ -151,8 +150,6 @@ pub(crate) fn upheaval() -> BoxedStrategy<Step> {
 pub(crate) fn settings() -> impl Strategy<Value = String> {
     let fair = select(vec!["", "", " fair=final", " fair=initial", " fair=final,initial"]);
     (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6)).prop_map(
-        |(fair, partial, shapes, progress)| {
-            format!("settings{fair}{partial}{shapes}{progress}")
-        },
+        |(fair, partial, shapes, progress)| format!("settings{fair}{partial}{shapes}{progress}"),
     )
 }

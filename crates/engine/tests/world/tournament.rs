@@ -115,7 +115,8 @@ fn weigh(model: &Model, head: &Head, child: &str) -> (bool, Share) {
     let mut with = model.clone();
     charge(&mut with, &head.queue, &head.usage, 1);
     let asked = head.usage.iter().filter(|(_, amount)| **amount > 0);
-    let borrows = asked.clone().any(|(slot, _)| with.usage(child, slot) > with.subtree(child, slot));
+    let borrows =
+        asked.clone().any(|(slot, _)| with.usage(child, slot) > with.subtree(child, slot));
     (borrows, share(&with, child))
 }
 
@@ -150,9 +151,7 @@ impl Share {
     fn compare(self, other: Self) -> Ordering {
         let infinite = |one: Self| one.weight == 0 && one.borrowed > 0;
         let zero = |one: Self| one.borrowed == 0;
-        let plain = || {
-            (self.borrowed * other.lendable).cmp(&(other.borrowed * self.lendable))
-        };
+        let plain = || (self.borrowed * other.lendable).cmp(&(other.borrowed * self.lendable));
         match (infinite(self), infinite(other)) {
             (true, true) => plain(),
             (one, two) if one != two => one.cmp(&two),

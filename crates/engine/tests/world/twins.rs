@@ -43,7 +43,11 @@ fn merged<'a>(one: &'a [String], other: &'a [String], picks: &[bool]) -> Vec<&'a
     let mut all = Vec::new();
     while one.peek().is_some() || other.peek().is_some() {
         let first = picks.next().copied().unwrap_or_default();
-        let next = if first { one.next().or_else(|| other.next()) } else { other.next().or_else(|| one.next()) };
+        let next = if first {
+            one.next().or_else(|| other.next())
+        } else {
+            other.next().or_else(|| one.next())
+        };
         all.extend(next);
     }
     all
