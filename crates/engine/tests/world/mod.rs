@@ -6,6 +6,7 @@ pub(crate) mod checks;
 pub(crate) mod fresh;
 pub(crate) mod lines;
 pub(crate) mod model;
+pub(crate) mod places;
 
 use engine::{Entry, Event, Outcome};
 
