@@ -459,6 +459,28 @@ fn a_finish_gives_places_back() {
 }
 
 #[test]
+fn what_a_holder_asks_for_later_leaves_no_hole_behind() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=3 required=host t=1
+        cycle
+        wl one q=team-a gpu=1 required=host t=1
+        finish one
+        wl two q=team-a gpu=4 required=host t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:3 at r1/h1:1
+            2  reserve two team-a gpu=tas:4 at r1/h1:1
+        "#]],
+    );
+}
+
+#[test]
 fn somebody_goes_for_a_place_although_quota_is_left() {
     check(
         "
