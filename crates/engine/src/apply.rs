@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::ids::{LocalQueueId, NodeId, QueueId, WorkloadId};
+use crate::ids::{LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
 use crate::queues::line::Line;
 use crate::quota::tree::Quota;
 use crate::shape::Shape;
@@ -342,10 +342,9 @@ fn update_holder(
 ) {
     let old = state.workloads.at_mut(id);
     let changed = old.shape != new.shape;
-    let old_shape = std::mem::replace(&mut old.shape, new.shape);
     (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
     (old.local_queue, old.invalid) = (new.local_queue, new.invalid);
-    state.shapes.release(old_shape);
+    reshape_holder(state, id, new.shape);
     let Some(current) = state.workloads.at(id).admission.as_deref() else {
         return;
     };
@@ -363,6 +362,17 @@ fn update_holder(
             state.wake(queue);
         }
     }
+}
+
+/// Places are charged by shape: those of the old one are given back before it is forgotten.
+fn reshape_holder(state: &mut State, id: WorkloadId, shape: ShapeId) {
+    let workload = state.workloads.at_mut(id);
+    let old = std::mem::replace(&mut workload.shape, shape);
+    if let Some(admission) = workload.admission.as_deref() {
+        state.topologies.free(&admission.pod_sets, &old, &state.shapes);
+        state.topologies.place(&admission.pod_sets, &shape, &state.shapes);
+    }
+    state.shapes.release(old);
 }
 
 fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {

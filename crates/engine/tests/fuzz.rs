@@ -15,7 +15,8 @@ use proptest::sample::select;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
-use crate::world::{Step, WORKLOADS, World};
+use crate::world::places::{MACHINES, machines, placed};
+use crate::world::{Step, World};
 
 const USUAL_SECONDS: u64 = 2;
 
@@ -50,7 +51,13 @@ fn case() -> impl Strategy<Value = Case> {
         objects.extend(MACHINES.map(str::to_owned));
         objects
     });
-    let any = prop_oneof![8 => step(true), 2 => placed(), 1 => upheaval(), 1 => machines()];
+    let any = prop_oneof![
+        20 => step(true),
+        6 => placed(),
+        6 => upheaval(),
+        4 => machines(),
+        1 => rings(),
+    ];
     (settings(), objects, vec(any, 1..120)).prop_map(|(settings, objects, steps)| Case {
         settings,
         objects,
@@ -58,53 +65,9 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Two queues that share four machines in two racks.
-const MACHINES: [&str; 8] = [
-    "topology racks levels=rack,host",
-    "flavor tas topology=racks",
-    "host h0 rack=r0 gpu=2",
-    "host h1 rack=r0 gpu=3",
-    "host h2 rack=r1 gpu=2",
-    "host h3 rack=r1 gpu=3 used/gpu=1",
-    "cq t0 cohort=c0 within=lower reclaim=any gpu/tas=6",
-    "cq t1 cohort=c0 gpu/tas=4",
-];
-
-/// A Workload that wants places.
-fn placed() -> impl Strategy<Value = Step> {
-    let wish = select(vec![
-        "",
-        " anywhere",
-        " required=rack",
-        " preferred=host",
-        " required=host",
-        " slice=rack:2",
-        " required=rack slice=host:2",
-    ]);
-    let words = (0..2, 1..5_i64, 1..3_i64, 0..3_i64, wish).prop_map(
-        |(queue, pods, gpu, priority, wish)| {
-            format!("q=t{queue} pods={pods} gpu={gpu} prio={priority}{wish}")
-        },
-    );
-    (0..WORKLOADS, words).prop_map(|(index, words)| Step::Submit(index, words))
-}
-
-/// Machines and topologies that change.
-fn machines() -> impl Strategy<Value = Step> {
-    let machine =
-        (0..4, 0..2, 0..5_i64, prop::bool::weighted(0.2)).prop_map(|(host, rack, gpu, down)| {
-            let down = if down { " down" } else { "" };
-            format!("host h{host} rack=r{rack} gpu={gpu}{down}")
-        });
-    let others = select(vec![
-        "gone host h1",
-        "gone topology racks",
-        "topology racks levels=rack,host",
-        "topology racks levels=rack",
-        "flavor tas topology=racks",
-        "flavor tas topology=racks taint=spot:yes",
-    ]);
-    prop_oneof![3 => machine, 1 => others.prop_map(str::to_owned)].prop_map(Step::Say)
+/// Cohorts under each other, in any order: rings come and go.
+fn rings() -> impl Strategy<Value = Step> {
+    (0..3, 0..3).prop_map(|(own, parent)| Step::Say(format!("cohort c{own} parent=c{parent}")))
 }
 
 fn play(case: &Case) -> Result<(), TestCaseError> {

@@ -14,6 +14,7 @@ use proptest::prelude::*;
 
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::model::Model;
+use crate::world::places::{MACHINES, machines, placed};
 use crate::world::{Step, World};
 
 fn anything() -> impl Strategy<Value = Step> {
@@ -117,6 +118,22 @@ proptest! {
                 Step::Say(line) => world.play(&Step::Say(without_spot(line))),
                 other => world.play(other),
             };
+        }
+        world.wake_ups_never_miss()?;
+    }
+
+    /// One queue: of two, a head that loses its place to another's reservation is parked like one that finds none, as
+    /// in upstream, and may miss that the reservation ends with the cycle.
+    #[test]
+    fn wake_ups_never_miss_a_place(
+        settings in settings(),
+        steps in vec(prop_oneof![4 => placed(), 6 => step(false), 1 => machines()], 1..60),
+    ) {
+        let mut world = World::new(&settings, &MACHINES.map(str::to_owned));
+        for step in steps {
+            if !matches!(&step, Step::Submit(_, words) if !words.starts_with("q=t0")) {
+                world.play(&step);
+            }
         }
         world.wake_ups_never_miss()?;
     }

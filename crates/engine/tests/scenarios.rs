@@ -18,6 +18,8 @@ mod fungibility;
 mod holding;
 #[path = "scenarios/inactive.rs"]
 mod inactive;
+#[path = "scenarios/machines.rs"]
+mod machines;
 #[path = "scenarios/namespaces.rs"]
 mod namespaces;
 #[path = "scenarios/order.rs"]

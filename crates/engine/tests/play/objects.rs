@@ -13,7 +13,7 @@ use crate::play::Player;
 use crate::play::words::{Words, label, pair};
 
 /// What in a line about a Workload is not a resource.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 17] = [
     "q",
     "ns",
     "prio",
@@ -31,7 +31,6 @@ const KEYS: [&str; 18] = [
     "group",
     "hold",
     "template",
-    "held",
 ];
 
 impl Player {

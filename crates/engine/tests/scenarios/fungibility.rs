@@ -254,3 +254,19 @@ fn a_scan_that_saw_all_flavors_starts_anew() {
         "#]],
     );
 }
+
+#[test]
+fn without_fungibility_the_first_flavor_that_fits_is_taken() {
+    check(
+        "
+        settings no-fungibility
+        cq team-a cohort=ml borrow-next gpu/spot=1 gpu/h100=4
+        cq team-b cohort=ml gpu/spot=4
+        wl one q=team-a gpu=2 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=spot:2 (borrows, height 1)
+        "#]],
+    );
+}

@@ -186,6 +186,51 @@ fn of_several_guests_the_lowest_priority_goes() {
 }
 
 #[test]
+fn who_would_end_up_borrowing_takes_nobody_back() {
+    check(
+        "
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml reclaim=any gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        wl mine q=team-a gpu=2 t=1
+        wl first q=team-b gpu=4 t=2
+        cycle
+        wl owner q=team-a gpu=3 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve mine team-a gpu=h100:2
+            1  reserve first team-b gpu=h100:4 (borrows, height 1)
+            2  park owner team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn somebody_at_home_goes_too_so_that_nothing_is_borrowed() {
+    check(
+        "
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml within=lower reclaim=any gpu/h100=4
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-a gpu=2 t=1
+        wl first q=team-b gpu=2 t=2
+        cycle
+        wl second q=team-b gpu=2 t=3
+        cycle
+        wl owner q=team-a gpu=3 prio=5 t=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2
+            1  reserve first team-b gpu=h100:2 (borrows, height 1)
+            2  reserve second team-b gpu=h100:2 (borrows, height 1)
+            3  preempt for owner team-a: low InClusterQueue, second InCohortReclamation
+        "#]],
+    );
+}
+
+#[test]
 fn a_borrower_takes_nobody_unless_it_is_allowed() {
     check(
         "

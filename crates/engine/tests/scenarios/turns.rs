@@ -223,3 +223,52 @@ fn heads_that_were_rejected_are_told_last() {
         "#]],
     );
 }
+
+#[test]
+fn the_room_that_victims_made_is_anybodys() {
+    check(
+        "
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml within=lower poach gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=1 t=2
+        cycle
+        wl other q=team-b gpu=2 prio=9 t=3
+        release low t=9
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2 (borrows, height 1)
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve other team-b gpu=h100:2 (borrows, height 1)
+            3  retry high team-a Skipped
+        "#]],
+    );
+}
+
+#[test]
+fn under_a_gate_it_is_the_preemptors() {
+    check(
+        "
+        settings preemptors-first
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml within=lower poach gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=1 t=2
+        cycle
+        wl other q=team-b gpu=2 prio=9 t=3
+        release low t=9
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2 (borrows, height 1)
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve high team-a gpu=h100:2 (borrows, height 1)
+            3  retry other team-b Skipped
+        "#]],
+    );
+}

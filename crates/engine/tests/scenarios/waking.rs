@@ -312,3 +312,45 @@ fn the_end_of_a_waiting_workload_wakes() {
         "#]],
     );
 }
+
+#[test]
+fn news_about_quota_that_nobody_holds_is_no_news() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl one q=team-a gpu=3 t=1
+        cycle
+        evict one
+        failed one
+        release one t=9
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            -  team-a uses nothing, parked one
+        "#]],
+    );
+}
+
+#[test]
+fn a_second_release_gives_nothing_back() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl one q=team-a gpu=2 t=1
+        cycle
+        wl two q=team-a gpu=2 t=2
+        evict one
+        release one t=9 hold=requeue
+        release one t=9 hold=requeue
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+            2  reserve two team-a gpu=h100:2
+            -  team-a uses gpu/h100=2, holds two, parked one
+        "#]],
+    );
+}

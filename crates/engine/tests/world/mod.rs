@@ -6,6 +6,7 @@ pub(crate) mod checks;
 pub(crate) mod fresh;
 pub(crate) mod lines;
 pub(crate) mod model;
+pub(crate) mod places;
 
 use engine::{Entry, Event, Outcome};
 
@@ -19,7 +20,7 @@ pub(crate) const WORKLOADS: usize = 10;
 pub(crate) enum Step {
     /// A line as it is.
     Say(String),
-    /// A Workload, new, or changed as far as it may.
+    /// A Workload, new or changed, whether it holds quota or not.
     Submit(usize, String),
     /// It ends.
     Finish(usize),
@@ -79,7 +80,7 @@ impl World {
                 return self.player.cycle();
             }
             Step::Say(line) => self.say(line),
-            Step::Submit(index, words) if !self.holds(*index) => {
+            Step::Submit(index, words) => {
                 let line = format!("wl w{index} {words} t={}", self.clock);
                 self.say(&line);
             }
@@ -94,7 +95,7 @@ impl World {
                 self.release(*hold);
             }
             Step::Resume => self.resume(),
-            Step::Submit(..) | Step::Evict(_) | Step::Fail(_) | Step::Reclaim(_) => {}
+            Step::Evict(_) | Step::Fail(_) | Step::Reclaim(_) => {}
         }
         Vec::new()
     }

@@ -75,6 +75,18 @@ impl Model {
         (node.parent, node.weight, node.quotas) = (parent, weight, quotas(groups, names));
     }
 
+    /// Some cohort is its own ancestor: sums over the tree mean nothing then.
+    pub(crate) fn is_cyclic(&self) -> bool {
+        let climbs_forever = |name: &String| {
+            let mut above = self.nodes[name].parent.as_ref();
+            for _ in 0..self.nodes.len() {
+                above = above.and_then(|name| self.nodes[name].parent.as_ref());
+            }
+            above.is_some()
+        };
+        self.nodes.keys().any(climbs_forever)
+    }
+
     pub(crate) fn slots(&self) -> BTreeSet<Slot> {
         let all = self.nodes.values();
         all.flat_map(|node| node.quotas.keys().chain(node.held.keys())).cloned().collect()

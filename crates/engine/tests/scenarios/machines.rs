@@ -1,0 +1,376 @@
+//! Machines: which ones count, who may stand on them, what is left of them.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn places_in_use_are_not_given_twice() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1
+        wl two q=team-a pods=2 gpu=1 required=host t=2
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+            2  reserve two team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn pods_of_others_take_their_room() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2 used/gpu=1
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_tainted_machine_is_left_out() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2 taint=bad:yes
+        host h2 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_tainted_machine_serves_those_who_tolerate_it() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2 taint=bad:yes
+        host h2 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1 tolerate=bad
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_node_selector_picks_machines() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 disk=ssd gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1 on=disk:ssd
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_machine_that_is_not_ready_is_left_out() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2 down
+        host h2 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_machine_without_the_label_of_a_level_is_left_out() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 gpu=2
+        host h2 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_flavor_sees_the_machines_with_its_labels() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks label=zone:a
+        host h1 rack=r1 zone=b gpu=2
+        host h2 rack=r1 zone=a gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn every_pod_takes_one_of_the_machines_pods() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=9 pods=1
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed
+        "#]],
+    );
+}
+
+#[test]
+fn a_level_of_racks_sums_up_its_machines() {
+    check(
+        "
+        topology racks levels=rack
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=3 required=rack t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:3 at r1:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_machine_wakes() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=1
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=host t=1
+        cycle
+        host h2 rack=r1 gpu=2
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed
+            2  reserve one team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_finish_gives_places_back() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=2 required=host t=1
+        cycle
+        wl two q=team-a gpu=2 required=host t=2
+        cycle
+        finish one
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:1
+            2  park two team-a NoCandidates
+            3  reserve two team-a gpu=tas:2 at r1/h1:1
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_holder_asks_for_later_leaves_no_hole_behind() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=3 required=host t=1
+        cycle
+        wl one q=team-a gpu=1 required=host t=1
+        finish one
+        wl two q=team-a gpu=4 required=host t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:3 at r1/h1:1
+            2  reserve two team-a gpu=tas:4 at r1/h1:1
+        "#]],
+    );
+}
+
+#[test]
+fn somebody_goes_for_a_place_although_quota_is_left() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        cq team-a within=lower gpu/tas=9
+        wl low q=team-a gpu=2 required=host t=1
+        cycle
+        wl high q=team-a gpu=2 required=host prio=5 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=tas:2 at r1/h1:1
+            2  preempt for high team-a: low InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn two_heads_do_not_get_the_same_place() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        cq team-b gpu/tas=9
+        wl one q=team-a gpu=2 required=host t=1
+        wl two q=team-b gpu=2 required=host t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:1
+            1  park two team-b NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn a_head_whose_place_is_taken_finds_another_in_the_same_cycle() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        cq team-b gpu/tas=9
+        wl one q=team-a gpu=2 required=host t=1
+        wl two q=team-b gpu=2 required=host t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:1
+            1  reserve two team-b gpu=tas:2 at r1/h2:1
+        "#]],
+    );
+}
+
+#[test]
+fn flavors_over_the_same_machines_share_them() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor day topology=racks
+        flavor night topology=racks
+        host h1 rack=r1 gpu=2
+        cq team-a gpu/day=9
+        cq team-b gpu/night=9
+        wl one q=team-a gpu=2 t=1
+        cycle
+        wl two q=team-b gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=day:2 at r1/h1:1
+            2  park two team-b NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn a_leader_stands_with_its_workers() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r2 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=3 gpu=1 required=rack group=g
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:1 at r1/h1:1 + gpu=tas:3 at r1/h1:1,r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_group_that_fits_no_domain_together_is_not_placed() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r2 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=2 gpu=1 required=rack group=g
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed
+        "#]],
+    );
+}
+
+#[test]
+fn a_group_gets_one_flavor() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor day topology=racks
+        flavor night topology=racks
+        host h1 rack=r1 gpu=9
+        cq team-a gpu/day=2 gpu/night=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=2 gpu=1 required=rack group=g
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=night:1 at r1/h1:1 + gpu=night:2 at r1/h1:2
+        "#]],
+    );
+}
