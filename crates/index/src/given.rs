@@ -28,7 +28,8 @@ pub struct Added {
 }
 
 /// The same in the engine's terms.
-fn given(added: &Added) -> Given {
+#[must_use]
+pub fn given(added: &Added) -> Given {
     Given {
         count: added.count,
         labels: labels::pairs(&added.labels),

@@ -35,7 +35,7 @@ mod workload;
 pub use crate::activity::Activity;
 pub use crate::capacity::report;
 pub use crate::epoch::epoch;
-pub use crate::given::Added;
+pub use crate::given::{Added, given};
 pub use crate::index::Index;
 pub use crate::namespace::Affected;
 pub use crate::room::{offered, pod_requests, quantity, selects, taints};

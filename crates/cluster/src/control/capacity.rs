@@ -9,9 +9,11 @@ mod report;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ::dispatch::{Given, Kind, Report, Work};
+use ::index::Added;
 use crds::{
     names::{annotations::WORKLOAD, labels::MULTI_KUEUE_WORKER_POD},
     v1alpha1::ClusterCapacity,
+    v1beta2::Workload,
 };
 use engine::Amount;
 use jiff::Timestamp;
@@ -144,10 +146,7 @@ impl Control {
     }
 
     /// What is still to be bound of the Workloads that count.
-    fn remaining(
-        &self,
-        counts: impl Fn(&crds::v1beta2::Workload) -> bool,
-    ) -> BTreeMap<Key, Arc<Work>> {
+    fn remaining(&self, counts: impl Fn(&Workload) -> bool) -> BTreeMap<Key, Arc<Work>> {
         let mut all = BTreeMap::new();
         for (key, record) in &self.workloads {
             let workload = record.object();
@@ -166,8 +165,7 @@ impl Control {
                 let bound = self.capacity.bound(key, &pods.name);
                 let over = reclaimable.iter().flatten().filter(|one| *one.name == *pods.name);
                 let over: i64 = over.map(|one| i64::from(one.count)).sum();
-                let count = (pods.count - over - bound).max(0);
-                Given { count, ..Given::default() }
+                carried(workload, &pods.name, (pods.count - over - bound).max(0))
             });
             let given: Vec<Given> = given.collect();
             if given.iter().any(|one| one.count > 0) {
@@ -237,6 +235,13 @@ impl Capacity {
         };
         i64::try_from(self.pods.values().filter(of).count()).unwrap_or(i64::MAX)
     }
+}
+
+/// So many pods of a pod set, with the node labels and tolerations that a clone carries for it: its flavors are not here.
+pub(super) fn carried(clone: &Workload, pod_set: &str, count: i64) -> Given {
+    let info = ::jobs::assignment::read(clone, pod_set).unwrap_or_default();
+    let (name, labels) = (pod_set.to_owned(), info.node_selector);
+    ::index::given(&Added { name, count, labels, tolerations: info.tolerations })
 }
 
 /// The Workload that a pod belongs to, if it is one of ours.

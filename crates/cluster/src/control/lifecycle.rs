@@ -237,6 +237,10 @@ impl Draft<'_> {
         if !self.holds() || self.is_evicted() {
             return;
         }
+        if self.workload.spec.active == Some(false) {
+            let status = status::deactivated(self.status.clone(), self.at());
+            return self.become_(status, "evict");
+        }
         let Some(evict) = self.reason_to_evict(record, around) else {
             return;
         };
@@ -256,9 +260,6 @@ impl Draft<'_> {
             let message = message.to_owned();
             Some(Evict { reason, cause: String::new(), message, preempted: None })
         };
-        if self.workload.spec.active == Some(false) {
-            return because(reasons::DEACTIVATED, "The workload is deactivated");
-        }
         if let Some(evict) = &record.wants.evict {
             return Some(evict.clone());
         }

@@ -49,8 +49,13 @@ pub use self::{
 };
 
 use self::{
-    clusters::Clusters, configuration::Configuration, due::Due, jobs::Jobs, queues::Queues,
-    record::Record, remote::Remote,
+    clusters::Clusters,
+    configuration::Configuration,
+    due::{Due, What},
+    jobs::Jobs,
+    queues::Queues,
+    record::Record,
+    remote::Remote,
 };
 
 /// See the module.
@@ -183,6 +188,8 @@ impl Control {
 
     fn listed(&mut self, kind: &'static str) {
         if self.awaited.remove(kind) && self.awaited.is_empty() {
+            // A worker without any nodes says so, too.
+            self.due.now(What::Capacity);
             tracing::info!("everything was listed");
         }
     }

@@ -13,6 +13,7 @@ use runtime::watch::Key;
 
 use super::{
     Control, Role,
+    capacity::carried,
     due::What,
     held::after,
     record::{Evict, Pending, Reserve},
@@ -85,12 +86,15 @@ impl Control {
     }
 
     fn cycle(&mut self, now: Timestamp) -> Vec<(WorkloadId, Verdict)> {
-        let Self { engine, index, fleet, settings, .. } = self;
+        let Self { engine, index, fleet, settings, workloads, by_id, .. } = self;
         let thin = settings.role == Role::Thin;
         let lookup = |entry: &Entry| {
             let (config, request, given) = if thin {
-                let given = index.given(&entry.assignment.pod_sets);
-                (LOCAL, index.request(entry.workload)?, given)
+                let request = index.request(entry.workload)?;
+                let clone = workloads.get(by_id.get(&entry.workload)?)?.object();
+                let given = request.pod_sets.iter().zip(&entry.assignment.pod_sets);
+                let given = given.map(|(pods, one)| carried(clone, &pods.name, one.count));
+                (LOCAL, request, given.collect())
             } else {
                 index.asked(entry)?
             };

@@ -308,14 +308,15 @@ impl Control {
         let Some(workload) = self.workloads.get(key).map(Record::object) else {
             return lifecycle::Stop::No;
         };
-        let admission = workload.status.admission.as_ref();
-        let cluster_queue = admission.map(|admission| admission.cluster_queue.as_str());
-        let cluster_queue = cluster_queue.and_then(|name| self.queues.cluster_queues.get(name));
         let local = Key {
             namespace: key.namespace.clone(),
             name: workload.spec.queue_name.as_str().into(),
         };
         let local_queue = self.queues.local_queues.get(&local);
+        // Who holds nothing goes where its queue points.
+        let held = workload.status.admission.as_ref().map(|one| &one.cluster_queue);
+        let target = held.or(local_queue.map(|queue| &queue.held.object.spec.cluster_queue));
+        let cluster_queue = target.and_then(|name| self.queues.cluster_queues.get(name.as_str()));
         lifecycle::stop(
             cluster_queue.and_then(|queue| queue.held.object.spec.stop_policy.as_deref()),
             local_queue.and_then(|queue| queue.held.object.spec.stop_policy.as_deref()),

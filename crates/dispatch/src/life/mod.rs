@@ -31,8 +31,11 @@ use engine::{Time, ids::ClusterId};
 /// Workload was seen, in the order of names: it breaks ties.
 pub fn decide(hub: &Hub, copies: &[Copy], settings: &LifeSettings, now: Time) -> Vec<Step> {
     let life = Life { hub, copies, settings, now };
-    if !hub.exists || hub.finished || !hub.quota {
+    if hub.finished {
         return remove::removals(copies.iter());
+    }
+    if !hub.exists || !hub.quota {
+        return life.clean_up();
     }
     if hub.evicted {
         return life.withdraw();

@@ -29,6 +29,20 @@ impl Life<'_> {
         }
     }
 
+    /// The steps of a Workload that is to have nothing anywhere. Nobody but us says of a dispatched job that its pods are
+    /// gone, and the core lets go of a Workload only when they are.
+    pub(super) fn clean_up(&self) -> Vec<Step> {
+        let steps = removals(self.copies.iter());
+        if !self.hub.job.exists || !self.hub.job.active {
+            return steps;
+        }
+        match self.all_quiet(Copy::is_empty) {
+            Quiet::Yes => vec![Step::Idle],
+            Quiet::No => steps,
+            Quiet::Until(due) => with_deadline(steps, [due]),
+        }
+    }
+
     fn release(&self) -> Step {
         if !self.hub.raised {
             Step::RaiseEpoch

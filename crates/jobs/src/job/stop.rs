@@ -5,8 +5,9 @@
 //! ```
 //! A Job that runs on another cluster is marked idle when nothing of it runs there, since nobody else would say so here.
 //!
-//! Kubernetes lets a template be changed only while a Job is suspended and has no start time, and status is written
-//! apart from the rest: hence three writes. The mark keeps a Job that is stopped half-way from being taken for suspended.
+//! Kubernetes lets a template be changed only while a Job is suspended, has no start time and no active pods, and status
+//! is written apart from the rest: hence three writes, and a pause before the last. The mark keeps a Job that is stopped
+//! half-way from being taken for suspended.
 
 use crds::names::annotations::STOPPING;
 
@@ -16,7 +17,7 @@ use crate::{Gates, JobKind, kind::StopStep, pod_set_info::PodSetInfo};
 /// Field of the status that holds the start time.
 pub(super) const START_TIME: &str = "startTime";
 
-/// The next write of a stop, none when the Job has stopped. `infos` is what its pod sets had before they started, and
+/// The next write of a stop, none when the Job has stopped or its pods must go first. `infos` is what its pod sets had before they started, and
 /// empty where that is not known.
 pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: Gates) -> Option<StopStep<Job>> {
     let mut next = job.clone();
@@ -38,6 +39,9 @@ pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: Gates) -> Option<Stop
         return Some(StopStep::Status(Box::new(next)));
     }
     let restored = switch::restore(&mut next, infos, gates);
+    if restored && job.active() {
+        return None;
+    }
     let annotations = next.metadata.annotations.as_mut();
     let unmarked = annotations.is_some_and(|all| all.remove(STOPPING).is_some());
     (restored || unmarked).then(|| StopStep::Object(Box::new(next)))
@@ -49,9 +53,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_stop_takes_three_writes_and_then_none() {
-        let gates = Gates::default();
+    /// A Job that waits, what its pod set had, and the same Job as it runs.
+    fn started(gates: Gates) -> (Job, Vec<PodSetInfo>, Job) {
         let waiting: Job = serde_json::from_value(json!({
             "metadata": { "name": "train", "annotations": { "own": "1" } },
             "spec": { "suspend": true, "template": { "spec": { "nodeSelector": { "zone": "a" } } } },
@@ -63,7 +66,25 @@ mod tests {
         let given = PodSetInfo { count: 1, node_selector, ..PodSetInfo::default() };
         job.run_with(&[given], gates).expect("starts");
         job.status.rest.insert("startTime".to_owned(), json!("2026-01-01T00:00:00Z"));
+        (waiting, before, job)
+    }
 
+    #[test]
+    fn a_template_is_not_put_back_while_pods_are_active() {
+        let gates = Gates::default();
+        let (_, before, mut job) = started(gates);
+        job.spec.suspend = Some(true);
+        job.status.rest.clear();
+        job.status.active = Some(1);
+        assert_eq!(job.stop_step(&before, gates), None);
+        job.status.active = None;
+        assert!(job.stop_step(&before, gates).is_some());
+    }
+
+    #[test]
+    fn a_stop_takes_three_writes_and_then_none() {
+        let gates = Gates::default();
+        let (waiting, before, mut job) = started(gates);
         let mut writes = Vec::new();
         while let Some(step) = job.stop_step(&before, gates) {
             assert!(!job.suspended(), "not suspended before the last write");
