@@ -38,6 +38,8 @@ pub struct World<'a> {
     /// Its workers.
     pub workers: Vec<Cluster>,
     ports: Ports,
+    /// Managers give up their lease after seconds, as tests of a failover want it.
+    hasty: bool,
 }
 
 /// Where the first manager's webhooks listen; the API server is told once.
@@ -67,7 +69,14 @@ impl<'a> World<'a> {
         for number in 1..=plan.workers {
             workers.push(lab.cluster(&format!("worker-{number}")).await?);
         }
-        Ok(Self { lab, hub, workers, ports })
+        Ok(Self { lab, hub, workers, ports, hasty: true })
+    }
+
+    /// The same with leases of the length that is shipped. On a machine that is as busy as a burst makes it, a hasty leader
+    /// may miss its own deadline, and ends.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { hasty: false, ..self }
     }
 
     /// Applies what users apply, on the hub and on every worker, and registers the workers.

@@ -62,14 +62,14 @@ pub(crate) struct Scene {
 /// Something was seen.
 pub(crate) enum News {
     Job(Box<Change<Job>>),
-    Workload(Change<Workload>),
+    Workload(Box<Change<Workload>>),
 }
 
 impl Scene {
     pub(crate) fn hear(&mut self, news: News) {
         match news {
             News::Job(change) => take(&mut self.jobs, *change, |job| Some(job.name_any())),
-            News::Workload(change) => take(&mut self.workloads, change, owner),
+            News::Workload(change) => take(&mut self.workloads, *change, owner),
         }
     }
 

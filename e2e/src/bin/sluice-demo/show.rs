@@ -76,7 +76,7 @@ impl Play {
         let workloads = hub.api::<Workload>(TEAM);
         watches.spawn(async move {
             let mut follow = Follow::new(workloads);
-            while tell.send(News::Workload(follow.next().await)).await.is_ok() {}
+            while tell.send(News::Workload(Box::new(follow.next().await))).await.is_ok() {}
         });
         let (scene, screen) = (Scene::default(), Screen::of_stdout());
         Self { scene, screen, begun: Instant::now(), news, _watches: watches }
