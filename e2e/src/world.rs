@@ -39,6 +39,8 @@ pub struct World<'a> {
     pub workers: Vec<Cluster>,
     plan: Plan,
     ports: Ports,
+    /// Managers give up their lease after seconds, as tests of a failover want it.
+    hasty: bool,
 }
 
 /// Where the first manager's webhooks listen; the API server is told once.
@@ -68,7 +70,14 @@ impl<'a> World<'a> {
         for number in 1..=plan.workers {
             workers.push(lab.cluster(&format!("worker-{number}")).await?);
         }
-        Ok(Self { lab, hub, workers, plan, ports })
+        Ok(Self { lab, hub, workers, plan, ports, hasty: true })
+    }
+
+    /// The same with leases of the length that is shipped. On a machine that is as busy as a burst makes it, a hasty leader
+    /// may miss its own deadline, and ends.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { hasty: false, ..self }
     }
 
     /// Applies what users apply, on the hub and on every worker, and registers the workers.

@@ -30,20 +30,23 @@ pub(super) async fn manager(
     environment: &[(&str, &str)],
 ) -> Result<Program> {
     let (health, metrics) = (local(free_port()?), local(free_port()?));
-    let file = json!({
+    let mut file = json!({
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "namespace": NAMESPACE,
         "webhook": {"host": "127.0.0.1", "port": webhooks},
         "health": {"healthProbeBindAddress": health.to_string()},
         "metrics": {"bindAddress": metrics.to_string()},
-        // A standby takes over after seconds, not after a quarter of a minute.
-        "leaderElection": {
-            "leaderElect": world.plan.elects,
-            "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms",
-        },
+        "leaderElection": {"leaderElect": world.plan.elects},
         "multiKueue": {"dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "60s"},
     });
+    if world.hasty {
+        // A standby takes over after seconds, not after a quarter of a minute.
+        file["leaderElection"] = json!({
+            "leaderElect": world.plan.elects,
+            "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms",
+        });
+    }
     let config = write(world, &format!("manager-{}.yaml", health.port()), &file)?;
     let kubeconfig = kubeconfig(world, &world.hub, "sluice-manager", health.port()).await?;
     let launch = Launch::of("sluice-manager")

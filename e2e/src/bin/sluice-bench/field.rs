@@ -31,7 +31,7 @@ impl<'a> Field<'a> {
     /// Installs, starts, registers, and returns when the queue takes Jobs.
     pub(crate) async fn lay(lab: &'a TestLab, workers: usize) -> Result<Self> {
         let plan = Plan { workers, elects: true };
-        let world = World::of(lab, plan, Ports::choose()?).await?;
+        let world = World::of(lab, plan, Ports::choose()?).await?.patient();
         world.install().await?;
         let manager = world.manager(true, &[]).await?;
         world.register().await?;

@@ -35,7 +35,7 @@ impl<'a> Stage<'a> {
     /// Installs, starts two managers and an agent per worker, registers the workers, applies the samples.
     pub(crate) async fn set(lab: &'a TestLab, watch: &mut Stopwatch) -> Result<Self> {
         let plan = Plan { workers: WORKERS, elects: true };
-        let world = World::of(lab, plan, Ports::choose()?).await?;
+        let world = World::of(lab, plan, Ports::choose()?).await?.patient();
         println!("installing config/default on the manager, config/worker on the workers");
         world.install().await?;
         watch.lap("installing");
