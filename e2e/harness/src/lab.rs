@@ -83,7 +83,12 @@ impl TestLab {
     /// The lab of this test binary: one manager and at least `workers` workers. The first test that asks starts it. It is
     /// torn down when the process ends, however it ends.
     pub async fn shared(workers: usize) -> Result<&'static Self, LabError> {
-        let shape = Shape { workers, audit: false };
+        Self::shared_with(Shape { workers, audit: false }).await
+    }
+
+    /// The same with a choice. All tests of a binary make the same.
+    pub async fn shared_with(shape: Shape) -> Result<&'static Self, LabError> {
+        let workers = shape.workers;
         let start = || async { start(shape).await.map_err(|error| error.to_string()) };
         let lab = SHARED.get_or_init(start);
         let lab = lab.await.as_ref().map_err(|reason| LabError::Start(reason.clone()))?;

@@ -1,19 +1,29 @@
-//! Jobs from submission to their end: on the manager's own cluster and on workers.
+//! Jobs from submission to their end: on the manager's own cluster and on workers, when all goes well and when not.
 
+mod broken_workers;
+mod credentials;
+mod deleted;
+mod no_room;
 mod own_cluster;
 mod place;
+mod rights;
+mod site;
+mod takeover;
 mod thin_worker;
+mod unknown_queue;
+mod withdrawn;
 mod workers;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use e2e::world::{Plan, Ports, Program, World};
-use harness::TestLab;
-use tokio::sync::OnceCell;
+use harness::{Shape, TestLab};
+use tokio::sync::{Mutex, OnceCell};
 
 /// What all tests share.
 struct Shared {
     ports: Ports,
-    _manager: Program,
+    /// Not there while a test that is alone has it.
+    manager: Mutex<Option<Program>>,
     _agents: Vec<Program>,
 }
 
@@ -23,9 +33,14 @@ static SHARED: OnceCell<Shared> = OnceCell::const_new();
 
 /// The installation, with clients of this test's own.
 async fn world() -> Result<World<'static>> {
-    let lab = TestLab::shared(PLAN.workers).await?;
+    let lab = TestLab::shared_with(Shape { workers: PLAN.workers, audit: true }).await?;
     let shared = SHARED.get_or_try_init(|| start(lab)).await?;
     World::of(lab, PLAN, shared.ports).await
+}
+
+/// The manager that answers the webhooks. Only a test that has a space alone may take it, and it puts another back.
+fn manager() -> Result<&'static Mutex<Option<Program>>> {
+    SHARED.get().map(|shared| &shared.manager).context("the world is there")
 }
 
 async fn start(lab: &'static TestLab) -> Result<Shared> {
@@ -38,5 +53,5 @@ async fn start(lab: &'static TestLab) -> Result<Shared> {
     for worker in &world.workers {
         agents.push(world.agent(worker, &[]).await?);
     }
-    Ok(Shared { ports, _manager: manager, _agents: agents })
+    Ok(Shared { ports, manager: Mutex::new(Some(manager)), _agents: agents })
 }

@@ -2,7 +2,11 @@
 
 use anyhow::Result;
 use harness::{Cluster, NodeSpec, annotation};
+use k8s_openapi::api::core::v1::Taint;
 use serde_json::{Value, json};
+
+/// Label and taint of the nodes that only pods of one test may use; the value is the test's namespace.
+const OWN: &str = "lab.sluice.dev/space";
 
 /// A flavor, a ClusterQueue of this much cpu, and a LocalQueue `queue` in the namespace; all named after the namespace.
 /// With workers, the queue dispatches to them.
@@ -12,9 +16,30 @@ pub(crate) async fn queue(
     cpu: &str,
     workers: &[&str],
 ) -> Result<()> {
+    let text = queue_objects(namespace, cpu, workers, &json!({}));
+    Ok(hub.apply(&text, namespace).await?)
+}
+
+/// The same, of nodes that only pods of this test may use ([`own_nodes`]). A higher priority preempts.
+pub(crate) async fn own_queue(
+    hub: &Cluster,
+    namespace: &str,
+    cpu: &str,
+    workers: &[&str],
+) -> Result<()> {
+    let toleration = json!({"key": OWN, "value": namespace, "effect": "NoSchedule"});
+    let flavor = json!({"nodeLabels": {OWN: namespace}, "tolerations": [toleration]});
+    let text = queue_objects(namespace, cpu, workers, &flavor);
+    Ok(hub.apply(&text, namespace).await?)
+}
+
+fn queue_objects(namespace: &str, cpu: &str, workers: &[&str], flavor: &Value) -> String {
     let api = "kueue.x-k8s.io/v1beta2";
     let mut objects = vec![
-        json!({"apiVersion": api, "kind": "ResourceFlavor", "metadata": {"name": namespace}}),
+        json!({
+            "apiVersion": api, "kind": "ResourceFlavor", "metadata": {"name": namespace},
+            "spec": flavor,
+        }),
         json!({
             "apiVersion": api, "kind": "LocalQueue",
             "metadata": {"name": "queue", "namespace": namespace},
@@ -25,6 +50,7 @@ pub(crate) async fn queue(
         "apiVersion": api, "kind": "ClusterQueue", "metadata": {"name": namespace},
         "spec": {
             "namespaceSelector": {},
+            "preemption": {"withinClusterQueue": "LowerPriority"},
             "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
                 {"name": namespace, "resources": [{"name": "cpu", "nominalQuota": cpu}]},
             ]}],
@@ -48,8 +74,7 @@ pub(crate) async fn queue(
     }
     objects.push(cluster_queue);
     let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
-    hub.apply(&text.join("\n---\n"), namespace).await?;
-    Ok(())
+    text.join("\n---\n")
 }
 
 /// A Job of so many pods that ask for this much cpu each and run for so many seconds.
@@ -77,4 +102,19 @@ pub(crate) fn job(name: &str, pods: usize, cpu: &str, seconds: u32) -> Value {
 pub(crate) fn nodes(prefix: &str, count: usize, cpu: &str) -> NodeSpec {
     let (prefix, cpu) = (prefix.to_owned(), cpu.to_owned());
     NodeSpec { prefix, count, cpu, ..NodeSpec::default() }
+}
+
+/// So many nodes of this much cpu that pods of other tests do not tolerate.
+pub(crate) fn own_nodes(namespace: &str, count: usize, cpu: &str) -> NodeSpec {
+    let taint = Taint {
+        key: OWN.to_owned(),
+        value: Some(namespace.to_owned()),
+        effect: "NoSchedule".to_owned(),
+        time_added: None,
+    };
+    NodeSpec {
+        labels: [(OWN.to_owned(), namespace.to_owned())].into(),
+        taints: vec![taint],
+        ..nodes(namespace, count, cpu)
+    }
 }

@@ -140,6 +140,13 @@ fn what_the_hub_does_not_want_is_removed_job_first() {
         (1, "gone", &["a live clone=1 unsettled"], &[]),
         (1, "gone", &["a unlisted clone=1", "b lost=-500 clone=1"], &[]),
         (1, "gone", &[], &[]),
+        // Its job's pods are gone when the copies are, and nobody else would say so.
+        (1, "gone active recorded=a", &["a live clone=1 job=1"], &["delete-job a"]),
+        (1, "gone active recorded=a", &["a live"], &["idle"]),
+        (1, "gone active recorded=a", &["a live unsettled"], &[]),
+        (1, "gone active recorded=a", &["a lost=0"], &["wait-until 100"]),
+        (100, "gone active recorded=a", &["a lost=0"], &["idle"]),
+        (1, "finished active", &["a live"], &[]),
     ]);
 }
 

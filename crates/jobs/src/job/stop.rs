@@ -17,8 +17,8 @@ use crate::{Gates, JobKind, kind::StopStep, pod_set_info::PodSetInfo};
 /// Field of the status that holds the start time.
 pub(super) const START_TIME: &str = "startTime";
 
-/// The next write of a stop, none when the Job has stopped or its pods must go first. `infos` is what its pod sets had before they started, and
-/// empty where that is not known.
+/// The next write of a stop, none when the Job has stopped or its pods must go first. `infos` is what its pod sets had
+/// before they started, and empty where that is not known.
 pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: Gates) -> Option<StopStep<Job>> {
     let mut next = job.clone();
     if !job.suspend_switch() {

@@ -115,6 +115,23 @@ fn the_ordinary_life_of_a_job() {
     assert_eq!(steps(&done, &[&over]), [""; 0]);
 }
 
+/// The job after all steps of stopping it that can be taken now, which are noted.
+fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
+    while let Some(step) = reconcile(
+        &job,
+        Around { workloads: &[evicted], prebuilt: false, flavors: &flavors(), gates: GATES() },
+    )
+    .pop()
+    {
+        seen.extend(words(vec![step.clone()]));
+        match step {
+            Step::Stop(StopStep::Object(next) | StopStep::Status(next), _) => job = *next,
+            _ => break,
+        }
+    }
+    job
+}
+
 #[test]
 fn quota_of_an_evicted_job_goes_when_its_pods_are_gone() {
     let evicted = workload(&["QuotaReserved", "Admitted", "Evicted"]);
@@ -122,23 +139,12 @@ fn quota_of_an_evicted_job_goes_when_its_pods_are_gone() {
     let mut running = job(&json!({ "status": { "active": 2 } }));
     running.run_with(&infos, GATES()).expect("starts");
     let mut seen = Vec::new();
-    let mut current = running;
-    while let Some(step) = reconcile(
-        &current,
-        Around { workloads: &[&evicted], prebuilt: false, flavors: &flavors(), gates: GATES() },
-    )
-    .pop()
-    {
-        seen.extend(words(vec![step.clone()]));
-        match step {
-            Step::Stop(StopStep::Object(next) | StopStep::Status(next), _) => current = *next,
-            _ => break,
-        }
-    }
-    let stop = "stop WorkloadEvicted";
-    assert_eq!(seen, [stop, stop], "held back, put back as it was, and then waiting for pods");
+    let held_back = stopped(running, &evicted, &mut seen);
+    assert_eq!(seen, ["stop WorkloadEvicted"], "held back, and then waiting for pods");
+    let mut current = held_back;
     current.status.active = None;
-    assert_eq!(steps(&current, &[&evicted]), ["release"]);
+    let current = stopped(current, &evicted, &mut seen);
+    assert_eq!(seen.split_off(1), ["stop WorkloadEvicted", "release"], "put back, then let go");
     assert_eq!(steps(&current, &[&workload(&["Evicted"])]), [""; 0]);
 }
 

@@ -1,0 +1,143 @@
+//! Kubeconfigs of workers that are no good, and what is said about them (spec/multikueue.md §1.2, §1.4, §2.9).
+
+use anyhow::{Context, Result, ensure};
+use crds::v1beta2::{AdmissionCheck, MultiKueueCluster};
+use e2e::world::{NAMESPACE, SOON};
+use k8s_openapi::{ByteString, api::core::v1::Secret};
+use kube::{Api, api::Patch, api::PatchParams};
+use serde_json::{Value, json};
+
+use crate::{
+    place,
+    site::{Said, Site, delete, said},
+};
+
+/// A kubeconfig of one user at one server.
+fn kubeconfig(cluster: Value, user: Value) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "there", "user": "us"}}],
+        "clusters": [{"name": "there", "cluster": cluster}],
+        "users": [{"name": "us", "user": user}],
+    })
+    .to_string()
+}
+
+/// What is in the Secret, and the reason and message of the condition.
+fn bad_ones() -> Vec<(&'static str, Option<Value>, &'static str, &'static str)> {
+    let server = json!({"server": "https://127.0.0.1:1"});
+    let insecure = json!({"server": "https://127.0.0.1:1", "insecure-skip-tls-verify": true});
+    let token = json!({"token": "t"});
+    let plugin = json!({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "x"}});
+    let holds = |text: String| Some(json!({"kubeconfig": text}));
+    let (bad, unsafe_one) = ("BadKubeConfig", "InsecureKubeConfig");
+    vec![
+        ("missing", None, bad, "Secret \"bad-missing\" not found"),
+        (
+            "keyless",
+            Some(json!({"config": "x"})),
+            bad,
+            "key \"kubeconfig\" not found in secret \"bad-keyless\"",
+        ),
+        ("garbage", holds("]:{".to_owned()), bad, "failed to parse kubeconfig: line 1, column 1"),
+        (
+            "insecure",
+            holds(kubeconfig(insecure, token)),
+            unsafe_one,
+            "insecure TLS verification is not allowed for cluster there",
+        ),
+        ("plugin", holds(kubeconfig(server, plugin)), unsafe_one, "exec plugins are not allowed"),
+    ]
+}
+
+fn registration(name: &str, data: Option<&Value>) -> String {
+    let cluster = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueCluster",
+        "metadata": {"name": name},
+        "spec": {"clusterSource": {"kubeConfig": {"locationType": "Secret", "location": name}}},
+    });
+    let secret = data.map(|data| {
+        json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": name, "namespace": NAMESPACE}, "stringData": data,
+        })
+    });
+    secret.into_iter().chain([cluster]).map(|one| format!("---\n{one}\n")).collect()
+}
+
+#[tokio::test]
+async fn a_kubeconfig_that_is_no_good_is_refused_in_upstreams_words() -> Result<()> {
+    let site = Site::shared("credentials").await?;
+    for (name, data, ..) in bad_ones() {
+        let text = registration(&format!("bad-{name}"), data.as_ref());
+        site.hub().apply(&text, NAMESPACE).await?;
+    }
+    for (name, _, reason, message) in bad_ones() {
+        let expected = Said {
+            status: false,
+            reason: reason.to_owned(),
+            message: format!("load client config failed: {message}"),
+        };
+        let name = format!("bad-{name}");
+        let said = site.until_worker(&name, "says what is wrong", |said| !said.status).await?;
+        ensure!(said == expected, "{name}: {said:?}");
+        delete(&site.hub().cluster_api::<MultiKueueCluster>(), &name).await?;
+    }
+    Ok(())
+}
+
+/// Puts a kubeconfig into the Secret of a worker; what was there.
+async fn replace(secrets: &Api<Secret>, name: &str, text: &ByteString) -> Result<ByteString> {
+    let before = secrets.get(name).await?.data.unwrap_or_default();
+    let before = before.get("kubeconfig").cloned().context("a kubeconfig")?;
+    let fields = json!({"data": {"kubeconfig": text}});
+    secrets.patch(name, &PatchParams::default(), &Patch::Merge(&fields)).await?;
+    Ok(before)
+}
+
+#[tokio::test]
+async fn a_broken_secret_costs_its_own_worker_until_it_is_repaired() -> Result<()> {
+    let site = Site::alone("broken_secret").await?;
+    let secrets = site.hub().api::<Secret>(NAMESPACE);
+    let garbage = ByteString(b"]:{".to_vec());
+    let one = replace(&secrets, "worker-1", &garbage).await?;
+    let outcome = one_is_broken(&site, &secrets, &garbage).await;
+    replace(&secrets, "worker-1", &one).await?;
+    outcome?;
+
+    for name in ["worker-1", "worker-2"] {
+        site.until_worker(name, "is active again", |said| said.message == "Connected").await?;
+    }
+    until_check(&site, true, "Active", "The admission check is active").await?;
+    site.submit(&place::job("after", 1, "2", 1)).await?;
+    site.expect_once("after", 1).await
+}
+
+/// The first worker is broken; the other is, too, for a while.
+async fn one_is_broken(site: &Site, secrets: &Api<Secret>, garbage: &ByteString) -> Result<()> {
+    site.nodes(1, 1, "2").await?;
+    site.nodes(2, 1, "1").await?;
+    site.queue("4").await?;
+    let broken = |said: &Said| !said.status && said.reason == "BadKubeConfig";
+    site.until_worker("worker-1", "is broken", broken).await?;
+    until_check(site, true, "SomeActiveClusters", "Inactive clusters: [worker-1]").await?;
+    site.submit(&place::job("meanwhile", 1, "1", 1)).await?;
+    site.expect_once("meanwhile", 1).await?;
+
+    let other = replace(secrets, "worker-2", garbage).await?;
+    let both = "Inactive clusters: [worker-1 worker-2]";
+    let outcome = until_check(site, false, "NoUsableClusters", both).await;
+    replace(secrets, "worker-2", &other).await?;
+    outcome
+}
+
+async fn until_check(site: &Site, status: bool, reason: &str, message: &str) -> Result<()> {
+    let expected = Said { status, reason: reason.to_owned(), message: message.to_owned() };
+    let says = |check: &AdmissionCheck| {
+        said(&check.status.conditions, "Active").is_some_and(|said| said == expected)
+    };
+    let checks = site.hub().cluster_api::<AdmissionCheck>();
+    let what = format!("says {reason}: {message}");
+    site.hub().until(&checks, site.namespace(), &what, SOON, says).await?;
+    Ok(())
+}
