@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A kubeconfig of one user at one server.
-fn kubeconfig(cluster: Value, user: Value) -> String {
+fn kubeconfig(cluster: &Value, user: &Value) -> String {
     json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "it",
         "contexts": [{"name": "it", "context": {"cluster": "there", "user": "us"}}],
@@ -42,11 +42,11 @@ fn bad_ones() -> Vec<(&'static str, Option<Value>, &'static str, &'static str)> 
         ("garbage", holds("]:{".to_owned()), bad, "failed to parse kubeconfig: line 1, column 1"),
         (
             "insecure",
-            holds(kubeconfig(insecure, token)),
+            holds(kubeconfig(&insecure, &token)),
             unsafe_one,
             "insecure TLS verification is not allowed for cluster there",
         ),
-        ("plugin", holds(kubeconfig(server, plugin)), unsafe_one, "exec plugins are not allowed"),
+        ("plugin", holds(kubeconfig(&server, &plugin)), unsafe_one, "exec plugins are not allowed"),
     ]
 }
 
