@@ -16,12 +16,27 @@ async fn it_ends_well_when_it_is_told_to() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_component_that_does_not_exist_is_an_error() -> Result<()> {
+async fn components_that_make_no_sense_alone_are_an_error() -> Result<()> {
     let world = world().await?;
     let process =
         Launch::of("sluice-manager").arg("--components=webhooks,scheduler").start(world.lab)?;
     assert_eq!(process.ended().await, "exit status: 1");
     let log = process.log_tail(60);
-    assert!(log.contains("this version has no component scheduler"), "{log}");
+    assert!(log.contains("core, jobs, scheduler run together, core, jobs missing"), "{log}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_dispatcher_that_does_not_exist_is_refused_at_the_start() -> Result<()> {
+    let world = world().await?;
+    // Upstream's default, which holds where nothing is said.
+    let process = Launch::of("sluice-manager")
+        .arg("--kubeconfig")
+        .arg(world.cluster.state().kubeconfig())
+        .start(world.lab)?;
+    assert_eq!(process.ended().await, "exit status: 1");
+    let log = process.log_tail(60);
+    assert!(log.contains("multikueue-dispatcher-all-at-once"), "{log}");
+    assert!(log.contains("this version has \"sluice.dev/capacity\" only"), "{log}");
     Ok(())
 }
