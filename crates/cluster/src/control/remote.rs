@@ -2,7 +2,10 @@
 
 mod breaker;
 mod steps;
+mod told;
 mod view;
+
+pub(crate) use self::told::Told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
