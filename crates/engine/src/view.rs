@@ -55,7 +55,7 @@ impl Engine {
     pub fn placement(&self, pod_set: &PodSetAssignment) -> Option<Placement> {
         let topologies = &self.state.topologies;
         let tree = pod_set.choices.iter().find_map(|choice| topologies.tree(choice.flavor))?;
-        let skip = if tree.by_host() { tree.levels.len() - 1 } else { 0 };
+        let skip = if tree.leaves_are_machines() { tree.levels.len() - 1 } else { 0 };
         let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
         let domains = pod_set.domains.iter().map(|one| (text(&one.values), one.count)).collect();
         Some(Placement { levels: text(&tree.levels), domains })

@@ -11,7 +11,7 @@ use crate::ids::FlavorId;
 use crate::reason::{Obstacle, Reason};
 use crate::spec::{Fungibility, PodSetSpec, Preference, Search};
 use crate::state::{Group, State};
-use crate::topology::tree::Fitness;
+use crate::topology::topologies::Fitness;
 use crate::workload::{Usage, charged};
 
 /// What a scan is for.
