@@ -71,19 +71,27 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut 
             Err((index, reason)) => demote(state, assignment, index, reason),
         }
     }
-    if let Err((index, _)) = search(state, &all, View { empty: true, ..View::default() }) {
-        // What was said before stands; a pod set of which nothing was said stays silent, and so does the condition.
-        let one = &mut assignment.pod_sets[index];
-        one.no_fit = true;
-        let silent = one.reasons.is_empty();
-        assignment.obstacle = (!silent).then_some(Obstacle::TopologyPlacementFailed);
+    match search(state, &all, View { empty: true, ..View::default() }) {
+        // Which of its resources somebody must go for is not known: what is free may be free in the wrong places.
+        Ok(()) => all.iter().for_each(|one| contest(state, assignment, one.pod_set)),
+        Err((index, _)) => {
+            // What was said before stands; a pod set of which nothing was said stays silent, and so does the condition.
+            let one = &mut assignment.pod_sets[index];
+            one.no_fit = true;
+            let silent = one.reasons.is_empty();
+            assignment.obstacle = (!silent).then_some(Obstacle::TopologyPlacementFailed);
+        }
     }
 }
 
 fn demote(state: &State, assignment: &mut Assignment, index: usize, reason: TopologyReason) {
-    let one = &mut assignment.pod_sets[index];
-    one.reasons.push(Reason::Placement(Box::new(reason)));
-    for choice in &mut one.choices {
+    assignment.pod_sets[index].reasons.push(Reason::Placement(Box::new(reason)));
+    contest(state, assignment, index);
+}
+
+/// Makes a pod set wait for victims in everything it gets from a topology.
+fn contest(state: &State, assignment: &mut Assignment, index: usize) {
+    for choice in &mut assignment.pod_sets[index].choices {
         if state.topologies.tree(choice.flavor).is_some() {
             choice.mode = Mode::Preempt;
         }
