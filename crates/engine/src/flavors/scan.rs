@@ -72,15 +72,9 @@ pub(crate) fn scan(
             continue;
         }
         let (worst, choices) = judge(state, wish, index, assumed, fungibility.preference, reasons);
-        match worst.grant {
-            Grant::NoFit(found) => {
-                meet(found);
-                continue;
-            }
-            Grant::NoCandidates | Grant::Preempt | Grant::Reclaim => {
-                meet(Obstacle::WaitingForQuota);
-            }
-            Grant::Fit => {}
+        if let Grant::NoFit(found) = worst.grant {
+            meet(found);
+            continue;
         }
         if good_enough(state, worst, fungibility) {
             best = Some((worst, choices));

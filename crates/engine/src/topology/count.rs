@@ -161,9 +161,8 @@ fn needs(names: &Names, spec: &PodSetSpec) -> Needs {
     let asked = spec.requests.iter().copied();
     let mut needs: Needs =
         asked.filter(|&(one, amount)| one != PODS && amount > Amount::ZERO).collect();
-    let later = |&(one, _): &(ResourceId, Amount)| names.resources.name(one) > "pods";
-    let at = needs.iter().position(later).unwrap_or(needs.len());
-    needs.insert(at, (PODS, Amount(1)));
+    needs.push((PODS, Amount(1)));
+    needs.sort_by_key(|&(one, _)| names.resources.name(one));
     needs
 }
 
