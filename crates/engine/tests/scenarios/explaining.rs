@@ -109,7 +109,7 @@ fn an_undeclared_resource_is_named() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a NoFit: couldn't assign flavors to pod set main: resource tpu unavailable in ClusterQueue
+            1  park one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: resource tpu unavailable in ClusterQueue
         "#]],
     );
 }
