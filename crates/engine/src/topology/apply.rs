@@ -51,7 +51,11 @@ fn wanted<'a>(
 }
 
 /// Searches with the buffers of the state.
-fn search(state: &mut State, all: &[Wanted<'_>], view: View) -> Result<(), (usize, TopologyReason)> {
+fn search(
+    state: &mut State,
+    all: &[Wanted<'_>],
+    view: View,
+) -> Result<(), (usize, TopologyReason)> {
     let mut scratch = std::mem::take(&mut state.topologies.scratch);
     let found = find(state, &mut scratch, all, view);
     state.topologies.scratch = scratch;

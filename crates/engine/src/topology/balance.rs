@@ -140,8 +140,7 @@ impl Search<'_> {
         while leaders > 0
             && let Some(next) = line.get(at).filter(|&one| rooms[one].leader > 0)
         {
-            (leaders, left) =
-                (leaders - rooms[next].leader, left - rooms[next].slices_with_leader);
+            (leaders, left) = (leaders - rooms[next].leader, left - rooms[next].slices_with_leader);
             taken = Greedy { domains: taken.domains + 1, led: Some(next), ..taken };
             at += 1;
         }
@@ -169,7 +168,8 @@ impl Search<'_> {
         even.min(led).min(last)
     }
 
-    /// Strikes off domains, and their children, that hold less than the threshold.
+    /// Strikes off domains, and their children, that hold less than the threshold. Below the level of slices none holds
+    /// any, so that slices of the very level asked for are never balanced above the lowest; upstream strikes these off too.
     fn strike_off(&self, rooms: &mut Rooms, group: &[DomainId], threshold: i64) {
         let led = self.load.leaders > 0;
         for &domain in group {

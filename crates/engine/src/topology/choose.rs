@@ -144,13 +144,7 @@ fn alone(rooms: &Rooms, line: &Line, load: Load, slices: i64, unit: Unit) -> Opt
 }
 
 /// Domains until everything is held: the one for the leader first. `Err` is how many slices fit.
-fn several(
-    rooms: &Rooms,
-    load: Load,
-    slices: i64,
-    unit: Unit,
-    line: &mut Line,
-) -> Result<(), i64> {
+fn several(rooms: &Rooms, load: Load, slices: i64, unit: Unit, line: &mut Line) -> Result<(), i64> {
     let (mut left, mut leaders, mut at) = (slices, load.leaders, 0);
     let mut first = None;
     line.put_leader_first(rooms, slices, leaders, unit);

@@ -140,9 +140,8 @@ impl Search<'_> {
             least_free: state.settings.topology_mixed && plan.unconstrained,
         };
         let may_balance = state.settings.topology_balanced && !plan.required && !plan.unconstrained;
-        let balanced = may_balance
-            .then(|| balance::place(tree, rooms, &plan, load, trial, buffers))
-            .flatten();
+        let balanced =
+            may_balance.then(|| balance::place(tree, rooms, &plan, load, trial, buffers)).flatten();
         if balanced.is_none() {
             choose(tree, rooms, &plan, load, buffers)
                 .map_err(|short| self.reason(&plan, rooms, tally, short))?;

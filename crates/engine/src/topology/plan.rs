@@ -37,7 +37,8 @@ impl Plan {
         let layers = SmallVec::new();
         let mut plan = Self { slice_level, slice_size, layers, ..Self::start(tree, wish) };
         if plan.level > slice_level {
-            let (slice, whole) = (tree.levels[slice_level].clone(), tree.levels[plan.level].clone());
+            let (slice, whole) =
+                (tree.levels[slice_level].clone(), tree.levels[plan.level].clone());
             return Err(TopologyReason::SliceAbove { slice, whole });
         }
         plan.add_layers(tree, slices.get(1..).unwrap_or_default())?;

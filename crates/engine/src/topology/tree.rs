@@ -236,6 +236,6 @@ fn leaves(
 }
 
 fn path(spec: &TopologySpec, host: &HostSpec) -> Option<Path> {
-    let value = |level: &Box<str>| host.labels.iter().find(|(key, _)| key == level);
+    let value = |level: &str| host.labels.iter().find(|(key, _)| **key == *level);
     spec.levels.iter().map(|level| value(level).map(|(_, value)| value.clone())).collect()
 }
