@@ -61,6 +61,12 @@ impl Engine {
         Some(Placement { levels: text(&tree.levels), domains })
     }
 
+    /// Whether the pods of a Workload would find places among the machines of a flavor now. Cost: one search.
+    pub fn finds_places(&mut self, workload: WorkloadId, flavor: FlavorId) -> bool {
+        let known = self.state.workloads.get(workload).is_some();
+        known && crate::topology::finds_places(&mut self.state, workload, flavor)
+    }
+
     /// Whether a Workload is being evicted.
     pub fn is_evicted(&self, workload: WorkloadId) -> bool {
         let workload = self.state.workloads.get(workload);

@@ -142,6 +142,17 @@ pub(crate) fn fits(state: &mut State, attempt: &Attempt<'_>, assignment: &Assign
     all.is_empty() || search(state, &all, View::default()).is_ok()
 }
 
+/// Whether everybody who has pods finds a place in a flavor now.
+pub(crate) fn finds_places(state: &mut State, workload: WorkloadId, flavor: FlavorId) -> bool {
+    let shape = state.shape_of(workload);
+    let pod_sets = shape.pod_sets.iter().enumerate().filter(|(_, spec)| spec.count > 0);
+    let all: SmallVec<[Wanted<'_>; 2]> = pod_sets
+        .map(|(pod_set, spec)| Wanted { pod_set, spec, pods: spec.count, flavor })
+        .collect();
+    rebuild(state);
+    search(state, &all, View::default()).is_ok()
+}
+
 /// Whether the very places that were found are still free.
 pub(crate) fn still_fits(state: &State, entry: &Entry) -> bool {
     entry.assignment.pod_sets.iter().enumerate().all(|(index, one)| {

@@ -18,7 +18,9 @@ mod table;
 pub(crate) mod topologies;
 mod tree;
 
-pub(crate) use apply::{assign, assume, fits, forget, place_anew, rebuild, reserve, still_fits};
+pub(crate) use apply::{
+    assign, assume, finds_places, fits, forget, place_anew, rebuild, reserve, still_fits,
+};
 pub(crate) use topologies::Topologies;
 
 use crate::amount::Amount;
