@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::amount::Amount;
 use crate::flavors::matching::Toleration;
-use crate::ids::{DomainId, ResourceId};
+use crate::ids::{DomainId, HostId, ResourceId};
 use crate::names::Names;
 use crate::spec::PodSetSpec;
 use crate::state::PODS;
@@ -118,8 +118,9 @@ fn admits<'a>(
     ask: &Ask<'_>,
     leaf: DomainId,
 ) -> Result<(), Exclusion<'a>> {
-    if let Some(host) = tree.host(leaf).and_then(|id| topologies.host(id)) {
-        let selection = &ask.workers.selection;
+    let selection = &ask.workers.selection;
+    let matters = |&id: &HostId| !selection.takes_any_labels() || topologies.is_tainted(id);
+    if let Some(host) = tree.host(leaf).filter(matters).and_then(|id| topologies.host(id)) {
         if let Some((_, taint)) = selection.untolerated(&host.taints, ask.tolerations) {
             return Err(Exclusion::Taint(taint));
         }
@@ -202,9 +203,14 @@ fn fit(
     (least, scarce)
 }
 
+/// How often `size` is in `pods`. Mostly it is one, and divisions are what counting spends its time on.
+fn times(pods: i64, size: i64) -> i64 {
+    if size == 1 { pods } else { pods / size }
+}
+
 fn cut_into_slices(room: &mut Room, size: i64) {
-    room.slices = room.pods / size;
-    room.slices_with_leader = room.pods_with_leader / size;
+    room.slices = times(room.pods, size);
+    room.slices_with_leader = times(room.pods_with_leader, size);
 }
 
 /// Sums up the children of a domain. The leader goes where it costs least; where it is wanted and cannot stand, nothing
@@ -222,7 +228,7 @@ pub(super) fn room_of_parent(
     let mut lost: Option<(i64, i64)> = None;
     for child in tree.children(domain) {
         let room = rooms[child];
-        let whole = |pods: i64| pods / unit * unit;
+        let whole = |pods: i64| times(pods, unit) * unit;
         total.pods += whole(room.pods);
         total.slices += room.slices;
         total.leader = total.leader.max(room.leader);
@@ -252,13 +258,13 @@ pub(super) fn recount(
     led: bool,
 ) {
     if level == tree.lowest() {
-        if level == plan.slice_level {
-            cut_into_slices(&mut rooms[domain], plan.slice_size);
-        }
+        // What a leaf holds does not come from below.
         return;
     }
-    for child in tree.children(domain) {
-        recount(tree, rooms, plan, level + 1, child, led);
+    if level + 1 < tree.lowest() {
+        for child in tree.children(domain) {
+            recount(tree, rooms, plan, level + 1, child, led);
+        }
     }
     rooms[domain] = room_of_parent(tree, rooms, plan, level, domain, led);
 }

@@ -30,6 +30,8 @@ pub(crate) enum Fitness {
 pub(crate) struct Topologies {
     specs: Vec<Option<TopologySpec>>,
     hosts: Vec<Option<HostSpec>>,
+    /// Machines with taints.
+    tainted: Vec<bool>,
     trees: Vec<Option<Tree>>,
     /// What is used of machines.
     used: Table,
@@ -51,7 +53,9 @@ impl Topologies {
     pub(crate) fn set_host(&mut self, id: HostId, spec: Option<HostSpec>) {
         if self.hosts.len() <= id.index() {
             self.hosts.resize_with(id.index() + 1, || None);
+            self.tainted.resize(id.index() + 1, false);
         }
+        self.tainted[id.index()] = spec.as_ref().is_some_and(|one| !one.taints.is_empty());
         let old = std::mem::replace(&mut self.hosts[id.index()], spec);
         match (&old, &self.hosts[id.index()]) {
             (Some(old), Some(new)) if stands_where_it_stood(old, new) => {
@@ -65,6 +69,10 @@ impl Topologies {
 
     pub(crate) fn exists(&self, id: TopologyId) -> bool {
         self.specs.get(id.index()).is_some_and(Option::is_some)
+    }
+
+    pub(super) fn is_tainted(&self, id: HostId) -> bool {
+        self.tainted.get(id.index()).copied().unwrap_or_default()
     }
 
     pub(crate) fn host(&self, id: HostId) -> Option<&HostSpec> {

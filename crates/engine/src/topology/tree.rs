@@ -24,8 +24,6 @@ struct Domain {
     path: Path,
     parent: Option<DomainId>,
     children: Range<u32>,
-    /// For leaves that are machines.
-    host: Option<HostId>,
 }
 
 /// See the module.
@@ -36,6 +34,8 @@ pub(crate) struct Tree {
     domains: Vec<Domain>,
     /// Where each level begins, and the end of the last.
     starts: Vec<u32>,
+    /// Leaves that are machines, by their position among leaves.
+    machines: Vec<HostId>,
     /// What leaves have, by their position among leaves.
     pub(super) capacity: Table,
     /// What is used of leaves that are not machines.
@@ -59,6 +59,7 @@ impl Tree {
             levels: spec.levels.clone(),
             domains: Vec::new(),
             starts: vec![0],
+            machines: Vec::new(),
             capacity: Table::default(),
             used: Table::default(),
             by_path: HashMap::new(),
@@ -97,7 +98,7 @@ impl Tree {
             *children = start..id.0 + 1;
         }
         self.by_path.insert(Arc::clone(&path), id);
-        self.domains.push(Domain { path, parent, children: 0..0, host: None });
+        self.domains.push(Domain { path, parent, children: 0..0 });
     }
 
     fn fill_leaf(&mut self, path: &Path, members: &[HostId], hosts: &[Option<HostSpec>]) {
@@ -105,7 +106,7 @@ impl Tree {
             return;
         };
         if self.leaves_are_machines() {
-            self.domains[leaf.index()].host = Some(first);
+            self.machines.push(first);
             self.by_name.extend(path.last().map(|name| (name.clone(), leaf)));
         }
         for &host in members {
@@ -202,7 +203,7 @@ impl Tree {
     }
 
     pub(super) fn host(&self, leaf: DomainId) -> Option<HostId> {
-        self.domains[leaf.index()].host
+        self.machines.get(self.row(leaf)).copied()
     }
 
     /// A leaf's row in [`Tree::capacity`] and [`Tree::used`].
