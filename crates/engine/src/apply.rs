@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::event::Event;
+use crate::flavors::walk;
 use crate::ids::{LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
 use crate::queues::line::Line;
 use crate::quota::tree::Quota;
@@ -283,7 +284,8 @@ pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
     state.list_if_head(queue);
 }
 
-fn workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec) {
+fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
+    walk::sort_requests(&state.names, &mut spec.pod_sets);
     let shape = Shape { priority: spec.priority, pod_sets: spec.pod_sets };
     let shape = state.shapes.acquire(shape);
     let new = Workload {

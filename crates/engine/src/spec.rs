@@ -197,7 +197,7 @@ pub struct PodSetSpec {
     pub count: i64,
     /// The smallest count it can live with.
     pub min_count: Option<i64>,
-    /// Effective requests of one pod, sorted by resource name. Without the implicit resource `pods`.
+    /// Effective requests of one pod, in any order. Without the implicit resource `pods`.
     pub requests: Vec<(ResourceId, Amount)>,
     /// Where its pods may run.
     pub selection: Selection,

@@ -2,6 +2,8 @@
 
 mod play;
 
+#[path = "scenarios/balance.rs"]
+mod balance;
 #[path = "scenarios/borrowing.rs"]
 mod borrowing;
 #[path = "scenarios/charging.rs"]
@@ -14,10 +16,14 @@ mod choosing;
 mod explaining;
 #[path = "scenarios/fungibility.rs"]
 mod fungibility;
+#[path = "scenarios/groups.rs"]
+mod groups;
 #[path = "scenarios/holding.rs"]
 mod holding;
 #[path = "scenarios/inactive.rs"]
 mod inactive;
+#[path = "scenarios/layers.rs"]
+mod layers;
 #[path = "scenarios/machines.rs"]
 mod machines;
 #[path = "scenarios/namespaces.rs"]

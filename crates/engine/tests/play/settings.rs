@@ -18,6 +18,7 @@ pub(super) fn settings(words: &Words<'_>) -> Settings {
             "no-priority-sorting" => settings.priority_sorting = false,
             "preemptors-first" => settings.prioritize_preemptors = true,
             "no-mixed" => settings.topology_mixed = false,
+            "balanced" => settings.topology_balanced = true,
             other => settings.fair_sharing = Some(strategies(other)),
         }
     }

@@ -58,7 +58,9 @@ impl Player {
     fn grant(&self, one: &PodSetAssignment) -> String {
         let names = self.engine.names();
         let mut text = String::new();
-        for choice in &one.choices {
+        let mut choices: Vec<_> = one.choices.iter().collect();
+        choices.sort_by_key(|choice| names.resources.name(choice.resource));
+        for choice in choices {
             let resource = names.resources.name(choice.resource);
             let flavor = names.flavors.name(choice.flavor);
             text += &format!(" {resource}={flavor}:{}", choice.amount.0);
