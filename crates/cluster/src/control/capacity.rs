@@ -23,7 +23,7 @@ use runtime::{
     writer::Answer,
 };
 
-use self::node::{BoundPod, NodeFacts};
+use self::node::{BoundPod, FreeNode, NodeFacts};
 use super::{Control, Role, due::What, held::Held, record::has_quota, schedule::LOCAL};
 
 /// The least time between two reports, after the first.
@@ -100,7 +100,6 @@ impl Control {
         if self.settings.role != Role::Thin || !std::mem::take(&mut self.due.capacity) {
             return;
         }
-        let _ = now;
         let foreign = |pod: &&BoundPod| pod.workload.is_none();
         let totals =
             node::totals(&self.capacity.nodes, self.capacity.pods.values().filter(foreign));
@@ -114,20 +113,20 @@ impl Control {
         self.fleet.set_config(LOCAL, Some(config));
         let report = self.local_report();
         self.fleet.set_report(id, Some(report));
-        self.tell_remaining(id);
+        self.tell_remaining(id, now);
         self.capacity.report_due = true;
     }
 
     /// The nodes as they are, every label counted. A clone does not say of which kind its job is.
     fn local_report(&mut self) -> Report {
         let names = self.engine.names_mut();
-        let nodes = node::free(&self.capacity.nodes, self.capacity.pods.values());
         let keys = node::all_label_keys(&self.capacity.nodes);
-        report::classes(names, &nodes, &keys, vec![Kind::default()])
+        let (nodes, empty) = self.capacity.free();
+        report::classes(names, (&nodes, &empty), &keys, vec![Kind::default()])
     }
 
     /// Pods of clones that hold quota and are not bound yet take room, too.
-    fn tell_remaining(&mut self, id: engine::ids::ClusterId) {
+    fn tell_remaining(&mut self, id: engine::ids::ClusterId, now: Timestamp) {
         let remaining = self.remaining(has_quota);
         let Self { capacity, fleet, workloads, .. } = self;
         for key in capacity.told.keys().filter(|key| !remaining.contains_key(*key)) {
@@ -139,7 +138,7 @@ impl Control {
             if capacity.told.get(key) != Some(work)
                 && let Some(record) = workloads.get(key)
             {
-                fleet.place(record.id, id, Arc::clone(work));
+                fleet.place(record.id, id, Arc::clone(work), super::time(now));
             }
         }
         capacity.told = remaining;
@@ -215,11 +214,16 @@ impl Control {
     fn report_status(&mut self) -> crds::v1alpha1::ClusterCapacityStatus {
         let keys = self.capacity.report.as_ref().map(|held| held.object.spec.label_keys.clone());
         let keys = keys.unwrap_or_default();
-        let nodes = node::free(&self.capacity.nodes, self.capacity.pods.values());
+        let (nodes, empty) = self.capacity.free();
         let remaining = self.remaining(|_| true);
         let names = self.engine.names_mut();
         let known =
-            report::classes(names, &nodes, &node::all_label_keys(&self.capacity.nodes), Vec::new());
+            report::classes(
+            names,
+            (&nodes, &empty),
+            &node::all_label_keys(&self.capacity.nodes),
+            Vec::new(),
+        );
         let left = ::dispatch::left_over(&known, remaining.values().map(Arc::as_ref));
         let workloads = self.workloads.values();
         let newest = workloads.clone().map(|record| record.held.version()).max().unwrap_or(0);
@@ -229,6 +233,12 @@ impl Control {
 }
 
 impl Capacity {
+    /// The nodes, and the same nodes without what was dispatched.
+    fn free(&self) -> (Vec<FreeNode<'_>>, Vec<FreeNode<'_>>) {
+        let foreign = self.pods.values().filter(|pod| pod.workload.is_none());
+        (node::free(&self.nodes, self.pods.values()), node::free(&self.nodes, foreign))
+    }
+
     fn bound(&self, workload: &Key, pod_set: &str) -> i64 {
         let of = |pod: &&BoundPod| {
             pod.workload.as_ref() == Some(workload) && pod.pod_set.as_deref() == Some(pod_set)

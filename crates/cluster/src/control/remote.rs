@@ -10,7 +10,11 @@ use std::time::Duration;
 
 use ::dispatch::Work;
 use ::jobs::{Job, prebuilt::prebuilt_name};
-use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
+use crds::{
+    names::conditions::{ADMITTED, QUOTA_RESERVED},
+    v1alpha1::ClusterCapacity,
+    v1beta2::Workload,
+};
 use engine::ids::ClusterId;
 use jiff::Timestamp;
 use kube::Resource;
@@ -239,11 +243,17 @@ impl Control {
         if !super::record::has_quota(workload) || self.fleet.placed(id).is_some() {
             return;
         }
+        let since = |kind| {
+            let condition = ::index::status::find(&status.conditions, kind);
+            let at = condition.filter(|one| one.status == "True")?.last_transition_time.as_ref();
+            at.map(|at| super::time(at.0))
+        };
+        let since = since(ADMITTED).or_else(|| since(QUOTA_RESERVED)).unwrap_or_default();
         if let Some(request) = self.index.request(id) {
             let given = self.index.given_by(admission);
             let work = Arc::new(Work { request: Arc::clone(request), given });
             let cluster = self.fleet.cluster(cluster);
-            self.fleet.place(id, cluster, work);
+            self.fleet.place(id, cluster, work, since);
         }
     }
 
