@@ -74,10 +74,11 @@ impl Fleet {
         woken
     }
 
-    /// The next moment at which [`Fleet::woken`] may have something to tell although nothing changed: the end of an
-    /// exclusion.
+    /// The next moment at which [`Fleet::woken`] may have something to tell although nothing changed: an exclusion ends,
+    /// or room is kept for another one than before.
     pub fn next_change(&self) -> Option<Time> {
-        self.waits.iter().flat_map(|(_, wait)| wait.ends()).map(|(_, until)| until).min()
+        let ends = self.waits.iter().flat_map(|(_, wait)| wait.ends()).map(|(_, until)| until);
+        ends.chain(self.reserved.next).min()
     }
 
     fn question(&mut self, ask: &Ask<'_>, now: Time) -> Question {

@@ -122,7 +122,10 @@ impl Nodes {
     /// The largest part that work takes of all nodes as they are when empty, in parts of [`PARTS`].
     pub(crate) fn part_of_all(&self, work: &Work) -> i128 {
         let asked = work.asked().into_iter();
-        asked.map(|(resource, amount)| parts(amount, Amount(self.size_of_all(resource)))).max().unwrap_or(0)
+        asked
+            .map(|(resource, amount)| parts(amount, Amount(self.size_of_all(resource))))
+            .max()
+            .unwrap_or(0)
     }
 
     fn size_of_all(&self, resource: ResourceId) -> i64 {
@@ -222,7 +225,8 @@ impl Nodes {
         let candidates = groups.filter(|(_, group)| suitable.get(group.class) == Some(&true));
         let found = candidates.filter_map(|(index, group)| {
             let size = self.frame.sizes.get(group.class)?;
-            let used: Row = size.iter().zip(&group.free).map(|(&size, &free)| size - free).collect();
+            let used: Row =
+                size.iter().zip(&group.free).map(|(&size, &free)| size - free).collect();
             let pods = capacity(&used, need);
             (pods > 0).then(|| (self.waste(&group.free, need, 0), index, pods))
         });

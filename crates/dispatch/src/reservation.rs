@@ -54,7 +54,7 @@ pub(crate) struct Reserved {
     changes: u64,
     waiting: u64,
     /// When they may be others although nothing changed: somebody has waited long enough, an exclusion ends.
-    next: Option<Time>,
+    pub(crate) next: Option<Time>,
 }
 
 /// One who waits, and what for.
@@ -253,9 +253,8 @@ fn first_stand(cluster: &mut Cluster, work: &Work, part: i128) -> Option<Stand> 
     ends.push(Time(i64::MIN));
     ends.sort_unstable();
     ends.dedup();
-    let over = |end: Time| {
-        move |one: &(Serial, &Placed)| one.1.until.is_some_and(|until| until <= end)
-    };
+    let over =
+        |end: Time| move |one: &(Serial, &Placed)| one.1.until.is_some_and(|until| until <= end);
     let too_early = ends.partition_point(|&end| !fits_without(cluster, &over(end)));
     let at = ends.get(too_early).copied().map(Stand::At);
     Some(at.unwrap_or(Stand::Eventually { moves: true, part }))

@@ -53,7 +53,8 @@ fn what_is_over_by_then_is_let_in() {
 fn what_fits_beside_is_let_in() {
     let mut world = World::new(&[2], keeping(100));
     // Somebody needs one whole node of two, and each has five of eight in use. Three fit beside, another three do not.
-    let jobs = [job(0, 50, 1, 5), job(0, 50, 1, 5), job(1, 9, 1, 8), job(10, 200, 1, 3), job(11, 9, 1, 3)];
+    let jobs =
+        [job(0, 50, 1, 5), job(0, 50, 1, 5), job(1, 9, 1, 8), job(10, 200, 1, 3), job(11, 9, 1, 3)];
     world.run(&jobs, 100);
     assert_eq!((world.started(3), world.started(2)), (Some(10), Some(50)));
     assert_eq!(world.started(4), Some(50));
@@ -74,12 +75,17 @@ fn nothing_is_kept_before_its_time_nor_beyond_the_share() {
 #[test]
 fn nothing_is_kept_where_it_can_never_stand() {
     let mut world = World::new(&[2, 4], keeping(100));
-    let jobs = [job(0, 50, 1, 4), job(0, 50, 4, 4), job(1, 9, 3, 8), job(2, 9, 9, 8), job(20, 9, 1, 4)];
+    let jobs =
+        [job(0, 50, 1, 4), job(0, 50, 4, 4), job(1, 9, 3, 8), job(2, 9, 9, 8), job(20, 9, 1, 4)];
     world.run(&jobs, 21);
     let [kept] = world.fleet.reservations() else {
         panic!("{:?}", world.fleet.reservations());
     };
-    assert_eq!(world.fleet.name(kept.cluster), "c1", "three nodes are there only in the larger cluster");
+    assert_eq!(
+        world.fleet.name(kept.cluster),
+        "c1",
+        "three nodes are there only in the larger cluster"
+    );
     assert_eq!(world.started(4), Some(20), "the other cluster is open");
 }
 
@@ -104,6 +110,31 @@ fn whoever_lacks_something_else_keeps_nothing() {
     let told = world.fleet.woken(Time(25));
     assert_eq!(told, [world.refused[&2].key], "room that is no longer kept wakes");
     assert!(world.fleet.reservations().iter().all(|one| one.workload != world.id(1)));
+}
+
+#[test]
+fn a_reservation_passes_on_when_one_of_earlier_turn_has_waited_long_enough() {
+    let mut world = World::new(&[2, 4], keeping(100));
+    let known = Job { runs: Some(50), ..job(0, 50, 2, 8) };
+    let urgent = Job { priority: 9, ..job(20, 9, 2, 8) };
+    let jobs = [job(0, 50, 4, 5), known, job(1, 9, 4, 8), job(10, 9, 1, 3), urgent];
+    world.run(&jobs, 24);
+    assert_eq!(world.started(3), None, "it would be in the way of the older one");
+    assert_eq!(world.fleet.next_change(), Some(Time(25)));
+    world.run(&[], 25);
+    assert_eq!(
+        world.started(3),
+        Some(25),
+        "the urgent one stands elsewhere, where the end is known"
+    );
+}
+
+#[test]
+fn without_anybody_refused_nothing_is_kept() {
+    let mut world = World::new(&[3], keeping(100));
+    world.run(&[job(0, 50, 1, 4), job(20, 50, 2, 8)], 60);
+    assert_eq!((world.started(0), world.started(1)), (Some(0), Some(20)));
+    assert_eq!((world.fleet.reservations(), world.fleet.next_change()), (&[][..], None));
 }
 
 fn jobs() -> impl Strategy<Value = Vec<Job>> {

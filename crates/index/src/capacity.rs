@@ -51,9 +51,8 @@ fn node_class(names: &mut Names, class: &v1alpha1::NodeClass) -> NodeClass {
 }
 
 fn amounts(names: &mut Names, all: &BTreeMap<String, Quantity>) -> Vec<(ResourceId, Amount)> {
-    let amount = |(name, quantity): (&String, _)| {
-        (names.resources.intern(name), offered(name, quantity))
-    };
+    let amount =
+        |(name, quantity): (&String, _)| (names.resources.intern(name), offered(name, quantity));
     let mut amounts: Vec<_> = all.iter().map(amount).collect();
     amounts.sort_unstable_by_key(|(resource, _)| *resource);
     amounts

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ::dispatch::{
-    CheckStatus, ClusterPolicy, Config, Keeping, Kind, Policy, Presence, Strategy, bad_config, check_status,
+    CheckStatus, ClusterPolicy, Config, Keeping, Kind, Policy, Presence, Strategy, bad_config,
+    check_status,
 };
 use crds::{
     meta::Condition,
@@ -108,10 +109,8 @@ impl Control {
                 }
             }
             let policy = policy.map(|policy| read_policy(policy, fleet));
-            let policy = policy.unwrap_or_else(|| Policy {
-                keeping: Some(KEEPING),
-                ..Policy::default()
-            });
+            let unnamed = || Policy { keeping: Some(KEEPING), ..Policy::default() };
+            let policy = policy.unwrap_or_else(unnamed);
             fleet.set_config(name, Some(Config { clusters: ids, policy }));
         }
         due.now(What::Clusters);
@@ -209,7 +208,7 @@ impl Control {
                 if let Some(queue) = self.queues.cluster_queues.get_mut(name) {
                     queue.held.answered(answer, now);
                 }
-                self.due.now(What::Queues);
+                self.due.now(What::Queue(name.clone()));
             }
             Subject::ResourceFlavor => {
                 if let Some(held) = self.queues.resource_flavors.get_mut(name) {
@@ -220,8 +219,9 @@ impl Control {
             Subject::LocalQueue => {
                 if let Some(queue) = self.queues.local_queues.get_mut(&ticket.key) {
                     queue.held.answered(answer, now);
+                    let counted = queue.held.object.spec.cluster_queue.as_str().into();
+                    self.due.now(What::Queue(counted));
                 }
-                self.due.now(What::Queues);
             }
             Subject::Workload | Subject::Job | Subject::Capacity => {}
         }
@@ -243,7 +243,8 @@ impl Control {
             }
             let key = Key { namespace: None, name: crds::v1alpha1::LOCAL.into() };
             let to = super::Destination::Worker(name.clone());
-            let ticket = Ticket { to, subject: Subject::Capacity, key, purpose: "label-keys" };
+            let (subject, purpose) = (Subject::Capacity, "label-keys");
+            let ticket = Ticket { to, subject, key, purpose, workload: None };
             let fields = json!({ "spec": { "labelKeys": keys } });
             let order = Order::of(ticket, |purpose, key| {
                 Write::merge::<crds::v1alpha1::ClusterCapacity>(purpose, key, None, &fields)
@@ -309,10 +310,7 @@ fn with_active(
 fn read_keeping(reservation: &crds::v1alpha1::GangReservation) -> Keeping {
     let after = reservation.after_seconds.map(|seconds| i64::from(seconds.max(0)) * SECOND);
     let share = reservation.max_share.and_then(|percent| u8::try_from(percent).ok());
-    Keeping {
-        after: after.unwrap_or(KEEPING.after),
-        max_share: share.unwrap_or(KEEPING.max_share),
-    }
+    Keeping { after: after.unwrap_or(KEEPING.after), max_share: share.unwrap_or(KEEPING.max_share) }
 }
 
 fn read_policy(policy: &DispatchPolicy, fleet: &mut ::dispatch::Fleet) -> Policy {

@@ -54,7 +54,10 @@ fn ask(
     work: &Arc<Work>,
     now: Time,
 ) -> Result<ClusterId, Refused> {
-    fleet.choose(&Ask { workload: WorkloadId(workload), config: "all", work, turn: Turn::default() }, now)
+    fleet.choose(
+        &Ask { workload: WorkloadId(workload), config: "all", work, turn: Turn::default() },
+        now,
+    )
 }
 
 fn chosen(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {

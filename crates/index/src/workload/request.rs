@@ -106,7 +106,8 @@ mod tests {
     #[test]
     fn what_it_ran_before_an_eviction_counts() {
         let runs = |value: Value| {
-            runs(&serde_json::from_value(value).expect("a Workload")).map(|nanos| nanos / 1_000_000_000)
+            runs(&serde_json::from_value(value).expect("a Workload"))
+                .map(|nanos| nanos / 1_000_000_000)
         };
         let most = json!({"maximumExecutionTimeSeconds": 60});
         assert_eq!(runs(json!({})), None);

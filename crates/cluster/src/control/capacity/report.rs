@@ -32,20 +32,20 @@ pub(super) fn kinds() -> Vec<Kind> {
     vec![Kind { group, version, kind }]
 }
 
-/// Nodes in classes, told apart by the labels of these keys: as they are, and as they are without what was dispatched.
+/// Nodes in classes, told apart by the labels of these keys.
 pub(super) fn classes(
     names: &mut Names,
-    (nodes, empty): (&[FreeNode<'_>], &[FreeNode<'_>]),
+    nodes: &[FreeNode<'_>],
     keys: &[String],
     kinds: Vec<Kind>,
 ) -> Report {
     let mut classes: Vec<NodeClass> = Vec::new();
-    for (node, empty) in nodes.iter().zip(empty) {
+    for node in nodes {
         let labels = keys.iter().filter_map(|key| {
             let value = node.facts.labels.get(key)?;
             Some((key.as_str().into(), value.as_str().into()))
         });
-        let (free, size) = (amounts(names, &node.free), amounts(names, &empty.free));
+        let (free, size) = (amounts(names, &node.free), amounts(names, &node.size));
         let taints = index::taints(&node.facts.taints);
         let class = NodeClass { count: 1, labels: labels.collect(), taints, free, size };
         match classes.iter_mut().find(|known| is_alike(known, &class)) {
