@@ -36,6 +36,7 @@ fn engine() -> (Engine, ResourceId) {
         stopped: false,
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
+        checks: Vec::new(),
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
     engine.apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
@@ -65,6 +66,7 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         pod_sets: vec![pods],
         hold: Hold::None,
         invalid: None,
+        checks: Vec::new(),
         admission: None,
     };
     engine.apply(Event::Workload(id, Box::new(spec)));

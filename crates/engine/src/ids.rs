@@ -76,6 +76,10 @@ id!(
     HostId
 );
 id!(
+    /// An AdmissionCheck.
+    CheckId
+);
+id!(
     /// A worker cluster, as the placer numbers them.
     ClusterId
 );

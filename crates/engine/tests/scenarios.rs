@@ -2,12 +2,16 @@
 
 mod play;
 
+#[path = "scenarios/backoff.rs"]
+mod backoff;
 #[path = "scenarios/borrowing.rs"]
 mod borrowing;
 #[path = "scenarios/charging.rs"]
 mod charging;
 #[path = "scenarios/check.rs"]
 mod check;
+#[path = "scenarios/checks.rs"]
+mod checks;
 #[path = "scenarios/choosing.rs"]
 mod choosing;
 #[path = "scenarios/explaining.rs"]
@@ -36,6 +40,8 @@ mod reclaiming;
 mod reserving;
 #[path = "scenarios/reshaping.rs"]
 mod reshaping;
+#[path = "scenarios/second_pass.rs"]
+mod second_pass;
 #[path = "scenarios/sharing.rs"]
 mod sharing;
 #[path = "scenarios/shrinking.rs"]

@@ -188,7 +188,7 @@ fn without_a_say_of_a_placer_nobody_waits_for_room() {
         ",
         &expect![[r#"
             1  reserve gang team-a gpu=h100:4
-            2  park small team-a WaitingForQuota
+            2  park small team-a NoCandidates
             3  reserve small team-a gpu=h100:1
         "#]],
     );
