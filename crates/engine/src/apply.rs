@@ -38,6 +38,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             state.topologies.set_host(id, spec);
             wake_all(state);
         }
+        Event::Check(id, spec) => crate::checks::tell(state, id, spec),
         Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
         Event::ClusterQueue(id, None) => cluster_queue_gone(state, id),
@@ -49,12 +50,12 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         }
         Event::Released { workload, hold, queued_at } => released(state, workload, hold, queued_at),
         Event::Room(key) => room(state, key),
-        Event::Written(_) => {}
+        Event::Written(id) => state.second_passes.written(id),
         Event::WriteFailed(id) => write_failed(state, id),
     }
 }
 
-fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
+pub(crate) fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
     if table.len() <= index {
         table.resize_with(index + 1, || None);
     }
@@ -279,6 +280,10 @@ pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
     match hold {
         Hold::None => line.push(id, &mut state.workloads),
         Hold::Requeue => line.set_aside(id, &mut state.workloads),
+        Hold::Until(end) => {
+            line.set_aside(id, &mut state.workloads);
+            state.backoffs.note(end, id);
+        }
         Hold::Out => return,
     }
     state.list_if_head(queue);
@@ -302,6 +307,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
         hidden: false,
         wake: None,
         invalid: spec.invalid,
+        checks: spec.checks.into(),
         scan: None,
         admission: None,
     };
@@ -324,6 +330,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
 fn same(old: &Workload, new: &Workload) -> bool {
     (old.shape, old.queued_at, old.hold, old.local_queue, &old.invalid, old.namespace)
         == (new.shape, new.queued_at, new.hold, new.local_queue, &new.invalid, new.namespace)
+        && old.checks == new.checks
 }
 
 fn replace(state: &mut State, id: WorkloadId, new: Workload) {
@@ -345,13 +352,14 @@ fn update_holder(
     let old = state.workloads.at_mut(id);
     let changed = old.shape != new.shape;
     (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
-    (old.local_queue, old.invalid) = (new.local_queue, new.invalid);
+    (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
     reshape_holder(state, id, new.shape);
     let Some(current) = state.workloads.at(id).admission.as_deref() else {
         return;
     };
     let queue = current.queue;
-    if let Some(admission) = admission
+    let told = admission.map(|told| state.second_passes.with_places(id, current, told));
+    if let Some(admission) = told
         && current.pod_sets != admission.pod_sets
     {
         let evicted = current.evicted || admission.evicted;
@@ -364,6 +372,7 @@ fn update_holder(
             state.wake(queue);
         }
     }
+    crate::second_pass::note(state, id);
 }
 
 /// Places are charged by shape: those of the old one are given back before it is forgotten.
@@ -416,6 +425,7 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admiss
     let queue = state.queue_mut(queue);
     queue.line.clear_preemptor(id);
     queue.generation += 1;
+    crate::second_pass::note(state, id);
 }
 
 /// Gives back what a Workload holds, and wakes those who may want it.
@@ -427,6 +437,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     };
     workload.place = Place::Out;
     let shape = workload.shape;
+    state.second_passes.forget(id);
     state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
     let queue = admission.queue;
     let node = state.queue(queue).node;
@@ -470,6 +481,9 @@ fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
 }
 
 fn write_failed(state: &mut State, id: WorkloadId) {
+    if crate::second_pass::take_back(state, id) {
+        return;
+    }
     if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {
         let queued_at = state.workloads.at(id).queued_at;
         released(state, id, Hold::None, queued_at);

@@ -8,7 +8,9 @@
 
 mod amount;
 mod apply;
+mod backoff;
 mod books;
+mod checks;
 mod cycle;
 mod engine;
 mod event;
@@ -21,6 +23,7 @@ mod preemption;
 mod queues;
 mod quota;
 mod reason;
+mod second_pass;
 mod settings;
 mod shape;
 pub mod spec;
@@ -31,6 +34,7 @@ mod view;
 mod workload;
 
 pub use crate::amount::Amount;
+pub use crate::backoff::{Backoff, Requeuing};
 pub use crate::cycle::{Entry, Outcome, Requeue};
 pub use crate::engine::Engine;
 pub use crate::event::Event;
@@ -39,6 +43,7 @@ pub use crate::names::{Interner, Names};
 pub use crate::placer::{Anywhere, Placer, WakeKey};
 pub use crate::preemption::Target;
 pub use crate::reason::{Obstacle, PreemptionReason, Reason};
+pub use crate::second_pass::SecondPass;
 pub use crate::settings::{FairStrategy, Settings};
 pub use crate::time::Time;
 pub use crate::view::Placement;

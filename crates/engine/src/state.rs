@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use crate::amount::Amount;
+use crate::backoff::Backoffs;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
 use crate::queues::line::Line;
 use crate::quota::tree::Tree;
+use crate::second_pass::SecondPasses;
 use crate::settings::Settings;
 use crate::shape::{Shape, Shapes};
 use crate::spec::{
-    ClusterQueueSpec, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector, PodSetSpec,
-    Preemption, Strategy,
+    CheckSpec, ClusterQueueSpec, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector,
+    PodSetSpec, Preemption, Strategy,
 };
 use crate::topology::Topologies;
 use crate::workload::{Workload, Workloads};
@@ -87,9 +89,12 @@ pub(crate) struct State {
     pub(crate) local_queues: Vec<Option<LocalQueueSpec>>,
     pub(crate) namespaces: Vec<Option<Labels>>,
     pub(crate) flavors: Vec<Option<FlavorSpec>>,
+    pub(crate) checks: Vec<Option<CheckSpec>>,
     pub(crate) topologies: Topologies,
     pub(crate) workloads: Workloads,
     pub(crate) shapes: Shapes,
+    pub(crate) backoffs: Backoffs,
+    pub(crate) second_passes: SecondPasses,
     /// Queues that may have a head.
     pub(crate) with_heads: Vec<QueueId>,
     /// Nodes whose trees must be woken before the next cycle.
@@ -115,9 +120,12 @@ impl State {
             local_queues: Vec::new(),
             namespaces: Vec::new(),
             flavors: Vec::new(),
+            checks: Vec::new(),
             topologies: Topologies::default(),
             workloads: Workloads::default(),
             shapes: Shapes::default(),
+            backoffs: Backoffs::default(),
+            second_passes: SecondPasses::default(),
             with_heads: Vec::new(),
             to_wake: Vec::new(),
             cycle: 0,

@@ -3,9 +3,11 @@
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::ids::{LocalQueueId, NamespaceId, QueueId, ResourceId, ShapeId, Slot, WorkloadId};
+use crate::ids::{
+    CheckId, LocalQueueId, NamespaceId, QueueId, ResourceId, ShapeId, Slot, WorkloadId,
+};
 use crate::placer::WakeKey;
-use crate::spec::{Hold, PodSetAdmission};
+use crate::spec::{CheckState, Hold, PodSetAdmission};
 use crate::time::Time;
 
 /// Amounts per slot. Few enough to search linearly.
@@ -87,6 +89,7 @@ pub(crate) struct Workload {
     /// It waits for the placer to have room.
     pub(crate) wake: Option<WakeKey>,
     pub(crate) invalid: Option<Box<str>>,
+    pub(crate) checks: Box<[(CheckId, CheckState)]>,
     pub(crate) scan: Option<Box<ScanMemory>>,
     pub(crate) admission: Option<Box<Admission>>,
 }

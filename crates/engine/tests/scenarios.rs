@@ -2,6 +2,8 @@
 
 mod play;
 
+#[path = "scenarios/backoff.rs"]
+mod backoff;
 #[path = "scenarios/balance.rs"]
 mod balance;
 #[path = "scenarios/borrowing.rs"]
@@ -10,6 +12,8 @@ mod borrowing;
 mod charging;
 #[path = "scenarios/check.rs"]
 mod check;
+#[path = "scenarios/checks.rs"]
+mod checks;
 #[path = "scenarios/choosing.rs"]
 mod choosing;
 #[path = "scenarios/explaining.rs"]
@@ -42,6 +46,8 @@ mod reclaiming;
 mod reserving;
 #[path = "scenarios/reshaping.rs"]
 mod reshaping;
+#[path = "scenarios/second_pass.rs"]
+mod second_pass;
 #[path = "scenarios/sharing.rs"]
 mod sharing;
 #[path = "scenarios/shrinking.rs"]

@@ -245,11 +245,12 @@ impl Control {
         if !super::record::has_quota(workload) || self.fleet.placed(id).is_some() {
             return;
         }
+        let since = super::record::started(workload);
         if let Some(request) = self.index.request(id) {
             let given = self.index.given_by(admission);
             let work = Arc::new(Work { request: Arc::clone(request), given });
             let cluster = self.fleet.cluster(cluster);
-            self.fleet.place(id, cluster, work);
+            self.fleet.place(id, cluster, work, since);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ::dispatch::{Placing, Refused, Work, summary};
+use ::dispatch::{Asked, Placing, Refused, Work, summary};
 use crds::names::{labels::JOB_UID, reasons};
 use engine::{Entry, Event, Outcome, explain, ids::WorkloadId};
 use jiff::Timestamp;
@@ -98,11 +98,13 @@ impl Control {
             } else {
                 index.asked(entry)?
             };
-            let request = Arc::clone(request);
-            Some((config.to_owned(), Arc::new(Work { request, given })))
+            let work = Arc::new(Work { request: Arc::clone(request), given });
+            let turn = index.turn(entry.workload);
+            Some(Asked { config: config.to_owned(), work, turn })
         };
         let mut placing = Placing::new(fleet, &lookup, time(now));
         let entries = engine.cycle(time(now), &mut placing).to_vec();
+        placing.settle(&entries);
         let refused = std::mem::take(&mut placing.refused);
         let not_before = after(now, settings.explain_after);
         entries
