@@ -18,7 +18,6 @@ const NOT_ACTED_ON: &[&str] = &[
     "controller",
     "tls.cipherSuites",
     "tls.curvePreferences",
-    "waitForPodsReady",
     "clientConnection",
     "integrations.labelKeysToCopy",
     "integrations.podOptions",
