@@ -306,17 +306,23 @@ webhook: {port: 1}
 metrics: {bindAddress: ':1', customLabels: []}
 health: {readinessEndpointName: r}
 internalCertManagement: {enable: false}
-leaderElection: {leaderElect: false}
+leaderElection: {leaderElect: false, resourceLock: leases}
 featureGates: {MultiKueue: true}
 manageJobsWithoutQueueName: true
+waitForPodsReady: {timeout: 1m}
+fairSharing: {preemptionStrategies: [LessThanInitialShare]}
+resources: {excludeResourcePrefixes: [x], deviceClassMappings: []}
 integrations: {frameworks: [batch/job, pod], externalFrameworks: [], labelKeysToCopy: []}
+multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
 ",
     );
     let config = config.expect("valid");
     let idle = [
-        "leaderElection",
+        "leaderElection.resourceLock",
         "metrics.customLabels",
-        "integrations.labelKeysToCopy",
+        "multiKueue.gcInterval",
+        "multiKueue.clusterProfile",
+        "resources.deviceClassMappings",
         "integrations.frameworks[pod]",
     ];
     assert_eq!(config.not_acted_on(), idle);
