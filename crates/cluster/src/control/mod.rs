@@ -16,12 +16,15 @@
 mod capacity;
 mod clusters;
 mod configuration;
+mod deadlines;
 mod due;
 mod held;
 mod input;
 mod jobs;
 mod lifecycle;
 mod order;
+mod pods;
+mod pods_gate;
 mod protection;
 mod queues;
 mod record;
@@ -46,12 +49,14 @@ use runtime::{events::News, watch::Key};
 pub use self::{
     input::{Input, Link, RemoteInput},
     order::{Destination, Order, Subject, Ticket},
+    pods::Patience,
     settings::{Role, Settings},
 };
 
 use self::{
     clusters::Clusters,
     configuration::Configuration,
+    deadlines::Deadlines,
     due::{Due, What},
     jobs::Jobs,
     queues::Queues,
@@ -77,6 +82,9 @@ pub struct Control {
     remotes: BTreeMap<Box<str>, Remote>,
     capacity: capacity::Capacity,
     due: Due,
+    deadlines: Deadlines,
+    /// Whose pods are waited for, where that keeps others out.
+    pods_gate: pods_gate::PodsGate,
     /// Something changed that scheduling looks at.
     schedule: bool,
     began: Option<Timestamp>,
@@ -116,6 +124,8 @@ impl Control {
             remotes: BTreeMap::new(),
             capacity: capacity::Capacity::default(),
             due: Due::default(),
+            deadlines: Deadlines::default(),
+            pods_gate: pods_gate::PodsGate::default(),
             schedule: true,
             began: None,
             orders: Vec::new(),
@@ -157,6 +167,7 @@ impl Control {
             return Step::default();
         }
         self.due.ring(now);
+        self.due.workloads.extend(self.deadlines.ring(now));
         for _ in 0..MOST_ROUNDS {
             self.refresh_capacity();
             let n_jobs = self.decide_jobs(now);
@@ -172,7 +183,7 @@ impl Control {
         Step {
             orders: std::mem::take(&mut self.orders),
             notices: std::mem::take(&mut self.notices),
-            wake: self.due.next(),
+            wake: self.due.next().into_iter().chain(self.deadlines.next()).min(),
         }
     }
 
