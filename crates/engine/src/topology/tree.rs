@@ -17,7 +17,7 @@ use crate::topology::{HOSTNAME, HostSpec, Togetherness, TopologyRequest, Topolog
 pub(crate) type Amounts = Vec<Amount>;
 
 /// One domain.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Domain {
     /// Label values from the top level down to this one.
     pub(crate) values: Arc<[Box<str>]>,
@@ -31,7 +31,7 @@ pub(crate) struct Domain {
 }
 
 /// The tree of one flavor.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Tree {
     pub(crate) topology: TopologyId,
     pub(crate) levels: Vec<Box<str>>,
@@ -140,7 +140,7 @@ pub(crate) enum Fitness {
 }
 
 /// All topologies, machines and trees.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Topologies {
     specs: Vec<Option<TopologySpec>>,
     hosts: Vec<Option<HostSpec>>,
@@ -165,6 +165,11 @@ impl Topologies {
         }
         self.hosts[id.index()] = spec;
         self.stale = true;
+    }
+
+    /// Whether anything was ever said of topologies or machines.
+    pub(crate) fn matter(&self) -> bool {
+        !self.specs.is_empty() || !self.hosts.is_empty() || self.stale
     }
 
     pub(crate) fn exists(&self, id: TopologyId) -> bool {
