@@ -89,9 +89,7 @@ fn flavors_changed(state: &mut State) {
 
 /// The queue's record, made on first reference.
 fn queue_record(state: &mut State, id: QueueId) -> NodeId {
-    if state.queues.len() <= id.index() {
-        state.queues.resize_with(id.index() + 1, || None);
-    }
+    state.queues.reach(id.index() + 1);
     if let Some(queue) = &state.queues[id.index()] {
         return queue.node;
     }
@@ -466,7 +464,9 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
     }
     if let Some(workload) = state.workloads.remove(id) {
         state.shapes.release(workload.shape);
-        state.names.workloads.forget(id);
+        if !state.workloads.is_watched() {
+            state.names.workloads.forget(id);
+        }
     }
 }
 

@@ -59,7 +59,7 @@ impl Backoff {
 }
 
 /// Backoffs that run. An entry is void once its Workload no longer waits for that very time.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Backoffs(BTreeSet<(Time, WorkloadId)>);
 
 impl Backoffs {

@@ -12,7 +12,7 @@ use crate::time::Time;
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) state: State,
-    cycle: Cycle,
+    pub(crate) cycle: Cycle,
 }
 
 impl Engine {

@@ -30,7 +30,9 @@ pub mod spec;
 mod state;
 mod time;
 pub mod topology;
+mod undo;
 mod view;
+mod what_if;
 mod workload;
 
 pub use crate::amount::Amount;
@@ -47,3 +49,4 @@ pub use crate::second_pass::SecondPass;
 pub use crate::settings::{FairStrategy, Settings};
 pub use crate::time::Time;
 pub use crate::view::Placement;
+pub use crate::what_if::WhatIf;

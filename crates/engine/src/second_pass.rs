@@ -48,7 +48,7 @@ enum Pass {
 }
 
 /// Everybody on a second pass.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct SecondPasses(BTreeMap<WorkloadId, Pass>);
 
 impl SecondPasses {

@@ -7,6 +7,7 @@ use crate::backoff::Backoffs;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
 use crate::queues::line::Line;
+use crate::queues::table::Queues;
 use crate::quota::tree::Tree;
 use crate::second_pass::SecondPasses;
 use crate::settings::Settings;
@@ -39,7 +40,7 @@ impl Group {
 }
 
 /// A ClusterQueue.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Queue {
     pub(crate) node: NodeId,
     /// As it was told last; `None` while only Workloads or LocalQueues refer to it.
@@ -85,7 +86,7 @@ pub(crate) struct State {
     pub(crate) changed: Vec<NodeId>,
     /// Tree node of each cohort name.
     pub(crate) cohorts: Vec<Option<NodeId>>,
-    pub(crate) queues: Vec<Option<Queue>>,
+    pub(crate) queues: Queues,
     pub(crate) local_queues: Vec<Option<LocalQueueSpec>>,
     pub(crate) namespaces: Vec<Option<Labels>>,
     pub(crate) flavors: Vec<Option<FlavorSpec>>,
@@ -116,7 +117,7 @@ impl State {
             flavors_changed: false,
             changed: Vec::new(),
             cohorts: Vec::new(),
-            queues: Vec::new(),
+            queues: Queues::default(),
             local_queues: Vec::new(),
             namespaces: Vec::new(),
             flavors: Vec::new(),

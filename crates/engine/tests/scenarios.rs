@@ -56,6 +56,8 @@ mod shrinking;
 mod stopping;
 #[path = "scenarios/strict.rs"]
 mod strict;
+#[path = "scenarios/supposing.rs"]
+mod supposing;
 #[path = "scenarios/topology.rs"]
 mod topology;
 #[path = "scenarios/tournament.rs"]
