@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::amount::Amount;
+use crate::cycle::Failures;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
 use crate::queues::line::Line;
@@ -88,6 +89,7 @@ pub(crate) struct State {
     pub(crate) namespaces: Vec<Option<Labels>>,
     pub(crate) flavors: Vec<Option<FlavorSpec>>,
     pub(crate) topologies: Topologies,
+    pub(crate) failures: Failures,
     pub(crate) workloads: Workloads,
     pub(crate) shapes: Shapes,
     /// Queues that may have a head.
@@ -116,6 +118,7 @@ impl State {
             namespaces: Vec::new(),
             flavors: Vec::new(),
             topologies: Topologies::default(),
+            failures: Failures::default(),
             workloads: Workloads::default(),
             shapes: Shapes::default(),
             with_heads: Vec::new(),

@@ -16,6 +16,7 @@
 //!    on=zone:a in=zone:a|b tolerate=key:value required=rack preferred=rack anywhere slice=rack:2
 //!    group=g hold=requeue hold=out invalid uid=u template=1
 //! finish one, evict one, failed one, release one t=9 hold=requeue, reclaim one 2
+//! unhealthy one h1 h2                          (machines that failed under it)
 //! gone KIND NAME
 //! room h100=3                                  (the placer's room in a flavor, announced)
 //! show NAME ...
@@ -31,6 +32,8 @@
 //!
 //! ```text
 //! reserve WORKLOAD QUEUE RESOURCE=FLAVOR:AMOUNT … (borrows, height 1) at DOMAIN:PODS
+//! move WORKLOAD QUEUE …                        (as `reserve`: a machine under it was replaced)
+//! evict WORKLOAD QUEUE VERDICT
 //! preempt for WORKLOAD QUEUE: VICTIM REASON, …
 //! no room for WORKLOAD QUEUE in FLAVOR
 //! retry | aside | park WORKLOAD QUEUE VERDICT  (back in line, alone out of line, out of line with its shape)
@@ -123,6 +126,12 @@ impl Player {
                 self.engine.apply(Event::Evicting(id));
             }
             "failed" => self.failed(name),
+            "unhealthy" => {
+                let names = self.engine.names_mut();
+                let hosts = words.rest().iter().map(|host| names.hosts.intern(host)).collect();
+                let event = Event::UnhealthyNodes(names.workloads.intern(name), hosts);
+                self.engine.apply(event);
+            }
             "release" => self.release(&words),
             "reclaim" => self.reclaim(name, words.at(2).parse().expect("a number of pods")),
             "room" => self.room(&words),
