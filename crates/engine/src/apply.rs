@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::event::Event;
 use crate::flavors::walk;
-use crate::ids::{LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
+use crate::ids::{HostId, LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
 use crate::queues::line::Line;
 use crate::quota::tree::Quota;
 use crate::shape::Shape;
@@ -36,6 +36,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         }
         Event::Host(id, spec) => {
             state.topologies.set_host(id, spec);
+            state.failures.freed();
             wake_all(state);
         }
         Event::Check(id, spec) => crate::checks::tell(state, id, spec),
@@ -49,6 +50,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             mark_evicted(state, id);
         }
         Event::Released { workload, hold, queued_at } => released(state, workload, hold, queued_at),
+        Event::UnhealthyNodes(id, hosts) => unhealthy_nodes(state, id, hosts),
         Event::Room(key) => room(state, key),
         Event::Written(id) => state.second_passes.written(id),
         Event::WriteFailed(id) => write_failed(state, id),
@@ -84,6 +86,7 @@ fn flavors_changed(state: &mut State) {
     state.flavors_changed = true;
     state.tree_changed = true;
     state.topologies.stale = true;
+    state.failures.freed();
     wake_all(state);
 }
 
@@ -448,7 +451,15 @@ fn free_quota(state: &mut State, id: WorkloadId) {
         state.workloads.at_mut(moved).place = Place::Holding { place };
     }
     state.queue_mut(queue).generation += 1;
+    state.failures.freed();
     state.wake(queue);
+}
+
+fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<HostId>) {
+    let holds = state.workloads.get(id).is_some_and(|one| one.admission.is_some());
+    if holds && state.settings.replace_failed_nodes {
+        state.failures.set(id, hosts.into());
+    }
 }
 
 fn workload_gone(state: &mut State, id: WorkloadId) {
@@ -456,6 +467,7 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
         return;
     };
     let queue = workload.queue;
+    state.failures.forget(id);
     leave_line(state, id);
     free_quota(state, id);
     if let Some(queue) = queue {
@@ -474,6 +486,7 @@ fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
     if state.workloads.get(id).is_none_or(|workload| workload.admission.is_none()) {
         return;
     }
+    state.failures.forget(id);
     free_quota(state, id);
     let workload = state.workloads.at_mut(id);
     (workload.hold, workload.queued_at) = (hold, queued_at);

@@ -11,7 +11,7 @@
 use std::ops::Deref;
 
 use crate::backoff::Backoffs;
-use crate::cycle::{Cycle, Entry};
+use crate::cycle::{Cycle, Entry, Failures};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ids::{NodeId, QueueId};
@@ -91,6 +91,7 @@ struct Before {
     flavors: Vec<Option<FlavorSpec>>,
     checks: Vec<Option<CheckSpec>>,
     topologies: Option<Topologies>,
+    failures: Failures,
     backoffs: Backoffs,
     second_passes: SecondPasses,
     with_heads: Vec<QueueId>,
@@ -116,6 +117,7 @@ impl Before {
             flavors,
             checks,
             topologies,
+            failures,
             workloads,
             shapes,
             backoffs,
@@ -138,6 +140,7 @@ impl Before {
             flavors: flavors.clone(),
             checks: checks.clone(),
             topologies: topologies.matter().then(|| topologies.clone()),
+            failures: failures.clone(),
             backoffs: backoffs.clone(),
             second_passes: second_passes.clone(),
             with_heads: with_heads.clone(),
@@ -156,6 +159,7 @@ impl Before {
         (state.local_queues, state.namespaces) = (self.local_queues, self.namespaces);
         (state.flavors, state.checks) = (self.flavors, self.checks);
         state.topologies = self.topologies.unwrap_or_default();
+        state.failures = self.failures;
         (state.backoffs, state.second_passes) = (self.backoffs, self.second_passes);
         (state.with_heads, state.to_wake) = (self.with_heads, self.to_wake);
         state.cycle = self.cycle;

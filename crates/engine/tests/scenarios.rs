@@ -42,6 +42,8 @@ mod placing;
 mod preempting;
 #[path = "scenarios/reclaiming.rs"]
 mod reclaiming;
+#[path = "scenarios/replacing.rs"]
+mod replacing;
 #[path = "scenarios/reserving.rs"]
 mod reserving;
 #[path = "scenarios/reshaping.rs"]

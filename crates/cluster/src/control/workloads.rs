@@ -458,7 +458,8 @@ fn is_of_workload(event: &Event) -> bool {
         | Event::Released { .. }
         | Event::Room(_)
         | Event::Written(_)
-        | Event::WriteFailed(_) => true,
+        | Event::WriteFailed(_)
+        | Event::UnhealthyNodes(..) => true,
         Event::Namespace(..)
         | Event::Flavor(..)
         | Event::Topology(..)

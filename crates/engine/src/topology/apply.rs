@@ -9,7 +9,7 @@ use crate::flavors::assign::{Assignment, Attempt, Mode};
 use crate::ids::{FlavorId, WorkloadId};
 use crate::reason::{Obstacle, Reason};
 use crate::state::State;
-use crate::topology::find::{View, Wanted, find};
+use crate::topology::find::{Wanted, find};
 use crate::topology::{PlacedDomain, TopologyReason};
 
 /// Builds stale trees and places everybody who holds a place.
@@ -45,19 +45,19 @@ fn wanted<'a>(
         .filter(|(_, (_, one))| one.count > 0)
         .filter_map(|(pod_set, (spec, one))| {
             let flavor = flavor_of(state, assignment, pod_set)?;
-            Some(Wanted { pod_set, spec, pods: one.count, flavor })
+            Some(Wanted { pod_set, spec, pods: one.count, flavor, within: None })
         })
         .collect()
 }
 
 /// Searches with the buffers of the state.
-fn search(
+pub(super) fn search(
     state: &mut State,
     all: &[Wanted<'_>],
-    view: View,
+    empty: bool,
 ) -> Result<(), (usize, TopologyReason)> {
     let mut scratch = std::mem::take(&mut state.topologies.scratch);
-    let found = find(state, &mut scratch, all, view);
+    let found = find(state, &mut scratch, all, empty);
     state.topologies.scratch = scratch;
     found
 }
@@ -70,12 +70,12 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut 
         return;
     }
     if assignment.mode() == Mode::Fit {
-        match search(state, &all, View::default()) {
+        match search(state, &all, false) {
             Ok(()) => return keep(state, assignment),
             Err((index, reason)) => demote(state, assignment, index, reason),
         }
     }
-    match search(state, &all, View { empty: true, ..View::default() }) {
+    match search(state, &all, true) {
         // Which of its resources somebody must go for is not known: what is free may be free in the wrong places.
         Ok(()) => all.iter().for_each(|one| contest(state, assignment, one.pod_set)),
         Err((index, _)) => {
@@ -128,10 +128,7 @@ pub(crate) fn place_anew(
     empty: bool,
 ) {
     let all = wanted(state, attempt, assignment);
-    if assignment.mode() == Mode::Preempt
-        && !all.is_empty()
-        && search(state, &all, View { empty, ..View::default() }).is_ok()
-    {
+    if assignment.mode() == Mode::Preempt && !all.is_empty() && search(state, &all, empty).is_ok() {
         keep(state, assignment);
     }
 }
@@ -139,7 +136,7 @@ pub(crate) fn place_anew(
 /// Whether everybody finds a place now.
 pub(crate) fn fits(state: &mut State, attempt: &Attempt<'_>, assignment: &Assignment) -> bool {
     let all = wanted(state, attempt, assignment);
-    all.is_empty() || search(state, &all, View::default()).is_ok()
+    all.is_empty() || search(state, &all, false).is_ok()
 }
 
 /// Whether everybody who has pods finds a place in a flavor now.
@@ -147,10 +144,10 @@ pub(crate) fn finds_places(state: &mut State, workload: WorkloadId, flavor: Flav
     let shape = state.shape_of(workload);
     let pod_sets = shape.pod_sets.iter().enumerate().filter(|(_, spec)| spec.count > 0);
     let all: SmallVec<[Wanted<'_>; 2]> = pod_sets
-        .map(|(pod_set, spec)| Wanted { pod_set, spec, pods: spec.count, flavor })
+        .map(|(pod_set, spec)| Wanted { pod_set, spec, pods: spec.count, flavor, within: None })
         .collect();
     rebuild(state);
-    search(state, &all, View::default()).is_ok()
+    search(state, &all, false).is_ok()
 }
 
 /// Whether the very places that were found are still free.

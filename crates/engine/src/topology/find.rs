@@ -33,14 +33,7 @@ pub(super) struct Wanted<'a> {
     pub(super) spec: &'a PodSetSpec,
     pub(super) pods: i64,
     pub(super) flavor: FlavorId,
-}
-
-/// Under which assumptions places are looked for.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct View {
-    /// As if nothing were in use.
-    pub(super) empty: bool,
-    /// Only below this domain.
+    /// Only below this domain of the flavor's tree.
     pub(super) within: Option<DomainId>,
 }
 
@@ -63,12 +56,13 @@ impl Clone for Scratch {
     }
 }
 
-/// Finds places for everybody wanted. `Err` names the pod set for which there are none.
+/// Finds places for everybody wanted, as things are or as if nothing were in use. `Err` names the pod set for which there
+/// are none.
 pub(super) fn find(
     state: &State,
     scratch: &mut Scratch,
     all: &[Wanted<'_>],
-    view: View,
+    empty: bool,
 ) -> Result<(), (usize, TopologyReason)> {
     scratch.placed.clear();
     let mut flavors: SmallVec<[FlavorId; 2]> = SmallVec::new();
@@ -86,7 +80,7 @@ pub(super) fn find(
             let Some((workers, leader)) = roles(all, first) else {
                 continue;
             };
-            let search = Search { state, tree, all, workers, leader, view };
+            let search = Search { state, tree, all, workers, leader, empty };
             search.run(scratch).map_err(|reason| (workers.pod_set, reason))?;
         }
     }
@@ -122,7 +116,7 @@ struct Search<'a> {
     all: &'a [Wanted<'a>],
     workers: &'a Wanted<'a>,
     leader: Option<&'a Wanted<'a>>,
-    view: View,
+    empty: bool,
 }
 
 impl Search<'_> {
@@ -136,9 +130,9 @@ impl Search<'_> {
             leader: self.leader.map(|leader| leader.spec),
             plan: &plan,
             tolerations: tolerations.unwrap_or_default(),
-            empty: self.view.empty,
+            empty: self.empty,
             taken: self.note_taken(placed, taken),
-            within: self.view.within,
+            within: self.workers.within,
         };
         count(&state.topologies, &state.names, tree, &ask, rooms, tally);
         let load = Load {

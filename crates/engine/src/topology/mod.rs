@@ -2,7 +2,7 @@
 //!
 //! [`tree`] is the tree of domains of one flavor, [`topologies`] all of them with what is used. A search ([`find`]) reads
 //! the wish ([`plan`]), counts how many pods fit where ([`count`]) and picks domains ([`choose`], or [`balance`]). [`apply`]
-//! ties places to assignments. Source: spec/kueue-core.md §4.11.
+//! ties places to assignments, [`replace`] finds new ones for pods whose machine failed. Source: spec/kueue-core.md §4.11.
 
 mod apply;
 mod balance;
@@ -13,6 +13,7 @@ mod find;
 mod layers;
 mod line;
 mod plan;
+mod replace;
 mod subset;
 mod table;
 pub(crate) mod topologies;
@@ -21,6 +22,7 @@ mod tree;
 pub(crate) use apply::{
     assign, assume, finds_places, fits, forget, place_anew, rebuild, reserve, still_fits,
 };
+pub(crate) use replace::{Moved, replace, stands_on};
 pub(crate) use topologies::Topologies;
 
 use crate::amount::Amount;
@@ -110,6 +112,11 @@ pub enum TopologyReason {
         /// The size of the one before.
         whole: i64,
     },
+    /// A machine cannot be replaced, because a place of those who stay is gone too.
+    Stale {
+        /// How an assignment names the place that is gone.
+        domain: Box<str>,
+    },
     /// No machine has a place in the topology.
     NoDomains {
         /// The level that was looked at.
@@ -155,6 +162,10 @@ impl TopologyReason {
             ),
             Self::LayerDoesNotDivide { size, whole } => format!(
                 "additional slice layer size {size} must evenly divide parent layer size {whole}"
+            ),
+            Self::Stale { domain } => format!(
+                "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the \
+                 stale domain {domain}"
             ),
             Self::NoDomains { level } => format!("no topology domains at level: {level}"),
             Self::Layers { topology, fits, leaves, excluded } => {
