@@ -23,6 +23,7 @@ mod input;
 mod jobs;
 mod lifecycle;
 mod order;
+mod orphans;
 mod pods;
 mod pods_gate;
 mod protection;
@@ -59,6 +60,7 @@ use self::{
     deadlines::Deadlines,
     due::{Due, What},
     jobs::Jobs,
+    orphans::Orphans,
     queues::Queues,
     record::Record,
     remote::Remote,
@@ -78,6 +80,7 @@ pub struct Control {
     workloads: BTreeMap<Key, Record>,
     by_id: BTreeMap<WorkloadId, Key>,
     jobs: Jobs,
+    orphans: Orphans,
     clusters: Clusters,
     remotes: BTreeMap<Box<str>, Remote>,
     capacity: capacity::Capacity,
@@ -120,6 +123,7 @@ impl Control {
             workloads: BTreeMap::new(),
             by_id: BTreeMap::new(),
             jobs: Jobs::default(),
+            orphans: Orphans::default(),
             clusters: Clusters::default(),
             remotes: BTreeMap::new(),
             capacity: capacity::Capacity::default(),

@@ -22,6 +22,8 @@ use runtime::{
     writer::Answer,
 };
 
+pub(super) use self::view::hub_job;
+
 use super::{
     Control, Link, RemoteInput, Subject, Ticket,
     configuration::each,
@@ -69,6 +71,16 @@ enum Sent {
     Unanswered,
     /// It got no answer and may be done until then.
     Unknown(Timestamp),
+}
+
+impl Sent {
+    /// Whether it may still be done.
+    fn waits(self, now: Timestamp) -> bool {
+        match self {
+            Self::Unanswered => true,
+            Self::Unknown(until) => until > now,
+        }
+    }
 }
 
 impl<K> Default for Copies<K> {
@@ -197,7 +209,8 @@ impl Control {
             remote.lost = (!link.active).then_some(now);
             remote.clones.listed = false;
             remote.jobs.listed = false;
-            remote.sent.clear();
+            // Every write is answered, if only by saying that nobody knows. One under way may be done whatever the link.
+            remote.sent.retain(|_, sent| sent.waits(now));
             let cluster = name;
             tracing::info!(cluster, active = link.active, reason = link.reason, "worker");
         }

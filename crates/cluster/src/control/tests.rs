@@ -1,5 +1,6 @@
 //! A cluster as one process finds it: whatever comes first, what was decided stands.
 
+mod dispatched;
 mod pods_gate;
 
 use ::jobs::{Job, JobKind};

@@ -198,7 +198,8 @@ impl Control {
     }
 
     pub(super) fn all_workloads_due(&mut self) {
-        self.due.workloads.extend(self.workloads.keys().cloned());
+        let all = self.workloads.keys().chain(self.orphans.workloads());
+        self.due.workloads.extend(all.cloned());
     }
 
     /// Decides about every Workload that is due; how many.
@@ -378,6 +379,10 @@ impl Control {
         let Some(record) = self.workloads.get_mut(key) else {
             return;
         };
+        if answer == Answer::Gone && record.held.is_as_sent() {
+            // The watch need not say so: it may never have told of what came and went between two lists.
+            return self.lose_workload(key);
+        }
         let done = matches!(answer, Answer::Done(_));
         let before = record.held.object.clone();
         record.held.answered(answer, now);

@@ -30,7 +30,8 @@ impl Control {
             return;
         }
         let somewhere = self.remotes.values().any(|remote| remote.concerns(key));
-        if !somewhere && self.dispatching_check(key).is_none() {
+        let dispatched = self.dispatching_check(key).is_some() || self.orphans.contains(key);
+        if !somewhere && !dispatched {
             return;
         }
         if self.reject(key) {
@@ -235,8 +236,7 @@ impl Control {
     }
 
     fn hub_job_if_free(&self, key: &Key, now: Timestamp) -> Option<(Key, Job)> {
-        let workload = self.workloads.get(key)?.object();
-        let (job_key, job) = self.jobs.of(key, workload)?;
+        let (job_key, job) = self.job_of(key)?;
         self.jobs.is_free(job_key, now).then(|| (job_key.clone(), job.clone()))
     }
 
