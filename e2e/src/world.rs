@@ -10,6 +10,7 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use harness::{Cluster, Process, TestLab, free_port, secs};
+use serde_json::Value;
 
 pub use install::root;
 pub use programs::Program;
@@ -41,6 +42,8 @@ pub struct World<'a> {
     ports: Ports,
     /// Managers give up their lease after seconds, as tests of a failover want it.
     hasty: bool,
+    /// Where the programs are taken from, if they are another build than whoever starts them.
+    build: Option<PathBuf>,
 }
 
 /// Where the first manager's webhooks listen; the API server is told once.
@@ -70,7 +73,7 @@ impl<'a> World<'a> {
         for number in 1..=plan.workers {
             workers.push(lab.cluster(&format!("worker-{number}")).await?);
         }
-        Ok(Self { lab, hub, workers, plan, ports, hasty: true })
+        Ok(Self { lab, hub, workers, plan, ports, hasty: true, build: None })
     }
 
     /// The same with leases of the length that is shipped. On a machine that is as busy as a burst makes it, a hasty leader
@@ -78,6 +81,12 @@ impl<'a> World<'a> {
     #[must_use]
     pub fn patient(self) -> Self {
         Self { hasty: false, ..self }
+    }
+
+    /// The same with programs of another build, which say no more than they do by default.
+    #[must_use]
+    pub fn built_in(self, folder: PathBuf) -> Self {
+        Self { build: Some(folder), ..self }
     }
 
     /// Applies what users apply, on the hub and on every worker, and registers the workers.
@@ -110,8 +119,21 @@ impl<'a> World<'a> {
     /// # Errors
     /// If it does not become ready.
     pub async fn manager(&self, first: bool, environment: &[(&str, &str)]) -> Result<Program> {
+        self.manager_with(first, &Value::Null, environment).await
+    }
+
+    /// Starts a manager whose configuration also has these blocks.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn manager_with(
+        &self,
+        first: bool,
+        blocks: &Value,
+        environment: &[(&str, &str)],
+    ) -> Result<Program> {
         let webhooks = if first { self.ports.webhooks } else { free_port()? };
-        programs::manager(self, webhooks, environment).await
+        programs::manager(self, webhooks, blocks, environment).await
     }
 
     /// Starts an agent on a worker.

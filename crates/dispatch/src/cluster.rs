@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use engine::Time;
+
 use crate::pack::Nodes;
 use crate::{Report, Work};
 
@@ -15,8 +17,10 @@ pub(crate) type Serial = u64;
 
 /// Work on a cluster.
 #[derive(Debug)]
-struct Placed {
-    work: Arc<Work>,
+pub(crate) struct Placed {
+    pub(crate) work: Arc<Work>,
+    /// When it is over at the latest, if that is known.
+    pub(crate) until: Option<Time>,
     /// resourceVersion of the clone, once it is known to exist.
     version: Option<u64>,
 }
@@ -48,12 +52,17 @@ impl Cluster {
         (self.report, self.nodes) = (report.map(Arc::new), None);
     }
 
-    /// Counts work that is placed here from now on.
-    pub(crate) fn place(&mut self, serial: Serial, work: Arc<Work>) {
+    /// Counts work that is placed here from now on, and over `until` then.
+    pub(crate) fn place(&mut self, serial: Serial, work: Arc<Work>, until: Option<Time>) {
         if let Some(nodes) = &mut self.nodes {
             nodes.take(&work);
         }
-        self.placed.insert(serial, Placed { work, version: None });
+        self.placed.insert(serial, Placed { work, until, version: None });
+    }
+
+    /// What was placed here, in the order in which it was.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (Serial, &Placed)> {
+        self.placed.iter().map(|(serial, placed)| (*serial, placed))
     }
 
     /// The clone exists. Says whether that changes what is free.

@@ -39,6 +39,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             state.failures.freed();
             wake_all(state);
         }
+        Event::Check(id, spec) => crate::checks::tell(state, id, spec),
         Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
         Event::ClusterQueue(id, None) => cluster_queue_gone(state, id),
@@ -51,12 +52,12 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::Released { workload, hold, queued_at } => released(state, workload, hold, queued_at),
         Event::UnhealthyNodes(id, hosts) => unhealthy_nodes(state, id, hosts),
         Event::Room(key) => room(state, key),
-        Event::Written(_) => {}
+        Event::Written(id) => state.second_passes.written(id),
         Event::WriteFailed(id) => write_failed(state, id),
     }
 }
 
-fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
+pub(crate) fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
     if table.len() <= index {
         table.resize_with(index + 1, || None);
     }
@@ -91,9 +92,7 @@ fn flavors_changed(state: &mut State) {
 
 /// The queue's record, made on first reference.
 fn queue_record(state: &mut State, id: QueueId) -> NodeId {
-    if state.queues.len() <= id.index() {
-        state.queues.resize_with(id.index() + 1, || None);
-    }
+    state.queues.reach(id.index() + 1);
     if let Some(queue) = &state.queues[id.index()] {
         return queue.node;
     }
@@ -282,6 +281,10 @@ pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
     match hold {
         Hold::None => line.push(id, &mut state.workloads),
         Hold::Requeue => line.set_aside(id, &mut state.workloads),
+        Hold::Until(end) => {
+            line.set_aside(id, &mut state.workloads);
+            state.backoffs.note(end, id);
+        }
         Hold::Out => return,
     }
     state.list_if_head(queue);
@@ -305,6 +308,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
         hidden: false,
         wake: None,
         invalid: spec.invalid,
+        checks: spec.checks.into(),
         scan: None,
         admission: None,
     };
@@ -327,6 +331,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
 fn same(old: &Workload, new: &Workload) -> bool {
     (old.shape, old.queued_at, old.hold, old.local_queue, &old.invalid, old.namespace)
         == (new.shape, new.queued_at, new.hold, new.local_queue, &new.invalid, new.namespace)
+        && old.checks == new.checks
 }
 
 fn replace(state: &mut State, id: WorkloadId, new: Workload) {
@@ -348,13 +353,14 @@ fn update_holder(
     let old = state.workloads.at_mut(id);
     let changed = old.shape != new.shape;
     (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
-    (old.local_queue, old.invalid) = (new.local_queue, new.invalid);
+    (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
     reshape_holder(state, id, new.shape);
     let Some(current) = state.workloads.at(id).admission.as_deref() else {
         return;
     };
     let queue = current.queue;
-    if let Some(admission) = admission
+    let told = admission.map(|told| state.second_passes.with_places(id, current, told));
+    if let Some(admission) = told
         && current.pod_sets != admission.pod_sets
     {
         let evicted = current.evicted || admission.evicted;
@@ -367,6 +373,7 @@ fn update_holder(
             state.wake(queue);
         }
     }
+    crate::second_pass::note(state, id);
 }
 
 /// Places are charged by shape: those of the old one are given back before it is forgotten.
@@ -419,6 +426,7 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admiss
     let queue = state.queue_mut(queue);
     queue.line.clear_preemptor(id);
     queue.generation += 1;
+    crate::second_pass::note(state, id);
 }
 
 /// Gives back what a Workload holds, and wakes those who may want it.
@@ -430,6 +438,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     };
     workload.place = Place::Out;
     let shape = workload.shape;
+    state.second_passes.forget(id);
     state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
     let queue = admission.queue;
     let node = state.queue(queue).node;
@@ -467,7 +476,9 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
     }
     if let Some(workload) = state.workloads.remove(id) {
         state.shapes.release(workload.shape);
-        state.names.workloads.forget(id);
+        if !state.workloads.is_watched() {
+            state.names.workloads.forget(id);
+        }
     }
 }
 
@@ -483,6 +494,9 @@ fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
 }
 
 fn write_failed(state: &mut State, id: WorkloadId) {
+    if crate::second_pass::take_back(state, id) {
+        return;
+    }
     if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {
         let queued_at = state.workloads.at(id).queued_at;
         released(state, id, Hold::None, queued_at);

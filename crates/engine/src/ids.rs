@@ -80,6 +80,10 @@ id!(
     DomainId
 );
 id!(
+    /// An AdmissionCheck.
+    CheckId
+);
+id!(
     /// A worker cluster, as the placer numbers them.
     ClusterId
 );

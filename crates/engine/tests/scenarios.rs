@@ -2,6 +2,8 @@
 
 mod play;
 
+#[path = "scenarios/backoff.rs"]
+mod backoff;
 #[path = "scenarios/balance.rs"]
 mod balance;
 #[path = "scenarios/borrowing.rs"]
@@ -10,6 +12,8 @@ mod borrowing;
 mod charging;
 #[path = "scenarios/check.rs"]
 mod check;
+#[path = "scenarios/checks.rs"]
+mod checks;
 #[path = "scenarios/choosing.rs"]
 mod choosing;
 #[path = "scenarios/explaining.rs"]
@@ -44,6 +48,8 @@ mod replacing;
 mod reserving;
 #[path = "scenarios/reshaping.rs"]
 mod reshaping;
+#[path = "scenarios/second_pass.rs"]
+mod second_pass;
 #[path = "scenarios/sharing.rs"]
 mod sharing;
 #[path = "scenarios/shrinking.rs"]
@@ -52,6 +58,8 @@ mod shrinking;
 mod stopping;
 #[path = "scenarios/strict.rs"]
 mod strict;
+#[path = "scenarios/supposing.rs"]
+mod supposing;
 #[path = "scenarios/topology.rs"]
 mod topology;
 #[path = "scenarios/tournament.rs"]

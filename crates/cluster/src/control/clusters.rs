@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ::dispatch::{
-    CheckStatus, ClusterPolicy, Config, Kind, Policy, Presence, Strategy, bad_config, check_status,
+    CheckStatus, ClusterPolicy, Config, Keeping, Kind, Policy, Presence, Strategy, bad_config,
+    check_status,
 };
 use crds::{
     meta::Condition,
@@ -27,6 +28,12 @@ use runtime::{
 use serde_json::json;
 
 use super::{Control, Order, Role, Subject, Ticket, due::What, held::Held};
+
+/// How room is kept for the oldest blocked gang, unless a policy says otherwise.
+const KEEPING: Keeping = Keeping { after: 30 * SECOND, max_share: 100 };
+
+/// In nanoseconds.
+const SECOND: i64 = 1_000_000_000;
 
 /// Registered workers and sets of them.
 #[derive(Debug, Default)]
@@ -101,7 +108,9 @@ impl Control {
                     ids.push(id);
                 }
             }
-            let policy = policy.map(|policy| read_policy(policy, fleet)).unwrap_or_default();
+            let policy = policy.map(|policy| read_policy(policy, fleet));
+            let unnamed = || Policy { keeping: Some(KEEPING), ..Policy::default() };
+            let policy = policy.unwrap_or_else(unnamed);
             fleet.set_config(name, Some(Config { clusters: ids, policy }));
         }
         due.now(What::Clusters);
@@ -199,7 +208,7 @@ impl Control {
                 if let Some(queue) = self.queues.cluster_queues.get_mut(name) {
                     queue.held.answered(answer, now);
                 }
-                self.due.now(What::Queues);
+                self.due.now(What::Queue(name.clone()));
             }
             Subject::ResourceFlavor => {
                 if let Some(held) = self.queues.resource_flavors.get_mut(name) {
@@ -210,8 +219,9 @@ impl Control {
             Subject::LocalQueue => {
                 if let Some(queue) = self.queues.local_queues.get_mut(&ticket.key) {
                     queue.held.answered(answer, now);
+                    let counted = queue.held.object.spec.cluster_queue.as_str().into();
+                    self.due.now(What::Queue(counted));
                 }
-                self.due.now(What::Queues);
             }
             Subject::Workload | Subject::Job | Subject::Capacity => {}
         }
@@ -233,7 +243,8 @@ impl Control {
             }
             let key = Key { namespace: None, name: crds::v1alpha1::LOCAL.into() };
             let to = super::Destination::Worker(name.clone());
-            let ticket = Ticket { to, subject: Subject::Capacity, key, purpose: "label-keys" };
+            let (subject, purpose) = (Subject::Capacity, "label-keys");
+            let ticket = Ticket { to, subject, key, purpose, workload: None };
             let fields = json!({ "spec": { "labelKeys": keys } });
             let order = Order::of(ticket, |purpose, key| {
                 Write::merge::<crds::v1alpha1::ClusterCapacity>(purpose, key, None, &fields)
@@ -247,6 +258,11 @@ impl Control {
 }
 
 impl Clusters {
+    /// Of all that are registered.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.clusters.keys().map(|name| &**name)
+    }
+
     /// Whether a person said that what a worker has and the hub does not know may go.
     pub(super) fn cleanup_confirmed(&self, name: &str) -> bool {
         let held = self.clusters.get(name);
@@ -296,6 +312,12 @@ fn with_active(
     conditions
 }
 
+fn read_keeping(reservation: &crds::v1alpha1::GangReservation) -> Keeping {
+    let after = reservation.after_seconds.map(|seconds| i64::from(seconds.max(0)) * SECOND);
+    let share = reservation.max_share.and_then(|percent| u8::try_from(percent).ok());
+    Keeping { after: after.unwrap_or(KEEPING.after), max_share: share.unwrap_or(KEEPING.max_share) }
+}
+
 fn read_policy(policy: &DispatchPolicy, fleet: &mut ::dispatch::Fleet) -> Policy {
     let spec = &policy.spec;
     let strategy = match spec.strategy.as_str() {
@@ -320,6 +342,7 @@ fn read_policy(policy: &DispatchPolicy, fleet: &mut ::dispatch::Fleet) -> Policy
     Policy {
         strategy,
         clusters: clusters.collect(),
+        keeping: Some(spec.reservation.as_ref().map_or(KEEPING, read_keeping)),
         namespaces: namespaces
             .map(|list| list.allow.iter().map(|one| one.as_str().into()).collect()),
         kinds,

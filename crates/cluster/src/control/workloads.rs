@@ -1,11 +1,12 @@
 //! Workloads: into the engine, and what was decided about them out, one write at a time.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crds::{
     names::{
         ADMISSION_MANAGER,
-        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
+        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
+        reasons,
     },
     v1beta2::{Workload, WorkloadStatus},
 };
@@ -35,7 +36,9 @@ impl Control {
     /// Tells the engine, and has it look.
     pub(super) fn tell(&mut self, events: Vec<Event>) {
         self.schedule |= !events.is_empty();
-        self.due.queues |= !events.is_empty();
+        if events.iter().any(|event| !is_of_workload(event)) {
+            self.due.now(What::Queues);
+        }
         events.into_iter().for_each(|event| self.engine.apply(event));
     }
 
@@ -81,12 +84,14 @@ impl Control {
         };
         self.jobs.workload_gone(key, record.object());
         self.owner_due(key, record.object());
+        self.counts_change(key, record.object());
         self.forget_id(key, record.id);
+        self.deadlines.set(key, None);
+        self.note_at_gate(key);
         let namespace = key.namespace.as_deref().unwrap_or_default();
         let events = self.index.workload_gone(self.engine.names(), namespace, &key.name);
         self.tell(events);
         self.due.now(What::Workload(key.clone()));
-        self.due.now(What::Capacity);
     }
 
     /// The engine may give the number of a Workload that is over to another.
@@ -164,11 +169,15 @@ impl Control {
         if let Some(at) = wake {
             self.due.at(super::timestamp(at), What::Workload(key.clone()));
         }
-        let object = self.workloads[key].object().clone();
+        self.note_at_gate(key);
+        let object = Arc::clone(&self.workloads[key].held.object);
         self.jobs.workload_seen(key, &object);
         self.owner_due(key, &object);
+        self.counts_change(key, &object);
+        if let Some(before) = before {
+            self.counts_change(key, before);
+        }
         self.due.now(What::Workload(key.clone()));
-        self.due.now(What::Capacity);
     }
 
     /// Enters pending Workloads again whose requests may be others now.
@@ -189,7 +198,8 @@ impl Control {
     }
 
     pub(super) fn all_workloads_due(&mut self) {
-        self.due.workloads.extend(self.workloads.keys().cloned());
+        let all = self.workloads.keys().chain(self.orphans.workloads());
+        self.due.workloads.extend(all.cloned());
     }
 
     /// Decides about every Workload that is due; how many.
@@ -238,17 +248,24 @@ impl Control {
             requests,
             stop: self.stop_policy(key),
             dispatched: self.dispatching_check(key),
+            pods_ready: self.pods_ready(key),
+            patience: self.settings.patience,
+            limited: self.settings.role != Role::Thin,
         };
         let Some(record) = self.workloads.get_mut(key) else {
             return;
         };
         if lifecycle::drop_what_cannot_be(record) {
             self.fleet.forget(record.id);
-            let event = Event::WriteFailed(record.id);
+            let (event, workload) =
+                (Event::WriteFailed(record.id), Arc::clone(&record.held.object));
+            self.counts_change(key, &workload);
             self.tell(vec![event]);
+            self.note_at_gate(key);
             self.due.now(What::Workload(key.clone()));
             return;
         }
+        self.deadlines.set(key, lifecycle::deadline(record.object(), &surroundings));
         tracing::trace!(workload = %key, wants = ?record.wants, "looked at");
         match lifecycle::next(record, &surroundings, now) {
             lifecycle::Next::Write { purpose, status } => {
@@ -258,6 +275,14 @@ impl Control {
             lifecycle::Next::Wait(until) => self.due.at(until, What::Workload(key.clone())),
             lifecycle::Next::Nothing => {}
         }
+    }
+
+    /// Whether the pods of a Workload's job are ready, where that is noted.
+    fn pods_ready(&self, key: &Key) -> Option<bool> {
+        self.settings.patience?;
+        let workload = self.workloads.get(key)?.object();
+        let (_, job) = self.jobs.of(key, workload)?;
+        ::jobs::reconcile::pods_ready(job)
     }
 
     /// What waits in no open queue is never looked at by a cycle, and must be told why all the same.
@@ -308,18 +333,14 @@ impl Control {
         let Some(workload) = self.workloads.get(key).map(Record::object) else {
             return lifecycle::Stop::No;
         };
-        let local = Key {
-            namespace: key.namespace.clone(),
-            name: workload.spec.queue_name.as_str().into(),
-        };
-        let local_queue = self.queues.local_queues.get(&local);
+        let local_queue = self.queues.local_queue_of(key, workload);
         // Who holds nothing goes where its queue points.
         let held = workload.status.admission.as_ref().map(|one| &one.cluster_queue);
-        let target = held.or(local_queue.map(|queue| &queue.held.object.spec.cluster_queue));
+        let target = held.or(local_queue.map(|queue| &queue.spec.cluster_queue));
         let cluster_queue = target.and_then(|name| self.queues.cluster_queues.get(name.as_str()));
         lifecycle::stop(
             cluster_queue.and_then(|queue| queue.held.object.spec.stop_policy.as_deref()),
-            local_queue.and_then(|queue| queue.held.object.spec.stop_policy.as_deref()),
+            local_queue.and_then(|queue| queue.spec.stop_policy.as_deref()),
         )
     }
 
@@ -358,6 +379,10 @@ impl Control {
         let Some(record) = self.workloads.get_mut(key) else {
             return;
         };
+        if answer == Answer::Gone && record.held.is_as_sent() {
+            // The watch need not say so: it may never have told of what came and went between two lists.
+            return self.lose_workload(key);
+        }
         let done = matches!(answer, Answer::Done(_));
         let before = record.held.object.clone();
         record.held.answered(answer, now);
@@ -378,7 +403,7 @@ impl Control {
             self.changed_workload(key, Some(&before), now);
         }
         self.due.now(What::Workload(key.clone()));
-        let object = self.workloads[key].object().clone();
+        let object = Arc::clone(&self.workloads[key].held.object);
         self.owner_due(key, &object);
     }
 }
@@ -395,6 +420,8 @@ impl Control {
             "reserve" | "admit" | "dispatched" if is(workload, ADMITTED) => find(ADMITTED),
             "evict" => find(EVICTED),
             "pending" => find(QUOTA_RESERVED),
+            lifecycle::DEACTIVATE => find(DEACTIVATION_TARGET)
+                .filter(|one| one.reason == reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED),
             _ => None,
         };
         let Some(said) = said else {
@@ -402,10 +429,14 @@ impl Control {
         };
         let (warning, reason) = match purpose {
             "evict" => (false, format!("EvictedDueTo{}", said.reason)),
-            "pending" => (true, said.reason.clone()),
+            "pending" | lifecycle::DEACTIVATE => (true, said.reason.clone()),
             _ => (false, said.reason.clone()),
         };
+        let limit = workload.spec.maximum_execution_time_seconds.unwrap_or_default();
         let message = match &workload.status.cluster_name {
+            _ if purpose == lifecycle::DEACTIVATE => {
+                format!("The maximum execution time ({limit}s) exceeded")
+            }
             Some(cluster) if purpose == "dispatched" => {
                 format!("The workload was admitted on \"{cluster}\"")
             }
@@ -420,6 +451,28 @@ impl Control {
         let severity = if warning { Severity::Warning } else { Severity::Normal };
         let action = reason.clone();
         self.notices.push(News { about, severity, action, reason, note: message });
+    }
+}
+
+/// Whether an event concerns one Workload only. Which queues count it is marked where it changed.
+fn is_of_workload(event: &Event) -> bool {
+    match event {
+        Event::Workload(..)
+        | Event::WorkloadGone(_)
+        | Event::Evicting(_)
+        | Event::Released { .. }
+        | Event::Room(_)
+        | Event::Written(_)
+        | Event::WriteFailed(_)
+        | Event::UnhealthyNodes(..) => true,
+        Event::Namespace(..)
+        | Event::Flavor(..)
+        | Event::Topology(..)
+        | Event::Host(..)
+        | Event::Check(..)
+        | Event::Cohort(..)
+        | Event::ClusterQueue(..)
+        | Event::LocalQueue(..) => false,
     }
 }
 

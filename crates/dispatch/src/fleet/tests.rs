@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Ask, ClusterPolicy, Kind, Lack, Misfit, NodeClass, Pods, Policy, Refusal, Refused, Request,
-    Strategy as Choice, summary,
+    Strategy as Choice, Turn, summary,
 };
 
 const CPU: ResourceId = ResourceId(0);
@@ -54,7 +54,10 @@ fn ask(
     work: &Arc<Work>,
     now: Time,
 ) -> Result<ClusterId, Refused> {
-    fleet.choose(&Ask { workload: WorkloadId(workload), config: "all", work }, now)
+    fleet.choose(
+        &Ask { workload: WorkloadId(workload), config: "all", work, turn: Turn::default() },
+        now,
+    )
 }
 
 fn chosen(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
@@ -67,7 +70,7 @@ fn chosen(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
 fn put(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
     let name = chosen(fleet, workload, work);
     if let Some(id) = fleet.find(&name) {
-        fleet.place(WorkloadId(workload), id, Arc::clone(work));
+        fleet.place(WorkloadId(workload), id, Arc::clone(work), NOW);
     }
     name
 }
@@ -320,7 +323,7 @@ impl World {
                 let work = work(count, cpu);
                 match ask(fleet, workload, &work, Time(self.now)) {
                     Ok(cluster) => {
-                        fleet.place(WorkloadId(workload), cluster, work);
+                        fleet.place(WorkloadId(workload), cluster, work, Time(self.now));
                         self.waiting.remove(&workload);
                         self.log.push(format!("{workload} {cluster:?}"));
                     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::checks;
 use crate::cycle::requeue::Requeue;
 use crate::flavors::assign::{Assignment, Attempt, Mode, assign};
 use crate::flavors::partial;
@@ -40,6 +41,8 @@ pub enum Outcome {
     Deferred,
     /// The quota is there, a cluster with room is not.
     NoRoom(WakeKey),
+    /// A check asks to start over, or is rejected for good.
+    FailedCheck,
     /// Its namespace may not use the queue.
     WrongNamespace,
     /// It is invalid in itself.
@@ -109,7 +112,9 @@ pub(super) fn nominate(state: &mut State, queue: QueueId, workload: WorkloadId) 
 
 fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> Outcome {
     let workload = state.workloads.at(id);
-    if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
+    if checks::failed(workload) {
+        Outcome::FailedCheck
+    } else if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
         Outcome::WrongNamespace
     } else if workload.invalid.is_some() {
         Outcome::Invalid
@@ -194,6 +199,7 @@ fn attempt_with(
 ) {
     targets.clear();
     assign(state, attempt, assignment);
+    checks::put_off_places(state, attempt.queue, assignment);
     topology::assign(state, attempt, assignment);
     if assignment.mode() == Mode::Preempt {
         *targets = preemption::find_for(state, attempt, assignment);

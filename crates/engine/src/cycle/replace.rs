@@ -16,7 +16,7 @@ use crate::state::State;
 use crate::topology::{self, TopologyReason};
 
 /// A holder and the machines that failed under it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Failure {
     workload: WorkloadId,
     hosts: SmallVec<[HostId; 1]>,
@@ -25,7 +25,7 @@ pub(crate) struct Failure {
 }
 
 /// Everybody whose machine failed.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Failures {
     open: Vec<Failure>,
     /// How often something was freed or added that may serve as a replacement.

@@ -20,6 +20,7 @@ pub fn condition_reason(entry: &Entry) -> &'static str {
         Outcome::NodesFailed => "NodeFailures",
         Outcome::Preempting | Outcome::Deferred => "WaitingForPreemptedWorkloads",
         Outcome::NoCandidates | Outcome::Skipped | Outcome::NoRoom(_) => "WaitingForQuota",
+        Outcome::FailedCheck => "PendingEvaluation",
         Outcome::NoFit => entry.assignment.obstacle.map_or("", |obstacle| obstacle.name()),
         Outcome::WrongNamespace | Outcome::Invalid => "Misconfigured",
     }
@@ -30,6 +31,7 @@ pub fn message(engine: &Engine, entry: &Entry) -> String {
     match entry.outcome {
         Outcome::Reserved { .. } | Outcome::Open | Outcome::Replaced => String::new(),
         Outcome::NodesFailed => failed_nodes(engine, entry),
+        Outcome::FailedCheck => "The workload has failed admission checks".to_owned(),
         Outcome::WrongNamespace => {
             "workload namespace doesn't match ClusterQueue selector".to_owned()
         }
@@ -72,7 +74,12 @@ fn summary(engine: &Engine, entry: &Entry) -> String {
 }
 
 fn reasons(engine: &Engine, pod_set: &PodSetAssignment) -> Vec<String> {
-    let mut words: Vec<String> = pod_set.reasons.iter().map(|one| in_text(engine, one)).collect();
+    words(engine, &pod_set.reasons)
+}
+
+/// Reasons in upstream's words, sorted.
+pub fn words(engine: &Engine, reasons: &[Reason]) -> Vec<String> {
+    let mut words: Vec<String> = reasons.iter().map(|one| in_text(engine, one)).collect();
     words.sort();
     words
 }

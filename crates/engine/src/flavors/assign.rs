@@ -62,6 +62,8 @@ pub struct PodSetAssignment {
     pub no_fit: bool,
     /// Where its pods go, if a topology is asked for and found.
     pub domains: Vec<PlacedDomain>,
+    /// No places are looked for now: a check provides the machines first, or another cluster does it.
+    pub unplaced: bool,
 }
 
 impl PodSetAssignment {

@@ -29,7 +29,7 @@ pub(crate) fn rebuild(state: &mut State) {
 
 /// The topology flavor a pod set was assigned, if it has to be placed.
 fn flavor_of(state: &State, assignment: &Assignment, index: usize) -> Option<FlavorId> {
-    let one = assignment.pod_sets.get(index)?;
+    let one = assignment.pod_sets.get(index).filter(|one| !one.unplaced)?;
     let mut flavors = one.choices.iter().map(|choice| choice.flavor);
     flavors.find(|&flavor| state.topologies.tree(flavor).is_some())
 }

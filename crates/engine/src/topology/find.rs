@@ -49,6 +49,13 @@ pub(crate) struct Scratch {
     trial: Trial,
 }
 
+/// A copy grows buffers of its own.
+impl Clone for Scratch {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
 /// Finds places for everybody wanted, as things are or as if nothing were in use. `Err` names the pod set for which there
 /// are none.
 pub(super) fn find(

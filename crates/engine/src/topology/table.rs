@@ -4,7 +4,7 @@ use crate::amount::Amount;
 use crate::ids::ResourceId;
 
 /// See the module. A resource that the table has never heard of has the amount nothing.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Table {
     /// Resources per row.
     width: usize,

@@ -26,7 +26,7 @@ pub(crate) enum Fitness {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Topologies {
     specs: Vec<Option<TopologySpec>>,
     hosts: Vec<Option<HostSpec>>,
@@ -42,6 +42,11 @@ pub(crate) struct Topologies {
 }
 
 impl Topologies {
+    /// Whether anything was ever said of topologies or machines.
+    pub(crate) fn matter(&self) -> bool {
+        !self.specs.is_empty() || !self.hosts.is_empty() || self.stale
+    }
+
     pub(crate) fn set_topology(&mut self, id: TopologyId, spec: Option<TopologySpec>) {
         if self.specs.len() <= id.index() {
             self.specs.resize_with(id.index() + 1, || None);

@@ -19,7 +19,7 @@ use crate::topology::{HOSTNAME, HostSpec, TopologySpec};
 pub(super) type Path = Arc<[Box<str>]>;
 
 /// One domain.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Domain {
     path: Path,
     parent: Option<DomainId>,
@@ -27,7 +27,7 @@ struct Domain {
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Tree {
     pub(crate) topology: TopologyId,
     pub(crate) levels: Vec<Box<str>>,

@@ -221,6 +221,7 @@ pub(crate) fn queue(
         weight: weight(spec.fair_sharing.as_ref())?,
         stopped: !matches!(spec.stop_policy.as_str(), "" | "None"),
         ready: true,
+        checks: Vec::new(),
         namespaces: match &spec.namespace_selector {
             None => input::NamespaceSelector::Nothing,
             Some(one) => input::NamespaceSelector::All(selector(one)?),
@@ -268,6 +269,7 @@ pub(crate) fn workload(
         pod_sets,
         hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },
         invalid: pods::problems(&spec)?.map(Into::into),
+        checks: Vec::new(),
         admission: admission(names, object)?,
     })
 }
@@ -339,6 +341,7 @@ fn admission(
             reclaimed: 0,
             resources,
             domains: Vec::new(),
+            unplaced: false,
         });
     }
     Ok(Some(input::AdmissionSpec {

@@ -39,6 +39,9 @@ struct Cli {
     /// Jobs that are submitted at once.
     #[arg(long, default_value_t = 200)]
     burst: usize,
+    /// The folder of the manager and the agent that are measured; those beside this program when not given.
+    #[arg(long)]
+    programs: Option<PathBuf>,
     /// Where the figures are written.
     #[arg(long, default_value = "target/bench/lab.json")]
     out: PathBuf,
@@ -60,7 +63,7 @@ async fn run(cli: Cli) -> Result<()> {
     let (unloaded, burst) = without_audit(&cli).await?;
     let audited = with_audit(&cli).await?;
     let took = begun.elapsed();
-    let report = Report { unloaded, burst, audited, took };
+    let report = Report { profile: cli.profile(), unloaded, burst, audited, took };
     println!("\n{report}");
     if let Some(folder) = cli.out.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
@@ -71,10 +74,19 @@ async fn run(cli: Cli) -> Result<()> {
     Ok(())
 }
 
+impl Cli {
+    /// Which build is measured: the one whose folder is given, or this program's.
+    fn profile(&self) -> String {
+        let given = self.programs.as_ref().and_then(|folder| folder.file_name());
+        let own = if cfg!(debug_assertions) { "dev" } else { "release" };
+        given.map_or_else(|| own.to_owned(), |name| name.to_string_lossy().into_owned())
+    }
+}
+
 /// Times, on two workers.
 async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
     let lab = TestLab::start(Shape { workers: 2, audit: false }).await?;
-    let field = Field::lay(&lab, 2).await?;
+    let field = Field::lay(&lab, 2, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other", cli.sequential);
     let unloaded = told(&field, Box::pin(sequence::run(&field, cli.sequential, false))).await?;
     println!("{} Jobs at once", cli.burst);
@@ -84,7 +96,7 @@ async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
 /// Writes once more, on one worker, counted by the API servers too.
 async fn with_audit(cli: &Cli) -> Result<Sequence> {
     let lab = TestLab::start(Shape { workers: 1, audit: true }).await?;
-    let field = Field::lay(&lab, 1).await?;
+    let field = Field::lay(&lab, 1, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other, with audit logs", cli.sequential);
     told(&field, Box::pin(sequence::run(&field, cli.sequential, true))).await
 }
