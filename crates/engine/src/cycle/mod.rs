@@ -15,7 +15,7 @@ mod tournament;
 mod wake;
 
 pub use crate::cycle::nominate::{Entry, Outcome};
-pub(crate) use crate::cycle::replace::Failures;
+pub(crate) use crate::cycle::replace::take_back;
 pub use crate::cycle::requeue::Requeue;
 
 use crate::ids::{QueueId, WorkloadId};
