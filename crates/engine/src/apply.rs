@@ -52,7 +52,10 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::Released { workload, hold, queued_at } => released(state, workload, hold, queued_at),
         Event::UnhealthyNodes(id, hosts) => unhealthy_nodes(state, id, hosts),
         Event::Room(key) => room(state, key),
-        Event::Written(id) => state.second_passes.written(id),
+        Event::Written(id) => {
+            state.second_passes.written(id);
+            state.failures.written(id);
+        }
         Event::WriteFailed(id) => write_failed(state, id),
     }
 }
@@ -363,6 +366,7 @@ fn update_holder(
         told.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
         state.second_passes.with_places(id, current, told)
     });
+    let told = told.map(|told| state.failures.with_moves(id, current, told));
     if let Some(admission) = told
         && current.pod_sets != admission.pod_sets
     {
@@ -498,7 +502,7 @@ fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
 }
 
 fn write_failed(state: &mut State, id: WorkloadId) {
-    if crate::second_pass::take_back(state, id) {
+    if crate::second_pass::take_back(state, id) || crate::cycle::take_back(state, id) {
         return;
     }
     if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {

@@ -15,6 +15,7 @@ mod cycle;
 mod engine;
 mod event;
 pub mod explain;
+mod failures;
 pub mod flavors;
 pub mod ids;
 mod names;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::amount::Amount;
 use crate::backoff::Backoffs;
-use crate::cycle::Failures;
+use crate::failures::Failures;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
 use crate::queues::line::Line;

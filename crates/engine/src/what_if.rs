@@ -11,9 +11,10 @@
 use std::ops::Deref;
 
 use crate::backoff::Backoffs;
-use crate::cycle::{Cycle, Entry, Failures};
+use crate::cycle::{Cycle, Entry};
 use crate::engine::Engine;
 use crate::event::Event;
+use crate::failures::Failures;
 use crate::ids::{NodeId, QueueId};
 use crate::names::Names;
 use crate::placer::Placer;

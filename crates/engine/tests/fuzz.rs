@@ -18,7 +18,7 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 
 use crate::whims::{Whim, whims};
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
-use crate::world::places::{MACHINES, machines, placed};
+use crate::world::places::{MACHINES, failures, machines, placed};
 use crate::world::{Step, World};
 
 const USUAL_SECONDS: u64 = 2;
@@ -61,6 +61,7 @@ fn case() -> impl Strategy<Value = Case> {
         6 => placed(),
         6 => upheaval(),
         4 => machines(),
+        3 => failures(),
         1 => rings(),
     ];
     let all = (settings(), objects, vec(any, 1..120), vec(whims(), 1..20));
@@ -75,7 +76,9 @@ fn rings() -> impl Strategy<Value = Step> {
 fn play(case: &Case) -> Result<(), TestCaseError> {
     let mut world = World::new(&case.settings, &case.objects);
     for step in &case.steps {
+        let before = world.held();
         let entries = world.play(step);
+        world.replacements_keep_their_word(&before, &entries)?;
         world.nobody_is_lost_or_in_two_places()?;
         if matches!(step, Step::Cycle) {
             world.a_cycle_keeps_its_word(&entries)?;

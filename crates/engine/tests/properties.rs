@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::model::Model;
-use crate::world::places::{MACHINES, machines, placed};
+use crate::world::places::{MACHINES, failures, machines, placed};
 use crate::world::{Step, World};
 
 fn anything() -> impl Strategy<Value = Step> {
@@ -136,6 +136,22 @@ proptest! {
             }
         }
         world.wake_ups_never_miss()?;
+    }
+
+    #[test]
+    fn replacing_a_machine_moves_only_whom_it_must(
+        settings in settings(),
+        steps in vec(
+            prop_oneof![4 => placed(), 4 => step(false), 1 => machines(), 4 => failures()],
+            1..60,
+        ),
+    ) {
+        let mut world = World::new(&settings, &MACHINES.map(str::to_owned));
+        for step in steps {
+            let before = world.held();
+            let entries = world.play(&step);
+            world.replacements_keep_their_word(&before, &entries)?;
+        }
     }
 
     #[test]

@@ -85,6 +85,7 @@ fn queue(engine: &mut Engine, flavor: FlavorId) {
         stopped: false,
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
+        checks: Vec::new(),
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
     engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
@@ -118,6 +119,7 @@ fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {
         pod_sets: std::iter::once(workers).chain(leader).collect(),
         hold,
         invalid: None,
+        checks: Vec::new(),
         admission: None,
     };
     let id = names.workloads.intern("team/train");

@@ -1,8 +1,9 @@
 //! One scheduling cycle.
 //!
-//! Wake whom the last events may have helped. Replace machines that failed under holders. Take the head of every active queue. Nominate: compute what each head
-//! would get, all against the same state. Order the heads. Process them in order, each seeing what those before it took.
-//! Rewind the state, then enter what was decided and requeue the rest. Source: spec/kueue-core.md §4.1.
+//! Wake whom the last events may have helped. Replace machines that failed under holders. Take the head of every active
+//! queue. Nominate: compute what each head would get, all against the same state. Order the heads. Process them in order,
+//! each seeing what those before it took. Rewind the state, then enter what was decided and requeue the rest. Source:
+//! spec/kueue-core.md §4.1.
 
 mod admit;
 mod nominate;
@@ -14,7 +15,7 @@ mod tournament;
 mod wake;
 
 pub use crate::cycle::nominate::{Entry, Outcome};
-pub(crate) use crate::cycle::replace::Failures;
+pub(crate) use crate::cycle::replace::take_back;
 pub use crate::cycle::requeue::Requeue;
 
 use crate::ids::{QueueId, WorkloadId};

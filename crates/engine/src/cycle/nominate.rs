@@ -55,7 +55,14 @@ pub enum Outcome {
     NodesFailed,
 }
 
-/// A head and everything decided about it.
+impl Outcome {
+    /// Whether it is about a Workload that holds quota already, and not about a head.
+    pub fn is_about_a_holder(self) -> bool {
+        matches!(self, Self::Replaced | Self::Unreplaced | Self::NodesFailed)
+    }
+}
+
+/// A head, or a holder whose machine failed, and everything decided about it.
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// The Workload.

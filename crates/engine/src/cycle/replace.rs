@@ -4,51 +4,15 @@
 //! once is evicted, and so is one that finds no replacement, unless the gate TASFailedNodeReplacementFailFast is off: then
 //! it is looked at again when something was freed. Source: spec/kueue-core.md §3.7, §4.8 step 3, §4.11.
 
-use smallvec::SmallVec;
-
 use crate::cycle::nominate::{Entry, Outcome};
 use crate::cycle::requeue::Requeue;
+use crate::failures::{Failure, Move};
 use crate::flavors::assign::{Assignment, Choice, Mode, PodSetAssignment};
-use crate::ids::{HostId, QueueId, WorkloadId};
+use crate::ids::{QueueId, WorkloadId};
 use crate::reason::Reason;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::topology::{self, TopologyReason};
-
-/// A holder and the machines that failed under it.
-#[derive(Debug, Clone)]
-pub(crate) struct Failure {
-    workload: WorkloadId,
-    hosts: SmallVec<[HostId; 1]>,
-    /// What had been freed when it was last looked at in vain.
-    tried: Option<u64>,
-}
-
-/// Everybody whose machine failed.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Failures {
-    open: Vec<Failure>,
-    /// How often something was freed or added that may serve as a replacement.
-    freed: u64,
-}
-
-impl Failures {
-    /// All machines that failed under a Workload.
-    pub(crate) fn set(&mut self, workload: WorkloadId, hosts: SmallVec<[HostId; 1]>) {
-        self.forget(workload);
-        if !hosts.is_empty() {
-            self.open.push(Failure { workload, hosts, tried: None });
-        }
-    }
-
-    pub(crate) fn forget(&mut self, workload: WorkloadId) {
-        self.open.retain(|one| one.workload != workload);
-    }
-
-    pub(crate) fn freed(&mut self) {
-        self.freed += 1;
-    }
-}
 
 /// Decides about everybody whose machine failed, most urgent first.
 pub(super) fn replace(state: &mut State) -> Vec<Entry> {
@@ -95,6 +59,7 @@ fn decide(state: &mut State, failure: &mut Failure) -> Option<Entry> {
         if failure.hosts.len() > 1 { None } else { Some(topology::replace(state, id, first)) };
     Some(match moved {
         Some(Ok(moved)) => {
+            state.failures.moved(id, Move { host: first, before: held });
             move_pods(state, id, moved);
             entry(state, id, queue, Outcome::Replaced)
         }
@@ -115,6 +80,18 @@ fn decide(state: &mut State, failure: &mut Failure) -> Option<Entry> {
     })
 }
 
+/// A move could not be written: everybody stands where they stood, and the machine is still to be replaced. Says whether
+/// that was it.
+pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
+    let Some(Move { host, before }) = state.failures.take_move(id) else {
+        return false;
+    };
+    let before = before.into_iter().map(|one| one.domains).enumerate().collect();
+    move_pods(state, id, before);
+    state.failures.set(id, [host].into_iter().collect());
+    true
+}
+
 /// Enters new places into the books.
 fn move_pods(state: &mut State, id: WorkloadId, moved: topology::Moved) {
     let workload = state.workloads.at_mut(id);
@@ -124,7 +101,9 @@ fn move_pods(state: &mut State, id: WorkloadId, moved: topology::Moved) {
     };
     state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
     for (pod_set, domains) in moved {
-        admission.pod_sets[pod_set].domains = domains;
+        if let Some(one) = admission.pod_sets.get_mut(pod_set) {
+            one.domains = domains;
+        }
     }
     state.topologies.place(&admission.pod_sets, &shape, &state.shapes);
     state.workloads.at_mut(id).admission = Some(admission);

@@ -114,7 +114,7 @@ pub enum TopologyReason {
     },
     /// A machine cannot be replaced, because a place of those who stay is gone too.
     Stale {
-        /// How an assignment names the place that is gone.
+        /// The machine that is gone.
         domain: Box<str>,
     },
     /// No machine has a place in the topology.

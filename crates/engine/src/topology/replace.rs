@@ -33,7 +33,15 @@ struct Loss {
 /// Whether any pods of a Workload stand on a machine.
 pub(crate) fn stands_on(state: &State, pod_sets: &[PodSetAdmission], host: HostId) -> bool {
     let name = state.names.hosts.name(host);
-    pod_sets.iter().flat_map(|one| &one.domains).any(|place| is_on(place, name))
+    let mut placed = pod_sets.iter().filter(|held| machines_of(state, held).is_some());
+    placed.any(|held| held.domains.iter().any(|place| is_on(place, name)))
+}
+
+/// The flavor that a pod set has its machines from, if its places are machines.
+fn machines_of<'a>(state: &'a State, held: &PodSetAdmission) -> Option<(FlavorId, &'a Tree)> {
+    let tree = |&(_, flavor, _): &(_, FlavorId, _)| Some((flavor, state.topologies.tree(flavor)?));
+    let (flavor, tree) = held.resources.iter().find_map(tree)?;
+    tree.leaves_are_machines().then_some((flavor, tree))
 }
 
 fn is_on(place: &PlacedDomain, host: &str) -> bool {
@@ -72,10 +80,7 @@ fn losses(
     for (pod_set, (held, spec)) in held.zip(&shape.pod_sets).enumerate() {
         let gone = held.domains.iter().filter(|place| is_on(place, name));
         let missing: i64 = gone.map(|place| place.count).sum();
-        let mut flavors = held.resources.iter().map(|&(_, flavor, _)| flavor);
-        let flavor = flavors.find(|&flavor| state.topologies.tree(flavor).is_some());
-        let Some((flavor, tree)) = flavor.and_then(|one| Some((one, state.topologies.tree(one)?)))
-        else {
+        let Some((flavor, tree)) = machines_of(state, held) else {
             continue;
         };
         if missing > 0 {
@@ -95,9 +100,7 @@ fn rest(
 ) -> Result<BTreeMap<DomainId, i64>, TopologyReason> {
     let mut rest = BTreeMap::new();
     for place in held.domains.iter().filter(|place| !is_on(place, host)) {
-        // Assignments of API objects name machines by host name alone.
-        let (first, last) = (place.values.first(), place.values.last());
-        let named = if tree.leaves_are_machines() { last } else { first };
+        let named = place.values.last();
         let stale = || TopologyReason::Stale { domain: named.cloned().unwrap_or_default() };
         let leaf = tree.leaf(&place.values).ok_or_else(stale)?;
         *rest.entry(leaf).or_insert(0) += place.count;

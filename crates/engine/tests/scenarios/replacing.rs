@@ -542,3 +542,34 @@ fn who_is_on_the_way_out_is_not_replaced() {
         "#]],
     );
 }
+
+#[test]
+fn a_move_that_cannot_be_written_is_taken_back() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        failed one
+        host h2 rack=r1 gpu=2 down
+        host h3 rack=r1 gpu=2
+        cycle
+        written one
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+            2  move one team-a gpu=tas:2 at r1/h2:2
+            3  move one team-a gpu=tas:2 at r1/h3:2
+            -  team-a uses gpu/tas=2, holds one
+        "#]],
+    );
+}

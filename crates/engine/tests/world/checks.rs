@@ -78,12 +78,13 @@ impl World {
     /// What a cycle said is what it did: who got quota holds it, who did not holds nothing, one head per queue.
     pub(crate) fn a_cycle_keeps_its_word(&self, entries: &[Entry]) -> Verdict {
         let engine = &self.player.engine;
-        let queues: BTreeSet<QueueId> = entries.iter().map(|entry| entry.queue).collect();
-        if queues.len() != entries.len() {
+        let heads = || entries.iter().filter(|entry| !entry.outcome.is_about_a_holder());
+        let queues: BTreeSet<QueueId> = heads().map(|entry| entry.queue).collect();
+        if queues.len() != heads().count() {
             return Err(self.refute("a queue had two heads"));
         }
         let mut victims = BTreeSet::new();
-        for entry in entries {
+        for entry in heads() {
             let reserved = matches!(entry.outcome, Outcome::Reserved { .. });
             if entry.outcome == Outcome::Open
                 || engine.admission(entry.workload).is_some() != reserved

@@ -149,7 +149,9 @@ pub(crate) fn upheaval() -> BoxedStrategy<Step> {
 /// A line of settings.
 pub(crate) fn settings() -> impl Strategy<Value = String> {
     let fair = select(vec!["", "", " fair=final", " fair=initial", " fair=final,initial"]);
-    (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6)).prop_map(
-        |(fair, partial, shapes, progress)| format!("settings{fair}{partial}{shapes}{progress}"),
-    )
+    let places = (flag("balanced", 3), flag("no-fail-fast", 3));
+    (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6), places)
+        .prop_map(|(fair, partial, shapes, progress, (balanced, patient))| {
+            format!("settings{fair}{partial}{shapes}{progress}{balanced}{patient}")
+        })
 }

@@ -7,6 +7,7 @@ pub(crate) mod fresh;
 pub(crate) mod lines;
 pub(crate) mod model;
 pub(crate) mod places;
+pub(crate) mod replacing;
 
 use engine::{Entry, Event, Outcome};
 

@@ -55,3 +55,11 @@ pub(crate) fn machines() -> impl Strategy<Value = Step> {
     ]);
     prop_oneof![3 => machine, 1 => others.prop_map(str::to_owned)].prop_map(Step::Say)
 }
+
+/// Machines that fail under a Workload; they need not be down, nor it stand there.
+pub(crate) fn failures() -> impl Strategy<Value = Step> {
+    (0..WORKLOADS, prop::collection::btree_set(0..4, 0..3)).prop_map(|(workload, hosts)| {
+        let hosts: String = hosts.iter().map(|host| format!(" h{host}")).collect();
+        Step::Say(format!("unhealthy w{workload}{hosts}"))
+    })
+}

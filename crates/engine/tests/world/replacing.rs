@@ -1,0 +1,134 @@
+//! What holds when a machine under a holder is replaced.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::spec::{PodSetAdmission, PodSetSpec};
+use engine::topology::{PlacedDomain, Togetherness};
+use engine::{Entry, Event, Outcome};
+use proptest::test_runner::TestCaseError;
+
+use crate::world::{WORKLOADS, World};
+
+type Verdict = Result<(), TestCaseError>;
+
+/// What every holder holds, by name.
+pub(crate) type Held = BTreeMap<String, Vec<PodSetAdmission>>;
+
+/// Pods by place.
+type Places = BTreeMap<String, i64>;
+
+impl World {
+    pub(crate) fn held(&self) -> Held {
+        let engine = &self.player.engine;
+        let names = (0..WORKLOADS).map(|index| format!("w{index}"));
+        let held = names.filter_map(|name| {
+            let id = engine.names().workloads.get(&name)?;
+            Some((name, engine.admission(id)?.to_vec()))
+        });
+        held.collect()
+    }
+
+    /// Who was replaced lost one machine; the others of its pods stay, all of them have a place again, in the domain that
+    /// is required, and no machine holds more than it has for it. Who could not be replaced goes, or stays as it was.
+    pub(crate) fn replacements_keep_their_word(&self, before: &Held, entries: &[Entry]) -> Verdict {
+        let after = self.held();
+        for entry in entries {
+            let name = self.player.engine.names().workloads.name(entry.workload);
+            let kept = match entry.outcome {
+                Outcome::Replaced => self.moved_one(entry, &before[name], &after[name]),
+                Outcome::NodesFailed => {
+                    self.player.engine.is_evicted(entry.workload) && before[name] == after[name]
+                }
+                Outcome::Unreplaced => before[name] == after[name],
+                _ => true,
+            };
+            if !kept {
+                return Err(self.refute(&format!("{name} had {before:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn moved_one(
+        &self,
+        entry: &Entry,
+        before: &[PodSetAdmission],
+        after: &[PodSetAdmission],
+    ) -> bool {
+        let mut lost: Vec<String> = Vec::new();
+        let wishes = self.wishes(entry);
+        for ((before, after), required) in before.iter().zip(after).zip(&wishes) {
+            if before.domains == after.domains {
+                continue;
+            }
+            let (old, new) = (places(&before.domains), places(&after.domains));
+            lost.extend(old.keys().filter(|place| !new.contains_key(*place)).cloned());
+            let stay =
+                |(place, pods): (&String, &i64)| new.get(place).is_none_or(|now| now >= pods);
+            // Who asks for it only now may stand apart.
+            let apart = required.is_some_and(|level| {
+                tops(&before.domains, level) == 1 && tops(&after.domains, level) > 1
+            });
+            let complete = old.values().sum::<i64>() == new.values().sum::<i64>();
+            let fits =
+                new.keys().filter(|place| !old.contains_key(*place)).all(|one| self.has_room(one));
+            if !old.iter().all(stay) || !complete || !fits || apart {
+                return false;
+            }
+        }
+        lost.dedup();
+        lost.len() <= 1
+    }
+
+    /// The level that is required of each pod set.
+    fn wishes(&self, entry: &Entry) -> Vec<Option<usize>> {
+        let name = self.player.engine.names().workloads.name(entry.workload);
+        let level = |label: &str| usize::from(label != "rack");
+        let wishes = self.pod_sets(name).iter().map(|one| match &one.topology.as_ref()?.together {
+            Some(Togetherness::Required(label)) => Some(level(label)),
+            _ => None,
+        });
+        wishes.collect()
+    }
+
+    fn pod_sets(&self, name: &str) -> &[PodSetSpec] {
+        match self.player.known.get(&("wl", name.to_owned())) {
+            Some(Event::Workload(_, spec)) => &spec.pod_sets,
+            _ => &[],
+        }
+    }
+
+    /// Whether what stands on a machine fits on it.
+    fn has_room(&self, place: &str) -> bool {
+        let host = place.rsplit('/').next().unwrap_or_default();
+        let Some(Event::Host(_, Some(spec))) = self.player.known.get(&("host", host.to_owned()))
+        else {
+            return false;
+        };
+        let gpu = self.player.engine.names().resources.get("gpu");
+        let sum = |all: &[(engine::ids::ResourceId, engine::Amount)]| -> i64 {
+            all.iter().filter(|one| Some(one.0) == gpu).map(|one| one.1.0).sum()
+        };
+        // Places are charged with what is asked for now.
+        let used = self.held().into_iter().flat_map(|(name, held)| {
+            let specs = self.pod_sets(&name).iter().map(|one| sum(&one.requests));
+            let here = held.into_iter().map(|one| places(&one.domains).remove(place).unwrap_or(0));
+            here.zip(specs).map(|(pods, each)| pods * each).collect::<Vec<_>>()
+        });
+        used.sum::<i64>() <= sum(&spec.allocatable) - sum(&spec.foreign)
+    }
+}
+
+fn places(domains: &[PlacedDomain]) -> Places {
+    let mut places = Places::new();
+    for one in domains {
+        *places.entry(one.values.join("/")).or_default() += one.count;
+    }
+    places
+}
+
+/// In how many domains of a level they stand.
+fn tops(domains: &[PlacedDomain], level: usize) -> usize {
+    let tops = domains.iter().map(|one| one.values.get(..=level));
+    tops.collect::<BTreeSet<_>>().len()
+}
