@@ -62,9 +62,24 @@ fn case() -> impl Strategy<Value = Case> {
         6 => upheaval(),
         4 => machines(),
         1 => rings(),
+        2 => usage(),
     ];
     let all = (settings(), objects, vec(any, 1..120), vec(whims(), 1..20));
     all.prop_map(|(settings, objects, steps, whims)| Case { settings, objects, steps, whims })
+}
+
+/// LocalQueues share by usage, and time passes.
+fn usage() -> impl Strategy<Value = Step> {
+    let lines = prop_oneof![
+        Just("sharing half-life=5 interval=1".to_owned()),
+        Just("sharing half-life=5 interval=2 gpu=0.5".to_owned()),
+        Just("sample".to_owned()),
+        Just("wait 1".to_owned()),
+        (0..5, 0..9).prop_map(|(own, gpus)| format!("consumed q{own} gpu={gpus}")),
+        (0..5, 0..3).prop_map(|(own, weight)| format!("lq q{own} cq=q{own} weight={weight}")),
+        (0..10).prop_map(|index| format!("admitted w{index}")),
+    ];
+    lines.prop_map(Step::Say)
 }
 
 /// Cohorts under each other, in any order: rings come and go.

@@ -58,5 +58,7 @@ mod topology;
 mod tournament;
 #[path = "scenarios/turns.rs"]
 mod turns;
+#[path = "scenarios/usage_sharing.rs"]
+mod usage_sharing;
 #[path = "scenarios/waking.rs"]
 mod waking;

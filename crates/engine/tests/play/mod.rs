@@ -18,6 +18,9 @@
 //! finish one, evict one, failed one, release one t=9 hold=requeue, reclaim one 2
 //! gone KIND NAME
 //! check nodes inactive places=ready            (or places=elsewhere; a cq says check=NAME[:FLAVOR,FLAVOR])
+//! sharing half-life=10 interval=2 gpu=2        (seconds; weights of resources; a cq says by-usage, a lq weight=2)
+//! consumed lq gpu=5, sample, admitted one      (what a LocalQueue consumed before; times to count)
+//! usage lq ...                                 (what LocalQueues consumed, and their shares in thousandths)
 //! wait 5                                       (seconds pass)
 //! second                                       (second passes that are due)
 //! room h100=3                                  (the placer's room in a flavor, announced)
@@ -126,6 +129,14 @@ impl Player {
             | "check" => self.object(&words),
             "wait" => self.seconds += name.parse::<i64>().expect("seconds"),
             "second" => self.second_pass(),
+            "sharing" => self.sharing(&words),
+            "consumed" => self.consumed(&words),
+            "sample" => self.engine.apply(Event::Sample(self.now())),
+            "usage" => self.usages(&words),
+            "admitted" => {
+                let id = self.engine.names_mut().workloads.intern(name);
+                self.engine.apply(Event::Admitted(id, self.now()));
+            }
             "written" => {
                 let id = self.engine.names_mut().workloads.intern(name);
                 self.engine.apply(Event::Written(id));
@@ -158,7 +169,7 @@ impl Player {
         entries
     }
 
-    fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         Time(self.seconds * SECOND + i64::try_from(self.cycles).expect("few cycles"))
     }
 

@@ -222,6 +222,7 @@ pub(crate) fn queue(
         stopped: !matches!(spec.stop_policy.as_str(), "" | "None"),
         ready: true,
         checks: Vec::new(),
+        usage_based: false,
         namespaces: match &spec.namespace_selector {
             None => input::NamespaceSelector::Nothing,
             Some(one) => input::NamespaceSelector::All(selector(one)?),
