@@ -91,15 +91,16 @@ pub(crate) fn tell(state: &mut State, id: CheckId, check: Option<CheckSpec>) {
     }
 }
 
-/// Whether the controllers of all checks of a queue run.
-pub(crate) fn all_active(state: &State, queue: &Queue) -> bool {
-    rules(queue).iter().all(|rule| spec(state, rule.check).is_some_and(|check| check.active))
+/// A check of a queue that does not exist, or whose controller does not run.
+pub(crate) fn inactive(state: &State, queue: &Queue) -> Option<CheckId> {
+    let active = |check| spec(state, check).is_some_and(|check| check.active);
+    rules(queue).iter().map(|rule| rule.check).find(|&check| !active(check))
 }
 
-/// Whether a check sends the Workload back, or away.
-pub(crate) fn failed(workload: &Workload) -> bool {
+/// The check that sends a Workload back, or away.
+pub(crate) fn failed(workload: &Workload) -> Option<CheckId> {
     let failed = |state| matches!(state, CheckState::Retry | CheckState::Rejected);
-    workload.checks.iter().any(|&(_, state)| failed(state))
+    workload.checks.iter().find(|(_, state)| failed(*state)).map(|(check, _)| *check)
 }
 
 /// When places for what gets this flavor are looked for: as late as the latest of its checks says.

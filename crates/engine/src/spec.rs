@@ -305,7 +305,8 @@ pub struct WorkloadSpec {
     pub pod_sets: Vec<PodSetSpec>,
     /// Why it must not be queued.
     pub hold: Hold,
-    /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator.
+    /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator: the
+    /// message of the condition.
     pub invalid: Option<Box<str>>,
     /// How far it is with its checks; those that are not listed are not decided yet.
     pub checks: Vec<(CheckId, CheckState)>,

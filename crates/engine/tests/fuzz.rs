@@ -92,6 +92,7 @@ fn play(case: &Case) -> Result<(), TestCaseError> {
     for step in &case.steps {
         let entries = world.play(step);
         world.nobody_is_lost_or_in_two_places()?;
+        world.everybody_can_be_told_why()?;
         if matches!(step, Step::Cycle) {
             world.a_cycle_keeps_its_word(&entries)?;
             world.no_admission_exceeds_a_limit(&entries)?;

@@ -62,3 +62,5 @@ mod turns;
 mod usage_sharing;
 #[path = "scenarios/waking.rs"]
 mod waking;
+#[path = "scenarios/why.rs"]
+mod why;

@@ -435,14 +435,19 @@ fn is_of_workload(event: &Event) -> bool {
         | Event::Released { .. }
         | Event::Room(_)
         | Event::Written(_)
-        | Event::WriteFailed(_) => true,
+        | Event::WriteFailed(_)
+        | Event::Admitted(..) => true,
         Event::Namespace(..)
         | Event::Flavor(..)
         | Event::Topology(..)
         | Event::Host(..)
+        | Event::Check(..)
         | Event::Cohort(..)
         | Event::ClusterQueue(..)
-        | Event::LocalQueue(..) => false,
+        | Event::LocalQueue(..)
+        | Event::UsageSharing(_)
+        | Event::Consumed(..)
+        | Event::Sample(_) => false,
     }
 }
 

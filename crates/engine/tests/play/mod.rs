@@ -25,6 +25,7 @@
 //! second                                       (second passes that are due)
 //! room h100=3                                  (the placer's room in a flavor, announced)
 //! show NAME ...
+//! why one                                      (why it waits, in our own words)
 //! words                                        (from here on, verdicts with the message of the condition)
 //! cycle [COUNT]
 //! ```
@@ -129,6 +130,7 @@ impl Player {
             | "check" => self.object(&words),
             "wait" => self.seconds += name.parse::<i64>().expect("seconds"),
             "second" => self.second_pass(),
+            "why" => self.why(name),
             "sharing" => self.sharing(&words),
             "consumed" => self.consumed(&words),
             "sample" => self.engine.apply(Event::Sample(self.now())),

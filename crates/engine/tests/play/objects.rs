@@ -254,7 +254,9 @@ impl Player {
             queued_at: Time(words.number("t").unwrap_or(0)),
             pod_sets,
             hold: words.hold(),
-            invalid: words.has("invalid").then(|| "limits are below requests".into()),
+            invalid: words
+                .has("invalid")
+                .then(|| "resources validation failed: limits are below requests".into()),
             checks,
             admission: None,
         };

@@ -101,6 +101,15 @@ impl Player {
         text
     }
 
+    /// The line `why`.
+    pub(super) fn why(&mut self, name: &str) {
+        let id = self.engine.names().workloads.get(name).expect("a Workload");
+        let why = self.engine.why(id).expect("a Workload that exists");
+        for line in explain::explanation(&self.engine, &why).lines() {
+            self.trace += &format!("?  {line}\n");
+        }
+    }
+
     /// The line `usage`.
     pub(super) fn usages(&mut self, words: &Words<'_>) {
         for &name in std::iter::once(&words.name()).chain(words.rest()) {

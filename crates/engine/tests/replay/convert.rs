@@ -269,7 +269,8 @@ pub(crate) fn workload(
         queued_at: Time(created),
         pod_sets,
         hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },
-        invalid: pods::problems(&spec)?.map(Into::into),
+        invalid: pods::problems(&spec)?
+            .map(|words| format!("resources validation failed: {words}").into()),
         checks: Vec::new(),
         admission: admission(names, object)?,
     })
