@@ -10,6 +10,7 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use harness::{Cluster, Process, TestLab, free_port, secs};
+use serde_json::Value;
 
 pub use install::root;
 pub use programs::Program;
@@ -118,8 +119,21 @@ impl<'a> World<'a> {
     /// # Errors
     /// If it does not become ready.
     pub async fn manager(&self, first: bool, environment: &[(&str, &str)]) -> Result<Program> {
+        self.manager_with(first, &Value::Null, environment).await
+    }
+
+    /// Starts a manager whose configuration also has these blocks.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn manager_with(
+        &self,
+        first: bool,
+        blocks: &Value,
+        environment: &[(&str, &str)],
+    ) -> Result<Program> {
         let webhooks = if first { self.ports.webhooks } else { free_port()? };
-        programs::manager(self, webhooks, environment).await
+        programs::manager(self, webhooks, blocks, environment).await
     }
 
     /// Starts an agent on a worker.

@@ -94,7 +94,7 @@ impl Configuration {
         let version = expect("apiVersion", head.api_version, &[V1BETA1, V1BETA2], versions)?;
         let mut loaded: Self = match version.as_str() {
             V1BETA1 => read::<v1beta1::File>(text)?.into(),
-            _ => read(text)?,
+            _ => read::<Self>(text)?.of_today(),
         };
         loaded.set = unacted::paths(&read(text)?);
         loaded.complete(own_namespace)
@@ -102,7 +102,13 @@ impl Configuration {
 
     /// What holds without a file.
     pub fn without_file(own_namespace: Option<&str>) -> Result<Self, ConfigError> {
-        Self::default().complete(own_namespace)
+        Self::default().of_today().complete(own_namespace)
+    }
+
+    /// Blocks that this version of the file always has. In the older one, a block that is missing is switched off.
+    fn of_today(mut self) -> Self {
+        self.wait_for_pods_ready.get_or_insert_default();
+        self
     }
 
     fn complete(mut self, own_namespace: Option<&str>) -> Result<Self, ConfigError> {

@@ -12,5 +12,6 @@ fn the_shipped_configuration_is_valid_and_dispatches_by_capacity() {
     let loaded = Configuration::load(text, None).expect("a valid configuration");
     assert_eq!(loaded.multi_kueue.dispatcher_name, "sluice.dev/capacity");
     assert_eq!(loaded.leader_election.resource_name, crds::names::LEADER_LEASE);
+    assert_eq!(loaded.not_acted_on(), [""; 0], "it promises nothing that is not done");
     assert_eq!(map["metadata"]["namespace"].as_str(), Some(loaded.namespace()));
 }

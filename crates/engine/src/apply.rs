@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use crate::admission_sharing;
 use crate::event::Event;
-use crate::ids::{LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
+use crate::flavors::walk;
+use crate::ids::{HostId, LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
 use crate::queues::line::Line;
 use crate::quota::tree::Quota;
 use crate::shape::Shape;
 use crate::spec::{
-    AdmissionSpec, ClusterQueueSpec, CohortSpec, Fungibility, Hold, NamespaceSelector, Preemption,
-    ResourceGroup, Strategy, WorkloadSpec,
+    AdmissionSpec, ClusterQueueSpec, CohortSpec, Fungibility, Hold, NamespaceSelector,
+    PodSetAdmission, Preemption, ResourceGroup, Strategy, WorkloadSpec,
 };
 use crate::state::{Group, Queue, State};
 use crate::time::Time;
@@ -36,6 +37,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         }
         Event::Host(id, spec) => {
             state.topologies.set_host(id, spec);
+            state.failures.freed();
             wake_all(state);
         }
         Event::Check(id, spec) => crate::checks::tell(state, id, spec),
@@ -55,6 +57,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             mark_evicted(state, id);
         }
         Event::Released { workload, hold, queued_at } => released(state, workload, hold, queued_at),
+        Event::UnhealthyNodes(id, hosts) => unhealthy_nodes(state, id, hosts),
         Event::Room(key) => room(state, key),
         Event::Written(id) => state.second_passes.written(id),
         Event::WriteFailed(id) => write_failed(state, id),
@@ -90,6 +93,7 @@ fn flavors_changed(state: &mut State) {
     state.flavors_changed = true;
     state.tree_changed = true;
     state.topologies.stale = true;
+    state.failures.freed();
     wake_all(state);
 }
 
@@ -299,7 +303,8 @@ pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
     state.list_if_head(queue);
 }
 
-fn workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec) {
+fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
+    walk::sort_requests(&state.names, &mut spec.pod_sets);
     let shape = Shape { priority: spec.priority, pod_sets: spec.pod_sets };
     let shape = state.shapes.acquire(shape);
     let new = Workload {
@@ -367,7 +372,10 @@ fn update_holder(
         return;
     };
     let queue = current.queue;
-    let told = admission.map(|told| state.second_passes.with_places(id, current, told));
+    let told = admission.map(|mut told| {
+        told.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
+        state.second_passes.with_places(id, current, told)
+    });
     if let Some(admission) = told
         && current.pod_sets != admission.pod_sets
     {
@@ -420,7 +428,8 @@ fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
 }
 
 /// Enters an admission whose usage is already charged.
-pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admission) {
+pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Admission) {
+    admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
     state.tree.charge(state.queue(queue).node, &admission.usage);
     state.topologies.place(&admission.pod_sets, &state.workloads.at(id).shape, &state.shapes);
@@ -462,7 +471,15 @@ fn free_quota(state: &mut State, id: WorkloadId) {
         state.workloads.at_mut(moved).place = Place::Holding { place };
     }
     state.queue_mut(queue).generation += 1;
+    state.failures.freed();
     state.wake(queue);
+}
+
+fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<HostId>) {
+    let holds = state.workloads.get(id).is_some_and(|one| one.admission.is_some());
+    if holds && state.settings.replace_failed_nodes {
+        state.failures.set(id, hosts.into());
+    }
 }
 
 fn workload_gone(state: &mut State, id: WorkloadId) {
@@ -470,6 +487,7 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
         return;
     };
     let queue = workload.queue;
+    state.failures.forget(id);
     leave_line(state, id);
     free_quota(state, id);
     if let Some(queue) = queue {
@@ -488,6 +506,7 @@ fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
     if state.workloads.get(id).is_none_or(|workload| workload.admission.is_none()) {
         return;
     }
+    state.failures.forget(id);
     free_quota(state, id);
     let workload = state.workloads.at_mut(id);
     (workload.hold, workload.queued_at) = (hold, queued_at);

@@ -55,6 +55,8 @@ pub enum Event {
         /// Its queue-order timestamp from now on.
         queued_at: Time,
     },
+    /// All machines that failed under a Workload that holds places on them; none once they are well again.
+    UnhealthyNodes(WorkloadId, Vec<HostId>),
     /// The placer may have room for those who wait under this key.
     Room(WakeKey),
     /// A decision about this Workload was written.

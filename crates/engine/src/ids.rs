@@ -76,6 +76,10 @@ id!(
     HostId
 );
 id!(
+    /// A domain of one tree of a topology.
+    DomainId
+);
+id!(
     /// An AdmissionCheck.
     CheckId
 );

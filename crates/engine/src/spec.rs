@@ -249,7 +249,7 @@ pub struct PodSetSpec {
     pub count: i64,
     /// The smallest count it can live with.
     pub min_count: Option<i64>,
-    /// Effective requests of one pod, sorted by resource name. Without the implicit resource `pods`.
+    /// Effective requests of one pod, in any order. Without the implicit resource `pods`.
     pub requests: Vec<(ResourceId, Amount)>,
     /// Where its pods may run.
     pub selection: Selection,
@@ -272,6 +272,13 @@ pub struct PodSetAdmission {
     pub domains: Vec<PlacedDomain>,
     /// Its pods have no places yet, by [`Places::WhenReady`] or [`Places::Elsewhere`].
     pub unplaced: bool,
+}
+
+impl PodSetAdmission {
+    /// Resources in one order, whoever told them, so that the same admission is known as the same.
+    pub(crate) fn sort(&mut self) {
+        self.resources.sort_unstable_by_key(|(resource, ..)| *resource);
+    }
 }
 
 /// Why a Workload is not in its queue although it has no quota.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::admission_sharing::Ledger;
 use crate::amount::Amount;
 use crate::backoff::Backoffs;
+use crate::cycle::Failures;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
 use crate::queues::line::Line;
@@ -93,6 +94,7 @@ pub(crate) struct State {
     pub(crate) flavors: Vec<Option<FlavorSpec>>,
     pub(crate) checks: Vec<Option<CheckSpec>>,
     pub(crate) topologies: Topologies,
+    pub(crate) failures: Failures,
     pub(crate) workloads: Workloads,
     pub(crate) shapes: Shapes,
     pub(crate) backoffs: Backoffs,
@@ -126,6 +128,7 @@ impl State {
             flavors: Vec::new(),
             checks: Vec::new(),
             topologies: Topologies::default(),
+            failures: Failures::default(),
             workloads: Workloads::default(),
             shapes: Shapes::default(),
             backoffs: Backoffs::default(),

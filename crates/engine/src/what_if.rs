@@ -12,7 +12,7 @@ use std::ops::Deref;
 
 use crate::admission_sharing::Ledger;
 use crate::backoff::Backoffs;
-use crate::cycle::{Cycle, Entry};
+use crate::cycle::{Cycle, Entry, Failures};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ids::{NodeId, QueueId};
@@ -92,6 +92,7 @@ struct Before {
     flavors: Vec<Option<FlavorSpec>>,
     checks: Vec<Option<CheckSpec>>,
     topologies: Option<Topologies>,
+    failures: Failures,
     backoffs: Backoffs,
     second_passes: SecondPasses,
     ledger: Ledger,
@@ -118,6 +119,7 @@ impl Before {
             flavors,
             checks,
             topologies,
+            failures,
             workloads,
             shapes,
             backoffs,
@@ -141,6 +143,7 @@ impl Before {
             flavors: flavors.clone(),
             checks: checks.clone(),
             topologies: topologies.matter().then(|| topologies.clone()),
+            failures: failures.clone(),
             backoffs: backoffs.clone(),
             second_passes: second_passes.clone(),
             ledger: ledger.clone(),
@@ -160,6 +163,7 @@ impl Before {
         (state.local_queues, state.namespaces) = (self.local_queues, self.namespaces);
         (state.flavors, state.checks) = (self.flavors, self.checks);
         state.topologies = self.topologies.unwrap_or_default();
+        state.failures = self.failures;
         (state.backoffs, state.second_passes) = (self.backoffs, self.second_passes);
         state.ledger = self.ledger;
         (state.with_heads, state.to_wake) = (self.with_heads, self.to_wake);

@@ -4,6 +4,8 @@ mod play;
 
 #[path = "scenarios/backoff.rs"]
 mod backoff;
+#[path = "scenarios/balance.rs"]
+mod balance;
 #[path = "scenarios/borrowing.rs"]
 mod borrowing;
 #[path = "scenarios/charging.rs"]
@@ -18,10 +20,14 @@ mod choosing;
 mod explaining;
 #[path = "scenarios/fungibility.rs"]
 mod fungibility;
+#[path = "scenarios/groups.rs"]
+mod groups;
 #[path = "scenarios/holding.rs"]
 mod holding;
 #[path = "scenarios/inactive.rs"]
 mod inactive;
+#[path = "scenarios/layers.rs"]
+mod layers;
 #[path = "scenarios/machines.rs"]
 mod machines;
 #[path = "scenarios/namespaces.rs"]
@@ -36,6 +42,8 @@ mod placing;
 mod preempting;
 #[path = "scenarios/reclaiming.rs"]
 mod reclaiming;
+#[path = "scenarios/replacing.rs"]
+mod replacing;
 #[path = "scenarios/reserving.rs"]
 mod reserving;
 #[path = "scenarios/reshaping.rs"]

@@ -5,6 +5,7 @@
 //! where it stopped.
 
 mod matching;
+mod pods;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,8 @@ use crds::{
     },
     v1beta2::{ReclaimablePod, Workload},
 };
+
+pub use self::pods::pods_ready;
 
 use self::matching::Match;
 use crate::{

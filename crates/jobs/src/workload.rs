@@ -84,15 +84,23 @@ pub fn workload_for<J: JobKind>(
     Workload { metadata: metadata(job, copied, gates), spec, ..Workload::default() }
 }
 
+/// The name of the Workload that is made for a job.
+pub fn name_for<J: JobKind>(job: &J, gates: Gates) -> String {
+    let owner = job.metadata();
+    let name = owner.name.as_deref().unwrap_or_default();
+    let uid = owner.uid.as_deref().unwrap_or_default();
+    let generation = owner.generation.unwrap_or_default().to_string();
+    let part = job.elastic(gates).then_some(generation.as_str());
+    let named = Owner { kind: J::KIND, group: J::GROUP, name, uid, part };
+    workload_name(named, gates.short_names)
+}
+
 fn metadata<J: JobKind>(job: &J, copied: &Copied, gates: Gates) -> ObjectMeta {
     let owner = job.metadata();
     let name = owner.name.clone().unwrap_or_default();
     let uid = owner.uid.clone().unwrap_or_default();
-    let generation = owner.generation.unwrap_or_default().to_string();
-    let part = job.elastic(gates).then_some(generation.as_str());
-    let named = Owner { kind: J::KIND, group: J::GROUP, name: &name, uid: &uid, part };
     ObjectMeta {
-        name: Some(workload_name(named, gates.short_names)),
+        name: Some(name_for(job, gates)),
         namespace: owner.namespace.clone(),
         labels: Some(labels(job, &uid, copied)).filter(|labels| !labels.is_empty()),
         annotations: Some(annotations(job, copied, gates)).filter(|all| !all.is_empty()),

@@ -27,6 +27,7 @@ fn local(port: u16) -> SocketAddr {
 pub(super) async fn manager(
     world: &World<'_>,
     webhooks: u16,
+    blocks: &Value,
     environment: &[(&str, &str)],
 ) -> Result<Program> {
     let (health, metrics) = (local(free_port()?), local(free_port()?));
@@ -46,6 +47,9 @@ pub(super) async fn manager(
             "leaderElect": world.plan.elects,
             "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms",
         });
+    }
+    for (name, block) in blocks.as_object().into_iter().flatten() {
+        file[name] = block.clone();
     }
     let config = write(world, &format!("manager-{}.yaml", health.port()), &file)?;
     let kubeconfig = kubeconfig(world, &world.hub, "sluice-manager", health.port()).await?;

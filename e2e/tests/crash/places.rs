@@ -37,6 +37,7 @@ const AGENT: &[&str] = &["reserve", "start", "finish", "capacity"];
 
 /// What an eviction adds.
 const EVICTION: &[&str] = &[
+    "pods-ready",
     "evict",
     "job-delete",
     "clone-delete",

@@ -5,6 +5,7 @@ use crds::v1beta2::Workload;
 use e2e::world::SOON;
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
+use serde_json::json;
 
 use crate::{
     place,
@@ -41,6 +42,17 @@ async fn a_job_whose_workload_is_deleted_on_the_hub_gets_another_and_runs_to_its
 {
     let (site, workload) = running("workload_deleted", A_WHILE).await?;
     delete(&site.api::<Workload>(), &workload.name_any()).await?;
+    let another = |one: &Workload| one.uid() != workload.uid();
+    site.until_workload("train", "is another", another).await?;
+    site.expect_once_in_the_end("train", 2).await
+}
+
+#[tokio::test]
+async fn a_job_whose_workload_is_removed_by_force_gets_another_and_runs_to_its_end() -> Result<()> {
+    let (site, workload) = running("workload_forced", A_WHILE).await?;
+    let name = workload.name_any();
+    site.change::<Workload>(&name, &json!({"metadata": {"finalizers": null}})).await?;
+    delete(&site.api::<Workload>(), &name).await?;
     let another = |one: &Workload| one.uid() != workload.uid();
     site.until_workload("train", "is another", another).await?;
     site.expect_once_in_the_end("train", 2).await

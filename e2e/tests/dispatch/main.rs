@@ -6,6 +6,7 @@ mod deleted;
 mod no_room;
 mod own_cluster;
 mod place;
+mod pods_ready;
 mod rights;
 mod site;
 mod takeover;

@@ -43,7 +43,7 @@ pub struct Configuration {
     pub managed_jobs_namespace_selector: Option<LabelSelector>,
     /// Whether certificates are made by the product.
     pub internal_cert_management: CertManagement,
-    /// All-or-nothing starts; absent for no waiting.
+    /// All-or-nothing starts; absent for no waiting. Filled in by loading, unless the file is an older one.
     pub wait_for_pods_ready: Option<WaitForPodsReady>,
     /// Limits on requests to the API server.
     pub client_connection: ClientConnection,

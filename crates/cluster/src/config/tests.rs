@@ -41,7 +41,6 @@ fn an_empty_file_has_every_default_in_both_versions() {
         assert!(certs.enable);
         assert_eq!(certs.webhook_service_name, "kueue-webhook-service");
         assert_eq!(certs.webhook_secret_name, "kueue-webhook-server-cert");
-        assert_eq!(config.wait_for_pods_ready, None);
         assert_eq!(config.client_connection, ClientConnection { qps: 300.0, burst: 500 });
         assert_eq!(config.integrations.frameworks, ["batch/job"]);
         assert_eq!(config.multi_kueue.gc_interval, secs(60));
@@ -60,6 +59,17 @@ fn an_empty_file_has_every_default_in_both_versions() {
         assert_eq!(selector.match_expressions[0].values, ["kube-system", "kueue-system"]);
         assert!(config.not_acted_on().is_empty());
     }
+}
+
+#[test]
+fn pods_are_waited_for_unless_the_file_is_an_older_one() {
+    let bare = Configuration::without_file(None).expect("defaults");
+    for config in [load("").expect("defaults"), bare] {
+        let wait = config.wait_for_pods_ready.expect("a block");
+        assert_eq!(wait.timeout, GoDuration::from_secs(1800));
+        assert_eq!(wait.recovery_timeout, Some(wait.timeout));
+    }
+    assert_eq!(load_old("").wait_for_pods_ready, None);
 }
 
 #[test]
@@ -296,17 +306,23 @@ webhook: {port: 1}
 metrics: {bindAddress: ':1', customLabels: []}
 health: {readinessEndpointName: r}
 internalCertManagement: {enable: false}
-leaderElection: {leaderElect: false}
+leaderElection: {leaderElect: false, resourceLock: leases}
 featureGates: {MultiKueue: true}
 manageJobsWithoutQueueName: true
+waitForPodsReady: {timeout: 1m}
+fairSharing: {preemptionStrategies: [LessThanInitialShare]}
+resources: {excludeResourcePrefixes: [x], deviceClassMappings: []}
 integrations: {frameworks: [batch/job, pod], externalFrameworks: [], labelKeysToCopy: []}
+multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
 ",
     );
     let config = config.expect("valid");
     let idle = [
-        "leaderElection",
+        "leaderElection.resourceLock",
         "metrics.customLabels",
-        "integrations.labelKeysToCopy",
+        "multiKueue.gcInterval",
+        "multiKueue.clusterProfile",
+        "resources.deviceClassMappings",
         "integrations.frameworks[pod]",
     ];
     assert_eq!(config.not_acted_on(), idle);

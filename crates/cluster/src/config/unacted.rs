@@ -10,7 +10,7 @@ use crate::webhooks::SERVED;
 
 /// Paths of such settings. A block's name stands for all of its fields.
 const NOT_ACTED_ON: &[&str] = &[
-    "leaderElection",
+    "leaderElection.resourceLock",
     "metrics.enableClusterQueueResources",
     "metrics.customLabels",
     "metrics.localQueueMetrics",
@@ -18,14 +18,14 @@ const NOT_ACTED_ON: &[&str] = &[
     "controller",
     "tls.cipherSuites",
     "tls.curvePreferences",
-    "waitForPodsReady",
     "clientConnection",
-    "integrations.labelKeysToCopy",
     "integrations.podOptions",
-    "multiKueue",
-    "fairSharing",
+    "multiKueue.gcInterval",
+    "multiKueue.incrementalDispatcherConfig",
+    "multiKueue.externalFrameworks",
+    "multiKueue.clusterProfile",
     "admissionFairSharing",
-    "resources",
+    "resources.deviceClassMappings",
     "objectRetentionPolicies",
     "visibilityServer",
     "queueVisibility",

@@ -258,6 +258,11 @@ impl Control {
 }
 
 impl Clusters {
+    /// Of all that are registered.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.clusters.keys().map(|name| &**name)
+    }
+
     /// Whether a person said that what a worker has and the hub does not know may go.
     pub(super) fn cleanup_confirmed(&self, name: &str) -> bool {
         let held = self.clusters.get(name);

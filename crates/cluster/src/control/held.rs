@@ -77,6 +77,11 @@ impl<K: Resource> Held<K> {
         self.writing = Writing::Sent(self.version);
     }
 
+    /// Whether a write is under way, and nothing was seen since it was sent.
+    pub(crate) fn is_as_sent(&self) -> bool {
+        self.writing == Writing::Sent(self.version)
+    }
+
     /// When it may be written again, if it has to wait for a time.
     pub(crate) fn later(&self) -> Option<Timestamp> {
         match self.writing {

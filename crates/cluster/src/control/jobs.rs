@@ -46,6 +46,15 @@ impl Jobs {
         self.jobs.get(key).is_some_and(|held| held.is_free(now))
     }
 
+    pub(crate) fn get(&self, key: &Key) -> Option<(&Key, &Job)> {
+        self.jobs.get_key_value(key).map(|(key, held)| (key, &*held.object))
+    }
+
+    /// Whether the job controls a Workload.
+    pub(crate) fn owns_any(&self, key: &Key) -> bool {
+        self.owned.contains_key(key)
+    }
+
     pub(crate) fn sent(&mut self, key: &Key) {
         if let Some(held) = self.jobs.get_mut(key) {
             held.sent();
@@ -74,7 +83,7 @@ impl Jobs {
         let named = self.naming.get(key).and_then(BTreeSet::first);
         let owner = owner(key, workload);
         let key = owner.as_ref().filter(|owner| self.jobs.contains_key(owner)).or(named)?;
-        self.jobs.get_key_value(key).map(|(key, held)| (key, &*held.object))
+        self.get(key)
     }
 }
 
@@ -119,6 +128,7 @@ impl Control {
             }
             self.due.now(What::Workload(workload));
         }
+        self.forget_orphan(key);
         self.workloads_of_job_due(key);
         self.due.now(What::Job(key.clone()));
     }
@@ -171,6 +181,7 @@ impl Control {
         if !self.manages(key, &job) {
             return;
         }
+        self.note_orphan(key, &job, prebuilt.as_ref());
         let steps = {
             let of_job = match &prebuilt {
                 Some(named) => vec![named],
@@ -403,6 +414,9 @@ impl Control {
         let Some(held) = self.jobs.jobs.get_mut(key) else {
             return;
         };
+        if answer == Answer::Gone && held.is_as_sent() {
+            return self.lose_job(key);
+        }
         let started = ticket.purpose == START && matches!(answer, Answer::Done(_));
         held.answered(answer, now);
         if let Some(at) = held.later() {

@@ -3,6 +3,8 @@
 //! Everything that was decided and does not show yet is applied in the order of the life of a Workload; what follows from
 //! that at once is applied with it. A Workload that is over changes no more. Source: spec/kueue-core.md §2.
 
+mod limits;
+
 use crds::{
     names::{
         conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, REQUEUED},
@@ -13,7 +15,13 @@ use crds::{
 use index::status::{self, At, Eviction, Reservation};
 use jiff::Timestamp;
 
-use super::record::{Evict, Record, has_quota, is};
+pub(crate) use self::limits::{DEACTIVATE, deadline};
+
+use self::limits::note_not_ready;
+use super::{
+    pods::Patience,
+    record::{Evict, Record, has_quota, is},
+};
 
 /// What keeps quota from being held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +46,12 @@ pub(crate) struct Surroundings {
     pub(crate) dispatched: Option<String>,
     /// What it asks for, as its status shows it while it waits.
     pub(crate) requests: Vec<PodSetRequest>,
+    /// Whether the pods of its job are ready, where that is told.
+    pub(crate) pods_ready: Option<bool>,
+    /// How long pods are waited for.
+    pub(crate) patience: Option<Patience>,
+    /// Its time is counted here.
+    pub(crate) limited: bool,
 }
 
 /// What comes next.
@@ -127,8 +141,11 @@ pub(crate) fn next(record: &Record, around: &Surroundings, now: Timestamp) -> Ne
     draft.give_back(record, around);
     draft.requeue(around);
     draft.admit();
+    draft.note_pods(around);
+    draft.time_out(around);
     if draft.status != *before {
-        return write(before, draft.status, draft.purpose);
+        let status = note_not_ready(draft.status, workload, around, now);
+        return write(before, status, draft.purpose);
     }
     if !has_quota(workload) && workload.spec.active != Some(false) {
         return explain(record, around, now);
@@ -162,6 +179,10 @@ fn explain(record: &Record, around: &Surroundings, now: Timestamp) -> Next {
         requests,
         at(workload, now),
     );
+    if status == *before {
+        return Next::Nothing;
+    }
+    let status = note_not_ready(status, workload, around, now);
     match write(before, status, "pending") {
         Next::Write { .. } if pending.not_before > now => Next::Wait(pending.not_before),
         next => next,

@@ -16,12 +16,16 @@
 mod capacity;
 mod clusters;
 mod configuration;
+mod deadlines;
 mod due;
 mod held;
 mod input;
 mod jobs;
 mod lifecycle;
 mod order;
+mod orphans;
+mod pods;
+mod pods_gate;
 mod protection;
 mod queues;
 mod record;
@@ -46,14 +50,17 @@ use runtime::{events::News, watch::Key};
 pub use self::{
     input::{Input, Link, RemoteInput},
     order::{Destination, Order, Subject, Ticket},
+    pods::Patience,
     settings::{Role, Settings},
 };
 
 use self::{
     clusters::Clusters,
     configuration::Configuration,
+    deadlines::Deadlines,
     due::{Due, What},
     jobs::Jobs,
+    orphans::Orphans,
     queues::Queues,
     record::Record,
     remote::Remote,
@@ -73,10 +80,14 @@ pub struct Control {
     workloads: BTreeMap<Key, Record>,
     by_id: BTreeMap<WorkloadId, Key>,
     jobs: Jobs,
+    orphans: Orphans,
     clusters: Clusters,
     remotes: BTreeMap<Box<str>, Remote>,
     capacity: capacity::Capacity,
     due: Due,
+    deadlines: Deadlines,
+    /// Whose pods are waited for, where that keeps others out.
+    pods_gate: pods_gate::PodsGate,
     /// Something changed that scheduling looks at.
     schedule: bool,
     began: Option<Timestamp>,
@@ -112,10 +123,13 @@ impl Control {
             workloads: BTreeMap::new(),
             by_id: BTreeMap::new(),
             jobs: Jobs::default(),
+            orphans: Orphans::default(),
             clusters: Clusters::default(),
             remotes: BTreeMap::new(),
             capacity: capacity::Capacity::default(),
             due: Due::default(),
+            deadlines: Deadlines::default(),
+            pods_gate: pods_gate::PodsGate::default(),
             schedule: true,
             began: None,
             orders: Vec::new(),
@@ -157,6 +171,7 @@ impl Control {
             return Step::default();
         }
         self.due.ring(now);
+        self.due.workloads.extend(self.deadlines.ring(now));
         for _ in 0..MOST_ROUNDS {
             self.refresh_capacity();
             let n_jobs = self.decide_jobs(now);
@@ -172,7 +187,7 @@ impl Control {
         Step {
             orders: std::mem::take(&mut self.orders),
             notices: std::mem::take(&mut self.notices),
-            wake: self.due.next(),
+            wake: self.due.next().into_iter().chain(self.deadlines.next()).min(),
         }
     }
 

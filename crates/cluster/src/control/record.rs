@@ -8,7 +8,7 @@ use crds::{
 use engine::{Time, ids::WorkloadId};
 use jiff::Timestamp;
 
-use super::held::Held;
+use super::{held::Held, remote::Told};
 
 /// See the module.
 #[derive(Debug)]
@@ -80,19 +80,31 @@ pub(crate) struct Trip {
     pub(crate) raised: bool,
     /// Nothing of it runs anywhere.
     pub(crate) withdrawn: bool,
-    /// When its job was last told how the copy stands.
-    pub(crate) told_at: Option<Timestamp>,
+    /// When its job was told how the copy stands.
+    pub(crate) told: Told,
     /// Since when the present nomination stands, as far as is known.
     pub(crate) nominated_at: Timestamp,
 }
 
 impl Trip {
     pub(crate) fn unknown(now: Timestamp) -> Self {
-        Self { sent: true, raised: false, withdrawn: false, told_at: None, nominated_at: now }
+        Self {
+            sent: true,
+            raised: false,
+            withdrawn: false,
+            told: Told::default(),
+            nominated_at: now,
+        }
     }
 
     pub(crate) fn fresh(now: Timestamp) -> Self {
-        Self { sent: false, raised: false, withdrawn: false, told_at: None, nominated_at: now }
+        Self {
+            sent: false,
+            raised: false,
+            withdrawn: false,
+            told: Told::default(),
+            nominated_at: now,
+        }
     }
 }
 

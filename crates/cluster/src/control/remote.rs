@@ -2,7 +2,10 @@
 
 mod breaker;
 mod steps;
+mod told;
 mod view;
+
+pub(crate) use self::told::Told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,14 +13,16 @@ use std::time::Duration;
 
 use ::dispatch::Work;
 use ::jobs::{Job, prebuilt::prebuilt_name};
-use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
-use engine::ids::ClusterId;
+use crds::{names::conditions::FINISHED, v1alpha1::ClusterCapacity, v1beta2::Workload};
+use engine::ids::{ClusterId, WorkloadId};
 use jiff::Timestamp;
 use kube::Resource;
 use runtime::{
     watch::{Change, Key},
     writer::Answer,
 };
+
+pub(super) use self::view::hub_job;
 
 use super::{
     Control, Link, RemoteInput, Subject, Ticket,
@@ -66,6 +71,16 @@ enum Sent {
     Unanswered,
     /// It got no answer and may be done until then.
     Unknown(Timestamp),
+}
+
+impl Sent {
+    /// Whether it may still be done.
+    fn waits(self, now: Timestamp) -> bool {
+        match self {
+            Self::Unanswered => true,
+            Self::Unknown(until) => until > now,
+        }
+    }
 }
 
 impl<K> Default for Copies<K> {
@@ -194,7 +209,8 @@ impl Control {
             remote.lost = (!link.active).then_some(now);
             remote.clones.listed = false;
             remote.jobs.listed = false;
-            remote.sent.clear();
+            // Every write is answered, if only by saying that nobody knows. One under way may be done whatever the link.
+            remote.sent.retain(|_, sent| sent.waits(now));
             let cluster = name;
             tracing::info!(cluster, active = link.active, reason = link.reason, "worker");
         }
@@ -249,6 +265,13 @@ impl Control {
             let cluster = self.fleet.cluster(cluster);
             self.fleet.place(id, cluster, work, since);
         }
+    }
+
+    /// At which resourceVersion the clone of a Workload was over, on the cluster where it counts.
+    pub(super) fn ended_at(&self, key: &Key, id: WorkloadId) -> Option<u64> {
+        let remote = self.remotes.get(self.fleet.name(self.fleet.placed(id)?))?;
+        let clone = remote.clones.objects.get(key)?;
+        super::record::is(&clone.object, FINISHED).then(|| clone.version())
     }
 
     /// What came of a write on a worker.

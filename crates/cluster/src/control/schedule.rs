@@ -16,6 +16,7 @@ use super::{
     capacity::carried,
     due::What,
     held::after,
+    pods_gate::{Guarded, for_pods},
     record::{Evict, Pending, Reserve},
     time,
 };
@@ -41,6 +42,10 @@ impl Control {
     pub(super) fn run_cycles(&mut self, now: Timestamp) -> bool {
         if self.due.fleet {
             self.due.fleet = false;
+            self.schedule = true;
+        }
+        if let Some(key) = self.pods_gate.opened() {
+            self.engine.apply(Event::Room(key));
             self.schedule = true;
         }
         for key in self.fleet.woken(time(now)) {
@@ -86,7 +91,7 @@ impl Control {
     }
 
     fn cycle(&mut self, now: Timestamp) -> Vec<(WorkloadId, Verdict)> {
-        let Self { engine, index, fleet, settings, workloads, by_id, .. } = self;
+        let Self { engine, index, fleet, settings, workloads, by_id, pods_gate, .. } = self;
         let thin = settings.role == Role::Thin;
         let lookup = |entry: &Entry| {
             let (config, request, given) = if thin {
@@ -102,16 +107,23 @@ impl Control {
             let turn = index.turn(entry.workload);
             Some(Asked { config: config.to_owned(), work, turn })
         };
-        let mut placing = Placing::new(fleet, &lookup, time(now));
+        let blocks = settings.patience.is_some_and(|patience| patience.blocks);
+        let placing = Placing::new(fleet, &lookup, time(now));
+        let mut placing = Guarded::new(placing, pods_gate, blocks);
         let entries = engine.cycle(time(now), &mut placing).to_vec();
-        placing.settle(&entries);
-        let refused = std::mem::take(&mut placing.refused);
+        placing.placing.settle(&entries);
+        let Guarded { placing: Placing { refused, .. }, waiting, .. } = placing;
         let not_before = after(now, settings.explain_after);
         entries
             .iter()
             .map(|entry| {
                 let refused = refused.get(&entry.workload);
-                (entry.workload, self.verdict(entry, refused, not_before))
+                let verdict = if waiting.contains(&entry.workload) {
+                    Verdict::Wait(for_pods(not_before))
+                } else {
+                    self.verdict(entry, refused, not_before)
+                };
+                (entry.workload, verdict)
             })
             .collect()
     }
@@ -173,6 +185,7 @@ impl Control {
                     record.wants.pending = None;
                     record.wants.reserve = Some(reserve);
                 }
+                self.note_at_gate(key);
             }
             Verdict::Preempt(victims, pending) => {
                 self.wait(key, pending);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use engine::FairStrategy;
 use jobs::workload::Copied;
 
+use super::pods::Patience;
 use crate::{
     config::{
         Configuration, LabelSelector, PreemptionStrategy, QuotaCheckStrategy, RequeuingTimestamp,
@@ -95,6 +96,8 @@ pub struct Settings {
     pub exclude_for: Duration,
     /// How long a Workload waits before it is told why.
     pub explain_after: Duration,
+    /// How long pods are waited for; not at all when unset.
+    pub patience: Option<Patience>,
     /// Namespaces whose Workloads a thin worker runs; all when unset.
     pub namespaces: Option<Vec<String>>,
 }
@@ -129,6 +132,7 @@ impl Settings {
             admit_within: ADMIT_WITHIN,
             exclude_for: EXCLUDE_FOR,
             explain_after: EXPLAIN_AFTER,
+            patience: patience(file, gates),
             namespaces: None,
         }
     }
@@ -141,10 +145,16 @@ impl Settings {
         Self {
             role: Role::Thin,
             index: index::Settings { thin: true, ..index_settings(&file, &gates) },
+            patience: None,
             namespaces,
             ..Self::manager(&file, &gates, false)
         }
     }
+}
+
+fn patience(file: &Configuration, gates: &Gates) -> Option<Patience> {
+    let wait = file.wait_for_pods_ready.as_ref();
+    wait.filter(|_| !gates.enabled(Gate::DisableWaitForPodsReady)).map(Patience::from)
 }
 
 fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
@@ -168,6 +178,8 @@ fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
         prioritize_preemptors: on(Gate::PrioritizePreemptorWorkloads),
         topology_mixed: on(Gate::TASProfileMixed),
         topology_balanced: on(Gate::TASBalancedPlacement),
+        replace_failed_nodes: on(Gate::TASFailedNodeReplacement),
+        evict_unreplaced: on(Gate::TASFailedNodeReplacementFailFast),
     }
 }
 

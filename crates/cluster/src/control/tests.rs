@@ -1,11 +1,14 @@
 //! A cluster as one process finds it: whatever comes first, what was decided stands.
 
+mod dispatched;
+mod pods_gate;
+
 use ::jobs::{Job, JobKind};
 use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, Workload};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use proptest::prelude::*;
-use runtime::watch::Change;
+use runtime::{watch::Change, writer::Answer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use crds::{
     names::{
         ADMISSION_MANAGER,
-        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
+        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
+        reasons,
     },
     v1beta2::{Workload, WorkloadStatus},
 };
@@ -85,6 +86,8 @@ impl Control {
         self.owner_due(key, record.object());
         self.counts_change(key, record.object());
         self.forget_id(key, record.id);
+        self.deadlines.set(key, None);
+        self.note_at_gate(key);
         let namespace = key.namespace.as_deref().unwrap_or_default();
         let events = self.index.workload_gone(self.engine.names(), namespace, &key.name);
         self.tell(events);
@@ -95,6 +98,9 @@ impl Control {
     fn forget_id(&mut self, key: &Key, id: WorkloadId) {
         if self.by_id.get(&id) == Some(key) {
             self.by_id.remove(&id);
+            if let Some(version) = self.ended_at(key, id) {
+                self.fleet.ended(id, version);
+            }
             self.fleet.gone(id);
         }
     }
@@ -166,6 +172,7 @@ impl Control {
         if let Some(at) = wake {
             self.due.at(super::timestamp(at), What::Workload(key.clone()));
         }
+        self.note_at_gate(key);
         let object = Arc::clone(&self.workloads[key].held.object);
         self.jobs.workload_seen(key, &object);
         self.owner_due(key, &object);
@@ -194,7 +201,8 @@ impl Control {
     }
 
     pub(super) fn all_workloads_due(&mut self) {
-        self.due.workloads.extend(self.workloads.keys().cloned());
+        let all = self.workloads.keys().chain(self.orphans.workloads());
+        self.due.workloads.extend(all.cloned());
     }
 
     /// Decides about every Workload that is due; how many.
@@ -243,6 +251,9 @@ impl Control {
             requests,
             stop: self.stop_policy(key),
             dispatched: self.dispatching_check(key),
+            pods_ready: self.pods_ready(key),
+            patience: self.settings.patience,
+            limited: self.settings.role != Role::Thin,
         };
         let Some(record) = self.workloads.get_mut(key) else {
             return;
@@ -253,9 +264,11 @@ impl Control {
                 (Event::WriteFailed(record.id), Arc::clone(&record.held.object));
             self.counts_change(key, &workload);
             self.tell(vec![event]);
+            self.note_at_gate(key);
             self.due.now(What::Workload(key.clone()));
             return;
         }
+        self.deadlines.set(key, lifecycle::deadline(record.object(), &surroundings));
         tracing::trace!(workload = %key, wants = ?record.wants, "looked at");
         match lifecycle::next(record, &surroundings, now) {
             lifecycle::Next::Write { purpose, status } => {
@@ -265,6 +278,14 @@ impl Control {
             lifecycle::Next::Wait(until) => self.due.at(until, What::Workload(key.clone())),
             lifecycle::Next::Nothing => {}
         }
+    }
+
+    /// Whether the pods of a Workload's job are ready, where that is noted.
+    fn pods_ready(&self, key: &Key) -> Option<bool> {
+        self.settings.patience?;
+        let workload = self.workloads.get(key)?.object();
+        let (_, job) = self.jobs.of(key, workload)?;
+        ::jobs::reconcile::pods_ready(job)
     }
 
     /// What waits in no open queue is never looked at by a cycle, and must be told why all the same.
@@ -361,6 +382,10 @@ impl Control {
         let Some(record) = self.workloads.get_mut(key) else {
             return;
         };
+        if answer == Answer::Gone && record.held.is_as_sent() {
+            // The watch need not say so: it may never have told of what came and went between two lists.
+            return self.lose_workload(key);
+        }
         let done = matches!(answer, Answer::Done(_));
         let before = record.held.object.clone();
         record.held.answered(answer, now);
@@ -398,6 +423,8 @@ impl Control {
             "reserve" | "admit" | "dispatched" if is(workload, ADMITTED) => find(ADMITTED),
             "evict" => find(EVICTED),
             "pending" => find(QUOTA_RESERVED),
+            lifecycle::DEACTIVATE => find(DEACTIVATION_TARGET)
+                .filter(|one| one.reason == reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED),
             _ => None,
         };
         let Some(said) = said else {
@@ -405,10 +432,14 @@ impl Control {
         };
         let (warning, reason) = match purpose {
             "evict" => (false, format!("EvictedDueTo{}", said.reason)),
-            "pending" => (true, said.reason.clone()),
+            "pending" | lifecycle::DEACTIVATE => (true, said.reason.clone()),
             _ => (false, said.reason.clone()),
         };
+        let limit = workload.spec.maximum_execution_time_seconds.unwrap_or_default();
         let message = match &workload.status.cluster_name {
+            _ if purpose == lifecycle::DEACTIVATE => {
+                format!("The maximum execution time ({limit}s) exceeded")
+            }
             Some(cluster) if purpose == "dispatched" => {
                 format!("The workload was admitted on \"{cluster}\"")
             }
@@ -436,6 +467,7 @@ fn is_of_workload(event: &Event) -> bool {
         | Event::Room(_)
         | Event::Written(_)
         | Event::WriteFailed(_)
+        | Event::UnhealthyNodes(..)
         | Event::Admitted(..) => true,
         Event::Namespace(..)
         | Event::Flavor(..)

@@ -47,6 +47,12 @@ pub enum Outcome {
     WrongNamespace,
     /// It is invalid in itself.
     Invalid,
+    /// A holder: a machine failed under it, and its pods there got other places. They are in the assignment.
+    Replaced,
+    /// A holder: a machine failed under it, and there is no other for its pods yet.
+    Unreplaced,
+    /// A holder that must go: too many machines failed under it, or there is no other for the one that did.
+    NodesFailed,
 }
 
 /// A head and everything decided about it.

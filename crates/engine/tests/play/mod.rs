@@ -16,6 +16,7 @@
 //!    on=zone:a in=zone:a|b tolerate=key:value required=rack preferred=rack anywhere slice=rack:2
 //!    group=g hold=requeue hold=out hold=SECOND invalid uid=u template=1 check=NAME:STATE
 //! finish one, evict one, failed one, release one t=9 hold=requeue, reclaim one 2
+//! unhealthy one h1 h2                          (machines that failed under it)
 //! gone KIND NAME
 //! check nodes inactive places=ready            (or places=elsewhere; a cq says check=NAME[:FLAVOR,FLAVOR])
 //! sharing half-life=10 interval=2 gpu=2        (seconds; weights of resources; a cq says by-usage, a lq weight=2)
@@ -38,6 +39,8 @@
 //!
 //! ```text
 //! reserve WORKLOAD QUEUE RESOURCE=FLAVOR:AMOUNT … (borrows, height 1) at DOMAIN:PODS
+//! move WORKLOAD QUEUE …                        (as `reserve`: a machine under it was replaced)
+//! evict WORKLOAD QUEUE VERDICT
 //! preempt for WORKLOAD QUEUE: VICTIM REASON, …
 //! no room for WORKLOAD QUEUE in FLAVOR
 //! retry | aside | park WORKLOAD QUEUE VERDICT  (back in line, alone out of line, out of line with its shape)
@@ -150,6 +153,12 @@ impl Player {
                 self.engine.apply(Event::Evicting(id));
             }
             "failed" => self.failed(name),
+            "unhealthy" => {
+                let names = self.engine.names_mut();
+                let hosts = words.rest().iter().map(|host| names.hosts.intern(host)).collect();
+                let event = Event::UnhealthyNodes(names.workloads.intern(name), hosts);
+                self.engine.apply(event);
+            }
             "release" => self.release(&words),
             "reclaim" => self.reclaim(name, words.at(2).parse().expect("a number of pods")),
             "room" => self.room(&words),

@@ -355,11 +355,12 @@ fn wish(words: &Words<'_>) -> Option<TopologyRequest> {
         (None, Some(name)) => Some(Togetherness::Preferred(level(name))),
         (None, None) => words.has("anywhere").then_some(Togetherness::Unconstrained),
     };
-    let slice = words.text("slice").map(label);
-    let slice = slice.map(|(name, size)| (level(&name), size.parse().expect("a size")));
+    let slices = words.all("slice").map(label);
+    let slices = slices.map(|(name, size)| (level(&name), size.parse().expect("a size")));
+    let slices: Vec<_> = slices.collect();
     let group = words.text("group").map(Into::into);
-    let asks = together.is_some() || slice.is_some() || group.is_some();
-    asks.then_some(TopologyRequest { together, slice, group })
+    let asks = together.is_some() || !slices.is_empty() || group.is_some();
+    asks.then_some(TopologyRequest { together, slices, group })
 }
 
 /// `host` is short for the label of host names.

@@ -24,6 +24,7 @@ impl Player {
                 line += &self.checks(entry.workload);
                 line
             }
+            Outcome::Replaced => format!("move {who} {queue}{}", self.grants(entry)),
             Outcome::Preempting => {
                 format!("preempt for {who} {queue}: {}", self.victims(entry))
             }
@@ -32,7 +33,7 @@ impl Player {
                 format!("no room for {who} {queue} in {}", names.flavors.name(flavor))
             }
             _ => {
-                let mut line = format!("{} {who} {queue} {}", verb(entry.requeue), verdict(entry));
+                let mut line = format!("{} {who} {queue} {}", verb(entry), verdict(entry));
                 if self.talks {
                     line += &format!(": {}", explain::message(&self.engine, entry));
                 }
@@ -87,7 +88,9 @@ impl Player {
     fn grant(&self, one: &PodSetAssignment) -> String {
         let names = self.engine.names();
         let mut text = String::new();
-        for choice in &one.choices {
+        let mut choices: Vec<_> = one.choices.iter().collect();
+        choices.sort_by_key(|choice| names.resources.name(choice.resource));
+        for choice in choices {
             let resource = names.resources.name(choice.resource);
             let flavor = names.flavors.name(choice.flavor);
             text += &format!(" {resource}={flavor}:{}", choice.amount.0);
@@ -169,8 +172,10 @@ impl Player {
     }
 }
 
-fn verb(requeue: Requeue) -> &'static str {
-    match requeue {
+fn verb(entry: &Entry) -> &'static str {
+    match entry.requeue {
+        Requeue::Nowhere if entry.outcome == Outcome::NodesFailed => "evict",
+        Requeue::Nowhere if entry.outcome == Outcome::Unreplaced => "keep",
         Requeue::Nowhere => "drop",
         Requeue::InLine => "retry",
         Requeue::Aside => "aside",

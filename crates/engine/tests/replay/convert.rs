@@ -311,7 +311,10 @@ fn topology_request(one: &case::TopologyRequest) -> TopologyRequest {
     let level = one.pod_set_slice_required_topology.as_deref();
     TopologyRequest {
         together: required.or(preferred).or(free),
-        slice: level.map(|level| (level.into(), one.pod_set_slice_size.unwrap_or(1))),
+        slices: level
+            .map(|it| (it.into(), one.pod_set_slice_size.unwrap_or(1)))
+            .into_iter()
+            .collect(),
         group: one.pod_set_group_name.as_deref().map(Into::into),
     }
 }

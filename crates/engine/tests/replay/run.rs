@@ -405,5 +405,6 @@ fn result(outcome: Outcome) -> &'static str {
         Outcome::Deferred => "deferred",
         Outcome::NoRoom(_) => "noRoom",
         Outcome::FailedCheck | Outcome::WrongNamespace | Outcome::Invalid => "rejected",
+        Outcome::Replaced | Outcome::Unreplaced | Outcome::NodesFailed => "node",
     }
 }

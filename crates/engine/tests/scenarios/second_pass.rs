@@ -61,8 +61,8 @@ fn an_attempt_that_fails_is_repeated_after_ever_longer_waits() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4, needs nodes
-            =  no place for one: topology "racks" doesn't allow to fit any of 1 pod(s)
-            =  no place for one: topology "racks" doesn't allow to fit any of 1 pod(s)
+            =  no place for one: no topology domains at level: kubernetes.io/hostname
+            =  no place for one: no topology domains at level: kubernetes.io/hostname
             =  place one at r1/h1:1, passed nodes
         "#]],
     );

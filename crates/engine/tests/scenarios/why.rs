@@ -109,7 +109,7 @@ fn every_flavor_has_its_own_reason() {
         why one
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  park one team-a NoMatchingFlavor
             ?  one was refused in team-a and waits for a change
             ?  memory: the queue has none in any flavor
             ?  flavor spot: its taint spot=yes:NoSchedule is not tolerated

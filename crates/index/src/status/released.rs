@@ -23,6 +23,10 @@ pub fn released(mut status: WorkloadStatus, at: At) -> WorkloadStatus {
     checks::reset(&mut status, at);
     give_up(&mut status, reasons::PENDING_EVALUATION, &message, at);
     forget_clusters(&mut status);
+    if reason.ends_with(reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED) {
+        // Whoever switches it on again gives it all of its time anew.
+        status.accumulated_past_execution_time_seconds = None;
+    }
     status
 }
 

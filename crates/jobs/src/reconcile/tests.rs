@@ -230,3 +230,19 @@ fn a_job_with_a_prebuilt_workload_follows_it_and_leaves_it_alone() {
     let going = job(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
     assert_eq!(steps(&going, &[&clone]), [""; 0]);
 }
+
+#[test]
+fn pods_are_told_about_as_long_as_the_job_is_not_over() {
+    let over = json!([{ "type": "Failed", "status": "True" }]);
+    for (status, ready) in [
+        (json!({}), Some(false)),
+        (json!({ "active": 2, "ready": 1 }), Some(false)),
+        (json!({ "active": 1, "ready": 1, "succeeded": 1 }), Some(true)),
+        (json!({ "ready": 2, "conditions": over }), None),
+    ] {
+        let job = job(&json!({ "spec": { "suspend": false }, "status": status.clone() }));
+        assert_eq!(pods_ready(&job), ready, "{status}");
+    }
+    let metadata = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    assert_eq!(pods_ready(&job(&json!({ "metadata": metadata }))), None);
+}

@@ -27,7 +27,7 @@ impl Control {
         let sweep = orphans(&remote.listed(), on_hub);
         remote.tripped = sweep.tripped;
         // What is not in the lists is known now not to be there.
-        self.due.workloads.extend(self.workloads.keys().cloned());
+        self.all_workloads_due();
         if sweep.tripped {
             let n_orphans = sweep.orphans.len();
             tracing::error!(

@@ -13,7 +13,7 @@ use runtime::{
 };
 use serde_json::json;
 
-use super::{Control, Sent};
+use super::{Control, Sent, told::News};
 use crate::control::{
     Destination, Order, Role, Subject, Ticket,
     due::What,
@@ -23,9 +23,6 @@ use crate::control::{
     workloads::{RAISE_EPOCH, merge_order},
 };
 
-/// The least time between two copies of a status that is not the last: a pod's start alone changes it twice.
-const STATUS_PERIOD: Duration = Duration::from_secs(1);
-
 impl Control {
     /// Looks at the copies of a Workload.
     pub(crate) fn decide_copies(&mut self, key: &Key, now: Timestamp) {
@@ -33,7 +30,8 @@ impl Control {
             return;
         }
         let somewhere = self.remotes.values().any(|remote| remote.concerns(key));
-        if !somewhere && self.dispatching_check(key).is_none() {
+        let dispatched = self.dispatching_check(key).is_some() || self.orphans.contains(key);
+        if !somewhere && !dispatched {
             return;
         }
         if self.reject(key) {
@@ -218,25 +216,15 @@ impl Control {
         let Some(copy) = copy else {
             return;
         };
-        let (over, after) = (copy.outcome().is_some(), job.with_status_of(copy));
-        if !over && self.was_told_lately(key, now) {
+        let (news, after) = (News::of(&job, copy), job.with_status_of(copy));
+        let Some(record) = self.workloads.get_mut(key) else {
             return;
-        }
-        if let Some(record) = self.workloads.get_mut(key) {
-            record.trip.told_at = Some(now);
-        }
-        self.change_job(&job_key, &job, &after, Some("status"), "sync-status");
-    }
-
-    /// Whether the status is not to be copied yet; it will be looked at again.
-    fn was_told_lately(&mut self, key: &Key, now: Timestamp) -> bool {
-        let told_at = self.workloads.get(key).and_then(|record| record.trip.told_at);
-        let not_before = told_at.map(|at| after(at, STATUS_PERIOD));
-        let Some(not_before) = not_before.filter(|at| *at > now) else {
-            return false;
         };
-        self.due.at(not_before, What::Workload(key.clone()));
-        true
+        if let Some(until) = record.trip.told.keep_back(news, now) {
+            return self.due.at(until, What::Workload(key.clone()));
+        }
+        record.trip.told.tell(now);
+        self.change_job(&job_key, &job, &after, Some("status"), "sync-status");
     }
 
     fn idle(&mut self, key: &Key, now: Timestamp) {
@@ -248,8 +236,7 @@ impl Control {
     }
 
     fn hub_job_if_free(&self, key: &Key, now: Timestamp) -> Option<(Key, Job)> {
-        let workload = self.workloads.get(key)?.object();
-        let (job_key, job) = self.jobs.of(key, workload)?;
+        let (job_key, job) = self.job_of(key)?;
         self.jobs.is_free(job_key, now).then(|| (job_key.clone(), job.clone()))
     }
 

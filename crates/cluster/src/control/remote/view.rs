@@ -13,7 +13,7 @@ use engine::ids::ClusterId;
 use jiff::Timestamp;
 use runtime::watch::Key;
 
-use super::{Control, Remote, Sent};
+use super::{Control, Remote};
 use crate::control::{
     Subject,
     record::{Record, has_quota, is},
@@ -24,7 +24,7 @@ impl Control {
     /// The hub's side. What is gone holds nothing.
     pub(super) fn hub(&mut self, key: &Key) -> Hub {
         let Some(record) = self.workloads.get(key) else {
-            return Hub::default();
+            return self.hub_without(key);
         };
         let workload = record.object();
         let job = self.jobs.of(key, workload).map(|(_, job)| hub_job(job)).unwrap_or_default();
@@ -51,8 +51,7 @@ impl Control {
     pub(super) fn copies(&self, key: &Key, hub: &Hub, now: Timestamp) -> Vec<Copy> {
         let record = self.workloads.get(key);
         let expected = record.filter(|_| hub.quota).and_then(|record| self.expected(record));
-        let hub_job = record.and_then(|record| self.jobs.of(key, record.object()));
-        let hub_job = hub_job.map(|(_, job)| job);
+        let hub_job = self.job_of(key).map(|(_, job)| job);
         let chosen: BTreeSet<ClusterId> =
             hub.nominated.iter().chain(&hub.recorded).copied().collect();
         let mut copies = Vec::new();
@@ -69,6 +68,14 @@ impl Control {
         copies
     }
 
+    /// The hub's job of a Workload, which may be gone already.
+    pub(super) fn job_of(&self, key: &Key) -> Option<(&Key, &Job)> {
+        match self.workloads.get(key) {
+            Some(record) => self.jobs.of(key, record.object()),
+            None => self.orphan(key),
+        }
+    }
+
     /// What the clone of a Workload should ask for.
     fn expected(&self, record: &Record) -> Option<WorkloadSpec> {
         let workload = record.object();
@@ -83,7 +90,7 @@ fn unheard(cluster: ClusterId, since: engine::Time) -> Copy {
     Copy { cluster, link, settled: true, refused: None, clone: None, job: None }
 }
 
-fn hub_job(job: &Job) -> HubJob {
+pub(in crate::control) fn hub_job(job: &Job) -> HubJob {
     HubJob {
         exists: true,
         suspended: job.suspend_switch(),
@@ -118,10 +125,8 @@ impl Remote {
             None => Link::Unlisted,
         };
         let job_key = self.job_of.get(key);
-        let waits = |subject, key: &Key| match self.sent.get(&(subject, key.clone())) {
-            Some(Sent::Unanswered) => true,
-            Some(Sent::Unknown(until)) => *until > now,
-            None => false,
+        let waits = |subject, key: &Key| {
+            self.sent.get(&(subject, key.clone())).is_some_and(|sent| sent.waits(now))
         };
         // Until it was seen, a job goes by the name of the hub's.
         let hub_key = hub_job.and_then(|job| job.metadata.name.as_deref());

@@ -1,0 +1,233 @@
+//! A Job that runs on a worker `east`, as the manager sees it.
+
+use super::*;
+use crate::control::order::Destination;
+
+/// The Workload's name is the one that is made for the Job.
+fn name() -> String {
+    ::jobs::workload::name_for(&job(), ::jobs::Gates::default())
+}
+
+/// The hub's Job, which shows the status of its copy.
+fn hub_job(version: &str, suspend: bool, status: &Value) -> Value {
+    let mut job = serde_json::to_value(job()).expect("encodes");
+    job["metadata"]["resourceVersion"] = json!(version);
+    job["spec"]["suspend"] = json!(suspend);
+    if suspend {
+        job["metadata"]["annotations"] = json!({"kueue.x-k8s.io/stopping": "true"});
+    }
+    job["spec"]["managedBy"] = json!("kueue.x-k8s.io/multikueue");
+    job["status"] = status.clone();
+    job
+}
+
+fn running() -> Value {
+    let suspended = json!({"type": "Suspended", "status": "False"});
+    json!({"active": 2, "ready": 2, "startTime": "2026-01-01T00:00:00Z", "conditions": [suspended]})
+}
+
+fn hub_workload() -> Value {
+    let mut workload = workload();
+    workload["metadata"]["name"] = json!(name());
+    workload["status"]["clusterName"] = json!("east");
+    workload["status"]["admissionChecks"] =
+        json!([{"name": "workers", "state": "Ready", "message": ""}]);
+    workload
+}
+
+/// What the worker has: a clone and a Job that names it.
+fn copies() -> (Value, Value) {
+    let origin = json!({"kueue.x-k8s.io/multikueue-origin": "multikueue"});
+    let mut clone = workload();
+    clone["metadata"] = json!({
+        "name": name(), "namespace": "ns", "uid": "clone-1", "resourceVersion": "51",
+        "labels": origin, "annotations": {"sluice.dev/epoch": "1"},
+    });
+    let mut copy = hub_job("52", false, &running());
+    copy["metadata"]["uid"] = json!("copy-1");
+    copy["metadata"]["labels"] = origin;
+    copy["metadata"]["annotations"] =
+        json!({"sluice.dev/epoch": "1", "kueue.x-k8s.io/prebuilt-workload-name": name()});
+    (clone, copy)
+}
+
+/// Everything that a manager with workers lists; without the Workload where it is gone.
+fn dispatching(job: &Value, workloads: &[Value]) -> Control {
+    let api = "kueue.x-k8s.io/v1beta2";
+    let check = json!({
+        "apiVersion": api, "kind": "AdmissionCheck",
+        "metadata": {"name": "workers", "resourceVersion": "5"},
+        "spec": {
+            "controllerName": "kueue.x-k8s.io/multikueue",
+            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"},
+        },
+    });
+    let config = json!({
+        "metadata": {"name": "all", "resourceVersion": "6"}, "spec": {"clusters": ["east"]},
+    });
+    let east = json!({"metadata": {"name": "east", "resourceVersion": "7"}, "spec": {}});
+    let mut inputs = lists();
+    for input in &mut inputs {
+        match input {
+            Input::AdmissionCheck(change) => *change = list(vec![check.clone()]),
+            Input::Workload(change) => *change = list(workloads.to_vec()),
+            Input::Job(change) => *change = list(vec![job.clone()]),
+            Input::ClusterQueue(Change::Reset { objects, .. }) => {
+                let strategy = json!({"admissionChecks": [{"name": "workers"}]});
+                objects[0].spec.admission_checks_strategy = Some(object(strategy));
+            }
+            _ => {}
+        }
+    }
+    inputs.push(Input::MultiKueueConfig(list(vec![config])));
+    inputs.push(Input::MultiKueueCluster(list(vec![east])));
+    inputs.push(Input::DispatchPolicy(list(vec![])));
+    let file = Configuration::without_file(None).expect("defaults");
+    let manager = Settings::manager(&file, &Gates::default(), true);
+    let mut control = Control::new(manager);
+    inputs.into_iter().for_each(|input| control.hear(input, NOW));
+    control
+}
+
+fn east(input: RemoteInput) -> Input {
+    Input::Remote("east".into(), input)
+}
+
+fn linked(active: bool) -> Input {
+    let reason = if active { "Active" } else { "ClientConnectionFailed" };
+    east(RemoteInput::Link(Link { active, reason, message: String::new() }))
+}
+
+/// The worker is connected, and lists these.
+fn connect(control: &mut Control, clones: Vec<Value>, jobs: Vec<Value>) {
+    control.hear(linked(true), NOW);
+    control.hear(east(RemoteInput::Workload(list(clones))), NOW);
+    control.hear(east(RemoteInput::Job(list(jobs))), NOW);
+}
+
+/// Orders, as `where purpose`.
+fn orders(step: &Step) -> Vec<String> {
+    let words = step.orders.iter().map(|order| {
+        let to = match &order.ticket.to {
+            Destination::Home => "hub",
+            Destination::Worker(name) => name,
+        };
+        format!("{to} {}", order.ticket.purpose)
+    });
+    let queues = |one: &String| one.contains("-status") || one.contains("-condition");
+    let protects = |one: &String| one.contains("protect");
+    words.filter(|one| !queues(one) && !protects(one)).collect()
+}
+
+/// The order for this purpose is done, and the object is this now.
+fn done(control: &mut Control, step: &Step, purpose: &str, value: Value, now: Timestamp) {
+    let order = step.orders.iter().find(|order| order.ticket.purpose == purpose);
+    let ticket = order.expect("it was ordered").ticket.clone();
+    control.hear(Input::Answer(ticket, Answer::Done(value)), now);
+}
+
+fn gone(control: &mut Control) {
+    let key = |name: &str| Key { namespace: Some("ns".into()), name: name.into() };
+    control.hear(east(RemoteInput::Job(Change::Delete(key("train")))), NOW);
+    control.hear(east(RemoteInput::Workload(Change::Delete(key(&name())))), NOW);
+}
+
+#[test]
+fn a_job_whose_workload_was_removed_by_force_is_idle_when_its_copies_are_gone() {
+    let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    assert_eq!(orders(&control.decide(NOW)), ["hub pods-ready"], "it runs");
+
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    control.hear(Input::Workload(Change::Delete(key)), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub stop", "east job-delete"]);
+    done(&mut control, &step, "stop", hub_job("60", true, &running()), NOW);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0], "its copy is still there");
+
+    gone(&mut control);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub idle"]);
+    let suspended = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
+    done(&mut control, &step, "idle", hub_job("61", true, &suspended), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["hub stop"], "the mark goes");
+    let mut waiting = hub_job("62", true, &suspended);
+    waiting["metadata"]["annotations"] = json!({});
+    done(&mut control, &step, "stop", waiting, NOW);
+    assert_eq!(orders(&control.decide(NOW)), ["hub workload-create"]);
+}
+
+#[test]
+fn after_a_restart_such_a_job_waits_for_every_worker_that_may_have_it() {
+    let mut control = dispatching(&hub_job("60", true, &running()), &[]);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0], "nothing is known of the worker");
+    control.hear(linked(false), NOW);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0], "it cannot be reached");
+    let lost = NOW + jiff::SignedDuration::from_secs(15 * 60);
+    assert_eq!(orders(&control.decide(lost)), ["hub idle"], "it is lost");
+
+    let mut control = dispatching(&hub_job("60", true, &running()), &[]);
+    connect(&mut control, vec![], vec![]);
+    assert_eq!(orders(&control.decide(NOW)), ["hub idle"], "it has nothing");
+}
+
+/// Quota is held, the worker is nominated; whether it is being evicted.
+fn nominated(version: &str, evicted: bool) -> Value {
+    let mut workload = hub_workload();
+    workload["metadata"]["resourceVersion"] = json!(version);
+    let status = &mut workload["status"];
+    status["clusterName"] = Value::Null;
+    status["nominatedClusterNames"] = json!(["east"]);
+    status["admissionChecks"][0]["state"] = json!("Pending");
+    status["conditions"][1]["status"] = json!("False");
+    if evicted {
+        let evicted =
+            json!({"type": "Evicted", "status": "True", "reason": "Preempted", "message": ""});
+        status["conditions"].as_array_mut().expect("a list").push(evicted);
+    }
+    workload
+}
+
+#[test]
+fn what_was_on_its_way_when_a_worker_was_lost_may_still_arrive() {
+    let waiting = hub_job("20", true, &json!({}));
+    let mut control = dispatching(&waiting, &[nominated("21", false)]);
+    connect(&mut control, vec![], vec![]);
+    let creates = control.decide(NOW);
+    let sent = orders(&creates);
+    assert!(sent.contains(&"east clone-create".to_owned()), "{sent:?}");
+    assert!(sent.contains(&"east job-create".to_owned()), "{sent:?}");
+
+    control.hear(linked(false), NOW);
+    connect(&mut control, vec![], vec![]);
+    let evicted = object(nominated("22", true));
+    control.hear(Input::Workload(Change::Apply(evicted)), NOW);
+    let early = orders(&control.decide(NOW));
+    assert!(!early.contains(&"hub raise-epoch".to_owned()), "they may arrive yet: {early:?}");
+
+    for order in creates.orders {
+        if order.ticket.to != Destination::Home {
+            let unknown = Answer::Unknown("no answer within 10s".to_owned());
+            control.hear(Input::Answer(order.ticket, unknown), NOW);
+        }
+    }
+    let early = orders(&control.decide(NOW));
+    assert!(!early.contains(&"hub raise-epoch".to_owned()), "still: {early:?}");
+    let later = NOW + jiff::SignedDuration::from_secs(15);
+    let late = orders(&control.decide(later));
+    assert!(late.contains(&"hub raise-epoch".to_owned()), "nothing came of them: {late:?}");
+}
+
+#[test]
+fn a_workload_that_a_write_does_not_find_is_gone_though_no_watch_says_so() {
+    let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    let step = control.decide(NOW);
+    let noted = step.orders.iter().find(|order| order.ticket.purpose == "pods-ready");
+    let ticket = noted.expect("its pods are ready").ticket.clone();
+    control.hear(Input::Answer(ticket, Answer::Gone), NOW);
+    assert_eq!(orders(&control.decide(NOW)), ["hub stop", "east job-delete"]);
+}
