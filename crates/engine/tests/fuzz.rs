@@ -68,7 +68,7 @@ fn case() -> impl Strategy<Value = Case> {
     all.prop_map(|(settings, objects, steps, whims)| Case { settings, objects, steps, whims })
 }
 
-/// LocalQueues share by usage, and time passes.
+/// LocalQueues share by usage, backoffs begin, and time passes.
 fn usage() -> impl Strategy<Value = Step> {
     let lines = prop_oneof![
         Just("sharing half-life=5 interval=1".to_owned()),
@@ -78,6 +78,8 @@ fn usage() -> impl Strategy<Value = Step> {
         (0..5, 0..9).prop_map(|(own, gpus)| format!("consumed q{own} gpu={gpus}")),
         (0..5, 0..3).prop_map(|(own, weight)| format!("lq q{own} cq=q{own} weight={weight}")),
         (0..10).prop_map(|index| format!("admitted w{index}")),
+        (0..10, 1..4).prop_map(|(index, end)| format!("release w{index} t=1 hold={end}")),
+        Just("second".to_owned()),
     ];
     lines.prop_map(Step::Say)
 }
