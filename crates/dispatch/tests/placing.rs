@@ -37,11 +37,15 @@ fn engine() -> (Engine, ResourceId) {
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
+        usage_based: false,
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
     engine.apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
     engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
-    engine.apply(Event::LocalQueue(local, Some(LocalQueueSpec { queue, stopped: false })));
+    engine.apply(Event::LocalQueue(
+        local,
+        Some(LocalQueueSpec { queue, stopped: false, weight: Weight::default() }),
+    ));
     (engine, cpu)
 }
 

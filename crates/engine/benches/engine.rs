@@ -51,11 +51,15 @@ fn build(shape: &Shape) -> Engine {
             ready: true,
             namespaces: NamespaceSelector::All(Vec::new()),
             checks: Vec::new(),
+            usage_based: false,
         };
         let queue = engine.names_mut().queues.intern(&name);
         engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
         let local = engine.names_mut().local_queues.intern(&name);
-        engine.apply(Event::LocalQueue(local, Some(LocalQueueSpec { queue, stopped: false })));
+        engine.apply(Event::LocalQueue(
+            local,
+            Some(LocalQueueSpec { queue, stopped: false, weight: Weight::default() }),
+        ));
     }
     for index in 0..shape.queues {
         submit(&mut engine, index, 0, shape.per_queue);

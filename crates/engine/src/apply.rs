@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::admission_sharing;
 use crate::event::Event;
 use crate::flavors::walk;
 use crate::ids::{HostId, LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
@@ -44,6 +45,12 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
         Event::ClusterQueue(id, None) => cluster_queue_gone(state, id),
         Event::LocalQueue(id, spec) => local_queue(state, id, spec),
+        Event::UsageSharing(sharing) => admission_sharing::configure(state, sharing),
+        Event::Consumed(id, consumed, at) => {
+            admission_sharing::consumed(state, id, &consumed, at);
+        }
+        Event::Sample(now) => admission_sharing::sample(state, now),
+        Event::Admitted(id, now) => admission_sharing::admitted(state, id, now),
         Event::Workload(id, spec) => workload(state, id, *spec),
         Event::WorkloadGone(id) => workload_gone(state, id),
         Event::Evicting(id) => {
@@ -188,6 +195,7 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
     queue.covers_pods = spec.groups.iter().any(|group| group.resources.contains(&pods));
     queue.groups = Arc::new(groups);
     queue.spec = Some(spec);
+    admission_sharing::queue_changed(state, id);
     changed(state, node);
     state.wake(id);
     wake_siblings(state, id);
@@ -222,6 +230,7 @@ fn cluster_queue_gone(state: &mut State, id: QueueId) {
     let queue = state.queue_mut(id);
     queue.spec = None;
     queue.groups = Arc::default();
+    admission_sharing::queue_changed(state, id);
     changed(state, node);
 }
 
@@ -231,7 +240,11 @@ fn local_queue(state: &mut State, id: LocalQueueId, spec: Option<crate::spec::Lo
     }
     let old = state.local_queues.get(id.index()).and_then(Option::as_ref).map(target);
     let new = spec.as_ref().map(target);
+    if spec.is_none() {
+        admission_sharing::forget(state, id);
+    }
     put(&mut state.local_queues, id.index(), spec);
+    admission_sharing::tell_shares(state, id);
     if old != new {
         let moved: Vec<WorkloadId> = (0..state.names.workloads.len())
             .map(WorkloadId::from)
@@ -440,13 +453,16 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Ad
 /// Gives back what a Workload holds, and wakes those who may want it.
 fn free_quota(state: &mut State, id: WorkloadId) {
     let workload = state.workloads.at_mut(id);
-    let (Some(admission), Place::Holding { place }) = (workload.admission.take(), workload.place)
-    else {
+    let (Some(_), Place::Holding { place }) = (&workload.admission, workload.place) else {
         return;
     };
     workload.place = Place::Out;
     let shape = workload.shape;
     state.second_passes.forget(id);
+    admission_sharing::unsent(state, id);
+    let Some(admission) = state.workloads.at_mut(id).admission.take() else {
+        return;
+    };
     state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
     let queue = admission.queue;
     let node = state.queue(queue).node;

@@ -13,7 +13,7 @@ use crate::flavors::assign::Assignment;
 use crate::ids::{CheckId, FlavorId, QueueId, WorkloadId};
 use crate::spec::{CheckRule, CheckSpec, CheckState, Places};
 use crate::state::{Queue, State};
-use crate::workload::Workload;
+use crate::workload::{Admission, Workload};
 
 impl Engine {
     /// Checks that a Workload of a queue needs whatever flavors it gets, by name: those that bind every flavor.
@@ -29,22 +29,13 @@ impl Engine {
         let Some(admission) = workload.and_then(|one| one.admission.as_deref()) else {
             return Vec::new();
         };
-        let flavors = || admission.pod_sets.iter().flat_map(|one| &one.resources);
-        self.checks_where(admission.queue, |rule| {
-            rule.flavors.is_empty() || flavors().any(|&(_, flavor, _)| applies(rule, flavor))
-        })
+        self.checks_where(admission.queue, |rule| binds(rule, admission))
     }
 
     /// Whether a Workload is admitted with the quota it holds: it passed every check it needs, and no second pass has
     /// to find places for it.
     pub fn is_admitted(&self, id: WorkloadId) -> bool {
-        let Some(workload) = self.state.workloads.get(id) else {
-            return false;
-        };
-        let waits = |check: &CheckId| !workload.checks.contains(&(*check, CheckState::Ready));
-        workload.admission.is_some()
-            && !self.checks_of(id).iter().any(waits)
-            && !self.state.second_passes.awaits(id)
+        self.state.workloads.get(id).is_some() && is_admitted(&self.state, id)
     }
 
     fn checks_where(&self, queue: QueueId, needs: impl Fn(&CheckRule) -> bool) -> Vec<CheckId> {
@@ -63,6 +54,22 @@ fn rules(queue: &Queue) -> &[CheckRule] {
 
 fn applies(rule: &CheckRule, flavor: FlavorId) -> bool {
     rule.flavors.is_empty() || rule.flavors.contains(&flavor)
+}
+
+fn binds(rule: &CheckRule, admission: &Admission) -> bool {
+    let mut resources = admission.pod_sets.iter().flat_map(|one| &one.resources);
+    rule.flavors.is_empty() || resources.any(|&(_, flavor, _)| applies(rule, flavor))
+}
+
+/// See [`Engine::is_admitted`].
+pub(crate) fn is_admitted(state: &State, id: WorkloadId) -> bool {
+    let workload = state.workloads.at(id);
+    let Some(admission) = workload.admission.as_deref() else {
+        return false;
+    };
+    let waits = |rule: &CheckRule| !workload.checks.contains(&(rule.check, CheckState::Ready));
+    let mut rules = rules(state.queue(admission.queue)).iter();
+    !rules.any(|rule| binds(rule, admission) && waits(rule)) && !state.second_passes.awaits(id)
 }
 
 fn spec(state: &State, check: CheckId) -> Option<CheckSpec> {
@@ -84,15 +91,16 @@ pub(crate) fn tell(state: &mut State, id: CheckId, check: Option<CheckSpec>) {
     }
 }
 
-/// Whether the controllers of all checks of a queue run.
-pub(crate) fn all_active(state: &State, queue: &Queue) -> bool {
-    rules(queue).iter().all(|rule| spec(state, rule.check).is_some_and(|check| check.active))
+/// A check of a queue that does not exist, or whose controller does not run.
+pub(crate) fn inactive(state: &State, queue: &Queue) -> Option<CheckId> {
+    let active = |check| spec(state, check).is_some_and(|check| check.active);
+    rules(queue).iter().map(|rule| rule.check).find(|&check| !active(check))
 }
 
-/// Whether a check sends the Workload back, or away.
-pub(crate) fn failed(workload: &Workload) -> bool {
+/// The check that sends a Workload back, or away.
+pub(crate) fn failed(workload: &Workload) -> Option<CheckId> {
     let failed = |state| matches!(state, CheckState::Retry | CheckState::Rejected);
-    workload.checks.iter().any(|&(_, state)| failed(state))
+    workload.checks.iter().find(|(_, state)| failed(*state)).map(|(check, _)| *check)
 }
 
 /// When places for what gets this flavor are looked for: as late as the latest of its checks says.

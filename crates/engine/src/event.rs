@@ -1,7 +1,10 @@
 //! Everything that can happen to the engine.
 
+use crate::admission_sharing::UsageSharing;
+use crate::amount::Amount;
 use crate::ids::{
-    CheckId, FlavorId, HostId, LocalQueueId, NamespaceId, NodeId, QueueId, TopologyId, WorkloadId,
+    CheckId, FlavorId, HostId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId,
+    WorkloadId,
 };
 use crate::placer::WakeKey;
 use crate::spec::{
@@ -29,6 +32,14 @@ pub enum Event {
     ClusterQueue(QueueId, Option<Box<ClusterQueueSpec>>),
     /// A LocalQueue.
     LocalQueue(LocalQueueId, Option<LocalQueueSpec>),
+    /// How LocalQueues share by usage; `None` switches it off.
+    UsageSharing(Option<UsageSharing>),
+    /// What a LocalQueue had consumed at some time, as it was recorded.
+    Consumed(LocalQueueId, Vec<(ResourceId, Amount)>, Time),
+    /// Time to sample what LocalQueues use.
+    Sample(Time),
+    /// A Workload that holds quota was admitted: nothing more is to be checked.
+    Admitted(WorkloadId, Time),
     /// A Workload, new or changed. A spec without admission takes no quota away: only [`Event::Released`] does.
     Workload(WorkloadId, Box<WorkloadSpec>),
     /// A Workload is finished or deleted. Its id may be handed out again.

@@ -6,6 +6,7 @@
 //!
 //! What-if is done on the live state: changes of usage are journalled and rewound, nothing is copied.
 
+mod admission_sharing;
 mod amount;
 mod apply;
 mod backoff;
@@ -36,6 +37,7 @@ mod view;
 mod what_if;
 mod workload;
 
+pub use crate::admission_sharing::{UsageShare, UsageSharing};
 pub use crate::amount::Amount;
 pub use crate::backoff::{Backoff, Requeuing};
 pub use crate::cycle::{Entry, Outcome, Requeue};

@@ -137,6 +137,8 @@ pub struct ClusterQueueSpec {
     pub namespaces: NamespaceSelector,
     /// What its Workloads must pass beside quota.
     pub checks: Vec<CheckRule>,
+    /// Admission mode UsageBasedAdmissionFairSharing: LocalQueues that used less come first.
+    pub usage_based: bool,
 }
 
 /// One AdmissionCheck of a ClusterQueue.
@@ -224,6 +226,8 @@ pub struct LocalQueueSpec {
     pub queue: QueueId,
     /// A stopped LocalQueue hands nothing to its ClusterQueue.
     pub stopped: bool,
+    /// Its weight where LocalQueues share by usage.
+    pub weight: Weight,
 }
 
 /// Which namespaces a ClusterQueue takes Workloads from.
@@ -308,7 +312,8 @@ pub struct WorkloadSpec {
     pub pod_sets: Vec<PodSetSpec>,
     /// Why it must not be queued.
     pub hold: Hold,
-    /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator.
+    /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator: the
+    /// message of the condition.
     pub invalid: Option<Box<str>>,
     /// How far it is with its checks; those that are not listed are not decided yet.
     pub checks: Vec<(CheckId, CheckState)>,

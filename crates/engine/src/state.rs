@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::admission_sharing::Ledger;
 use crate::amount::Amount;
 use crate::backoff::Backoffs;
 use crate::failures::Failures;
@@ -98,6 +99,8 @@ pub(crate) struct State {
     pub(crate) shapes: Shapes,
     pub(crate) backoffs: Backoffs,
     pub(crate) second_passes: SecondPasses,
+    /// What LocalQueues consumed.
+    pub(crate) ledger: Ledger,
     /// Queues that may have a head.
     pub(crate) with_heads: Vec<QueueId>,
     /// Nodes whose trees must be woken before the next cycle.
@@ -130,6 +133,7 @@ impl State {
             shapes: Shapes::default(),
             backoffs: Backoffs::default(),
             second_passes: SecondPasses::default(),
+            ledger: Ledger::default(),
             with_heads: Vec::new(),
             to_wake: Vec::new(),
             cycle: 0,

@@ -10,6 +10,7 @@
 
 use std::ops::Deref;
 
+use crate::admission_sharing::Ledger;
 use crate::backoff::Backoffs;
 use crate::cycle::{Cycle, Entry};
 use crate::engine::Engine;
@@ -95,6 +96,7 @@ struct Before {
     failures: Failures,
     backoffs: Backoffs,
     second_passes: SecondPasses,
+    ledger: Ledger,
     with_heads: Vec<QueueId>,
     to_wake: Vec<NodeId>,
     cycle: u64,
@@ -123,6 +125,7 @@ impl Before {
             shapes,
             backoffs,
             second_passes,
+            ledger,
             with_heads,
             to_wake,
             cycle,
@@ -144,6 +147,7 @@ impl Before {
             failures: failures.clone(),
             backoffs: backoffs.clone(),
             second_passes: second_passes.clone(),
+            ledger: ledger.clone(),
             with_heads: with_heads.clone(),
             to_wake: to_wake.clone(),
             cycle: *cycle,
@@ -162,6 +166,7 @@ impl Before {
         state.topologies = self.topologies.unwrap_or_default();
         state.failures = self.failures;
         (state.backoffs, state.second_passes) = (self.backoffs, self.second_passes);
+        state.ledger = self.ledger;
         (state.with_heads, state.to_wake) = (self.with_heads, self.to_wake);
         state.cycle = self.cycle;
     }

@@ -63,9 +63,26 @@ fn case() -> impl Strategy<Value = Case> {
         4 => machines(),
         3 => failures(),
         1 => rings(),
+        2 => usage(),
     ];
     let all = (settings(), objects, vec(any, 1..120), vec(whims(), 1..20));
     all.prop_map(|(settings, objects, steps, whims)| Case { settings, objects, steps, whims })
+}
+
+/// LocalQueues share by usage, backoffs begin, and time passes.
+fn usage() -> impl Strategy<Value = Step> {
+    let lines = prop_oneof![
+        Just("sharing half-life=5 interval=1".to_owned()),
+        Just("sharing half-life=5 interval=2 gpu=0.5".to_owned()),
+        Just("sample".to_owned()),
+        Just("wait 1".to_owned()),
+        (0..5, 0..9).prop_map(|(own, gpus)| format!("consumed q{own} gpu={gpus}")),
+        (0..5, 0..3).prop_map(|(own, weight)| format!("lq q{own} cq=q{own} weight={weight}")),
+        (0..10).prop_map(|index| format!("admitted w{index}")),
+        (0..10, 1..4).prop_map(|(index, end)| format!("release w{index} t=1 hold={end}")),
+        Just("second".to_owned()),
+    ];
+    lines.prop_map(Step::Say)
 }
 
 /// Cohorts under each other, in any order: rings come and go.
@@ -80,6 +97,7 @@ fn play(case: &Case) -> Result<(), TestCaseError> {
         let entries = world.play(step);
         world.replacements_keep_their_word(&before, &entries)?;
         world.nobody_is_lost_or_in_two_places()?;
+        world.everybody_can_be_told_why()?;
         if matches!(step, Step::Cycle) {
             world.a_cycle_keeps_its_word(&entries)?;
             world.no_admission_exceeds_a_limit(&entries)?;

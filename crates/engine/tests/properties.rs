@@ -57,6 +57,7 @@ proptest! {
         for step in &steps {
             world.play(step);
             world.nobody_is_lost_or_in_two_places()?;
+            world.everybody_can_be_told_why()?;
         }
     }
 

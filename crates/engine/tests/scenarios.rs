@@ -66,5 +66,9 @@ mod topology;
 mod tournament;
 #[path = "scenarios/turns.rs"]
 mod turns;
+#[path = "scenarios/usage_sharing.rs"]
+mod usage_sharing;
 #[path = "scenarios/waking.rs"]
 mod waking;
+#[path = "scenarios/why.rs"]
+mod why;

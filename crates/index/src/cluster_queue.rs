@@ -95,6 +95,10 @@ fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec
         stopped: is_stopped(spec.stop_policy.as_deref()),
         ready: false,
         checks: Vec::new(),
+        usage_based: spec
+            .admission_scope
+            .as_ref()
+            .is_some_and(|scope| scope.admission_mode == "UsageBasedAdmissionFairSharing"),
         namespaces: match &spec.namespace_selector {
             None => NamespaceSelector::Nothing,
             Some(one) => NamespaceSelector::All(selector(one)),

@@ -8,6 +8,7 @@ use engine::{Event, Names};
 use crate::activity::Activity;
 use crate::cluster_queue::is_stopped;
 use crate::index::Index;
+use crate::quotas;
 
 /// What is kept of a LocalQueue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,14 @@ impl Index {
             self.recount.insert(cluster_queue.clone());
         }
         self.local_queues.insert(key, LocalQueue { cluster_queue, stopped });
-        vec![Event::LocalQueue(id, Some(LocalQueueSpec { queue: target, stopped }))]
+        vec![Event::LocalQueue(
+            id,
+            Some(LocalQueueSpec {
+                queue: target,
+                stopped,
+                weight: quotas::weight(queue.spec.fair_sharing.as_ref()),
+            }),
+        )]
     }
 
     /// The ClusterQueue that a LocalQueue points to.

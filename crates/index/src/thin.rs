@@ -35,7 +35,10 @@ impl Index {
         vec![
             Event::Flavor(flavor, Some(FlavorSpec::default())),
             Event::ClusterQueue(queue, Some(Box::new(thin_queue(group)))),
-            Event::LocalQueue(local_queue, Some(LocalQueueSpec { queue, stopped: false })),
+            Event::LocalQueue(
+                local_queue,
+                Some(LocalQueueSpec { queue, stopped: false, weight: Weight::default() }),
+            ),
         ]
     }
 }
@@ -52,5 +55,6 @@ fn thin_queue(group: ResourceGroup) -> ClusterQueueSpec {
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
+        usage_based: false,
     }
 }

@@ -467,7 +467,8 @@ fn is_of_workload(event: &Event) -> bool {
         | Event::Room(_)
         | Event::Written(_)
         | Event::WriteFailed(_)
-        | Event::UnhealthyNodes(..) => true,
+        | Event::UnhealthyNodes(..)
+        | Event::Admitted(..) => true,
         Event::Namespace(..)
         | Event::Flavor(..)
         | Event::Topology(..)
@@ -475,7 +476,10 @@ fn is_of_workload(event: &Event) -> bool {
         | Event::Check(..)
         | Event::Cohort(..)
         | Event::ClusterQueue(..)
-        | Event::LocalQueue(..) => false,
+        | Event::LocalQueue(..)
+        | Event::UsageSharing(_)
+        | Event::Consumed(..)
+        | Event::Sample(_) => false,
     }
 }
 

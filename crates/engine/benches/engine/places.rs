@@ -86,10 +86,14 @@ fn queue(engine: &mut Engine, flavor: FlavorId) {
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
+        usage_based: false,
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
     engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
-    engine.apply(Event::LocalQueue(line, Some(LocalQueueSpec { queue, stopped: false })));
+    engine.apply(Event::LocalQueue(
+        line,
+        Some(LocalQueueSpec { queue, stopped: false, weight: Weight::default() }),
+    ));
 }
 
 fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {

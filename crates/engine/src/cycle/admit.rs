@@ -24,6 +24,7 @@ pub(super) fn admit(state: &mut State, entry: &mut Entry, now: Time) {
     };
     state.workloads.at_mut(entry.workload).scan = None;
     crate::apply::start_holding(state, entry.workload, admission);
+    crate::admission_sharing::sent(state, entry.workload);
 }
 
 /// Takes back the places in topologies that were assumed within the cycle.

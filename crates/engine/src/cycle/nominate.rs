@@ -112,7 +112,7 @@ pub(super) fn nominate(state: &mut State, queue: QueueId, workload: WorkloadId) 
 
 fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> Outcome {
     let workload = state.workloads.at(id);
-    if checks::failed(workload) {
+    if checks::failed(workload).is_some() {
         Outcome::FailedCheck
     } else if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
         Outcome::WrongNamespace

@@ -1,9 +1,17 @@
 //! Reasons in words. Pure, and run only when somebody asks.
 //!
 //! [`message`] and [`condition_reason`] speak upstream's language: the words people grep for and dashboards show.
+//! [`explanation`] is ours: it says of every flavor what is missing, who uses it and what would help.
 //! Source: spec/kueue-core.md §4.12.
 
+pub(crate) mod plain;
 pub mod quantity;
+pub(crate) mod shortage;
+pub(crate) mod why;
+
+pub use plain::explanation;
+pub use shortage::{Cure, Shortage, User};
+pub use why::{FlavorWhy, Inactive, PodSetWhy, Standing, Why};
 
 use crate::cycle::{Entry, Outcome};
 use crate::engine::Engine;
@@ -37,8 +45,7 @@ pub fn message(engine: &Engine, entry: &Entry) -> String {
         }
         Outcome::Invalid => {
             let workload = engine.state.workloads.get(entry.workload);
-            let problem = workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default();
-            format!("resources validation failed: {problem}")
+            workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default().to_owned()
         }
         Outcome::Skipped => "Workload no longer fits after processing another workload".to_owned(),
         Outcome::Deferred => {

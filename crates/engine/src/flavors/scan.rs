@@ -121,7 +121,7 @@ fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {
 }
 
 /// Why no pod of the pod sets may get the flavor, whatever its quota.
-fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option<Reason> {
+pub(crate) fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option<Reason> {
     let Some(flavor) = state.flavor(id) else {
         return Some(Reason::NoFlavor(id));
     };

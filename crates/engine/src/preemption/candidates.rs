@@ -40,7 +40,7 @@ pub(super) fn of_queue<'a>(
     })
 }
 
-/// Those already evicted first, then other queues, lower priority, later admission, uid.
+/// Those already evicted first, then other queues, at home those whose LocalQueue used more, lower priority, later admission, uid.
 pub(super) fn order(state: &State, own: QueueId, left: WorkloadId, right: WorkloadId) -> Ordering {
     let evicted = |id: WorkloadId| is_evicted(state, id);
     let at_home = |id: WorkloadId| queue_of(state, id) == own;
@@ -49,9 +49,21 @@ pub(super) fn order(state: &State, own: QueueId, left: WorkloadId, right: Worklo
     evicted(right)
         .cmp(&evicted(left))
         .then(at_home(left).cmp(&at_home(right)))
+        .then_with(|| by_usage(state, left, right))
         .then(a.priority.cmp(&b.priority))
         .then(since(right).cmp(&since(left)))
         .then(a.uid.cmp(&b.uid))
+}
+
+/// Within one queue that shares by usage, whoever's LocalQueue used more goes first.
+fn by_usage(state: &State, left: WorkloadId, right: WorkloadId) -> Ordering {
+    let queue = queue_of(state, left);
+    let line = &state.queue(queue).line;
+    if !line.has_shares() || queue_of(state, right) != queue {
+        return Ordering::Equal;
+    }
+    let share = |id| line.share(state.workloads.at(id));
+    share(right).cmp(&share(left))
 }
 
 /// Whether a Workload is being evicted already.

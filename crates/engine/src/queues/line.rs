@@ -7,9 +7,11 @@
 //!
 //! Invariants: the top of every bucket is live; a bucket is in the heap iff it is not parked and not empty.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::ids::{ShapeId, WorkloadId};
+use crate::admission_sharing::UsageShare;
+use crate::ids::{LocalQueueId, ShapeId, WorkloadId};
 use crate::queues::heap::{Heap, IndexHeap};
 use crate::time::Time;
 use crate::workload::{Place, Workload, Workloads};
@@ -44,6 +46,8 @@ pub(crate) struct Line {
     preemptor: Option<WorkloadId>,
     /// It stays first, whoever comes.
     sticky: bool,
+    /// How much LocalQueues have used, if those that used less come first. That goes before all other order.
+    shares: Option<BTreeMap<LocalQueueId, UsageShare>>,
 }
 
 impl Line {
@@ -91,6 +95,11 @@ impl Line {
 
     /// The Workload that is next.
     pub(crate) fn head(&self, workloads: &Workloads) -> Option<WorkloadId> {
+        if self.shares.is_some() {
+            // Shares change at any time, so nothing is kept in their order.
+            let all = self.live_tickets(false, workloads).into_iter();
+            return all.min_by(|&left, &right| self.order(left, right, workloads));
+        }
         if let Some(sticky) = self.preemptor.filter(|_| self.sticky)
             && let Place::InLine { bucket } = workloads.at(sticky).place
             && !self.buckets[bucket as usize].parked
@@ -99,6 +108,29 @@ impl Line {
         }
         let first = self.order.peek()?;
         self.buckets[first as usize].tickets.peek().map(|ticket| ticket.workload)
+    }
+
+    /// Whether LocalQueues that used less come first.
+    pub(crate) fn has_shares(&self) -> bool {
+        self.shares.is_some()
+    }
+
+    /// Begins or ceases to order by what LocalQueues have used.
+    pub(crate) fn use_shares(&mut self, yes: bool) {
+        self.shares = yes.then(BTreeMap::new);
+    }
+
+    /// What a LocalQueue has used.
+    pub(crate) fn set_share(&mut self, id: LocalQueueId, share: UsageShare) {
+        if let Some(shares) = &mut self.shares {
+            shares.insert(id, share);
+        }
+    }
+
+    /// What the LocalQueue of a Workload has used; nothing where that does not count.
+    pub(crate) fn share(&self, workload: &Workload) -> UsageShare {
+        let known = self.shares.as_ref().zip(workload.local_queue);
+        known.and_then(|(shares, id)| shares.get(&id)).copied().unwrap_or_default()
     }
 
     /// True when somebody is next.
@@ -186,15 +218,19 @@ impl Line {
     }
 
     fn sort(&self, ids: &mut [WorkloadId], workloads: &Workloads) {
-        ids.sort_by(|&left, &right| {
-            let stays = |id| self.sticky && self.preemptor == Some(id);
-            let sticky = stays(right).cmp(&stays(left));
-            let (left, right) = (workloads.at(left), workloads.at(right));
-            sticky
-                .then(right.priority.cmp(&left.priority))
-                .then(left.queued_at.cmp(&right.queued_at))
-                .then(left.uid.cmp(&right.uid))
-        });
+        ids.sort_by(|&left, &right| self.order(left, right, workloads));
+    }
+
+    /// The order of the queue.
+    fn order(&self, left: WorkloadId, right: WorkloadId, workloads: &Workloads) -> Ordering {
+        let stays = |id| self.sticky && self.preemptor == Some(id);
+        let sticky = stays(right).cmp(&stays(left));
+        let (left, right) = (workloads.at(left), workloads.at(right));
+        let used = self.share(left).cmp(&self.share(right));
+        used.then(sticky)
+            .then(right.priority.cmp(&left.priority))
+            .then(left.queued_at.cmp(&right.queued_at))
+            .then(left.uid.cmp(&right.uid))
     }
 
     fn bucket_of(&mut self, shape: ShapeId, priority: i64) -> u32 {

@@ -292,7 +292,8 @@ impl Tree {
         }
     }
 
-    fn climbs_forever(&self, node: NodeId) -> bool {
+    /// Whether a node is its own ancestor, or has such an ancestor, by the parents as they are now.
+    pub(crate) fn climbs_forever(&self, node: NodeId) -> bool {
         self.ancestors(node).nth(self.nodes.len()).is_some()
     }
 

@@ -19,10 +19,14 @@
 //! unhealthy one h1 h2                          (machines that failed under it)
 //! gone KIND NAME
 //! check nodes inactive places=ready            (or places=elsewhere; a cq says check=NAME[:FLAVOR,FLAVOR])
+//! sharing half-life=10 interval=2 gpu=2        (seconds; weights of resources; a cq says by-usage, a lq weight=2)
+//! consumed lq gpu=5, sample, admitted one      (what a LocalQueue consumed before; times to count)
+//! usage lq ...                                 (what LocalQueues consumed, and their shares in thousandths)
 //! wait 5                                       (seconds pass)
 //! second                                       (second passes that are due)
 //! room h100=3                                  (the placer's room in a flavor, announced)
 //! show NAME ...
+//! why one                                      (why it waits, in our own words)
 //! words                                        (from here on, verdicts with the message of the condition)
 //! cycle [COUNT]
 //! ```
@@ -129,6 +133,15 @@ impl Player {
             | "check" => self.object(&words),
             "wait" => self.seconds += name.parse::<i64>().expect("seconds"),
             "second" => self.second_pass(),
+            "why" => self.why(name),
+            "sharing" => self.sharing(&words),
+            "consumed" => self.consumed(&words),
+            "sample" => self.engine.apply(Event::Sample(self.now())),
+            "usage" => self.usages(&words),
+            "admitted" => {
+                let id = self.engine.names_mut().workloads.intern(name);
+                self.engine.apply(Event::Admitted(id, self.now()));
+            }
             "written" => {
                 let id = self.engine.names_mut().workloads.intern(name);
                 self.engine.apply(Event::Written(id));
@@ -167,7 +180,7 @@ impl Player {
         entries
     }
 
-    fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         Time(self.seconds * SECOND + i64::try_from(self.cycles).expect("few cycles"))
     }
 

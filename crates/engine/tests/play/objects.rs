@@ -9,10 +9,10 @@ use engine::spec::{
     Weight, WorkloadSpec,
 };
 use engine::topology::{HOSTNAME, HostSpec, Togetherness, TopologyRequest, TopologySpec};
-use engine::{Amount, Event, Names, Time};
+use engine::{Amount, Event, Names, Time, UsageSharing};
 
-use crate::play::Player;
 use crate::play::words::{Words, label, pair};
+use crate::play::{Player, SECOND};
 
 /// What in a line about a Workload is not a resource.
 const KEYS: [&str; 18] = [
@@ -119,6 +119,26 @@ impl Player {
         self.tell("check", words.name(), Event::Check(id, Some(spec)));
     }
 
+    pub(super) fn sharing(&mut self, words: &Words<'_>) {
+        let seconds = |key| words.number(key).unwrap_or(0) * SECOND;
+        let (half_life, interval) = (seconds("half-life"), seconds("interval"));
+        let weighed = words.pairs().filter(|(key, _)| !["half-life", "interval"].contains(key));
+        let names = self.engine.names_mut();
+        let weights = weighed.map(|(key, text)| (names.resources.intern(key), weight_of(text)));
+        let sharing = UsageSharing { half_life, interval, weights: weights.collect() };
+        self.engine.apply(Event::UsageSharing(Some(sharing)));
+    }
+
+    pub(super) fn consumed(&mut self, words: &Words<'_>) {
+        let now = self.now();
+        let names = self.engine.names_mut();
+        let id = names.local_queues.intern(words.name());
+        let amount = |text: &str| Amount(text.parse().expect("an amount"));
+        let all = words.pairs().map(|(key, text)| (names.resources.intern(key), amount(text)));
+        let all = all.collect();
+        self.engine.apply(Event::Consumed(id, all, now));
+    }
+
     fn cohort(&mut self, words: &Words<'_>) {
         let groups = self.groups(words);
         let names = self.engine.names_mut();
@@ -168,6 +188,7 @@ impl Player {
             ready: !words.has("not-ready"),
             namespaces: selector(words),
             checks,
+            usage_based: words.has("by-usage"),
         };
         self.tell("cq", words.name(), Event::ClusterQueue(id, Some(Box::new(spec))));
         if !self.known.contains_key(&("lq", words.name().to_owned())) {
@@ -180,7 +201,7 @@ impl Player {
         let names = self.engine.names_mut();
         let queue = names.queues.intern(words.text("cq").expect("a queue"));
         let id = names.local_queues.intern(words.name());
-        let spec = LocalQueueSpec { queue, stopped: words.has("stopped") };
+        let spec = LocalQueueSpec { queue, stopped: words.has("stopped"), weight: weight(words) };
         self.tell("lq", words.name(), Event::LocalQueue(id, Some(spec)));
     }
 
@@ -233,7 +254,9 @@ impl Player {
             queued_at: Time(words.number("t").unwrap_or(0)),
             pod_sets,
             hold: words.hold(),
-            invalid: words.has("invalid").then(|| "limits are below requests".into()),
+            invalid: words
+                .has("invalid")
+                .then(|| "resources validation failed: limits are below requests".into()),
             checks,
             admission: None,
         };
@@ -370,9 +393,10 @@ fn selector(words: &Words<'_>) -> NamespaceSelector {
 }
 
 fn weight(words: &Words<'_>) -> Weight {
-    let Some(text) = words.text("weight") else {
-        return Weight::default();
-    };
+    words.text("weight").map(weight_of).unwrap_or_default()
+}
+
+fn weight_of(text: &str) -> Weight {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     Weight(format!("{whole}{part:0<9}").parse().expect("a weight"))
 }

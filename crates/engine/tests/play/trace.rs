@@ -104,6 +104,30 @@ impl Player {
         text
     }
 
+    /// The line `why`.
+    pub(super) fn why(&mut self, name: &str) {
+        let id = self.engine.names().workloads.get(name).expect("a Workload");
+        let why = self.engine.why(id).expect("a Workload that exists");
+        for line in explain::explanation(&self.engine, &why).lines() {
+            self.trace += &format!("?  {line}\n");
+        }
+    }
+
+    /// The line `usage`.
+    pub(super) fn usages(&mut self, words: &Words<'_>) {
+        for &name in std::iter::once(&words.name()).chain(words.rest()) {
+            let names = self.engine.names();
+            let id = names.local_queues.get(name).expect("a LocalQueue");
+            let (consumed, _) = self.engine.consumed(id);
+            let used = consumed.iter().map(|(resource, amount)| {
+                format!(" {}={}", names.resources.name(*resource), amount.0)
+            });
+            let share = self.engine.usage_share(id).thousandths();
+            let line = format!("-  {name} consumed{}, share {share}\n", used.collect::<String>());
+            self.trace += &line;
+        }
+    }
+
     /// The line `show`: who holds, who is in line, who is parked, what is used.
     pub(super) fn show(&mut self, words: &Words<'_>) {
         for &name in std::iter::once(&words.name()).chain(words.rest()) {

@@ -222,6 +222,7 @@ pub(crate) fn queue(
         stopped: !matches!(spec.stop_policy.as_str(), "" | "None"),
         ready: true,
         checks: Vec::new(),
+        usage_based: false,
         namespaces: match &spec.namespace_selector {
             None => input::NamespaceSelector::Nothing,
             Some(one) => input::NamespaceSelector::All(selector(one)?),
@@ -268,7 +269,8 @@ pub(crate) fn workload(
         queued_at: Time(created),
         pod_sets,
         hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },
-        invalid: pods::problems(&spec)?.map(Into::into),
+        invalid: pods::problems(&spec)?
+            .map(|words| format!("resources validation failed: {words}").into()),
         checks: Vec::new(),
         admission: admission(names, object)?,
     })

@@ -103,7 +103,11 @@ impl Player<'_> {
                 one.spec.as_ref().map(|spec| spec.cluster_queue.as_str()).unwrap_or_default();
             let queue = self.engine.names_mut().queues.intern(queue);
             let id = self.engine.names_mut().local_queues.intern(&name);
-            let spec = engine::spec::LocalQueueSpec { queue, stopped: false };
+            let spec = engine::spec::LocalQueueSpec {
+                queue,
+                stopped: false,
+                weight: engine::spec::Weight::default(),
+            };
             self.engine.apply(Event::LocalQueue(id, Some(spec)));
         }
         for one in &case.workloads {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ids::{NodeId, QueueId, WorkloadId};
 use engine::spec::Hold;
-use engine::{Entry, Event, Outcome};
+use engine::{Entry, Event, Outcome, explain};
 use proptest::test_runner::TestCaseError;
 
 use crate::world::model::{Model, amounts, slot};
@@ -19,6 +19,23 @@ impl World {
     /// Says no, with the lines that led here.
     pub(crate) fn refute(&self, why: &str) -> TestCaseError {
         TestCaseError::fail(format!("{why}\n{}\n--\n{}", self.lines.join("\n"), self.player.trace))
+    }
+
+    /// Whoever exists can be told why it waits, and whoever holds quota does not wait.
+    pub(crate) fn everybody_can_be_told_why(&self) -> Verdict {
+        let engine = &self.player.engine;
+        for event in self.player.known.values() {
+            let Event::Workload(id, _) = event else { continue };
+            let Some(why) = engine.why(*id) else {
+                return Err(self.refute("somebody is unknown"));
+            };
+            let words = explain::explanation(engine, &why);
+            let holds = why.standing == explain::Standing::Holds;
+            if holds != engine.admission(*id).is_some() || words.is_empty() {
+                return Err(self.refute(&words));
+            }
+        }
+        Ok(())
     }
 
     /// Usage of every queue and cohort is what the definitions make of what is held.

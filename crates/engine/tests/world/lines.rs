@@ -82,8 +82,8 @@ pub(crate) fn queue(own: usize, manners: Manners) -> impl Strategy<Value = Strin
         .prop_map(|one| one.map(|one| format!(" cohort=c{one}")).unwrap_or_default());
     let scan = (flag("borrow-next", 3), flag("preempt-stops", 3), flag("prefer-preempting", 4))
         .prop_map(|(borrow, preempt, prefer)| borrow + &preempt + &prefer);
-    let flags = (flag("strict", 4), flag("stopped", 12), weight())
-        .prop_map(|(strict, stopped, weight)| strict + &stopped + weight);
+    let flags = (flag("strict", 4), flag("stopped", 12), flag("by-usage", 4), weight())
+        .prop_map(|(strict, stopped, by_usage, weight)| strict + &stopped + &by_usage + weight);
     (cohort, policies(own, manners), scan, flags, quotas()).prop_map(
         move |(cohort, policies, scan, flags, quotas)| {
             format!("cq q{own}{cohort}{policies}{scan}{flags}{quotas}")

@@ -1,10 +1,12 @@
 //! What-ifs in a random world: things that are supposed for a moment, told by what is known of the world.
 
+use engine::ids::ResourceId;
 use engine::spec::Hold;
-use engine::{Event, Time, WakeKey};
+use engine::{Amount, Event, Time, WakeKey};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
+use crate::play::SECOND;
 use crate::world::World;
 
 /// One supposition: which kind, about which object, after the model of which other.
@@ -13,6 +15,10 @@ pub(crate) type Whim = (u8, usize, usize);
 /// Some suppositions in a row.
 pub(crate) fn whims() -> impl Strategy<Value = Vec<Whim>> {
     prop::collection::vec((0..9_u8, 0..64_usize, 0..64_usize), 0..6)
+}
+
+fn seconds(count: usize) -> Time {
+    Time(i64::try_from(count).expect("few") * SECOND)
 }
 
 impl World {
@@ -70,6 +76,12 @@ impl World {
             }
             (5 | 6, Event::Host(id, _), Event::Host(_, spec)) => Event::Host(*id, spec.clone()),
             (5, Event::Cohort(id, _), Event::Cohort(_, spec)) => Event::Cohort(*id, spec.clone()),
+            (8, Event::Workload(id, _), _) => Event::Admitted(*id, seconds(model)),
+            (8, Event::ClusterQueue(..), _) => Event::Sample(seconds(model)),
+            (8, Event::LocalQueue(id, _), _) => {
+                let amount = Amount(i64::try_from(model).expect("small"));
+                Event::Consumed(*id, vec![(ResourceId(1), amount)], seconds(at))
+            }
             (7, ..) => Event::Room(WakeKey(u64::try_from(model % 4).expect("small"))),
             _ => return None,
         })

@@ -1,4 +1,4 @@
-//! What is wrong with the requests of a Workload, in the words of the API machinery.
+//! What is wrong with the requests of a Workload, in the words of the API machinery, after what kind of problem it is.
 //!
 //! Requests above limits come first; only if there are none, the bounds of the namespace's LimitRanges are looked at.
 //! Source: spec/kueue-core.md §2.7 (last paragraph), §4.2.
@@ -9,6 +9,8 @@ use super::formula::{Surroundings, container_resources, pod_level, pod_requests}
 use super::{Amounts, borrowed};
 use crate::amount::from_nanos;
 
+const AGAINST_LIMITS: &str = "resources validation failed";
+const AGAINST_RANGE: &str = "resources didn't satisfy LimitRange constraints";
 const ABOVE_LIMITS: &str = "requests must not exceed its limits";
 const ABOVE_MAX: &str = "requests must not be above the limitRange max";
 const BELOW_MIN: &str = "requests must not be below the limitRange min";
@@ -18,7 +20,8 @@ pub(crate) type PodSet<'a> = (&'a PodSpec, Surroundings<'a>);
 
 /// The first kind of problem that the pod sets have.
 pub(crate) fn problems(pod_sets: &[PodSet<'_>]) -> Option<String> {
-    in_words(collect(pod_sets, above_limits)).or_else(|| in_words(collect(pod_sets, out_of_range)))
+    in_words(AGAINST_LIMITS, &collect(pod_sets, above_limits))
+        .or_else(|| in_words(AGAINST_RANGE, &collect(pod_sets, out_of_range)))
 }
 
 fn collect<'a>(pod_sets: &[PodSet<'a>], judge: fn(&str, PodSet<'a>) -> Vec<String>) -> Vec<String> {
@@ -26,10 +29,11 @@ fn collect<'a>(pod_sets: &[PodSet<'a>], judge: fn(&str, PodSet<'a>) -> Vec<Strin
     all.flat_map(|(at, &one)| judge(&format!("spec.podSets[{at}].template.spec"), one)).collect()
 }
 
-fn in_words(mut all: Vec<String>) -> Option<String> {
-    match all.len() {
-        0 | 1 => all.pop(),
-        _ => Some(format!("[{}]", all.join(", "))),
+fn in_words(kind: &str, all: &[String]) -> Option<String> {
+    match all {
+        [] => None,
+        [one] => Some(format!("{kind}: {one}")),
+        all => Some(format!("{kind}: [{}]", all.join(", "))),
     }
 }
 
@@ -146,15 +150,15 @@ mod tests {
             )
             .as_deref(),
             Some(
-                "spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\",\"memory\"]: requests must \
-                 not exceed its limits"
+                "resources validation failed: spec.podSets[0].template.spec.containers[0]: Invalid value: \
+                 [\"cpu\",\"memory\"]: requests must not exceed its limits"
             )
         );
         let whole = json!({"containers": [], "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}});
         assert_eq!(
             judge(whole, &none).as_deref(),
             Some(
-                "spec.podSets[0].template.spec.resources: Invalid value: [\"cpu\"]: requests must not exceed its \
+                "resources validation failed: spec.podSets[0].template.spec.resources: Invalid value: [\"cpu\"]: requests must not exceed its \
                  limits"
             )
         );
@@ -172,7 +176,7 @@ mod tests {
         assert_eq!(
             judge(pod(json!({"cpu": "1"}), json!({"cpu": "4"})), &limits).as_deref(),
             Some(
-                "[spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not be above \
+                "resources didn't satisfy LimitRange constraints: [spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not be above \
                  the limitRange max, spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests \
                  must not be below the limitRange min]"
             )
@@ -181,7 +185,7 @@ mod tests {
         assert_eq!(
             judge(pod(json!({"cpu": "2"}), json!({})), &limits).as_deref(),
             Some(
-                "spec.podSets[0].template.spec: Invalid value: [\"cpu\"]: requests must not be above the limitRange \
+                "resources didn't satisfy LimitRange constraints: spec.podSets[0].template.spec: Invalid value: [\"cpu\"]: requests must not be above the limitRange \
                  max"
             )
         );

@@ -237,8 +237,8 @@ fn what_is_invalid_is_said_in_words() {
     assert_eq!(
         spec(&events).invalid.as_deref(),
         Some(
-            "spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not be above the \
-             limitRange max"
+            "resources didn't satisfy LimitRange constraints: spec.podSets[0].template.spec.containers[0]: Invalid \
+             value: [\"cpu\"]: requests must not be above the limitRange max"
         )
     );
     assert_eq!(house.cycle(), [Outcome::Invalid]);

@@ -1,0 +1,167 @@
+//! Our own words for [`Why`]: what a person has to know who asks why a Workload waits.
+
+use crate::amount::Amount;
+use crate::engine::Engine;
+use crate::explain::names;
+use crate::explain::quantity::in_words;
+use crate::explain::shortage::{Cure, Shortage};
+use crate::explain::why::{FlavorWhy, Inactive, PodSetWhy, Standing, Why};
+use crate::reason::Reason;
+use crate::spec::Hold;
+
+/// The explanation, one fact per line; what belongs to a line is indented below it.
+pub fn explanation(engine: &Engine, why: &Why) -> String {
+    let mut lines = vec![headline(engine, why)];
+    let many = why.pod_sets.len() > 1;
+    for one in &why.pod_sets {
+        if many {
+            let pods = if one.count == 1 { "pod" } else { "pods" };
+            lines.push(format!("pod set {}, {} {pods}", one.name, one.count));
+        }
+        pod_set(engine, one, if many { "  " } else { "" }, &mut lines);
+    }
+    lines.join("\n")
+}
+
+fn headline(engine: &Engine, why: &Why) -> String {
+    let name = engine.names().workloads.name(why.workload);
+    let queue = why.queue.map_or("", |queue| engine.names().queues.name(queue));
+    match why.standing {
+        Standing::Holds => format!("{name} holds quota in {queue}"),
+        Standing::NoQueue => format!("{name} is in no queue: its LocalQueue is missing or stopped"),
+        Standing::Inactive(why) => {
+            format!("{name} waits: {queue} hands out nobody, {}", inactive(engine, why))
+        }
+        Standing::Held(Hold::Until(_)) => format!("{name} waits for the end of its backoff"),
+        Standing::Held(Hold::Requeue) => format!("{name} waits for its queue to be restarted"),
+        Standing::Held(_) => format!("{name} is not to be queued"),
+        Standing::FailedCheck(check) => {
+            format!("{name} was sent back by check {}", engine.names().checks.name(check))
+        }
+        Standing::WrongNamespace => format!("{name} may not use {queue} from its namespace"),
+        Standing::Invalid => {
+            let workload = engine.state.workloads.get(why.workload);
+            let problem = workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default();
+            format!("{name} is invalid: {problem}")
+        }
+        Standing::NoRoom => format!("{name} would get quota in {queue}, but no cluster has room"),
+        Standing::Parked => format!("{name} was refused in {queue} and waits for a change"),
+        Standing::InLine(0) => format!("{name} is next in {queue}"),
+        Standing::InLine(ahead) => format!("{name} is in line in {queue} behind {ahead}"),
+    }
+}
+
+fn inactive(engine: &Engine, why: Inactive) -> String {
+    match why {
+        Inactive::Missing => "it does not exist".to_owned(),
+        Inactive::Stopped => "it is stopped".to_owned(),
+        Inactive::CohortCycle => "its cohorts form a ring".to_owned(),
+        Inactive::Flavor(id) => {
+            format!("flavor {} or its topology is missing", engine.names().flavors.name(id))
+        }
+        Inactive::Check(id) => {
+            format!("check {} is missing or not active", engine.names().checks.name(id))
+        }
+        Inactive::NotReady => "it is not ready".to_owned(),
+    }
+}
+
+fn pod_set(engine: &Engine, one: &PodSetWhy, indent: &str, lines: &mut Vec<String>) {
+    for &resource in &one.undeclared {
+        let resource = engine.names().resources.name(resource);
+        lines.push(format!("{indent}{resource}: the queue has none in any flavor"));
+    }
+    for flavor in &one.flavors {
+        flavor_lines(engine, flavor, indent, lines);
+    }
+}
+
+fn flavor_lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut Vec<String>) {
+    let name = engine.names().flavors.name(one.flavor);
+    if let Some(reason) = &one.unsuitable {
+        lines.push(format!("{indent}flavor {name}: {}", unsuitable(engine, reason)));
+        return;
+    }
+    if one.fits() {
+        let places = if one.needs_places { ", if there are places in the topology" } else { "" };
+        lines.push(format!("{indent}flavor {name}: enough is free{places}"));
+    }
+    for shortage in &one.shortages {
+        lines.push(format!("{indent}flavor {name}: {}", missing(engine, shortage)));
+        if !shortage.users.is_empty() && !shortage.is_hopeless() {
+            lines.push(format!("{indent}  in use: {}", users(engine, shortage)));
+        }
+        let cures = shortage.cures.iter().map(|one| cure(engine, shortage, *one));
+        lines.push(format!("{indent}  would help: {}", cures.collect::<Vec<_>>().join("; or ")));
+    }
+}
+
+/// Why pods may not run on a flavor's nodes. The flavor is named already.
+fn unsuitable(engine: &Engine, reason: &Reason) -> String {
+    match reason {
+        Reason::Taint { flavor, taint } => {
+            let spec = engine.state.flavor(*flavor);
+            let taint = spec.and_then(|spec| spec.taints.get(*taint)).map(|taint| {
+                let value = if taint.value.is_empty() { "" } else { "=" };
+                format!("{}{value}{}:{}", taint.key, taint.value, taint.effect.name())
+            });
+            format!("its taint {} is not tolerated", taint.unwrap_or_default())
+        }
+        Reason::Affinity(_) => "node selector or affinity exclude it".to_owned(),
+        Reason::NoFlavor(_) => "it does not exist".to_owned(),
+        Reason::NoTopology(_) => "the pods ask for a topology, and it has none".to_owned(),
+        Reason::TopologyOnly(_) => "it takes only pods that ask for its topology".to_owned(),
+        Reason::NoLevel(_) => "its topology lacks the level that the pods ask for".to_owned(),
+        other => super::in_text(engine, other),
+    }
+}
+
+fn missing(engine: &Engine, one: &Shortage) -> String {
+    let (_, resource) = names(engine, one.slot);
+    let say = |amount: Amount| in_words(resource, amount);
+    let mut text = format!("{} {resource} asked for", say(one.request));
+    if one.earlier > Amount::ZERO {
+        text += &format!(" beside {} for other pod sets", say(one.earlier));
+    }
+    if one.is_hopeless() {
+        format!(
+            "{text}, never more than {} to be had, {} missing",
+            say(one.most.clip()),
+            say(one.missing)
+        )
+    } else {
+        format!("{text}, {} free, {} missing", say(one.free), say(one.missing))
+    }
+}
+
+fn users(engine: &Engine, one: &Shortage) -> String {
+    let (_, resource) = names(engine, one.slot);
+    let users = one.users.iter().map(|user| {
+        let queue = engine.names().queues.name(user.queue);
+        let amount = in_words(resource, user.amount);
+        if user.borrowed > Amount::ZERO {
+            format!("{queue} {amount} ({} borrowed)", in_words(resource, user.borrowed))
+        } else {
+            format!("{queue} {amount}")
+        }
+    });
+    users.collect::<Vec<_>>().join(", ")
+}
+
+fn cure(engine: &Engine, one: &Shortage, cure: Cure) -> String {
+    let (_, resource) = names(engine, one.slot);
+    let say = |amount: Amount| format!("{} {resource}", in_words(resource, amount));
+    match cure {
+        Cure::Free(amount) => format!("{} given back", say(amount)),
+        Cure::AllowReclaim(amount) => {
+            format!("reclaimWithinCohort, since {} of its own is lent", say(amount))
+        }
+        Cure::AllowPreemption(1) => "withinClusterQueue, since 1 has lower priority".to_owned(),
+        Cure::AllowPreemption(lower) => {
+            format!("withinClusterQueue, since {lower} have lower priority")
+        }
+        Cure::RaiseBorrowingLimit(amount) => format!("a borrowingLimit higher by {}", say(amount)),
+        Cure::LendMore(amount) => format!("others lending {} more", say(amount)),
+        Cure::RaiseQuota(amount) => format!("a quota larger by {}", say(amount)),
+    }
+}

@@ -1,0 +1,236 @@
+//! Why a Workload waits, as values: per pod set and flavor what is missing, how much of it, who uses it, and what would
+//! have to change. [`crate::explain::plain`] puts it into words.
+//!
+//! It is read off the books as the last cycle left them; nothing is evaluated anew and nobody is preempted in thought.
+//! Earlier pod sets count where they would go: to the first flavor that has room for them.
+//!
+//! Cost: per flavor and resource one look at the queues of the tree and at the holders of the own queue.
+
+use smallvec::SmallVec;
+
+use crate::amount::Amount;
+use crate::checks;
+use crate::engine::Engine;
+use crate::explain::shortage::{Shortage, shortage};
+use crate::flavors::assign::Attempt;
+use crate::flavors::scan::{Wish, unsuitable};
+use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::reason::Reason;
+use crate::spec::Hold;
+use crate::state::{Group, State, namespace_matches};
+use crate::workload::{Usage, Workload, charge, charged};
+
+/// Why a Workload waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    /// Which.
+    pub workload: WorkloadId,
+    /// The queue in which it waits.
+    pub queue: Option<QueueId>,
+    /// What comes before all capacity.
+    pub standing: Standing,
+    /// What each pod set meets; empty where capacity is not the question.
+    pub pod_sets: Vec<PodSetWhy>,
+}
+
+/// Where a Workload stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It holds quota.
+    Holds,
+    /// Its LocalQueue does not exist, or is stopped.
+    NoQueue,
+    /// Its ClusterQueue hands out nobody.
+    Inactive(Inactive),
+    /// It is held back.
+    Held(Hold),
+    /// A check sent it back, or away.
+    FailedCheck(CheckId),
+    /// Its namespace may not use the queue.
+    WrongNamespace,
+    /// It is invalid in itself.
+    Invalid,
+    /// There is quota, but no cluster has room.
+    NoRoom,
+    /// It was refused, and waits for something to change.
+    Parked,
+    /// It waits for its turn behind so many others.
+    InLine(usize),
+}
+
+/// Why a ClusterQueue hands out nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inactive {
+    /// It does not exist.
+    Missing,
+    /// It is stopped.
+    Stopped,
+    /// Its cohorts are their own ancestors.
+    CohortCycle,
+    /// A flavor, or the topology of one, does not exist.
+    Flavor(FlavorId),
+    /// A check does not exist, or its controller does not run.
+    Check(CheckId),
+    /// Something else that is not the engine's business.
+    NotReady,
+}
+
+/// What a pod set meets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodSetWhy {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its pods.
+    pub count: i64,
+    /// Resources that no resource group covers.
+    pub undeclared: Vec<ResourceId>,
+    /// Every flavor that could serve it, in the order in which they are tried.
+    pub flavors: Vec<FlavorWhy>,
+}
+
+/// What a pod set meets in a flavor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlavorWhy {
+    /// Which.
+    pub flavor: FlavorId,
+    /// Why its pods may not run there, whatever the quota.
+    pub unsuitable: Option<Reason>,
+    /// What is missing; nothing if it would fit.
+    pub shortages: Vec<Shortage>,
+    /// It has a topology: beside quota, pods need places there.
+    pub needs_places: bool,
+}
+
+impl FlavorWhy {
+    /// Whether there is enough quota for the pod set.
+    pub fn fits(&self) -> bool {
+        self.unsuitable.is_none() && self.shortages.is_empty()
+    }
+}
+
+impl Engine {
+    /// Why a Workload waits; `None` for an unknown one.
+    pub fn why(&self, id: WorkloadId) -> Option<Why> {
+        let state = &self.state;
+        let workload = state.workloads.get(id)?;
+        let standing = standing(self, id, workload);
+        let matters = matches!(standing, Standing::Parked | Standing::InLine(_) | Standing::NoRoom);
+        let queue = workload.queue;
+        let pod_sets = queue.filter(|_| matters).map(|queue| pod_sets(state, id, queue));
+        Some(Why { workload: id, queue, standing, pod_sets: pod_sets.unwrap_or_default() })
+    }
+}
+
+fn standing(engine: &Engine, id: WorkloadId, workload: &Workload) -> Standing {
+    let state = &engine.state;
+    if workload.admission.is_some() {
+        return Standing::Holds;
+    }
+    if workload.hold != Hold::None {
+        return Standing::Held(workload.hold);
+    }
+    let Some(queue) = workload.queue else {
+        return Standing::NoQueue;
+    };
+    if let Some(why) = inactive(state, queue) {
+        return Standing::Inactive(why);
+    }
+    if let Some(check) = checks::failed(workload) {
+        return Standing::FailedCheck(check);
+    }
+    if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
+        return Standing::WrongNamespace;
+    }
+    if workload.invalid.is_some() {
+        return Standing::Invalid;
+    }
+    if workload.wake.is_some() {
+        return Standing::NoRoom;
+    }
+    let ahead = engine.active(queue).iter().position(|&one| one == id);
+    ahead.map_or(Standing::Parked, Standing::InLine)
+}
+
+fn inactive(state: &State, id: QueueId) -> Option<Inactive> {
+    let queue = state.queue(id);
+    if queue.spec.is_none() {
+        return Some(Inactive::Missing);
+    }
+    if queue.stopped {
+        return Some(Inactive::Stopped);
+    }
+    // The ring may be newer than the last cycle, which notes it.
+    if queue.in_cycle || state.tree.climbs_forever(queue.node) {
+        return Some(Inactive::CohortCycle);
+    }
+    let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors).copied();
+    let exists = |id: FlavorId| {
+        let topology = state.flavor(id).map(|flavor| flavor.topology);
+        topology.is_some_and(|one| one.is_none_or(|topology| state.topologies.exists(topology)))
+    };
+    if let Some(flavor) = flavors.find(|&flavor| !exists(flavor)) {
+        return Some(Inactive::Flavor(flavor));
+    }
+    if let Some(check) = checks::inactive(state, queue) {
+        return Some(Inactive::Check(check));
+    }
+    (!queue.ready).then_some(Inactive::NotReady)
+}
+
+fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
+    let shape = state.shape_of(id);
+    let attempt =
+        Attempt { workload: id, queue, shape: &shape, counts: None, tried: &[], pins: None };
+    let mut taken = Usage::new();
+    (0..shape.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut taken)).collect()
+}
+
+/// One pod set; what it would take is added to `taken`.
+fn pod_set(state: &State, attempt: &Attempt<'_>, index: usize, taken: &mut Usage) -> PodSetWhy {
+    let spec = &attempt.shape.pod_sets[index];
+    let requests: SmallVec<[(ResourceId, Amount); 4]> = state
+        .requests(attempt.queue, spec, spec.count)
+        .filter(|one| one.1 > Amount::ZERO)
+        .collect();
+    let groups = &state.queue(attempt.queue).groups;
+    let covered = |resource: &ResourceId| groups.iter().any(|one| one.resources.contains(resource));
+    let undeclared = requests.iter().map(|one| one.0).filter(|one| !covered(one)).collect();
+    let mut flavors = Vec::new();
+    for group in groups.iter() {
+        let wanted = requests.iter().filter(|one| group.resources.contains(&one.0));
+        let wanted: SmallVec<[_; 4]> = wanted.copied().collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        let wish = Wish { attempt, members: &[index], group, requests: &wanted };
+        let all: Vec<FlavorWhy> =
+            (0..group.flavors.len()).map(|at| flavor(state, &wish, at, taken)).collect();
+        if let Some(first) = all.iter().position(FlavorWhy::fits) {
+            take(group, first, &wanted, taken);
+        }
+        flavors.extend(all);
+    }
+    PodSetWhy { name: spec.name.clone(), count: spec.count, undeclared, flavors }
+}
+
+fn flavor(state: &State, wish: &Wish<'_>, at: usize, taken: &Usage) -> FlavorWhy {
+    let flavor = wish.group.flavors[at];
+    let unsuitable = unsuitable(state, wish, flavor);
+    let mut shortages = Vec::new();
+    for &(resource, request) in wish.requests.iter().filter(|_| unsuitable.is_none()) {
+        if let Some(slot) = wish.group.slot(at, resource) {
+            let earlier = charged(taken, slot);
+            shortages.extend(shortage(state, wish.attempt, slot, earlier, request));
+        }
+    }
+    let needs_places = state.topologies.tree(flavor).is_some();
+    FlavorWhy { flavor, unsuitable, shortages, needs_places }
+}
+
+fn take(group: &Group, at: usize, wanted: &[(ResourceId, Amount)], taken: &mut Usage) {
+    for &(resource, amount) in wanted {
+        if let Some(slot) = group.slot(at, resource) {
+            charge(taken, slot, amount);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Admission fair sharing: within a queue, LocalQueues that used less come first.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn whoever_used_less_comes_first() {
+    check(
+        "
+        sharing half-life=10 interval=5
+        cq team-a by-usage gpu/h100=9
+        lq one cq=team-a
+        lq two cq=team-a
+        consumed one gpu=5
+        consumed two gpu=4
+        wl old q=one gpu=1 t=1 prio=9
+        wl new q=two gpu=1 t=2
+        show team-a
+        cycle 2
+        ",
+        &expect![[r#"
+            -  team-a uses nothing, in line new old
+            1  reserve new team-a gpu=h100:1
+            2  reserve old team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn without_the_mode_usage_does_not_matter() {
+    check(
+        "
+        sharing half-life=10 interval=5
+        cq team-a gpu/h100=9
+        lq one cq=team-a
+        lq two cq=team-a
+        consumed one gpu=5
+        wl old q=one gpu=1 t=1
+        wl new q=two gpu=1 t=2
+        cycle 2
+        cq team-a by-usage gpu/h100=9
+        wl old-2 q=one gpu=1 t=1
+        wl new-2 q=two gpu=1 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:1
+            2  reserve new team-a gpu=h100:1
+            3  reserve new-2 team-a gpu=h100:1
+            4  reserve old-2 team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_weight_divides_and_a_resource_weight_multiplies() {
+    check(
+        "
+        sharing half-life=10 interval=5 gpu=3 cpu=0.5
+        cq team-a by-usage gpu/h100=9
+        lq one cq=team-a weight=2
+        lq two cq=team-a
+        lq none cq=team-a weight=0
+        consumed one gpu=4 cpu=8
+        consumed two gpu=2 cpu=5
+        usage one two none
+        wl first q=none gpu=1 t=1
+        wl second q=two gpu=1 t=2
+        wl third q=one gpu=1 t=3
+        show team-a
+        ",
+        &expect![[r#"
+            -  one consumed gpu=4 cpu=8, share 8000
+            -  two consumed gpu=2 cpu=5, share 8500
+            -  none consumed, share 9223372036854775807
+            -  team-a uses nothing, in line third second first
+            1  reserve third team-a gpu=h100:1
+            2  reserve second team-a gpu=h100:1
+            3  reserve first team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_reservation_counts_before_the_next_sample() {
+    check(
+        "
+        sharing half-life=10 interval=10
+        cq team-a by-usage gpu/h100=9
+        lq one cq=team-a
+        lq two cq=team-a
+        wl one-1 q=one gpu=2 t=1
+        wl one-2 q=one gpu=2 t=2
+        wl two-1 q=two gpu=1 t=3
+        wl two-2 q=two gpu=1 t=4
+        cycle
+        usage one two
+        cycle 3
+        usage one two
+        ",
+        &expect![[r#"
+            1  reserve one-1 team-a gpu=h100:2
+            -  one consumed, share 1000
+            -  two consumed, share 0
+            2  reserve two-1 team-a gpu=h100:1
+            3  reserve two-2 team-a gpu=h100:1
+            4  reserve one-2 team-a gpu=h100:2
+            -  one consumed, share 2000
+            -  two consumed, share 1000
+        "#]],
+    );
+}
+
+#[test]
+fn a_penalty_is_consumed_with_the_admission_and_dropped_with_the_quota() {
+    check(
+        "
+        sharing half-life=10 interval=10
+        cq team-a by-usage gpu/h100=9
+        lq one cq=team-a
+        wl stays q=one gpu=4 t=1
+        wl fails q=one gpu=2 t=2
+        cycle 2
+        usage one
+        admitted stays
+        usage one
+        failed fails
+        usage one
+        admitted stays
+        usage one
+        ",
+        &expect![[r#"
+            1  reserve stays team-a gpu=h100:4
+            2  reserve fails team-a gpu=h100:2
+            -  one consumed, share 3000
+            -  one consumed gpu=2, share 3000
+            -  one consumed gpu=2, share 2000
+            -  one consumed gpu=2, share 2000
+        "#]],
+    );
+}
+
+#[test]
+fn the_past_decays_and_the_present_enters() {
+    check(
+        "
+        sharing half-life=10 interval=5
+        cq team-a by-usage gpu/h100=1000
+        lq one cq=team-a
+        lq two cq=team-a
+        sample
+        consumed one gpu=800
+        wl runs q=two gpu=800 t=1
+        cycle
+        admitted runs
+        wait 4
+        sample
+        usage one two
+        wait 6
+        sample
+        usage one two
+        wait 10
+        sample
+        usage one two
+        finish runs
+        wait 10
+        sample
+        usage one two
+        ",
+        &expect![[r#"
+            1  reserve runs team-a gpu=h100:800
+            -  one consumed gpu=800, share 800000
+            -  two consumed gpu=234, share 234314
+            -  one consumed gpu=399, share 399999
+            -  two consumed gpu=517, share 517157
+            -  one consumed gpu=199, share 199999
+            -  two consumed gpu=658, share 658578
+            -  one consumed gpu=99, share 99999
+            -  two consumed gpu=329, share 329289
+        "#]],
+    );
+}
+
+#[test]
+fn what_waits_for_checks_is_not_used_yet() {
+    check(
+        "
+        sharing half-life=10 interval=5
+        check one
+        cq team-a by-usage gpu/h100=1000 check=one
+        lq one cq=team-a
+        sample
+        wl waits q=one gpu=800 t=1
+        cycle
+        wait 10
+        sample
+        usage one
+        wl waits q=one gpu=800 t=1 check=one:ready
+        admitted waits
+        wait 10
+        sample
+        usage one
+        ",
+        &expect![[r#"
+            1  reserve waits team-a gpu=h100:800, needs one
+            -  one consumed, share 234314
+            -  one consumed gpu=517, share 517157
+        "#]],
+    );
+}
+
+#[test]
+fn usage_goes_before_the_head_that_waits_for_its_victims() {
+    check(
+        "
+        sharing half-life=10 interval=5
+        cq team-a by-usage within=lower gpu/h100=2
+        lq one cq=team-a
+        lq two cq=team-a
+        wl victim q=two gpu=2 t=1
+        cycle
+        wl sticky q=one gpu=2 prio=5 t=2
+        cycle
+        wl less q=two gpu=1 t=3
+        consumed one gpu=9
+        show team-a
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve victim team-a gpu=h100:2
+            2  preempt for sticky team-a: victim InClusterQueue
+            -  team-a uses gpu/h100=2, holds victim, in line less sticky
+            3  park less team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_used_more_is_preempted_first() {
+    check(
+        "
+        sharing half-life=10 interval=5
+        cq team-a by-usage within=lower gpu/h100=2
+        lq one cq=team-a
+        lq two cq=team-a
+        wl old q=one gpu=1 t=1
+        wl new q=two gpu=1 t=2
+        cycle 2
+        consumed one gpu=9
+        wl urgent q=two gpu=1 prio=5 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:1
+            2  reserve new team-a gpu=h100:1
+            3  preempt for urgent team-a: old InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn no_half_life_remembers_nothing() {
+    check(
+        "
+        sharing interval=5
+        cq team-a by-usage gpu/h100=9
+        lq one cq=team-a
+        lq two cq=team-a
+        consumed one gpu=5
+        wl old q=one gpu=1 t=1
+        wl new q=two gpu=1 t=2
+        wait 5
+        sample
+        cycle 2
+        usage one two
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:1
+            2  reserve new team-a gpu=h100:1
+            -  one consumed, share 0
+            -  two consumed, share 0
+        "#]],
+    );
+}

@@ -1,0 +1,264 @@
+//! Why a Workload waits, in our own words.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn what_is_in_use_says_who_uses_it() {
+    check(
+        "
+        cohort ml
+        cq team-a cohort=ml gpu/h100=4
+        cq team-b cohort=ml gpu/h100=4
+        wl one q=team-b gpu=6 t=1
+        cycle
+        wl waits q=team-a gpu=4 t=2
+        cycle
+        why waits
+        ",
+        &expect![[r#"
+            1  reserve one team-b gpu=h100:6 (borrows, height 1)
+            2  park waits team-a NoCandidates
+            ?  waits was refused in team-a and waits for a change
+            ?  flavor h100: 4 gpu asked for, 2 free, 2 missing
+            ?    in use: team-b 6 (2 borrowed)
+            ?    would help: 2 gpu given back; or reclaimWithinCohort, since 2 gpu of its own is lent
+        "#]],
+    );
+}
+
+#[test]
+fn what_can_never_be_says_which_bound_is_in_the_way() {
+    check(
+        "
+        cohort ml
+        cohort lent gpu/h100=1
+        cq own gpu/h100=4
+        cq bound cohort=ml gpu/h100=2,borrow:1
+        cq rich cohort=ml gpu/h100=9
+        cq poor cohort=lent gpu/h100=2
+        cq keeps cohort=lent gpu/h100=9,lend:0
+        wl too-large q=own gpu=6 t=1
+        wl too-bound q=bound gpu=6 t=1
+        wl not-lent q=poor gpu=6 t=1
+        wl nowhere q=poor gpu=99 t=2
+        cycle 2
+        why too-large
+        why too-bound
+        why not-lent
+        why nowhere
+        ",
+        &expect![[r#"
+            1  park too-bound bound ExceedsMaxQuota
+            1  park too-large own ExceedsMaxQuota
+            1  park not-lent poor ExceedsMaxQuota
+            2  park nowhere poor ExceedsMaxQuota
+            ?  too-large was refused in own and waits for a change
+            ?  flavor h100: 6 gpu asked for, never more than 4 to be had, 2 missing
+            ?    would help: a quota larger by 2 gpu
+            ?  too-bound was refused in bound and waits for a change
+            ?  flavor h100: 6 gpu asked for, never more than 3 to be had, 3 missing
+            ?    would help: a borrowingLimit higher by 3 gpu
+            ?  not-lent was refused in poor and waits for a change
+            ?  flavor h100: 6 gpu asked for, never more than 3 to be had, 3 missing
+            ?    would help: others lending 3 gpu more
+            ?  nowhere was refused in poor and waits for a change
+            ?  flavor h100: 99 gpu asked for, never more than 3 to be had, 96 missing
+            ?    would help: a quota larger by 96 gpu
+        "#]],
+    );
+}
+
+#[test]
+fn who_could_be_preempted_is_told() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl low-1 q=team-a gpu=2 t=1
+        wl low-2 q=team-a gpu=2 t=2
+        cycle 2
+        wl high q=team-a gpu=3 prio=5 t=3
+        cycle
+        why high
+        ",
+        &expect![[r#"
+            1  reserve low-1 team-a gpu=h100:2
+            2  reserve low-2 team-a gpu=h100:2
+            3  park high team-a NoCandidates
+            ?  high was refused in team-a and waits for a change
+            ?  flavor h100: 3 gpu asked for, 0 free, 3 missing
+            ?    in use: team-a 4
+            ?    would help: 3 gpu given back; or withinClusterQueue, since 2 have lower priority
+        "#]],
+    );
+}
+
+#[test]
+fn every_flavor_has_its_own_reason() {
+    check(
+        "
+        flavor spot taint=spot:yes
+        flavor cold label=zone:c
+        cq team-a gpu/spot=9 gpu/cold=9 gpu/gone=9 gpu/h100=2 + cpu/x86=4000
+        wl one q=team-a on=zone:a gpu=3 cpu=5500 memory=4096 t=1
+        cycle
+        why one
+        gone flavor gone
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  park one team-a NoMatchingFlavor
+            ?  one was refused in team-a and waits for a change
+            ?  memory: the queue has none in any flavor
+            ?  flavor spot: its taint spot=yes:NoSchedule is not tolerated
+            ?  flavor cold: node selector or affinity exclude it
+            ?  flavor gone: enough is free
+            ?  flavor h100: 3 gpu asked for, never more than 2 to be had, 1 missing
+            ?    would help: a quota larger by 1 gpu
+            ?  flavor x86: 5500m cpu asked for, never more than 4 to be had, 1500m missing
+            ?    would help: a quota larger by 1500m cpu
+            ?  one waits: team-a hands out nobody, flavor gone or its topology is missing
+        "#]],
+    );
+}
+
+#[test]
+fn earlier_pod_sets_count_where_they_would_go() {
+    check(
+        "
+        cq team-a gpu/spot=1 gpu/h100=4
+        wl one q=team-a gpu=3 t=1 + name=workers pods=2 gpu=1
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+            ?  one was refused in team-a and waits for a change
+            ?  pod set main, 1 pod
+            ?    flavor spot: 3 gpu asked for, never more than 1 to be had, 2 missing
+            ?      would help: a quota larger by 2 gpu
+            ?    flavor h100: enough is free
+            ?  pod set workers, 2 pods
+            ?    flavor spot: 2 gpu asked for, never more than 1 to be had, 1 missing
+            ?      would help: a quota larger by 1 gpu
+            ?    flavor h100: 2 gpu asked for beside 3 for other pod sets, never more than 4 to be had, 1 missing
+            ?      would help: a quota larger by 1 gpu
+        "#]],
+    );
+}
+
+#[test]
+fn what_comes_before_capacity_is_told_alone() {
+    check(
+        "
+        check nodes
+        cq team-a gpu/h100=4 check=nodes
+        cq stops gpu/h100=4 stopped
+        cq lab gpu/h100=4 select=team:a
+        lq late cq=nowhere
+        wl holds q=team-a gpu=1 t=1
+        wl sent-back q=team-a gpu=1 t=2 check=nodes:retry
+        wl wrong q=team-a gpu=1 t=3 invalid
+        wl backs-off q=team-a gpu=1 t=4 hold=9
+        wl restarts q=team-a gpu=1 t=4 hold=requeue
+        wl out q=team-a gpu=1 t=4 hold=out
+        wl stopped q=stops gpu=1 t=1
+        wl stranger q=lab gpu=1 t=1
+        wl lost q=nobody gpu=1 t=1
+        wl early q=late gpu=1 t=1
+        cycle
+        gone check nodes
+        wl next q=team-a gpu=1 t=5
+        why holds
+        why next
+        check nodes
+        cycle
+        why sent-back
+        why wrong
+        why backs-off
+        why restarts
+        why out
+        why stopped
+        why stranger
+        why lost
+        why early
+        why next
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=h100:1, needs nodes
+            1  aside stranger lab WrongNamespace
+            ?  holds holds quota in team-a
+            ?  next waits: team-a hands out nobody, check nodes is missing or not active
+            2  aside sent-back team-a FailedCheck
+            ?  sent-back was sent back by check nodes
+            ?  wrong is invalid: resources validation failed: limits are below requests
+            ?  backs-off waits for the end of its backoff
+            ?  restarts waits for its queue to be restarted
+            ?  out is not to be queued
+            ?  stopped waits: stops hands out nobody, it is stopped
+            ?  stranger may not use lab from its namespace
+            ?  lost is in no queue: its LocalQueue is missing or stopped
+            ?  early waits: nowhere hands out nobody, it does not exist
+            ?  next is in line in team-a behind 1
+            ?  flavor h100: enough is free
+        "#]],
+    );
+}
+
+#[test]
+fn who_waits_for_room_has_quota() {
+    check(
+        "
+        room h100=1
+        cq team-a gpu/h100=4
+        wl one q=team-a gpu=3 t=1
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  no room for one team-a in h100
+            ?  one would get quota in team-a, but no cluster has room
+            ?  flavor h100: enough is free
+        "#]],
+    );
+}
+
+#[test]
+fn quota_may_be_free_where_places_are_not() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        cq team-a gpu/tas=9
+        host h1 rack=r1 gpu=2
+        wl one q=team-a gpu=4 t=1
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, if there are places in the topology
+        "#]],
+    );
+}
+
+#[test]
+fn cohorts_that_form_a_ring_are_told_at_once() {
+    check(
+        "
+        cohort one parent=two
+        cq team-a cohort=one gpu/h100=1
+        wl waits q=team-a gpu=2 t=1
+        cycle
+        cohort two parent=one
+        why waits
+        ",
+        &expect![[r#"
+            1  park waits team-a ExceedsMaxQuota
+            ?  waits waits: team-a hands out nobody, its cohorts form a ring
+        "#]],
+    );
+}
