@@ -154,6 +154,8 @@ pub mod annotations {
         ASSIGNMENT = "sluice.dev/assignment";
         /// `confirmed` on a MultiKueueCluster lets go what the worker has and the manager does not know.
         CLEANUP = "sluice.dev/cleanup";
+        /// The cluster that a MultiKueueCluster leads to, by the uid of its namespace kube-system.
+        CLUSTER_UID = "sluice.dev/cluster-uid";
         /// Whether a job may run twice when its worker is lost.
         EXECUTION = "sluice.dev/execution";
         /// Label selector over clusters.
@@ -352,6 +354,8 @@ pub mod reasons {
         CLUSTER_PROFILE_DISABLED = "MultiKueueClusterProfileFeatureDisabled";
         /// The worker cannot be reached.
         CLIENT_CONNECTION_FAILED = "ClientConnectionFailed";
+        /// The cluster is registered under another name, too.
+        CLUSTER_ALREADY_REGISTERED = "ClusterAlreadyRegistered";
         /// Some workers of a check are not active.
         SOME_ACTIVE_CLUSTERS = "SomeActiveClusters";
         /// No worker of a check is active.

@@ -7,6 +7,7 @@ mod no_room;
 mod own_cluster;
 mod place;
 mod pods_ready;
+mod registered_twice;
 mod rights;
 mod site;
 mod takeover;
