@@ -252,6 +252,12 @@ pub mod reasons {
         ON_HOLD = "OnHold";
         /// The Workload is not active.
         DEACTIVATED = "Deactivated";
+        /// A worker does not run Workloads of this namespace.
+        NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed";
+        /// A worker does not run jobs of this kind.
+        KIND_NOT_ALLOWED = "KindNotAllowed";
+        /// No node takes a pod: of pods as the scheduler says it, and of clones that are evicted for it.
+        UNSCHEDULABLE = "Unschedulable";
         /// No quota is reserved.
         NO_RESERVATION = "NoReservation";
         /// Checks are not ready.

@@ -10,6 +10,7 @@ mod pods_ready;
 mod registered_twice;
 mod rights;
 mod site;
+mod stranded;
 mod takeover;
 mod thin_worker;
 mod unknown_queue;
