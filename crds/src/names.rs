@@ -154,6 +154,8 @@ pub mod annotations {
         ASSIGNMENT = "sluice.dev/assignment";
         /// `confirmed` on a MultiKueueCluster lets go what the worker has and the manager does not know.
         CLEANUP = "sluice.dev/cleanup";
+        /// The cluster that a MultiKueueCluster leads to, by the uid of its namespace kube-system.
+        CLUSTER_UID = "sluice.dev/cluster-uid";
         /// Whether a job may run twice when its worker is lost.
         EXECUTION = "sluice.dev/execution";
         /// Label selector over clusters.
@@ -250,6 +252,12 @@ pub mod reasons {
         ON_HOLD = "OnHold";
         /// The Workload is not active.
         DEACTIVATED = "Deactivated";
+        /// A worker does not run Workloads of this namespace.
+        NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed";
+        /// A worker does not run jobs of this kind.
+        KIND_NOT_ALLOWED = "KindNotAllowed";
+        /// No node takes a pod: of pods as the scheduler says it, and of clones that are evicted for it.
+        UNSCHEDULABLE = "Unschedulable";
         /// No quota is reserved.
         NO_RESERVATION = "NoReservation";
         /// Checks are not ready.
@@ -352,6 +360,8 @@ pub mod reasons {
         CLUSTER_PROFILE_DISABLED = "MultiKueueClusterProfileFeatureDisabled";
         /// The worker cannot be reached.
         CLIENT_CONNECTION_FAILED = "ClientConnectionFailed";
+        /// The cluster is registered under another name, too.
+        CLUSTER_ALREADY_REGISTERED = "ClusterAlreadyRegistered";
         /// Some workers of a check are not active.
         SOME_ACTIVE_CLUSTERS = "SomeActiveClusters";
         /// No worker of a check is active.

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     remote::{
+        claims::SharedClaims,
         supervisor::supervise,
         surroundings::{Pace, Surroundings},
     },
@@ -128,6 +129,7 @@ async fn beside(remote: Option<Remote>, leading: Leading) {
         watches,
         writes,
         keep_for,
+        claims: SharedClaims::default(),
         pace,
     };
     supervise(around, leadership, stop).await;

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::Context;
+use crds::v1alpha1::JobKind;
 use serde::Deserialize;
 
 /// The namespace where nothing else is known.
@@ -21,6 +22,9 @@ pub(crate) struct AgentConfiguration {
     /// Namespaces whose Workloads are run; all when unset.
     #[serde(default)]
     pub(crate) namespaces: Option<Allowed>,
+    /// Kinds of jobs that are run; all that are known when unset.
+    #[serde(default)]
+    pub(crate) kinds: Option<AllowedKinds>,
     /// Whether replicas elect a leader.
     #[serde(default)]
     pub(crate) leader_election: LeaderElection,
@@ -43,6 +47,24 @@ enum Kind {
 pub(crate) struct Allowed {
     /// The names.
     pub(crate) allow: Vec<String>,
+}
+
+/// Kinds that are allowed.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AllowedKinds {
+    allow: Vec<AllowedKind>,
+}
+
+/// A kind of job.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+struct AllowedKind {
+    /// Empty for the core group.
+    #[serde(default)]
+    group: String,
+    version: String,
+    kind: String,
 }
 
 /// Whether replicas elect a leader.
@@ -70,6 +92,7 @@ impl Default for AgentConfiguration {
             kind: Kind::AgentConfiguration,
             namespace: default_namespace(),
             namespaces: None,
+            kinds: None,
             leader_election: LeaderElection::default(),
         }
     }
@@ -87,6 +110,19 @@ impl AgentConfiguration {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read the configuration {}", path.display()))?;
         Self::read(&text).with_context(|| format!("configuration {}", path.display()))
+    }
+
+    /// What the hub may use.
+    pub(crate) fn allowed(&self) -> cluster::control::Allowed {
+        let kind = |one: &AllowedKind| JobKind {
+            group: one.group.clone(),
+            version: one.version.clone(),
+            kind: one.kind.clone(),
+        };
+        cluster::control::Allowed {
+            namespaces: self.namespaces.as_ref().map(|names| names.allow.clone()),
+            kinds: self.kinds.as_ref().map(|kinds| kinds.allow.iter().map(kind).collect()),
+        }
     }
 
     fn read(text: &str) -> anyhow::Result<Self> {
@@ -113,11 +149,21 @@ mod tests {
     }
 
     #[test]
+    fn kinds_are_named_as_in_a_policy() {
+        let text = format!("{HEAD}kinds: {{allow: [{{group: batch, version: v1, kind: Job}}]}}\n");
+        let allowed = AgentConfiguration::read(&text).expect("a file").allowed();
+        let named = |one: &JobKind| format!("{}/{} {}", one.group, one.version, one.kind);
+        let kinds: Vec<String> = allowed.kinds.iter().flatten().map(named).collect();
+        assert_eq!((kinds, allowed.namespaces), (vec!["batch/v1 Job".to_owned()], None));
+    }
+
+    #[test]
     fn what_is_not_known_is_refused_with_its_place() {
         for (text, part) in [
             (format!("{HEAD}namespace: a\nqueues: []\n"), "queues"),
             ("apiVersion: v1\nkind: AgentConfiguration\n".to_owned(), "v1"),
             (format!("{HEAD}namespaces: {{deny: [a]}}\n"), "deny"),
+            (format!("{HEAD}kinds: {{allow: [{{group: batch, kind: Job}}]}}\n"), "version"),
         ] {
             let error = format!("{:#}", AgentConfiguration::read(&text).expect_err("refused"));
             assert!(error.contains(part), "{error}");

@@ -52,7 +52,7 @@ pub(crate) async fn run(
     }
     let led = Led {
         client,
-        settings: Settings::thin(config.namespaces.as_ref().map(|names| names.allow.clone())),
+        settings: Settings::thin(config.allowed()),
         election: election(config)?,
         metrics: counters,
         reporter: Reporter {

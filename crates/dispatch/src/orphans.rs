@@ -27,14 +27,21 @@ pub struct Sweep {
     pub tripped: bool,
 }
 
-/// Compares everything of this hub's origin on a worker with the hub, whose epochs `on_hub` tells.
-pub fn orphans(listed: &[Listed], on_hub: impl Fn(&str) -> Option<u64>) -> Sweep {
+/// Compares everything of this hub's origin on a worker with the hub, whose epochs `on_hub` tells. `n_on_hub` is how many
+/// Workloads the hub has in all, where this process looks for the first time: with fewer than one worker has copies,
+/// something is missing.
+pub fn orphans(
+    listed: &[Listed],
+    on_hub: impl Fn(&str) -> Option<u64>,
+    n_on_hub: Option<usize>,
+) -> Sweep {
     let unwanted = |one: &&Listed| on_hub(&one.workload).is_none_or(|epoch| epoch > one.epoch);
     let found: BTreeSet<(&str, u64)> =
         listed.iter().filter(unwanted).map(|one| (&*one.workload, one.epoch)).collect();
     let all: BTreeSet<&str> = listed.iter().map(|one| &*one.workload).collect();
     let lost: BTreeSet<&str> = found.iter().map(|(workload, _)| *workload).collect();
-    let tripped = lost.len() > MANY && lost.len() * 100 > all.len() * PERCENT;
+    let many = lost.len() > MANY && lost.len() * 100 > all.len() * PERCENT;
+    let tripped = many || !lost.is_empty() && n_on_hub.is_some_and(|on_hub| on_hub < all.len());
     let orphans = found.into_iter().map(|(workload, epoch)| (workload.into(), epoch)).collect();
     Sweep { orphans, tripped }
 }
@@ -51,14 +58,29 @@ mod tests {
     fn what_the_hub_misses_or_has_at_a_higher_epoch_is_an_orphan() {
         let mut all = listed(0..4);
         all.extend(listed(0..1));
-        let sweep = orphans(&all, |name| match name {
-            "ns/000" => None,
-            "ns/001" => Some(3),
-            "ns/002" => Some(2),
-            _ => Some(1),
-        });
+        let sweep = orphans(
+            &all,
+            |name| match name {
+                "ns/000" => None,
+                "ns/001" => Some(3),
+                "ns/002" => Some(2),
+                _ => Some(1),
+            },
+            None,
+        );
         assert_eq!(sweep.orphans, [("ns/000".into(), 2), ("ns/001".into(), 2)]);
         assert!(!sweep.tripped);
+    }
+
+    #[test]
+    fn after_a_restart_the_breaker_trips_where_the_hub_has_less_than_the_worker() {
+        let one_is_lost = |name: &str| (name != "ns/000").then_some(2);
+        let nothing_is_lost = |_: &str| Some(2);
+        for (n_on_hub, tripped) in [(Some(2), true), (Some(3), false), (None, false)] {
+            let sweep = orphans(&listed(0..3), one_is_lost, n_on_hub);
+            assert_eq!((sweep.orphans.len(), sweep.tripped), (1, tripped), "{n_on_hub:?}");
+        }
+        assert!(!orphans(&listed(0..3), nothing_is_lost, Some(2)).tripped);
     }
 
     #[test]
@@ -72,7 +94,7 @@ mod tests {
             (21, 100, true),
         ] {
             let kept = format!("ns/{orphaned:03}");
-            let sweep = orphans(&listed(0..of), |name| (*name >= *kept).then_some(2));
+            let sweep = orphans(&listed(0..of), |name| (*name >= *kept).then_some(2), None);
             assert_eq!(
                 (sweep.orphans.len(), sweep.tripped),
                 (orphaned, tripped),

@@ -11,6 +11,7 @@ use crds::{
             POD_SET,
         },
     },
+    pod::PodTemplate,
     v1beta2::{Admission, PodSet, PodSetAssignment, ResourceFlavorSpec, Workload},
     validation::labels::is_dns_label,
 };
@@ -139,6 +140,18 @@ fn identity(
         }
     }
     info
+}
+
+/// Takes away what [`identity`] gave, whatever it was; whether there was anything.
+pub(crate) fn forget_identity(template: &mut PodTemplate) -> bool {
+    let Some(metadata) = &mut template.metadata else {
+        return false;
+    };
+    let of_ours = [MULTI_KUEUE_WORKER_POD, POD_SET, LOCAL_QUEUE_NAME, CLUSTER_QUEUE_NAME];
+    let n_before = metadata.labels.len() + metadata.annotations.len();
+    metadata.labels.retain(|key, _| !of_ours.contains(&key.as_str()));
+    metadata.annotations.retain(|key, _| key != WORKLOAD && key != WORKLOAD_SLICE_NAME);
+    n_before != metadata.labels.len() + metadata.annotations.len()
 }
 
 #[cfg(test)]

@@ -32,6 +32,9 @@ pub(super) enum Unreachable {
     /// It refused, or failed.
     #[error("{0}")]
     Failed(String),
+    /// It answers, and is somebody else's.
+    #[error("this cluster is registered as {0:?} already")]
+    Another(Box<str>),
     /// It did not answer in time.
     #[error("no answer within {0:?}")]
     Silent(Duration),

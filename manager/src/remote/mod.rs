@@ -5,6 +5,7 @@
 //! | is this kubeconfig fit to be used | `kubeconfig`, pure |
 //! | what is to be done for a MultiKueueCluster | `decide`, pure |
 //! | when is a connection tried again, and what is said meanwhile | `retry`, pure |
+//! | which of two registrations of one cluster counts | `claims`, pure |
 //! | how a request gets there | `client`, behind a `switch` whose credentials can be replaced |
 //! | who does it | one `worker` task per MultiKueueCluster, kept by the [`supervisor`] |
 //!
@@ -12,9 +13,11 @@
 //! compared but by its hash; a link is told before anything that depends on it, and nothing of a lost connection is told
 //! after its loss.
 
+pub(crate) mod claims;
 mod client;
 mod connection;
 mod decide;
+mod identity;
 mod kubeconfig;
 mod limit;
 mod load;

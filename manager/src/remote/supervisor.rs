@@ -136,6 +136,7 @@ impl Supervisor {
         if !self.clusters.listed || !self.secrets.listed {
             return;
         }
+        self.note_claims();
         let time = Time { now, keep_for: self.around.keep_for };
         let names: BTreeSet<Box<str>> =
             self.clusters.objects.keys().chain(self.held.keys()).cloned().collect();
@@ -145,6 +146,16 @@ impl Supervisor {
             let step = decide(known, cluster, |secret| self.secrets.objects.get(secret), time);
             self.carry_out(&name, step);
         }
+    }
+
+    /// Which clusters are registered. Who has a task still uses its cluster.
+    fn note_claims(&self) {
+        let mut claims = self.around.claims.lock();
+        for (name, cluster) in &self.clusters.objects {
+            claims.see(name, cluster);
+        }
+        claims
+            .keep(|name| self.clusters.objects.contains_key(name) || self.held.contains_key(name));
     }
 
     fn carry_out(&mut self, name: &str, step: Step) {

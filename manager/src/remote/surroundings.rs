@@ -6,6 +6,8 @@ use cluster::control::task::{Inputs, Workers};
 use kube::Client;
 use runtime::{requests::RequestMetrics, watch::WatchMetrics, writer::WriteMetrics};
 
+use super::claims::SharedClaims;
+
 /// What connections stand on.
 pub(crate) struct Surroundings {
     /// The manager's own cluster.
@@ -26,6 +28,8 @@ pub(crate) struct Surroundings {
     pub(crate) writes: WriteMetrics,
     /// How long a connection goes on without its MultiKueueCluster: twice the time after which a silent worker is lost.
     pub(crate) keep_for: Duration,
+    /// Which registration each worker cluster belongs to.
+    pub(crate) claims: SharedClaims,
     /// When things are done.
     pub(crate) pace: Pace,
 }

@@ -34,6 +34,7 @@ use tokio::{
 };
 
 use super::{
+    claims::SharedClaims,
     decide::Wanted,
     secret::Fingerprint,
     surroundings::{Pace, Surroundings},
@@ -72,6 +73,12 @@ async fn answer(State(state): State<Arc<ApiState>>, request: Request) -> Respons
     }
     if probe {
         return Json(json!({ "major": "1", "minor": "36" })).into_response();
+    }
+    if request.uri().path() == "/api/v1/namespaces/kube-system" {
+        let metadata = json!({ "name": "kube-system", "uid": "this-place" });
+        return Json(json!({ "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": metadata }))
+        .into_response();
     }
     state.used.send_modify(|used| {
         used.insert(token);
@@ -196,6 +203,7 @@ fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
         watches: WatchMetrics::default(),
         writes: WriteMetrics::default(),
         keep_for: Duration::from_millis(50),
+        claims: SharedClaims::default(),
         pace: Pace {
             probe_every: Duration::from_millis(20),
             deadline: Duration::from_secs(5),
@@ -211,9 +219,16 @@ fn wanted(kubeconfig: &str) -> Wanted {
 
 fn home(secret: watch::Receiver<String>) -> Client {
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-        assert_eq!(request.uri().path(), "/api/v1/namespaces/kueue-system/secrets/east");
-        let data = STANDARD.encode(secret.borrow().as_bytes());
-        let body = json!({ "metadata": { "name": "east" }, "data": { "kubeconfig": data } });
+        let path = request.uri().path().to_owned();
+        let body = if request.method() == http::Method::PATCH {
+            let (kind, name) = path.rsplit_once('/').expect("a name");
+            assert_eq!(kind, "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters");
+            json!({ "metadata": { "name": name } })
+        } else {
+            assert_eq!(path, "/api/v1/namespaces/kueue-system/secrets/east");
+            let data = STANDARD.encode(secret.borrow().as_bytes());
+            json!({ "metadata": { "name": "east" }, "data": { "kubeconfig": data } })
+        };
         let body = kube::client::Body::from(body.to_string().into_bytes());
         async move { Ok::<_, std::convert::Infallible>(http::Response::new(body)) }
     });
@@ -277,4 +292,36 @@ async fn a_kubeconfig_that_is_no_good_takes_the_link_down_and_a_good_one_brings_
     assert!(link.message.contains("who are you"), "{}", link.message);
     task.rotate(place.kubeconfig("one"));
     while task.link().await != active() {}
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_registered_twice_is_used_once() {
+    let place = Place::new(["one"]).await;
+    let (_secret, kept) = watch::channel(place.kubeconfig("one"));
+    let (inputs, mut heard) = task::inputs();
+    let around = Arc::new(surroundings(home(kept), inputs));
+    let begin = |name: &str| {
+        let (orders, received) = watch::channel(Order::Serve(wanted(&place.kubeconfig("one"))));
+        tokio::spawn(Worker::new(name, Arc::clone(&around)).run(received, Stop::new()));
+        orders
+    };
+    let mut told = async || match timeout(PATIENCE, heard.recv()).await.expect("in time") {
+        Some(Input::Remote(name, RemoteInput::Link(link))) => (name.to_string(), link),
+        other => panic!("{other:?} is not a link"),
+    };
+    let first = begin("first");
+    assert_eq!(told().await, ("first".to_owned(), active()));
+    let _second = begin("second");
+    let refused = Link {
+        active: false,
+        reason: "ClusterAlreadyRegistered",
+        message: "this cluster is registered as \"first\" already".to_owned(),
+    };
+    assert_eq!(told().await, ("second".to_owned(), refused.clone()));
+    assert_eq!(told().await, ("second".to_owned(), refused), "it is asked again");
+
+    first.send_replace(Order::End);
+    while told().await.0 != "first" {}
+    around.claims.lock().keep(|name| name != "first");
+    while told().await != ("second".to_owned(), active()) {}
 }

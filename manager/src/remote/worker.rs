@@ -15,7 +15,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster::control::{Input, Link, RemoteInput};
-use crds::names::reasons::{BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED};
+use crds::names::reasons::{BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED, CLUSTER_ALREADY_REGISTERED};
 use jiff::Timestamp;
 use runtime::Stop;
 use tokio::{
@@ -27,6 +27,7 @@ use super::{
     client::{self, Unreachable},
     connection::{Connection, Prepared, Way},
     decide::Wanted,
+    identity,
     kubeconfig::Kubeconfig,
     load::{NotLoaded, load},
     refused::{Refused, not_loaded},
@@ -166,12 +167,16 @@ impl Worker {
 
     async fn reach(&mut self, mut way: Way) -> Option<Duration> {
         let pace = self.around.pace;
-        let answered = client::probe(&way.client, pace.deadline).await;
-        let pause = match answered.and_then(|()| self.watches_go_on()) {
+        let pause = match self.try_out(&way).await {
             Ok(()) => {
                 self.attempts.reset();
                 self.connect(&way).await;
                 way.fresh = false;
+                pace.probe_every
+            }
+            Err(error @ Unreachable::Another(_)) => {
+                self.attempts.reset();
+                self.lose(lost(CLUSTER_ALREADY_REGISTERED, error.to_string())).await;
                 pace.probe_every
             }
             Err(error) => {
@@ -183,6 +188,16 @@ impl Worker {
         };
         self.goal = Goal::Reach(way);
         Some(pause)
+    }
+
+    /// Whether the way leads to a server that answers, and to a cluster that is this registration's.
+    async fn try_out(&mut self, way: &Way) -> Result<(), Unreachable> {
+        client::probe(&way.client, self.around.pace.deadline).await?;
+        self.watches_go_on()?;
+        if way.fresh {
+            identity::claim(&self.name, &way.client, &self.around).await?;
+        }
+        Ok(())
     }
 
     /// A watch ends only with its connection, or because something is wrong with it.

@@ -6,6 +6,7 @@
 mod machines;
 mod node;
 mod report;
+mod stranded;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,9 +29,12 @@ use runtime::{
     writer::Answer,
 };
 
+pub(super) use self::stranded::Stranded;
+
 use self::{
     machines::Machines,
     node::{BoundPod, NodeFacts},
+    stranded::Waiting,
 };
 use super::{Control, Role, due::What, held::Held, record::has_quota, schedule::LOCAL};
 
@@ -41,6 +45,7 @@ const REPORT_PERIOD: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
     machines: Machines,
+    waiting: Waiting,
     /// Clones whose pods to come may be others now.
     touched: BTreeSet<Key>,
     /// What remains to be bound of clones that are not over.
@@ -83,12 +88,20 @@ impl Control {
 
     pub(super) fn pods(&mut self, change: Change<Pod>) {
         self.take(change, |this, key, object| {
+            for clone in this.capacity.waiting.see(&key, object.as_ref()) {
+                this.due.now(What::Workload(clone));
+            }
             let bound = object.as_ref().and_then(BoundPod::of);
             if let Some(clones) = this.capacity.machines.set_pod(key, bound) {
                 this.capacity.touched.extend(clones);
                 this.due.now(What::Capacity);
             }
         });
+    }
+
+    /// Whether no node takes a pod of a clone.
+    pub(super) fn stranded(&self, key: &Key) -> Option<Stranded> {
+        self.capacity.waiting.of(key)
     }
 
     pub(super) fn capacities(&mut self, change: Change<ClusterCapacity>) {
@@ -251,7 +264,8 @@ impl Control {
         let workloads = self.workloads.values();
         let newest = workloads.clone().map(|record| record.held.version()).max().unwrap_or(0);
         let counts = report::counts(workloads.map(super::Record::object), &self.settings.origin);
-        report::status(self.engine.names(), &left, &keys, newest, counts)
+        let kinds = self.settings.allowed.kinds();
+        report::status(self.engine.names(), &left, &keys, newest, kinds, counts)
     }
 }
 

@@ -139,10 +139,10 @@ impl Control {
                 continue;
             }
             let before = &held.object.status;
-            let status = remote.link.active;
+            let message = remote.said(is_confirmed(&held.object));
             let conditions = with_active(
                 &before.conditions,
-                (status, remote.link.reason, &remote.link.message),
+                (remote.link.active, remote.link.reason, &message),
                 held.object.metadata.generation,
                 now,
             );
@@ -265,9 +265,7 @@ impl Clusters {
 
     /// Whether a person said that what a worker has and the hub does not know may go.
     pub(super) fn cleanup_confirmed(&self, name: &str) -> bool {
-        let held = self.clusters.get(name);
-        let annotations = held.and_then(|held| held.object.metadata.annotations.as_ref());
-        annotations.and_then(|all| all.get(CLEANUP)).is_some_and(|value| value == "confirmed")
+        self.clusters.get(name).is_some_and(|held| is_confirmed(&held.object))
     }
 
     fn policy_of(&self, config: &MultiKueueConfig) -> Option<&DispatchPolicy> {
@@ -298,6 +296,12 @@ impl Clusters {
             Some(_) => Presence::Inactive,
         }
     }
+}
+
+/// Whether a person said that what this worker has and the hub does not know may go.
+fn is_confirmed(cluster: &MultiKueueCluster) -> bool {
+    let annotations = cluster.metadata.annotations.as_ref();
+    annotations.and_then(|all| all.get(CLEANUP)).is_some_and(|value| value == "confirmed")
 }
 
 fn with_active(

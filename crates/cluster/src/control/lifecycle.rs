@@ -19,6 +19,7 @@ pub(crate) use self::limits::{DEACTIVATE, deadline};
 
 use self::limits::note_not_ready;
 use super::{
+    capacity::Stranded,
     pods::Patience,
     record::{Evict, Record, has_quota, is},
 };
@@ -52,6 +53,8 @@ pub(crate) struct Surroundings {
     pub(crate) patience: Option<Patience>,
     /// Its time is counted here.
     pub(crate) limited: bool,
+    /// No node takes one of its pods.
+    pub(crate) stranded: Option<Stranded>,
 }
 
 /// What comes next.
@@ -143,6 +146,7 @@ pub(crate) fn next(record: &Record, around: &Surroundings, now: Timestamp) -> Ne
     draft.admit();
     draft.note_pods(around);
     draft.time_out(around);
+    draft.strand(around);
     if draft.status != *before {
         let status = note_not_ready(draft.status, workload, around, now);
         return write(before, status, draft.purpose);

@@ -13,6 +13,7 @@
 //!
 //! After a restart nothing is known but what the API servers hold, and nothing is decided before everything was listed.
 
+mod allowed;
 mod capacity;
 mod clusters;
 mod configuration;
@@ -48,6 +49,7 @@ use jiff::Timestamp;
 use runtime::{events::News, watch::Key};
 
 pub use self::{
+    allowed::Allowed,
     input::{Input, Link, RemoteInput},
     order::{Destination, Order, Subject, Ticket},
     pods::Patience,

@@ -53,6 +53,10 @@ pub(crate) struct Remote {
     refused: BTreeMap<Key, (u64, String)>,
     /// So much of what it has is not on the hub that nothing of that is deleted before a person says so.
     tripped: bool,
+    /// It was compared with the hub since this process began.
+    swept: bool,
+    /// How much that was, when it was last compared.
+    n_orphans: usize,
     pub(crate) capacity: Option<Held<ClusterCapacity>>,
 }
 
@@ -136,6 +140,8 @@ impl Remote {
             sent: BTreeMap::new(),
             refused: BTreeMap::new(),
             tripped: false,
+            swept: false,
+            n_orphans: 0,
             capacity: None,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::FairStrategy;
 use jobs::workload::Copied;
 
-use super::pods::Patience;
+use super::{allowed::Allowed, pods::Patience};
 use crate::{
     config::{
         Configuration, LabelSelector, PreemptionStrategy, QuotaCheckStrategy, RequeuingTimestamp,
@@ -98,8 +98,8 @@ pub struct Settings {
     pub explain_after: Duration,
     /// How long pods are waited for; not at all when unset.
     pub patience: Option<Patience>,
-    /// Namespaces whose Workloads a thin worker runs; all when unset.
-    pub namespaces: Option<Vec<String>>,
+    /// What a thin worker runs.
+    pub allowed: Allowed,
 }
 
 /// How long a Workload waits before it is told why: most that wait do not wait for long.
@@ -133,20 +133,20 @@ impl Settings {
             exclude_for: EXCLUDE_FOR,
             explain_after: EXPLAIN_AFTER,
             patience: patience(file, gates),
-            namespaces: None,
+            allowed: Allowed::default(),
         }
     }
 
-    /// Of a thin worker. It runs what managers give it in these namespaces; in all when unset.
+    /// Of a thin worker, which runs this much of what managers give it.
     #[must_use]
-    pub fn thin(namespaces: Option<Vec<String>>) -> Self {
+    pub fn thin(allowed: Allowed) -> Self {
         let gates = Gates::default();
         let file = Configuration::default();
         Self {
             role: Role::Thin,
             index: index::Settings { thin: true, ..index_settings(&file, &gates) },
             patience: None,
-            namespaces,
+            allowed,
             ..Self::manager(&file, &gates, false)
         }
     }

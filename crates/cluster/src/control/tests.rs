@@ -2,6 +2,7 @@
 
 mod dispatched;
 mod pods_gate;
+mod stranded;
 
 use ::jobs::{Job, JobKind};
 use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, Workload};
@@ -69,8 +70,8 @@ fn workload() -> Value {
 }
 
 /// A clone that waits on a thin worker with one node.
-fn worker(namespaces: Option<Vec<String>>) -> Vec<&'static str> {
-    let mut control = Control::new(Settings::thin(namespaces));
+fn worker(allowed: Allowed) -> Vec<&'static str> {
+    let mut control = Control::new(Settings::thin(allowed));
     let node = json!({
         "metadata": {"name": "node", "resourceVersion": "1"},
         "status": {
@@ -93,11 +94,21 @@ fn worker(namespaces: Option<Vec<String>>) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_worker_runs_only_namespaces_that_it_was_told_to_run() {
-    let elsewhere = worker(Some(vec!["elsewhere".to_owned()]));
-    assert!(elsewhere.contains(&"refuse") && !elsewhere.contains(&"reserve"), "{elsewhere:?}");
-    for namespaces in [None, Some(vec!["ns".to_owned()])] {
-        let purposes = worker(namespaces);
+fn a_worker_runs_only_namespaces_and_kinds_that_it_was_told_to_run() {
+    let kind = |kind: &str| object(json!({"group": "batch", "version": "v1", "kind": kind}));
+    let namespaces = |name: &str| Some(vec![name.to_owned()]);
+    for allowed in [
+        Allowed { namespaces: namespaces("elsewhere"), kinds: None },
+        Allowed { namespaces: None, kinds: Some(vec![kind("CronJob")]) },
+    ] {
+        let elsewhere = worker(allowed);
+        assert!(elsewhere.contains(&"refuse") && !elsewhere.contains(&"reserve"), "{elsewhere:?}");
+    }
+    for allowed in [
+        Allowed::default(),
+        Allowed { namespaces: namespaces("ns"), kinds: Some(vec![kind("Job")]) },
+    ] {
+        let purposes = worker(allowed);
         assert!(purposes.contains(&"reserve") && !purposes.contains(&"refuse"), "{purposes:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crds::{
     names::{
         ADMISSION_MANAGER,
-        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
+        conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, FINISHED, QUOTA_RESERVED},
         reasons,
     },
     v1beta2::{Workload, WorkloadStatus},
@@ -103,37 +103,6 @@ impl Control {
             }
             self.fleet.gone(id);
         }
-    }
-
-    /// Whether a thin worker does not run Workloads of this namespace (spec/dispatch.md §4).
-    fn refuses(&self, key: &Key) -> bool {
-        let namespace = key.namespace.as_deref().unwrap_or_default();
-        let allowed = self.settings.namespaces.as_ref();
-        allowed.is_some_and(|allowed| !allowed.iter().any(|one| one == namespace))
-    }
-
-    /// Tells the manager that a clone is not run here, so that it looks elsewhere.
-    fn refusal(&self, key: &Key, now: Timestamp) -> Option<Order> {
-        let workload = self.workloads.get(key)?.object();
-        if !self.refuses(key) || is(workload, REFUSED) || is(workload, FINISHED) {
-            return None;
-        }
-        let namespace = key.namespace.as_deref().unwrap_or_default();
-        let message = format!("this worker does not run workloads of namespace {namespace}");
-        let generation = workload.metadata.generation.unwrap_or_default();
-        let mut conditions = Vec::new();
-        let at = ::index::status::At { now, generation };
-        ::index::status::set(&mut conditions, REFUSED, true, "NamespaceNotAllowed", &message, at);
-        let fields = json!({
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
-            "kind": "Workload",
-            "metadata": preconditions(key, workload),
-            "status": { "conditions": conditions },
-        });
-        let ticket = Ticket::home(Subject::Workload, key, "refuse");
-        Order::of(ticket, |purpose, key| {
-            Write::apply::<Workload>(purpose, key, Some("status"), REFUSAL_MANAGER, &fields)
-        })
     }
 
     /// Enters what is known of a Workload now.
@@ -254,6 +223,7 @@ impl Control {
             pods_ready: self.pods_ready(key),
             patience: self.settings.patience,
             limited: self.settings.role != Role::Thin,
+            stranded: self.stranded(key),
         };
         let Some(record) = self.workloads.get_mut(key) else {
             return;
@@ -483,9 +453,6 @@ fn is_of_workload(event: &Event) -> bool {
     }
 }
 
-/// Who says that a worker does not take a clone.
-const REFUSAL_MANAGER: &str = "sluice-agent";
-
 /// Purpose of making a Workload.
 pub(super) const CREATE: &str = "workload-create";
 
@@ -512,7 +479,8 @@ fn status_order(
     })
 }
 
-fn preconditions(key: &Key, workload: &Workload) -> Value {
+/// Which object, and that it is as it was seen.
+pub(super) fn preconditions(key: &Key, workload: &Workload) -> Value {
     json!({
         "name": key.name,
         "namespace": key.namespace,

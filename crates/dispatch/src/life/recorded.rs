@@ -12,6 +12,9 @@ use super::{
 /// Reason of a clone that ended because its job is not what it says. One of `crds::names::reasons`, on the wire.
 const OUT_OF_SYNC: &str = "OutOfSync";
 
+/// Reasons of a clone that ended because its job did.
+const OF_JOBS: [&str; 2] = ["Succeeded", "Failed"];
+
 impl Life<'_> {
     /// The steps of a Workload that has, or had, a cluster.
     pub(super) fn recorded(&self) -> Vec<Step> {
@@ -55,9 +58,11 @@ impl Life<'_> {
         }
     }
 
-    /// The clone is over: the final status is shown on the hub before the Workload is finished there.
+    /// The clone is over: the final status is shown on the hub before the Workload is finished there. A clone that ended
+    /// for another reason than its job's end has a job that never ends.
     fn finish(&self, copy: &Copy, reason: &str, message: &str) -> Option<Step> {
-        let shown = copy.job.is_none_or(|job| job.finished && job.synced);
+        let ends = OF_JOBS.contains(&reason);
+        let shown = copy.job.is_none_or(|job| job.synced && (job.finished || !ends));
         if shown || !self.hub.job.exists {
             return Some(Step::Finish { reason: reason.into(), message: message.into() });
         }

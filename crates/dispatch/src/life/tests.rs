@@ -398,6 +398,13 @@ fn the_final_status_is_shown_before_the_workload_is_finished() {
         (1, "quota ready recorded=a suspended", &[&sync("job-finished")], &[]),
         (1, "quota ready recorded=a jobless", &[finished], &[done]),
         (1, hub, &["a live clone=1 clone-finished=Succeeded"], &[done]),
+        (1, hub, &["a live clone=1 job=1 clone-finished=FailedToStart"], &["sync a"]),
+        (
+            1,
+            hub,
+            &["a live clone=1 job=1 clone-finished=FailedToStart synced"],
+            &["finish FailedToStart: all done"],
+        ),
         (
             1,
             hub,

@@ -100,6 +100,30 @@ mod tests {
     }
 
     #[test]
+    fn of_a_job_whose_workload_is_gone_only_what_names_it_is_taken_away() {
+        let gates = Gates::default();
+        let mut job: Job = serde_json::from_value(json!({
+            "metadata": { "annotations": { STOPPING: "true" } },
+            "spec": { "suspend": true, "template": {
+                "metadata": {
+                    "labels": { "own": "1", "kueue.x-k8s.io/cluster-queue-name": "cq", "kueue.x-k8s.io/podset": "main" },
+                    "annotations": { "kueue.x-k8s.io/workload": "job-train" },
+                },
+                "spec": { "nodeSelector": { "gpu": "h100" } },
+            } },
+        }))
+        .expect("a Job decodes");
+        let Some(StopStep::Object(next)) = job.stop_step(&[], gates) else {
+            unreachable!("its template changes")
+        };
+        job = *next;
+        let metadata = job.spec.template.metadata.clone().expect("metadata");
+        assert_eq!(metadata.labels, [("own".to_owned(), "1".to_owned())].into());
+        assert!(metadata.annotations.is_empty() && job.suspended());
+        assert_eq!(job.stop_step(&[], gates), None);
+    }
+
+    #[test]
     fn a_job_that_runs_elsewhere_is_put_back_when_its_copy_is_gone() {
         let gates = Gates::default();
         let mut job: Job = serde_json::from_value(json!({

@@ -4,6 +4,7 @@ use super::{Job, shape};
 use crate::{
     Gates, JobKind,
     pod_set_info::{PodSetInfo, StartError},
+    start::forget_identity,
 };
 
 /// Lets the Job run with what its pod set got. On an error the Job is as it was.
@@ -23,10 +24,10 @@ pub(super) fn run_with(
     Ok(())
 }
 
-/// Puts the template and the number of pods back; whether anything changed. With another number of pod sets, nothing
-/// is touched.
+/// Puts the template and the number of pods back; whether anything changed. Where it is not known what was there, only
+/// what names the Workload and its queues is taken away: it would contradict the next start.
 pub(super) fn restore(job: &mut Job, infos: &[PodSetInfo], gates: Gates) -> bool {
-    let [info] = infos else { return false };
+    let [info] = infos else { return forget_identity(&mut job.spec.template) };
     let resized = set_count(job, info.count, gates);
     info.restore(&mut job.spec.template, shape::is_controllers) || resized
 }

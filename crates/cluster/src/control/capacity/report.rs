@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use ::dispatch::{Kind, Mode, NodeClass, Report};
-use ::jobs::Job;
 use crds::{
     meta::{Taint, is_true},
     names::{
@@ -14,7 +13,6 @@ use crds::{
     v1beta2::Workload,
 };
 use engine::{Amount, Names, ids::ResourceId};
-use k8s_openapi::Resource;
 use runtime::{watch::Key, write::Write};
 
 use super::node::FreeNode;
@@ -25,12 +23,6 @@ const PROTOCOL: i32 = 1;
 
 /// Most classes that a report holds.
 const MOST_CLASSES: usize = 64;
-
-/// The kinds of jobs that run here.
-pub(super) fn kinds() -> Vec<Kind> {
-    let (group, version, kind) = (Job::GROUP.into(), Job::VERSION.into(), Job::KIND.into());
-    vec![Kind { group, version, kind }]
-}
 
 /// Nodes in classes, told apart by the labels of these keys.
 pub(super) fn classes(
@@ -74,6 +66,7 @@ pub(super) fn status(
     left: &[NodeClass],
     keys: &[String],
     as_of: u64,
+    kinds: Vec<JobKind>,
     (pending, running): (WorkloadCounts, WorkloadCounts),
 ) -> ClusterCapacityStatus {
     let mut classes: Vec<v1alpha1::NodeClass> = Vec::new();
@@ -89,16 +82,11 @@ pub(super) fn status(
     }
     classes.sort_by_key(|class| std::cmp::Reverse(class.count));
     classes.truncate(MOST_CLASSES);
-    let kind = |kind: Kind| JobKind {
-        group: kind.group.into(),
-        version: kind.version.into(),
-        kind: kind.kind.into(),
-    };
     ClusterCapacityStatus {
         protocol: PROTOCOL,
         mode: "Thin".to_owned(),
         as_of: as_of.to_string(),
-        kinds: kinds().into_iter().map(kind).collect(),
+        kinds,
         node_classes: classes,
         pending,
         running,

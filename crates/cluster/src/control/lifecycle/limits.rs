@@ -2,6 +2,8 @@
 //!
 //! That pods are not ready yet is no news of its own: it is written with whatever else is written.
 
+use std::time::Duration;
+
 use crds::{
     meta::is_true,
     names::{
@@ -23,14 +25,18 @@ use crate::control::{
 /// Purpose of saying that a Workload is to be switched off.
 pub(crate) const DEACTIVATE: &str = "deactivation-target";
 
+/// How long a clone whose pods found no node is not admitted again.
+const AWAY: Duration = Duration::from_secs(60);
+
 /// When it reaches the first of its limits.
 pub(crate) fn deadline(workload: &Workload, around: &Surroundings) -> Option<Timestamp> {
-    let counts = around.limited
-        && has_quota(workload)
+    let holds = has_quota(workload)
         && workload.spec.active != Some(false)
         && ![FINISHED, EVICTED, DEACTIVATION_TARGET].into_iter().any(|one| is(workload, one));
     let limits = limits(workload, &workload.status, around.patience.as_ref());
-    limits.first().filter(|_| counts).map(|limit| limit.at)
+    let late = limits.first().filter(|_| around.limited).map(|limit| limit.at);
+    let stranded = around.stranded.as_ref().map(|stranded| stranded.at);
+    late.into_iter().chain(stranded).min().filter(|_| holds && is(workload, ADMITTED))
 }
 
 /// The status with the pods that are not ready yet, where that is told.
@@ -72,6 +78,19 @@ impl Draft<'_> {
         match (late.what, &around.patience) {
             (Late::Pods(cause), Some(patience)) => self.pods_are_late(cause, patience),
             _ => self.work_takes_too_long(),
+        }
+    }
+
+    /// A clone whose pods find no node goes back. It stays away for as long as its manager leaves this worker out.
+    pub(super) fn strand(&mut self, around: &Surroundings) {
+        let Some(stranded) = around.stranded.as_ref().filter(|one| one.at <= self.now) else {
+            return;
+        };
+        if self.runs() {
+            let (reason, message) = (reasons::UNSCHEDULABLE, stranded.why.as_str());
+            let status = status::backed_off(self.status.clone(), after(self.now, AWAY), false);
+            let eviction = Eviction { reason, cause: "", message };
+            self.become_(status::evicted(status, eviction, self.at()), "evict");
         }
     }
 
@@ -154,6 +173,7 @@ mod tests {
             pods_ready,
             patience: Some(Patience::from(&file)),
             limited: true,
+            stranded: None,
         }
     }
 

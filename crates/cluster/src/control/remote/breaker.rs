@@ -24,12 +24,16 @@ impl Control {
             let key = Key { namespace: Some(namespace.into()), name: name.into() };
             workloads.get(&key).map(|record| ::index::epoch(record.object()))
         };
-        let sweep = orphans(&remote.listed(), on_hub);
-        remote.tripped = sweep.tripped;
+        let first = !std::mem::replace(&mut remote.swept, true);
+        let sweep = orphans(&remote.listed(), on_hub, first.then_some(workloads.len()));
+        let n_orphans = sweep.orphans.len();
+        // Who was asked is asked until there is nothing left to ask about, however often the link comes and goes.
+        remote.tripped = sweep.tripped || remote.tripped && n_orphans > 0;
+        remote.n_orphans = n_orphans;
+        self.due.now(What::Clusters);
         // What is not in the lists is known now not to be there.
         self.all_workloads_due();
         if sweep.tripped {
-            let n_orphans = sweep.orphans.len();
             tracing::error!(
                 cluster = name,
                 n_orphans,
@@ -55,6 +59,17 @@ impl Control {
 }
 
 impl Remote {
+    /// The message of the worker's condition: how the link is, and what a person is asked.
+    pub(in crate::control) fn said(&self, confirmed: bool) -> String {
+        let (message, n_orphans) = (&self.link.message, self.n_orphans);
+        if !self.tripped || confirmed || !self.link.active {
+            return message.clone();
+        }
+        format!(
+            "{message}; it has copies of {n_orphans} workloads that are not known here, which stay until the annotation {CLEANUP}=confirmed is set"
+        )
+    }
+
     fn listed(&self) -> Vec<Listed> {
         let clones = self.clones.objects.iter();
         let clones = clones.map(|(key, held)| (key, epoch(&held.object.metadata)));

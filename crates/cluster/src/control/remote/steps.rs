@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use ::dispatch::life::{self, LifeSettings, Step};
+use ::dispatch::life::{self, LifeSettings, Retry, Step};
 use ::jobs::{Job, JobKind, dispatched, dispatched::Mark};
-use crds::{names::annotations::EPOCH, v1beta2::Workload};
+use crds::{
+    names::{annotations::EPOCH, conditions::EVICTED},
+    v1beta2::Workload,
+};
 use engine::ids::ClusterId;
+use index::status::find;
 use jiff::Timestamp;
 use runtime::{
     watch::Key,
@@ -98,6 +102,9 @@ impl Control {
                 self.want(key, |wants| wants.finish = Some((reason.into(), message.into())));
             }
             Step::Retry(retry) => {
+                if let Retry::Evicted(cluster) = retry {
+                    self.leave_out(key, cluster, now);
+                }
                 let message = retry.message(|cluster| self.fleet.name(cluster));
                 self.want(key, |wants| wants.retry = Some(message));
             }
@@ -263,6 +270,18 @@ impl Control {
         self.fleet.exclude(record.id, cluster, time(until), why);
         record.wants.unplace = Some(message);
         record.trip.withdrawn = true;
+    }
+
+    /// A worker that evicted a Workload is not asked again for a while.
+    fn leave_out(&mut self, key: &Key, cluster: ClusterId, now: Timestamp) {
+        let remote = self.remotes.get(self.fleet.name(cluster));
+        let clone = remote.and_then(|remote| remote.clones.objects.get(key));
+        let evicted = clone.and_then(|held| find(&held.object.status.conditions, EVICTED));
+        let why = evicted.map(|one| one.message.clone()).unwrap_or_default();
+        if let Some(record) = self.workloads.get(key) {
+            let until = time(after(now, self.settings.exclude_for));
+            self.fleet.exclude(record.id, cluster, until, format!("evicted there: {why}").into());
+        }
     }
 
     fn withdrawn(&mut self, key: &Key) {

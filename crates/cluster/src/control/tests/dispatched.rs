@@ -231,3 +231,29 @@ fn a_workload_that_a_write_does_not_find_is_gone_though_no_watch_says_so() {
     control.hear(Input::Answer(ticket, Answer::Gone), NOW);
     assert_eq!(orders(&control.decide(NOW)), ["hub stop", "east job-delete"]);
 }
+
+#[test]
+fn a_hub_that_knows_less_than_its_worker_has_asks_before_anything_is_deleted() {
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone.clone()], vec![copy.clone()]);
+    let step = control.decide(NOW);
+    assert!(!orders(&step).iter().any(|one| one.starts_with("east")), "{:?}", orders(&step));
+    let said = control.remotes["east"].said(false);
+    assert!(
+        said.contains("copies of 1 workloads") && said.contains("sluice.dev/cleanup"),
+        "{said}"
+    );
+
+    control.hear(linked(false), NOW);
+    connect(&mut control, vec![clone], vec![copy]);
+    let again = orders(&control.decide(NOW));
+    assert!(!again.iter().any(|one| one.starts_with("east")), "it still asks: {again:?}");
+
+    let east = json!({"spec": {}, "metadata": {
+        "name": "east", "resourceVersion": "9", "annotations": {"sluice.dev/cleanup": "confirmed"},
+    }});
+    control.hear(Input::MultiKueueCluster(Change::Apply(object(east))), NOW);
+    let confirmed = orders(&control.decide(NOW));
+    assert!(confirmed.contains(&"east job-delete".to_owned()), "{confirmed:?}");
+}
