@@ -36,9 +36,24 @@ impl Engine {
         crate::apply::apply(&mut self.state, event);
     }
 
-    /// Runs one scheduling cycle: at most one decision per queue. Empty when no queue has anybody to evaluate.
+    /// Runs one scheduling cycle: at most one decision per queue. Empty when no queue has anybody to evaluate; whoever
+    /// is still in line then ([`Engine::in_line`]) gets a turn in one of the next cycles.
     pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[Entry] {
         cycle::run(&mut self.state, &mut self.cycle, now, placer);
         &self.cycle.entries
+    }
+
+    /// What the last cycle decided.
+    pub fn entries(&self) -> &[Entry] {
+        &self.cycle.entries
+    }
+
+    /// Whether any active queue has somebody in line for the next cycle. The head of a strict queue that cannot be
+    /// admitted stays in line.
+    pub fn in_line(&self) -> bool {
+        let queue = |&id: &crate::ids::QueueId| self.state.queue(id);
+        let waiting = !self.state.to_wake.is_empty() || self.state.tree_changed;
+        waiting
+            || self.state.with_heads.iter().map(queue).any(|one| one.active && one.line.has_head())
     }
 }

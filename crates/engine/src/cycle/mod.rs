@@ -5,6 +5,7 @@
 //! Rewind the state, then enter what was decided and requeue the rest. Source: spec/kueue-core.md §4.1.
 
 mod admit;
+mod heads;
 mod nominate;
 mod order;
 mod process;
@@ -15,7 +16,6 @@ mod wake;
 pub use crate::cycle::nominate::{Entry, Outcome};
 pub use crate::cycle::requeue::Requeue;
 
-use crate::ids::{QueueId, WorkloadId};
 use crate::placer::Placer;
 use crate::state::State;
 use crate::time::Time;
@@ -25,21 +25,20 @@ use crate::time::Time;
 pub(crate) struct Cycle {
     /// One per head, in the order in which they were processed; heads rejected before that come last.
     pub(crate) entries: Vec<Entry>,
-    heads: Vec<(QueueId, WorkloadId)>,
+    heads: heads::Heads,
     order: order::Order,
 }
 
-/// Runs one cycle. Without heads nothing happens and the cycle does not count.
+/// Runs one cycle. With nobody in line nothing happens and the cycle does not count.
 pub(crate) fn run(state: &mut State, cycle: &mut Cycle, now: Time, placer: &mut dyn Placer) {
     cycle.entries.clear();
     wake::refresh(state);
     wake::carry_out(state);
-    take_heads(state, &mut cycle.heads);
-    if cycle.heads.is_empty() {
+    if !cycle.heads.take(state) {
         return;
     }
     state.cycle += 1;
-    for &(queue, workload) in &cycle.heads {
+    for &(queue, workload) in cycle.heads.all() {
         cycle.entries.push(nominate::nominate(state, queue, workload));
     }
     let mark = state.tree.journal.mark();
@@ -58,28 +57,4 @@ pub(crate) fn run(state: &mut State, cycle: &mut Cycle, now: Time, placer: &mut 
             _ => requeue::requeue(state, entry),
         }
     }
-}
-
-/// Pops the head of every active queue, in the order of queue names.
-fn take_heads(state: &mut State, heads: &mut Vec<(QueueId, WorkloadId)>) {
-    heads.clear();
-    let listed = std::mem::take(&mut state.with_heads);
-    for id in listed {
-        let queue = state.queues[id.index()].as_mut().expect("invariant: listed queues exist");
-        if !queue.line.has_head() {
-            queue.listed = false;
-            continue;
-        }
-        state.with_heads.push(id);
-        if !queue.active {
-            continue;
-        }
-        let Some(workload) = queue.line.head(&state.workloads) else {
-            continue;
-        };
-        queue.line.remove(workload, &mut state.workloads);
-        heads.push((id, workload));
-    }
-    let names = &state.names.queues;
-    heads.sort_unstable_by(|left, right| names.name(left.0).cmp(names.name(right.0)));
 }

@@ -15,7 +15,7 @@ use crate::preemption::{self, Target};
 use crate::shape::Shape;
 use crate::state::{State, namespace_matches};
 use crate::topology;
-use crate::workload::ScanMemory;
+use crate::workload::{ScanMemory, Workload};
 
 /// What became of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,6 +92,12 @@ pub(super) fn nominate(state: &mut State, queue: QueueId, workload: WorkloadId) 
         entry.nominated_borrow = entry.assignment.borrow;
     }
     entry
+}
+
+/// Whether a Workload is not rejected before anything is computed.
+pub(super) fn is_valid(state: &State, queue: QueueId, workload: &Workload) -> bool {
+    workload.invalid.is_none()
+        && namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload)
 }
 
 fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> Outcome {

@@ -17,10 +17,14 @@ pub(super) fn refresh(state: &mut State) {
     state.tree.rebuild();
     let changed = std::mem::take(&mut state.changed);
     let trees: Vec<NodeId> = changed.iter().map(|&node| state.tree.root(node)).collect();
-    for queue in state.queues.iter_mut().flatten() {
-        queue.generation += u64::from(trees.contains(&state.tree.root(queue.node)));
-    }
     let all = std::mem::take(&mut state.flavors_changed);
+    for queue in state.queues.iter_mut().flatten() {
+        let concerned = trees.contains(&state.tree.root(queue.node));
+        queue.generation += u64::from(concerned);
+        if concerned || all {
+            queue.line.forget_refusals();
+        }
+    }
     for index in 0..state.queues.len() {
         if state.queues[index].is_some() {
             look_for_cycle(state, QueueId::from(index), all, &changed);

@@ -29,6 +29,8 @@ struct Bucket {
     tickets: Heap<Ticket>,
     live: u32,
     parked: bool,
+    /// Somebody of the shape was evaluated and refused, under the present configuration.
+    refused: bool,
 }
 
 /// See the module.
@@ -132,6 +134,7 @@ impl Line {
     ) -> bool {
         let index = self.bucket_of(shape, priority);
         let bucket = &mut self.buckets[index as usize];
+        bucket.refused = true;
         if std::mem::replace(&mut bucket.parked, true) {
             return false;
         }
@@ -140,7 +143,17 @@ impl Line {
         true
     }
 
-    /// Forgets all verdicts and lets everybody back in line for whom `may` holds. Returns the shapes that were parked.
+    /// Whether the shape of a Workload in line was refused before.
+    pub(crate) fn is_refused(&self, workload: &Workload) -> bool {
+        matches!(workload.place, Place::InLine { bucket } if self.buckets[bucket as usize].refused)
+    }
+
+    /// Quotas or flavors changed: whoever comes next is evaluated anew.
+    pub(crate) fn forget_refusals(&mut self) {
+        self.buckets.iter_mut().for_each(|bucket| bucket.refused = false);
+    }
+
+    /// Ends all parking and lets everybody back in line for whom `may` holds. Returns the shapes that were parked.
     pub(crate) fn wake(
         &mut self,
         workloads: &mut Workloads,
@@ -204,12 +217,13 @@ impl Line {
         let index = match self.free.pop() {
             Some(index) => {
                 let bucket = &mut self.buckets[index as usize];
-                (bucket.shape, bucket.priority) = (shape, priority);
+                (bucket.shape, bucket.priority, bucket.refused) = (shape, priority, false);
                 index
             }
             None => {
                 let tickets = Heap::default();
-                self.buckets.push(Bucket { shape, priority, tickets, live: 0, parked: false });
+                let (live, parked, refused) = (0, false, false);
+                self.buckets.push(Bucket { shape, priority, tickets, live, parked, refused });
                 u32::try_from(self.buckets.len() - 1).expect("invariant: fewer than 2^32 shapes")
             }
         };

@@ -1,0 +1,122 @@
+//! Whether a Workload that was refused before can be anything but refused now, told without evaluating it.
+//!
+//! It does not fit as long as one of its pod sets finds no room in any flavor of one resource group: one comparison per
+//! flavor and resource. Nothing else has to be known where nobody may be preempted; where the answer is not that
+//! simple, there is hope. Source: spec/kueue-core.md §4.4, read backwards. Cost: flavors · resources · depth, no
+//! allocation.
+
+use crate::amount::Amount;
+use crate::flavors::grade::may_preempt_while_borrowing;
+use crate::flavors::scan::suits;
+use crate::ids::{QueueId, ResourceId, Slot, WorkloadId};
+use crate::quota::available::{available, potential, reach};
+use crate::spec::{PodSetSpec, PreemptionPolicy};
+use crate::state::{Group, Queue, State};
+
+/// What evaluating a refused Workload once more could bring, least last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hope {
+    /// Perhaps everything.
+    Open,
+    /// It would wait again, and keep quota from other queues for the length of the cycle.
+    Reserves,
+    /// It would wait again, and nobody would notice.
+    None,
+}
+
+/// Judges a Workload of a shape that was evaluated and parked in this queue before.
+pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Hope {
+    let queue = state.queue(id);
+    if may_preempt(queue) || !state.settings.fungibility || has_topology(state, queue) {
+        return Hope::Open;
+    }
+    let shape = state.shapes.at(state.workloads.at(workload).shape);
+    let (mut all, mut alone) = (Hope::Open, true);
+    for pod_set in &shape.pod_sets {
+        let wish = Wish { state, id, queue, pod_set };
+        for group in queue.groups.iter().filter(|group| wish.asks_of(group)) {
+            let hope = wish.of_group(group);
+            if hope == Hope::Open && group.flavors.len() > 1 {
+                // It may take the first flavor here and stay in line to go through the others.
+                return Hope::Open;
+            }
+            all = all.max(hope);
+            alone &= wish.keeps_to_itself(group);
+        }
+    }
+    if all == Hope::Reserves && alone { Hope::None } else { all }
+}
+
+fn may_preempt(queue: &Queue) -> bool {
+    let policies = queue.preemption;
+    policies.within_queue != PreemptionPolicy::Never || policies.reclaim != PreemptionPolicy::Never
+}
+
+fn has_topology(state: &State, queue: &Queue) -> bool {
+    let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors);
+    flavors.any(|&id| state.flavor(id).is_some_and(|flavor| flavor.topology.is_some()))
+}
+
+/// One pod set in its queue.
+#[derive(Debug, Clone, Copy)]
+struct Wish<'a> {
+    state: &'a State,
+    id: QueueId,
+    queue: &'a Queue,
+    pod_set: &'a PodSetSpec,
+}
+
+impl<'a> Wish<'a> {
+    /// What the smallest number of pods that could be admitted asks for.
+    fn requests(self) -> impl Iterator<Item = (ResourceId, Amount)> + 'a {
+        let smallest = self.pod_set.min_count.filter(|_| self.state.settings.partial_admission);
+        self.state.requests(self.id, self.pod_set, smallest.unwrap_or(self.pod_set.count))
+    }
+
+    fn asks_of(self, group: &Group) -> bool {
+        self.requests().any(|(resource, _)| group.resources.contains(&resource))
+    }
+
+    /// The best of its flavors.
+    fn of_group(self, group: &Group) -> Hope {
+        let flavors = 0..group.flavors.len();
+        flavors.map(|flavor| self.of_flavor(group, flavor)).min().unwrap_or(Hope::None)
+    }
+
+    /// A flavor is as good as the worst of its resources.
+    fn of_flavor(self, group: &Group, flavor: usize) -> Hope {
+        let slots = self.requests().filter_map(|(resource, amount)| {
+            group.slot(flavor, resource).map(|slot| self.of_slot(slot, amount))
+        });
+        match slots.max() {
+            Some(Hope::Open) | None if suits(self.state, self.id, self.pod_set, group.flavors[flavor]) => {
+                Hope::Open
+            }
+            Some(Hope::Open) | None => Hope::None,
+            Some(refused) => refused,
+        }
+    }
+
+    /// The judgement of [`crate::flavors::grade`], if nobody can be preempted.
+    fn of_slot(self, slot: Slot, amount: Amount) -> Hope {
+        let (tree, node) = (&self.state.tree, self.queue.node);
+        if amount <= available(tree, node, slot).clip() {
+            return Hope::Open;
+        }
+        let waits = amount <= potential(tree, node, slot)
+            && (amount <= tree.at(node, slot).nominal
+                || reach(tree, node, slot, amount).below_root
+                || may_preempt_while_borrowing(self.state, self.id));
+        if waits { Hope::Reserves } else { Hope::None }
+    }
+
+    /// No other queue sees what is charged here, because there is none or because nothing is borrowed or lent.
+    fn keeps_to_itself(self, group: &Group) -> bool {
+        let (tree, node) = (&self.state.tree, self.queue.node);
+        tree.parent(node).is_none()
+            || group.slots.iter().all(|&slot| {
+                let cell = tree.at(node, slot);
+                cell.borrowing_limit == Some(Amount::ZERO) && cell.local >= cell.subtree
+            })
+    }
+}
