@@ -27,10 +27,11 @@ unit:
 demo: programs
 	$(TARGET)/debug/sluice-demo
 
-# The engine alone, then the whole on the lab; the figures go to target/bench/lab.json.
+# The engine alone, then the whole on the lab with programs as users run them; the figures go to target/bench/lab.json.
 bench: programs
 	$(CARGO) bench -p engine
-	$(TARGET)/debug/sluice-bench --out $(TARGET)/bench/lab.json
+	$(CARGO) build --release --locked -p manager -p worker-agent
+	$(TARGET)/debug/sluice-bench --programs $(TARGET)/release --out $(TARGET)/bench/lab.json
 
 # What demo and bench start. With all members, so that features are those of every other build.
 programs:

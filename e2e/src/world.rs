@@ -41,6 +41,8 @@ pub struct World<'a> {
     ports: Ports,
     /// Managers give up their lease after seconds, as tests of a failover want it.
     hasty: bool,
+    /// Where the programs are taken from, if they are another build than whoever starts them.
+    build: Option<PathBuf>,
 }
 
 /// Where the first manager's webhooks listen; the API server is told once.
@@ -70,7 +72,7 @@ impl<'a> World<'a> {
         for number in 1..=plan.workers {
             workers.push(lab.cluster(&format!("worker-{number}")).await?);
         }
-        Ok(Self { lab, hub, workers, plan, ports, hasty: true })
+        Ok(Self { lab, hub, workers, plan, ports, hasty: true, build: None })
     }
 
     /// The same with leases of the length that is shipped. On a machine that is as busy as a burst makes it, a hasty leader
@@ -78,6 +80,12 @@ impl<'a> World<'a> {
     #[must_use]
     pub fn patient(self) -> Self {
         Self { hasty: false, ..self }
+    }
+
+    /// The same with programs of another build, which say no more than they do by default.
+    #[must_use]
+    pub fn built_in(self, folder: PathBuf) -> Self {
+        Self { build: Some(folder), ..self }
     }
 
     /// Applies what users apply, on the hub and on every worker, and registers the workers.

@@ -7,17 +7,19 @@
 mod follow;
 mod kinds;
 mod known;
+mod route;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::names::{DEFAULT_LOCAL_QUEUE, DEFAULT_WORKLOAD_PRIORITY_CLASS, MULTI_KUEUE_CONTROLLER};
+use crds::names::{DEFAULT_LOCAL_QUEUE, DEFAULT_WORKLOAD_PRIORITY_CLASS};
 use runtime::watch::{Change, Key};
 
 pub use follow::follow;
 pub use kinds::Fact;
 pub use known::Known;
+pub use route::{Link, Route};
 
 /// A name, in as little room as it takes.
 type Name = Box<str>;
@@ -80,14 +82,9 @@ impl Facts {
         self.namespaces.get(namespace)
     }
 
-    /// Whether a LocalQueue hands its jobs to workers: through a check of its ClusterQueue.
-    #[must_use]
-    pub fn dispatches(&self, namespace: &str, local_queue: &str) -> bool {
-        let cluster_queue = self.cluster_queue_of(namespace, local_queue);
-        let checks = cluster_queue.and_then(|name| self.cluster_queues.get(name));
-        checks.into_iter().flatten().any(|check| {
-            self.checks.get(check).is_some_and(|name| **name == *MULTI_KUEUE_CONTROLLER)
-        })
+    /// Learns that there is no check of this name, so that nobody acts on it.
+    pub fn lack_check(&mut self, name: Box<str>) {
+        self.checks.insert(name, Name::default());
     }
 
     fn cluster_queue_of(&self, namespace: &str, local_queue: &str) -> Option<&str> {

@@ -24,6 +24,8 @@ pub struct Surroundings {
     pub namespace_managed: bool,
     /// Jobs that name no queue are managed too.
     pub manage_without_queue_name: bool,
+    /// The LocalQueue of the job hands its jobs to workers.
+    pub queue_dispatches: bool,
 }
 
 /// One step of a JSON patch that sets a value.
@@ -43,13 +45,8 @@ impl Set {
     }
 }
 
-/// What is to be set on a new job. `dispatches` says whether a LocalQueue hands its jobs to workers.
-pub fn default<J: JobKind>(
-    job: &J,
-    around: Surroundings,
-    gates: Gates,
-    dispatches: impl FnOnce(&str) -> bool,
-) -> Vec<Set> {
+/// What is to be set on a new job.
+pub fn default<J: JobKind>(job: &J, around: Surroundings, gates: Gates) -> Vec<Set> {
     let queue_name = queue_name(job, around);
     let mut labels = Vec::new();
     if queue_name != job.queue_name() {
@@ -64,11 +61,9 @@ pub fn default<J: JobKind>(
     if !job.suspend_switch() && holds_back(queue_name, around) {
         steps.push(Set { path: J::SUSPEND.to_owned(), value: json!(true) });
     }
-    let unclaimed = job.managed_by().is_none_or(|manager| manager == JOB_CONTROLLER);
     if let Some(path) = J::MANAGED_BY
-        && unclaimed
-        && !queue_name.is_empty()
-        && dispatches(queue_name)
+        && around.queue_dispatches
+        && asks_for_route(job, around).is_some()
     {
         steps.push(Set { path: path.to_owned(), value: json!(MULTI_KUEUE_CONTROLLER) });
     }
@@ -85,6 +80,13 @@ pub fn asks_for_namespace<J: JobKind>(job: &J, around: Surroundings) -> bool {
 pub fn asks_for_ancestors<J: JobKind>(job: &J, around: Surroundings) -> bool {
     let without = Surroundings { ancestor_managed: false, ..around };
     !job.suspend_switch() && holds_back(queue_name(job, without), without)
+}
+
+/// The LocalQueue of which it matters whether it hands its jobs to workers. Of `around`, all but that must be known.
+pub fn asks_for_route<J: JobKind>(job: &J, around: Surroundings) -> Option<&str> {
+    let unclaimed = job.managed_by().is_none_or(|manager| manager == JOB_CONTROLLER);
+    let asks = J::MANAGED_BY.is_some() && unclaimed;
+    Some(queue_name(job, around)).filter(|name| asks && !name.is_empty())
 }
 
 /// The queue that the job ends up with; empty for none.
@@ -123,7 +125,7 @@ mod tests {
     }
 
     fn labels(job: &Job, around: Surroundings) -> usize {
-        let steps = default(job, around, Gates::default(), |_| false);
+        let steps = default(job, around, Gates::default());
         steps.iter().filter(|step| step.path.starts_with("/metadata/labels/")).count()
     }
 

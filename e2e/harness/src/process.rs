@@ -82,6 +82,7 @@ pub enum ProcessError {
 #[derive(Debug, Clone)]
 pub struct Launch {
     program: String,
+    folder: Option<PathBuf>,
     arguments: Vec<OsString>,
     environment: Vec<(String, OsString)>,
 }
@@ -89,7 +90,17 @@ pub struct Launch {
 impl Launch {
     /// A program of this workspace, such as `sluice-manager`.
     pub fn of(program: &str) -> Self {
-        Self { program: program.to_owned(), arguments: Vec::new(), environment: Vec::new() }
+        Self {
+            program: program.to_owned(),
+            folder: None,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+        }
+    }
+
+    /// Of another build: the one in this folder, instead of the one that this program belongs to.
+    pub fn built_in(self, folder: Option<PathBuf>) -> Self {
+        Self { folder, ..self }
     }
 
     /// One more argument.
@@ -121,7 +132,11 @@ impl Launch {
         };
         let output = File::create(&log).map_err(failed("make the log of"))?;
         let errors = output.try_clone().map_err(failed("make the log of"))?;
-        let mut command = tether::command(&program("sluice-lab")?, &program(&self.program)?);
+        let path = match &self.folder {
+            Some(folder) => folder.join(&self.program),
+            None => program(&self.program)?,
+        };
+        let mut command = tether::command(&program("sluice-lab")?, &path);
         command
             .args(&self.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))

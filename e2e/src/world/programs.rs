@@ -50,7 +50,7 @@ pub(super) async fn manager(
     let config = write(world, &format!("manager-{}.yaml", health.port()), &file)?;
     let kubeconfig = kubeconfig(world, &world.hub, "sluice-manager", health.port()).await?;
     let launch = Launch::of("sluice-manager")
-        .args(["--metrics-plain", "--log-level=info,cluster=debug,runtime=debug", "--config"])
+        .args(["--metrics-plain", "--config"])
         .arg(config)
         .arg("--kubeconfig")
         .arg(kubeconfig);
@@ -71,7 +71,7 @@ pub(super) async fn agent(
     let config = write(world, &format!("agent-{}.yaml", health.port()), &file)?;
     let kubeconfig = kubeconfig(world, worker, "sluice-agent", health.port()).await?;
     let launch = Launch::of("sluice-agent")
-        .args(["--log-level=info,cluster=debug,runtime=debug", "--config"])
+        .arg("--config")
         .arg(config)
         .arg("--kubeconfig")
         .arg(kubeconfig)
@@ -87,6 +87,10 @@ async fn start(
     health: SocketAddr,
     metrics: SocketAddr,
 ) -> Result<Program> {
+    let launch = match &world.build {
+        Some(folder) => launch.built_in(Some(folder.clone())),
+        None => launch.arg("--log-level=info,cluster=debug,runtime=debug"),
+    };
     let launch = environment.iter().fold(launch, |launch, (name, value)| launch.env(name, *value));
     let process = launch.start(world.lab)?;
     process.ready(health, "/readyz", SOON).await?;

@@ -3,19 +3,24 @@
 //! The same numbers decide here and are reported to the manager: of pods that are bound, the node is known; pods of
 //! clones that are not bound yet are packed where they fit. What is reported never overstates (spec/dispatch.md §2).
 
+mod machines;
 mod node;
 mod report;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use ::dispatch::{Given, Kind, Report, Work};
+use ::dispatch::{Config, Fleet, Given, Kind, Report, Work};
 use ::index::Added;
 use crds::{
     names::{annotations::WORKLOAD, labels::MULTI_KUEUE_WORKER_POD},
     v1alpha1::ClusterCapacity,
     v1beta2::Workload,
 };
-use engine::Amount;
+use engine::ids::{ClusterId, WorkloadId};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use runtime::{
@@ -23,7 +28,10 @@ use runtime::{
     writer::Answer,
 };
 
-use self::node::{BoundPod, NodeFacts};
+use self::{
+    machines::Machines,
+    node::{BoundPod, NodeFacts},
+};
 use super::{Control, Role, due::What, held::Held, record::has_quota, schedule::LOCAL};
 
 /// The least time between two reports, after the first.
@@ -32,36 +40,52 @@ const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
-    nodes: BTreeMap<Box<str>, NodeFacts>,
-    /// Pods that are bound and not over.
-    pods: BTreeMap<Key, BoundPod>,
+    machines: Machines,
+    /// Clones whose pods to come may be others now.
+    touched: BTreeSet<Key>,
+    /// What remains to be bound of clones that are not over.
+    to_come: BTreeMap<Key, ToCome>,
+    /// Clones whose pods to come the fleet counts.
+    told: BTreeMap<Key, (WorkloadId, Arc<Work>)>,
     report: Option<Held<ClusterCapacity>>,
     creating: bool,
     not_before: Option<Timestamp>,
-    /// What remains to be bound, by Workload, as the fleet was told.
-    told: BTreeMap<Key, Arc<Work>>,
     report_due: bool,
+}
+
+/// Pods of a clone that are not bound yet.
+#[derive(Debug, Clone, PartialEq)]
+struct ToCome {
+    work: Arc<Work>,
+    /// The clone holds quota.
+    holds: bool,
+}
+
+/// The workers that a cluster of this role knows from the start: a thin worker knows itself.
+pub(super) fn known_from_the_start(role: Role) -> Fleet {
+    let mut fleet = Fleet::new();
+    if role == Role::Thin {
+        let id = fleet.cluster(LOCAL);
+        fleet.set_connected(id, true);
+        fleet.set_config(LOCAL, Some(Config { clusters: vec![id], ..Config::default() }));
+    }
+    fleet
 }
 
 impl Control {
     pub(super) fn nodes(&mut self, change: Change<Node>) {
         self.take(change, |this, key, object| {
-            match object {
-                Some(node) => this.capacity.nodes.insert(key.name, NodeFacts::of(&node)),
-                None => this.capacity.nodes.remove(&key.name),
-            };
-            this.due.now(What::Capacity);
+            if this.capacity.machines.set_node(&key.name, object.as_ref().map(NodeFacts::of)) {
+                this.due.now(What::Capacity);
+            }
         });
     }
 
     pub(super) fn pods(&mut self, change: Change<Pod>) {
         self.take(change, |this, key, object| {
             let bound = object.as_ref().and_then(BoundPod::of);
-            let before = match bound.clone() {
-                Some(pod) => this.capacity.pods.insert(key, pod),
-                None => this.capacity.pods.remove(&key),
-            };
-            if before != bound {
+            if let Some(clones) = this.capacity.machines.set_pod(key, bound) {
+                this.capacity.touched.extend(clones);
                 this.due.now(What::Capacity);
             }
         });
@@ -92,88 +116,90 @@ impl Control {
             }
             _ => {}
         }
-        self.due.now(What::Capacity);
+        self.capacity.report_due = true;
     }
 
     /// Tells engine and fleet what there is now.
-    pub(super) fn refresh_capacity(&mut self, now: Timestamp) {
-        if self.settings.role != Role::Thin || !std::mem::take(&mut self.due.capacity) {
+    pub(super) fn refresh_capacity(&mut self) {
+        if self.settings.role != Role::Thin {
             return;
         }
-        let _ = now;
-        let foreign = |pod: &&BoundPod| pod.workload.is_none();
-        let totals =
-            node::totals(&self.capacity.nodes, self.capacity.pods.values().filter(foreign));
-        let totals: Vec<(&str, Amount)> =
-            totals.iter().map(|(name, amount)| (name.as_str(), *amount)).collect();
+        self.capacity.touched.extend(self.due.workloads.iter().cloned());
+        let id = self.fleet.cluster(LOCAL);
+        if std::mem::take(&mut self.due.capacity) {
+            self.tell_machines(id);
+        }
+        for key in std::mem::take(&mut self.capacity.touched) {
+            self.tell_to_come(&key, id);
+            self.capacity.report_due = true;
+        }
+    }
+
+    fn tell_machines(&mut self, id: ClusterId) {
+        let totals = self.capacity.machines.totals();
         let events = self.index.thin_quota(self.engine.names_mut(), &totals);
         self.tell(events);
-        let id = self.fleet.cluster(LOCAL);
-        self.fleet.set_connected(id, true);
-        let config = ::dispatch::Config { clusters: vec![id], ..Default::default() };
-        self.fleet.set_config(LOCAL, Some(config));
         let report = self.local_report();
         self.fleet.set_report(id, Some(report));
-        self.tell_remaining(id);
         self.capacity.report_due = true;
     }
 
     /// The nodes as they are, every label counted. A clone does not say of which kind its job is.
     fn local_report(&mut self) -> Report {
-        let names = self.engine.names_mut();
-        let nodes = node::free(&self.capacity.nodes, self.capacity.pods.values());
-        let keys = node::all_label_keys(&self.capacity.nodes);
-        report::classes(names, &nodes, &keys, vec![Kind::default()])
+        let machines = &self.capacity.machines;
+        let keys = machines.label_keys();
+        report::classes(self.engine.names_mut(), &machines.free(), &keys, vec![Kind::default()])
     }
 
-    /// Pods of clones that hold quota and are not bound yet take room, too.
-    fn tell_remaining(&mut self, id: engine::ids::ClusterId) {
-        let remaining = self.remaining(has_quota);
+    /// Pods of a clone that are not bound yet take room, too.
+    fn tell_to_come(&mut self, key: &Key, id: ClusterId) {
+        let to_come = self.to_come(key);
+        let counted = to_come.as_ref().filter(|one| one.holds).map(|one| Arc::clone(&one.work));
         let Self { capacity, fleet, workloads, .. } = self;
-        for key in capacity.told.keys().filter(|key| !remaining.contains_key(*key)) {
-            if let Some(record) = workloads.get(key).filter(|one| one.wants.reserve.is_none()) {
-                fleet.forget(record.id);
+        match (workloads.get(key), counted) {
+            (Some(record), Some(work)) => {
+                let told = (record.id, work);
+                if capacity.told.get(key) != Some(&told) {
+                    fleet.place(told.0, id, Arc::clone(&told.1));
+                    capacity.told.insert(key.clone(), told);
+                }
+            }
+            (record, _) => {
+                let told = capacity.told.remove(key).is_some();
+                if let Some(record) = record.filter(|one| told && one.wants.reserve.is_none()) {
+                    fleet.forget(record.id);
+                }
             }
         }
-        for (key, work) in &remaining {
-            if capacity.told.get(key) != Some(work)
-                && let Some(record) = workloads.get(key)
-            {
-                fleet.place(record.id, id, Arc::clone(work));
-            }
-        }
-        capacity.told = remaining;
+        match to_come {
+            Some(to_come) => capacity.to_come.insert(key.clone(), to_come),
+            None => capacity.to_come.remove(key),
+        };
     }
 
-    /// What is still to be bound of the Workloads that count.
-    fn remaining(&self, counts: impl Fn(&Workload) -> bool) -> BTreeMap<Key, Arc<Work>> {
-        let mut all = BTreeMap::new();
-        for (key, record) in &self.workloads {
-            let workload = record.object();
-            let over = super::record::is(workload, crds::names::conditions::FINISHED);
-            if over || !counts(workload) {
-                continue;
-            }
-            let Some(request) = self.index.request(record.id) else {
-                continue;
-            };
-            let reclaimable = self.jobs.of(key, workload).map(|(_, job)| {
-                use ::jobs::JobKind;
-                job.reclaimable()
-            });
-            let given = request.pod_sets.iter().map(|pods| {
-                let bound = self.capacity.bound(key, &pods.name);
-                let over = reclaimable.iter().flatten().filter(|one| *one.name == *pods.name);
-                let over: i64 = over.map(|one| i64::from(one.count)).sum();
-                carried(workload, &pods.name, (pods.count - over - bound).max(0))
-            });
-            let given: Vec<Given> = given.collect();
-            if given.iter().any(|one| one.count > 0) {
-                let request = Arc::clone(request);
-                all.insert(key.clone(), Arc::new(Work { request, given }));
-            }
+    /// What is still to be bound of a clone; none if there is nothing.
+    fn to_come(&self, key: &Key) -> Option<ToCome> {
+        let record = self.workloads.get(key)?;
+        let workload = record.object();
+        if super::record::is(workload, crds::names::conditions::FINISHED) {
+            return None;
         }
-        all
+        let request = self.index.request(record.id)?;
+        let reclaimable = self.jobs.of(key, workload).map(|(_, job)| {
+            use ::jobs::JobKind;
+            job.reclaimable()
+        });
+        let given = request.pod_sets.iter().map(|pods| {
+            let bound = self.capacity.machines.bound(key, &pods.name);
+            let over = reclaimable.iter().flatten().filter(|one| *one.name == *pods.name);
+            let over: i64 = over.map(|one| i64::from(one.count)).sum();
+            carried(workload, &pods.name, (pods.count - over - bound).max(0))
+        });
+        let given: Vec<Given> = given.collect();
+        given.iter().any(|one| one.count > 0).then(|| {
+            let work = Arc::new(Work { request: Arc::clone(request), given });
+            ToCome { work, holds: has_quota(workload) }
+        })
     }
 
     /// Writes the report, if it says something else than the last one.
@@ -182,13 +208,13 @@ impl Control {
             return;
         }
         if let Some(at) = self.capacity.not_before.filter(|at| *at > now) {
-            return self.due.at(at, What::Capacity);
+            return self.due.at(at, What::Report);
         }
         let Some(held) = &self.capacity.report else {
             return self.create_report();
         };
         if !held.is_free(now) {
-            held.later().into_iter().for_each(|at| self.due.at(at, What::Capacity));
+            held.later().into_iter().for_each(|at| self.due.at(at, What::Report));
             return;
         }
         self.capacity.report_due = false;
@@ -215,25 +241,16 @@ impl Control {
     fn report_status(&mut self) -> crds::v1alpha1::ClusterCapacityStatus {
         let keys = self.capacity.report.as_ref().map(|held| held.object.spec.label_keys.clone());
         let keys = keys.unwrap_or_default();
-        let nodes = node::free(&self.capacity.nodes, self.capacity.pods.values());
-        let remaining = self.remaining(|_| true);
+        let machines = &self.capacity.machines;
+        let all_keys = machines.label_keys();
         let names = self.engine.names_mut();
-        let known =
-            report::classes(names, &nodes, &node::all_label_keys(&self.capacity.nodes), Vec::new());
-        let left = ::dispatch::left_over(&known, remaining.values().map(Arc::as_ref));
+        let known = report::classes(names, &machines.free(), &all_keys, Vec::new());
+        let to_come = self.capacity.to_come.values().map(|one| one.work.as_ref());
+        let left = ::dispatch::left_over(&known, to_come);
         let workloads = self.workloads.values();
         let newest = workloads.clone().map(|record| record.held.version()).max().unwrap_or(0);
         let counts = report::counts(workloads.map(super::Record::object), &self.settings.origin);
         report::status(self.engine.names(), &left, &keys, newest, counts)
-    }
-}
-
-impl Capacity {
-    fn bound(&self, workload: &Key, pod_set: &str) -> i64 {
-        let of = |pod: &&BoundPod| {
-            pod.workload.as_ref() == Some(workload) && pod.pod_set.as_deref() == Some(pod_set)
-        };
-        i64::try_from(self.pods.values().filter(of).count()).unwrap_or(i64::MAX)
     }
 }
 

@@ -199,7 +199,7 @@ impl Control {
                 if let Some(queue) = self.queues.cluster_queues.get_mut(name) {
                     queue.held.answered(answer, now);
                 }
-                self.due.now(What::Queues);
+                self.due.now(What::Queue(name.clone()));
             }
             Subject::ResourceFlavor => {
                 if let Some(held) = self.queues.resource_flavors.get_mut(name) {
@@ -210,8 +210,9 @@ impl Control {
             Subject::LocalQueue => {
                 if let Some(queue) = self.queues.local_queues.get_mut(&ticket.key) {
                     queue.held.answered(answer, now);
+                    let counted = queue.held.object.spec.cluster_queue.as_str().into();
+                    self.due.now(What::Queue(counted));
                 }
-                self.due.now(What::Queues);
             }
             Subject::Workload | Subject::Job | Subject::Capacity => {}
         }
@@ -233,7 +234,8 @@ impl Control {
             }
             let key = Key { namespace: None, name: crds::v1alpha1::LOCAL.into() };
             let to = super::Destination::Worker(name.clone());
-            let ticket = Ticket { to, subject: Subject::Capacity, key, purpose: "label-keys" };
+            let (subject, purpose) = (Subject::Capacity, "label-keys");
+            let ticket = Ticket { to, subject, key, purpose, workload: None };
             let fields = json!({ "spec": { "labelKeys": keys } });
             let order = Order::of(ticket, |purpose, key| {
                 Write::merge::<crds::v1alpha1::ClusterCapacity>(purpose, key, None, &fields)

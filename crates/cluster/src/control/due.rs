@@ -14,12 +14,24 @@ pub(crate) enum What {
     Job(Key),
     /// Exclusions of clusters that end.
     Fleet,
-    /// The status of queues.
+    /// The status of all queues.
     Queues,
+    /// The status of a ClusterQueue, and of the LocalQueues that point to it.
+    Queue(Box<str>),
     /// Conditions of workers and checks.
     Clusters,
-    /// The report of a thin worker.
+    /// The machines of a thin worker.
     Capacity,
+    /// The report of a thin worker. It is compared each time; this only wakes.
+    Report,
+}
+
+/// ClusterQueues in which something happened.
+#[derive(Debug, Default)]
+pub(crate) struct Marked {
+    /// In any of them.
+    pub(crate) all: bool,
+    pub(crate) names: BTreeSet<Box<str>>,
 }
 
 /// See the module.
@@ -28,7 +40,7 @@ pub(crate) struct Due {
     pub(crate) workloads: BTreeSet<Key>,
     pub(crate) jobs: BTreeSet<Key>,
     pub(crate) fleet: bool,
-    pub(crate) queues: bool,
+    queues: Marked,
     pub(crate) clusters: bool,
     pub(crate) capacity: bool,
     later: BTreeMap<Timestamp, BTreeSet<What>>,
@@ -45,15 +57,25 @@ impl Due {
                 self.jobs.insert(key);
             }
             What::Fleet => self.fleet = true,
-            What::Queues => self.queues = true,
+            What::Queues => self.queues.all = true,
+            What::Queue(name) => {
+                self.queues.names.insert(name);
+            }
             What::Clusters => self.clusters = true,
             What::Capacity => self.capacity = true,
+            What::Report => {}
         }
     }
 
     /// It must be looked at then.
     pub(crate) fn at(&mut self, time: Timestamp, what: What) {
         self.later.entry(time).or_default().insert(what);
+    }
+
+    /// ClusterQueues that are due; none if there is nothing to look at.
+    pub(crate) fn take_queues(&mut self) -> Option<Marked> {
+        let marked = std::mem::take(&mut self.queues);
+        (marked.all || !marked.names.is_empty()).then_some(marked)
     }
 
     /// What has become due.

@@ -4,7 +4,7 @@
 //! it; what the watch brings late is older and ignored. After a conflict, nothing is written until something newer was
 //! seen. After a failure, nothing is written for a while.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
@@ -23,8 +23,8 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(10);
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Held<K> {
-    /// As it was last seen.
-    pub(crate) object: K,
+    /// As it was last seen. Cheap to keep a copy of.
+    pub(crate) object: Arc<K>,
     version: u64,
     writing: Writing,
     n_failures: u32,
@@ -45,7 +45,7 @@ enum Writing {
 impl<K: Resource> Held<K> {
     pub(crate) fn new(object: K) -> Self {
         let version = version(&object);
-        Self { object, version, writing: Writing::Idle, n_failures: 0 }
+        Self { object: Arc::new(object), version, writing: Writing::Idle, n_failures: 0 }
     }
 
     /// Takes note of the object; whether that was news.
@@ -58,7 +58,7 @@ impl<K: Resource> Held<K> {
         if matches!(self.writing, Writing::Stale(before, _) if version > before) || another {
             self.writing = Writing::Idle;
         }
-        self.object = object;
+        self.object = Arc::new(object);
         self.version = version;
         true
     }

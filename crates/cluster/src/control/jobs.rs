@@ -74,7 +74,7 @@ impl Jobs {
         let named = self.naming.get(key).and_then(BTreeSet::first);
         let owner = owner(key, workload);
         let key = owner.as_ref().filter(|owner| self.jobs.contains_key(owner)).or(named)?;
-        self.jobs.get_key_value(key).map(|(key, held)| (key, &held.object))
+        self.jobs.get_key_value(key).map(|(key, held)| (key, &*held.object))
     }
 }
 
@@ -108,7 +108,6 @@ impl Control {
         }
         self.workloads_of_job_due(&key);
         self.due.now(What::Job(key));
-        self.due.now(What::Capacity);
     }
 
     fn lose_job(&mut self, key: &Key) {
@@ -122,7 +121,6 @@ impl Control {
         }
         self.workloads_of_job_due(key);
         self.due.now(What::Job(key.clone()));
-        self.due.now(What::Capacity);
     }
 
     fn workloads_of_job_due(&mut self, key: &Key) {
@@ -185,7 +183,7 @@ impl Control {
                 .filter(|workload| is_for(&job, workload, prebuilt.is_some()))
                 .collect();
             reconcile::reconcile(
-                &job,
+                &*job,
                 Around {
                     workloads: &workloads,
                     prebuilt: prebuilt.is_some(),

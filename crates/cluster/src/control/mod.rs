@@ -29,6 +29,7 @@ mod remote;
 mod schedule;
 mod settings;
 pub mod sources;
+mod tallies;
 pub mod task;
 #[cfg(test)]
 mod tests;
@@ -104,7 +105,7 @@ impl Control {
         Self {
             engine: Engine::new(settings.engine.clone()),
             index: Index::new(settings.index.clone()),
-            fleet: Fleet::new(),
+            fleet: capacity::known_from_the_start(settings.role),
             awaited: settings.role.kinds().iter().copied().collect(),
             configuration: Configuration::default(),
             queues: Queues::default(),
@@ -157,7 +158,7 @@ impl Control {
         }
         self.due.ring(now);
         for _ in 0..MOST_ROUNDS {
-            self.refresh_capacity(now);
+            self.refresh_capacity();
             let n_jobs = self.decide_jobs(now);
             let n_workloads = self.decide_workloads(now);
             let scheduled = self.run_cycles(now);

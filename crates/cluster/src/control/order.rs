@@ -49,6 +49,8 @@ pub struct Ticket {
     pub key: Key,
     /// What it was for.
     pub purpose: &'static str,
+    /// Of a write on a worker: the Workload that it is for.
+    pub workload: Option<Key>,
 }
 
 /// A write to be sent.
@@ -63,7 +65,7 @@ pub struct Order {
 impl Ticket {
     /// For a write at home.
     pub(super) fn home(subject: Subject, key: &Key, purpose: &'static str) -> Self {
-        Self { to: Destination::Home, subject, key: key.clone(), purpose }
+        Self { to: Destination::Home, subject, key: key.clone(), purpose, workload: None }
     }
 }
 

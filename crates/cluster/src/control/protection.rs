@@ -19,7 +19,7 @@ impl Control {
             orders.extend(order);
         }
         let users: Vec<&ClusterQueue> =
-            queues.cluster_queues.values().map(|queue| &queue.held.object).collect();
+            queues.cluster_queues.values().map(|queue| &*queue.held.object).collect();
         for (name, held) in &mut queues.resource_flavors {
             let in_use = || users.iter().any(|queue| uses(queue, name));
             let order = release(held, Subject::ResourceFlavor, name, in_use, now, due);
@@ -45,7 +45,7 @@ fn release<K>(
 where
     K: Metadata<Ty = ObjectMeta> + kube::Resource<DynamicType = ()>,
 {
-    let fields = without_finalizer(Metadata::metadata(&held.object))?;
+    let fields = without_finalizer(Metadata::metadata(&*held.object))?;
     if in_use() {
         return None;
     }

@@ -1,26 +1,13 @@
-//! Queues, flavors, cohorts and checks: into the engine, and the status of queues back.
-//!
-//! The status of a queue is written at most once in a while, however much happens in it.
+//! Queues, flavors, cohorts and checks: into the engine. Their status goes back in `tallies`.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::{BTreeMap, BTreeSet};
 
-use crds::v1beta2::{AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor};
-use index::{
-    status::At,
-    tally::{self, Tally},
-};
+use crds::v1beta2::{AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use jiff::Timestamp;
 use jobs::start::Flavors;
 use runtime::watch::{Change, Key};
 
-use super::{
-    Control, Order, Subject, Ticket,
-    due::{Due, What},
-    held::{Held, after},
-};
-
-/// The least time between two writes of one queue's status.
-const STATUS_PERIOD: Duration = Duration::from_secs(5);
+use super::{Control, due::What, held::Held};
 
 /// Queues as they were last seen.
 #[derive(Debug, Default)]
@@ -30,45 +17,58 @@ pub(crate) struct Queues {
     pub(crate) checks: BTreeMap<Box<str>, Held<AdmissionCheck>>,
     pub(crate) cluster_queues: BTreeMap<Box<str>, Queue<ClusterQueue>>,
     pub(crate) local_queues: BTreeMap<Key, Queue<LocalQueue>>,
+    /// LocalQueues by the ClusterQueue that they name.
+    pub(super) pointing: BTreeMap<Box<str>, BTreeSet<Key>>,
 }
 
 /// A queue, and when its status may be written again.
 #[derive(Debug)]
 pub(crate) struct Queue<K> {
     pub(crate) held: Held<K>,
-    not_before: Timestamp,
+    pub(super) not_before: Timestamp,
 }
 
 impl<K: kube::Resource> Queue<K> {
-    /// Sends the order when it is time for it.
-    fn pace(
-        &mut self,
-        order: Option<Order>,
-        now: Timestamp,
-        due: &mut Due,
-        orders: &mut Vec<Order>,
-    ) {
-        let Some(order) = order else {
-            return;
-        };
-        if self.not_before > now || !self.held.is_free(now) {
-            return due.at(self.not_before.max(after(now, STATUS_PERIOD / 10)), What::Queues);
-        }
-        self.not_before = after(now, STATUS_PERIOD);
-        self.held.sent();
-        orders.push(order);
+    fn new(object: K) -> Self {
+        Self { held: Held::new(object), not_before: Timestamp::MIN }
+    }
+}
+
+impl Queues {
+    /// The LocalQueue of a Workload.
+    pub(crate) fn local_queue_of(&self, key: &Key, workload: &Workload) -> Option<&LocalQueue> {
+        let name = workload.spec.queue_name.as_str().into();
+        let local = Key { namespace: key.namespace.clone(), name };
+        self.local_queues.get(&local).map(|queue| &*queue.held.object)
     }
 
-    fn see(queues: &mut BTreeMap<Key, Self>, key: Key, object: Option<K>) {
-        match (queues.get_mut(&key), object) {
+    /// ClusterQueues that count a Workload: where it waits, and where it holds quota.
+    pub(super) fn counting(&self, key: &Key, workload: &Workload) -> Vec<Box<str>> {
+        let waits = self.local_queue_of(key, workload).map(|queue| &queue.spec.cluster_queue);
+        let holds = workload.status.admission.as_ref().map(|one| &one.cluster_queue);
+        let both = waits.into_iter().chain(holds.filter(|held| Some(*held) != waits));
+        both.map(|name| name.as_str().into()).collect()
+    }
+
+    fn see_local_queue(&mut self, key: Key, object: Option<LocalQueue>) {
+        if let Some(queue) = self.local_queues.get(&key)
+            && let Some(all) = self.pointing.get_mut(queue.held.object.spec.cluster_queue.as_str())
+        {
+            all.remove(&key);
+        }
+        if let Some(object) = &object {
+            let target = object.spec.cluster_queue.as_str().into();
+            self.pointing.entry(target).or_default().insert(key.clone());
+        }
+        match (self.local_queues.get_mut(&key), object) {
             (Some(queue), Some(object)) => {
                 queue.held.see(object);
             }
             (None, Some(object)) => {
-                queues.insert(key, Self { held: Held::new(object), not_before: Timestamp::MIN });
+                self.local_queues.insert(key, Queue::new(object));
             }
             (_, None) => {
-                queues.remove(&key);
+                self.local_queues.remove(&key);
             }
         }
     }
@@ -144,8 +144,7 @@ impl Control {
                     queue.held.see(object);
                 }
                 (None, Some(object)) => {
-                    let queue = Queue { held: Held::new(object), not_before: Timestamp::MIN };
-                    this.queues.cluster_queues.insert(key.name, queue);
+                    this.queues.cluster_queues.insert(key.name.clone(), Queue::new(object));
                 }
                 (_, None) => {
                     this.queues.cluster_queues.remove(&key.name);
@@ -154,7 +153,7 @@ impl Control {
             if !same {
                 this.all_workloads_due();
             }
-            this.due.now(What::Queues);
+            this.due.now(What::Queue(key.name));
         });
     }
 
@@ -164,52 +163,19 @@ impl Control {
             let names = this.engine.names_mut();
             let events = this.index.local_queue(names, &namespace, &key.name, object.as_ref());
             this.tell(events);
-            Queue::see(&mut this.queues.local_queues, key, object);
-            this.all_workloads_due();
+            let known = this.queues.local_queues.get(&key);
+            let before = known.map(|queue| queue.held.object.metadata.generation);
+            let same = before == object.as_ref().map(|queue| queue.metadata.generation);
+            let target = object.as_ref().map(|queue| queue.spec.cluster_queue.as_str().into());
+            this.queues.see_local_queue(key, object);
+            match target {
+                // Only its status changed.
+                Some(target) if same => this.due.now(What::Queue(target)),
+                _ => {
+                    this.all_workloads_due();
+                    this.due.now(What::Queues);
+                }
+            }
         });
-    }
-
-    /// Status of queues that differs from what is written.
-    pub(super) fn decide_queues(&mut self, now: Timestamp) {
-        if !std::mem::take(&mut self.due.queues) || self.settings.role == super::Role::Thin {
-            return;
-        }
-        self.release_unused(now);
-        self.decide_cluster_queues(now);
-        self.decide_local_queues(now);
-    }
-
-    fn decide_cluster_queues(&mut self, now: Timestamp) {
-        let Self { queues, index, engine, due, orders, .. } = self;
-        for (name, queue) in &mut queues.cluster_queues {
-            let tally = Tally::of(index, engine, name);
-            let before = &queue.held.object;
-            let at = At { now, generation: before.metadata.generation.unwrap_or_default() };
-            let names = engine.names();
-            let status =
-                tally::cluster_queue_status(index, names, name, &tally, &before.status, at);
-            let key = Key { namespace: None, name: name.clone() };
-            let ticket = Ticket::home(Subject::ClusterQueue, &key, "cluster-queue-status");
-            let order = status.and_then(|status| {
-                Order::status::<ClusterQueue, _>(ticket, &before.status, &status)
-            });
-            queue.pace(order, now, due, orders);
-        }
-    }
-
-    fn decide_local_queues(&mut self, now: Timestamp) {
-        let Self { queues, index, engine, due, orders, .. } = self;
-        for (key, queue) in &mut queues.local_queues {
-            let before = &queue.held.object;
-            let tally = Tally::of(index, engine, &before.spec.cluster_queue);
-            let at = At { now, generation: before.metadata.generation.unwrap_or_default() };
-            let place = (key.namespace.as_deref().unwrap_or_default(), &*key.name);
-            let names = engine.names();
-            let status = tally::local_queue_status(index, names, place, &tally, &before.status, at);
-            let ticket = Ticket::home(Subject::LocalQueue, key, "local-queue-status");
-            let order = status
-                .and_then(|status| Order::status::<LocalQueue, _>(ticket, &before.status, &status));
-            queue.pace(order, now, due, orders);
-        }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Remote {
     jobs: Copies<Job>,
     /// Jobs by the clone that they name.
     job_of: BTreeMap<Key, Key>,
+    /// The same, the other way round.
+    named_by: BTreeMap<Key, Key>,
     /// Writes that are on their way, or may be.
     sent: BTreeMap<(Subject, Key), Sent>,
     /// What the API server did not let be created, by Workload, and at which epoch.
@@ -115,6 +117,7 @@ impl Remote {
             clones: Copies::default(),
             jobs: Copies::default(),
             job_of: BTreeMap::new(),
+            named_by: BTreeMap::new(),
             sent: BTreeMap::new(),
             refused: BTreeMap::new(),
             tripped: false,
@@ -266,10 +269,7 @@ impl Control {
             }
             return self.reported(cluster);
         }
-        let workload = match ticket.subject {
-            Subject::Job => remote.workload_of(key, &answer, self.settings.jobs),
-            _ => Some(key.clone()),
-        };
+        let workload = ticket.workload.clone();
         remote.sent.remove(&sent);
         match answer {
             // It is gone, and only the watch may say so; until then it is not deleted again.
@@ -322,39 +322,22 @@ impl Remote {
         ticket.subject == Subject::Workload && self.clones.objects.contains_key(&ticket.key)
     }
 
-    /// Notes which clone a job names; that clone.
+    /// Notes which clone a job names; that clone, and the one that it named before.
     fn job_seen(&mut self, key: &Key, gates: ::jobs::Gates) -> Vec<Key> {
         self.sent.remove(&(Subject::Job, key.clone()));
-        match self.jobs.objects.get(key) {
-            Some(held) => {
-                let named = named(key, &held.object, gates);
-                self.job_of.insert(named.clone(), key.clone());
-                vec![named]
-            }
-            None => {
-                let gone: Vec<Key> = self
-                    .job_of
-                    .iter()
-                    .filter(|(_, job)| *job == key)
-                    .map(|(workload, _)| workload.clone())
-                    .collect();
-                for workload in &gone {
-                    self.job_of.remove(workload);
-                }
-                gone
-            }
+        let now = self.jobs.objects.get(key).map(|held| named(key, &held.object, gates));
+        let before = match &now {
+            Some(clone) => self.named_by.insert(key.clone(), clone.clone()),
+            None => self.named_by.remove(key),
+        };
+        let before = before.filter(|before| now.as_ref() != Some(before));
+        if let Some(before) = before.as_ref().filter(|one| self.job_of.get(*one) == Some(key)) {
+            self.job_of.remove(before);
         }
-    }
-
-    /// The clone of a job that a write was about.
-    fn workload_of(&self, key: &Key, answer: &Answer, gates: ::jobs::Gates) -> Option<Key> {
-        if let Answer::Done(value) = answer
-            && let Ok(job) = serde_json::from_value::<Job>(value.clone())
-            && job.metadata.name.is_some()
-        {
-            return Some(named(key, &job, gates));
+        if let Some(clone) = &now {
+            self.job_of.insert(clone.clone(), key.clone());
         }
-        self.job_of.iter().find(|(_, job)| *job == key).map(|(workload, _)| workload.clone())
+        before.into_iter().chain(now).collect()
     }
 
     /// What a create or a delete was answered with.

@@ -174,7 +174,6 @@ impl Control {
                     record.wants.pending = None;
                     record.wants.reserve = Some(reserve);
                 }
-                self.due.now(What::Capacity);
             }
             Verdict::Preempt(victims, pending) => {
                 self.wait(key, pending);

@@ -1,6 +1,6 @@
 //! Workloads: into the engine, and what was decided about them out, one write at a time.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crds::{
     names::{
@@ -35,7 +35,9 @@ impl Control {
     /// Tells the engine, and has it look.
     pub(super) fn tell(&mut self, events: Vec<Event>) {
         self.schedule |= !events.is_empty();
-        self.due.queues |= !events.is_empty();
+        if events.iter().any(|event| !is_of_workload(event)) {
+            self.due.now(What::Queues);
+        }
         events.into_iter().for_each(|event| self.engine.apply(event));
     }
 
@@ -81,12 +83,12 @@ impl Control {
         };
         self.jobs.workload_gone(key, record.object());
         self.owner_due(key, record.object());
+        self.counts_change(key, record.object());
         self.forget_id(key, record.id);
         let namespace = key.namespace.as_deref().unwrap_or_default();
         let events = self.index.workload_gone(self.engine.names(), namespace, &key.name);
         self.tell(events);
         self.due.now(What::Workload(key.clone()));
-        self.due.now(What::Capacity);
     }
 
     /// The engine may give the number of a Workload that is over to another.
@@ -164,11 +166,14 @@ impl Control {
         if let Some(at) = wake {
             self.due.at(super::timestamp(at), What::Workload(key.clone()));
         }
-        let object = self.workloads[key].object().clone();
+        let object = Arc::clone(&self.workloads[key].held.object);
         self.jobs.workload_seen(key, &object);
         self.owner_due(key, &object);
+        self.counts_change(key, &object);
+        if let Some(before) = before {
+            self.counts_change(key, before);
+        }
         self.due.now(What::Workload(key.clone()));
-        self.due.now(What::Capacity);
     }
 
     /// Enters pending Workloads again whose requests may be others now.
@@ -244,7 +249,9 @@ impl Control {
         };
         if lifecycle::drop_what_cannot_be(record) {
             self.fleet.forget(record.id);
-            let event = Event::WriteFailed(record.id);
+            let (event, workload) =
+                (Event::WriteFailed(record.id), Arc::clone(&record.held.object));
+            self.counts_change(key, &workload);
             self.tell(vec![event]);
             self.due.now(What::Workload(key.clone()));
             return;
@@ -308,18 +315,14 @@ impl Control {
         let Some(workload) = self.workloads.get(key).map(Record::object) else {
             return lifecycle::Stop::No;
         };
-        let local = Key {
-            namespace: key.namespace.clone(),
-            name: workload.spec.queue_name.as_str().into(),
-        };
-        let local_queue = self.queues.local_queues.get(&local);
+        let local_queue = self.queues.local_queue_of(key, workload);
         // Who holds nothing goes where its queue points.
         let held = workload.status.admission.as_ref().map(|one| &one.cluster_queue);
-        let target = held.or(local_queue.map(|queue| &queue.held.object.spec.cluster_queue));
+        let target = held.or(local_queue.map(|queue| &queue.spec.cluster_queue));
         let cluster_queue = target.and_then(|name| self.queues.cluster_queues.get(name.as_str()));
         lifecycle::stop(
             cluster_queue.and_then(|queue| queue.held.object.spec.stop_policy.as_deref()),
-            local_queue.and_then(|queue| queue.held.object.spec.stop_policy.as_deref()),
+            local_queue.and_then(|queue| queue.spec.stop_policy.as_deref()),
         )
     }
 
@@ -378,7 +381,7 @@ impl Control {
             self.changed_workload(key, Some(&before), now);
         }
         self.due.now(What::Workload(key.clone()));
-        let object = self.workloads[key].object().clone();
+        let object = Arc::clone(&self.workloads[key].held.object);
         self.owner_due(key, &object);
     }
 }
@@ -420,6 +423,26 @@ impl Control {
         let severity = if warning { Severity::Warning } else { Severity::Normal };
         let action = reason.clone();
         self.notices.push(News { about, severity, action, reason, note: message });
+    }
+}
+
+/// Whether an event concerns one Workload only. Which queues count it is marked where it changed.
+fn is_of_workload(event: &Event) -> bool {
+    match event {
+        Event::Workload(..)
+        | Event::WorkloadGone(_)
+        | Event::Evicting(_)
+        | Event::Released { .. }
+        | Event::Room(_)
+        | Event::Written(_)
+        | Event::WriteFailed(_) => true,
+        Event::Namespace(..)
+        | Event::Flavor(..)
+        | Event::Topology(..)
+        | Event::Host(..)
+        | Event::Cohort(..)
+        | Event::ClusterQueue(..)
+        | Event::LocalQueue(..) => false,
     }
 }
 

@@ -51,11 +51,11 @@ fn facts() -> Facts {
 #[test]
 fn a_queue_dispatches_through_a_check_of_its_cluster_queue() {
     let facts = facts();
-    let dispatches = |namespace, queue| facts.dispatches(namespace, queue);
-    assert!(dispatches("team", "far"));
-    assert!(!dispatches("team", "near"), "its check has another controller");
-    assert!(!dispatches("team", "other"));
-    assert!(!dispatches("other", "far"), "another namespace");
+    let route = |namespace, queue| Route::of(&facts, &Facts::default(), namespace, queue);
+    assert_eq!(route("team", "far"), Route::Known(true));
+    assert_eq!(route("team", "near"), Route::Known(false), "its check has another controller");
+    assert_eq!(route("team", "other"), Route::Through(Link::LocalQueue));
+    assert_eq!(route("other", "far"), Route::Through(Link::LocalQueue), "another namespace");
 }
 
 #[test]
@@ -63,14 +63,42 @@ fn every_link_that_goes_ends_the_dispatch() {
     let after = |change: fn(&mut Facts)| {
         let mut facts = facts();
         change(&mut facts);
-        facts.dispatches("team", "far")
+        Route::of(&facts, &Facts::default(), "team", "far")
     };
-    assert!(!after(|facts| facts.delete::<LocalQueue>(&namespaced("far"))));
-    assert!(!after(|facts| facts.delete::<ClusterQueue>(&wide("far"))));
-    assert!(!after(|facts| facts.delete::<AdmissionCheck>(&wide("off"))));
-    assert!(!after(|facts| facts.apply(cluster_queue("far", &["hands"]))));
-    assert!(!after(|facts| facts.apply(local_queue("far", "near"))));
-    assert!(after(|facts| facts.delete::<LocalQueue>(&namespaced("near"))));
+    let (queue, check) = (Link::ClusterQueue("far".into()), Link::AdmissionCheck("off".into()));
+    for (expected, change) in [
+        (
+            Route::Through(Link::LocalQueue),
+            (|facts| facts.delete::<LocalQueue>(&namespaced("far"))) as fn(&mut Facts),
+        ),
+        (Route::Through(queue), |facts| facts.delete::<ClusterQueue>(&wide("far"))),
+        (Route::Through(check), |facts| facts.delete::<AdmissionCheck>(&wide("off"))),
+        (Route::Known(false), |facts| facts.lack_check("off".into())),
+        (Route::Known(false), |facts| facts.apply(cluster_queue("far", &["hands"]))),
+        (Route::Known(false), |facts| facts.apply(local_queue("far", "near"))),
+        (Route::Known(true), |facts| facts.delete::<LocalQueue>(&namespaced("near"))),
+        (Route::Known(true), |facts| facts.delete::<AdmissionCheck>(&wide("hands"))),
+    ] {
+        assert_eq!(after(change), expected);
+    }
+}
+
+#[test]
+fn what_was_read_fills_what_is_not_known() {
+    let mut read = Facts::default();
+    let mut route = |learn: fn(&mut Facts)| {
+        learn(&mut read);
+        Route::of(&Facts::default(), &read, "team", "far")
+    };
+    assert_eq!(route(|_| ()), Route::Through(Link::LocalQueue));
+    let next = route(|read| read.apply(local_queue("far", "all")));
+    assert_eq!(next, Route::Through(Link::ClusterQueue("all".into())));
+    let next = route(|read| read.apply(cluster_queue("all", &["gone", "off"])));
+    assert_eq!(next, Route::Through(Link::AdmissionCheck("gone".into())));
+    let next = route(|read| read.lack_check("gone".into()));
+    assert_eq!(next, Route::Through(Link::AdmissionCheck("off".into())));
+    let next = route(|read| read.apply(check("off", "kueue.x-k8s.io/multikueue")));
+    assert_eq!(next, Route::Known(true));
 }
 
 #[test]

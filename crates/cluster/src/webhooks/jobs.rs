@@ -7,6 +7,7 @@
 //! Invariants: no lock is held while something is awaited; nothing is defaulted before the facts are complete.
 
 mod owners;
+mod queues;
 mod settings;
 mod surroundings;
 
@@ -39,13 +40,14 @@ pub struct JobWebhooks {
     settings: JobSettings,
     known: Known,
     owners: Owners,
+    client: Client,
 }
 
 impl JobWebhooks {
-    /// Webhooks that answer from `known`, and read owners of jobs with `client`.
+    /// Webhooks that answer from `known`, and read with `client` what those lack.
     #[must_use]
     pub fn new(settings: JobSettings, known: Known, client: Client) -> Self {
-        Self { settings, known, owners: Owners::new(client) }
+        Self { settings, known, owners: Owners::new(client.clone()), client }
     }
 }
 
@@ -95,10 +97,7 @@ async fn decide_defaults<J: JobKind + DeserializeOwned + Sync>(
         Ok(around) => around,
         Err(unknown) => return unknown.into_response(),
     };
-    let JobWebhooks { settings, known, .. } = webhooks;
-    let dispatches =
-        |queue: &str| settings.multi_kueue && known.ask(|facts| facts.dispatches(namespace, queue));
-    let steps = defaulting::default(&job, around, settings.gates, dispatches);
+    let steps = defaulting::default(&job, around, webhooks.settings.gates);
     Response::Allowed { patch: steps.iter().map(defaulting::Set::to_json).collect() }
 }
 

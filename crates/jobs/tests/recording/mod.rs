@@ -148,6 +148,7 @@ impl Case {
             namespace_managed: self.config() != "variant-2"
                 || self.value["namespace_labels"]["kueue"] == "yes",
             manage_without_queue_name,
+            queue_dispatches: false,
         }
     }
 
@@ -158,8 +159,11 @@ impl Case {
             return object;
         }
         let job: Job = serde_json::from_value(object.clone()).expect("a Job decodes");
-        let dispatches = |queue: &str| self.dispatches(queue);
-        let steps = defaulting::default(&job, self.surroundings(), self.gates(), dispatches);
+        let around = self.surroundings();
+        let queue = defaulting::asks_for_route(&job, around);
+        let queue_dispatches = queue.is_some_and(|queue| self.dispatches(queue));
+        let around = Surroundings { queue_dispatches, ..around };
+        let steps = defaulting::default(&job, around, self.gates());
         let patch = Value::Array(steps.iter().map(defaulting::Set::to_json).collect());
         let patch: json_patch::Patch = serde_json::from_value(patch).expect("a JSON patch");
         json_patch::patch(&mut object, &patch).expect("the patch applies");

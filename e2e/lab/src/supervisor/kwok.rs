@@ -2,14 +2,17 @@
 //!
 //! A kwok (v0.8.0) that starts on a busy machine now and then passes over the pods that were waiting on a node, says
 //! nothing, and never comes back to them. A pod starts at once here (`stages/pod-start.yaml`), so pods that still wait a
-//! few seconds later have been passed over, and another start takes them up.
+//! few seconds later have been passed over, and another start takes them up. Pods that run show nothing of it before they
+//! should have ended: they are touched a few times, since a change is what makes kwok look at a pod it passed over.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
+use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Supervisor;
@@ -27,6 +30,17 @@ const TAKE_OVER: Duration = Duration::from_secs(5);
 /// Between two looks at the pods.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
+/// When the pods that run are touched, after kwok's start.
+const TOUCHES: [Duration; 4] = [
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(8),
+];
+
+/// What touching a pod changes.
+const TOUCHED: &str = "lab.sluice.dev/touched";
+
 /// A request to an API server that is paused is not answered; then there is nothing to wait for either.
 const ONE_REQUEST: Duration = Duration::from_secs(5);
 
@@ -42,6 +56,7 @@ pub(super) async fn start(
         // Asked only now, because those that got their node while kwok was starting are in danger, too.
         let waiting = waiting(cluster).await.unwrap_or_default();
         if taken_over(cluster, &waiting).await {
+            tokio::spawn(touch(cluster.clone()));
             return Ok(());
         }
         let killed = lab.children.kill(&cluster.name, component).await;
@@ -65,6 +80,31 @@ async fn taken_over(cluster: &ClusterState, before: &BTreeSet<String>) -> bool {
         }
     }
     false
+}
+
+/// Touches the pods that run. What the API server does not take is not needed any more.
+async fn touch(cluster: ClusterState) {
+    static TOUCH: AtomicUsize = AtomicUsize::new(0);
+    let begun = Instant::now();
+    for at in TOUCHES {
+        let number = TOUCH.fetch_add(1, Ordering::Relaxed);
+        sleep(at.saturating_sub(begun.elapsed())).await;
+        let Ok(client) = cluster.client().await else {
+            continue;
+        };
+        let params = ListParams::default().fields("status.phase=Running");
+        let all: Api<Pod> = Api::all(client.clone());
+        let Ok(Ok(pods)) = timeout(ONE_REQUEST, all.list(&params)).await else {
+            continue;
+        };
+        for pod in pods.items {
+            let api: Api<Pod> =
+                Api::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
+            let touched = json!({"metadata": {"annotations": {TOUCHED: number.to_string()}}});
+            let (name, params) = (pod.name_any(), PatchParams::default());
+            let _ = timeout(ONE_REQUEST, api.patch(&name, &params, &Patch::Merge(&touched))).await;
+        }
+    }
 }
 
 /// The pods that have a node and don't run yet, by uid. Nothing when the API server doesn't say.

@@ -1,5 +1,7 @@
 //! What is measured: one manager, workers with an agent each, one queue with more quota and room than is asked for.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use crds::{
     meta::is_true,
@@ -29,9 +31,17 @@ pub(crate) struct Field<'a> {
 
 impl<'a> Field<'a> {
     /// Installs, starts, registers, and returns when the queue takes Jobs.
-    pub(crate) async fn lay(lab: &'a TestLab, workers: usize) -> Result<Self> {
+    pub(crate) async fn lay(
+        lab: &'a TestLab,
+        workers: usize,
+        programs: Option<&Path>,
+    ) -> Result<Self> {
         let plan = Plan { workers, elects: true };
         let world = World::of(lab, plan, Ports::choose()?).await?.patient();
+        let world = match programs {
+            Some(folder) => world.built_in(folder.to_owned()),
+            None => world,
+        };
         world.install().await?;
         let manager = world.manager(true, &[]).await?;
         world.register().await?;

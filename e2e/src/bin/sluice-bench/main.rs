@@ -39,6 +39,9 @@ struct Cli {
     /// Jobs that are submitted at once.
     #[arg(long, default_value_t = 200)]
     burst: usize,
+    /// The folder of the manager and the agent that are measured; those beside this program when not given.
+    #[arg(long)]
+    programs: Option<PathBuf>,
     /// Where the figures are written.
     #[arg(long, default_value = "target/bench/lab.json")]
     out: PathBuf,
@@ -74,7 +77,7 @@ async fn run(cli: Cli) -> Result<()> {
 /// Times, on two workers.
 async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
     let lab = TestLab::start(Shape { workers: 2, audit: false }).await?;
-    let field = Field::lay(&lab, 2).await?;
+    let field = Field::lay(&lab, 2, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other", cli.sequential);
     let unloaded = told(&field, Box::pin(sequence::run(&field, cli.sequential, false))).await?;
     println!("{} Jobs at once", cli.burst);
@@ -84,7 +87,7 @@ async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
 /// Writes once more, on one worker, counted by the API servers too.
 async fn with_audit(cli: &Cli) -> Result<Sequence> {
     let lab = TestLab::start(Shape { workers: 1, audit: true }).await?;
-    let field = Field::lay(&lab, 1).await?;
+    let field = Field::lay(&lab, 1, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other, with audit logs", cli.sequential);
     told(&field, Box::pin(sequence::run(&field, cli.sequential, true))).await
 }

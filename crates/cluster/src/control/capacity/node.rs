@@ -1,6 +1,6 @@
-//! Nodes and the pods on them, as far as they decide about room.
+//! A node and a pod, as far as they decide about room.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crds::{meta::Taint, names::labels::POD_SET, pod::PodSpec};
 use engine::Amount;
@@ -8,20 +8,20 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use runtime::watch::Key;
 
 /// A node.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct NodeFacts {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) taints: Vec<Taint>,
-    allocatable: BTreeMap<String, Amount>,
+    pub(super) allocatable: BTreeMap<String, Amount>,
     /// It is ready, and takes new pods.
-    usable: bool,
+    pub(super) usable: bool,
 }
 
 /// A pod that is bound to a node and not over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BoundPod {
-    node: Box<str>,
-    requests: BTreeMap<String, Amount>,
+    pub(super) node: Box<str>,
+    pub(super) requests: BTreeMap<String, Amount>,
     /// The clone that it belongs to.
     pub(super) workload: Option<Key>,
     pub(super) pod_set: Option<Box<str>>,
@@ -83,46 +83,4 @@ impl BoundPod {
             pod_set: labels.and_then(|labels| labels.get(POD_SET)).map(|name| name.as_str().into()),
         })
     }
-}
-
-/// What usable nodes have in all, less what pods of others take of it.
-pub(super) fn totals<'a>(
-    nodes: &BTreeMap<Box<str>, NodeFacts>,
-    foreign: impl Iterator<Item = &'a BoundPod>,
-) -> BTreeMap<String, Amount> {
-    let mut totals: BTreeMap<String, Amount> = BTreeMap::new();
-    for node in free(nodes, foreign) {
-        for (resource, amount) in node.free {
-            *totals.entry(resource).or_default() += amount;
-        }
-    }
-    totals
-}
-
-/// Usable nodes, and what `pods` leave free on them.
-pub(super) fn free<'a, 'p>(
-    nodes: &'a BTreeMap<Box<str>, NodeFacts>,
-    pods: impl Iterator<Item = &'p BoundPod>,
-) -> Vec<FreeNode<'a>> {
-    let mut free: BTreeMap<&str, FreeNode<'a>> = BTreeMap::new();
-    for (name, facts) in nodes.iter().filter(|(_, facts)| facts.usable) {
-        free.insert(name, FreeNode { facts, free: facts.allocatable.clone() });
-    }
-    for pod in pods {
-        let Some(node) = free.get_mut(&*pod.node) else {
-            continue;
-        };
-        for (resource, amount) in &pod.requests {
-            if let Some(left) = node.free.get_mut(resource) {
-                *left = (*left - *amount).clip();
-            }
-        }
-    }
-    free.into_values().collect()
-}
-
-/// Every label key that a node has.
-pub(super) fn all_label_keys(nodes: &BTreeMap<Box<str>, NodeFacts>) -> Vec<String> {
-    let keys: BTreeSet<&String> = nodes.values().flat_map(|node| node.labels.keys()).collect();
-    keys.into_iter().cloned().collect()
 }

@@ -129,7 +129,7 @@ impl Control {
             Ok(clone) => clone,
             Err(error) => return tracing::warn!(%error, workload = %key, "cannot make a clone"),
         };
-        self.send_to(cluster, Subject::Workload, key, "clone-create", |purpose, _| {
+        self.send_to(cluster, key, (Subject::Workload, key), "clone-create", |purpose, _| {
             Write::create(purpose, &clone)
         });
         if let Some(record) = self.workloads.get_mut(key) {
@@ -146,7 +146,7 @@ impl Control {
         };
         let copy = dispatched::job_for_worker(job, workload, mark, self.settings.jobs);
         let job_key = job_key.clone();
-        self.send_to(cluster, Subject::Job, &job_key, "job-create", |purpose, _| {
+        self.send_to(cluster, key, (Subject::Job, &job_key), "job-create", |purpose, _| {
             Write::create(purpose, &copy)
         });
         if let Some(record) = self.workloads.get_mut(key) {
@@ -164,7 +164,7 @@ impl Control {
         let Some(only) = remote.jobs.objects.get(&job_key).and_then(only) else {
             return;
         };
-        self.send_to(cluster, Subject::Job, &job_key, "job-delete", |purpose, key| {
+        self.send_to(cluster, key, (Subject::Job, &job_key), "job-delete", |purpose, key| {
             Write::delete::<Job>(purpose, key, only, Gone::Last)
         });
     }
@@ -176,17 +176,17 @@ impl Control {
         let Some(only) = remote.clones.objects.get(key).and_then(only) else {
             return;
         };
-        self.send_to(cluster, Subject::Workload, key, "clone-delete", |purpose, key| {
+        self.send_to(cluster, key, (Subject::Workload, key), "clone-delete", |purpose, key| {
             Write::delete::<Workload>(purpose, key, only, Gone::First)
         });
     }
 
-    /// Sends a write to a worker, unless one of the same object is on its way.
+    /// Sends a write for a Workload to a worker, unless one of the same object is on its way.
     fn send_to(
         &mut self,
         cluster: ClusterId,
-        subject: Subject,
-        key: &Key,
+        workload: &Key,
+        (subject, key): (Subject, &Key),
         purpose: &'static str,
         write: impl FnOnce(&'static str, &Key) -> Result<Write, runtime::write::WriteError>,
     ) {
@@ -198,7 +198,8 @@ impl Control {
         if remote.sent.get(&sent) == Some(&Sent::Unanswered) {
             return;
         }
-        let ticket = Ticket { to: Destination::Worker(name), subject, key: key.clone(), purpose };
+        let (to, workload) = (Destination::Worker(name), Some(workload.clone()));
+        let ticket = Ticket { to, subject, key: key.clone(), purpose, workload };
         if let Some(order) = Order::of(ticket, write) {
             remote.sent.insert(sent, Sent::Unanswered);
             self.orders.push(order);

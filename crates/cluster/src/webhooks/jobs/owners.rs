@@ -17,7 +17,10 @@ use kube::{
 };
 use parking_lot::Mutex;
 
-use super::{JobSettings, surroundings::Unknown};
+use super::{
+    JobSettings,
+    surroundings::{Unknown, unknown},
+};
 
 /// A reader of owners. It remembers the resources of kinds that only the API server knows.
 pub(super) struct Owners {
@@ -82,16 +85,6 @@ impl Owners {
         let (resource, _) = discovery::pinned_kind(&self.client, &kind).await?;
         self.resources.lock().insert(key, resource.clone());
         Ok(resource)
-    }
-}
-
-fn unknown(kind: &str, group: &str, name: &str, error: Error) -> Unknown {
-    let (kind, name) = (kind.to_owned(), name.to_owned());
-    match error {
-        Error::Api(status) if status.code == 404 => {
-            Unknown::Missing { kind, group: group.to_owned(), name }
-        }
-        error => Unknown::Unreadable { kind, name, source: Box::new(error) },
     }
 }
 

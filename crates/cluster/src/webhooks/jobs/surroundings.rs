@@ -1,7 +1,7 @@
 //! What is known of the place that a job is made in (spec/kueue-core.md §5.3).
 //!
 //! Facts answer first. The API server is asked only where the answer changes what is defaulted: for a namespace that the
-//! watch has not shown yet, and for owners.
+//! watch has not shown yet, for a queue like that and what it leads to, and for owners.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,7 +13,7 @@ use jobs::{
 };
 use serde_json::{Value, json};
 
-use super::{JobWebhooks, Response};
+use super::{JobWebhooks, Response, queues};
 
 /// The API server waits ten seconds for a webhook.
 const PATIENCE: Duration = Duration::from_secs(7);
@@ -25,7 +25,7 @@ pub(super) enum Unknown {
     #[error("queues and namespaces are not listed yet; try again")]
     NotListed,
     /// The API server did not answer.
-    #[error("owners and namespace of the job could not be read in time; try again")]
+    #[error("queue, owners and namespace of the job could not be read in time; try again")]
     Slow,
     /// An object that must be there is not.
     #[error("{} not found", named(kind, group, name))]
@@ -57,6 +57,17 @@ impl Unknown {
             Self::Unfounded(_) => return Response::denied(&message),
         };
         Response::Refused { code, reason: Some(reason.to_owned()), message, details }
+    }
+}
+
+/// Why an object could not be read.
+pub(super) fn unknown(kind: &str, group: &str, name: &str, error: kube::Error) -> Unknown {
+    let (kind, name) = (kind.to_owned(), name.to_owned());
+    match error {
+        kube::Error::Api(status) if status.code == 404 => {
+            Unknown::Missing { kind, group: group.to_owned(), name }
+        }
+        error => Unknown::Unreadable { kind, name, source: Box::new(error) },
     }
 }
 
@@ -99,7 +110,7 @@ async fn ask_server<J: JobKind + Sync>(
     namespace: &str,
     mut around: Surroundings,
 ) -> Result<Surroundings, Unknown> {
-    let JobWebhooks { settings, owners, .. } = webhooks;
+    let JobWebhooks { settings, known, owners, client } = webhooks;
     if defaulting::asks_for_namespace(job, around) {
         let labels = labels_of(webhooks, namespace).await?;
         around.namespace_managed = settings.namespaces.matches(&labels);
@@ -107,6 +118,11 @@ async fn ask_server<J: JobKind + Sync>(
     if defaulting::asks_for_ancestors(job, around) {
         around.ancestor_managed =
             owners.topmost(job.metadata(), namespace, settings).await?.is_some();
+    }
+    if settings.multi_kueue
+        && let Some(queue) = defaulting::asks_for_route(job, around)
+    {
+        around.queue_dispatches = queues::dispatches(known, client, namespace, queue).await?;
     }
     Ok(around)
 }

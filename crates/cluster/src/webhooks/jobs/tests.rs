@@ -101,6 +101,31 @@ async fn a_namespace_younger_than_the_watch_is_read() {
 }
 
 #[tokio::test]
+async fn a_queue_younger_than_the_watch_is_read_and_where_it_leads() {
+    let world = World::new("");
+    let local = "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/localqueues/young";
+    let queue = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/young";
+    let check = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks/young";
+    let object =
+        |spec: Value| json!({"metadata": {"name": "young", "namespace": "team"}, "spec": spec});
+    let held = Ok(vec![HELD.to_owned()]);
+    assert_eq!(world.create(&job("young")).await, held, "a queue may come later");
+    world.server.put(local, object(json!({"clusterQueue": "young"})));
+    assert_eq!(world.create(&job("young")).await, held);
+    let checks = json!([{"name": "lost"}, {"name": "young"}]);
+    let checks = json!({"admissionChecksStrategy": {"admissionChecks": checks}});
+    world.server.put(queue, object(checks));
+    assert_eq!(world.create(&job("young")).await, held);
+    world.server.put(check, object(json!({"controllerName": "kueue.x-k8s.io/multikueue"})));
+    let dispatched = Ok(vec![HELD.to_owned(), DISPATCHED.to_owned()]);
+    assert_eq!(world.create(&job("young")).await, dispatched);
+    let lost = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks/lost";
+    let asked =
+        [&[local][..], &[local, queue], &[local, queue, lost, check], &[local, queue, lost, check]];
+    assert_eq!(world.server.asked(), asked.concat());
+}
+
+#[tokio::test]
 async fn a_job_with_a_managed_owner_starts_with_that() {
     let child = owned("near", "batch/v1", "Job");
     let world = World::new("").with_job("own", &json!({"kueue.x-k8s.io/queue-name": "near"}));
