@@ -150,6 +150,7 @@ fn cohort(state: &mut State, id: NodeId, spec: &CohortSpec) {
     state.wake_tree(node);
     if let Some(parent) = state.tree.parent(node) {
         state.wake_tree(parent);
+        state.left.push(parent);
     }
     let parent = spec.parent.map(|parent| cohort_node(state, parent));
     let quotas = quotas(state, &spec.groups);
@@ -191,6 +192,7 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
 fn wake_siblings(state: &mut State, id: QueueId) {
     if let Some(parent) = state.tree.parent(state.queue(id).node) {
         state.wake_tree(parent);
+        state.left.push(parent);
     }
 }
 
@@ -392,7 +394,7 @@ fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
         usage,
         pod_sets: spec.pod_sets,
     };
-    start_holding(state, id, admission);
+    start_holding(state, id, Box::new(admission));
 }
 
 fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
@@ -400,7 +402,7 @@ fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
 }
 
 /// Enters an admission whose usage is already charged.
-pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admission) {
+pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Box<Admission>) {
     let queue = admission.queue;
     state.tree.charge(state.queue(queue).node, &admission.usage);
     state.topologies.place(&admission.pod_sets, &state.workloads.at(id).shape, &state.shapes);
@@ -410,7 +412,7 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admiss
     let workload = state.workloads.at_mut(id);
     workload.queue = Some(queue);
     workload.place = Place::Holding { place };
-    workload.admission = Some(Box::new(admission));
+    workload.admission = Some(admission);
     let queue = state.queue_mut(queue);
     queue.line.clear_preemptor(id);
     queue.generation += 1;
@@ -436,6 +438,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     if let Some(&moved) = holding.get(place as usize) {
         state.workloads.at_mut(moved).place = Place::Holding { place };
     }
+    state.workloads.keep_blank(admission);
     state.queue_mut(queue).generation += 1;
     state.wake(queue);
 }

@@ -40,12 +40,12 @@ impl Engine {
     /// is still in line then ([`Engine::in_line`]) gets a turn in one of the next cycles.
     pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[Entry] {
         cycle::run(&mut self.state, &mut self.cycle, now, placer);
-        &self.cycle.entries
+        self.cycle.entries()
     }
 
     /// What the last cycle decided.
     pub fn entries(&self) -> &[Entry] {
-        &self.cycle.entries
+        self.cycle.entries()
     }
 
     /// Whether any active queue has somebody in line for the next cycle. The head of a strict queue that cannot be

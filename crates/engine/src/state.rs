@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::amount::Amount;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
+use crate::preemption::Scratch;
 use crate::queues::line::Line;
 use crate::quota::tree::Tree;
 use crate::settings::Settings;
@@ -81,6 +82,10 @@ pub(crate) struct State {
     pub(crate) flavors_changed: bool,
     /// Nodes whose quotas or parents changed since then.
     pub(crate) changed: Vec<NodeId>,
+    /// Nodes from which a child was taken since then.
+    pub(crate) left: Vec<NodeId>,
+    /// How many nodes have a rank.
+    pub(crate) ranked: usize,
     /// Tree node of each cohort name.
     pub(crate) cohorts: Vec<Option<NodeId>>,
     pub(crate) queues: Vec<Option<Queue>>,
@@ -94,6 +99,7 @@ pub(crate) struct State {
     pub(crate) with_heads: Vec<QueueId>,
     /// Nodes whose trees must be woken before the next cycle.
     pub(crate) to_wake: Vec<NodeId>,
+    pub(crate) scratch: Scratch,
     pub(crate) cycle: u64,
     pub(crate) pods: ResourceId,
 }
@@ -110,6 +116,8 @@ impl State {
             tree_changed: false,
             flavors_changed: false,
             changed: Vec::new(),
+            left: Vec::new(),
+            ranked: 0,
             cohorts: Vec::new(),
             queues: Vec::new(),
             local_queues: Vec::new(),
@@ -120,6 +128,7 @@ impl State {
             shapes: Shapes::default(),
             with_heads: Vec::new(),
             to_wake: Vec::new(),
+            scratch: Scratch::default(),
             cycle: 0,
             pods,
         }

@@ -9,13 +9,14 @@ mod twins;
 mod waking;
 mod world;
 
+use engine::Entry;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::model::Model;
 use crate::world::places::{MACHINES, machines, placed};
-use crate::world::{Step, World};
+use crate::world::{Step, World, moves};
 
 fn anything() -> impl Strategy<Value = Step> {
     prop_oneof![5 => step(true), 1 => upheaval()]
@@ -138,6 +139,21 @@ proptest! {
         world.wake_ups_never_miss()?;
     }
 
+    /// Whoever is not evaluated because its refusal is known would have been refused: at every step both worlds have
+    /// decided the same and wait in the same order.
+    #[test]
+    fn to_look_again_at_those_who_must_be_refused_changes_nothing(
+        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..80),
+    ) {
+        let mut world = World::new(&settings, &objects);
+        let mut thorough = World::new(&format!("{settings} look-again"), &objects);
+        for step in &steps {
+            let decided = decisions(&world.play(step));
+            prop_assert_eq!(decided, decisions(&thorough.play(step)));
+            world.waits_like(&thorough)?;
+        }
+    }
+
     #[test]
     fn trees_know_nothing_of_each_other(
         settings in settings(),
@@ -179,6 +195,12 @@ proptest! {
             }
         }
     }
+}
+
+/// Who got something, or somebody to go for it.
+fn decisions(entries: &[Entry]) -> Vec<String> {
+    let moved = entries.iter().filter(|entry| moves(std::slice::from_ref(entry)));
+    moved.map(|one| format!("{one:?}")).collect()
 }
 
 fn without_spot(line: &str) -> String {

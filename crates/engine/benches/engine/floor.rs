@@ -37,8 +37,8 @@ fn nanoseconds_per_line(bytes: usize) -> f64 {
     let mut table = vec![[0_u32; LINE / 4]; lines];
     // A full-period generator visits every line once, in no order that a machine foresees.
     let next = |at: usize| (at.wrapping_mul(0x5851_f42d) + 0x1405_7b7d) & (lines - 1);
-    for at in 0..lines {
-        table[at][0] = u32::try_from(next(at)).unwrap_or_default();
+    for (at, line) in table.iter_mut().enumerate() {
+        line[0] = u32::try_from(next(at)).unwrap_or_default();
     }
     let (start, mut at) = (now(), 0_u32);
     for _ in 0..STEPS {

@@ -75,7 +75,7 @@ fn wake(queues: usize, per_size: usize, events: usize, compete: bool) -> (f64, M
 fn bytes_per_pending(queues: usize, per_queue: usize) -> f64 {
     let mut world = None;
     let counted = allocation_counter::measure(|| world = Some(shapes::fit(queues, per_queue)));
-    drop(world);
+    drop(world.take());
     let empty = allocation_counter::measure(|| world = Some(shapes::fit(queues, 0)));
     let bytes = counted.bytes_current - empty.bytes_current;
     to_f64(bytes.unsigned_abs()) / to_f64((queues * per_queue) as u64)
@@ -102,15 +102,28 @@ fn main() -> anyhow::Result<()> {
         write!(json, "\"{name}\": {:.0}, ", meter.rate())?;
     }
     let steady = balance(1000, 100);
-    println!("steady  {:>9.0} decisions/s, {} allocations in {} decisions", steady.rate(), steady.allocations, steady.decisions);
+    println!(
+        "steady  {:>9.0} decisions/s, {} allocations in {} decisions",
+        steady.rate(),
+        steady.allocations,
+        steady.decisions
+    );
     let (ratio, meter) = wake(16, 1000, 2000, false);
-    println!("s5      {ratio:.3} evaluated per admitted, {:.1} us per event", meter.time.as_secs_f64() * 1e6 / 2000.0);
+    println!(
+        "s5      {ratio:.3} evaluated per admitted, {:.1} us per event",
+        meter.time.as_secs_f64() * 1e6 / 2000.0
+    );
     let (shared, meter) = wake(16, 100, 2000, true);
-    println!("        {shared:.3} where 16 queues compete for what is free, {:.1} us per event", meter.time.as_secs_f64() * 1e6 / 2000.0);
+    println!(
+        "        {shared:.3} where 16 queues compete for what is free, {:.1} us per event",
+        meter.time.as_secs_f64() * 1e6 / 2000.0
+    );
     let bytes = bytes_per_pending(1000, 1000);
     println!("memory  {bytes:.0} bytes per pending Workload");
     let pause = rows[1].meter.pause.as_secs_f64() * 1e3;
-    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
+    let target = std::env::var("CARGO_TARGET_DIR");
+    let target =
+        target.unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../target").into());
     let folder = std::path::Path::new(&target).join("bench");
     std::fs::create_dir_all(&folder)?;
     let text = format!(

@@ -46,8 +46,8 @@ impl Heads {
         }
         state.with_heads.truncate(kept);
         self.add_reserving(state);
-        let names = &state.names.queues;
-        self.heads.sort_unstable_by(|left, right| names.name(left.0).cmp(names.name(right.0)));
+        let rank = |id: QueueId| state.tree.node(state.queue(id).node).rank;
+        self.heads.sort_unstable_by_key(|&(id, _)| rank(id));
         turns
     }
 
@@ -98,7 +98,7 @@ fn root(state: &State, id: QueueId) -> NodeId {
 fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> Hope {
     let line = &state.queue(id).line;
     let one = state.workloads.at(workload);
-    let known = line.is_refused(one) && !line.is_preemptor(workload);
+    let known = line.is_refused(one) && !line.is_preemptor(workload) && !state.settings.look_again;
     if known && one.scan.is_none() && super::nominate::is_valid(state, id, one) {
         hope(state, id, workload)
     } else {

@@ -70,28 +70,42 @@ pub struct Entry {
     pub(crate) shape: Arc<Shape>,
 }
 
+impl Entry {
+    /// A head about which nothing is decided yet.
+    pub(super) fn new(state: &State, queue: QueueId, workload: WorkloadId) -> Self {
+        Self {
+            workload,
+            queue,
+            outcome: Outcome::Open,
+            assignment: Assignment::default(),
+            targets: Vec::new(),
+            requeue: Requeue::Nowhere,
+            nominated_borrow: 0,
+            reserved: false,
+            generation: state.queue(queue).generation,
+            shape: state.shape_of(workload),
+        }
+    }
+
+    /// The same in a used entry, whose buffers stay.
+    pub(super) fn renew(&mut self, state: &State, queue: QueueId, workload: WorkloadId) {
+        let (mut assignment, mut targets) =
+            (std::mem::take(&mut self.assignment), std::mem::take(&mut self.targets));
+        assignment.clear();
+        targets.clear();
+        *self = Self { assignment, targets, ..Self::new(state, queue, workload) };
+    }
+}
+
 /// Computes assignment and victims of a head.
-pub(super) fn nominate(state: &mut State, queue: QueueId, workload: WorkloadId) -> Entry {
-    let shape = state.shape_of(workload);
-    let mut entry = Entry {
-        workload,
-        queue,
-        outcome: rejection(state, queue, workload),
-        assignment: Assignment::default(),
-        targets: Vec::new(),
-        requeue: Requeue::Nowhere,
-        nominated_borrow: 0,
-        reserved: false,
-        generation: state.queue(queue).generation,
-        shape,
-    };
+pub(super) fn nominate(state: &mut State, entry: &mut Entry) {
+    entry.outcome = rejection(state, entry.queue, entry.workload);
     if entry.outcome == Outcome::Open {
-        let tried = tried(state, queue, workload);
-        compute(state, &mut entry, &tried, None);
-        place(state, &mut entry);
+        let tried = tried(state, entry.queue, entry.workload);
+        compute(state, entry, &tried, None);
+        place(state, entry);
         entry.nominated_borrow = entry.assignment.borrow;
     }
-    entry
 }
 
 /// Whether a Workload is not rejected before anything is computed.
@@ -189,6 +203,6 @@ fn attempt_with(
     assign(state, attempt, assignment);
     topology::assign(state, attempt, assignment);
     if assignment.mode() == Mode::Preempt {
-        *targets = preemption::find_for(state, attempt, assignment);
+        preemption::find_for(state, attempt, assignment, targets);
     }
 }

@@ -3,6 +3,8 @@
 //! Source: spec/kueue-core.md §3.6. A wake-up concerns the whole tree in which something was freed or changed; trees
 //! with a cohort cycle are left alone.
 
+use std::collections::HashSet;
+
 use crate::ids::{NodeId, QueueId};
 use crate::spec::Hold;
 use crate::state::{State, namespace_matches};
@@ -15,13 +17,16 @@ pub(super) fn refresh(state: &mut State) {
         return;
     }
     state.tree.rebuild();
+    rank(state);
     let changed = std::mem::take(&mut state.changed);
-    let trees: Vec<NodeId> = changed.iter().map(|&node| state.tree.root(node)).collect();
+    let roots = |nodes: &[NodeId]| nodes.iter().map(|&node| state.tree.root(node)).collect();
+    let trees: HashSet<NodeId> = roots(&changed);
+    let left: HashSet<NodeId> = roots(&std::mem::take(&mut state.left));
     let all = std::mem::take(&mut state.flavors_changed);
     for queue in state.queues.iter_mut().flatten() {
-        let concerned = trees.contains(&state.tree.root(queue.node));
-        queue.generation += u64::from(concerned);
-        if concerned || all {
+        let root = state.tree.root(queue.node);
+        queue.generation += u64::from(trees.contains(&root));
+        if all || trees.contains(&root) || left.contains(&root) {
             queue.line.forget_refusals();
         }
     }
@@ -36,6 +41,26 @@ pub(super) fn refresh(state: &mut State) {
     }
     let State { tree, queues, .. } = state;
     tree.rebuild_heights(&|id| queues[id.index()].as_ref().is_some_and(|queue| queue.active));
+}
+
+/// Puts new nodes into the order of names, so that nobody has to compare names later.
+fn rank(state: &mut State) {
+    let nodes = state.tree.ids().len();
+    if std::mem::replace(&mut state.ranked, nodes) == nodes {
+        return;
+    }
+    let mut names: Vec<(&str, NodeId)> = Vec::with_capacity(nodes);
+    for (index, queue) in state.queues.iter().enumerate() {
+        let name = state.names.queues.name(QueueId::from(index));
+        names.extend(queue.as_ref().map(|queue| (name, queue.node)));
+    }
+    for (index, node) in state.cohorts.iter().enumerate() {
+        let name = state.names.cohorts.name(NodeId::from(index));
+        names.extend(node.map(|node| (name, node)));
+    }
+    names.sort_unstable();
+    let order: Vec<NodeId> = names.into_iter().map(|(_, node)| node).collect();
+    state.tree.rank(&order);
 }
 
 fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &[NodeId]) {
@@ -68,20 +93,19 @@ fn is_topology_only(state: &State, id: QueueId) -> bool {
 
 /// Wakes every tree that was marked.
 pub(super) fn carry_out(state: &mut State) {
-    let marked = std::mem::take(&mut state.to_wake);
-    let mut roots: Vec<NodeId> = Vec::new();
-    for &node in &marked {
-        if state.tree.node(node).cyclic {
-            continue;
-        }
-        let root = state.tree.root(node);
-        if !roots.contains(&root) {
-            roots.push(root);
-            wake_below(state, root);
-        }
+    let mut marked = std::mem::take(&mut state.to_wake);
+    let tree = &state.tree;
+    marked.retain_mut(|node| {
+        let cyclic = tree.node(*node).cyclic;
+        *node = tree.root(*node);
+        !cyclic
+    });
+    marked.sort_unstable();
+    marked.dedup();
+    for root in marked.drain(..) {
+        wake_below(state, root);
     }
     state.to_wake = marked;
-    state.to_wake.clear();
 }
 
 fn wake_below(state: &mut State, node: NodeId) {

@@ -89,7 +89,9 @@ impl<'a> Wish<'a> {
             group.slot(flavor, resource).map(|slot| self.of_slot(slot, amount))
         });
         match slots.max() {
-            Some(Hope::Open) | None if suits(self.state, self.id, self.pod_set, group.flavors[flavor]) => {
+            Some(Hope::Open) | None
+                if suits(self.state, self.id, self.pod_set, group.flavors[flavor]) =>
+            {
                 Hope::Open
             }
             Some(Hope::Open) | None => Hope::None,

@@ -29,6 +29,13 @@ pub struct Target {
     pub reason: PreemptionReason,
 }
 
+/// Buffers of searches, kept between them.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    targets: Vec<Target>,
+    pool: classical::Pool,
+}
+
 /// What room is made for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Need<'a> {
@@ -41,11 +48,12 @@ pub(crate) struct Need<'a> {
 }
 
 /// Finds victims so that `need` fits; none if that is impossible.
-pub(crate) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
+pub(crate) fn find(state: &mut State, need: &Need<'_>, targets: &mut Vec<Target>) {
+    targets.clear();
     if state.settings.fair_sharing.is_some() {
-        fair::find(state, need)
+        fair::find(state, need, targets);
     } else {
-        classical::find(state, need)
+        classical::find(state, need, targets);
     }
 }
 
@@ -54,15 +62,14 @@ pub(crate) fn find_for(
     state: &mut State,
     attempt: &Attempt<'_>,
     assignment: &Assignment,
-) -> Vec<Target> {
+    targets: &mut Vec<Target>,
+) {
     let contested = assignment.contested();
     // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed.
     let counts = |one: &&(Slot, Amount)| state.tree.pair(one.0).1 != state.pods;
     let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
-    find(
-        state,
-        &Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) },
-    )
+    let need = Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) };
+    find(state, &need, targets);
 }
 
 /// What preemption could do for one slot alone.
@@ -74,7 +81,19 @@ pub(crate) fn simulate(
 ) -> Grade {
     let usage = [(slot, amount)];
     let need = Need { attempt, usage: &usage, contested: &[slot], assignment: None };
-    let targets = find(state, &need);
+    let mut targets = std::mem::take(&mut state.scratch.targets);
+    find(state, &need, &mut targets);
+    let grade = grade_of(state, attempt, (slot, amount), &targets);
+    state.scratch.targets = targets;
+    grade
+}
+
+fn grade_of(
+    state: &mut State,
+    attempt: &Attempt<'_>,
+    (slot, amount): (Slot, Amount),
+    targets: &[Target],
+) -> Grade {
     let node = state.queue(attempt.queue).node;
     if targets.is_empty() {
         let borrow = reach(&state.tree, node, slot, amount).height;
@@ -82,7 +101,7 @@ pub(crate) fn simulate(
     }
     let mark = state.tree.journal.mark();
     let borrow =
-        without(state, &ids(&targets), |state| reach(&state.tree, node, slot, amount).height);
+        without(state, &ids(targets), |state| reach(&state.tree, node, slot, amount).height);
     state.tree.rewind(mark);
     state.tree.journal.close();
     let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
