@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::ids::{LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
 use crate::queues::line::Line;
+use crate::queues::priorities::Priorities;
 use crate::quota::tree::Quota;
 use crate::shape::Shape;
 use crate::spec::{
@@ -112,6 +113,7 @@ fn queue_record(state: &mut State, id: QueueId) -> NodeId {
         generation: 0,
         line: Line::default(),
         holding: Vec::new(),
+        priorities: Priorities::default(),
     });
     node
 }
@@ -344,8 +346,14 @@ fn update_holder(
 ) {
     let old = state.workloads.at_mut(id);
     let changed = old.shape != new.shape;
+    let (held_in, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
     (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
     (old.local_queue, old.invalid) = (new.local_queue, new.invalid);
+    if let Some(queue) = held_in {
+        let priorities = &mut state.queue_mut(queue).priorities;
+        priorities.remove(before);
+        priorities.add(new.priority);
+    }
     reshape_holder(state, id, new.shape);
     let Some(current) = state.workloads.at(id).admission.as_deref() else {
         return;
@@ -413,7 +421,9 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Box<Ad
     workload.queue = Some(queue);
     workload.place = Place::Holding { place };
     workload.admission = Some(admission);
+    let priority = workload.priority;
     let queue = state.queue_mut(queue);
+    queue.priorities.add(priority);
     queue.line.clear_preemptor(id);
     queue.generation += 1;
 }
@@ -426,13 +436,14 @@ fn free_quota(state: &mut State, id: WorkloadId) {
         return;
     };
     workload.place = Place::Out;
-    let shape = workload.shape;
+    let (shape, priority) = (workload.shape, workload.priority);
     state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
     let queue = admission.queue;
     let node = state.queue(queue).node;
     for &(slot, amount) in &admission.usage {
         state.tree.remove_usage(node, slot, amount);
     }
+    state.queue_mut(queue).priorities.remove(priority);
     let holding = &mut state.queue_mut(queue).holding;
     holding.swap_remove(place as usize);
     if let Some(&moved) = holding.get(place as usize) {

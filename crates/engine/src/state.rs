@@ -7,6 +7,7 @@ use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
 use crate::preemption::Scratch;
 use crate::queues::line::Line;
+use crate::queues::priorities::Priorities;
 use crate::quota::tree::Tree;
 use crate::settings::Settings;
 use crate::shape::{Shape, Shapes};
@@ -65,6 +66,8 @@ pub(crate) struct Queue {
     pub(crate) line: Line,
     /// Workloads that hold quota here, in no particular order.
     pub(crate) holding: Vec<WorkloadId>,
+    /// Their priorities.
+    pub(crate) priorities: Priorities,
 }
 
 /// The implicit resource of which every pod takes one. It is interned first.

@@ -1,5 +1,7 @@
 //! What holds whatever happens, checked on random worlds. See `world/mod.rs`.
 
+#[path = "world/crowd.rs"]
+mod crowd;
 mod play;
 #[path = "world/tournament.rs"]
 mod tournament;
@@ -13,6 +15,7 @@ use engine::Entry;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::crowd::{bustle, crowded};
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::model::Model;
 use crate::world::places::{MACHINES, machines, placed};
@@ -140,10 +143,14 @@ proptest! {
     }
 
     /// Whoever is not evaluated because its refusal is known would have been refused: at every step both worlds have
-    /// decided the same and wait in the same order.
+    /// decided the same, and the same Workloads wait in the same order.
     #[test]
     fn to_look_again_at_those_who_must_be_refused_changes_nothing(
-        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..80),
+        settings in settings(),
+        (objects, steps) in prop_oneof![
+            1 => (objects(Manners::Free), vec(anything(), 1..80)),
+            3 => (crowded(), vec(bustle(), 1..200)),
+        ],
     ) {
         let mut world = World::new(&settings, &objects);
         let mut thorough = World::new(&format!("{settings} look-again"), &objects);

@@ -1,9 +1,10 @@
 //! Whether a Workload that was refused before can be anything but refused now, told without evaluating it.
 //!
-//! It does not fit as long as one of its pod sets finds no room in any flavor of one resource group: one comparison per
-//! flavor and resource. Nothing else has to be known where nobody may be preempted; where the answer is not that
-//! simple, there is hope. Source: spec/kueue-core.md §4.4, read backwards. Cost: flavors · resources · depth, no
-//! allocation.
+//! It is refused as long as one of its pod sets finds, in every flavor of one resource group, a resource that is short
+//! and for which nobody can be made to go: nobody in its own queue has a priority that the policy lets it take, and the
+//! request is beyond what the queue's side of the tree owns, so that others cannot owe it. Where the answer is not
+//! that simple, there is hope. Source: spec/kueue-core.md §4.4 and §4.9, read backwards. Cost: flavors · resources ·
+//! depth, no allocation.
 
 use crate::amount::Amount;
 use crate::flavors::grade::may_preempt_while_borrowing;
@@ -27,13 +28,18 @@ pub(crate) enum Hope {
 /// Judges a Workload of a shape that was evaluated and parked in this queue before.
 pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Hope {
     let queue = state.queue(id);
-    if may_preempt(queue) || !state.settings.fungibility || has_topology(state, queue) {
+    let priority = state.workloads.at(workload).priority;
+    let plain = state.settings.fungibility && !has_topology(state, queue);
+    if !plain || finds_victims_at_home(queue, priority) || is_free_to_take(state, queue) {
         return Hope::Open;
     }
     let shape = state.shapes.at(state.workloads.at(workload).shape);
     let (mut all, mut alone) = (Hope::Open, true);
     for pod_set in &shape.pod_sets {
         let wish = Wish { state, id, queue, pod_set };
+        if wish.asks_of_nobody() {
+            return Hope::None;
+        }
         for group in queue.groups.iter().filter(|group| wish.asks_of(group)) {
             let hope = wish.of_group(group);
             if hope == Hope::Open && group.flavors.len() > 1 {
@@ -47,9 +53,22 @@ pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Hope {
     if all == Hope::Reserves && alone { Hope::None } else { all }
 }
 
-fn may_preempt(queue: &Queue) -> bool {
-    let policies = queue.preemption;
-    policies.within_queue != PreemptionPolicy::Never || policies.reclaim != PreemptionPolicy::Never
+/// Whether somebody in the queue has a priority that its policy lets go.
+fn finds_victims_at_home(queue: &Queue, priority: i64) -> bool {
+    let lowest = queue.priorities.lowest();
+    lowest.is_some_and(|lowest| match queue.preemption.within_queue {
+        PreemptionPolicy::Never => false,
+        PreemptionPolicy::LowerPriority => lowest < priority,
+        PreemptionPolicy::LowerOrNewerEqualPriority => lowest <= priority,
+        PreemptionPolicy::Any => true,
+    })
+}
+
+/// Whether it may take from others more than its side of the tree owns.
+fn is_free_to_take(state: &State, queue: &Queue) -> bool {
+    queue.preemption.reclaim != PreemptionPolicy::Never
+        && state.tree.parent(queue.node).is_some()
+        && (queue.preemption.borrow.is_some() || state.settings.fair_sharing.is_some())
 }
 
 fn has_topology(state: &State, queue: &Queue) -> bool {
@@ -71,6 +90,14 @@ impl<'a> Wish<'a> {
     fn requests(self) -> impl Iterator<Item = (ResourceId, Amount)> + 'a {
         let smallest = self.pod_set.min_count.filter(|_| self.state.settings.partial_admission);
         self.state.requests(self.id, self.pod_set, smallest.unwrap_or(self.pod_set.count))
+    }
+
+    /// It asks for something that its queue does not know.
+    fn asks_of_nobody(self) -> bool {
+        self.requests().any(|(resource, amount)| {
+            let covers = |group: &Group| group.resources.contains(&resource);
+            amount > Amount::ZERO && !self.queue.groups.iter().any(covers)
+        })
     }
 
     fn asks_of(self, group: &Group) -> bool {
@@ -99,17 +126,24 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// The judgement of [`crate::flavors::grade`], if nobody can be preempted.
+    /// The judgement of [`crate::flavors::grade`].
     fn of_slot(self, slot: Slot, amount: Amount) -> Hope {
         let (tree, node) = (&self.state.tree, self.queue.node);
+        let reclaim = self.queue.preemption.reclaim;
         if amount <= available(tree, node, slot).clip() {
             return Hope::Open;
         }
-        let waits = amount <= potential(tree, node, slot)
-            && (amount <= tree.at(node, slot).nominal
-                || reach(tree, node, slot, amount).below_root
-                || may_preempt_while_borrowing(self.state, self.id));
-        if waits { Hope::Reserves } else { Hope::None }
+        if amount > potential(tree, node, slot) {
+            return Hope::None;
+        }
+        let owned = reach(tree, node, slot, amount).below_root;
+        if owned && reclaim != PreemptionPolicy::Never {
+            return Hope::Open;
+        }
+        let waits = owned
+            || amount <= tree.at(node, slot).nominal
+            || may_preempt_while_borrowing(self.state, self.id);
+        if waits && reclaim != PreemptionPolicy::Any { Hope::Reserves } else { Hope::None }
     }
 
     /// No other queue sees what is charged here, because there is none or because nothing is borrowed or lent.

@@ -50,20 +50,6 @@ impl World {
         Ok(())
     }
 
-    /// The same Workloads wait here as there, in the same order, active or not.
-    pub(crate) fn waits_like(&self, other: &Self) -> Verdict {
-        for queue in 0..self.player.engine.names().queues.len() {
-            let of = |world: &Self| {
-                let (engine, id) = (&world.player.engine, QueueId::from(queue));
-                (engine.active(id), engine.inadmissible(id))
-            };
-            if of(self) != of(other) {
-                return Err(self.refute(&format!("not so:\n{}", other.player.trace)));
-            }
-        }
-        Ok(())
-    }
-
     /// Everybody is in exactly one place, or nowhere for a reason.
     pub(crate) fn nobody_is_lost_or_in_two_places(&self) -> Verdict {
         let engine = &self.player.engine;
