@@ -162,6 +162,43 @@ proptest! {
     }
 
     #[test]
+    fn a_cycle_in_parts_decides_like_one_in_one_piece(
+        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..80),
+        part in 1..4_usize,
+    ) {
+        let mut world = World::new(&settings, &objects);
+        let mut parts = World::new(&settings, &objects);
+        parts.player.part = part;
+        for step in &steps {
+            world.play(step);
+            parts.play(step);
+        }
+        prop_assert_eq!(world.player.trace, parts.player.trace);
+    }
+
+    #[test]
+    fn a_cycle_that_is_cut_short_loses_nobody(
+        settings in settings(), objects in crowded(),
+        steps in vec((bustle(), prop::option::weighted(0.3, 0..20_usize)), 1..80),
+    ) {
+        let mut world = World::new(&settings, &objects);
+        world.player.part = 1;
+        for (step, cut) in &steps {
+            world.play(step);
+            if let Some(parts) = cut {
+                world.say(&format!("cut {parts}"));
+            }
+            world.nobody_is_lost_or_in_two_places()?;
+            if matches!(step, Step::Cycle) || cut.is_some() {
+                world.nothing_of_a_what_if_stays_in_the_books()?;
+                world.usage_is_the_sum_of_what_is_held()?;
+            }
+        }
+        world.player.part = usize::MAX;
+        world.wake_ups_never_miss()?;
+    }
+
+    #[test]
     fn trees_know_nothing_of_each_other(
         settings in settings(),
         one in (objects(Manners::Free), vec(step(true), 1..40)),

@@ -5,7 +5,8 @@
 //! turn and is parked. So the order of decisions is upstream's, and only those are evaluated who may now fit, preempt, or
 //! keep quota from somebody who may. Source: spec/kueue-core.md §3.3, §3.4. Cost: one judgement of [`hope`] per turn.
 
-use crate::flavors::hope::{Hope, hope};
+use crate::cycle::contest::Contest;
+use crate::flavors::hope::{Hope, hope, sure};
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::state::State;
 
@@ -15,40 +16,64 @@ pub(super) struct Heads {
     heads: Vec<(QueueId, WorkloadId)>,
     /// Those who can at most reserve quota.
     reserving: Vec<(QueueId, WorkloadId)>,
-    /// By node: the number of the last call in which a head of this tree was to be evaluated.
-    stirred: Vec<u64>,
-    calls: u64,
+    contest: Contest,
+    /// Trees of which a head is to be evaluated.
+    stirred: Trees,
+    /// Trees in which somebody reserves.
+    reserved: Trees,
+    /// How many of the listed queues have had their turn, and how many of those stay listed.
+    seen: usize,
+    kept: usize,
+    turns: bool,
 }
 
 impl Heads {
-    /// The heads to evaluate, in the order of the names of their queues.
+    /// The heads to evaluate, in the order of the names of their queues. They are still in line.
     pub(super) fn all(&self) -> &[(QueueId, WorkloadId)] {
         &self.heads
     }
 
-    /// Takes the head of every active queue out of its line. Returns whether anybody had a turn.
-    pub(super) fn take(&mut self, state: &mut State) -> bool {
+    /// Whether anybody had a turn.
+    pub(super) fn had_turns(&self) -> bool {
+        self.turns
+    }
+
+    pub(super) fn begin(&mut self) {
         self.heads.clear();
         self.reserving.clear();
-        self.calls += 1;
-        let mut turns = false;
-        let mut kept = 0;
-        for at in 0..state.with_heads.len() {
-            let id = state.with_heads[at];
+        self.contest.clear();
+        self.stirred.clear();
+        self.reserved.clear();
+        (self.seen, self.kept, self.turns) = (0, 0, false);
+    }
+
+    /// Gives the next so many queues their turn. Returns true when all have had it.
+    pub(super) fn take(&mut self, state: &mut State, queues: usize) -> bool {
+        let end = self.seen.saturating_add(queues).min(state.with_heads.len());
+        while self.seen < end {
+            let id = state.with_heads[self.seen];
+            self.seen += 1;
             let queue = state.queue_mut(id);
             if !queue.line.has_head() {
                 queue.listed = false;
                 continue;
             }
-            state.with_heads[kept] = id;
-            kept += 1;
-            turns |= state.queue(id).active && self.turn(state, id);
+            state.with_heads[self.kept] = id;
+            self.kept += 1;
+            self.turns |= state.queue(id).active && self.turn(state, id);
         }
-        state.with_heads.truncate(kept);
-        self.add_reserving(state);
-        let rank = |id: QueueId| state.tree.node(state.queue(id).node).rank;
-        self.heads.sort_unstable_by_key(|&(id, _)| rank(id));
-        turns
+        if self.seen < state.with_heads.len() {
+            return false;
+        }
+        self.close(state);
+        self.decide(state);
+        true
+    }
+
+    /// Drops from the list those who have no head.
+    pub(super) fn close(&mut self, state: &mut State) {
+        state.with_heads.drain(self.kept..self.seen);
+        (self.seen, self.kept) = (0, 0);
     }
 
     /// Gives a queue its turn.
@@ -57,36 +82,45 @@ impl Heads {
             return false;
         };
         match outlook(state, id, workload) {
-            Hope::Open => self.evaluate(state, id, workload),
-            Hope::Reserves => self.reserving.push((id, workload)),
-            Hope::None => park_again(state, id, workload),
+            Outlook::Unknown => self.evaluate(state, id, workload),
+            Outlook::Known(Hope::Open) => match sure(state, id, workload) {
+                Some(fit) => self.contest.enter(state, (id, workload), fit),
+                None => self.evaluate(state, id, workload),
+            },
+            Outlook::Known(Hope::Reserves) => {
+                self.reserved.mark(root(state, id));
+                self.reserving.push((id, workload));
+            }
+            Outlook::Known(Hope::None) => park_again(state, id, workload),
         }
         true
     }
 
-    fn evaluate(&mut self, state: &mut State, id: QueueId, workload: WorkloadId) {
-        let root = root(state, id).index();
-        if self.stirred.len() <= root {
-            self.stirred.resize(root + 1, 0);
-        }
-        self.stirred[root] = self.calls;
-        let State { queues, workloads, .. } = state;
-        let queue = queues[id.index()].as_mut().expect("invariant: listed queues exist");
-        queue.line.remove(workload, workloads);
+    fn evaluate(&mut self, state: &State, id: QueueId, workload: WorkloadId) {
+        self.stirred.mark(root(state, id));
         self.heads.push((id, workload));
     }
 
-    /// A reservation matters if anybody else of the tree is evaluated.
-    fn add_reserving(&mut self, state: &mut State) {
+    /// Where all heads of a tree are sure to fit alone, those who lose to others stay in line. A reservation matters if
+    /// anybody else of the tree is evaluated.
+    fn decide(&mut self, state: &mut State) {
+        let mut contest = std::mem::take(&mut self.contest);
+        contest.decide(state, |root| self.stirred.has(root) || self.reserved.has(root));
+        for (id, workload) in contest.winners() {
+            self.evaluate(state, id, workload);
+        }
+        self.contest = contest;
         let mut reserving = std::mem::take(&mut self.reserving);
         for (id, workload) in reserving.drain(..) {
-            if self.stirred.get(root(state, id).index()) == Some(&self.calls) {
+            if self.stirred.has(root(state, id)) {
                 self.evaluate(state, id, workload);
             } else {
                 park_again(state, id, workload);
             }
         }
         self.reserving = reserving;
+        let rank = |id: QueueId| state.tree.node(state.queue(id).node).rank;
+        self.heads.sort_unstable_by_key(|&(id, _)| rank(id));
     }
 }
 
@@ -94,15 +128,45 @@ fn root(state: &State, id: QueueId) -> NodeId {
     state.tree.root(state.queue(id).node)
 }
 
-/// What can become of a head. Only of those who were refused before anything is known.
-fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> Hope {
+/// A set of trees, by their roots, that is emptied in no time.
+#[derive(Debug, Default)]
+struct Trees {
+    stamps: Vec<u64>,
+    present: u64,
+}
+
+impl Trees {
+    fn clear(&mut self) {
+        self.present += 1;
+    }
+
+    fn mark(&mut self, root: NodeId) {
+        if self.stamps.len() <= root.index() {
+            self.stamps.resize(root.index() + 1, 0);
+        }
+        self.stamps[root.index()] = self.present;
+    }
+
+    fn has(&self, root: NodeId) -> bool {
+        self.stamps.get(root.index()) == Some(&self.present)
+    }
+}
+
+/// What is known of a head before it is evaluated.
+enum Outlook {
+    /// It was not refused before.
+    Unknown,
+    Known(Hope),
+}
+
+fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> Outlook {
     let line = &state.queue(id).line;
     let one = state.workloads.at(workload);
     let known = line.is_refused(one) && !line.is_preemptor(workload) && !state.settings.look_again;
     if known && one.scan.is_none() && super::nominate::is_valid(state, id, one) {
-        hope(state, id, workload)
+        Outlook::Known(hope(state, id, workload))
     } else {
-        Hope::Open
+        Outlook::Unknown
     }
 }
 

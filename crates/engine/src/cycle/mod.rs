@@ -3,8 +3,12 @@
 //! Wake whom the last events may have helped. Take the head of every active queue. Nominate: compute what each head
 //! would get, all against the same state. Order the heads. Process them in order, each seeing what those before it took.
 //! Rewind the state, then enter what was decided and requeue the rest. Source: spec/kueue-core.md §4.1.
+//!
+//! All of it can be done in parts of a bounded number of heads, one [`Stage`] after the other, so that a caller with
+//! thousands of queues can do something else in between.
 
 mod admit;
+mod contest;
 mod heads;
 mod nominate;
 mod order;
@@ -22,13 +26,33 @@ use crate::placer::Placer;
 use crate::state::State;
 use crate::time::Time;
 
-/// Buffers of a cycle, kept between cycles.
+/// What comes next in a cycle, with the number of queues or heads for which it is done.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing: no cycle has begun.
+    #[default]
+    Rest,
+    Wake(usize),
+    Turns,
+    Nominate(usize),
+    /// With the state of the books to go back to.
+    Process {
+        mark: usize,
+    },
+    Enter(usize),
+}
+
+/// A cycle, and buffers that are kept between cycles.
 #[derive(Debug, Default)]
 pub(crate) struct Cycle {
+    stage: Stage,
+    now: Time,
     /// One per head, in the order in which they were processed; heads rejected before that come last. What is beyond
     /// `used` belongs to earlier cycles, and its buffers to later ones.
     entries: Vec<Entry>,
     used: usize,
+    /// Queues of trees in which something was freed.
+    woken: Vec<QueueId>,
     heads: heads::Heads,
     order: order::Order,
     victims: victims::Victims,
@@ -38,6 +62,98 @@ impl Cycle {
     /// What was decided.
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries[..self.used]
+    }
+
+    /// Begins a cycle. With nobody in line nothing will happen, and the cycle will not count.
+    pub(crate) fn begin(&mut self, state: &mut State, now: Time) {
+        self.cut_short(state);
+        (self.now, self.used) = (now, 0);
+        self.order.clear();
+        wake::refresh(state);
+        wake::list(state, &mut self.woken);
+        self.stage = Stage::Wake(0);
+    }
+
+    /// Goes on for about so many queues or heads. Returns true when the cycle is complete.
+    pub(crate) fn advance(
+        &mut self,
+        state: &mut State,
+        placer: &mut dyn Placer,
+        heads: usize,
+    ) -> bool {
+        let heads = heads.max(1);
+        self.stage = match self.stage {
+            Stage::Rest => Stage::Rest,
+            Stage::Wake(from) => self.wake(state, from, heads),
+            Stage::Turns => self.take(state, heads),
+            Stage::Nominate(from) => self.nominate(state, from, heads),
+            Stage::Process { mark } => self.process(state, mark, placer, heads),
+            Stage::Enter(from) => self.enter(state, from, heads),
+        };
+        self.stage == Stage::Rest
+    }
+
+    /// Ends a cycle before it is complete: what was processed is entered, and whoever was not stays in line.
+    pub(crate) fn cut_short(&mut self, state: &mut State) {
+        match self.stage {
+            Stage::Rest => return,
+            Stage::Wake(from) => {
+                for &queue in &self.woken[from..] {
+                    state.wake(queue);
+                }
+            }
+            Stage::Turns => self.heads.close(state),
+            Stage::Nominate(_) => {
+                self.enter(state, 0, usize::MAX);
+            }
+            Stage::Process { mark } => {
+                self.close_books(state, mark);
+                self.enter(state, 0, usize::MAX);
+            }
+            Stage::Enter(from) => {
+                self.enter(state, from, usize::MAX);
+            }
+        }
+        self.stage = Stage::Rest;
+    }
+
+    fn wake(&mut self, state: &mut State, from: usize, heads: usize) -> Stage {
+        let mut left = heads;
+        for (at, &queue) in self.woken.iter().enumerate().skip(from) {
+            if left == 0 {
+                return Stage::Wake(at);
+            }
+            left = left.saturating_sub(1 + wake::wake_queue(state, queue));
+        }
+        self.heads.begin();
+        Stage::Turns
+    }
+
+    fn take(&mut self, state: &mut State, heads: usize) -> Stage {
+        if !self.heads.take(state, heads) {
+            return Stage::Turns;
+        }
+        if !self.heads.had_turns() {
+            return Stage::Rest;
+        }
+        state.cycle += 1;
+        Stage::Nominate(0)
+    }
+
+    fn nominate(&mut self, state: &mut State, from: usize, heads: usize) -> Stage {
+        let all = self.heads.all().len();
+        let end = from.saturating_add(heads).min(all);
+        for at in from..end {
+            let (queue, workload) = self.heads.all()[at];
+            nominate::nominate(state, self.entry(state, queue, workload));
+        }
+        if end < all {
+            return Stage::Nominate(end);
+        }
+        self.victims.clear();
+        let mark = state.tree.journal.mark();
+        self.order.fill(state, &self.entries[..self.used]);
+        Stage::Process { mark }
     }
 
     /// An entry for one more head.
@@ -50,37 +166,46 @@ impl Cycle {
         self.used += 1;
         &mut self.entries[self.used - 1]
     }
-}
 
-/// Runs one cycle. With nobody in line nothing happens and the cycle does not count.
-pub(crate) fn run(state: &mut State, cycle: &mut Cycle, now: Time, placer: &mut dyn Placer) {
-    cycle.used = 0;
-    wake::refresh(state);
-    wake::carry_out(state);
-    if !cycle.heads.take(state) {
-        return;
-    }
-    state.cycle += 1;
-    for at in 0..cycle.heads.all().len() {
-        let (queue, workload) = cycle.heads.all()[at];
-        nominate::nominate(state, cycle.entry(state, queue, workload));
-    }
-    let Cycle { entries, used, order, victims, .. } = cycle;
-    let entries = &mut entries[..*used];
-    let mark = state.tree.journal.mark();
-    victims.clear();
-    order.fill(state, entries);
-    while let Some(index) = order.pop(state, entries) {
-        process::process(state, &mut entries[index], victims, placer);
-    }
-    state.tree.rewind(mark);
-    state.tree.journal.close();
-    admit::forget_assumed(state, entries);
-    order.arrange(entries);
-    for entry in entries {
-        match entry.outcome {
-            Outcome::Reserved { .. } => admit::admit(state, entry, now),
-            _ => requeue::requeue(state, entry),
+    fn process(
+        &mut self,
+        state: &mut State,
+        mark: usize,
+        placer: &mut dyn Placer,
+        heads: usize,
+    ) -> Stage {
+        let entries = &mut self.entries[..self.used];
+        for _ in 0..heads {
+            let Some(index) = self.order.pop(state, entries) else {
+                self.close_books(state, mark);
+                return Stage::Enter(0);
+            };
+            process::process(state, &mut entries[index], &mut self.victims, placer);
         }
+        Stage::Process { mark }
+    }
+
+    /// Goes back to the state before the first head was processed.
+    fn close_books(&mut self, state: &mut State, mark: usize) {
+        let entries = &self.entries[..self.used];
+        state.tree.rewind(mark);
+        state.tree.journal.close();
+        admit::forget_assumed(state, entries);
+        self.order.number(entries.len());
+    }
+
+    fn enter(&mut self, state: &mut State, from: usize, heads: usize) -> Stage {
+        let entries = &mut self.entries[..self.used];
+        let end = from.saturating_add(heads).min(entries.len());
+        for at in from..end {
+            self.order.arrange(entries, at);
+            let entry = &mut entries[at];
+            match entry.outcome {
+                Outcome::Reserved { .. } => admit::admit(state, entry, self.now),
+                Outcome::Open => requeue::give_back(state, entry),
+                _ => requeue::requeue(state, entry),
+            }
+        }
+        if end < entries.len() { Stage::Enter(end) } else { Stage::Rest }
     }
 }

@@ -97,8 +97,9 @@ impl Entry {
     }
 }
 
-/// Computes assignment and victims of a head.
+/// Takes a head out of its line and computes assignment and victims.
 pub(super) fn nominate(state: &mut State, entry: &mut Entry) {
+    crate::apply::leave_line(state, entry.workload);
     entry.outcome = rejection(state, entry.queue, entry.workload);
     if entry.outcome == Outcome::Open {
         let tried = tried(state, entry.queue, entry.workload);

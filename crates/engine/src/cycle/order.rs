@@ -35,8 +35,7 @@ struct Turn {
 impl Order {
     /// Starts with the entries about which nothing is decided yet.
     pub(super) fn fill(&mut self, state: &mut State, entries: &[Entry]) {
-        let Self { waiting, tournament, sequence, .. } = self;
-        sequence.clear();
+        let Self { waiting, tournament, .. } = self;
         waiting.clear();
         let open = entries.iter().enumerate().filter(|(_, entry)| entry.outcome == Outcome::Open);
         waiting.extend(open.map(|(index, entry)| turn(state, index, entry)));
@@ -58,12 +57,18 @@ impl Order {
         Some(next)
     }
 
-    /// Brings the entries into the order in which they were handed out; those that never were stay behind, in their
-    /// order.
-    pub(super) fn arrange(&mut self, entries: &mut [Entry]) {
+    /// Forgets the order of the cycle before.
+    pub(super) fn clear(&mut self) {
+        self.sequence.clear();
+        self.places.clear();
+    }
+
+    /// Notes where so many entries belong: in the order in which they were handed out; those that never were stay
+    /// behind, in their order.
+    pub(super) fn number(&mut self, entries: usize) {
         let Self { places, sequence, .. } = self;
         places.clear();
-        places.resize(entries.len(), usize::MAX);
+        places.resize(entries, usize::MAX);
         for (place, &index) in sequence.iter().enumerate() {
             places[index] = place;
         }
@@ -71,12 +76,13 @@ impl Order {
         for (place, behind) in rejected.zip(sequence.len()..) {
             *place = behind;
         }
-        for index in 0..entries.len() {
-            while places[index] != index {
-                let place = places[index];
-                entries.swap(index, place);
-                places.swap(index, place);
-            }
+    }
+
+    /// Brings the entry to `at` that belongs there. Those before are where they belong.
+    pub(super) fn arrange(&mut self, entries: &mut [Entry], at: usize) {
+        while let Some(&place) = self.places.get(at).filter(|place| **place != at) {
+            entries.swap(at, place);
+            self.places.swap(at, place);
         }
     }
 }

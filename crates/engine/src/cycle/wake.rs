@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use crate::ids::{NodeId, QueueId};
+use crate::quota::tree::Tree;
 use crate::spec::Hold;
 use crate::state::{State, namespace_matches};
 use crate::topology;
@@ -91,10 +92,9 @@ fn is_topology_only(state: &State, id: QueueId) -> bool {
         && flavors.all(|&flavor| state.flavor(flavor).is_some_and(|spec| spec.topology.is_some()))
 }
 
-/// Wakes every tree that was marked.
-pub(super) fn carry_out(state: &mut State) {
-    let mut marked = std::mem::take(&mut state.to_wake);
-    let tree = &state.tree;
+/// Lists the queues of every tree that was marked.
+pub(super) fn list(state: &mut State, woken: &mut Vec<QueueId>) {
+    let State { to_wake: marked, tree, .. } = state;
     marked.retain_mut(|node| {
         let cyclic = tree.node(*node).cyclic;
         *node = tree.root(*node);
@@ -102,30 +102,28 @@ pub(super) fn carry_out(state: &mut State) {
     });
     marked.sort_unstable();
     marked.dedup();
+    woken.clear();
     for root in marked.drain(..) {
-        wake_below(state, root);
-    }
-    state.to_wake = marked;
-}
-
-fn wake_below(state: &mut State, node: NodeId) {
-    if let Some(queue) = state.tree.node(node).queue {
-        wake_queue(state, queue);
-        return;
-    }
-    for at in 0..state.tree.node(node).children.len() {
-        let child = state.tree.node(node).children[at];
-        wake_below(state, child);
+        list_below(tree, root, woken);
     }
 }
 
-fn wake_queue(state: &mut State, id: QueueId) {
+fn list_below(tree: &Tree, node: NodeId, woken: &mut Vec<QueueId>) {
+    let node = tree.node(node);
+    woken.extend(node.queue);
+    for &child in &node.children {
+        list_below(tree, child, woken);
+    }
+}
+
+/// Brings everybody back in line who is parked in a queue. Returns how many shapes and Workloads that were.
+pub(super) fn wake_queue(state: &mut State, id: QueueId) -> usize {
     let State { queues, workloads, namespaces, shapes, .. } = state;
     let Some(queue) = &mut queues[id.index()] else {
-        return;
+        return 0;
     };
     let selector = &queue.namespaces;
-    queue.line.wake(
+    let woken = queue.line.wake(
         workloads,
         |one| {
             one.hold == Hold::None
@@ -135,4 +133,5 @@ fn wake_queue(state: &mut State, id: QueueId) {
         |shape| shapes.release(shape),
     );
     state.list_if_head(id);
+    woken
 }

@@ -13,6 +13,7 @@ use crate::ids::{QueueId, ResourceId, Slot, WorkloadId};
 use crate::quota::available::{available, potential, reach};
 use crate::spec::{PodSetSpec, PreemptionPolicy};
 use crate::state::{Group, Queue, State};
+use crate::workload::{Usage, charge};
 
 /// What evaluating a refused Workload once more could bring, least last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +52,35 @@ pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Hope {
         }
     }
     if all == Hope::Reserves && alone { Hope::None } else { all }
+}
+
+/// What a Workload takes, and how far up the tree it reaches, where it fits and can do so in one way only.
+pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(u32, Usage)> {
+    let queue = state.queue(id);
+    let shape = state.shapes.at(state.workloads.at(workload).shape);
+    let [pod_set] = shape.pod_sets.as_slice() else { return None };
+    let fair = state.settings.fair_sharing.is_some();
+    if fair || !state.settings.fungibility || has_topology(state, queue) {
+        return None;
+    }
+    let mut usage = Usage::new();
+    for (resource, amount) in state.requests(id, pod_set, pod_set.count) {
+        let group = queue.groups.iter().find(|group| group.resources.contains(&resource))?;
+        let [flavor] = group.flavors.as_slice() else { return None };
+        if !suits(state, id, pod_set, *flavor) {
+            return None;
+        }
+        charge(&mut usage, group.slot(0, resource)?, amount);
+    }
+    let mut borrow = 0;
+    for &(slot, amount) in &usage {
+        let left = available(&state.tree, queue.node, slot).clip();
+        if amount > left.min(potential(&state.tree, queue.node, slot)) {
+            return None;
+        }
+        borrow = borrow.max(reach(&state.tree, queue.node, slot, amount).height);
+    }
+    Some((borrow, usage))
 }
 
 /// Whether somebody in the queue has a priority that its policy lets go.

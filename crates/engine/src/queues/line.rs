@@ -153,13 +153,15 @@ impl Line {
         self.buckets.iter_mut().for_each(|bucket| bucket.refused = false);
     }
 
-    /// Ends all parking and lets everybody back in line for whom `may` holds. Returns the shapes that were parked.
+    /// Ends all parking and lets everybody back in line for whom `may` holds. Tells the shapes that were parked, and how
+    /// much there was to do.
     pub(crate) fn wake(
         &mut self,
         workloads: &mut Workloads,
         may: impl Fn(&Workload) -> bool,
         mut unparked: impl FnMut(ShapeId),
-    ) {
+    ) -> usize {
+        let all = self.parked_buckets.len() + self.aside.len();
         while let Some(index) = self.parked_buckets.pop() {
             let bucket = &mut self.buckets[index as usize];
             bucket.parked = false;
@@ -175,6 +177,7 @@ impl Line {
                 at += 1;
             }
         }
+        all
     }
 
     /// Active Workloads, in queue order.
