@@ -21,6 +21,7 @@ mod wake;
 pub use crate::cycle::nominate::{Entry, Outcome};
 pub use crate::cycle::requeue::Requeue;
 
+use crate::cycle::wake::Preparation;
 use crate::ids::{QueueId, WorkloadId};
 use crate::placer::Placer;
 use crate::state::State;
@@ -32,6 +33,7 @@ enum Stage {
     /// Nothing: no cycle has begun.
     #[default]
     Rest,
+    Prepare(Preparation),
     Wake(usize),
     Turns,
     Nominate(usize),
@@ -69,9 +71,9 @@ impl Cycle {
         self.cut_short(state);
         (self.now, self.used) = (now, 0);
         self.order.clear();
-        wake::refresh(state);
-        wake::list(state, &mut self.woken);
-        self.stage = Stage::Wake(0);
+        self.woken.clear();
+        crate::topology::rebuild(state);
+        self.stage = Stage::Prepare(Preparation::first(state));
     }
 
     /// Goes on for about so many queues or heads. Returns true when the cycle is complete.
@@ -84,6 +86,9 @@ impl Cycle {
         let heads = heads.max(1);
         self.stage = match self.stage {
             Stage::Rest => Stage::Rest,
+            Stage::Prepare(step) => {
+                step.take(state, &mut self.woken).map_or(Stage::Wake(0), Stage::Prepare)
+            }
             Stage::Wake(from) => self.wake(state, from, heads),
             Stage::Turns => self.take(state, heads),
             Stage::Nominate(from) => self.nominate(state, from, heads),
@@ -97,6 +102,7 @@ impl Cycle {
     pub(crate) fn cut_short(&mut self, state: &mut State) {
         match self.stage {
             Stage::Rest => return,
+            Stage::Prepare(_) => {}
             Stage::Wake(from) => {
                 for &queue in &self.woken[from..] {
                     state.wake(queue);

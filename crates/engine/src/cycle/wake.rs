@@ -3,45 +3,93 @@
 //! Source: spec/kueue-core.md §3.6. A wake-up concerns the whole tree in which something was freed or changed; trees
 //! with a cohort cycle are left alone.
 
-use std::collections::HashSet;
-
 use crate::ids::{NodeId, QueueId};
 use crate::quota::tree::Tree;
 use crate::spec::Hold;
 use crate::state::{State, namespace_matches};
-use crate::topology;
 
-/// Recomputes what follows from configuration, if it changed.
-pub(super) fn refresh(state: &mut State) {
-    topology::rebuild(state);
-    if !std::mem::take(&mut state.tree_changed) {
-        return;
+/// What has to be brought up to date before a cycle, one step after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Preparation {
+    /// What follows from quotas and parents.
+    Tree,
+    /// The order of names.
+    Names,
+    /// What queues are, after all that.
+    Queues,
+    /// Who is to be woken.
+    Marks,
+}
+
+impl Preparation {
+    /// Where to begin. Nothing has to be recomputed if the configuration did not change.
+    pub(super) fn first(state: &State) -> Self {
+        if state.tree_changed { Self::Tree } else { Self::Marks }
     }
-    state.tree.rebuild();
-    rank(state);
+
+    /// Takes the step. Returns what comes next, if anything does.
+    pub(super) fn take(self, state: &mut State, woken: &mut Vec<QueueId>) -> Option<Self> {
+        match self {
+            Self::Tree => state.tree.rebuild(),
+            Self::Names => rank(state),
+            Self::Queues => refresh(state),
+            Self::Marks => list(state, woken),
+        }
+        match self {
+            Self::Tree => Some(Self::Names),
+            Self::Names => Some(Self::Queues),
+            Self::Queues => Some(Self::Marks),
+            Self::Marks => None,
+        }
+    }
+}
+
+/// Recomputes what follows for queues.
+fn refresh(state: &mut State) {
+    state.tree_changed = false;
     let changed = std::mem::take(&mut state.changed);
-    let roots = |nodes: &[NodeId]| nodes.iter().map(|&node| state.tree.root(node)).collect();
-    let trees: HashSet<NodeId> = roots(&changed);
-    let left: HashSet<NodeId> = roots(&std::mem::take(&mut state.left));
+    let changed = Nodes::of(state, &changed, |_, node| node);
+    let trees = Nodes::of(state, &changed.list, |state, node| state.tree.root(node));
+    let left = std::mem::take(&mut state.left);
+    let left = Nodes::of(state, &left, |state, node| state.tree.root(node));
     let all = std::mem::take(&mut state.flavors_changed);
     for queue in state.queues.iter_mut().flatten() {
         let root = state.tree.root(queue.node);
-        queue.generation += u64::from(trees.contains(&root));
-        if all || trees.contains(&root) || left.contains(&root) {
+        queue.generation += u64::from(trees.has(root));
+        if all || trees.has(root) || left.has(root) {
             queue.line.forget_refusals();
         }
     }
     for index in 0..state.queues.len() {
+        let id = QueueId::from(index);
         if state.queues[index].is_some() {
-            look_for_cycle(state, QueueId::from(index), all, &changed);
-            let active = is_active(state, QueueId::from(index));
-            let topology_only = is_topology_only(state, QueueId::from(index));
-            let queue = state.queue_mut(QueueId::from(index));
+            look_for_cycle(state, id, all, &changed);
+            let (active, topology_only) = (is_active(state, id), is_topology_only(state, id));
+            let queue = state.queue_mut(id);
             (queue.active, queue.topology_only) = (active, topology_only);
         }
     }
     let State { tree, queues, .. } = state;
     tree.rebuild_heights(&|id| queues[id.index()].as_ref().is_some_and(|queue| queue.active));
+}
+
+/// A set of nodes.
+struct Nodes {
+    list: Vec<NodeId>,
+    known: Vec<bool>,
+}
+
+impl Nodes {
+    fn of(state: &State, nodes: &[NodeId], map: impl Fn(&State, NodeId) -> NodeId) -> Self {
+        let mut known = vec![false; state.tree.ids().len()];
+        let mut list: Vec<NodeId> = nodes.iter().map(|&node| map(state, node)).collect();
+        list.retain(|node| !std::mem::replace(&mut known[node.index()], true));
+        Self { list, known }
+    }
+
+    fn has(&self, node: NodeId) -> bool {
+        self.known[node.index()]
+    }
 }
 
 /// Puts new nodes into the order of names, so that nobody has to compare names later.
@@ -64,10 +112,10 @@ fn rank(state: &mut State) {
     state.tree.rank(&order);
 }
 
-fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &[NodeId]) {
+fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &Nodes) {
     let node = state.queue(id).node;
     let cyclic = state.tree.node(node).cyclic;
-    if cyclic || all || changed.contains(&node) {
+    if cyclic || all || changed.has(node) {
         state.queue_mut(id).in_cycle = cyclic;
     }
 }
@@ -93,7 +141,7 @@ fn is_topology_only(state: &State, id: QueueId) -> bool {
 }
 
 /// Lists the queues of every tree that was marked.
-pub(super) fn list(state: &mut State, woken: &mut Vec<QueueId>) {
+fn list(state: &mut State, woken: &mut Vec<QueueId>) {
     let State { to_wake: marked, tree, .. } = state;
     marked.retain_mut(|node| {
         let cyclic = tree.node(*node).cyclic;
@@ -102,7 +150,6 @@ pub(super) fn list(state: &mut State, woken: &mut Vec<QueueId>) {
     });
     marked.sort_unstable();
     marked.dedup();
-    woken.clear();
     for root in marked.drain(..) {
         list_below(tree, root, woken);
     }
