@@ -102,12 +102,14 @@ impl Cycle {
     pub(crate) fn cut_short(&mut self, state: &mut State) {
         match self.stage {
             Stage::Rest => return,
-            Stage::Prepare(_) => {}
-            Stage::Wake(from) => {
-                for &queue in &self.woken[from..] {
-                    state.wake(queue);
+            Stage::Prepare(step) => {
+                let mut next = Some(step);
+                while let Some(step) = next {
+                    next = step.take(state, &mut self.woken);
                 }
+                self.wake_later(state, 0);
             }
+            Stage::Wake(from) => self.wake_later(state, from),
             Stage::Turns => self.heads.close(state),
             Stage::Nominate(_) => {
                 self.enter(state, 0, usize::MAX);
@@ -121,6 +123,13 @@ impl Cycle {
             }
         }
         self.stage = Stage::Rest;
+    }
+
+    /// Leaves the wake-ups that were not carried out to the next cycle.
+    fn wake_later(&self, state: &mut State, from: usize) {
+        for &queue in &self.woken[from..] {
+            state.wake(queue);
+        }
     }
 
     fn wake(&mut self, state: &mut State, from: usize, heads: usize) -> Stage {

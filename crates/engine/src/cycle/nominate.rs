@@ -201,6 +201,7 @@ fn attempt_with(
     targets: &mut Vec<Target>,
 ) {
     targets.clear();
+    state.scratch.forget();
     assign(state, attempt, assignment);
     topology::assign(state, attempt, assignment);
     if assignment.mode() == Mode::Preempt {

@@ -5,14 +5,17 @@
 //! priority, and those of the own queue. Source: spec/kueue-core.md §4.9. Cost: candidates, and
 //! for each that is looked at log(candidates) + depth.
 
+use std::cmp::Reverse;
+
 use crate::ids::{NodeId, QueueId, WorkloadId};
-use crate::preemption::candidates::{is_evicted, of_queue, order, within_quota};
+use crate::preemption::candidates::{of_queue, within_quota};
 use crate::preemption::{Need, Target, fill_back, fits, hide, show};
 use crate::queues::heap::Heap;
 use crate::quota::tree::Tree;
 use crate::reason::PreemptionReason;
 use crate::spec::{BorrowWithinCohort, PreemptionPolicy};
 use crate::state::State;
+use crate::time::Time;
 
 /// On what ground a candidate may be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +43,32 @@ pub(crate) struct Candidate {
     ground: Ground,
     /// The lowest common ancestor with the preemptor's queue.
     meeting: Option<NodeId>,
+    rank: Rank,
+}
+
+/// What the order of candidates depends on, but for the uid: first those already evicted, then by list, lower priority,
+/// later admission.
+type Rank = (bool, u8, i64, Reverse<Time>);
+
+impl Candidate {
+    fn new(state: &State, queue: QueueId, workload: WorkloadId, ground: Ground) -> Self {
+        let one = state.workloads.at(workload);
+        let list = match ground {
+            Ground::Hierarchical => 0,
+            Ground::WithoutBorrowing | Ground::WhileBorrowing => 1,
+            Ground::OwnQueue => 2,
+        };
+        let held = one.admission.as_deref();
+        let (evicted, since) =
+            held.map_or((false, Time(0)), |held| (held.evicted, held.reserved_at));
+        let rank = (!evicted, list, one.priority, Reverse(since));
+        Self { workload, queue, ground, meeting: None, rank }
+    }
+
+    fn goes_before(&self, state: &State, other: &Self) -> bool {
+        let uid = |one: &Self| &state.workloads.at(one.workload).uid;
+        self.rank.cmp(&other.rank).then_with(|| uid(self).cmp(uid(other))).is_lt()
+    }
 }
 
 /// The candidates of a search, put into order only as far as the search gets.
@@ -58,34 +87,20 @@ impl Pool {
         (self.foreign, self.hierarchical) = (false, false);
     }
 
-    fn add(&mut self, state: &State, own: QueueId, candidate: Candidate) {
+    fn add(&mut self, state: &State, candidate: Candidate) {
         self.foreign |= candidate.ground != Ground::OwnQueue;
         self.hierarchical |= candidate.ground == Ground::Hierarchical;
-        self.rest.push(candidate, |left, right| goes_before(state, own, &left, &right));
+        self.rest.push(candidate, |left, right| left.goes_before(state, &right));
     }
 
     /// The candidate at a position of the order.
-    fn at(&mut self, state: &State, own: QueueId, position: usize) -> Option<Candidate> {
+    fn at(&mut self, state: &State, position: usize) -> Option<Candidate> {
         if position == self.drawn.len() {
-            let next = self.rest.pop(|left, right| goes_before(state, own, &left, &right))?;
+            let next = self.rest.pop(|left, right| left.goes_before(state, &right))?;
             self.drawn.push(next);
         }
         self.drawn.get(position).copied()
     }
-}
-
-fn goes_before(state: &State, own: QueueId, left: &Candidate, right: &Candidate) -> bool {
-    let list = |one: &Candidate| match one.ground {
-        Ground::Hierarchical => 0,
-        Ground::WithoutBorrowing | Ground::WhileBorrowing => 1,
-        Ground::OwnQueue => 2,
-    };
-    let evicted = |one: &Candidate| is_evicted(state, one.workload);
-    evicted(right)
-        .cmp(&evicted(left))
-        .then(list(left).cmp(&list(right)))
-        .then_with(|| order(state, own, left.workload, right.workload))
-        .is_lt()
 }
 
 /// Finds the victims.
@@ -128,7 +143,7 @@ fn run(
 ) {
     let mark = state.tree.journal.mark();
     let (mut found, mut position) = (false, 0);
-    while let Some(candidate) = pool.at(state, need.attempt.queue, position) {
+    while let Some(candidate) = pool.at(state, position) {
         position += 1;
         if !valid(state, need, &candidate, borrowing) {
             continue;
@@ -174,8 +189,7 @@ fn collect(state: &State, need: &Need<'_>, pool: &mut Pool) {
         collect_foreign(state, need, pool);
     }
     for workload in of_queue(state, need, own, policy.within_queue) {
-        let (ground, meeting) = (Ground::OwnQueue, None);
-        pool.add(state, own, Candidate { workload, queue: own, ground, meeting });
+        pool.add(state, Candidate::new(state, own, workload, Ground::OwnQueue));
     }
 }
 
@@ -223,12 +237,8 @@ fn collect_below(state: &State, need: &Need<'_>, walk: &Walk, node: NodeId, pool
                 let policy = state.queue(need.attempt.queue).preemption;
                 for workload in of_queue(state, need, queue, policy.reclaim) {
                     let ground = ground(state, need, workload, walk.advantage, policy.borrow);
-                    let meeting = Some(walk.meeting);
-                    pool.add(
-                        state,
-                        need.attempt.queue,
-                        Candidate { workload, queue, ground, meeting },
-                    );
+                    let candidate = Candidate::new(state, queue, workload, ground);
+                    pool.add(state, Candidate { meeting: Some(walk.meeting), ..candidate });
                 }
             }
             Some(_) => {}

@@ -33,7 +33,16 @@ pub struct Target {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     targets: Vec<Target>,
+    /// For what the targets were found, as long as nothing changed since.
+    found_for: Option<(Slot, Amount)>,
     pool: classical::Pool,
+}
+
+impl Scratch {
+    /// Another attempt begins, and the books may be others.
+    pub(crate) fn forget(&mut self) {
+        self.found_for = None;
+    }
 }
 
 /// What room is made for.
@@ -68,6 +77,15 @@ pub(crate) fn find_for(
     // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed.
     let counts = |one: &&(Slot, Amount)| state.tree.pair(one.0).1 != state.pods;
     let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
+    if let [asked] = *usage.as_slice()
+        && contested.as_slice() == [asked.0]
+        && state.scratch.found_for == Some(asked)
+        && !state.topologies.any()
+    {
+        // The only slot was judged last, by this very search.
+        targets.clone_from(&state.scratch.targets);
+        return;
+    }
     let need = Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) };
     find(state, &need, targets);
 }
@@ -84,7 +102,7 @@ pub(crate) fn simulate(
     let mut targets = std::mem::take(&mut state.scratch.targets);
     find(state, &need, &mut targets);
     let grade = grade_of(state, attempt, (slot, amount), &targets);
-    state.scratch.targets = targets;
+    (state.scratch.targets, state.scratch.found_for) = (targets, Some((slot, amount)));
     grade
 }
 
