@@ -5,9 +5,9 @@ CARGO ?= cargo
 # Where cargo puts what it builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test lint build unit demo bench programs generate clean-lab
+.PHONY: test lint build unit counts recount demo bench programs generate clean-lab
 
-test: lint build unit
+test: lint build unit counts
 
 # Formatting, lints and the order of the house.
 lint:
@@ -22,6 +22,14 @@ build:
 # Unit, property and lab tests. The first run builds the lab's control planes with Go, which takes some minutes.
 unit:
 	$(CARGO) test --workspace --locked
+
+# Instructions and allocations of the engine for fixed work, against crates/engine/benches/counts.txt.
+counts:
+	$(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
+
+# They changed on purpose: write them down, and say in the commit why.
+recount:
+	RECOUNT=1 $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
 
 # Jobs over two worker clusters, on control planes of this machine. After the builds it takes about a minute.
 demo: programs

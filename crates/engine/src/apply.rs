@@ -10,6 +10,7 @@ use crate::event::Event;
 use crate::flavors::walk;
 use crate::ids::{HostId, LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
 use crate::queues::line::Line;
+use crate::queues::priorities::Priorities;
 use crate::quota::tree::Quota;
 use crate::shape::Shape;
 use crate::spec::{
@@ -125,6 +126,7 @@ fn queue_record(state: &mut State, id: QueueId) -> NodeId {
         generation: 0,
         line: Line::default(),
         holding: Vec::new(),
+        priorities: Priorities::default(),
     });
     node
 }
@@ -163,6 +165,7 @@ fn cohort(state: &mut State, id: NodeId, spec: &CohortSpec) {
     state.wake_tree(node);
     if let Some(parent) = state.tree.parent(node) {
         state.wake_tree(parent);
+        state.left.push(parent);
     }
     let parent = spec.parent.map(|parent| cohort_node(state, parent));
     let quotas = quotas(state, &spec.groups);
@@ -205,6 +208,7 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
 fn wake_siblings(state: &mut State, id: QueueId) {
     if let Some(parent) = state.tree.parent(state.queue(id).node) {
         state.wake_tree(parent);
+        state.left.push(parent);
     }
 }
 
@@ -368,8 +372,14 @@ fn update_holder(
 ) {
     let old = state.workloads.at_mut(id);
     let changed = old.shape != new.shape;
+    let (held_in, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
     (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
     (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
+    if let Some(queue) = held_in {
+        let priorities = &mut state.queue_mut(queue).priorities;
+        priorities.remove(before);
+        priorities.add(new.priority);
+    }
     reshape_holder(state, id, new.shape);
     let Some(current) = state.workloads.at(id).admission.as_deref() else {
         return;
@@ -424,7 +434,7 @@ fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
         usage,
         pod_sets: spec.pod_sets,
     };
-    start_holding(state, id, admission);
+    start_holding(state, id, Box::new(admission));
 }
 
 fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
@@ -432,7 +442,7 @@ fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
 }
 
 /// Enters an admission whose usage is already charged.
-pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Admission) {
+pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Box<Admission>) {
     admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
     state.tree.charge(state.queue(queue).node, &admission.usage);
@@ -443,8 +453,10 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Ad
     let workload = state.workloads.at_mut(id);
     workload.queue = Some(queue);
     workload.place = Place::Holding { place };
-    workload.admission = Some(Box::new(admission));
+    workload.admission = Some(admission);
+    let priority = workload.priority;
     let queue = state.queue_mut(queue);
+    queue.priorities.add(priority);
     queue.line.clear_preemptor(id);
     queue.generation += 1;
     crate::second_pass::note(state, id);
@@ -457,7 +469,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
         return;
     };
     workload.place = Place::Out;
-    let shape = workload.shape;
+    let (shape, priority) = (workload.shape, workload.priority);
     state.second_passes.forget(id);
     admission_sharing::unsent(state, id);
     let Some(admission) = state.workloads.at_mut(id).admission.take() else {
@@ -469,11 +481,13 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     for &(slot, amount) in &admission.usage {
         state.tree.remove_usage(node, slot, amount);
     }
+    state.queue_mut(queue).priorities.remove(priority);
     let holding = &mut state.queue_mut(queue).holding;
     holding.swap_remove(place as usize);
     if let Some(&moved) = holding.get(place as usize) {
         state.workloads.at_mut(moved).place = Place::Holding { place };
     }
+    state.workloads.keep_blank(admission);
     state.queue_mut(queue).generation += 1;
     state.failures.freed();
     state.wake(queue);

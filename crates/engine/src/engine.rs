@@ -1,6 +1,6 @@
 //! The front door: events in, decisions out.
 
-use crate::cycle::{self, Cycle, Entry};
+use crate::cycle::{Cycle, Entry};
 use crate::event::Event;
 use crate::names::Names;
 use crate::placer::Placer;
@@ -36,10 +36,58 @@ impl Engine {
         crate::apply::apply(&mut self.state, event);
     }
 
-    /// Runs one scheduling cycle: at most one decision per queue. Empty when no queue has anybody to evaluate.
+    /// Runs one scheduling cycle: at most one decision per queue. Empty when no queue has anybody to evaluate; whoever
+    /// is still in line then ([`Engine::in_line`]) gets a turn in one of the next cycles.
     pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[Entry] {
-        crate::backoff::end(&mut self.state, now);
-        cycle::run(&mut self.state, &mut self.cycle, now, placer);
-        &self.cycle.entries
+        let mut ongoing = self.begin(now);
+        while !ongoing.advance(placer, usize::MAX) {}
+        drop(ongoing);
+        self.entries()
+    }
+
+    /// Begins a cycle that is run in parts.
+    pub fn begin(&mut self, now: Time) -> Ongoing<'_> {
+        self.cycle.begin(&mut self.state, now);
+        Ongoing { engine: self }
+    }
+
+    /// What the last cycle decided.
+    pub fn entries(&self) -> &[Entry] {
+        self.cycle.entries()
+    }
+
+    /// Whether any active queue has somebody in line for the next cycle, or a machine is to be replaced. The head of a
+    /// strict queue that cannot be admitted stays in line.
+    pub fn in_line(&self) -> bool {
+        let queue = |&id: &crate::ids::QueueId| self.state.queue(id);
+        let State { to_wake, tree_changed, failures, .. } = &self.state;
+        let waiting = !to_wake.is_empty() || *tree_changed || failures.are_due();
+        waiting
+            || self.state.with_heads.iter().map(queue).any(|one| one.active && one.line.has_head())
+    }
+}
+
+/// A cycle that has begun: between its parts the caller can do anything, except tell the engine events, of which the
+/// cycle knows nothing yet. When it is complete, [`Engine::entries`] has what it decided.
+///
+/// If it is dropped before, what was processed counts; entries that are still [`Outcome::Open`](crate::Outcome::Open)
+/// and heads that have none yet are in line for the next cycle.
+#[derive(Debug)]
+pub struct Ongoing<'a> {
+    engine: &'a mut Engine,
+}
+
+impl Ongoing<'_> {
+    /// Goes on for about so many queues or heads. Returns true when the cycle is complete.
+    pub fn advance(&mut self, placer: &mut dyn Placer, heads: usize) -> bool {
+        let Engine { state, cycle } = &mut *self.engine;
+        cycle.advance(state, placer, heads)
+    }
+}
+
+impl Drop for Ongoing<'_> {
+    fn drop(&mut self) {
+        let Engine { state, cycle } = &mut *self.engine;
+        cycle.cut_short(state);
     }
 }

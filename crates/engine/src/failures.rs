@@ -51,6 +51,11 @@ impl Failures {
         self.moves.remove(&workload);
     }
 
+    /// Whether anybody is to be looked at.
+    pub(crate) fn are_due(&self) -> bool {
+        self.open.iter().any(|one| one.tried != Some(self.freed))
+    }
+
     pub(crate) fn freed(&mut self) {
         self.freed += 1;
     }

@@ -41,7 +41,7 @@ pub use crate::admission_sharing::{UsageShare, UsageSharing};
 pub use crate::amount::Amount;
 pub use crate::backoff::{Backoff, Requeuing};
 pub use crate::cycle::{Entry, Outcome, Requeue};
-pub use crate::engine::Engine;
+pub use crate::engine::{Engine, Ongoing};
 pub use crate::event::Event;
 pub use crate::flavors::assign::{Assignment, Choice, Mode, PodSetAssignment};
 pub use crate::names::{Interner, Names};

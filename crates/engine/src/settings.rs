@@ -31,6 +31,9 @@ pub struct Settings {
     pub priority_sorting: bool,
     /// Gate PrioritizePreemptorWorkloads.
     pub prioritize_preemptors: bool,
+    /// Evaluate also heads whose refusal is known in advance, as upstream does. Decisions are the same; what is said
+    /// about those who wait is newer.
+    pub look_again: bool,
     /// Gate TASProfileMixed.
     pub topology_mixed: bool,
     /// Gate TASBalancedPlacement.
@@ -53,6 +56,7 @@ impl Default for Settings {
             prioritize_non_borrowing: true,
             priority_sorting: true,
             prioritize_preemptors: false,
+            look_again: false,
             topology_mixed: true,
             topology_balanced: false,
             replace_failed_nodes: true,

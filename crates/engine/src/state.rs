@@ -8,7 +8,9 @@ use crate::backoff::Backoffs;
 use crate::failures::Failures;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
+use crate::preemption::Scratch;
 use crate::queues::line::Line;
+use crate::queues::priorities::Priorities;
 use crate::queues::table::Queues;
 use crate::quota::tree::Tree;
 use crate::second_pass::SecondPasses;
@@ -69,6 +71,8 @@ pub(crate) struct Queue {
     pub(crate) line: Line,
     /// Workloads that hold quota here, in no particular order.
     pub(crate) holding: Vec<WorkloadId>,
+    /// Their priorities.
+    pub(crate) priorities: Priorities,
 }
 
 /// The implicit resource of which every pod takes one. It is interned first.
@@ -86,6 +90,10 @@ pub(crate) struct State {
     pub(crate) flavors_changed: bool,
     /// Nodes whose quotas or parents changed since then.
     pub(crate) changed: Vec<NodeId>,
+    /// Nodes from which a child was taken since then.
+    pub(crate) left: Vec<NodeId>,
+    /// How many nodes have a rank.
+    pub(crate) ranked: usize,
     /// Tree node of each cohort name.
     pub(crate) cohorts: Vec<Option<NodeId>>,
     pub(crate) queues: Queues,
@@ -105,6 +113,7 @@ pub(crate) struct State {
     pub(crate) with_heads: Vec<QueueId>,
     /// Nodes whose trees must be woken before the next cycle.
     pub(crate) to_wake: Vec<NodeId>,
+    pub(crate) scratch: Scratch,
     pub(crate) cycle: u64,
     pub(crate) pods: ResourceId,
 }
@@ -121,6 +130,8 @@ impl State {
             tree_changed: false,
             flavors_changed: false,
             changed: Vec::new(),
+            left: Vec::new(),
+            ranked: 0,
             cohorts: Vec::new(),
             queues: Queues::default(),
             local_queues: Vec::new(),
@@ -136,6 +147,7 @@ impl State {
             ledger: Ledger::default(),
             with_heads: Vec::new(),
             to_wake: Vec::new(),
+            scratch: Scratch::default(),
             cycle: 0,
             pods,
         }

@@ -87,6 +87,8 @@ struct Before {
     tree_changed: bool,
     flavors_changed: bool,
     changed: Vec<NodeId>,
+    left: Vec<NodeId>,
+    ranked: usize,
     cohorts: Vec<Option<NodeId>>,
     local_queues: Vec<Option<LocalQueueSpec>>,
     namespaces: Vec<Option<Labels>>,
@@ -109,10 +111,13 @@ impl Before {
             names: _,
             settings: _,
             pods: _,
+            scratch: _,
             tree,
             tree_changed,
             flavors_changed,
             changed,
+            left,
+            ranked,
             cohorts,
             queues,
             local_queues,
@@ -138,6 +143,8 @@ impl Before {
             tree_changed: *tree_changed,
             flavors_changed: *flavors_changed,
             changed: changed.clone(),
+            left: left.clone(),
+            ranked: *ranked,
             cohorts: cohorts.clone(),
             local_queues: local_queues.clone(),
             namespaces: namespaces.clone(),
@@ -160,7 +167,8 @@ impl Before {
         state.shapes.undo();
         state.tree.undo(self.mark);
         (state.tree_changed, state.flavors_changed) = (self.tree_changed, self.flavors_changed);
-        (state.changed, state.cohorts) = (self.changed, self.cohorts);
+        (state.changed, state.left, state.ranked) = (self.changed, self.left, self.ranked);
+        state.cohorts = self.cohorts;
         (state.local_queues, state.namespaces) = (self.local_queues, self.namespaces);
         (state.flavors, state.checks) = (self.flavors, self.checks);
         state.topologies = self.topologies.unwrap_or_default();

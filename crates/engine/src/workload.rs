@@ -103,7 +103,13 @@ pub(crate) struct Workloads {
     saved: Saved<Workload>,
     /// The stamps when the what-if began.
     saved_stamps: u32,
+    /// What was given back, for those who are admitted next.
+    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
+    blanks: Vec<Box<Admission>>,
 }
+
+/// Enough blank admissions for a cycle that follows when many were done at once.
+const BLANKS: usize = 16_384;
 
 impl Workloads {
     pub(crate) fn get(&self, id: WorkloadId) -> Option<&Workload> {
@@ -127,6 +133,27 @@ impl Workloads {
     pub(crate) fn stamp(&mut self) -> u32 {
         self.stamps = self.stamps.wrapping_add(1);
         self.stamps
+    }
+
+    /// An admission to be filled in.
+    pub(crate) fn blank_admission(&mut self) -> Box<Admission> {
+        self.blanks.pop().unwrap_or_else(|| {
+            Box::new(Admission {
+                queue: QueueId(0),
+                reserved_at: Time(0),
+                evicted: false,
+                usage: Usage::new(),
+                pod_sets: Vec::with_capacity(1),
+            })
+        })
+    }
+
+    /// Takes back an admission that nobody holds any more.
+    pub(crate) fn keep_blank(&mut self, mut admission: Box<Admission>) {
+        if self.blanks.len() < BLANKS {
+            admission.pod_sets.iter_mut().for_each(|one| one.domains.clear());
+            self.blanks.push(admission);
+        }
     }
 
     pub(crate) fn insert(&mut self, id: WorkloadId, workload: Workload) {

@@ -19,7 +19,7 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 use crate::whims::{Whim, whims};
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::places::{MACHINES, failures, machines, placed};
-use crate::world::{Step, World};
+use crate::world::{Step, World, decisions};
 
 const USUAL_SECONDS: u64 = 2;
 
@@ -107,6 +107,8 @@ fn play(case: &Case) -> Result<(), TestCaseError> {
     }
     again(&world)?;
     with_whims(case, &world)?;
+    in_parts(case, &world)?;
+    looking_again(case)?;
     world.comes_to_rest();
     world.nobody_is_lost_or_in_two_places()?;
     world.nothing_of_a_what_if_stays_in_the_books()
@@ -123,6 +125,32 @@ fn with_whims(case: &Case, world: &World) -> Result<(), TestCaseError> {
         return Ok(());
     }
     Err(world.refute(&format!("with what-ifs in between it was\n{}", other.player.trace)))
+}
+
+/// A cycle in parts decides like one in one piece.
+fn in_parts(case: &Case, world: &World) -> Result<(), TestCaseError> {
+    let mut other = World::new(&case.settings, &case.objects);
+    other.player.part = 1;
+    for step in &case.steps {
+        other.play(step);
+    }
+    if world.player.trace == other.player.trace {
+        return Ok(());
+    }
+    Err(world.refute(&format!("in parts it was\n{}", other.player.trace)))
+}
+
+/// Whoever is not evaluated because its refusal is known would have been refused.
+fn looking_again(case: &Case) -> Result<(), TestCaseError> {
+    let mut world = World::new(&case.settings, &case.objects);
+    let mut thorough = World::new(&format!("{} look-again", case.settings), &case.objects);
+    for step in &case.steps {
+        if decisions(&world.play(step)) != decisions(&thorough.play(step)) {
+            let seen = &thorough.player.trace;
+            return Err(world.refute(&format!("looking again at everybody it was\n{seen}")));
+        }
+    }
+    Ok(())
 }
 
 /// The same lines give the same trace.

@@ -1,5 +1,7 @@
 //! What holds whatever happens, checked on random worlds. See `world/mod.rs`.
 
+#[path = "world/crowd.rs"]
+mod crowd;
 mod play;
 #[path = "world/tournament.rs"]
 mod tournament;
@@ -12,10 +14,11 @@ mod world;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::crowd::{bustle, crowded};
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::model::Model;
 use crate::world::places::{MACHINES, failures, machines, placed};
-use crate::world::{Step, World};
+use crate::world::{Step, World, decisions};
 
 fn anything() -> impl Strategy<Value = Step> {
     prop_oneof![5 => step(true), 1 => upheaval()]
@@ -139,6 +142,62 @@ proptest! {
         world.wake_ups_never_miss()?;
     }
 
+    /// Whoever is not evaluated because its refusal is known would have been refused: at every step both worlds have
+    /// decided the same, and the same Workloads wait in the same order.
+    #[test]
+    fn to_look_again_at_those_who_must_be_refused_changes_nothing(
+        settings in settings(),
+        (objects, steps) in prop_oneof![
+            1 => (objects(Manners::Free), vec(anything(), 1..80)),
+            3 => (crowded(), vec(bustle(), 1..200)),
+        ],
+    ) {
+        let mut world = World::new(&settings, &objects);
+        let mut thorough = World::new(&format!("{settings} look-again"), &objects);
+        for step in &steps {
+            let decided = decisions(&world.play(step));
+            prop_assert_eq!(decided, decisions(&thorough.play(step)));
+            world.waits_like(&thorough)?;
+        }
+    }
+
+    #[test]
+    fn a_cycle_in_parts_decides_like_one_in_one_piece(
+        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..80),
+        part in 1..4_usize,
+    ) {
+        let mut world = World::new(&settings, &objects);
+        let mut parts = World::new(&settings, &objects);
+        parts.player.part = part;
+        for step in &steps {
+            world.play(step);
+            parts.play(step);
+        }
+        prop_assert_eq!(world.player.trace, parts.player.trace);
+    }
+
+    #[test]
+    fn a_cycle_that_is_cut_short_loses_nobody(
+        settings in settings(), objects in crowded(),
+        steps in vec((bustle(), prop::option::weighted(0.3, 0..20_usize)), 1..80),
+    ) {
+        let mut world = World::new(&settings, &objects);
+        world.player.part = 1;
+        for (step, cut) in &steps {
+            world.play(step);
+            if let Some(parts) = cut {
+                world.say(&format!("cut {parts}"));
+            }
+            world.nobody_is_lost_or_in_two_places()?;
+            if matches!(step, Step::Cycle) || cut.is_some() {
+                world.nothing_of_a_what_if_stays_in_the_books()?;
+                world.usage_is_the_sum_of_what_is_held()?;
+            }
+        }
+        world.player.part = usize::MAX;
+        world.wake_ups_never_miss()?;
+    }
+
     #[test]
     fn replacing_a_machine_moves_only_whom_it_must(
         settings in settings(),
@@ -198,6 +257,7 @@ proptest! {
     }
 }
 
+/// Who got something, or somebody to go for it.
 fn without_spot(line: &str) -> String {
     let words = line.split(' ').filter(|word| !word.starts_with("gpu/spot="));
     words.collect::<Vec<_>>().join(" ")

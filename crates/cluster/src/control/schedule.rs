@@ -75,9 +75,12 @@ impl Control {
 
     /// One cycle: whether somebody got something. None if there was nobody to look at.
     fn run_cycle(&mut self, now: Timestamp) -> Option<bool> {
-        let verdicts = self.cycle(now);
-        if verdicts.is_empty() {
-            return None;
+        let mut verdicts = self.cycle(now);
+        while verdicts.is_empty() {
+            if !self.engine.in_line() {
+                return None;
+            }
+            verdicts = self.cycle(now);
         }
         let mut progress = false;
         for (id, verdict) in verdicts {

@@ -4,24 +4,22 @@ use crate::cycle::nominate::Entry;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::time::Time;
-use crate::workload::Admission;
 
 /// Gives an entry what it was assigned.
-pub(super) fn admit(state: &mut State, entry: &mut Entry, now: Time) {
-    let pod_sets = entry.assignment.pod_sets.iter().map(|one| PodSetAdmission {
-        count: one.count,
-        reclaimed: 0,
-        resources: one.choices.iter().map(|c| (c.resource, c.flavor, c.amount)).collect(),
-        domains: one.domains.clone(),
-        unplaced: one.unplaced,
-    });
-    let admission = Admission {
-        queue: entry.queue,
-        reserved_at: now,
-        evicted: false,
-        usage: entry.assignment.usage.clone(),
-        pod_sets: pod_sets.collect(),
-    };
+pub(super) fn admit(state: &mut State, entry: &Entry, now: Time) {
+    let mut admission = state.workloads.blank_admission();
+    (admission.queue, admission.reserved_at, admission.evicted) = (entry.queue, now, false);
+    admission.usage.clone_from(&entry.assignment.usage);
+    let granted = &entry.assignment.pod_sets;
+    admission.pod_sets.resize_with(granted.len(), PodSetAdmission::default);
+    for (one, granted) in admission.pod_sets.iter_mut().zip(granted) {
+        (one.count, one.reclaimed) = (granted.count, 0);
+        let resources = granted.choices.iter().map(|c| (c.resource, c.flavor, c.amount));
+        one.resources.clear();
+        one.resources.extend(resources);
+        one.domains.clone_from(&granted.domains);
+        one.unplaced = granted.unplaced;
+    }
     state.workloads.at_mut(entry.workload).scan = None;
     crate::apply::start_holding(state, entry.workload, admission);
     crate::admission_sharing::sent(state, entry.workload);

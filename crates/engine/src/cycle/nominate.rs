@@ -16,7 +16,7 @@ use crate::preemption::{self, Target};
 use crate::shape::Shape;
 use crate::state::{State, namespace_matches};
 use crate::topology;
-use crate::workload::ScanMemory;
+use crate::workload::{ScanMemory, Workload};
 
 /// What became of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -86,28 +86,50 @@ pub struct Entry {
     pub(crate) shape: Arc<Shape>,
 }
 
-/// Computes assignment and victims of a head.
-pub(super) fn nominate(state: &mut State, queue: QueueId, workload: WorkloadId) -> Entry {
-    let shape = state.shape_of(workload);
-    let mut entry = Entry {
-        workload,
-        queue,
-        outcome: rejection(state, queue, workload),
-        assignment: Assignment::default(),
-        targets: Vec::new(),
-        requeue: Requeue::Nowhere,
-        nominated_borrow: 0,
-        reserved: false,
-        generation: state.queue(queue).generation,
-        shape,
-    };
+impl Entry {
+    /// A head about which nothing is decided yet.
+    pub(super) fn new(state: &State, queue: QueueId, workload: WorkloadId) -> Self {
+        Self {
+            workload,
+            queue,
+            outcome: Outcome::Open,
+            assignment: Assignment::default(),
+            targets: Vec::new(),
+            requeue: Requeue::Nowhere,
+            nominated_borrow: 0,
+            reserved: false,
+            generation: state.queue(queue).generation,
+            shape: state.shape_of(workload),
+        }
+    }
+
+    /// The same in a used entry, whose buffers stay.
+    pub(super) fn renew(&mut self, state: &State, queue: QueueId, workload: WorkloadId) {
+        let (mut assignment, mut targets) =
+            (std::mem::take(&mut self.assignment), std::mem::take(&mut self.targets));
+        assignment.clear();
+        targets.clear();
+        *self = Self { assignment, targets, ..Self::new(state, queue, workload) };
+    }
+}
+
+/// Takes a head out of its line and computes assignment and victims.
+pub(super) fn nominate(state: &mut State, entry: &mut Entry) {
+    crate::apply::leave_line(state, entry.workload);
+    entry.outcome = rejection(state, entry.queue, entry.workload);
     if entry.outcome == Outcome::Open {
-        let tried = tried(state, queue, workload);
-        compute(state, &mut entry, &tried, None);
-        place(state, &mut entry);
+        let tried = tried(state, entry.queue, entry.workload);
+        compute(state, entry, &tried, None);
+        place(state, entry);
         entry.nominated_borrow = entry.assignment.borrow;
     }
-    entry
+}
+
+/// Whether a Workload is not rejected before anything is computed.
+pub(super) fn is_valid(state: &State, queue: QueueId, workload: &Workload) -> bool {
+    workload.invalid.is_none()
+        && checks::failed(workload).is_none()
+        && namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload)
 }
 
 fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> Outcome {
@@ -198,10 +220,11 @@ fn attempt_with(
     targets: &mut Vec<Target>,
 ) {
     targets.clear();
+    state.scratch.forget();
     assign(state, attempt, assignment);
     checks::put_off_places(state, attempt.queue, assignment);
     topology::assign(state, attempt, assignment);
     if assignment.mode() == Mode::Preempt {
-        *targets = preemption::find_for(state, attempt, assignment);
+        preemption::find_for(state, attempt, assignment, targets);
     }
 }

@@ -3,39 +3,47 @@
 //! Without fair sharing: less borrowing, higher priority, older. With it: a tournament per tree, decided anew after each
 //! head. Ties end with the names of the queues. Source: spec/kueue-core.md §4.6.
 
+use std::cmp::Reverse;
+
 use crate::cycle::nominate::{Entry, Outcome};
 use crate::cycle::tournament::Tournament;
 use crate::state::State;
+use crate::time::Time;
 
 /// Hands out the entries one by one. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// Entries still to come, next one last; unused with fair sharing.
-    waiting: Vec<usize>,
+    /// Entries still to come, next one last; with fair sharing only where the tournament begins.
+    waiting: Vec<Turn>,
     tournament: Tournament,
     /// The order in which entries were handed out.
     sequence: Vec<usize>,
+    /// By entry: where it belongs in that order.
+    places: Vec<usize>,
+}
+
+/// All that the order of an entry depends on, next one first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    new: bool,
+    borrow: u32,
+    priority: Reverse<i64>,
+    queued_at: Time,
+    entry: usize,
 }
 
 impl Order {
     /// Starts with the entries about which nothing is decided yet.
     pub(super) fn fill(&mut self, state: &mut State, entries: &[Entry]) {
-        let Self { waiting, tournament, sequence } = self;
-        let open = |&index: &usize| entries[index].outcome == Outcome::Open;
-        sequence.clear();
+        let Self { waiting, tournament, .. } = self;
         waiting.clear();
-        waiting.extend((0..entries.len()).filter(open));
+        let open = entries.iter().enumerate().filter(|(_, entry)| entry.outcome == Outcome::Open);
+        waiting.extend(open.map(|(index, entry)| turn(state, index, entry)));
         if state.settings.fair_sharing.is_some() {
-            tournament.fill(state, entries, waiting);
+            tournament.fill(state, entries, waiting.iter().map(|turn| turn.entry));
             return;
         }
-        waiting.sort_by(|&left, &right| {
-            let (a, b) = (&entries[left], &entries[right]);
-            preemptor_first(state, a, b)
-                .then(a.nominated_borrow.cmp(&b.nominated_borrow))
-                .then_with(|| by_age(state, a, b))
-        });
-        waiting.reverse();
+        waiting.sort_unstable_by(|left, right| right.cmp(left));
     }
 
     /// The next entry to process.
@@ -43,23 +51,56 @@ impl Order {
         let next = if state.settings.fair_sharing.is_some() {
             self.tournament.pop(state, entries)
         } else {
-            self.waiting.pop()
+            self.waiting.pop().map(|turn| turn.entry)
         }?;
         self.sequence.push(next);
         Some(next)
     }
 
-    /// Brings the entries into the order in which they were handed out; those that never were stay behind, in their
-    /// order.
-    pub(super) fn arrange(&self, entries: &mut Vec<Entry>) {
-        let mut places = vec![usize::MAX; entries.len()];
-        for (place, &index) in self.sequence.iter().enumerate() {
+    /// Forgets the order of the cycle before.
+    pub(super) fn clear(&mut self) {
+        self.sequence.clear();
+        self.places.clear();
+    }
+
+    /// Notes where so many entries belong: in the order in which they were handed out; those that never were stay
+    /// behind, in their order.
+    pub(super) fn number(&mut self, entries: usize) {
+        let Self { places, sequence, .. } = self;
+        places.clear();
+        places.resize(entries, usize::MAX);
+        for (place, &index) in sequence.iter().enumerate() {
             places[index] = place;
         }
-        let mut tagged: Vec<(usize, Entry)> = places.into_iter().zip(entries.drain(..)).collect();
-        tagged.sort_by_key(|(place, _)| *place);
-        entries.extend(tagged.into_iter().map(|(_, entry)| entry));
+        let rejected = places.iter_mut().filter(|place| **place == usize::MAX);
+        for (place, behind) in rejected.zip(sequence.len()..) {
+            *place = behind;
+        }
     }
+
+    /// Brings the entry to `at` that belongs there. Those before are where they belong.
+    pub(super) fn arrange(&mut self, entries: &mut [Entry], at: usize) {
+        while let Some(&place) = self.places.get(at).filter(|place| **place != at) {
+            entries.swap(at, place);
+            self.places.swap(at, place);
+        }
+    }
+}
+
+fn turn(state: &State, index: usize, entry: &Entry) -> Turn {
+    let workload = state.workloads.at(entry.workload);
+    let priority = if state.settings.priority_sorting { workload.priority } else { 0 };
+    Turn {
+        new: !(state.settings.prioritize_preemptors && waits(state, entry)),
+        borrow: entry.nominated_borrow,
+        priority: Reverse(priority),
+        queued_at: workload.queued_at,
+        entry: index,
+    }
+}
+
+fn waits(state: &State, entry: &Entry) -> bool {
+    state.queue(entry.queue).line.is_preemptor(entry.workload)
 }
 
 /// Under the gate PrioritizePreemptorWorkloads, heads that wait for their victims go first.
@@ -67,8 +108,7 @@ pub(super) fn preemptor_first(state: &State, left: &Entry, right: &Entry) -> std
     if !state.settings.prioritize_preemptors {
         return std::cmp::Ordering::Equal;
     }
-    let waits = |one: &Entry| state.queue(one.queue).line.is_preemptor(one.workload);
-    waits(right).cmp(&waits(left))
+    waits(state, right).cmp(&waits(state, left))
 }
 
 /// Higher priority, then older.

@@ -5,10 +5,11 @@
 use smallvec::SmallVec;
 
 use crate::cycle::nominate::{Entry, Outcome, compute, place};
+use crate::cycle::victims::Victims;
 use crate::flavors::assign::Mode;
 use crate::ids::{FlavorId, ResourceId, WorkloadId};
 use crate::placer::Placer;
-use crate::preemption::{Ids, queue_of, without};
+use crate::preemption::{Ids, without};
 use crate::quota::available::available;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
@@ -19,10 +20,10 @@ use crate::workload::Usage;
 pub(super) fn process(
     state: &mut State,
     entry: &mut Entry,
-    victims: &mut Vec<WorkloadId>,
+    victims: &mut Victims,
     placer: &mut dyn Placer,
 ) {
-    let gone = near(state, entry, victims);
+    let gone = victims.near(state, entry);
     reconsider(state, entry, &gone);
     let mode = entry.assignment.mode();
     if mode == Mode::NoFit {
@@ -48,17 +49,9 @@ pub(super) fn process(
         },
     };
     if !matches!(entry.outcome, Outcome::NoRoom(_)) {
-        victims.extend(entry.targets.iter().map(|target| target.workload));
+        victims.claim(state, entry);
         take(state, entry);
     }
-}
-
-/// The victims that can matter to an entry: those of its tree, or all of them where machines are shared.
-fn near(state: &State, entry: &Entry, victims: &[WorkloadId]) -> Ids {
-    let root = |queue| state.tree.root(state.queue(queue).node);
-    let (own, everywhere) = (root(entry.queue), state.topologies.any());
-    let matters = |&id: &WorkloadId| everywhere || root(queue_of(state, id)) == own;
-    victims.iter().copied().filter(matters).collect()
 }
 
 fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {

@@ -14,8 +14,8 @@ use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::topology::{self, TopologyReason};
 
-/// Decides about everybody whose machine failed, most urgent first.
-pub(super) fn replace(state: &mut State) -> Vec<Entry> {
+/// Everybody whose machine failed, but for those for whom nothing was freed since they were looked at; most urgent last.
+pub(super) fn due(state: &mut State) -> Vec<Failure> {
     if state.failures.open.is_empty() {
         return Vec::new();
     }
@@ -31,24 +31,22 @@ pub(super) fn replace(state: &mut State) -> Vec<Entry> {
         let name = state.names.workloads.name(one.workload).to_owned();
         (std::cmp::Reverse(workload.priority), workload.queued_at, name)
     });
-    let mut entries = Vec::new();
-    for mut failure in open {
-        if failure.tried == Some(freed) {
-            state.failures.open.push(failure);
-            continue;
-        }
-        let Some(entry) = decide(state, &mut failure) else {
-            continue;
-        };
-        if entry.outcome == Outcome::Unreplaced {
-            state.failures.open.push(Failure { tried: Some(freed), ..failure });
-        }
-        entries.push(entry);
-    }
-    entries
+    let (later, mut due): (Vec<_>, _) = open.into_iter().partition(|one| one.tried == Some(freed));
+    state.failures.open = later;
+    due.reverse();
+    due
 }
 
-/// `None` if nobody stands on these machines any more.
+/// Decides about one of them. `None` if nobody stands on these machines any more.
+pub(super) fn replace(state: &mut State, mut failure: Failure) -> Option<Entry> {
+    let entry = decide(state, &mut failure)?;
+    if entry.outcome == Outcome::Unreplaced {
+        let tried = Some(state.failures.freed);
+        state.failures.open.push(Failure { tried, ..failure });
+    }
+    Some(entry)
+}
+
 fn decide(state: &mut State, failure: &mut Failure) -> Option<Entry> {
     let id = failure.workload;
     let admission = state.workloads.at(id).admission.as_deref()?;

@@ -57,6 +57,15 @@ pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
     state.list_if_head(entry.queue);
 }
 
+/// Puts a head back about which nothing was decided.
+pub(super) fn give_back(state: &mut State, entry: &mut Entry) {
+    entry.requeue = Requeue::InLine;
+    let State { queues, workloads, .. } = state;
+    let queue = queues[entry.queue.index()].as_mut().expect("invariant: heads have a queue");
+    queue.line.push(entry.workload, workloads);
+    state.list_if_head(entry.queue);
+}
+
 fn destination(state: &State, entry: &Entry) -> Requeue {
     let queue = state.queue(entry.queue);
     match entry.outcome {

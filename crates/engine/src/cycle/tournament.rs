@@ -9,7 +9,7 @@
 //!
 //! Invariant: processing a head leaves changes of usage only on the path from its queue to the root.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 use crate::cycle::nominate::Entry;
 use crate::cycle::order::{by_age, preemptor_first};
@@ -51,12 +51,17 @@ struct Candidate {
 
 impl Tournament {
     /// Lets the entries `open` enter.
-    pub(super) fn fill(&mut self, state: &mut State, entries: &[Entry], open: &[usize]) {
+    pub(super) fn fill(
+        &mut self,
+        state: &mut State,
+        entries: &[Entry],
+        open: impl Iterator<Item = usize>,
+    ) {
         self.played = None;
         self.roots.clear();
         self.rounds.iter_mut().for_each(|round| round.candidates.clear());
         self.rounds.resize_with(state.tree.ids().len(), Round::default);
-        for &entry in open {
+        for entry in open {
             let leaf = state.queue(entries[entry].queue).node;
             self.list_above(state, leaf);
             self.enter(state, entries, leaf, entry);
@@ -66,7 +71,7 @@ impl Tournament {
             self.rounds[cohort.index()].listed = false;
             self.advance(state, entries, cohort);
         }
-        self.roots.sort_by(|&left, &right| state.node_name(right).cmp(state.node_name(left)));
+        self.roots.sort_by_key(|&root| Reverse(state.tree.node(root).rank));
     }
 
     /// The next entry. What came of the one before must be in the books.

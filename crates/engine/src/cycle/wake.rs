@@ -4,29 +4,68 @@
 //! with a cohort cycle are left alone.
 
 use crate::ids::{NodeId, QueueId};
+use crate::quota::tree::Tree;
 use crate::spec::Hold;
 use crate::state::{State, namespace_matches};
-use crate::topology;
 
-/// Recomputes what follows from configuration, if it changed.
-pub(super) fn refresh(state: &mut State) {
-    topology::rebuild(state);
-    if !std::mem::take(&mut state.tree_changed) {
-        return;
+/// What has to be brought up to date before a cycle, one step after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Preparation {
+    /// What follows from quotas and parents.
+    Tree,
+    /// The order of names.
+    Names,
+    /// What queues are, after all that.
+    Queues,
+    /// Who is to be woken.
+    Marks,
+}
+
+impl Preparation {
+    /// Where to begin. Nothing has to be recomputed if the configuration did not change.
+    pub(super) fn first(state: &State) -> Self {
+        if state.tree_changed { Self::Tree } else { Self::Marks }
     }
-    state.tree.rebuild();
+
+    /// Takes the step. Returns what comes next, if anything does.
+    pub(super) fn take(self, state: &mut State, woken: &mut Vec<QueueId>) -> Option<Self> {
+        match self {
+            Self::Tree => state.tree.rebuild(),
+            Self::Names => rank(state),
+            Self::Queues => refresh(state),
+            Self::Marks => list(state, woken),
+        }
+        match self {
+            Self::Tree => Some(Self::Names),
+            Self::Names => Some(Self::Queues),
+            Self::Queues => Some(Self::Marks),
+            Self::Marks => None,
+        }
+    }
+}
+
+/// Recomputes what follows for queues.
+fn refresh(state: &mut State) {
+    state.tree_changed = false;
     let changed = std::mem::take(&mut state.changed);
-    let trees: Vec<NodeId> = changed.iter().map(|&node| state.tree.root(node)).collect();
-    for queue in state.queues.iter_mut().flatten() {
-        queue.generation += u64::from(trees.contains(&state.tree.root(queue.node)));
-    }
+    let changed = Nodes::of(state, &changed, |_, node| node);
+    let trees = Nodes::of(state, &changed.list, |state, node| state.tree.root(node));
+    let left = std::mem::take(&mut state.left);
+    let left = Nodes::of(state, &left, |state, node| state.tree.root(node));
     let all = std::mem::take(&mut state.flavors_changed);
+    for queue in state.queues.iter_mut().flatten() {
+        let root = state.tree.root(queue.node);
+        queue.generation += u64::from(trees.has(root));
+        if all || trees.has(root) || left.has(root) {
+            queue.line.forget_refusals();
+        }
+    }
     for index in 0..state.queues.len() {
+        let id = QueueId::from(index);
         if state.queues[index].is_some() {
-            look_for_cycle(state, QueueId::from(index), all, &changed);
-            let active = is_active(state, QueueId::from(index));
-            let topology_only = is_topology_only(state, QueueId::from(index));
-            let queue = state.queue_mut(QueueId::from(index));
+            look_for_cycle(state, id, all, &changed);
+            let (active, topology_only) = (is_active(state, id), is_topology_only(state, id));
+            let queue = state.queue_mut(id);
             (queue.active, queue.topology_only) = (active, topology_only);
         }
     }
@@ -34,10 +73,49 @@ pub(super) fn refresh(state: &mut State) {
     tree.rebuild_heights(&|id| queues[id.index()].as_ref().is_some_and(|queue| queue.active));
 }
 
-fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &[NodeId]) {
+/// A set of nodes.
+struct Nodes {
+    list: Vec<NodeId>,
+    known: Vec<bool>,
+}
+
+impl Nodes {
+    fn of(state: &State, nodes: &[NodeId], map: impl Fn(&State, NodeId) -> NodeId) -> Self {
+        let mut known = vec![false; state.tree.ids().len()];
+        let mut list: Vec<NodeId> = nodes.iter().map(|&node| map(state, node)).collect();
+        list.retain(|node| !std::mem::replace(&mut known[node.index()], true));
+        Self { list, known }
+    }
+
+    fn has(&self, node: NodeId) -> bool {
+        self.known[node.index()]
+    }
+}
+
+/// Puts new nodes into the order of names, so that nobody has to compare names later.
+fn rank(state: &mut State) {
+    let nodes = state.tree.ids().len();
+    if std::mem::replace(&mut state.ranked, nodes) == nodes {
+        return;
+    }
+    let mut names: Vec<(&str, NodeId)> = Vec::with_capacity(nodes);
+    for (index, queue) in state.queues.iter().enumerate() {
+        let name = state.names.queues.name(QueueId::from(index));
+        names.extend(queue.as_ref().map(|queue| (name, queue.node)));
+    }
+    for (index, node) in state.cohorts.iter().enumerate() {
+        let name = state.names.cohorts.name(NodeId::from(index));
+        names.extend(node.map(|node| (name, node)));
+    }
+    names.sort_unstable();
+    let order: Vec<NodeId> = names.into_iter().map(|(_, node)| node).collect();
+    state.tree.rank(&order);
+}
+
+fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &Nodes) {
     let node = state.queue(id).node;
     let cyclic = state.tree.node(node).cyclic;
-    if cyclic || all || changed.contains(&node) {
+    if cyclic || all || changed.has(node) {
         state.queue_mut(id).in_cycle = cyclic;
     }
 }
@@ -63,42 +141,37 @@ fn is_topology_only(state: &State, id: QueueId) -> bool {
         && flavors.all(|&flavor| state.flavor(flavor).is_some_and(|spec| spec.topology.is_some()))
 }
 
-/// Wakes every tree that was marked.
-pub(super) fn carry_out(state: &mut State) {
-    let marked = std::mem::take(&mut state.to_wake);
-    let mut roots: Vec<NodeId> = Vec::new();
-    for &node in &marked {
-        if state.tree.node(node).cyclic {
-            continue;
-        }
-        let root = state.tree.root(node);
-        if !roots.contains(&root) {
-            roots.push(root);
-            wake_below(state, root);
-        }
-    }
-    state.to_wake = marked;
-    state.to_wake.clear();
-}
-
-fn wake_below(state: &mut State, node: NodeId) {
-    if let Some(queue) = state.tree.node(node).queue {
-        wake_queue(state, queue);
-        return;
-    }
-    for at in 0..state.tree.node(node).children.len() {
-        let child = state.tree.node(node).children[at];
-        wake_below(state, child);
+/// Lists the queues of every tree that was marked.
+fn list(state: &mut State, woken: &mut Vec<QueueId>) {
+    let State { to_wake: marked, tree, .. } = state;
+    marked.retain_mut(|node| {
+        let cyclic = tree.node(*node).cyclic;
+        *node = tree.root(*node);
+        !cyclic
+    });
+    marked.sort_unstable();
+    marked.dedup();
+    for root in marked.drain(..) {
+        list_below(tree, root, woken);
     }
 }
 
-fn wake_queue(state: &mut State, id: QueueId) {
+fn list_below(tree: &Tree, node: NodeId, woken: &mut Vec<QueueId>) {
+    let node = tree.node(node);
+    woken.extend(node.queue);
+    for &child in &node.children {
+        list_below(tree, child, woken);
+    }
+}
+
+/// Brings everybody back in line who is parked in a queue. Returns how many shapes and Workloads that were.
+pub(super) fn wake_queue(state: &mut State, id: QueueId) -> usize {
     let State { queues, workloads, namespaces, shapes, .. } = state;
     let Some(queue) = &mut queues[id.index()] else {
-        return;
+        return 0;
     };
     let selector = &queue.namespaces;
-    queue.line.wake(
+    let woken = queue.line.wake(
         workloads,
         |one| {
             one.hold == Hold::None
@@ -108,4 +181,5 @@ fn wake_queue(state: &mut State, id: QueueId) {
         |shape| shapes.release(shape),
     );
     state.list_if_head(id);
+    woken
 }

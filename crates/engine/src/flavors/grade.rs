@@ -4,7 +4,7 @@
 
 use crate::amount::Amount;
 use crate::flavors::assign::{Attempt, Mode};
-use crate::ids::Slot;
+use crate::ids::{QueueId, Slot};
 use crate::preemption;
 use crate::quota::available::{available, potential, reach};
 use crate::reason::{Obstacle, Reason};
@@ -100,14 +100,15 @@ pub(crate) fn grade(
     }
     let reason = Some(Reason::InUse { slot, missing: total - left });
     let within_nominal = total <= state.tree.at(node, slot).nominal;
-    if within_nominal || reach.below_root || may_preempt_while_borrowing(state, attempt) {
+    if within_nominal || reach.below_root || may_preempt_while_borrowing(state, attempt.queue) {
         return (preemption::simulate(state, attempt, slot, total), reason);
     }
     (Grade { grant: Grant::NoFit(Obstacle::WaitingForQuota), borrow: 0 }, reason)
 }
 
-fn may_preempt_while_borrowing(state: &State, attempt: &Attempt<'_>) -> bool {
-    let Preemption { borrow, reclaim, .. } = state.queue(attempt.queue).preemption;
+/// Whether a queue may take from others although it borrows itself.
+pub(crate) fn may_preempt_while_borrowing(state: &State, queue: QueueId) -> bool {
+    let Preemption { borrow, reclaim, .. } = state.queue(queue).preemption;
     let fair = state.settings.fair_sharing.is_some() && reclaim != PreemptionPolicy::Never;
     borrow.is_some() || fair
 }

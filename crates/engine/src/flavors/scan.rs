@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::flavors::assign::{Attempt, Choice};
 use crate::flavors::grade::{Grade, Grant, grade};
-use crate::ids::FlavorId;
+use crate::ids::{FlavorId, QueueId};
 use crate::reason::{Obstacle, Reason};
 use crate::spec::{Fungibility, PodSetSpec, Preference, Search};
 use crate::state::{Group, State};
@@ -141,6 +141,16 @@ pub(crate) fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option
         }
     }
     None
+}
+
+/// Whether a pod set may get a flavor, whatever its quota.
+pub(crate) fn suits(state: &State, queue: QueueId, pod_set: &PodSetSpec, id: FlavorId) -> bool {
+    let topology_only = state.queue(queue).topology_only;
+    state.flavor(id).is_some_and(|flavor| {
+        let wish = pod_set.topology.as_ref();
+        let fitness = state.topologies.fitness(wish, flavor.topology, topology_only);
+        matches!(fitness, Fitness::Suits) && repelled(flavor, id, pod_set).is_none()
+    })
 }
 
 fn repelled(

@@ -49,17 +49,22 @@ pub(super) fn order(state: &State, own: QueueId, left: WorkloadId, right: Worklo
     evicted(right)
         .cmp(&evicted(left))
         .then(at_home(left).cmp(&at_home(right)))
-        .then_with(|| by_usage(state, left, right))
+        .then_with(|| {
+            by_usage(state, (queue_of(state, left), left), (queue_of(state, right), right))
+        })
         .then(a.priority.cmp(&b.priority))
         .then(since(right).cmp(&since(left)))
         .then(a.uid.cmp(&b.uid))
 }
 
 /// Within one queue that shares by usage, whoever's LocalQueue used more goes first.
-fn by_usage(state: &State, left: WorkloadId, right: WorkloadId) -> Ordering {
-    let queue = queue_of(state, left);
+pub(super) fn by_usage(
+    state: &State,
+    (queue, left): (QueueId, WorkloadId),
+    (other, right): (QueueId, WorkloadId),
+) -> Ordering {
     let line = &state.queue(queue).line;
-    if !line.has_shares() || queue_of(state, right) != queue {
+    if queue != other || !line.has_shares() {
         return Ordering::Equal;
     }
     let share = |id| line.share(state.workloads.at(id));

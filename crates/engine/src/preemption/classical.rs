@@ -2,19 +2,24 @@
 //!
 //! Candidates of the own queue, and of every queue of the tree that uses more than its own quota, in three lists:
 //! those whose quota belongs to the preemptor's side of the tree (*hierarchical*), those that may be taken on grounds of
-//! priority, and those of the own queue. Source: spec/kueue-core.md §4.9. Cost: candidates · log + candidates · depth.
+//! priority, and those of the own queue. Source: spec/kueue-core.md §4.9. Cost: candidates, and
+//! for each that is looked at log(candidates) + depth.
+
+use std::cmp::Reverse;
 
 use crate::ids::{NodeId, QueueId, WorkloadId};
-use crate::preemption::candidates::{is_evicted, of_queue, order, within_quota};
+use crate::preemption::candidates::{by_usage, of_queue, within_quota};
 use crate::preemption::{Need, Target, fill_back, fits, hide, show};
+use crate::queues::heap::Heap;
 use crate::quota::tree::Tree;
 use crate::reason::PreemptionReason;
 use crate::spec::{BorrowWithinCohort, PreemptionPolicy};
 use crate::state::State;
+use crate::time::Time;
 
 /// On what ground a candidate may be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ground {
+pub(crate) enum Ground {
     OwnQueue,
     Hierarchical,
     WithoutBorrowing,
@@ -32,37 +37,99 @@ impl Ground {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
+pub(crate) struct Candidate {
     workload: WorkloadId,
     queue: QueueId,
     ground: Ground,
     /// The lowest common ancestor with the preemptor's queue.
     meeting: Option<NodeId>,
+    rank: Rank,
+}
+
+/// What the order of candidates depends on, but for shares and uids: first those already evicted, then by list, in one
+/// queue those whose LocalQueue used more, lower priority, later admission.
+type Rank = ((bool, u8), (i64, Reverse<Time>));
+
+impl Candidate {
+    fn new(state: &State, queue: QueueId, workload: WorkloadId, ground: Ground) -> Self {
+        let one = state.workloads.at(workload);
+        let list = match ground {
+            Ground::Hierarchical => 0,
+            Ground::WithoutBorrowing | Ground::WhileBorrowing => 1,
+            Ground::OwnQueue => 2,
+        };
+        let held = one.admission.as_deref();
+        let (evicted, since) =
+            held.map_or((false, Time(0)), |held| (held.evicted, held.reserved_at));
+        let rank = ((!evicted, list), (one.priority, Reverse(since)));
+        Self { workload, queue, ground, meeting: None, rank }
+    }
+
+    fn goes_before(&self, state: &State, other: &Self) -> bool {
+        let uid = |one: &Self| &state.workloads.at(one.workload).uid;
+        let of_queue = |one: &Self| (one.queue, one.workload);
+        let (left, right) = (self.rank, other.rank);
+        left.0
+            .cmp(&right.0)
+            .then_with(|| by_usage(state, of_queue(self), of_queue(other)))
+            .then(left.1.cmp(&right.1))
+            .then_with(|| uid(self).cmp(uid(other)))
+            .is_lt()
+    }
+}
+
+/// The candidates of a search, put into order only as far as the search gets.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    rest: Heap<Candidate>,
+    drawn: Vec<Candidate>,
+    foreign: bool,
+    hierarchical: bool,
+}
+
+impl Pool {
+    fn clear(&mut self) {
+        self.rest.clear();
+        self.drawn.clear();
+        (self.foreign, self.hierarchical) = (false, false);
+    }
+
+    fn add(&mut self, state: &State, candidate: Candidate) {
+        self.foreign |= candidate.ground != Ground::OwnQueue;
+        self.hierarchical |= candidate.ground == Ground::Hierarchical;
+        self.rest.push(candidate, |left, right| left.goes_before(state, &right));
+    }
+
+    /// The candidate at a position of the order.
+    fn at(&mut self, state: &State, position: usize) -> Option<Candidate> {
+        if position == self.drawn.len() {
+            let next = self.rest.pop(|left, right| left.goes_before(state, &right))?;
+            self.drawn.push(next);
+        }
+        self.drawn.get(position).copied()
+    }
 }
 
 /// Finds the victims.
-pub(super) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
-    let candidates = collect(state, need);
-    if candidates.is_empty() {
-        return Vec::new();
-    }
-    let foreign = candidates.iter().any(|one| one.ground != Ground::OwnQueue);
-    let hierarchical = candidates.iter().any(|one| one.ground == Ground::Hierarchical);
+pub(super) fn find(state: &mut State, need: &Need<'_>, targets: &mut Vec<Target>) {
+    let mut pool = std::mem::take(&mut state.scratch.pool);
+    pool.clear();
+    collect(state, need, &mut pool);
     let forbidden = state.queue(need.attempt.queue).preemption.borrow.is_none();
-    let runs: &[bool] = if !foreign || (forbidden && !under_nominal(state, need)) {
+    let runs: &[bool] = if !pool.foreign || (forbidden && !under_nominal(state, need)) {
         &[true]
-    } else if forbidden && !hierarchical {
+    } else if forbidden && !pool.hierarchical {
         &[false, true]
     } else {
         &[true, false]
     };
     for &borrowing in runs {
-        let targets = run(state, need, &candidates, borrowing);
+        run(state, need, &mut pool, borrowing, targets);
         if !targets.is_empty() {
-            return targets;
+            break;
         }
     }
-    Vec::new()
+    state.scratch.pool = pool;
 }
 
 fn under_nominal(state: &State, need: &Need<'_>) -> bool {
@@ -74,12 +141,18 @@ fn under_nominal(state: &State, need: &Need<'_>) -> bool {
 }
 
 /// Removes candidates in order until the request fits. Leaves the state as it was.
-fn run(state: &mut State, need: &Need<'_>, all: &[Candidate], borrowing: bool) -> Vec<Target> {
+fn run(
+    state: &mut State,
+    need: &Need<'_>,
+    pool: &mut Pool,
+    borrowing: bool,
+    targets: &mut Vec<Target>,
+) {
     let mark = state.tree.journal.mark();
-    let mut targets = Vec::new();
-    let mut found = false;
-    for candidate in all {
-        if !valid(state, need, candidate, borrowing) {
+    let (mut found, mut position) = (false, 0);
+    while let Some(candidate) = pool.at(state, position) {
+        position += 1;
+        if !valid(state, need, &candidate, borrowing) {
             continue;
         }
         hide(state, candidate.workload);
@@ -90,9 +163,9 @@ fn run(state: &mut State, need: &Need<'_>, all: &[Candidate], borrowing: bool) -
         }
     }
     if found {
-        fill_back(state, &mut targets, |state| fits(state, need, borrowing));
+        fill_back(state, targets, |state| fits(state, need, borrowing));
     }
-    for candidate in all {
+    for candidate in &pool.drawn {
         show(state, candidate.workload);
     }
     state.tree.rewind(mark);
@@ -100,7 +173,6 @@ fn run(state: &mut State, need: &Need<'_>, all: &[Candidate], borrowing: bool) -
     if !found {
         targets.clear();
     }
-    targets
 }
 
 /// A foreign candidate is spared once its queue, or a cohort below the common ancestor, is back within its quota.
@@ -116,45 +188,27 @@ fn valid(state: &State, need: &Need<'_>, candidate: &Candidate, borrowing: bool)
     std::iter::once(node).chain(below).all(|node| !within_quota(state, node, need.contested))
 }
 
-/// All candidates in the order in which they are considered.
-fn collect(state: &State, need: &Need<'_>) -> Vec<Candidate> {
+/// All candidates.
+fn collect(state: &State, need: &Need<'_>, pool: &mut Pool) {
     let own = need.attempt.queue;
     let policy = state.queue(own).preemption;
-    let mut all = Vec::new();
     if policy.reclaim != PreemptionPolicy::Never {
-        collect_foreign(state, need, &mut all);
+        collect_foreign(state, need, pool);
     }
-    let at_home = of_queue(state, need, own, policy.within_queue);
-    all.extend(at_home.map(|workload| Candidate {
-        workload,
-        queue: own,
-        ground: Ground::OwnQueue,
-        meeting: None,
-    }));
-    let list = |one: &Candidate| match one.ground {
-        Ground::Hierarchical => 0,
-        Ground::WithoutBorrowing | Ground::WhileBorrowing => 1,
-        Ground::OwnQueue => 2,
-    };
-    all.sort_by(|left, right| {
-        let evicted = |one: &Candidate| is_evicted(state, one.workload);
-        evicted(right)
-            .cmp(&evicted(left))
-            .then(list(left).cmp(&list(right)))
-            .then_with(|| order(state, own, left.workload, right.workload))
-    });
-    all
+    for workload in of_queue(state, need, own, policy.within_queue) {
+        pool.add(state, Candidate::new(state, own, workload, Ground::OwnQueue));
+    }
 }
 
 /// Walks up from the queue's parent. Once the request fits within the quota of a node on the way, everything further
 /// up may be reclaimed on the ground that this node owns it.
-fn collect_foreign(state: &State, need: &Need<'_>, all: &mut Vec<Candidate>) {
+fn collect_foreign(state: &State, need: &Need<'_>, pool: &mut Pool) {
     let leaf = state.queue(need.attempt.queue).node;
     let mut rest: smallvec::SmallVec<[_; 4]> = need.usage.into();
     let mut advantage = fits_quota(&state.tree, leaf, &mut rest);
     let mut skip = leaf;
     for node in state.tree.ancestors(leaf) {
-        collect_below(state, need, &Walk { meeting: node, skip, advantage }, node, all);
+        collect_below(state, need, &Walk { meeting: node, skip, advantage }, node, pool);
         advantage |= fits_quota(&state.tree, node, &mut rest);
         skip = node;
     }
@@ -179,25 +233,19 @@ struct Walk {
     advantage: bool,
 }
 
-fn collect_below(
-    state: &State,
-    need: &Need<'_>,
-    walk: &Walk,
-    node: NodeId,
-    all: &mut Vec<Candidate>,
-) {
+fn collect_below(state: &State, need: &Need<'_>, walk: &Walk, node: NodeId, pool: &mut Pool) {
     for &child in &state.tree.node(node).children {
         if child == walk.skip || within_quota(state, child, need.contested) {
             continue;
         }
         match state.tree.node(child).queue {
-            None => collect_below(state, need, walk, child, all),
+            None => collect_below(state, need, walk, child, pool),
             Some(queue) if state.queue(queue).active => {
                 let policy = state.queue(need.attempt.queue).preemption;
                 for workload in of_queue(state, need, queue, policy.reclaim) {
                     let ground = ground(state, need, workload, walk.advantage, policy.borrow);
-                    let meeting = Some(walk.meeting);
-                    all.push(Candidate { workload, queue, ground, meeting });
+                    let candidate = Candidate::new(state, queue, workload, ground);
+                    pool.add(state, Candidate { meeting: Some(walk.meeting), ..candidate });
                 }
             }
             Some(_) => {}

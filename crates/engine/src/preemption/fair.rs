@@ -15,10 +15,10 @@ use crate::spec::PreemptionPolicy;
 use crate::state::State;
 
 /// Finds the victims.
-pub(super) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
+pub(super) fn find(state: &mut State, need: &Need<'_>, out: &mut Vec<Target>) {
     let candidates = collect(state, need);
     if candidates.is_empty() {
-        return Vec::new();
+        return;
     }
     let strategies = state.settings.fair_sharing.clone().unwrap_or_default();
     let mark = state.tree.journal.mark();
@@ -40,7 +40,7 @@ pub(super) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
     }
     state.tree.rewind(mark);
     state.tree.journal.close();
-    targets
+    out.append(&mut targets);
 }
 
 fn charge(state: &mut State, need: &Need<'_>) {

@@ -29,6 +29,22 @@ pub struct Target {
     pub reason: PreemptionReason,
 }
 
+/// Buffers of searches, kept between them.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    targets: Vec<Target>,
+    /// For what the targets were found, as long as nothing changed since.
+    found_for: Option<(Slot, Amount)>,
+    pool: classical::Pool,
+}
+
+impl Scratch {
+    /// Another attempt begins, and the books may be others.
+    pub(crate) fn forget(&mut self) {
+        self.found_for = None;
+    }
+}
+
 /// What room is made for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Need<'a> {
@@ -41,11 +57,12 @@ pub(crate) struct Need<'a> {
 }
 
 /// Finds victims so that `need` fits; none if that is impossible.
-pub(crate) fn find(state: &mut State, need: &Need<'_>) -> Vec<Target> {
+pub(crate) fn find(state: &mut State, need: &Need<'_>, targets: &mut Vec<Target>) {
+    targets.clear();
     if state.settings.fair_sharing.is_some() {
-        fair::find(state, need)
+        fair::find(state, need, targets);
     } else {
-        classical::find(state, need)
+        classical::find(state, need, targets);
     }
 }
 
@@ -54,15 +71,23 @@ pub(crate) fn find_for(
     state: &mut State,
     attempt: &Attempt<'_>,
     assignment: &Assignment,
-) -> Vec<Target> {
+    targets: &mut Vec<Target>,
+) {
     let contested = assignment.contested();
     // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed.
     let counts = |one: &&(Slot, Amount)| state.tree.pair(one.0).1 != state.pods;
     let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
-    find(
-        state,
-        &Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) },
-    )
+    if let [asked] = *usage.as_slice()
+        && contested.as_slice() == [asked.0]
+        && state.scratch.found_for == Some(asked)
+        && !state.topologies.any()
+    {
+        // The only slot was judged last, by this very search.
+        targets.clone_from(&state.scratch.targets);
+        return;
+    }
+    let need = Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) };
+    find(state, &need, targets);
 }
 
 /// What preemption could do for one slot alone.
@@ -74,7 +99,19 @@ pub(crate) fn simulate(
 ) -> Grade {
     let usage = [(slot, amount)];
     let need = Need { attempt, usage: &usage, contested: &[slot], assignment: None };
-    let targets = find(state, &need);
+    let mut targets = std::mem::take(&mut state.scratch.targets);
+    find(state, &need, &mut targets);
+    let grade = grade_of(state, attempt, (slot, amount), &targets);
+    (state.scratch.targets, state.scratch.found_for) = (targets, Some((slot, amount)));
+    grade
+}
+
+fn grade_of(
+    state: &mut State,
+    attempt: &Attempt<'_>,
+    (slot, amount): (Slot, Amount),
+    targets: &[Target],
+) -> Grade {
     let node = state.queue(attempt.queue).node;
     if targets.is_empty() {
         let borrow = reach(&state.tree, node, slot, amount).height;
@@ -82,7 +119,7 @@ pub(crate) fn simulate(
     }
     let mark = state.tree.journal.mark();
     let borrow =
-        without(state, &ids(&targets), |state| reach(&state.tree, node, slot, amount).height);
+        without(state, &ids(targets), |state| reach(&state.tree, node, slot, amount).height);
     state.tree.rewind(mark);
     state.tree.journal.close();
     let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);

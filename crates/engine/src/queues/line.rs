@@ -31,6 +31,8 @@ struct Bucket {
     tickets: Heap<Ticket>,
     live: u32,
     parked: bool,
+    /// Somebody of the shape was evaluated and refused, under the present configuration.
+    refused: bool,
 }
 
 /// See the module.
@@ -164,6 +166,7 @@ impl Line {
     ) -> bool {
         let index = self.bucket_of(shape, priority);
         let bucket = &mut self.buckets[index as usize];
+        bucket.refused = true;
         if std::mem::replace(&mut bucket.parked, true) {
             return false;
         }
@@ -172,13 +175,25 @@ impl Line {
         true
     }
 
-    /// Forgets all verdicts and lets everybody back in line for whom `may` holds. Returns the shapes that were parked.
+    /// Whether the shape of a Workload in line was refused before.
+    pub(crate) fn is_refused(&self, workload: &Workload) -> bool {
+        matches!(workload.place, Place::InLine { bucket } if self.buckets[bucket as usize].refused)
+    }
+
+    /// Quotas or flavors changed: whoever comes next is evaluated anew.
+    pub(crate) fn forget_refusals(&mut self) {
+        self.buckets.iter_mut().for_each(|bucket| bucket.refused = false);
+    }
+
+    /// Ends all parking and lets everybody back in line for whom `may` holds. Tells the shapes that were parked, and how
+    /// much there was to do.
     pub(crate) fn wake(
         &mut self,
         workloads: &mut Workloads,
         may: impl Fn(&Workload) -> bool,
         mut unparked: impl FnMut(ShapeId),
-    ) {
+    ) -> usize {
+        let all = self.parked_buckets.len() + self.aside.len();
         while let Some(index) = self.parked_buckets.pop() {
             let bucket = &mut self.buckets[index as usize];
             bucket.parked = false;
@@ -194,6 +209,7 @@ impl Line {
                 at += 1;
             }
         }
+        all
     }
 
     /// Active Workloads, in queue order.
@@ -240,12 +256,13 @@ impl Line {
         let index = match self.free.pop() {
             Some(index) => {
                 let bucket = &mut self.buckets[index as usize];
-                (bucket.shape, bucket.priority) = (shape, priority);
+                (bucket.shape, bucket.priority, bucket.refused) = (shape, priority, false);
                 index
             }
             None => {
                 let tickets = Heap::default();
-                self.buckets.push(Bucket { shape, priority, tickets, live: 0, parked: false });
+                let (live, parked, refused) = (0, false, false);
+                self.buckets.push(Bucket { shape, priority, tickets, live, parked, refused });
                 u32::try_from(self.buckets.len() - 1).expect("invariant: fewer than 2^32 shapes")
             }
         };

@@ -2,4 +2,5 @@
 
 pub(crate) mod heap;
 pub(crate) mod line;
+pub(crate) mod priorities;
 pub(crate) mod table;

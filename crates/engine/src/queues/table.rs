@@ -24,6 +24,10 @@ impl Queues {
         }
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Option<Queue>> {
+        self.table.iter()
+    }
+
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Option<Queue>> {
         self.saved.keep_all(&self.table);
         self.table.iter_mut()

@@ -72,6 +72,8 @@ pub(crate) struct Node {
     pub(crate) cyclic: bool,
     /// Fair-sharing weight.
     pub(crate) weight: Weight,
+    /// Its place in the order of names.
+    pub(crate) rank: u32,
 }
 
 /// The tree, or rather the forest.
@@ -193,6 +195,14 @@ impl Tree {
     /// A node.
     pub(crate) fn node(&self, node: NodeId) -> &Node {
         &self.nodes[node.index()]
+    }
+
+    /// Numbers the nodes in the order that is given.
+    pub(crate) fn rank(&mut self, order: &[NodeId]) {
+        self.keep();
+        for (rank, node) in (0..).zip(order) {
+            self.nodes[node.index()].rank = rank;
+        }
     }
 
     /// All node ids.

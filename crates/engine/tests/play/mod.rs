@@ -29,6 +29,7 @@
 //! why one                                      (why it waits, in our own words)
 //! words                                        (from here on, verdicts with the message of the condition)
 //! cycle [COUNT]
+//! cut PARTS                                    (a cycle that is given up after so many parts)
 //! ```
 //!
 //! An object is replaced by saying it again. Flavors are made as quotas name them. In a queue preemption does not end
@@ -55,7 +56,7 @@ use std::collections::BTreeMap;
 
 use engine::ids::{ClusterId, FlavorId};
 use engine::spec::Hold;
-use engine::{Engine, Entry, Event, Placer, Settings, Time, WakeKey};
+use engine::{Engine, Entry, Event, Outcome, Placer, Settings, Time, WakeKey};
 
 use crate::play::words::Words;
 
@@ -73,6 +74,8 @@ pub(crate) struct Player {
     /// Seconds that have passed beside the cycles, which take no time to speak of.
     seconds: i64,
     pub(crate) rooms: Rooms,
+    /// Cycles are run in parts of so many heads.
+    pub(crate) part: usize,
     /// Verdicts with their messages.
     talks: bool,
 }
@@ -109,6 +112,7 @@ impl Player {
             cycles: 0,
             seconds: 0,
             rooms: Rooms::default(),
+            part: usize::MAX,
             talks: false,
         };
         player.line("namespace ns");
@@ -128,6 +132,9 @@ impl Player {
                 for _ in 0..name.parse().unwrap_or(1) {
                     self.cycle();
                 }
+            }
+            "cut" => {
+                self.cycle_of(name.parse().expect("a number of parts"));
             }
             "flavor" | "topology" | "host" | "namespace" | "cohort" | "cq" | "lq" | "wl"
             | "check" => self.object(&words),
@@ -170,9 +177,21 @@ impl Player {
 
     /// Runs one cycle. Returns its entries.
     pub(crate) fn cycle(&mut self) -> Vec<Entry> {
+        self.cycle_of(usize::MAX)
+    }
+
+    /// Runs a cycle, but not beyond so many parts.
+    fn cycle_of(&mut self, parts: usize) -> Vec<Entry> {
         self.cycles += 1;
-        let now = self.now();
-        let entries = self.engine.cycle(now, &mut self.rooms).to_vec();
+        let mut ongoing = self.engine.begin(self.now());
+        for _ in 0..parts {
+            if ongoing.advance(&mut self.rooms, self.part) {
+                break;
+            }
+        }
+        drop(ongoing);
+        let mut entries = self.engine.entries().to_vec();
+        entries.retain(|entry| entry.outcome != Outcome::Open);
         for entry in &entries {
             let line = self.describe(entry);
             self.trace.push_str(&format!("{}  {line}\n", self.cycles));

@@ -1,4 +1,4 @@
-//! The line `settings`: `fair=final`, `fair=initial` or both with a comma, and one word per gate that is not as usual.
+//! The line `settings`: `fair=final`, `fair=initial` or both with a comma, and one word per switch that is not as usual.
 
 use engine::{FairStrategy, Settings};
 
@@ -17,6 +17,7 @@ pub(super) fn settings(words: &Words<'_>) -> Settings {
             "no-owners-first" => settings.prioritize_non_borrowing = false,
             "no-priority-sorting" => settings.priority_sorting = false,
             "preemptors-first" => settings.prioritize_preemptors = true,
+            "look-again" => settings.look_again = true,
             "no-mixed" => settings.topology_mixed = false,
             "no-replacement" => settings.replace_failed_nodes = false,
             "no-fail-fast" => settings.evict_unreplaced = false,

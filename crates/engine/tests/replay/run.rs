@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use engine::spec::Hold;
-use engine::{Anywhere, Engine, Entry, Event, Outcome, PreemptionReason, Time, explain};
+use engine::{Anywhere, Engine, Entry, Event, Outcome, PreemptionReason, Settings, Time, explain};
 
 use super::case::{
     self, Case, Change, Head, HeadDomain, HeadPodSet, HeadTarget, HeadTopology, Object,
@@ -40,10 +40,11 @@ struct Player<'a> {
 }
 
 /// Plays all steps of a case.
-pub(crate) fn run(case: &Case) -> Result<Played> {
+pub(crate) fn run(case: &Case, look_again: bool) -> Result<Played> {
+    let settings = Settings { look_again, ..convert::settings(case)? };
     let mut player = Player {
         case,
-        engine: Engine::new(convert::settings(case)?),
+        engine: Engine::new(settings),
         workloads: BTreeMap::new(),
         releases: BTreeMap::new(),
         policies: BTreeMap::new(),

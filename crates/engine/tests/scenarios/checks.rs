@@ -125,6 +125,7 @@ fn a_queue_is_inactive_while_one_of_its_checks_is() {
 fn a_check_that_becomes_active_wakes_those_who_wait() {
     check(
         "
+        settings look-again
         check one
         cq team-a gpu/h100=1 check=one
         cq team-b gpu/h100=1
@@ -158,6 +159,31 @@ fn partial_flavors_need_the_checks_of_all_that_were_used() {
         &expect![[r#"
             1  reserve one team-a cpu=x86:1 gpu=h100:1, needs cpus gpus
             2  reserve two team-a cpu=x86:1, needs cpus
+        "#]],
+    );
+}
+
+#[test]
+fn a_rejected_check_is_told_although_the_shape_is_known_not_to_fit() {
+    check(
+        "
+        check nodes
+        cq team-a gpu/h100=3 check=nodes
+        wl small q=team-a gpu=1 t=1
+        wl large q=team-a gpu=2 t=2
+        wl one q=team-a gpu=3 t=4
+        cycle 3
+        wl two q=team-a gpu=3 t=3 check=nodes:rejected
+        finish small
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve small team-a gpu=h100:1, needs nodes
+            2  reserve large team-a gpu=h100:2, needs nodes
+            3  park one team-a NoCandidates
+            4  aside two team-a FailedCheck
+            -  team-a uses gpu/h100=2, holds large, in line one, parked two
         "#]],
     );
 }

@@ -573,3 +573,51 @@ fn a_move_that_cannot_be_written_is_taken_back() {
         "#]],
     );
 }
+
+#[test]
+fn a_cycle_that_is_given_up_before_replaces_in_the_next() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cut 2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+            3  move one team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn what_was_replaced_in_a_cycle_that_is_given_up_after_counts() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        wl two q=team-a gpu=1 t=2
+        cut 3
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+            2  move one team-a gpu=tas:2 at r1/h2:2
+            3  park two team-a NoCandidates
+        "#]],
+    );
+}

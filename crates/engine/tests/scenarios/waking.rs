@@ -298,6 +298,7 @@ fn an_admission_wakes_nobody() {
 fn the_end_of_a_waiting_workload_wakes() {
     check(
         "
+        settings look-again
         cq team-a gpu/h100=2
         wl one q=team-a gpu=3 t=1
         wl two q=team-a gpu=4 t=2

@@ -164,3 +164,9 @@ pub(crate) fn moves(entries: &[Entry]) -> bool {
     };
     entries.iter().any(moved)
 }
+
+/// What got somebody further, or was decided about a holder, in full.
+pub(crate) fn decisions(entries: &[Entry]) -> Vec<String> {
+    let counts = |one: &&Entry| one.outcome.is_about_a_holder() || moves(std::slice::from_ref(one));
+    entries.iter().filter(counts).map(|one| format!("{one:?}")).collect()
+}

@@ -1,6 +1,6 @@
 //! Whether anybody who waits should have been woken.
 
-use engine::{Entry, Outcome};
+use engine::{Entry, Event, Outcome};
 use proptest::test_runner::TestCaseError;
 
 use crate::world::{WORKLOADS, World, moves};
@@ -8,8 +8,9 @@ use crate::world::{WORKLOADS, World, moves};
 impl World {
     /// Once at rest, looking at everybody afresh gets nobody any further: every wake-up that mattered took place.
     ///
-    /// One thing is not missed but never looked for, as in upstream: an admission wakes nobody, although it may give
-    /// those who wait somebody to preempt.
+    /// Two things are not missed but never looked for, as in upstream: an admission wakes nobody, although it may give
+    /// those who wait somebody to preempt; nor does a holder that is younger than it was, or that has a lower priority
+    /// in a queue without a cohort.
     pub(crate) fn wake_ups_never_miss(&mut self) -> Result<(), TestCaseError> {
         if !self.comes_to_rest() {
             return Ok(());
@@ -30,6 +31,7 @@ impl World {
     fn is_a_miss(&self, entry: &Entry) -> bool {
         match entry.outcome {
             Outcome::Reserved { .. } => true,
+            Outcome::Preempting | Outcome::Deferred if self.has_new_victims(entry) => false,
             Outcome::Preempting | Outcome::Deferred => {
                 let name = self.player.engine.names().workloads.name(entry.workload);
                 let own = format!(" {name} ");
@@ -38,6 +40,27 @@ impl World {
             }
             _ => false,
         }
+    }
+
+    /// It would go for somebody who may have been more urgent, in a queue without a cohort, or older before.
+    fn has_new_victims(&self, entry: &Entry) -> bool {
+        let names = self.player.engine.names();
+        let known = |kind, name: &str| self.player.known.get(&(kind, name.to_owned()));
+        let alone = match known("cq", names.queues.name(entry.queue)) {
+            Some(Event::ClusterQueue(_, Some(spec))) => spec.cohort.is_none(),
+            _ => true,
+        };
+        let priority = |id| match known("wl", names.workloads.name(id)) {
+            Some(Event::Workload(_, spec)) => Some(spec.priority),
+            _ => None,
+        };
+        let said_again = |id| {
+            let prefix = format!("wl {} ", names.workloads.name(id));
+            self.lines.iter().filter(|line| line.starts_with(&prefix)).count() > 1
+        };
+        let equal = |id| priority(id) == priority(entry.workload);
+        let mut victims = entry.targets.iter().map(|target| target.workload);
+        victims.any(|id| (alone || equal(id)) && said_again(id))
     }
 
     /// The cycle of the last line of the trace that is such.

@@ -1,0 +1,96 @@
+//! What no engine can be faster than: the cache lines that a decision has to touch, times what touching one costs here.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use crate::meter::{now, to_f64};
+
+/// Lines of a decision, by the table in which they lie, and the sizes of the tables.
+///
+/// Of queues: the queue (2), its bucket (1), the shape (2), one cell per level of the tree, read and written (2), and a
+/// line for every two steps down the heap of the bucket. Of Workloads: the record (2) and what it is given (1). Of
+/// candidates: record and admission of each; which come next is known, so their latencies overlap.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lines {
+    of_queues: f64,
+    queues: usize,
+    of_workloads: f64,
+    workloads: usize,
+    of_candidates: f64,
+}
+
+/// A queue with its cells and its line, a ticket in the line, and a Workload take about this much.
+const QUEUE: usize = 1024;
+const TICKET: usize = 24;
+const WORKLOAD: usize = 256;
+
+impl Lines {
+    /// A decision where so many wait in each queue, with so many candidates to look at.
+    pub(crate) fn of(queues: usize, per_queue: usize, candidates: u64) -> Self {
+        let steps = to_f64(per_queue.max(1) as u64).log2().ceil();
+        Self {
+            of_queues: 7.0 + steps / 2.0,
+            queues: queues * (QUEUE + per_queue * TICKET),
+            of_workloads: 3.0,
+            workloads: queues * per_queue * WORKLOAD,
+            of_candidates: 2.0 * to_f64(candidates),
+        }
+    }
+
+    /// Nanoseconds per decision.
+    pub(crate) fn floor(self) -> f64 {
+        let (queues, workloads) = (Table::of(self.queues), Table::of(self.workloads));
+        self.of_queues * queues.followed()
+            + self.of_workloads * workloads.followed()
+            + self.of_candidates * workloads.gathered()
+    }
+}
+
+const LINE: usize = 64;
+const STEPS: usize = 2_000_000;
+
+/// Lines, each of which says which is next, in no order that a machine foresees.
+struct Table {
+    lines: Vec<[u32; LINE / 4]>,
+}
+
+impl Table {
+    fn of(bytes: usize) -> Self {
+        let mut lines = vec![[0; LINE / 4]; (bytes / LINE).next_power_of_two().max(2)];
+        let mask = lines.len() - 1;
+        for (at, line) in lines.iter_mut().enumerate() {
+            line[0] = u32::try_from(next(at) & mask).unwrap_or_default();
+        }
+        Self { lines }
+    }
+
+    /// What a line costs when only the one before tells where it is.
+    fn followed(&self) -> f64 {
+        let (start, mut at) = (now(), 0_u32);
+        for _ in 0..STEPS {
+            at = self.lines[at as usize][0];
+        }
+        black_box(at);
+        per_step(now() - start)
+    }
+
+    /// What a line costs when it is known in advance where it is.
+    fn gathered(&self) -> f64 {
+        let (start, mut at, mut sum) = (now(), 0, 0_u32);
+        for _ in 0..STEPS {
+            at = next(at) & (self.lines.len() - 1);
+            sum = sum.wrapping_add(self.lines[at][0]);
+        }
+        black_box(sum);
+        per_step(now() - start)
+    }
+}
+
+/// A full-period generator: it visits every line once.
+fn next(at: usize) -> usize {
+    at.wrapping_mul(0x5851_f42d) + 0x1405_7b7d
+}
+
+fn per_step(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e9 / to_f64(STEPS as u64)
+}

@@ -1,0 +1,169 @@
+//! The shapes S1, S2, S4 and S5 at any size, and a world in balance. Source: spec/performance.md §6.2.
+//!
+//! Each is split into the world that has to exist before and the cycles that are measured, which `cycle` runs.
+
+use std::collections::VecDeque;
+
+use engine::ids::WorkloadId;
+use engine::spec::PreemptionPolicy;
+use engine::{Engine, Entry, Event, FairStrategy, Outcome, Settings, Time};
+
+use crate::house::{House, World};
+
+/// Runs one cycle of the engine and counts what it likes.
+pub(crate) type Cycle<'a> = dyn for<'b> FnMut(&'b mut Engine) -> &'b [Entry] + 'a;
+
+fn house(queues: usize) -> House {
+    House {
+        settings: Settings::default(),
+        queues,
+        nominal: 1000,
+        shared: None,
+        cohort: Some(0),
+        within: PreemptionPolicy::Never,
+    }
+}
+
+fn filled(house: &House, per_queue: usize) -> World {
+    let mut world = house.build();
+    for _ in 0..per_queue {
+        for queue in 0..house.queues {
+            world.submit(queue, 1, 0);
+        }
+    }
+    world
+}
+
+/// S1: so many queues of one cohort, everybody fits.
+pub(crate) fn fit(queues: usize, per_queue: usize) -> World {
+    filled(&house(queues), per_queue)
+}
+
+/// S2: the same with fair sharing.
+pub(crate) fn fair(queues: usize, per_queue: usize) -> World {
+    let fair = Some(vec![FairStrategy::LessThanOrEqualToFinalShare]);
+    let settings = Settings { fair_sharing: fair, ..Settings::default() };
+    filled(&House { settings, ..house(queues) }, per_queue)
+}
+
+/// Cycles until nobody is left.
+pub(crate) fn drain(world: &mut World, cycle: &mut Cycle<'_>) {
+    while !cycle(&mut world.engine).is_empty() {}
+}
+
+/// S4: queues that are full of Workloads of priority 0, as many candidates for each head.
+pub(crate) fn full(queues: usize, candidates: usize) -> World {
+    let nominal = i64::try_from(candidates).unwrap_or(i64::MAX);
+    let within = PreemptionPolicy::LowerPriority;
+    let mut world = filled(&House { nominal, cohort: None, within, ..house(queues) }, candidates);
+    drain(&mut world, &mut |engine| engine.cycle(Time(0), &mut engine::Anywhere));
+    world
+}
+
+/// One round of S4: every queue gets a head that preempts, measured, and then takes the place of its victim.
+pub(crate) fn preempt(world: &mut World, queues: usize, priority: i64, cycle: &mut Cycle<'_>) {
+    for queue in 0..queues {
+        world.submit(queue, 1, priority);
+    }
+    let entries = cycle(&mut world.engine).iter();
+    let victims: Vec<WorkloadId> =
+        entries.flat_map(|entry| entry.targets.iter().map(|one| one.workload)).collect();
+    for victim in victims {
+        world.engine.apply(Event::WorkloadGone(victim));
+    }
+    world.engine.cycle(Time(0), &mut engine::Anywhere);
+}
+
+/// Sizes of Workloads in S5.
+pub(crate) const SIZES: usize = 64;
+
+/// The sizes in an order without order.
+fn sizes() -> impl Iterator<Item = i64> {
+    (0..SIZES).map(|index| i64::try_from(index * 37 % SIZES + 1).unwrap_or_default())
+}
+
+/// S5: full queues of one cohort; in each of them, Workloads of 64 sizes wait. Either the queues keep their quota to
+/// themselves, or it belongs to the cohort and they compete for it.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    world: World,
+    /// Who holds quota, by the order in which they will be done.
+    holders: VecDeque<WorkloadId>,
+    pub(crate) evaluated: u64,
+    pub(crate) admitted: u64,
+}
+
+impl Parked {
+    pub(crate) fn new(queues: usize, per_size: usize, compete: bool) -> Self {
+        let quota: i64 = sizes().sum();
+        let house = if compete {
+            House { nominal: 0, cohort: Some(quota), ..house(queues) }
+        } else {
+            House { nominal: quota, shared: Some(0), ..house(queues) }
+        };
+        let mut world = house.build();
+        for _ in 0..per_size {
+            for queue in 0..queues {
+                for size in sizes() {
+                    world.submit(queue, size, 0);
+                }
+            }
+        }
+        let mut parked = Self { world, holders: VecDeque::new(), evaluated: 0, admitted: 0 };
+        parked.settle(&mut |engine| engine.cycle(Time(0), &mut engine::Anywhere));
+        (parked.evaluated, parked.admitted) = (0, 0);
+        parked
+    }
+
+    /// One Workload is done; cycles until everybody who can go on has gone on.
+    pub(crate) fn finish(&mut self, cycle: &mut Cycle<'_>) {
+        if let Some(done) = self.holders.pop_front() {
+            self.world.engine.apply(Event::WorkloadGone(done));
+        }
+        self.settle(cycle);
+    }
+
+    fn settle(&mut self, cycle: &mut Cycle<'_>) {
+        while self.world.engine.in_line() {
+            let entries = cycle(&mut self.world.engine);
+            self.evaluated += entries.len() as u64;
+            let known = self.holders.len();
+            self.holders.extend(reserved(entries));
+            self.admitted += (self.holders.len() - known) as u64;
+        }
+    }
+}
+
+fn reserved(entries: &[Entry]) -> impl Iterator<Item = WorkloadId> + '_ {
+    let got_it = |one: &&Entry| matches!(one.outcome, Outcome::Reserved { .. });
+    entries.iter().filter(got_it).map(|one| one.workload)
+}
+
+/// Queues in balance: each has a Workload that runs and one that waits for it to be done.
+#[derive(Debug)]
+pub(crate) struct Balance {
+    world: World,
+    running: Vec<WorkloadId>,
+}
+
+impl Balance {
+    pub(crate) fn new(queues: usize) -> Self {
+        let mut world = filled(&House { nominal: 1, ..house(queues) }, 2);
+        let mut running = Vec::new();
+        while world.engine.in_line() {
+            running.extend(reserved(world.engine.cycle(Time(0), &mut engine::Anywhere)));
+        }
+        Self { world, running }
+    }
+
+    /// Everybody is done and makes room for who waits; somebody new comes to each queue.
+    pub(crate) fn turn(&mut self, cycle: &mut Cycle<'_>) {
+        for (queue, done) in std::mem::take(&mut self.running).into_iter().enumerate() {
+            self.world.engine.apply(Event::WorkloadGone(done));
+            self.world.submit(queue, 1, 0);
+        }
+        while self.world.engine.in_line() {
+            self.running.extend(reserved(cycle(&mut self.world.engine)));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Time and memory of the shapes S1 to S5, fixed work, one core, beside what no engine can beat.
+//!
+//! Only cycles are timed, not the events that prepare them. Figures go to `target/bench/engine.json`.
+
+use serde_json::{Value, json};
+
+use crate::floor::Lines;
+use crate::house::World;
+use crate::meter::{Meter, to_f64};
+use crate::shapes::{self, Balance, Parked};
+
+/// What a run of decisions came to.
+struct Row {
+    name: &'static str,
+    meter: Meter,
+    /// Nanoseconds per decision that no engine can beat.
+    floor: f64,
+}
+
+/// Events of S5, after each of which cycles run until nobody can go on.
+const EVENTS: u64 = 2000;
+
+/// Measures everything, prints it and writes it down.
+#[expect(clippy::print_stdout, reason = "a benchmark reports")]
+pub(crate) fn report() -> anyhow::Result<()> {
+    let rows = [
+        row("s1", drain(shapes::fit(1000, 100)), Lines::of(1000, 100, 0)),
+        row("s1_10k", drain(shapes::fit(10_000, 100)), Lines::of(10_000, 100, 0)),
+        row("s2", drain(shapes::fair(1000, 100)), Lines::of(1000, 100, 0)),
+        row("s4", preempt(1000, 50, 11), Lines::of(1000, 51, 50)),
+        row("steady", balance(1000, 100), Lines::of(1000, 2, 0)),
+    ];
+    rows.iter().for_each(print);
+    let own = wake("where queues have their own quota", false);
+    let shared = wake("where they compete for it", true);
+    let bytes = bytes_per_pending(1000, 1000);
+    println!("memory  {bytes:.0} bytes per pending Workload");
+    let pause = rows.iter().map(|row| row.meter.pause).max().unwrap_or_default();
+    let mut figures = json!({
+        "s5_ratio": rounded(own.max(shared)),
+        // The shape of topologies, S6, is measured on its own.
+        "s6_us": Value::Null,
+        "max_pause_ms": rounded(pause.as_secs_f64() * 1e3),
+        "bytes_per_pending": rounded(bytes),
+        "allocs_per_decision": rounded(rows[4].meter.allocations()),
+    });
+    for Row { name, meter, .. } in &rows[..4] {
+        figures[name] = json!(meter.rate().round());
+    }
+    write(&figures)
+}
+
+fn row(name: &'static str, meter: Meter, lines: Lines) -> Row {
+    Row { name, meter, floor: lines.floor() }
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark reports")]
+fn print(row: &Row) {
+    let Row { name, meter, floor } = row;
+    println!(
+        "{name:7} {:>8.0} decisions/s, {:>5.0} ns each (floor {floor:.0}), {:.3} allocations, pauses up to {:.2} ms",
+        meter.rate(),
+        meter.nanoseconds(),
+        meter.allocations(),
+        meter.pause.as_secs_f64() * 1e3
+    );
+}
+
+fn rounded(figure: f64) -> f64 {
+    (figure * 1000.0).round() / 1000.0
+}
+
+fn write(figures: &Value) -> anyhow::Result<()> {
+    let folder = crate::folder();
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("engine.json"), format!("{figures}\n"))?;
+    Ok(())
+}
+
+fn drain(mut world: World) -> Meter {
+    let mut meter = Meter::default();
+    shapes::drain(&mut world, &mut |engine| meter.cycle(engine));
+    meter
+}
+
+fn preempt(queues: usize, candidates: usize, rounds: i64) -> Meter {
+    let mut world = shapes::full(queues, candidates);
+    let mut meter = Meter::default();
+    for priority in 1..=rounds {
+        if priority == 2 {
+            // The first round fills the buffers that the others use.
+            meter = Meter::default();
+        }
+        shapes::preempt(&mut world, queues, priority, &mut |engine| meter.cycle(engine));
+    }
+    meter
+}
+
+fn balance(queues: usize, turns: usize) -> Meter {
+    let mut world = Balance::new(queues);
+    let mut meter = Meter::default();
+    world.turn(&mut |engine| meter.cycle(engine));
+    meter = Meter::default();
+    for _ in 0..turns {
+        world.turn(&mut |engine| meter.cycle(engine));
+    }
+    meter
+}
+
+/// Evaluated per admitted, with a million Workloads of 64 sizes in 16 queues.
+#[expect(clippy::print_stdout, reason = "a benchmark reports")]
+fn wake(how: &str, compete: bool) -> f64 {
+    let mut world = Parked::new(16, 1000, compete);
+    let mut meter = Meter::default();
+    for _ in 0..EVENTS {
+        world.finish(&mut |engine| meter.cycle(engine));
+    }
+    let ratio = to_f64(world.evaluated) / to_f64(world.admitted);
+    let micros = meter.time.as_secs_f64() * 1e6 / to_f64(EVENTS);
+    println!("s5      {ratio:.3} evaluated per admitted {how}, {micros:.0} us per event");
+    ratio
+}
+
+/// Bytes that the engine holds for each of so many pending Workloads.
+fn bytes_per_pending(queues: usize, per_queue: usize) -> f64 {
+    let mut world = None;
+    let full = allocation_counter::measure(|| world = Some(shapes::fit(queues, per_queue)));
+    drop(world.take());
+    let empty = allocation_counter::measure(|| world = Some(shapes::fit(queues, 0)));
+    let bytes = full.bytes_current - empty.bytes_current;
+    to_f64(bytes.unsigned_abs()) / to_f64((queues * per_queue) as u64)
+}

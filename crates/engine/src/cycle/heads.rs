@@ -1,0 +1,180 @@
+//! Whose turn it is.
+//!
+//! Every active queue hands out its head. A wake-up brings back all parked shapes of a tree, and each takes its turn, as
+//! in upstream; but a shape that was evaluated here before and must be refused again is not evaluated: it takes its
+//! turn and is parked. So the order of decisions is upstream's, and only those are evaluated who may now fit, preempt, or
+//! keep quota from somebody who may. Source: spec/kueue-core.md §3.3, §3.4. Cost: one judgement of [`hope`] per turn.
+
+use crate::cycle::contest::Contest;
+use crate::flavors::hope::{Hope, hope, sure};
+use crate::ids::{NodeId, QueueId, WorkloadId};
+use crate::state::State;
+
+/// The heads of one cycle. Its buffers are kept between cycles.
+#[derive(Debug, Default)]
+pub(super) struct Heads {
+    heads: Vec<(QueueId, WorkloadId)>,
+    /// Those who can at most reserve quota.
+    reserving: Vec<(QueueId, WorkloadId)>,
+    contest: Contest,
+    /// Trees of which a head is to be evaluated.
+    stirred: Trees,
+    /// Trees in which somebody reserves.
+    reserved: Trees,
+    /// How many of the listed queues have had their turn, and how many of those stay listed.
+    seen: usize,
+    kept: usize,
+    turns: bool,
+}
+
+impl Heads {
+    /// The heads to evaluate, in the order of the names of their queues. They are still in line.
+    pub(super) fn all(&self) -> &[(QueueId, WorkloadId)] {
+        &self.heads
+    }
+
+    /// Whether anybody had a turn.
+    pub(super) fn had_turns(&self) -> bool {
+        self.turns
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.heads.clear();
+        self.reserving.clear();
+        self.contest.clear();
+        self.stirred.clear();
+        self.reserved.clear();
+        (self.seen, self.kept, self.turns) = (0, 0, false);
+    }
+
+    /// Gives the next so many queues their turn. Returns true when all have had it.
+    pub(super) fn take(&mut self, state: &mut State, queues: usize) -> bool {
+        let end = self.seen.saturating_add(queues).min(state.with_heads.len());
+        while self.seen < end {
+            let id = state.with_heads[self.seen];
+            self.seen += 1;
+            if !state.queue(id).line.has_head() {
+                state.queue_mut(id).listed = false;
+                continue;
+            }
+            state.with_heads[self.kept] = id;
+            self.kept += 1;
+            self.turns |= state.queue(id).active && self.turn(state, id);
+        }
+        if self.seen < state.with_heads.len() {
+            return false;
+        }
+        self.close(state);
+        self.decide(state);
+        true
+    }
+
+    /// Drops from the list those who have no head.
+    pub(super) fn close(&mut self, state: &mut State) {
+        state.with_heads.drain(self.kept..self.seen);
+        (self.seen, self.kept) = (0, 0);
+    }
+
+    /// Gives a queue its turn.
+    fn turn(&mut self, state: &mut State, id: QueueId) -> bool {
+        let Some(workload) = state.queue(id).line.head(&state.workloads) else {
+            return false;
+        };
+        match outlook(state, id, workload) {
+            Outlook::Unknown => self.evaluate(state, id, workload),
+            Outlook::Known(Hope::Open) => match sure(state, id, workload) {
+                Some(fit) => self.contest.enter(state, (id, workload), fit),
+                None => self.evaluate(state, id, workload),
+            },
+            Outlook::Known(Hope::Reserves) => {
+                self.reserved.mark(root(state, id));
+                self.reserving.push((id, workload));
+            }
+            Outlook::Known(Hope::None) => park_again(state, id, workload),
+        }
+        true
+    }
+
+    fn evaluate(&mut self, state: &State, id: QueueId, workload: WorkloadId) {
+        self.stirred.mark(root(state, id));
+        self.heads.push((id, workload));
+    }
+
+    /// Where all heads of a tree are sure to fit alone, those who lose to others stay in line. A reservation matters if
+    /// anybody else of the tree is evaluated.
+    fn decide(&mut self, state: &mut State) {
+        let mut contest = std::mem::take(&mut self.contest);
+        contest.decide(state, |root| self.stirred.has(root) || self.reserved.has(root));
+        for (id, workload) in contest.winners() {
+            self.evaluate(state, id, workload);
+        }
+        self.contest = contest;
+        let mut reserving = std::mem::take(&mut self.reserving);
+        for (id, workload) in reserving.drain(..) {
+            if self.stirred.has(root(state, id)) {
+                self.evaluate(state, id, workload);
+            } else {
+                park_again(state, id, workload);
+            }
+        }
+        self.reserving = reserving;
+        let rank = |id: QueueId| state.tree.node(state.queue(id).node).rank;
+        self.heads.sort_unstable_by_key(|&(id, _)| rank(id));
+    }
+}
+
+fn root(state: &State, id: QueueId) -> NodeId {
+    state.tree.root(state.queue(id).node)
+}
+
+/// A set of trees, by their roots, that is emptied in no time.
+#[derive(Debug, Default)]
+struct Trees {
+    stamps: Vec<u64>,
+    present: u64,
+}
+
+impl Trees {
+    fn clear(&mut self) {
+        self.present += 1;
+    }
+
+    fn mark(&mut self, root: NodeId) {
+        if self.stamps.len() <= root.index() {
+            self.stamps.resize(root.index() + 1, 0);
+        }
+        self.stamps[root.index()] = self.present;
+    }
+
+    fn has(&self, root: NodeId) -> bool {
+        self.stamps.get(root.index()) == Some(&self.present)
+    }
+}
+
+/// What is known of a head before it is evaluated.
+enum Outlook {
+    /// It was not refused before.
+    Unknown,
+    Known(Hope),
+}
+
+fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> Outlook {
+    let line = &state.queue(id).line;
+    let one = state.workloads.at(workload);
+    let known = line.is_refused(one) && !line.is_preemptor(workload) && !state.settings.look_again;
+    if known && one.scan.is_none() && super::nominate::is_valid(state, id, one) {
+        Outlook::Known(hope(state, id, workload))
+    } else {
+        Outlook::Unknown
+    }
+}
+
+fn park_again(state: &mut State, id: QueueId, workload: WorkloadId) {
+    let State { queues, workloads, shapes, .. } = state;
+    let queue = queues[id.index()].as_mut().expect("invariant: listed queues exist");
+    let one = workloads.at(workload);
+    let (shape, priority) = (one.shape, one.priority);
+    if queue.line.park_shape(shape, priority, workloads) {
+        shapes.retain(shape);
+    }
+}

@@ -1,0 +1,188 @@
+//! Whether a Workload that was refused before can be anything but refused now, told without evaluating it.
+//!
+//! It is refused as long as one of its pod sets finds, in every flavor of one resource group, a resource that is short
+//! and for which nobody can be made to go: nobody in its own queue has a priority that the policy lets it take, and the
+//! request is beyond what the queue's side of the tree owns, so that others cannot owe it. Where the answer is not
+//! that simple, there is hope. Source: spec/kueue-core.md §4.4 and §4.9, read backwards. Cost: flavors · resources ·
+//! depth, no allocation.
+
+use crate::amount::Amount;
+use crate::flavors::grade::may_preempt_while_borrowing;
+use crate::flavors::scan::suits;
+use crate::ids::{QueueId, ResourceId, Slot, WorkloadId};
+use crate::quota::available::{available, potential, reach};
+use crate::spec::{PodSetSpec, PreemptionPolicy};
+use crate::state::{Group, Queue, State};
+use crate::workload::{Usage, charge};
+
+/// What evaluating a refused Workload once more could bring, least last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hope {
+    /// Perhaps everything.
+    Open,
+    /// It would wait again, and keep quota from other queues for the length of the cycle.
+    Reserves,
+    /// It would wait again, and nobody would notice.
+    None,
+}
+
+/// Judges a Workload of a shape that was evaluated and parked in this queue before.
+pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Hope {
+    let queue = state.queue(id);
+    let priority = state.workloads.at(workload).priority;
+    let plain = state.settings.fungibility && !has_topology(state, queue);
+    if !plain || finds_victims_at_home(queue, priority) || is_free_to_take(state, queue) {
+        return Hope::Open;
+    }
+    let shape = state.shapes.at(state.workloads.at(workload).shape);
+    let (mut all, mut alone) = (Hope::Open, true);
+    for pod_set in &shape.pod_sets {
+        let wish = Wish { state, id, queue, pod_set };
+        if wish.asks_of_nobody() {
+            return Hope::None;
+        }
+        for group in queue.groups.iter().filter(|group| wish.asks_of(group)) {
+            let hope = wish.of_group(group);
+            if hope == Hope::Open && group.flavors.len() > 1 {
+                // It may take the first flavor here and stay in line to go through the others.
+                return Hope::Open;
+            }
+            all = all.max(hope);
+            alone &= wish.keeps_to_itself(group);
+        }
+    }
+    if all == Hope::Reserves && alone { Hope::None } else { all }
+}
+
+/// What a Workload takes, and how far up the tree it reaches, where it fits and can do so in one way only.
+pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(u32, Usage)> {
+    let queue = state.queue(id);
+    let shape = state.shapes.at(state.workloads.at(workload).shape);
+    let [pod_set] = shape.pod_sets.as_slice() else { return None };
+    let fair = state.settings.fair_sharing.is_some();
+    if fair || !state.settings.fungibility || has_topology(state, queue) {
+        return None;
+    }
+    let mut usage = Usage::new();
+    for (resource, amount) in state.requests(id, pod_set, pod_set.count) {
+        let group = queue.groups.iter().find(|group| group.resources.contains(&resource))?;
+        let [flavor] = group.flavors.as_slice() else { return None };
+        if !suits(state, id, pod_set, *flavor) {
+            return None;
+        }
+        charge(&mut usage, group.slot(0, resource)?, amount);
+    }
+    let mut borrow = 0;
+    for &(slot, amount) in &usage {
+        let left = available(&state.tree, queue.node, slot).clip();
+        if amount > left.min(potential(&state.tree, queue.node, slot)) {
+            return None;
+        }
+        borrow = borrow.max(reach(&state.tree, queue.node, slot, amount).height);
+    }
+    Some((borrow, usage))
+}
+
+/// Whether somebody in the queue has a priority that its policy lets go.
+fn finds_victims_at_home(queue: &Queue, priority: i64) -> bool {
+    let lowest = queue.priorities.lowest();
+    lowest.is_some_and(|lowest| match queue.preemption.within_queue {
+        PreemptionPolicy::Never => false,
+        PreemptionPolicy::LowerPriority => lowest < priority,
+        PreemptionPolicy::LowerOrNewerEqualPriority => lowest <= priority,
+        PreemptionPolicy::Any => true,
+    })
+}
+
+/// Whether it may take from others more than its side of the tree owns.
+fn is_free_to_take(state: &State, queue: &Queue) -> bool {
+    queue.preemption.reclaim != PreemptionPolicy::Never
+        && state.tree.parent(queue.node).is_some()
+        && (queue.preemption.borrow.is_some() || state.settings.fair_sharing.is_some())
+}
+
+fn has_topology(state: &State, queue: &Queue) -> bool {
+    let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors);
+    flavors.any(|&id| state.flavor(id).is_some_and(|flavor| flavor.topology.is_some()))
+}
+
+/// One pod set in its queue.
+#[derive(Debug, Clone, Copy)]
+struct Wish<'a> {
+    state: &'a State,
+    id: QueueId,
+    queue: &'a Queue,
+    pod_set: &'a PodSetSpec,
+}
+
+impl<'a> Wish<'a> {
+    /// What the smallest number of pods that could be admitted asks for.
+    fn requests(self) -> impl Iterator<Item = (ResourceId, Amount)> + 'a {
+        let smallest = self.pod_set.min_count.filter(|_| self.state.settings.partial_admission);
+        self.state.requests(self.id, self.pod_set, smallest.unwrap_or(self.pod_set.count))
+    }
+
+    /// It asks for something that its queue does not know.
+    fn asks_of_nobody(self) -> bool {
+        self.requests().any(|(resource, amount)| {
+            let covers = |group: &Group| group.resources.contains(&resource);
+            amount > Amount::ZERO && !self.queue.groups.iter().any(covers)
+        })
+    }
+
+    fn asks_of(self, group: &Group) -> bool {
+        self.requests().any(|(resource, _)| group.resources.contains(&resource))
+    }
+
+    /// The best of its flavors.
+    fn of_group(self, group: &Group) -> Hope {
+        let flavors = 0..group.flavors.len();
+        flavors.map(|flavor| self.of_flavor(group, flavor)).min().unwrap_or(Hope::None)
+    }
+
+    /// A flavor is as good as the worst of its resources.
+    fn of_flavor(self, group: &Group, flavor: usize) -> Hope {
+        let slots = self.requests().filter_map(|(resource, amount)| {
+            group.slot(flavor, resource).map(|slot| self.of_slot(slot, amount))
+        });
+        match slots.max() {
+            Some(Hope::Open) | None
+                if suits(self.state, self.id, self.pod_set, group.flavors[flavor]) =>
+            {
+                Hope::Open
+            }
+            Some(Hope::Open) | None => Hope::None,
+            Some(refused) => refused,
+        }
+    }
+
+    /// The judgement of [`crate::flavors::grade`].
+    fn of_slot(self, slot: Slot, amount: Amount) -> Hope {
+        let (tree, node) = (&self.state.tree, self.queue.node);
+        let reclaim = self.queue.preemption.reclaim;
+        if amount <= available(tree, node, slot).clip() {
+            return Hope::Open;
+        }
+        if amount > potential(tree, node, slot) {
+            return Hope::None;
+        }
+        let owned = reach(tree, node, slot, amount).below_root;
+        if owned && reclaim != PreemptionPolicy::Never {
+            return Hope::Open;
+        }
+        let waits = owned
+            || amount <= tree.at(node, slot).nominal
+            || may_preempt_while_borrowing(self.state, self.id);
+        if waits && reclaim != PreemptionPolicy::Any { Hope::Reserves } else { Hope::None }
+    }
+
+    /// No other queue sees what is charged here, because there is none or because nothing is borrowed or lent.
+    fn keeps_to_itself(self, group: &Group) -> bool {
+        let (tree, node) = (&self.state.tree, self.queue.node);
+        tree.parent(node).is_none()
+            || group.slots.iter().all(|&slot| {
+                let cell = tree.at(node, slot);
+                cell.borrowing_limit == Some(Amount::ZERO) && cell.local >= cell.subtree
+            })
+    }
+}

@@ -1,0 +1,32 @@
+//! Who holds quota in a queue, as far as a glance must tell: how many of each priority.
+
+use smallvec::SmallVec;
+
+/// Counts by priority, in no particular order. There are few priorities, so they are searched linearly.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Priorities {
+    counts: SmallVec<[(i64, u32); 2]>,
+}
+
+impl Priorities {
+    pub(crate) fn add(&mut self, priority: i64) {
+        match self.counts.iter_mut().find(|(known, _)| *known == priority) {
+            Some((_, count)) => *count += 1,
+            None => self.counts.push((priority, 1)),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, priority: i64) {
+        let Some(at) = self.counts.iter().position(|(known, _)| *known == priority) else {
+            return;
+        };
+        self.counts[at].1 -= 1;
+        if self.counts[at].1 == 0 {
+            self.counts.swap_remove(at);
+        }
+    }
+
+    pub(crate) fn lowest(&self) -> Option<i64> {
+        self.counts.iter().map(|(priority, _)| *priority).min()
+    }
+}

@@ -1,0 +1,75 @@
+//! Worlds in which many of few shapes wait for little quota, so that the same refusals come again and again.
+
+use engine::ids::QueueId;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::TestCaseError;
+
+use crate::world::{Step, WORKLOADS, World};
+
+/// Three queues, most of them under one cohort of one or two levels.
+pub(crate) fn crowded() -> impl Strategy<Value = Vec<String>> {
+    let cohorts = (quota(), select(vec!["", " parent=c0"])).prop_map(|(quota, parent)| {
+        vec!["cohort c0".to_owned() + &quota, format!("cohort c1{parent}")]
+    });
+    let queues: Vec<_> = (0..3).map(queue).collect();
+    (cohorts, queues).prop_map(|(mut cohorts, queues)| {
+        cohorts.extend(queues);
+        cohorts
+    })
+}
+
+fn quota() -> impl Strategy<Value = String> {
+    let limit = |word: &'static str| {
+        prop::option::weighted(0.4, 0..3_i64)
+            .prop_map(move |one| one.map(|one| format!(",{word}:{one}")).unwrap_or_default())
+    };
+    let quota = |slot: &'static str| {
+        (0..4_i64, limit("borrow"), limit("lend"))
+            .prop_map(move |(own, borrow, lend)| format!(" {slot}={own}{borrow}{lend}"))
+    };
+    let cpu = prop::option::weighted(0.4, quota("cpu/x86"))
+        .prop_map(|cpu| cpu.map(|cpu| format!(" +{cpu}")).unwrap_or_default());
+    (quota("gpu/h100"), cpu).prop_map(|(gpu, cpu)| gpu + &cpu)
+}
+
+fn queue(own: usize) -> impl Strategy<Value = String> {
+    let cohort = select(vec![" cohort=c0", " cohort=c0", " cohort=c1", ""]);
+    let within = select(vec!["", "", " within=lower", " within=newer"]);
+    let reclaim = select(vec!["", "", " reclaim=any", " reclaim=lower", " reclaim=any poach=1"]);
+    (cohort, within, reclaim, quota()).prop_map(move |(cohort, within, reclaim, quota)| {
+        format!("cq q{own}{cohort}{within}{reclaim}{quota}")
+    })
+}
+
+/// Mostly Workloads that come and go.
+pub(crate) fn bustle() -> impl Strategy<Value = Step> {
+    let cpu = select(vec!["", "", " cpu=1", " cpu=2"]);
+    let words = (0..3, 1..4_i64, cpu, 0..2_i64);
+    let words = words.prop_map(|(queue, gpu, cpu, priority)| {
+        format!("q=q{queue} pods=1 gpu={gpu}{cpu} prio={priority}")
+    });
+    prop_oneof![
+        8 => (0..WORKLOADS, words).prop_map(|(index, words)| Step::Submit(index, words)),
+        3 => (0..WORKLOADS).prop_map(Step::Finish),
+        1 => (0..WORKLOADS, 0..2_i64).prop_map(|(index, priority)| Step::Priority(index, priority)),
+        1 => Just(Step::Release(false)),
+        10 => Just(Step::Cycle),
+    ]
+}
+
+impl World {
+    /// The same Workloads wait here as there, in the same order, in line or not.
+    pub(crate) fn waits_like(&self, other: &Self) -> Result<(), TestCaseError> {
+        for queue in 0..self.player.engine.names().queues.len() {
+            let of = |world: &Self| {
+                let (engine, id) = (&world.player.engine, QueueId::from(queue));
+                (engine.active(id), engine.inadmissible(id))
+            };
+            if of(self) != of(other) {
+                return Err(self.refute(&format!("others wait than in\n{}", other.player.trace)));
+            }
+        }
+        Ok(())
+    }
+}
