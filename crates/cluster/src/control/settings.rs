@@ -167,6 +167,7 @@ fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
         priority_sorting: on(Gate::PrioritySortingWithinCohort),
         prioritize_preemptors: on(Gate::PrioritizePreemptorWorkloads),
         topology_mixed: on(Gate::TASProfileMixed),
+        look_again: false,
         topology_balanced: on(Gate::TASBalancedPlacement),
     }
 }
