@@ -73,7 +73,8 @@ impl Control {
         any
     }
 
-    /// One cycle: whether somebody got something. None if there was nobody to look at.
+    /// One cycle: whether somebody got something. None if there was nobody to look at. Cycles in which nobody is evaluated
+    /// decide nothing; each takes somebody out of line who will be refused.
     fn run_cycle(&mut self, now: Timestamp) -> Option<bool> {
         let mut verdicts = self.cycle(now);
         while verdicts.is_empty() {

@@ -8,15 +8,14 @@ use crate::meter::{now, to_f64};
 /// Lines of a decision, by the table in which they lie, and the sizes of the tables.
 ///
 /// Of queues: the queue (2), its bucket (1), the shape (2), one cell per level of the tree, read and written (2), and a
-/// line for every two steps down the heap of the bucket. Of Workloads: the record (2) and what it is given (1). Of
-/// candidates: record and admission of each; which come next is known, so their latencies overlap.
+/// line for every two steps down the heap of the bucket. Of Workloads: the record (2) and what it is given (1), and record
+/// and admission (2) of each candidate for preemption.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lines {
     of_queues: f64,
     queues: usize,
     of_workloads: f64,
     workloads: usize,
-    of_candidates: f64,
 }
 
 /// A queue with its cells and its line, a ticket in the line, and a Workload take about this much.
@@ -31,18 +30,19 @@ impl Lines {
         Self {
             of_queues: 7.0 + steps / 2.0,
             queues: queues * (QUEUE + per_queue * TICKET),
-            of_workloads: 3.0,
+            of_workloads: 3.0 + 2.0 * to_f64(candidates),
             workloads: queues * per_queue * WORKLOAD,
-            of_candidates: 2.0 * to_f64(candidates),
         }
     }
 
-    /// Nanoseconds per decision.
-    pub(crate) fn floor(self) -> f64 {
+    /// Nanoseconds per decision if all lines are fetched at the same time, as far as the machine can, and if each is
+    /// waited for. Heads of different queues need not wait for each other, so that an engine may come close to the first.
+    pub(crate) fn floor(self) -> (f64, f64) {
         let (queues, workloads) = (Table::of(self.queues), Table::of(self.workloads));
-        self.of_queues * queues.followed()
-            + self.of_workloads * workloads.followed()
-            + self.of_candidates * workloads.gathered()
+        let sum = |of: fn(&Table) -> f64| {
+            self.of_queues * of(&queues) + self.of_workloads * of(&workloads)
+        };
+        (sum(Table::gathered), sum(Table::followed))
     }
 }
 

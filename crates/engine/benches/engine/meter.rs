@@ -7,7 +7,7 @@ use engine::{Anywhere, Engine, Entry, Time};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Heads per part of a cycle.
-const PART: usize = 128;
+const PART: usize = 64;
 
 /// Sums over the cycles of a run.
 #[derive(Debug, Default, Clone, Copy)]

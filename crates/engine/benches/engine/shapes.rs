@@ -56,7 +56,11 @@ pub(crate) fn full(queues: usize, candidates: usize) -> World {
     let nominal = i64::try_from(candidates).unwrap_or(i64::MAX);
     let within = PreemptionPolicy::LowerPriority;
     let mut world = filled(&House { nominal, cohort: None, within, ..house(queues) }, candidates);
-    drain(&mut world, &mut |engine| engine.cycle(Time(0), &mut engine::Anywhere));
+    let mut clock = 0;
+    drain(&mut world, &mut |engine| {
+        clock += 1;
+        engine.cycle(Time(clock), &mut engine::Anywhere)
+    });
     world
 }
 
@@ -71,8 +75,11 @@ pub(crate) fn preempt(world: &mut World, queues: usize, priority: i64, cycle: &m
     for victim in victims {
         world.engine.apply(Event::WorkloadGone(victim));
     }
-    world.engine.cycle(Time(0), &mut engine::Anywhere);
+    world.engine.cycle(Time(LATER + priority), &mut engine::Anywhere);
 }
+
+/// A time after all cycles that filled the queues.
+const LATER: i64 = 1_000_000;
 
 /// Sizes of Workloads in S5.
 pub(crate) const SIZES: usize = 64;

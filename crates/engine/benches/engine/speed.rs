@@ -13,8 +13,8 @@ use crate::shapes::{self, Balance, Parked};
 struct Row {
     name: &'static str,
     meter: Meter,
-    /// Nanoseconds per decision that no engine can beat.
-    floor: f64,
+    /// Nanoseconds per decision that no engine can beat, with memory at its best and at its worst.
+    floor: (f64, f64),
 }
 
 /// Events of S5, after each of which cycles run until nobody can go on.
@@ -58,9 +58,12 @@ fn row(name: &'static str, meter: Meter, lines: Lines) -> Row {
 fn print(row: &Row) {
     let Row { name, meter, floor } = row;
     println!(
-        "{name:7} {:>8.0} decisions/s, {:>5.0} ns each (floor {floor:.0}), {:.3} allocations, pauses up to {:.2} ms",
+        "{name:7} {:>8.0} decisions/s, {:>5.0} ns each (floor {:.0} to {:.0}), {:.3} allocations, pauses up \
+         to {:.2} ms",
         meter.rate(),
         meter.nanoseconds(),
+        floor.0,
+        floor.1,
         meter.allocations(),
         meter.pause.as_secs_f64() * 1e3
     );

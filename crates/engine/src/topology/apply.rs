@@ -18,6 +18,9 @@ pub(crate) fn rebuild(state: &mut State) {
         return;
     }
     state.topologies.build(&state.flavors, state.names.resources.len());
+    if !state.topologies.any() {
+        return;
+    }
     for index in 0..state.names.workloads.len() {
         if let Some(workload) = state.workloads.get(WorkloadId::from(index))
             && let Some(admission) = workload.admission.as_deref()
