@@ -1,7 +1,7 @@
 //! Choosing a cluster, and telling who may ask again.
 //!
 //! A cluster is a candidate if it can be reached, reports, may run the kind and the namespace, is wanted, did not refuse
-//! lately and has room. Among candidates the policy's strategy decides, then weight, then the order of the
+//! lately and has room, or that of equal work that is over. Among candidates the policy's strategy decides, then weight, then the order of the
 //! configuration. A share is what stays free of what the report lists as free, of the asked resource that gets scarcest;
 //! shares are compared exactly. Source: spec/dispatch.md §1-3, §5.
 //!
@@ -130,10 +130,14 @@ impl Fleet {
         now: Time,
     ) -> Result<Share, Refusal> {
         self.admits(question, policy, id, now)?;
-        let nodes = self.clusters[id.index()].nodes().ok_or(Refusal::NoReport)?;
-        nodes.fits(&question.work).map_err(Refusal::NoRoom)?;
+        let cluster = &mut self.clusters[id.index()];
+        let credited = cluster.credits(&question.work);
+        let nodes = cluster.nodes().ok_or(Refusal::NoReport)?;
+        if !credited {
+            nodes.fits(&question.work).map_err(Refusal::NoRoom)?;
+        }
         let share = Share::after(nodes, &question.work);
-        self.leaves_room(&question.work, rank, id, now)?;
+        self.leaves_room(&question.work, credited, rank, id, now)?;
         Ok(share)
     }
 

@@ -136,6 +136,14 @@ impl Fleet {
         }
     }
 
+    /// A Workload is over on its cluster, at this resourceVersion of the clone. Its room is there before a report says so.
+    pub fn ended(&mut self, workload: WorkloadId, version: u64) {
+        self.waits.leave(workload);
+        if let Some((cluster, serial)) = self.placements.remove(&workload) {
+            self.change(cluster).ended(serial, version);
+        }
+    }
+
     /// A Workload does not wait for room, for the time being: it lacks something else.
     pub fn stop_waiting(&mut self, workload: WorkloadId) {
         self.waits.leave(workload);

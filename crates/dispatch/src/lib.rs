@@ -10,6 +10,7 @@
 mod check_status;
 mod choose;
 mod cluster;
+mod credit;
 mod fleet;
 mod left_over;
 pub mod life;

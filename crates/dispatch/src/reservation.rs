@@ -103,10 +103,12 @@ impl Fleet {
         self.reserved = Reserved { changes, waiting, next: self.next_look(now) };
     }
 
-    /// Whether work that a cluster has room for may have it.
+    /// Whether work that a cluster has room for may have it. Of credited room it is not known where it is, so it cannot be
+    /// shown to be beside what is kept.
     pub(crate) fn leaves_room(
         &mut self,
         work: &Work,
+        credited: bool,
         rank: Rank,
         id: ClusterId,
         now: Time,
@@ -116,7 +118,8 @@ impl Fleet {
         let binding = |one: &&Reservation| one.cluster == id && one.rank < rank;
         for kept in reservations.iter().filter(binding) {
             let over_by_then = kept.at.is_some_and(|at| over.is_some_and(|over| over <= at));
-            if !over_by_then && !kept.beside(work, &mut clusters[id.index()]) {
+            let beside = !credited && kept.beside(work, &mut clusters[id.index()]);
+            if !over_by_then && !beside {
                 return Err(Refusal::Kept { whom: kept.workload, at: kept.at });
             }
         }

@@ -36,6 +36,11 @@ impl Work {
         })
     }
 
+    /// Whether its pods are those of other work in number, size, and where they may run.
+    pub(crate) fn same_pods(&self, other: &Self) -> bool {
+        self.pod_sets().map(alike).eq(other.pod_sets().map(alike))
+    }
+
     /// What all of its pods take together, sorted by resource; only what is more than nothing.
     pub(crate) fn asked(&self) -> Vec<(ResourceId, Amount)> {
         let mut asked: Vec<_> = self
@@ -64,4 +69,11 @@ impl Work {
         pools.dedup();
         pools
     }
+}
+
+/// What of a pod set matters to nodes.
+fn alike<'a>((pods, count, given): (&'a Pods, i64, Option<&'a Given>)) -> impl PartialEq + use<'a> {
+    let labels = given.map_or(&[][..], |given| &given.labels);
+    let tolerations = given.map_or(&[][..], |given| &given.tolerations);
+    (&pods.requests, &pods.selection, count, labels, tolerations)
 }

@@ -12,8 +12,8 @@ use crate::queues::line::Line;
 use crate::quota::tree::Quota;
 use crate::shape::Shape;
 use crate::spec::{
-    AdmissionSpec, ClusterQueueSpec, CohortSpec, Fungibility, Hold, NamespaceSelector, Preemption,
-    ResourceGroup, Strategy, WorkloadSpec,
+    AdmissionSpec, ClusterQueueSpec, CohortSpec, Fungibility, Hold, NamespaceSelector,
+    PodSetAdmission, Preemption, ResourceGroup, Strategy, WorkloadSpec,
 };
 use crate::state::{Group, Queue, State};
 use crate::time::Time;
@@ -362,8 +362,11 @@ fn update_holder(
         return;
     };
     let queue = current.queue;
-    let told = admission.map(|told| state.second_passes.with_places(id, current, told));
-    let told = told.map(|told| state.failures.with_moves(id, current, told));
+    let told = admission.map(|mut told| {
+        told.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
+        let told = state.second_passes.with_places(id, current, told);
+        state.failures.with_moves(id, current, told)
+    });
     if let Some(admission) = told
         && current.pod_sets != admission.pod_sets
     {
@@ -416,7 +419,8 @@ fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
 }
 
 /// Enters an admission whose usage is already charged.
-pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admission) {
+pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Admission) {
+    admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
     state.tree.charge(state.queue(queue).node, &admission.usage);
     state.topologies.place(&admission.pod_sets, &state.workloads.at(id).shape, &state.shapes);

@@ -270,6 +270,13 @@ pub struct PodSetAdmission {
     pub unplaced: bool,
 }
 
+impl PodSetAdmission {
+    /// Resources in one order, whoever told them, so that the same admission is known as the same.
+    pub(crate) fn sort(&mut self) {
+        self.resources.sort_unstable_by_key(|(resource, ..)| *resource);
+    }
+}
+
 /// Why a Workload is not in its queue although it has no quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hold {

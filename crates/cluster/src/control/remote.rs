@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use ::dispatch::Work;
 use ::jobs::{Job, prebuilt::prebuilt_name};
-use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
-use engine::ids::ClusterId;
+use crds::{names::conditions::FINISHED, v1alpha1::ClusterCapacity, v1beta2::Workload};
+use engine::ids::{ClusterId, WorkloadId};
 use jiff::Timestamp;
 use kube::Resource;
 use runtime::{
@@ -265,6 +265,13 @@ impl Control {
             let cluster = self.fleet.cluster(cluster);
             self.fleet.place(id, cluster, work, since);
         }
+    }
+
+    /// At which resourceVersion the clone of a Workload was over, on the cluster where it counts.
+    pub(super) fn ended_at(&self, key: &Key, id: WorkloadId) -> Option<u64> {
+        let remote = self.remotes.get(self.fleet.name(self.fleet.placed(id)?))?;
+        let clone = remote.clones.objects.get(key)?;
+        super::record::is(&clone.object, FINISHED).then(|| clone.version())
     }
 
     /// What came of a write on a worker.

@@ -98,6 +98,9 @@ impl Control {
     fn forget_id(&mut self, key: &Key, id: WorkloadId) {
         if self.by_id.get(&id) == Some(key) {
             self.by_id.remove(&id);
+            if let Some(version) = self.ended_at(key, id) {
+                self.fleet.ended(id, version);
+            }
             self.fleet.gone(id);
         }
     }
