@@ -1,7 +1,7 @@
 //! Choosing a cluster, and telling who may ask again.
 //!
 //! A cluster is a candidate if it can be reached, reports, may run the kind and the namespace, is wanted, did not refuse
-//! lately and has room. Among candidates the policy's strategy decides, then weight, then the order of the
+//! lately and has room, or that of equal work that is over. Among candidates the policy's strategy decides, then weight, then the order of the
 //! configuration. A share is what stays free of what the report lists as free, of the asked resource that gets scarcest;
 //! shares are compared exactly. Source: spec/dispatch.md §1-3, §5.
 //!
@@ -20,6 +20,7 @@ use crate::fleet::Fleet;
 use crate::pack::Nodes;
 use crate::policy::{Policy, Strategy};
 use crate::refusal::{Refusal, Refused};
+use crate::turn::{Rank, Turn};
 use crate::waits::{Exclusion, Question, Wait};
 use crate::{Config, Work};
 
@@ -32,6 +33,8 @@ pub struct Ask<'a> {
     pub config: &'a str,
     /// What it would run.
     pub work: &'a Arc<Work>,
+    /// Its turn among those who wait.
+    pub turn: Turn,
 }
 
 impl Fleet {
@@ -40,14 +43,16 @@ impl Fleet {
     /// # Errors
     /// When no cluster takes it: with a reason per cluster, and the key under which it waits from now on.
     pub fn choose(&mut self, ask: &Ask<'_>, now: Time) -> Result<ClusterId, Refused> {
+        self.reserve(now);
         let question = self.question(ask, now);
-        match self.best(&question, now) {
+        let rank = (ask.turn, ask.workload);
+        match self.best(&question, rank, now) {
             Ok(cluster) => {
                 self.waits.leave(ask.workload);
                 Ok(cluster)
             }
             Err(why) => {
-                let key = self.waits.join(ask.workload, question, self.changes, now);
+                let key = self.waits.join(rank, question, self.changes, now);
                 Err(Refused { key, why })
             }
         }
@@ -55,12 +60,13 @@ impl Fleet {
 
     /// The keys under which somebody waits who would now be let in, oldest first. Each is told once per change.
     pub fn woken(&mut self, now: Time) -> Vec<WakeKey> {
+        self.reserve(now);
         let stale: Vec<_> = self.waits.iter().filter_map(|one| self.stale(one, now)).collect();
         let mut woken = Vec::new();
-        for (key, question, again) in stale {
+        for Stale { key, question, first, again } in stale {
             let config = self.config(&question.config);
             let mut again = again.into_iter();
-            if again.any(|cluster| self.judge(&question, &config.policy, cluster, now).is_ok()) {
+            if again.any(|id| self.judge(&question, first, &config.policy, id, now).is_ok()) {
                 woken.push(WakeKey(key));
             }
             self.waits.check(key, self.changes, now);
@@ -68,10 +74,11 @@ impl Fleet {
         woken
     }
 
-    /// The next moment at which [`Fleet::woken`] may have something to tell although nothing changed: the end of an
-    /// exclusion.
+    /// The next moment at which [`Fleet::woken`] may have something to tell although nothing changed: an exclusion ends,
+    /// or room is kept for another one than before.
     pub fn next_change(&self) -> Option<Time> {
-        self.waits.iter().flat_map(|(_, wait)| wait.ends()).map(|(_, until)| until).min()
+        let ends = self.waits.iter().flat_map(|(_, wait)| wait.ends()).map(|(_, until)| until);
+        ends.chain(self.reserved.next).min()
     }
 
     fn question(&mut self, ask: &Ask<'_>, now: Time) -> Question {
@@ -86,23 +93,24 @@ impl Fleet {
         Question { config: ask.config.into(), work: Arc::clone(ask.work), exclusions }
     }
 
-    fn config(&self, name: &str) -> Arc<Config> {
+    pub(crate) fn config(&self, name: &str) -> Arc<Config> {
         self.configs.get(name).map(|one| Arc::clone(&one.config)).unwrap_or_default()
     }
 
     fn best(
         &mut self,
         question: &Question,
+        rank: Rank,
         now: Time,
     ) -> Result<ClusterId, Vec<(ClusterId, Refusal)>> {
         let config = self.config(&question.config);
         let policy = &config.policy;
         let (mut best, mut why) = (None, Vec::new());
         for &cluster in &config.clusters {
-            match self.judge(question, policy, cluster, now) {
+            match self.judge(question, rank, policy, cluster, now) {
                 Err(refusal) => why.push((cluster, refusal)),
                 Ok(share) => {
-                    let rank = Rank::new(policy, cluster, share);
+                    let rank = Worth::new(policy, cluster, share);
                     if best.as_ref().is_none_or(|(old, _)| rank > *old) {
                         best = Some((rank, cluster));
                     }
@@ -116,12 +124,33 @@ impl Fleet {
     fn judge(
         &mut self,
         question: &Question,
+        rank: Rank,
         policy: &Policy,
         id: ClusterId,
         now: Time,
     ) -> Result<Share, Refusal> {
-        let request = &question.work.request;
+        self.admits(question, policy, id, now)?;
         let cluster = &mut self.clusters[id.index()];
+        let credited = cluster.credits(&question.work);
+        let nodes = cluster.nodes().ok_or(Refusal::NoReport)?;
+        if !credited {
+            nodes.fits(&question.work).map_err(Refusal::NoRoom)?;
+        }
+        let share = Share::after(nodes, &question.work);
+        self.leaves_room(&question.work, credited, rank, id, now)?;
+        Ok(share)
+    }
+
+    /// Whether a cluster may be asked at all, whatever its room.
+    pub(crate) fn admits(
+        &self,
+        question: &Question,
+        policy: &Policy,
+        id: ClusterId,
+        now: Time,
+    ) -> Result<(), Refusal> {
+        let request = &question.work.request;
+        let cluster = &self.clusters[id.index()];
         if !cluster.connected {
             return Err(Refusal::NotConnected);
         }
@@ -144,9 +173,7 @@ impl Fleet {
         if let Some(one) = excluded(&question.exclusions, id, now) {
             return Err(Refusal::Excluded { until: one.until, why: one.why.clone() });
         }
-        let nodes = cluster.nodes().ok_or(Refusal::NoReport)?;
-        nodes.fits(&question.work).map_err(Refusal::NoRoom)?;
-        Ok(Share::after(nodes, &question.work))
+        Ok(())
     }
 
     /// The clusters where the answer to a key may have become another one.
@@ -157,11 +184,20 @@ impl Fleet {
         let changed = |id: ClusterId| self.clusters[id.index()].changed > wait.checked;
         let clusters = configured.config.clusters.iter().copied();
         let again: Vec<_> = clusters.filter(|&id| all || changed(id) || ended(id)).collect();
-        (!again.is_empty()).then(|| (key, Arc::clone(&wait.question), again))
+        let first = wait.first().filter(|_| !again.is_empty())?;
+        Some(Stale { key, question: Arc::clone(&wait.question), first, again })
     }
 }
 
-type Stale = (u64, Arc<Question>, Vec<ClusterId>);
+/// An answer that may have become another one.
+struct Stale {
+    key: u64,
+    question: Arc<Question>,
+    /// Who would be let in before all others behind the key.
+    first: Rank,
+    /// Where to ask again.
+    again: Vec<ClusterId>,
+}
 
 fn excluded(exclusions: &[Exclusion], id: ClusterId, now: Time) -> Option<&Exclusion> {
     exclusions.iter().find(|one| one.cluster == id && one.until > now)
@@ -177,22 +213,7 @@ struct Share {
 impl Share {
     /// What stays free of the asked resource that gets scarcest. Work that asks for nothing leaves everything.
     fn after(nodes: &Nodes, work: &Work) -> Self {
-        let mut asked: Vec<_> = work
-            .pod_sets()
-            .flat_map(|(pods, count, _)| {
-                pods.requests.iter().map(move |&(resource, amount)| (resource, amount.times(count)))
-            })
-            .filter(|(_, amount)| amount.0 > 0)
-            .collect();
-        asked.sort_unstable();
-        asked.dedup_by(|next, sum| {
-            let same = next.0 == sum.0;
-            if same {
-                sum.1 += next.1;
-            }
-            same
-        });
-        let shares = asked.into_iter().map(|(resource, amount)| {
+        let shares = work.asked().into_iter().map(|(resource, amount)| {
             let (now, reported) = nodes.free(resource);
             Self { left: now.saturating_sub(amount.0).max(0), of: reported.max(1) }
         });
@@ -223,13 +244,13 @@ impl Eq for Share {}
 
 /// How good a candidate is. Equals keep the order of the configuration.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum Worth {
     Listed,
     Emptiest(Share, i32),
     Fullest(Reverse<Share>, i32),
 }
 
-impl Rank {
+impl Worth {
     fn new(policy: &Policy, cluster: ClusterId, share: Share) -> Self {
         let weight = policy.weight(cluster);
         match policy.strategy {

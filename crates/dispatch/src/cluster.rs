@@ -2,11 +2,15 @@
 //!
 //! In flight is what was placed and is not yet part of the report: the clone's resourceVersion is unknown, or above
 //! the report's `as_of` (spec/dispatch.md §2). It is packed onto the nodes, in the order in which it was placed, before
-//! anything is asked. The packed nodes are kept until something changes here.
+//! anything is asked. What has the room of work that is over ([`credit`](crate::credit)) is not packed again. The packed
+//! nodes are kept until something changes here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use engine::Time;
+
+use crate::credit::{Credits, Spare};
 use crate::pack::Nodes;
 use crate::{Report, Work};
 
@@ -15,8 +19,10 @@ pub(crate) type Serial = u64;
 
 /// Work on a cluster.
 #[derive(Debug)]
-struct Placed {
-    work: Arc<Work>,
+pub(crate) struct Placed {
+    pub(crate) work: Arc<Work>,
+    /// When it is over at the latest, if that is known.
+    pub(crate) until: Option<Time>,
     /// resourceVersion of the clone, once it is known to exist.
     version: Option<u64>,
 }
@@ -37,6 +43,9 @@ pub(crate) struct Cluster {
     report: Option<Arc<Report>>,
     placed: BTreeMap<Serial, Placed>,
     nodes: Option<Nodes>,
+    credits: Credits,
+    /// Of the credits, those that what is in flight does not use.
+    spare: Spare,
 }
 
 impl Cluster {
@@ -45,15 +54,24 @@ impl Cluster {
     }
 
     pub(crate) fn set_report(&mut self, report: Option<Report>) {
+        let as_of = report.as_ref().map_or(u64::MAX, |report| report.as_of);
+        self.credits.settle(as_of);
         (self.report, self.nodes) = (report.map(Arc::new), None);
     }
 
-    /// Counts work that is placed here from now on.
-    pub(crate) fn place(&mut self, serial: Serial, work: Arc<Work>) {
-        if let Some(nodes) = &mut self.nodes {
+    /// Counts work that is placed here from now on, and over `until` then.
+    pub(crate) fn place(&mut self, serial: Serial, work: Arc<Work>, until: Option<Time>) {
+        if let Some(nodes) = &mut self.nodes
+            && !self.spare.spend(&work)
+        {
             nodes.take(&work);
         }
-        self.placed.insert(serial, Placed { work, version: None });
+        self.placed.insert(serial, Placed { work, until, version: None });
+    }
+
+    /// What was placed here, in the order in which it was.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (Serial, &Placed)> {
+        self.placed.iter().map(|(serial, placed)| (*serial, placed))
     }
 
     /// The clone exists. Says whether that changes what is free.
@@ -63,6 +81,24 @@ impl Cluster {
             placed.version = Some(version);
         }
         self.outdated(before != self.in_flight(serial))
+    }
+
+    /// Work is over at this resourceVersion. What the report still counts is credited.
+    pub(crate) fn ended(&mut self, serial: Serial, version: u64) {
+        let as_of = self.report.as_ref().map_or(u64::MAX, |report| report.as_of);
+        let counted = !self.in_flight(serial);
+        if let Some(placed) = self.placed.remove(&serial)
+            && counted
+            && version > as_of
+        {
+            self.credits.add(version, placed.work);
+        }
+        self.nodes = None;
+    }
+
+    /// Whether work can have the room of some that is over.
+    pub(crate) fn credits(&mut self, work: &Work) -> bool {
+        self.nodes().is_some() && self.spare.covers(work)
     }
 
     /// Counts work no longer. Says whether that changes what is free.
@@ -89,9 +125,14 @@ impl Cluster {
         let report = self.report.as_ref()?;
         if self.nodes.is_none() {
             let mut nodes = Nodes::new(Arc::clone(report));
+            let mut spare = self.credits.spare();
             let in_flight = self.placed.values().filter(|placed| placed.in_flight(report.as_of));
-            in_flight.for_each(|placed| nodes.take(&placed.work));
-            self.nodes = Some(nodes);
+            for placed in in_flight {
+                if !spare.spend(&placed.work) {
+                    nodes.take(&placed.work);
+                }
+            }
+            (self.nodes, self.spare) = (Some(nodes), spare);
         }
         self.nodes.as_ref()
     }

@@ -12,6 +12,7 @@ use engine::{
 };
 
 use crate::cluster::{Cluster, Serial};
+use crate::reservation::{Reservation, Reserved};
 use crate::waits::{Exclusion, Waits};
 use crate::{Config, Report, Work};
 
@@ -33,7 +34,10 @@ pub struct Fleet {
     pub(crate) waits: Waits,
     /// Counts changes.
     pub(crate) changes: u64,
-    serial: Serial,
+    pub(crate) serial: Serial,
+    pub(crate) reservations: Vec<Reservation>,
+    /// What the reservations take into account.
+    pub(crate) reserved: Reserved,
 }
 
 impl Fleet {
@@ -93,13 +97,21 @@ impl Fleet {
         }
     }
 
-    /// Counts a Workload's pods on a cluster from now on: it was decided, or found so after a restart.
-    pub fn place(&mut self, workload: WorkloadId, cluster: ClusterId, work: Arc<Work>) {
+    /// Counts a Workload's pods on a cluster from now on: it was decided, or found so after a restart. It was started at
+    /// `since`.
+    pub fn place(
+        &mut self,
+        workload: WorkloadId,
+        cluster: ClusterId,
+        work: Arc<Work>,
+        since: Time,
+    ) {
         self.forget(workload);
         self.serial += 1;
         let serial = self.serial;
         self.placements.insert(workload, (cluster, serial));
-        self.change(cluster).place(serial, work);
+        let until = work.request.runs.map(|runs| Time(since.0.saturating_add(runs)));
+        self.change(cluster).place(serial, work, until);
     }
 
     /// The clone exists at this resourceVersion. A report that takes this version into account includes it.
@@ -115,11 +127,26 @@ impl Fleet {
     /// refused it stay left out.
     pub fn forget(&mut self, workload: WorkloadId) {
         self.waits.leave(workload);
-        if let Some((cluster, serial)) = self.placements.remove(&workload)
-            && self.clusters[cluster.index()].forget(serial)
-        {
-            self.change(cluster);
+        if let Some((cluster, serial)) = self.placements.remove(&workload) {
+            let freed = self.clusters[cluster.index()].forget(serial);
+            // When room is there for those who wait depends on all that runs.
+            if freed || !self.reservations.is_empty() {
+                self.change(cluster);
+            }
         }
+    }
+
+    /// A Workload is over on its cluster, at this resourceVersion of the clone. Its room is there before a report says so.
+    pub fn ended(&mut self, workload: WorkloadId, version: u64) {
+        self.waits.leave(workload);
+        if let Some((cluster, serial)) = self.placements.remove(&workload) {
+            self.change(cluster).ended(serial, version);
+        }
+    }
+
+    /// A Workload does not wait for room, for the time being: it lacks something else.
+    pub fn stop_waiting(&mut self, workload: WorkloadId) {
+        self.waits.leave(workload);
     }
 
     /// A Workload is finished or deleted. Its id may be handed out again.
@@ -149,7 +176,7 @@ impl Fleet {
         self.placements.get(&workload).map(|(cluster, _)| *cluster)
     }
 
-    fn change(&mut self, id: ClusterId) -> &mut Cluster {
+    pub(crate) fn change(&mut self, id: ClusterId) -> &mut Cluster {
         self.changes += 1;
         let cluster = &mut self.clusters[id.index()];
         cluster.changed = self.changes;

@@ -17,7 +17,7 @@ use crate::refusal::{Lack, Misfit};
 use crate::{Given, NodeClass, Pods, Report, Work};
 
 /// Sizes and leftovers are compared in this many parts of the largest node.
-const PARTS: i128 = 1_000_000;
+pub(crate) const PARTS: i128 = 1_000_000;
 
 /// The nodes of one cluster and what is free on them. A copy costs as much as there are different nodes.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ struct Frame {
     report: Arc<Report>,
     /// Every resource that some class lists, sorted.
     columns: Vec<ResourceId>,
+    /// What a node of each class has when nothing dispatched runs there.
+    sizes: Vec<Row>,
     /// The most of each that one node had free at the start.
     largest: Vec<Amount>,
     /// What all nodes together had free at the start.
@@ -59,15 +61,20 @@ impl Nodes {
     pub(crate) fn new(report: Arc<Report>) -> Self {
         let columns = columns(&report);
         let row = |class: &NodeClass| -> Row {
-            columns.iter().map(|&resource| listed(class, resource)).collect()
+            columns.iter().map(|&resource| listed(&class.free, resource)).collect()
         };
         let classes = report.classes.iter().enumerate().filter(|(_, class)| class.count > 0);
         let groups: Vec<Group> = classes
             .map(|(index, class)| Group { class: index, count: class.count, free: row(class) })
             .collect();
+        let size = |class: &NodeClass| -> Row {
+            let of = |resource| listed(&class.size, resource).max(listed(&class.free, resource));
+            columns.iter().map(|&resource| of(resource)).collect()
+        };
+        let sizes = report.classes.iter().map(size).collect();
         let largest = (0..columns.len()).map(|column| most(groups.iter(), column)).collect();
         let totals = (0..columns.len()).map(|column| total(&groups, column)).collect();
-        Self { frame: Arc::new(Frame { report, columns, largest, totals }), groups }
+        Self { frame: Arc::new(Frame { report, columns, sizes, largest, totals }), groups }
     }
 
     /// Whether all pods of `work` find room.
@@ -90,6 +97,14 @@ impl Nodes {
         }
     }
 
+    /// Gives back the room of `work`, which ran on these nodes. On which of them is not known: it is taken to leave the
+    /// fullest, so that as much as possible is free in one piece. No node gets more than its size.
+    pub(crate) fn give(&mut self, work: &Work) {
+        for (pods, count, given) in self.by_size(work) {
+            self.put_back(pods, count, given);
+        }
+    }
+
     /// The nodes as a report would list them now.
     pub(crate) fn classes(&self) -> Vec<NodeClass> {
         let class = |group: &Group| {
@@ -102,6 +117,24 @@ impl Nodes {
             Some(NodeClass { count: group.count, free, ..before.clone() })
         };
         self.groups.iter().filter_map(class).collect()
+    }
+
+    /// The largest part that work takes of all nodes as they are when empty, in parts of [`PARTS`].
+    pub(crate) fn part_of_all(&self, work: &Work) -> i128 {
+        let asked = work.asked().into_iter();
+        asked
+            .map(|(resource, amount)| parts(amount, Amount(self.size_of_all(resource))))
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn size_of_all(&self, resource: ResourceId) -> i64 {
+        let Some(column) = self.column(resource) else {
+            return 0;
+        };
+        let classes = self.frame.sizes.iter().zip(&self.frame.report.classes);
+        let sizes = classes.filter_map(|(size, class)| Some(size.get(column)?.times(class.count)));
+        sizes.fold(0, |sum: i64, size| sum.saturating_add(size.clip().0))
     }
 
     /// What all nodes together have free of a resource: now, and when they were reported.
@@ -172,6 +205,34 @@ impl Nodes {
         report.classes.iter().map(suits).collect()
     }
 
+    fn put_back(&mut self, pods: &Pods, count: i64, given: Option<&Given>) {
+        let mut left = count.max(0);
+        let Some(need) = self.need(pods).filter(|need| !need.is_empty()) else {
+            return;
+        };
+        let suitable = self.suitable(pods, given);
+        while left > 0 {
+            let Some((index, pods)) = self.fullest(&need, &suitable) else {
+                return;
+            };
+            left -= self.move_pods(index, &need, left, -pods.min(left));
+        }
+    }
+
+    /// The group whose nodes have the least free of those that can have had such pods, and how many each can have had.
+    fn fullest(&self, need: &Need, suitable: &[bool]) -> Option<(usize, i64)> {
+        let groups = self.groups.iter().enumerate();
+        let candidates = groups.filter(|(_, group)| suitable.get(group.class) == Some(&true));
+        let found = candidates.filter_map(|(index, group)| {
+            let size = self.frame.sizes.get(group.class)?;
+            let used: Row =
+                size.iter().zip(&group.free).map(|(&size, &free)| size - free).collect();
+            let pods = capacity(&used, need);
+            (pods > 0).then(|| (self.waste(&group.free, need, 0), index, pods))
+        });
+        found.min().map(|(_, index, pods)| (index, pods))
+    }
+
     /// The group whose nodes would have the fewest left over; the first of equals.
     fn tightest(&self, need: &Need, suitable: &[bool], left: i64) -> Option<usize> {
         let groups = self.groups.iter().enumerate();
@@ -196,15 +257,22 @@ impl Nodes {
     /// Puts pods on nodes of one group: as many full nodes as it takes, or one node that takes all that is left.
     /// Returns how many found room.
     fn fill(&mut self, index: usize, need: &Need, left: i64) -> i64 {
+        let pods = self.groups.get(index).map_or(1, |group| capacity(&group.free, need));
+        self.move_pods(index, need, left, pods.min(left).max(1))
+    }
+
+    /// Adds so many pods to nodes of one group, or takes them away if there are less than none: as many nodes as it
+    /// takes for `left` of them. Returns how many were moved.
+    fn move_pods(&mut self, index: usize, need: &Need, left: i64, added: i64) -> i64 {
         let Some(group) = self.groups.get_mut(index) else {
             return 0;
         };
-        let pods = capacity(&group.free, need).min(left).max(1);
+        let pods = added.abs().max(1);
         let nodes = group.count.min(left / pods).max(1);
         let mut filled = Group { count: nodes, ..group.clone() };
         for &(column, amount) in need {
             if let Some(free) = filled.free.get_mut(column) {
-                *free -= amount.times(pods);
+                *free -= amount.times(added);
             }
         }
         group.count -= nodes;
@@ -240,16 +308,16 @@ impl Nodes {
 }
 
 fn columns(report: &Report) -> Vec<ResourceId> {
-    let listed = report.classes.iter().flat_map(|class| &class.free);
+    let listed = report.classes.iter().flat_map(|class| class.free.iter().chain(&class.size));
     let mut columns: Vec<ResourceId> = listed.map(|(resource, _)| *resource).collect();
     columns.sort_unstable();
     columns.dedup();
     columns
 }
 
-/// What a class lists of a resource. What it does not list is not there.
-fn listed(class: &NodeClass, resource: ResourceId) -> Amount {
-    class.free.iter().find(|(one, _)| *one == resource).map_or(Amount::ZERO, |(_, amount)| *amount)
+/// What is listed of a resource. What is not listed is not there.
+fn listed(all: &[(ResourceId, Amount)], resource: ResourceId) -> Amount {
+    all.iter().find(|(one, _)| *one == resource).map_or(Amount::ZERO, |(_, amount)| *amount)
 }
 
 /// The most that one node has free.

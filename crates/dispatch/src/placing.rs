@@ -4,14 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{
-    Entry, Placer, Time, WakeKey,
+    Entry, Outcome, Placer, Time, WakeKey,
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::{Ask, Fleet, Refused, Work};
+use crate::{Ask, Fleet, Refused, Turn, Work};
 
-/// What an entry is dispatched as: its MultiKueueConfig and what it would run. `None` if it is not dispatched by room.
-pub type Lookup<'a> = dyn Fn(&Entry) -> Option<(String, Arc<Work>)> + 'a;
+/// What an entry is dispatched as.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Its MultiKueueConfig.
+    pub config: String,
+    /// What it would run.
+    pub work: Arc<Work>,
+    /// Its turn among those who wait for room.
+    pub turn: Turn,
+}
+
+/// Finds what an entry is dispatched as. `None` if it is not dispatched by room.
+pub type Lookup<'a> = dyn Fn(&Entry) -> Option<Asked> + 'a;
 
 /// Places the entries of one cycle.
 pub struct Placing<'a> {
@@ -27,18 +38,27 @@ impl<'a> Placing<'a> {
     pub fn new(fleet: &'a mut Fleet, lookup: &'a Lookup<'a>, now: Time) -> Self {
         Self { fleet, lookup, now, refused: BTreeMap::new() }
     }
+
+    /// The outcome of the cycle. A head that lacks something else than room does not wait for room any more, and none is
+    /// kept for it.
+    pub fn settle(&mut self, entries: &[Entry]) {
+        let room = |one: &&Entry| matches!(one.outcome, Outcome::NoRoom(_));
+        for entry in entries.iter().filter(|one| !room(one)) {
+            self.fleet.stop_waiting(entry.workload);
+        }
+    }
 }
 
 impl Placer for Placing<'_> {
     /// What is placed counts at once, so that later heads of the cycle see it.
     fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey> {
-        let Some((config, work)) = (self.lookup)(entry) else {
+        let Some(Asked { config, work, turn }) = (self.lookup)(entry) else {
             return Ok(None);
         };
-        let ask = Ask { workload: entry.workload, config: &config, work: &work };
+        let ask = Ask { workload: entry.workload, config: &config, work: &work, turn };
         match self.fleet.choose(&ask, self.now) {
             Ok(cluster) => {
-                self.fleet.place(entry.workload, cluster, work);
+                self.fleet.place(entry.workload, cluster, work, self.now);
                 Ok(Some(cluster))
             }
             Err(refused) => {

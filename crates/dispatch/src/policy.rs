@@ -27,6 +27,15 @@ pub struct ClusterPolicy {
     pub draining: bool,
 }
 
+/// When room is kept for those who wait for it, and how much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeping {
+    /// How long somebody must have been refused for want of room, in nanoseconds.
+    pub after: i64,
+    /// The most of a cluster that may be kept, in percent.
+    pub max_share: u8,
+}
+
 /// A DispatchPolicy. The default is the policy where none is named.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
@@ -34,6 +43,8 @@ pub struct Policy {
     pub strategy: Strategy,
     /// Clusters that differ from the rest.
     pub clusters: Vec<ClusterPolicy>,
+    /// How room is kept for the oldest of those who wait; not at all when unset.
+    pub keeping: Option<Keeping>,
     /// Namespaces whose work may be dispatched; all when unset.
     pub namespaces: Option<Vec<Box<str>>>,
     /// Kinds that may be dispatched; all when unset. An entry without a version stands for every version.

@@ -7,7 +7,7 @@ use std::fmt;
 use engine::{
     Amount, Names, Time, WakeKey,
     explain::quantity::in_words,
-    ids::{ClusterId, ResourceId},
+    ids::{ClusterId, ResourceId, WorkloadId},
 };
 
 use crate::Kind;
@@ -70,6 +70,13 @@ pub enum Refusal {
     },
     /// It has no room.
     NoRoom(Misfit),
+    /// It has room, but keeps it for another that comes first.
+    Kept {
+        /// For whom.
+        whom: WorkloadId,
+        /// When the room is there at the latest, if that is known.
+        at: Option<Time>,
+    },
 }
 
 /// No cluster takes a Workload.
@@ -110,6 +117,8 @@ impl fmt::Display for Words<'_> {
                 write!(f, "pod set {}: ", misfit.pod_set)?;
                 lack(f, &misfit.lack, self.names)
             }
+            // The other may be somebody else's, so it is not named.
+            Refusal::Kept { .. } => f.write_str("keeps its room for one that has waited longer"),
         }
     }
 }

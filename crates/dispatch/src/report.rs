@@ -25,6 +25,8 @@ pub struct NodeClass {
     pub taints: Vec<Taint>,
     /// What is free on each node, sorted by resource.
     pub free: Vec<(ResourceId, Amount)>,
+    /// What is free on each node when nothing dispatched runs there, sorted by resource; empty if that is not known.
+    pub size: Vec<(ResourceId, Amount)>,
 }
 
 /// What a cluster says of itself.

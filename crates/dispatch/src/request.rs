@@ -41,4 +41,6 @@ pub struct Request {
     pub pod_sets: Vec<Pods>,
     /// Requirements on the labels of clusters; all must hold.
     pub affinity: Vec<Requirement>,
+    /// How long it runs at most, in nanoseconds, if that is known.
+    pub runs: Option<i64>,
 }

@@ -5,7 +5,7 @@
 //! cluster is chosen for it, when it asks for something else, and when it is forgotten. So there are never more keys
 //! than waiting Workloads. Source: spec/dispatch.md §1.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use engine::{
@@ -14,6 +14,7 @@ use engine::{
 };
 
 use crate::Work;
+use crate::turn::{Rank, Turn};
 
 /// A cluster that is left out for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,7 +40,8 @@ pub(crate) struct Wait {
     pub(crate) checked: u64,
     /// When it was given.
     pub(crate) at: Time,
-    waiting: usize,
+    /// Everybody who waits, first one first.
+    waiting: BTreeSet<Rank>,
 }
 
 impl Wait {
@@ -48,6 +50,25 @@ impl Wait {
         let later = self.question.exclusions.iter().filter(|one| one.until > self.at);
         later.map(|one| (one.cluster, one.until))
     }
+
+    /// Whoever comes first of those who wait.
+    pub(crate) fn first(&self) -> Option<Rank> {
+        self.waiting.first().copied()
+    }
+
+    /// Everybody who waits, first one first.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Rank> {
+        self.waiting.iter().copied()
+    }
+}
+
+/// One of those who wait.
+#[derive(Debug, Clone, Copy)]
+struct Waiter {
+    key: u64,
+    turn: Turn,
+    /// Since when it has been refused.
+    since: Time,
 }
 
 /// Everybody who waits.
@@ -56,26 +77,33 @@ pub(crate) struct Waits {
     last: u64,
     table: BTreeMap<u64, Wait>,
     keys: HashMap<Arc<Question>, u64>,
-    of: BTreeMap<WorkloadId, u64>,
+    of: BTreeMap<WorkloadId, Waiter>,
+    /// Counts those who began or ceased to wait.
+    pub(crate) changes: u64,
 }
 
 impl Waits {
     /// `workload` waits from now on, and only for this.
     pub(crate) fn join(
         &mut self,
-        workload: WorkloadId,
+        (turn, workload): Rank,
         question: Question,
         checked: u64,
         at: Time,
     ) -> WakeKey {
+        let since = self.of.get(&workload).map_or(at, |waiter| waiter.since);
         let known = self.keys.get(&question).copied();
         let key = known.unwrap_or_else(|| self.open(question, checked, at));
         if let Some(wait) = self.table.get_mut(&key) {
             (wait.checked, wait.at) = (checked, at);
-            wait.waiting += 1;
+            wait.waiting.insert((turn, workload));
         }
-        self.leave(workload);
-        self.of.insert(workload, key);
+        let before = self.of.get(&workload).copied();
+        if before.is_none_or(|before| (before.key, before.turn) != (key, turn)) {
+            self.leave(workload);
+            self.changes += 1;
+        }
+        self.of.insert(workload, Waiter { key, turn, since });
         WakeKey(key)
     }
 
@@ -83,23 +111,29 @@ impl Waits {
         self.last += 1;
         let question = Arc::new(question);
         self.keys.insert(Arc::clone(&question), self.last);
-        self.table.insert(self.last, Wait { question, checked, at, waiting: 0 });
+        self.table.insert(self.last, Wait { question, checked, at, waiting: BTreeSet::new() });
         self.last
     }
 
     /// `workload` waits no longer. A key without anybody is dropped.
     pub(crate) fn leave(&mut self, workload: WorkloadId) {
-        let Some(key) = self.of.remove(&workload) else {
+        let Some(waiter) = self.of.remove(&workload) else {
             return;
         };
-        let Some(wait) = self.table.get_mut(&key) else {
+        self.changes += 1;
+        let Some(wait) = self.table.get_mut(&waiter.key) else {
             return;
         };
-        wait.waiting -= 1;
-        if wait.waiting == 0 {
+        wait.waiting.remove(&(waiter.turn, workload));
+        if wait.waiting.is_empty() {
             self.keys.remove(&wait.question);
-            self.table.remove(&key);
+            self.table.remove(&waiter.key);
         }
+    }
+
+    /// Since when a Workload has been refused.
+    pub(crate) fn since(&self, workload: WorkloadId) -> Option<Time> {
+        self.of.get(&workload).map(|waiter| waiter.since)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Wait)> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::flavors::matching::Toleration;
+use engine::{Amount, flavors::matching::Toleration, ids::ResourceId};
 
 use crate::{Pods, Request};
 
@@ -35,4 +35,45 @@ impl Work {
             (pods, count, given)
         })
     }
+
+    /// Whether its pods are those of other work in number, size, and where they may run.
+    pub(crate) fn same_pods(&self, other: &Self) -> bool {
+        self.pod_sets().map(alike).eq(other.pod_sets().map(alike))
+    }
+
+    /// What all of its pods take together, sorted by resource; only what is more than nothing.
+    pub(crate) fn asked(&self) -> Vec<(ResourceId, Amount)> {
+        let mut asked: Vec<_> = self
+            .pod_sets()
+            .flat_map(|(pods, count, _)| {
+                pods.requests.iter().map(move |&(resource, amount)| (resource, amount.times(count)))
+            })
+            .filter(|(_, amount)| amount.0 > 0)
+            .collect();
+        asked.sort_unstable();
+        asked.dedup_by(|next, sum| {
+            let same = next.0 == sum.0;
+            if same {
+                sum.1 += next.1;
+            }
+            same
+        });
+        asked
+    }
+
+    /// The nodes its flavors stand for, by the labels that they select: one list per pod set, each list once.
+    pub(crate) fn pools(&self) -> Vec<&[(Box<str>, Box<str>)]> {
+        let labels = self.pod_sets().map(|(_, _, given)| given.map_or(&[][..], |one| &one.labels));
+        let mut pools: Vec<_> = labels.collect();
+        pools.sort_unstable();
+        pools.dedup();
+        pools
+    }
+}
+
+/// What of a pod set matters to nodes.
+fn alike<'a>((pods, count, given): (&'a Pods, i64, Option<&'a Given>)) -> impl PartialEq + use<'a> {
+    let labels = given.map_or(&[][..], |given| &given.labels);
+    let tolerations = given.map_or(&[][..], |given| &given.tolerations);
+    (&pods.requests, &pods.selection, count, labels, tolerations)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dispatch::{Config, Fleet, Kind, NodeClass, Placing, Pods, Report, Request, Work};
+use dispatch::{Asked, Config, Fleet, Kind, NodeClass, Placing, Pods, Report, Request, Turn, Work};
 use engine::flavors::matching::Selection;
 use engine::ids::{ResourceId, WorkloadId};
 use engine::spec::{
@@ -36,6 +36,7 @@ fn engine() -> (Engine, ResourceId) {
         stopped: false,
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
+        checks: Vec::new(),
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
     engine.apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
@@ -65,6 +66,7 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         pod_sets: vec![pods],
         hold: Hold::None,
         invalid: None,
+        checks: Vec::new(),
         admission: None,
     };
     engine.apply(Event::Workload(id, Box::new(spec)));
@@ -91,7 +93,8 @@ fn quota_is_held_only_together_with_a_cluster() {
         let requests = vec![(cpu, Amount(amount))];
         let pods = Pods { count: 1, requests, ..Pods::default() };
         let request = Arc::new(Request { pod_sets: vec![pods], ..Request::default() });
-        Some(("all".to_owned(), Arc::new(Work { request, given: Vec::new() })))
+        let work = Arc::new(Work { request, given: Vec::new() });
+        Some(Asked { config: "all".to_owned(), work, turn: Turn::default() })
     };
     let outcomes = |engine: &mut Engine, fleet: &mut Fleet| {
         let mut placing = Placing::new(fleet, &lookup, Time(1));

@@ -50,6 +50,7 @@ fn build(shape: &Shape) -> Engine {
             stopped: false,
             ready: true,
             namespaces: NamespaceSelector::All(Vec::new()),
+            checks: Vec::new(),
         };
         let queue = engine.names_mut().queues.intern(&name);
         engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
@@ -84,6 +85,7 @@ fn submit(engine: &mut Engine, queue: usize, priority: i64, count: usize) {
             }],
             hold: Hold::None,
             invalid: None,
+            checks: Vec::new(),
             admission: None,
         };
         let id = names.workloads.intern(&name);

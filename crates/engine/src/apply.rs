@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::ids::{LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
+use crate::flavors::walk;
+use crate::ids::{HostId, LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
 use crate::queues::line::Line;
 use crate::quota::tree::Quota;
 use crate::shape::Shape;
 use crate::spec::{
-    AdmissionSpec, ClusterQueueSpec, CohortSpec, Fungibility, Hold, NamespaceSelector, Preemption,
-    ResourceGroup, Strategy, WorkloadSpec,
+    AdmissionSpec, ClusterQueueSpec, CohortSpec, Fungibility, Hold, NamespaceSelector,
+    PodSetAdmission, Preemption, ResourceGroup, Strategy, WorkloadSpec,
 };
 use crate::state::{Group, Queue, State};
 use crate::time::Time;
@@ -35,8 +36,10 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         }
         Event::Host(id, spec) => {
             state.topologies.set_host(id, spec);
+            state.failures.freed();
             wake_all(state);
         }
+        Event::Check(id, spec) => crate::checks::tell(state, id, spec),
         Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
         Event::ClusterQueue(id, None) => cluster_queue_gone(state, id),
@@ -47,13 +50,14 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             mark_evicted(state, id);
         }
         Event::Released { workload, hold, queued_at } => released(state, workload, hold, queued_at),
+        Event::UnhealthyNodes(id, hosts) => unhealthy_nodes(state, id, hosts),
         Event::Room(key) => room(state, key),
-        Event::Written(_) => {}
+        Event::Written(id) => state.second_passes.written(id),
         Event::WriteFailed(id) => write_failed(state, id),
     }
 }
 
-fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
+pub(crate) fn put<T>(table: &mut Vec<Option<T>>, index: usize, value: Option<T>) {
     if table.len() <= index {
         table.resize_with(index + 1, || None);
     }
@@ -82,14 +86,13 @@ fn flavors_changed(state: &mut State) {
     state.flavors_changed = true;
     state.tree_changed = true;
     state.topologies.stale = true;
+    state.failures.freed();
     wake_all(state);
 }
 
 /// The queue's record, made on first reference.
 fn queue_record(state: &mut State, id: QueueId) -> NodeId {
-    if state.queues.len() <= id.index() {
-        state.queues.resize_with(id.index() + 1, || None);
-    }
+    state.queues.reach(id.index() + 1);
     if let Some(queue) = &state.queues[id.index()] {
         return queue.node;
     }
@@ -278,12 +281,17 @@ pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
     match hold {
         Hold::None => line.push(id, &mut state.workloads),
         Hold::Requeue => line.set_aside(id, &mut state.workloads),
+        Hold::Until(end) => {
+            line.set_aside(id, &mut state.workloads);
+            state.backoffs.note(end, id);
+        }
         Hold::Out => return,
     }
     state.list_if_head(queue);
 }
 
-fn workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec) {
+fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
+    walk::sort_requests(&state.names, &mut spec.pod_sets);
     let shape = Shape { priority: spec.priority, pod_sets: spec.pod_sets };
     let shape = state.shapes.acquire(shape);
     let new = Workload {
@@ -300,6 +308,7 @@ fn workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec) {
         hidden: false,
         wake: None,
         invalid: spec.invalid,
+        checks: spec.checks.into(),
         scan: None,
         admission: None,
     };
@@ -322,6 +331,7 @@ fn workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec) {
 fn same(old: &Workload, new: &Workload) -> bool {
     (old.shape, old.queued_at, old.hold, old.local_queue, &old.invalid, old.namespace)
         == (new.shape, new.queued_at, new.hold, new.local_queue, &new.invalid, new.namespace)
+        && old.checks == new.checks
 }
 
 fn replace(state: &mut State, id: WorkloadId, new: Workload) {
@@ -343,13 +353,17 @@ fn update_holder(
     let old = state.workloads.at_mut(id);
     let changed = old.shape != new.shape;
     (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
-    (old.local_queue, old.invalid) = (new.local_queue, new.invalid);
+    (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
     reshape_holder(state, id, new.shape);
     let Some(current) = state.workloads.at(id).admission.as_deref() else {
         return;
     };
     let queue = current.queue;
-    if let Some(admission) = admission
+    let told = admission.map(|mut told| {
+        told.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
+        state.second_passes.with_places(id, current, told)
+    });
+    if let Some(admission) = told
         && current.pod_sets != admission.pod_sets
     {
         let evicted = current.evicted || admission.evicted;
@@ -362,6 +376,7 @@ fn update_holder(
             state.wake(queue);
         }
     }
+    crate::second_pass::note(state, id);
 }
 
 /// Places are charged by shape: those of the old one are given back before it is forgotten.
@@ -400,7 +415,8 @@ fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
 }
 
 /// Enters an admission whose usage is already charged.
-pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admission) {
+pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Admission) {
+    admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
     state.tree.charge(state.queue(queue).node, &admission.usage);
     state.topologies.place(&admission.pod_sets, &state.workloads.at(id).shape, &state.shapes);
@@ -414,6 +430,7 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, admission: Admiss
     let queue = state.queue_mut(queue);
     queue.line.clear_preemptor(id);
     queue.generation += 1;
+    crate::second_pass::note(state, id);
 }
 
 /// Gives back what a Workload holds, and wakes those who may want it.
@@ -425,6 +442,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     };
     workload.place = Place::Out;
     let shape = workload.shape;
+    state.second_passes.forget(id);
     state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
     let queue = admission.queue;
     let node = state.queue(queue).node;
@@ -437,7 +455,15 @@ fn free_quota(state: &mut State, id: WorkloadId) {
         state.workloads.at_mut(moved).place = Place::Holding { place };
     }
     state.queue_mut(queue).generation += 1;
+    state.failures.freed();
     state.wake(queue);
+}
+
+fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<HostId>) {
+    let holds = state.workloads.get(id).is_some_and(|one| one.admission.is_some());
+    if holds && state.settings.replace_failed_nodes {
+        state.failures.set(id, hosts.into());
+    }
 }
 
 fn workload_gone(state: &mut State, id: WorkloadId) {
@@ -445,6 +471,7 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
         return;
     };
     let queue = workload.queue;
+    state.failures.forget(id);
     leave_line(state, id);
     free_quota(state, id);
     if let Some(queue) = queue {
@@ -453,7 +480,9 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
     }
     if let Some(workload) = state.workloads.remove(id) {
         state.shapes.release(workload.shape);
-        state.names.workloads.forget(id);
+        if !state.workloads.is_watched() {
+            state.names.workloads.forget(id);
+        }
     }
 }
 
@@ -461,6 +490,7 @@ fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
     if state.workloads.get(id).is_none_or(|workload| workload.admission.is_none()) {
         return;
     }
+    state.failures.forget(id);
     free_quota(state, id);
     let workload = state.workloads.at_mut(id);
     (workload.hold, workload.queued_at) = (hold, queued_at);
@@ -468,6 +498,9 @@ fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
 }
 
 fn write_failed(state: &mut State, id: WorkloadId) {
+    if crate::second_pass::take_back(state, id) {
+        return;
+    }
     if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {
         let queued_at = state.workloads.at(id).queued_at;
         released(state, id, Hold::None, queued_at);

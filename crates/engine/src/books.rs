@@ -49,7 +49,7 @@ fn place_lines(state: &State, flavor: FlavorId, lines: &mut BTreeSet<String>) {
     let Some(tree) = state.topologies.tree(flavor) else {
         return;
     };
-    for &leaf in tree.by_level.last().map(Vec::as_slice).unwrap_or_default() {
+    for leaf in tree.leaves() {
         for resource in 0..state.names.resources.len() {
             let resource = ResourceId::from(resource);
             let used = state.topologies.used(tree, leaf, resource).0;
@@ -57,7 +57,7 @@ fn place_lines(state: &State, flavor: FlavorId, lines: &mut BTreeSet<String>) {
                 lines.insert(format!(
                     "place {} {}: {used} {}",
                     state.names.flavors.name(flavor),
-                    tree.domains[leaf].values.join("/"),
+                    tree.path(leaf).join("/"),
                     state.names.resources.name(resource),
                 ));
             }

@@ -12,7 +12,7 @@ use crate::time::Time;
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) state: State,
-    cycle: Cycle,
+    pub(crate) cycle: Cycle,
 }
 
 impl Engine {
@@ -38,6 +38,7 @@ impl Engine {
 
     /// Runs one scheduling cycle: at most one decision per queue. Empty when no queue has anybody to evaluate.
     pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[Entry] {
+        crate::backoff::end(&mut self.state, now);
         cycle::run(&mut self.state, &mut self.cycle, now, placer);
         &self.cycle.entries
     }

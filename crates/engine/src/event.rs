@@ -1,10 +1,12 @@
 //! Everything that can happen to the engine.
 
 use crate::ids::{
-    FlavorId, HostId, LocalQueueId, NamespaceId, NodeId, QueueId, TopologyId, WorkloadId,
+    CheckId, FlavorId, HostId, LocalQueueId, NamespaceId, NodeId, QueueId, TopologyId, WorkloadId,
 };
 use crate::placer::WakeKey;
-use crate::spec::{ClusterQueueSpec, CohortSpec, FlavorSpec, Hold, LocalQueueSpec, WorkloadSpec};
+use crate::spec::{
+    CheckSpec, ClusterQueueSpec, CohortSpec, FlavorSpec, Hold, LocalQueueSpec, WorkloadSpec,
+};
 use crate::time::Time;
 use crate::topology::{HostSpec, TopologySpec};
 
@@ -19,6 +21,8 @@ pub enum Event {
     Topology(TopologyId, Option<TopologySpec>),
     /// A machine.
     Host(HostId, Option<HostSpec>),
+    /// An AdmissionCheck.
+    Check(CheckId, Option<CheckSpec>),
     /// A cohort (an id of [`crate::Names::cohorts`]). A cohort that is only named by others needs no event.
     Cohort(NodeId, Option<CohortSpec>),
     /// A ClusterQueue.
@@ -40,6 +44,8 @@ pub enum Event {
         /// Its queue-order timestamp from now on.
         queued_at: Time,
     },
+    /// All machines that failed under a Workload that holds places on them; none once they are well again.
+    UnhealthyNodes(WorkloadId, Vec<HostId>),
     /// The placer may have room for those who wait under this key.
     Room(WakeKey),
     /// A decision about this Workload was written.

@@ -76,6 +76,14 @@ id!(
     HostId
 );
 id!(
+    /// A domain of one tree of a topology.
+    DomainId
+);
+id!(
+    /// An AdmissionCheck.
+    CheckId
+);
+id!(
     /// A worker cluster, as the placer numbers them.
     ClusterId
 );

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use crate::ids::{
-    FlavorId, HostId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId,
+    CheckId, FlavorId, HostId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId,
     WorkloadId,
 };
 
@@ -96,4 +96,6 @@ pub struct Names {
     pub topologies: Interner<TopologyId>,
     /// Machines.
     pub hosts: Interner<HostId>,
+    /// AdmissionChecks.
+    pub checks: Interner<CheckId>,
 }

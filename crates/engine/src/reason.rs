@@ -1,7 +1,7 @@
 //! Why something does not fit, as values. [`crate::explain`] turns them into words; nobody pays for words before that.
 
 use crate::amount::Amount;
-use crate::ids::{FlavorId, ResourceId, Slot};
+use crate::ids::{FlavorId, HostId, ResourceId, Slot};
 use crate::topology::TopologyReason;
 
 /// One obstacle for one pod set.
@@ -51,6 +51,8 @@ pub enum Reason {
     TopologyOnly(FlavorId),
     /// The flavor's topology does not have the level.
     NoLevel(FlavorId),
+    /// Machines failed under a holder that nothing can stand in for.
+    NodesFailed(Box<[HostId]>),
     /// The pods cannot be placed within the topology.
     Placement(Box<TopologyReason>),
 }

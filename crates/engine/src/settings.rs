@@ -35,6 +35,10 @@ pub struct Settings {
     pub topology_mixed: bool,
     /// Gate TASBalancedPlacement.
     pub topology_balanced: bool,
+    /// Gate TASFailedNodeReplacement.
+    pub replace_failed_nodes: bool,
+    /// Gate TASFailedNodeReplacementFailFast.
+    pub evict_unreplaced: bool,
 }
 
 impl Default for Settings {
@@ -51,6 +55,8 @@ impl Default for Settings {
             prioritize_preemptors: false,
             topology_mixed: true,
             topology_balanced: false,
+            replace_failed_nodes: true,
+            evict_unreplaced: true,
         }
     }
 }

@@ -24,23 +24,41 @@ pub(crate) struct Shapes {
     ids: HashMap<Arc<Shape>, ShapeId>,
     table: Vec<(Arc<Shape>, u32)>,
     free: Vec<ShapeId>,
+    /// What was done since a what-if began, newest last.
+    log: Option<Vec<Deed>>,
+}
+
+/// One change of the table, as far as it takes to undo it.
+#[derive(Debug)]
+enum Deed {
+    /// One more reference.
+    Referred(ShapeId),
+    /// A shape at the end of the table.
+    Appended,
+    /// A shape in a place that was free; what was there before.
+    Reused(ShapeId, Arc<Shape>),
+    /// One reference less.
+    Released(ShapeId),
 }
 
 impl Shapes {
     /// The id of a shape, with one more reference to it.
     pub(crate) fn acquire(&mut self, shape: Shape) -> ShapeId {
         if let Some(&id) = self.ids.get(&shape) {
-            self.table[id.index()].1 += 1;
+            self.retain(id);
             return id;
         }
         let shape = Arc::new(shape);
         let id = match self.free.pop() {
             Some(id) => {
-                self.table[id.index()] = (Arc::clone(&shape), 1);
+                let row = (Arc::clone(&shape), 1);
+                let (old, _) = std::mem::replace(&mut self.table[id.index()], row);
+                self.note(Deed::Reused(id, old));
                 id
             }
             None => {
                 self.table.push((Arc::clone(&shape), 1));
+                self.note(Deed::Appended);
                 ShapeId::from(self.table.len() - 1)
             }
         };
@@ -51,6 +69,7 @@ impl Shapes {
     /// One more reference to a known shape.
     pub(crate) fn retain(&mut self, id: ShapeId) {
         self.table[id.index()].1 += 1;
+        self.note(Deed::Referred(id));
     }
 
     /// One reference less; the id is free after the last.
@@ -60,6 +79,47 @@ impl Shapes {
         if *references == 0 {
             self.ids.remove(shape);
             self.free.push(id);
+        }
+        self.note(Deed::Released(id));
+    }
+
+    fn note(&mut self, deed: Deed) {
+        if let Some(log) = &mut self.log {
+            log.push(deed);
+        }
+    }
+
+    /// A what-if begins.
+    pub(crate) fn begin(&mut self) {
+        self.log = Some(Vec::new());
+    }
+
+    /// The what-if ends: ids and references are what they were.
+    pub(crate) fn undo(&mut self) {
+        for deed in self.log.take().unwrap_or_default().into_iter().rev() {
+            match deed {
+                Deed::Referred(id) => self.table[id.index()].1 -= 1,
+                Deed::Appended => {
+                    if let Some((shape, _)) = self.table.pop() {
+                        self.ids.remove(&shape);
+                    }
+                }
+                Deed::Reused(id, old) => {
+                    let (new, _) = std::mem::replace(&mut self.table[id.index()], (old, 0));
+                    self.ids.remove(&new);
+                    self.free.push(id);
+                }
+                Deed::Released(id) => self.take_back_release(id),
+            }
+        }
+    }
+
+    fn take_back_release(&mut self, id: ShapeId) {
+        let (shape, references) = &mut self.table[id.index()];
+        *references += 1;
+        if *references == 1 {
+            self.ids.insert(Arc::clone(shape), id);
+            self.free.pop();
         }
     }
 

@@ -4,7 +4,9 @@
 
 use crate::amount::Amount;
 use crate::flavors::matching::{Selection, Taint, Toleration};
-use crate::ids::{FlavorId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId};
+use crate::ids::{
+    CheckId, FlavorId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId,
+};
 use crate::time::Time;
 use crate::topology::{PlacedDomain, TopologyRequest};
 
@@ -133,6 +135,52 @@ pub struct ClusterQueueSpec {
     pub ready: bool,
     /// Which namespaces may use it.
     pub namespaces: NamespaceSelector,
+    /// What its Workloads must pass beside quota.
+    pub checks: Vec<CheckRule>,
+}
+
+/// One AdmissionCheck of a ClusterQueue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckRule {
+    /// Which check.
+    pub check: CheckId,
+    /// Flavors that need it; empty for all.
+    pub flavors: Vec<FlavorId>,
+}
+
+/// An AdmissionCheck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CheckSpec {
+    /// Its controller runs. A queue with a check that does not is inactive.
+    pub active: bool,
+    /// When places in topologies are looked for.
+    pub places: Places,
+}
+
+/// When places in topologies are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Places {
+    /// Together with the quota.
+    #[default]
+    Now,
+    /// When all checks are ready: this one provides the machines. A second pass finds the places.
+    WhenReady,
+    /// Never here: another cluster finds them.
+    Elsewhere,
+}
+
+/// How far a Workload is with a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CheckState {
+    /// It is not decided yet.
+    #[default]
+    Pending,
+    /// It is passed.
+    Ready,
+    /// It has to start over: the Workload gives its quota back first.
+    Retry,
+    /// It will never be passed.
+    Rejected,
 }
 
 /// A cohort.
@@ -197,7 +245,7 @@ pub struct PodSetSpec {
     pub count: i64,
     /// The smallest count it can live with.
     pub min_count: Option<i64>,
-    /// Effective requests of one pod, sorted by resource name. Without the implicit resource `pods`.
+    /// Effective requests of one pod, in any order. Without the implicit resource `pods`.
     pub requests: Vec<(ResourceId, Amount)>,
     /// Where its pods may run.
     pub selection: Selection,
@@ -218,6 +266,15 @@ pub struct PodSetAdmission {
     pub resources: Vec<(ResourceId, FlavorId, Amount)>,
     /// Where its pods stand.
     pub domains: Vec<PlacedDomain>,
+    /// Its pods have no places yet, by [`Places::WhenReady`] or [`Places::Elsewhere`].
+    pub unplaced: bool,
+}
+
+impl PodSetAdmission {
+    /// Resources in one order, whoever told them, so that the same admission is known as the same.
+    pub(crate) fn sort(&mut self) {
+        self.resources.sort_unstable_by_key(|(resource, ..)| *resource);
+    }
 }
 
 /// Why a Workload is not in its queue although it has no quota.
@@ -226,8 +283,10 @@ pub enum Hold {
     /// It is not held.
     #[default]
     None,
-    /// It waits for a backoff or for its queue to be restarted: known, counted as inadmissible, never woken by capacity.
+    /// It waits for its queue to be restarted: known, counted as inadmissible, never woken by capacity.
     Requeue,
+    /// It waits for the end of a backoff, inadmissible until then. The first cycle at or after this time lets it in.
+    Until(Time),
     /// It must not be queued at all (inactive, finished, gated).
     Out,
 }
@@ -251,6 +310,8 @@ pub struct WorkloadSpec {
     pub hold: Hold,
     /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator.
     pub invalid: Option<Box<str>>,
+    /// How far it is with its checks; those that are not listed are not decided yet.
+    pub checks: Vec<(CheckId, CheckState)>,
     /// Quota it already holds.
     pub admission: Option<AdmissionSpec>,
 }

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use crate::amount::Amount;
+use crate::backoff::Backoffs;
+use crate::cycle::Failures;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
 use crate::queues::line::Line;
+use crate::queues::table::Queues;
 use crate::quota::tree::Tree;
+use crate::second_pass::SecondPasses;
 use crate::settings::Settings;
 use crate::shape::{Shape, Shapes};
 use crate::spec::{
-    ClusterQueueSpec, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector, PodSetSpec,
-    Preemption, Strategy,
+    CheckSpec, ClusterQueueSpec, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector,
+    PodSetSpec, Preemption, Strategy,
 };
 use crate::topology::Topologies;
 use crate::workload::{Workload, Workloads};
@@ -37,7 +41,7 @@ impl Group {
 }
 
 /// A ClusterQueue.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Queue {
     pub(crate) node: NodeId,
     /// As it was told last; `None` while only Workloads or LocalQueues refer to it.
@@ -83,13 +87,17 @@ pub(crate) struct State {
     pub(crate) changed: Vec<NodeId>,
     /// Tree node of each cohort name.
     pub(crate) cohorts: Vec<Option<NodeId>>,
-    pub(crate) queues: Vec<Option<Queue>>,
+    pub(crate) queues: Queues,
     pub(crate) local_queues: Vec<Option<LocalQueueSpec>>,
     pub(crate) namespaces: Vec<Option<Labels>>,
     pub(crate) flavors: Vec<Option<FlavorSpec>>,
+    pub(crate) checks: Vec<Option<CheckSpec>>,
     pub(crate) topologies: Topologies,
+    pub(crate) failures: Failures,
     pub(crate) workloads: Workloads,
     pub(crate) shapes: Shapes,
+    pub(crate) backoffs: Backoffs,
+    pub(crate) second_passes: SecondPasses,
     /// Queues that may have a head.
     pub(crate) with_heads: Vec<QueueId>,
     /// Nodes whose trees must be woken before the next cycle.
@@ -111,13 +119,17 @@ impl State {
             flavors_changed: false,
             changed: Vec::new(),
             cohorts: Vec::new(),
-            queues: Vec::new(),
+            queues: Queues::default(),
             local_queues: Vec::new(),
             namespaces: Vec::new(),
             flavors: Vec::new(),
+            checks: Vec::new(),
             topologies: Topologies::default(),
+            failures: Failures::default(),
             workloads: Workloads::default(),
             shapes: Shapes::default(),
+            backoffs: Backoffs::default(),
+            second_passes: SecondPasses::default(),
             with_heads: Vec::new(),
             to_wake: Vec::new(),
             cycle: 0,

@@ -55,10 +55,16 @@ impl Engine {
     pub fn placement(&self, pod_set: &PodSetAssignment) -> Option<Placement> {
         let topologies = &self.state.topologies;
         let tree = pod_set.choices.iter().find_map(|choice| topologies.tree(choice.flavor))?;
-        let skip = if tree.by_host() { tree.levels.len() - 1 } else { 0 };
+        let skip = if tree.leaves_are_machines() { tree.levels.len() - 1 } else { 0 };
         let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
         let domains = pod_set.domains.iter().map(|one| (text(&one.values), one.count)).collect();
         Some(Placement { levels: text(&tree.levels), domains })
+    }
+
+    /// Whether the pods of a Workload would find places among the machines of a flavor now. Cost: one search.
+    pub fn finds_places(&mut self, workload: WorkloadId, flavor: FlavorId) -> bool {
+        let known = self.state.workloads.get(workload).is_some();
+        known && crate::topology::finds_places(&mut self.state, workload, flavor)
     }
 
     /// Whether a Workload is being evicted.

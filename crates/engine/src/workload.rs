@@ -3,10 +3,13 @@
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::ids::{LocalQueueId, NamespaceId, QueueId, ResourceId, ShapeId, Slot, WorkloadId};
+use crate::ids::{
+    CheckId, LocalQueueId, NamespaceId, QueueId, ResourceId, ShapeId, Slot, WorkloadId,
+};
 use crate::placer::WakeKey;
-use crate::spec::{Hold, PodSetAdmission};
+use crate::spec::{CheckState, Hold, PodSetAdmission};
 use crate::time::Time;
+use crate::undo::Saved;
 
 /// Amounts per slot. Few enough to search linearly.
 pub(crate) type Usage = SmallVec<[(Slot, Amount); 4]>;
@@ -70,7 +73,7 @@ pub(crate) struct Admission {
 }
 
 /// One Workload.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Workload {
     pub(crate) uid: Box<str>,
     pub(crate) namespace: NamespaceId,
@@ -87,6 +90,7 @@ pub(crate) struct Workload {
     /// It waits for the placer to have room.
     pub(crate) wake: Option<WakeKey>,
     pub(crate) invalid: Option<Box<str>>,
+    pub(crate) checks: Box<[(CheckId, CheckState)]>,
     pub(crate) scan: Option<Box<ScanMemory>>,
     pub(crate) admission: Option<Box<Admission>>,
 }
@@ -96,6 +100,9 @@ pub(crate) struct Workload {
 pub(crate) struct Workloads {
     table: Vec<Option<Workload>>,
     stamps: u32,
+    saved: Saved<Workload>,
+    /// The stamps when the what-if began.
+    saved_stamps: u32,
 }
 
 impl Workloads {
@@ -104,6 +111,7 @@ impl Workloads {
     }
 
     pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut Workload> {
+        self.saved.keep(&self.table, id.index());
         self.table.get_mut(id.index()).and_then(Option::as_mut)
     }
 
@@ -125,10 +133,29 @@ impl Workloads {
         if self.table.len() <= id.index() {
             self.table.resize_with(id.index() + 1, || None);
         }
+        self.saved.keep(&self.table, id.index());
         self.table[id.index()] = Some(workload);
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<Workload> {
+        self.saved.keep(&self.table, id.index());
         self.table.get_mut(id.index()).and_then(Option::take)
+    }
+
+    /// A what-if begins.
+    pub(crate) fn begin(&mut self) {
+        self.saved.begin(&self.table);
+        self.saved_stamps = self.stamps;
+    }
+
+    /// Whether a what-if is open.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.saved.is_open()
+    }
+
+    /// The what-if ends.
+    pub(crate) fn undo(&mut self) {
+        self.saved.undo(&mut self.table);
+        self.stamps = self.saved_stamps;
     }
 }

@@ -5,6 +5,8 @@
 //! the language of scenarios.
 
 mod play;
+#[path = "world/whims.rs"]
+mod whims;
 mod world;
 
 use std::time::{Duration, Instant};
@@ -14,6 +16,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
+use crate::whims::{Whim, whims};
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::places::{MACHINES, machines, placed};
 use crate::world::{Step, World};
@@ -43,6 +46,8 @@ struct Case {
     settings: String,
     objects: Vec<String>,
     steps: Vec<Step>,
+    /// What is supposed before each step of a second run.
+    whims: Vec<Vec<Whim>>,
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -58,11 +63,8 @@ fn case() -> impl Strategy<Value = Case> {
         4 => machines(),
         1 => rings(),
     ];
-    (settings(), objects, vec(any, 1..120)).prop_map(|(settings, objects, steps)| Case {
-        settings,
-        objects,
-        steps,
-    })
+    let all = (settings(), objects, vec(any, 1..120), vec(whims(), 1..20));
+    all.prop_map(|(settings, objects, steps, whims)| Case { settings, objects, steps, whims })
 }
 
 /// Cohorts under each other, in any order: rings come and go.
@@ -83,9 +85,23 @@ fn play(case: &Case) -> Result<(), TestCaseError> {
         }
     }
     again(&world)?;
+    with_whims(case, &world)?;
     world.comes_to_rest();
     world.nobody_is_lost_or_in_two_places()?;
     world.nothing_of_a_what_if_stays_in_the_books()
+}
+
+/// What is only supposed leaves nothing in the books and changes no decision.
+fn with_whims(case: &Case, world: &World) -> Result<(), TestCaseError> {
+    let mut other = World::new(&case.settings, &case.objects);
+    for (step, whims) in case.steps.iter().zip(case.whims.iter().cycle()) {
+        other.imagine(whims)?;
+        other.play(step);
+    }
+    if world.player.trace == other.player.trace {
+        return Ok(());
+    }
+    Err(world.refute(&format!("with what-ifs in between it was\n{}", other.player.trace)))
 }
 
 /// The same lines give the same trace.

@@ -2,22 +2,32 @@
 
 mod play;
 
+#[path = "scenarios/backoff.rs"]
+mod backoff;
+#[path = "scenarios/balance.rs"]
+mod balance;
 #[path = "scenarios/borrowing.rs"]
 mod borrowing;
 #[path = "scenarios/charging.rs"]
 mod charging;
 #[path = "scenarios/check.rs"]
 mod check;
+#[path = "scenarios/checks.rs"]
+mod checks;
 #[path = "scenarios/choosing.rs"]
 mod choosing;
 #[path = "scenarios/explaining.rs"]
 mod explaining;
 #[path = "scenarios/fungibility.rs"]
 mod fungibility;
+#[path = "scenarios/groups.rs"]
+mod groups;
 #[path = "scenarios/holding.rs"]
 mod holding;
 #[path = "scenarios/inactive.rs"]
 mod inactive;
+#[path = "scenarios/layers.rs"]
+mod layers;
 #[path = "scenarios/machines.rs"]
 mod machines;
 #[path = "scenarios/namespaces.rs"]
@@ -32,10 +42,14 @@ mod placing;
 mod preempting;
 #[path = "scenarios/reclaiming.rs"]
 mod reclaiming;
+#[path = "scenarios/replacing.rs"]
+mod replacing;
 #[path = "scenarios/reserving.rs"]
 mod reserving;
 #[path = "scenarios/reshaping.rs"]
 mod reshaping;
+#[path = "scenarios/second_pass.rs"]
+mod second_pass;
 #[path = "scenarios/sharing.rs"]
 mod sharing;
 #[path = "scenarios/shrinking.rs"]
@@ -44,6 +58,8 @@ mod shrinking;
 mod stopping;
 #[path = "scenarios/strict.rs"]
 mod strict;
+#[path = "scenarios/supposing.rs"]
+mod supposing;
 #[path = "scenarios/topology.rs"]
 mod topology;
 #[path = "scenarios/tournament.rs"]

@@ -2,9 +2,12 @@
 //!
 //! Every list is sorted, so that equal clusters give equal reports. What is free is rounded down.
 
+use std::collections::BTreeMap;
+
+use crds::quantity::Quantity;
 use crds::v1alpha1::{self, ClusterCapacity, JobKind};
 use dispatch::{Kind, Mode, NodeClass, Report};
-use engine::Names;
+use engine::{Amount, Names, ids::ResourceId};
 
 use crate::amount::offered;
 use crate::labels;
@@ -38,22 +41,25 @@ fn kind(kind: &JobKind) -> Kind {
 }
 
 fn node_class(names: &mut Names, class: &v1alpha1::NodeClass) -> NodeClass {
-    let free = class.free.iter();
-    let mut free: Vec<_> = free
-        .map(|(name, quantity)| (names.resources.intern(name), offered(name, quantity)))
-        .collect();
-    free.sort_unstable_by_key(|(resource, _)| *resource);
     NodeClass {
         count: i64::from(class.count),
         labels: labels::pairs(&class.labels),
         taints: labels::taints(&class.taints),
-        free,
+        free: amounts(names, &class.free),
+        size: amounts(names, &class.size),
     }
+}
+
+fn amounts(names: &mut Names, all: &BTreeMap<String, Quantity>) -> Vec<(ResourceId, Amount)> {
+    let amount =
+        |(name, quantity): (&String, _)| (names.resources.intern(name), offered(name, quantity));
+    let mut amounts: Vec<_> = all.iter().map(amount).collect();
+    amounts.sort_unstable_by_key(|(resource, _)| *resource);
+    amounts
 }
 
 #[cfg(test)]
 mod tests {
-    use engine::Amount;
     use serde_json::json;
 
     use super::*;
@@ -68,7 +74,7 @@ mod tests {
                 "kinds": [{"version": "v1", "kind": "Pod"}, {"group": "batch", "version": "v1", "kind": "Job"}],
                 "nodeClasses": [{"count": 3, "labels": {"zone": "a"},
                     "taints": [{"key": "k", "effect": "NoExecute"}],
-                    "free": {"memory": "1500m", "cpu": "1999u"}}],
+                    "free": {"memory": "1500m", "cpu": "1999u"}, "size": {"cpu": "4"}}],
             },
         }))
         .expect("a ClusterCapacity");
@@ -80,5 +86,6 @@ mod tests {
         assert_eq!(report.kinds.iter().map(|kind| &*kind.kind).collect::<Vec<_>>(), ["Pod", "Job"]);
         let class = report.classes.first().expect("a class");
         assert_eq!(class.free, [(memory, Amount(1)), (cpu, Amount(1))]);
+        assert_eq!(class.size, [(cpu, Amount(4000))]);
     }
 }

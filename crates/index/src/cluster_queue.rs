@@ -94,6 +94,7 @@ fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec
         weight: quotas::weight(spec.fair_sharing.as_ref()),
         stopped: is_stopped(spec.stop_policy.as_deref()),
         ready: false,
+        checks: Vec::new(),
         namespaces: match &spec.namespace_selector {
             None => NamespaceSelector::Nothing,
             Some(one) => NamespaceSelector::All(selector(one)),

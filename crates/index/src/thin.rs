@@ -51,5 +51,6 @@ fn thin_queue(group: ResourceGroup) -> ClusterQueueSpec {
         stopped: false,
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
+        checks: Vec::new(),
     }
 }

@@ -45,10 +45,12 @@ impl Index {
             pod_sets: pod_sets.specs(names, workload, &self.settings),
             hold: standing::hold(&self.settings, workload, now),
             invalid: pod_sets.problem().or(affinity).map(Into::into),
+            checks: Vec::new(),
             admission: holding::admission(names, workload),
         };
         let record = Record {
             request: Arc::new(request),
+            turn: dispatch::Turn { priority: spec.priority, queued_at: spec.queued_at },
             wake_at: standing::wake_at(workload).filter(|&at| at > now),
             local_queue: spec.local_queue,
             holding: spec.admission.is_some(),
@@ -79,6 +81,12 @@ impl Index {
     #[must_use]
     pub fn request(&self, id: WorkloadId) -> Option<&Arc<dispatch::Request>> {
         self.records.get(id).map(|record| &record.request)
+    }
+
+    /// The turn of a Workload among those who wait for room.
+    #[must_use]
+    pub fn turn(&self, id: WorkloadId) -> dispatch::Turn {
+        self.records.get(id).map(|record| record.turn).unwrap_or_default()
     }
 
     /// What a pending Workload asks for, as its status shows it: every pod set as a whole.

@@ -117,6 +117,9 @@ pub struct NodeClass {
     /// What is free on each node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub free: BTreeMap<String, Quantity>,
+    /// What is free on each node when nothing dispatched runs there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub size: BTreeMap<String, Quantity>,
 }
 
 /// Nodes that could be added.

@@ -173,7 +173,8 @@ impl Control {
             (Some(record), Some(work)) => {
                 let told = (record.id, work);
                 if capacity.told.get(key) != Some(&told) {
-                    fleet.place(told.0, id, Arc::clone(&told.1));
+                    let since = super::record::started(record.object());
+                    fleet.place(told.0, id, Arc::clone(&told.1), since);
                     capacity.told.insert(key.clone(), told);
                 }
             }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ::dispatch::{
-    CheckStatus, ClusterPolicy, Config, Kind, Policy, Presence, Strategy, bad_config, check_status,
+    CheckStatus, ClusterPolicy, Config, Keeping, Kind, Policy, Presence, Strategy, bad_config,
+    check_status,
 };
 use crds::{
     meta::Condition,
@@ -27,6 +28,12 @@ use runtime::{
 use serde_json::json;
 
 use super::{Control, Order, Role, Subject, Ticket, due::What, held::Held};
+
+/// How room is kept for the oldest blocked gang, unless a policy says otherwise.
+const KEEPING: Keeping = Keeping { after: 30 * SECOND, max_share: 100 };
+
+/// In nanoseconds.
+const SECOND: i64 = 1_000_000_000;
 
 /// Registered workers and sets of them.
 #[derive(Debug, Default)]
@@ -101,7 +108,9 @@ impl Control {
                     ids.push(id);
                 }
             }
-            let policy = policy.map(|policy| read_policy(policy, fleet)).unwrap_or_default();
+            let policy = policy.map(|policy| read_policy(policy, fleet));
+            let unnamed = || Policy { keeping: Some(KEEPING), ..Policy::default() };
+            let policy = policy.unwrap_or_else(unnamed);
             fleet.set_config(name, Some(Config { clusters: ids, policy }));
         }
         due.now(What::Clusters);
@@ -307,6 +316,12 @@ fn with_active(
     conditions
 }
 
+fn read_keeping(reservation: &crds::v1alpha1::GangReservation) -> Keeping {
+    let after = reservation.after_seconds.map(|seconds| i64::from(seconds.max(0)) * SECOND);
+    let share = reservation.max_share.and_then(|percent| u8::try_from(percent).ok());
+    Keeping { after: after.unwrap_or(KEEPING.after), max_share: share.unwrap_or(KEEPING.max_share) }
+}
+
 fn read_policy(policy: &DispatchPolicy, fleet: &mut ::dispatch::Fleet) -> Policy {
     let spec = &policy.spec;
     let strategy = match spec.strategy.as_str() {
@@ -331,6 +346,7 @@ fn read_policy(policy: &DispatchPolicy, fleet: &mut ::dispatch::Fleet) -> Policy
     Policy {
         strategy,
         clusters: clusters.collect(),
+        keeping: Some(spec.reservation.as_ref().map_or(KEEPING, read_keeping)),
         namespaces: namespaces
             .map(|list| list.allow.iter().map(|one| one.as_str().into()).collect()),
         kinds,

@@ -2,13 +2,13 @@
 
 use crds::{
     meta::is_true,
-    names::conditions::{FINISHED, QUOTA_RESERVED},
+    names::conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
     v1beta2::{Admission, Workload},
 };
-use engine::ids::WorkloadId;
+use engine::{Time, ids::WorkloadId};
 use jiff::Timestamp;
 
-use super::held::Held;
+use super::{held::Held, remote::Told};
 
 /// See the module.
 #[derive(Debug)]
@@ -80,19 +80,31 @@ pub(crate) struct Trip {
     pub(crate) raised: bool,
     /// Nothing of it runs anywhere.
     pub(crate) withdrawn: bool,
-    /// When its job was last told how the copy stands.
-    pub(crate) told_at: Option<Timestamp>,
+    /// When its job was told how the copy stands.
+    pub(crate) told: Told,
     /// Since when the present nomination stands, as far as is known.
     pub(crate) nominated_at: Timestamp,
 }
 
 impl Trip {
     pub(crate) fn unknown(now: Timestamp) -> Self {
-        Self { sent: true, raised: false, withdrawn: false, told_at: None, nominated_at: now }
+        Self {
+            sent: true,
+            raised: false,
+            withdrawn: false,
+            told: Told::default(),
+            nominated_at: now,
+        }
     }
 
     pub(crate) fn fresh(now: Timestamp) -> Self {
-        Self { sent: false, raised: false, withdrawn: false, told_at: None, nominated_at: now }
+        Self {
+            sent: false,
+            raised: false,
+            withdrawn: false,
+            told: Told::default(),
+            nominated_at: now,
+        }
     }
 }
 
@@ -119,4 +131,14 @@ pub(crate) fn is(workload: &Workload, condition: &str) -> bool {
 /// Whether it holds quota, as far as the API knows.
 pub(crate) fn has_quota(workload: &Workload) -> bool {
     is(workload, QUOTA_RESERVED) && !is(workload, FINISHED)
+}
+
+/// From when its run time counts: from its admission, else from its reservation. Long ago if it has neither.
+pub(crate) fn started(workload: &Workload) -> Time {
+    let since = |condition| {
+        let held = ::index::status::find(&workload.status.conditions, condition);
+        held.filter(|one| one.status == "True")?.last_transition_time.as_ref()
+    };
+    let since = since(ADMITTED).or_else(|| since(QUOTA_RESERVED));
+    since.map(|at| super::time(at.0)).unwrap_or_default()
 }

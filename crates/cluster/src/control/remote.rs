@@ -2,7 +2,10 @@
 
 mod breaker;
 mod steps;
+mod told;
 mod view;
+
+pub(crate) use self::told::Told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,8 +13,8 @@ use std::time::Duration;
 
 use ::dispatch::Work;
 use ::jobs::{Job, prebuilt::prebuilt_name};
-use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
-use engine::ids::ClusterId;
+use crds::{names::conditions::FINISHED, v1alpha1::ClusterCapacity, v1beta2::Workload};
+use engine::ids::{ClusterId, WorkloadId};
 use jiff::Timestamp;
 use kube::Resource;
 use runtime::{
@@ -261,12 +264,20 @@ impl Control {
         if !super::record::has_quota(workload) || self.fleet.placed(id).is_some() {
             return;
         }
+        let since = super::record::started(workload);
         if let Some(request) = self.index.request(id) {
             let given = self.index.given_by(admission);
             let work = Arc::new(Work { request: Arc::clone(request), given });
             let cluster = self.fleet.cluster(cluster);
-            self.fleet.place(id, cluster, work);
+            self.fleet.place(id, cluster, work, since);
         }
+    }
+
+    /// At which resourceVersion the clone of a Workload was over, on the cluster where it counts.
+    pub(super) fn ended_at(&self, key: &Key, id: WorkloadId) -> Option<u64> {
+        let remote = self.remotes.get(self.fleet.name(self.fleet.placed(id)?))?;
+        let clone = remote.clones.objects.get(key)?;
+        super::record::is(&clone.object, FINISHED).then(|| clone.version())
     }
 
     /// What came of a write on a worker.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ::dispatch::{Placing, Refused, Work, summary};
+use ::dispatch::{Asked, Placing, Refused, Work, summary};
 use crds::names::{labels::JOB_UID, reasons};
 use engine::{Entry, Event, Outcome, explain, ids::WorkloadId};
 use jiff::Timestamp;
@@ -103,13 +103,15 @@ impl Control {
             } else {
                 index.asked(entry)?
             };
-            let request = Arc::clone(request);
-            Some((config.to_owned(), Arc::new(Work { request, given })))
+            let work = Arc::new(Work { request: Arc::clone(request), given });
+            let turn = index.turn(entry.workload);
+            Some(Asked { config: config.to_owned(), work, turn })
         };
         let blocks = settings.patience.is_some_and(|patience| patience.blocks);
         let placing = Placing::new(fleet, &lookup, time(now));
         let mut placing = Guarded::new(placing, pods_gate, blocks);
         let entries = engine.cycle(time(now), &mut placing).to_vec();
+        placing.placing.settle(&entries);
         let Guarded { placing: Placing { refused, .. }, waiting, .. } = placing;
         let not_before = after(now, settings.explain_after);
         entries

@@ -178,6 +178,8 @@ fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
         prioritize_preemptors: on(Gate::PrioritizePreemptorWorkloads),
         topology_mixed: on(Gate::TASProfileMixed),
         topology_balanced: on(Gate::TASBalancedPlacement),
+        replace_failed_nodes: on(Gate::TASFailedNodeReplacement),
+        evict_unreplaced: on(Gate::TASFailedNodeReplacementFailFast),
     }
 }
 

@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{config::Configuration, gates::Gates};
 
+mod keeping;
+
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 fn object<K: DeserializeOwned>(value: Value) -> K {

@@ -98,6 +98,9 @@ impl Control {
     fn forget_id(&mut self, key: &Key, id: WorkloadId) {
         if self.by_id.get(&id) == Some(key) {
             self.by_id.remove(&id);
+            if let Some(version) = self.ended_at(key, id) {
+                self.fleet.ended(id, version);
+            }
             self.fleet.gone(id);
         }
     }
@@ -433,11 +436,13 @@ fn is_of_workload(event: &Event) -> bool {
         | Event::Released { .. }
         | Event::Room(_)
         | Event::Written(_)
-        | Event::WriteFailed(_) => true,
+        | Event::WriteFailed(_)
+        | Event::UnhealthyNodes(..) => true,
         Event::Namespace(..)
         | Event::Flavor(..)
         | Event::Topology(..)
         | Event::Host(..)
+        | Event::Check(..)
         | Event::Cohort(..)
         | Event::ClusterQueue(..)
         | Event::LocalQueue(..) => false,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Ask, ClusterPolicy, Kind, Lack, Misfit, NodeClass, Pods, Policy, Refusal, Refused, Request,
-    Strategy as Choice, summary,
+    Strategy as Choice, Turn, summary,
 };
 
 const CPU: ResourceId = ResourceId(0);
@@ -54,7 +54,10 @@ fn ask(
     work: &Arc<Work>,
     now: Time,
 ) -> Result<ClusterId, Refused> {
-    fleet.choose(&Ask { workload: WorkloadId(workload), config: "all", work }, now)
+    fleet.choose(
+        &Ask { workload: WorkloadId(workload), config: "all", work, turn: Turn::default() },
+        now,
+    )
 }
 
 fn chosen(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
@@ -67,7 +70,7 @@ fn chosen(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
 fn put(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
     let name = chosen(fleet, workload, work);
     if let Some(id) = fleet.find(&name) {
-        fleet.place(WorkloadId(workload), id, Arc::clone(work));
+        fleet.place(WorkloadId(workload), id, Arc::clone(work), NOW);
     }
     name
 }
@@ -104,6 +107,39 @@ fn forgotten_work_gives_its_room_back() {
     put(&mut fleet, 1, &work(1, 4));
     fleet.forget(WorkloadId(1));
     assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "east");
+}
+
+#[test]
+fn work_like_some_that_is_over_has_its_room_before_the_report_says_so() {
+    let mut fleet = fleet(&[("east", 2, 4)], Policy::default());
+    let east = fleet.cluster("east");
+    for one in [1, 2] {
+        put(&mut fleet, one, &work(1, 3));
+        fleet.created(WorkloadId(one), 11);
+    }
+    fleet.set_report(east, Some(report(20, 2, 1)));
+    let key = key(ask(&mut fleet, 3, &work(1, 3), NOW));
+    fleet.ended(WorkloadId(1), 21);
+    assert_eq!(fleet.woken(NOW), [key]);
+    // On which node it ran, and so whether there are four in one piece, nobody knows.
+    assert_eq!(chosen(&mut fleet, 4, &work(1, 4)), "nobody");
+    assert_eq!(put(&mut fleet, 3, &work(1, 3)), "east");
+    assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "nobody", "a credit is used once");
+    // The report counts the end, and not yet the new one.
+    fleet.set_report(east, Some(report(21, 1, 4)));
+    assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "nobody");
+    fleet.ended(WorkloadId(2), 19);
+    assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "nobody", "the report knows of that end");
+}
+
+#[test]
+fn what_a_report_never_counted_is_not_credited() {
+    let mut fleet = fleet(&[("east", 1, 3)], Policy::default());
+    put(&mut fleet, 1, &work(1, 3));
+    fleet.created(WorkloadId(1), 11);
+    fleet.ended(WorkloadId(1), 12);
+    assert_eq!(put(&mut fleet, 2, &work(1, 3)), "east");
+    assert_eq!(chosen(&mut fleet, 3, &work(1, 3)), "nobody");
 }
 
 #[test]
@@ -272,6 +308,7 @@ enum Step {
     Connected { cluster: u32, connected: bool },
     Created { workload: u32, version: u64 },
     Forget { workload: u32 },
+    Ended { workload: u32, version: u64 },
     Refused { workload: u32, lasts: i64 },
     Config { clusters: usize },
     Wait,
@@ -290,6 +327,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (workload(), 0..9_u64)
             .prop_map(|(workload, version)| Step::Created { workload, version }),
         2 => workload().prop_map(|workload| Step::Forget { workload }),
+        2 => (workload(), 0..9_u64).prop_map(|(workload, version)| Step::Ended { workload, version }),
         1 => (workload(), 1..5_i64).prop_map(|(workload, lasts)| Step::Refused { workload, lasts }),
         1 => (0..3_usize).prop_map(|clusters| Step::Config { clusters }),
         2 => Just(Step::Wait),
@@ -320,7 +358,7 @@ impl World {
                 let work = work(count, cpu);
                 match ask(fleet, workload, &work, Time(self.now)) {
                     Ok(cluster) => {
-                        fleet.place(WorkloadId(workload), cluster, work);
+                        fleet.place(WorkloadId(workload), cluster, work, Time(self.now));
                         self.waiting.remove(&workload);
                         self.log.push(format!("{workload} {cluster:?}"));
                     }
@@ -339,6 +377,10 @@ impl World {
             Step::Created { workload, version } => fleet.created(WorkloadId(workload), version),
             Step::Forget { workload } => {
                 fleet.forget(WorkloadId(workload));
+                self.waiting.remove(&workload);
+            }
+            Step::Ended { workload, version } => {
+                fleet.ended(WorkloadId(workload), version);
                 self.waiting.remove(&workload);
             }
             Step::Refused { workload, lasts } => {

@@ -16,7 +16,13 @@ fn class(count: i64, zone: &str, cpu: i64, gpu: i64) -> NodeClass {
     if gpu != 0 {
         free.push((GPU, Amount(gpu)));
     }
-    NodeClass { count, labels: vec![pair("zone", zone)], taints: Vec::new(), free }
+    NodeClass {
+        count,
+        labels: vec![pair("zone", zone)],
+        taints: Vec::new(),
+        free,
+        size: Vec::new(),
+    }
 }
 
 fn nodes(classes: Vec<NodeClass>) -> Nodes {

@@ -13,6 +13,7 @@ pub(super) fn admit(state: &mut State, entry: &mut Entry, now: Time) {
         reclaimed: 0,
         resources: one.choices.iter().map(|c| (c.resource, c.flavor, c.amount)).collect(),
         domains: one.domains.clone(),
+        unplaced: one.unplaced,
     });
     let admission = Admission {
         queue: entry.queue,

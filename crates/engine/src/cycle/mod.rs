@@ -1,6 +1,6 @@
 //! One scheduling cycle.
 //!
-//! Wake whom the last events may have helped. Take the head of every active queue. Nominate: compute what each head
+//! Wake whom the last events may have helped. Replace machines that failed under holders. Take the head of every active queue. Nominate: compute what each head
 //! would get, all against the same state. Order the heads. Process them in order, each seeing what those before it took.
 //! Rewind the state, then enter what was decided and requeue the rest. Source: spec/kueue-core.md §4.1.
 
@@ -8,11 +8,13 @@ mod admit;
 mod nominate;
 mod order;
 mod process;
+mod replace;
 mod requeue;
 mod tournament;
 mod wake;
 
 pub use crate::cycle::nominate::{Entry, Outcome};
+pub(crate) use crate::cycle::replace::Failures;
 pub use crate::cycle::requeue::Requeue;
 
 use crate::ids::{QueueId, WorkloadId};
@@ -23,7 +25,8 @@ use crate::time::Time;
 /// Buffers of a cycle, kept between cycles.
 #[derive(Debug, Default)]
 pub(crate) struct Cycle {
-    /// One per head, in the order in which they were processed; heads rejected before that come last.
+    /// Holders whose machine failed; then one per head, in the order in which they were processed; heads rejected before
+    /// that come last.
     pub(crate) entries: Vec<Entry>,
     heads: Vec<(QueueId, WorkloadId)>,
     order: order::Order,
@@ -34,8 +37,9 @@ pub(crate) fn run(state: &mut State, cycle: &mut Cycle, now: Time, placer: &mut 
     cycle.entries.clear();
     wake::refresh(state);
     wake::carry_out(state);
+    let replaced = replace::replace(state);
     take_heads(state, &mut cycle.heads);
-    if cycle.heads.is_empty() {
+    if cycle.heads.is_empty() && replaced.is_empty() {
         return;
     }
     state.cycle += 1;
@@ -58,6 +62,7 @@ pub(crate) fn run(state: &mut State, cycle: &mut Cycle, now: Time, placer: &mut 
             _ => requeue::requeue(state, entry),
         }
     }
+    cycle.entries.splice(0..0, replaced);
 }
 
 /// Pops the head of every active queue, in the order of queue names.

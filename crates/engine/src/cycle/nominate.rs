@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::checks;
 use crate::cycle::requeue::Requeue;
 use crate::flavors::assign::{Assignment, Attempt, Mode, assign};
 use crate::flavors::partial;
@@ -40,10 +41,18 @@ pub enum Outcome {
     Deferred,
     /// The quota is there, a cluster with room is not.
     NoRoom(WakeKey),
+    /// A check asks to start over, or is rejected for good.
+    FailedCheck,
     /// Its namespace may not use the queue.
     WrongNamespace,
     /// It is invalid in itself.
     Invalid,
+    /// A holder: a machine failed under it, and its pods there got other places. They are in the assignment.
+    Replaced,
+    /// A holder: a machine failed under it, and there is no other for its pods yet.
+    Unreplaced,
+    /// A holder that must go: too many machines failed under it, or there is no other for the one that did.
+    NodesFailed,
 }
 
 /// A head and everything decided about it.
@@ -96,7 +105,9 @@ pub(super) fn nominate(state: &mut State, queue: QueueId, workload: WorkloadId) 
 
 fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> Outcome {
     let workload = state.workloads.at(id);
-    if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
+    if checks::failed(workload) {
+        Outcome::FailedCheck
+    } else if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
         Outcome::WrongNamespace
     } else if workload.invalid.is_some() {
         Outcome::Invalid
@@ -181,6 +192,7 @@ fn attempt_with(
 ) {
     targets.clear();
     assign(state, attempt, assignment);
+    checks::put_off_places(state, attempt.queue, assignment);
     topology::assign(state, attempt, assignment);
     if assignment.mode() == Mode::Preempt {
         *targets = preemption::find_for(state, attempt, assignment);

@@ -65,21 +65,34 @@ fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {
     entry.targets.iter().any(|target| victims.contains(&target.workload))
 }
 
-/// A second look, with the flavors pinned and the others' victims gone, at a head that counts on the same victims as an
-/// earlier one, or whose place in the topology was taken.
+/// A second look, with the flavors pinned: at a head that counts on the same victims as an earlier one, as if these were
+/// gone; and at a head whose place in the topology was taken, though its quota was not, by what is there now.
 fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
     let overlap = overlaps(entry, victims);
-    without(state, victims, |state| {
-        let lost = || topology::lost_its_place(state, entry) && quota_left(state, entry);
-        if overlap || lost() {
-            let pins = pins(entry);
-            compute(state, entry, &[], Some(&pins));
-            place(state, entry);
-        }
+    if !overlap && !lost_its_place(state, entry, victims) {
+        return;
+    }
+    let gone = if overlap { victims } else { &[] };
+    without(state, gone, |state| {
+        let pins = pins(entry);
+        compute(state, entry, &[], Some(&pins));
+        place(state, entry);
     });
     if overlap && entry.assignment.mode() == Mode::Fit {
         entry.assignment.deferred = true;
     }
+}
+
+/// Whether the quota would do, once all victims are gone, but the places are taken.
+fn lost_its_place(state: &mut State, entry: &Entry, victims: &[WorkloadId]) -> bool {
+    let all = all_victims(entry, victims);
+    without(state, &all, |state| quota_left(state, entry) && !topology::still_fits(state, entry))
+}
+
+/// The victims of the cycle and the entry's own.
+fn all_victims(entry: &Entry, victims: &[WorkloadId]) -> Ids {
+    let own = entry.targets.iter().map(|target| target.workload);
+    victims.iter().copied().chain(own).collect()
 }
 
 fn quota_left(state: &State, entry: &Entry) -> bool {
@@ -99,8 +112,7 @@ fn pins(entry: &Entry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
 
 /// Whether the entry still fits once all victims of the cycle and its own are gone.
 fn fits_without(state: &mut State, entry: &Entry, victims: &[WorkloadId]) -> bool {
-    let own = entry.targets.iter().map(|target| target.workload);
-    let all: Ids = victims.iter().copied().chain(own).collect();
+    let all = all_victims(entry, victims);
     without(state, &all, |state| quota_left(state, entry) && topology::still_fits(state, entry))
 }
 

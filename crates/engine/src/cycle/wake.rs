@@ -49,6 +49,7 @@ fn is_active(state: &State, id: QueueId) -> bool {
         && queue.ready
         && !queue.stopped
         && !queue.in_cycle
+        && crate::checks::all_active(state, queue)
         && flavors.all(|&flavor| match state.flavor(flavor) {
             Some(spec) => spec.topology.is_none_or(|one| state.topologies.exists(one)),
             None => false,

@@ -12,21 +12,26 @@ use crate::flavors::assign::{Mode, PodSetAssignment};
 use crate::ids::{FlavorId, Slot};
 use crate::reason::Reason;
 
-/// The reason of the condition `QuotaReserved=False`; empty where upstream leaves it empty.
+/// The reason of the condition `QuotaReserved=False`, of `Evicted` for a holder that must go; empty where upstream leaves
+/// it empty.
 pub fn condition_reason(entry: &Entry) -> &'static str {
     match entry.outcome {
-        Outcome::Reserved { .. } | Outcome::Open => "",
+        Outcome::Reserved { .. } | Outcome::Open | Outcome::Replaced | Outcome::Unreplaced => "",
+        Outcome::NodesFailed => "NodeFailures",
         Outcome::Preempting | Outcome::Deferred => "WaitingForPreemptedWorkloads",
         Outcome::NoCandidates | Outcome::Skipped | Outcome::NoRoom(_) => "WaitingForQuota",
+        Outcome::FailedCheck => "PendingEvaluation",
         Outcome::NoFit => entry.assignment.obstacle.map_or("", |obstacle| obstacle.name()),
         Outcome::WrongNamespace | Outcome::Invalid => "Misconfigured",
     }
 }
 
-/// The message of the condition `QuotaReserved=False`.
+/// The message of the same condition; for a holder that waits for a replacement, of the event that says so.
 pub fn message(engine: &Engine, entry: &Entry) -> String {
     match entry.outcome {
-        Outcome::Reserved { .. } | Outcome::Open => String::new(),
+        Outcome::Reserved { .. } | Outcome::Open | Outcome::Replaced => String::new(),
+        Outcome::NodesFailed => failed_nodes(engine, entry),
+        Outcome::FailedCheck => "The workload has failed admission checks".to_owned(),
         Outcome::WrongNamespace => {
             "workload namespace doesn't match ClusterQueue selector".to_owned()
         }
@@ -42,13 +47,19 @@ pub fn message(engine: &Engine, entry: &Entry) -> String {
                 .to_owned()
         }
         Outcome::NoRoom(_) => "no cluster has room".to_owned(),
-        Outcome::NoFit | Outcome::NoCandidates => summary(engine, entry),
+        Outcome::NoFit | Outcome::NoCandidates | Outcome::Unreplaced => summary(engine, entry),
         Outcome::Preempting => format!(
             "{}. Pending the preemption of {} workload(s)",
             summary(engine, entry),
             entry.targets.len()
         ),
     }
+}
+
+fn failed_nodes(engine: &Engine, entry: &Entry) -> String {
+    let reasons = entry.assignment.pod_sets.iter().flat_map(|one| &one.reasons);
+    let parts = reasons.filter(|one| matches!(one, Reason::NodesFailed(_)));
+    parts.map(|one| in_text(engine, one)).collect()
 }
 
 /// One part per pod set that does not fit.
@@ -63,7 +74,12 @@ fn summary(engine: &Engine, entry: &Entry) -> String {
 }
 
 fn reasons(engine: &Engine, pod_set: &PodSetAssignment) -> Vec<String> {
-    let mut words: Vec<String> = pod_set.reasons.iter().map(|one| in_text(engine, one)).collect();
+    words(engine, &pod_set.reasons)
+}
+
+/// Reasons in upstream's words, sorted.
+pub fn words(engine: &Engine, reasons: &[Reason]) -> Vec<String> {
+    let mut words: Vec<String> = reasons.iter().map(|one| in_text(engine, one)).collect();
     words.sort();
     words
 }
@@ -113,6 +129,20 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
         }
         Reason::NoLevel(id) => {
             format!("Flavor \"{}\" does not contain the requested level", flavor(*id))
+        }
+        Reason::NodesFailed(hosts) => {
+            let names: Vec<&str> = hosts.iter().map(|&id| engine.names().hosts.name(id)).collect();
+            match names[..] {
+                [one] => {
+                    format!(
+                        "Workload was evicted as there was no replacement for a failed node: {one}"
+                    )
+                }
+                _ => format!(
+                    "Workload eviction triggered due to multiple TAS assigned node failures, including: {}",
+                    names.join(", ")
+                ),
+            }
         }
         Reason::Placement(reason) => reason.in_words(),
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::scan;
+use crate::flavors::{scan, walk};
 use crate::ids::{FlavorId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::reason::{Obstacle, Reason};
 use crate::shape::Shape;
@@ -62,6 +62,8 @@ pub struct PodSetAssignment {
     pub no_fit: bool,
     /// Where its pods go, if a topology is asked for and found.
     pub domains: Vec<PlacedDomain>,
+    /// No places are looked for now: a check provides the machines first, or another cluster does it.
+    pub unplaced: bool,
 }
 
 impl PodSetAssignment {
@@ -144,7 +146,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Requests of one or several pod sets, sorted by resource name.
+/// Requests of one or several pod sets, in the order in which they are walked.
 pub(crate) type Requests = SmallVec<[(ResourceId, Amount); 4]>;
 
 /// Computes an assignment into `out`.
@@ -201,6 +203,7 @@ fn assign_group(
     let mut chosen: SmallVec<[Choice; 4]> = SmallVec::new();
     let mut reasons: SmallVec<[Reason; 1]> = SmallVec::new();
     let mut no_fit = false;
+    let mut obstacle = None;
     let groups = Arc::clone(&state.queue(attempt.queue).groups);
     let mut done: SmallVec<[usize; 4]> = SmallVec::new();
     for &(resource, amount) in &requests {
@@ -210,6 +213,9 @@ fn assign_group(
                 no_fit = true;
                 chosen.clear();
                 reasons = smallvec::smallvec![Reason::Undeclared(resource)];
+                // Upstream names no obstacle if it looked at flavors before.
+                obstacle = obstacle.or(done.is_empty().then_some(Obstacle::NoMatchingFlavor));
+                break;
             }
             continue;
         };
@@ -220,17 +226,19 @@ fn assign_group(
         let known = reasons.len();
         let wish = scan::Wish { attempt, members, group: &groups[index], requests: &requests };
         let found = scan::scan(state, &wish, &out.usage, &mut reasons);
-        match found.choices {
-            Some(choices) if !no_fit => chosen.extend(choices),
-            Some(_) => reasons.truncate(known),
-            None => {
-                // Only the group that failed last explains the failure.
-                no_fit = true;
-                out.obstacle = out.obstacle.max(found.obstacle);
-                chosen.clear();
-                reasons.drain(..known);
-            }
+        obstacle = obstacle.max(found.obstacle);
+        if let Some(choices) = found.choices {
+            chosen.extend(choices);
+            continue;
         }
+        // Only the group that failed explains the failure; flavors that failed before it still colour the obstacle.
+        no_fit = true;
+        chosen.clear();
+        reasons.drain(..known);
+        break;
+    }
+    if no_fit {
+        out.obstacle = out.obstacle.max(obstacle);
     }
     for &member in members {
         push_pod_set(state, attempt, member, &chosen, out);
@@ -254,8 +262,7 @@ fn group_requests(state: &State, attempt: &Attempt<'_>, members: &[usize]) -> Re
         }
     }
     if members.len() > 1 || state.queue(attempt.queue).covers_pods {
-        let names = &state.names.resources;
-        sums.sort_by(|left, right| names.name(left.0).cmp(names.name(right.0)));
+        walk::sort(&state.names, &mut sums);
     }
     sums
 }

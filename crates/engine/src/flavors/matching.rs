@@ -123,6 +123,11 @@ impl Selection {
         taints.iter().enumerate().find(|(_, taint)| !tolerated(taint))
     }
 
+    /// Nothing is asked of labels.
+    pub(crate) fn takes_any_labels(&self) -> bool {
+        self.node_selector.is_empty() && self.affinity.is_none()
+    }
+
     /// Whether labels match, all of them counted: the rule for single nodes.
     pub fn matches_node(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
         self.matches(labels, |_| true)

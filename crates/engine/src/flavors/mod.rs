@@ -1,6 +1,6 @@
 //! Flavor assignment: which flavor every resource of every pod set gets, and what stands in the way.
 //!
-//! [`assign`] walks the pod sets, [`scan`] tries the flavors of one resource group, [`grade`] judges one (flavor,
+//! [`assign`] walks the pod sets, resources in the order of [`walk`], [`scan`] tries the flavors of one resource group, [`grade`] judges one (flavor,
 //! resource), [`matching`] knows taints and labels, [`partial`] looks for a smaller Workload that fits. Source:
 //! spec/kueue-core.md §4.4, §4.5.
 
@@ -9,3 +9,4 @@ pub(crate) mod grade;
 pub mod matching;
 pub(crate) mod partial;
 pub(crate) mod scan;
+pub(crate) mod walk;

@@ -11,7 +11,7 @@ use crate::ids::FlavorId;
 use crate::reason::{Obstacle, Reason};
 use crate::spec::{Fungibility, PodSetSpec, Preference, Search};
 use crate::state::{Group, State};
-use crate::topology::tree::Fitness;
+use crate::topology::topologies::Fitness;
 use crate::workload::{Usage, charged};
 
 /// What a scan is for.
@@ -72,15 +72,9 @@ pub(crate) fn scan(
             continue;
         }
         let (worst, choices) = judge(state, wish, index, assumed, fungibility.preference, reasons);
-        match worst.grant {
-            Grant::NoFit(found) => {
-                meet(found);
-                continue;
-            }
-            Grant::NoCandidates | Grant::Preempt | Grant::Reclaim => {
-                meet(Obstacle::WaitingForQuota);
-            }
-            Grant::Fit => {}
+        if let Grant::NoFit(found) = worst.grant {
+            meet(found);
+            continue;
         }
         if good_enough(state, worst, fungibility) {
             best = Some((worst, choices));

@@ -32,7 +32,7 @@ struct Bucket {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Line {
     buckets: Vec<Bucket>,
     free: Vec<u32>,

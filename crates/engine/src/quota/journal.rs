@@ -31,6 +31,15 @@ impl Journal {
         self.open == 0 && self.entries.is_empty()
     }
 
+    /// Forgets what was noted after the first `length` entries.
+    pub(super) fn cut(&mut self, length: usize) {
+        self.entries.truncate(length);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     pub(super) fn note(&mut self, index: usize, old: Amount) {
         if self.open > 0 {
             self.entries.push((index, old));

@@ -85,6 +85,19 @@ pub(crate) struct Tree {
     n_resources: usize,
     /// What happened to usage since the last mark, for going back.
     pub(crate) journal: Journal,
+    /// What a what-if goes back to once the structure has changed.
+    before: Watch,
+}
+
+/// Whether a change of structure has to be undone later.
+#[derive(Debug, Default)]
+enum Watch {
+    #[default]
+    Off,
+    /// Nothing has changed so far.
+    On,
+    /// The tree before the first change, and how much was in the journal then.
+    Saved(Box<(Tree, usize)>),
 }
 
 /// One line of a quota: a slot and its three numbers.
@@ -101,8 +114,44 @@ pub(crate) struct Quota {
 }
 
 impl Tree {
+    /// A what-if begins. Returns the mark to which it goes back.
+    pub(crate) fn begin(&mut self) -> usize {
+        self.before = Watch::On;
+        self.journal.mark()
+    }
+
+    /// The what-if ends: structure and usage are what they were.
+    pub(crate) fn undo(&mut self, mark: usize) {
+        if let Watch::Saved(saved) = std::mem::take(&mut self.before) {
+            let (tree, noted) = *saved;
+            let journal = std::mem::take(&mut self.journal);
+            *self = Self { journal, ..tree };
+            self.journal.cut(noted);
+        }
+        self.rewind(mark);
+        self.journal.close();
+    }
+
+    /// The structure is about to change.
+    fn keep(&mut self) {
+        if matches!(self.before, Watch::On) {
+            let tree = Self {
+                nodes: self.nodes.clone(),
+                cells: self.cells.clone(),
+                stride: self.stride,
+                slots: self.slots.clone(),
+                lendable: self.lendable.clone(),
+                n_resources: self.n_resources,
+                journal: Journal::default(),
+                before: Watch::Off,
+            };
+            self.before = Watch::Saved(Box::new((tree, self.journal.len())));
+        }
+    }
+
     /// A new node without quota or parent.
     pub(crate) fn add_node(&mut self, queue: Option<QueueId>) -> NodeId {
+        self.keep();
         let id = NodeId::from(self.nodes.len());
         self.nodes.push(Node { queue, root: Some(id), ..Node::default() });
         self.cells.resize(self.nodes.len() * self.stride, Cell::EMPTY);
@@ -114,6 +163,7 @@ impl Tree {
         if let Some(slot) = self.find_slot(flavor, resource) {
             return slot;
         }
+        self.keep();
         self.slots.push((flavor, resource));
         if self.slots.len() > self.stride {
             self.widen();
@@ -178,6 +228,7 @@ impl Tree {
 
     /// Replaces quotas and weight of a node. Call [`Tree::rebuild`] afterwards.
     pub(crate) fn set_quotas(&mut self, node: NodeId, weight: Weight, quotas: &[Quota]) {
+        self.keep();
         self.nodes[node.index()].weight = weight;
         let start = node.index() * self.stride;
         for cell in &mut self.cells[start..start + self.stride] {
@@ -193,6 +244,7 @@ impl Tree {
 
     /// Hangs a node under another parent. Call [`Tree::rebuild`] afterwards.
     pub(crate) fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
+        self.keep();
         if let Some(old) = self.nodes[node.index()].parent {
             self.nodes[old.index()].children.retain(|&child| child != node);
         }
@@ -204,6 +256,7 @@ impl Tree {
 
     /// Recomputes what follows from parents, quotas and the usage of the leaves.
     pub(crate) fn rebuild(&mut self) {
+        self.keep();
         for node in self.ids() {
             let cyclic = self.climbs_forever(node);
             self.nodes[node.index()].cyclic = cyclic;
@@ -261,6 +314,7 @@ impl Tree {
     /// Recomputes heights. Queues for which `counts` is false are not seen: a cohort that has no other children is as
     /// low as a queue.
     pub(crate) fn rebuild_heights(&mut self, counts: &impl Fn(QueueId) -> bool) {
+        self.keep();
         for node in self.ids() {
             if self.parent(node).is_none() {
                 self.measure(node, counts);

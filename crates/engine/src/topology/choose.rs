@@ -1,224 +1,224 @@
 //! Phase two: which domains are taken, and how many pods stand in each.
 //!
 //! *Best fit* takes the smallest domain that holds everything, or the largest ones until everything is held, the last of
-//! them again the smallest that will do. *Least free* (for unconstrained requests) fills the fullest domains first.
+//! them again the smallest that will do. *Least free* (for unconstrained requests) fills the fullest domains first. From
+//! the level that was found, shares go down to the leaves: above the level of slices over all children at once, below it
+//! within each domain. Source: spec/kueue-core.md §4.11.
 
-use std::cmp::Ordering;
-
-use crate::topology::count::Room;
+use crate::ids::DomainId;
+use crate::topology::count::Rooms;
+use crate::topology::line::{Line, Unit};
+use crate::topology::plan::{Plan, units};
 use crate::topology::tree::Tree;
-
-/// What is to be distributed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Load {
-    pub(super) slices: i64,
-    pub(super) leaders: i64,
-    pub(super) slice_size: i64,
-    pub(super) slice_level: usize,
-    /// The fullest domains first.
-    pub(super) least_free: bool,
-}
 
 /// A domain with what it is given.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
-    pub(super) domain: usize,
+    pub(super) domain: DomainId,
     pub(super) pods: i64,
     pub(super) leaders: i64,
 }
 
-/// Where to look.
+/// What is to be distributed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Start {
-    pub(super) level: usize,
-    /// Only within one domain of this level.
-    pub(super) required: bool,
-    /// Anywhere, so that no higher level is tried.
-    pub(super) unconstrained: bool,
+pub(super) struct Load {
+    pub(super) pods: i64,
+    pub(super) leaders: i64,
+    /// The fullest domains first.
+    pub(super) least_free: bool,
 }
 
-/// Chooses leaves. `Err` says how many slices fit.
+/// Buffers, kept between searches. `shares` is the outcome.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    pub(super) line: Line,
+    pub(super) shares: Vec<Share>,
+    spare: Vec<Share>,
+}
+
+/// How many units fit, if not all do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Short {
+    /// The level at which it was found out.
+    pub(super) level: usize,
+    pub(super) fit: i64,
+}
+
+/// Chooses leaves.
 pub(super) fn choose(
     tree: &Tree,
-    rooms: &[Room],
+    rooms: &Rooms,
+    plan: &Plan,
     load: Load,
-    start: Start,
-) -> Result<Vec<Share>, i64> {
-    let (mut level, domains) = find(tree, rooms, load, start)?;
-    let mut shares = distribute(tree, rooms, load, domains, Unit::Slices);
-    while level + 1 < tree.by_level.len() {
-        if level < load.slice_level {
-            let below = shares.iter().flat_map(|share| tree.domains[share.domain].children.clone());
-            let sorted = sorted(tree, rooms, below.collect(), load, load.leaders > 0);
-            shares = distribute(tree, rooms, load, sorted, Unit::Slices);
-        } else {
-            shares = shares.iter().flat_map(|share| within(tree, rooms, load, *share)).collect();
-        }
+    buffers: &mut Buffers,
+) -> Result<(), Short> {
+    let mut level = find_level(tree, rooms, plan, load, buffers)?;
+    let whole = Unit::Slice(plan.slice_size);
+    distribute(rooms, load, whole, buffers);
+    while level < plan.slice_level.min(tree.lowest()) {
+        let Buffers { line, shares, .. } = buffers;
+        let below = shares.iter().flat_map(|share| tree.children(share.domain));
+        line.fill(rooms, below, load.least_free, false);
+        shares.clear();
+        distribute(rooms, load, whole, buffers);
         level += 1;
     }
-    Ok(shares)
+    descend(tree, rooms, plan, level, load.least_free, buffers);
+    let placed: i64 = buffers.shares.iter().map(|share| share.pods).sum();
+    if placed < load.pods { Err(Short { level, fit: 0 }) } else { Ok(()) }
 }
 
-/// Distributes what one domain was given among its children.
-fn within(tree: &Tree, rooms: &[Room], load: Load, share: Share) -> Vec<Share> {
-    let load = Load { slices: share.pods, leaders: share.leaders, slice_size: 1, ..load };
-    let children = tree.domains[share.domain].children.clone();
-    // Below the level of slices no domain holds any, so that those with the least room come first.
-    let sorted = sorted(tree, rooms, children, load, load.leaders > 0);
-    distribute(tree, rooms, load, sorted, Unit::Pods)
-}
-
-/// In what a distribution counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    Slices,
-    Pods,
-}
-
-fn held(room: Room, unit: Unit, leader: bool) -> i64 {
-    match (unit, leader) {
-        (Unit::Slices, false) => room.slices,
-        (Unit::Slices, true) => room.slices_with_leader,
-        (Unit::Pods, false) => room.pods,
-        (Unit::Pods, true) => room.pods_with_leader,
-    }
-}
-
-fn sorted(
+/// Takes shares from `level` down to the leaves, each within its domain.
+pub(super) fn descend(
     tree: &Tree,
-    rooms: &[Room],
-    mut domains: Vec<usize>,
-    load: Load,
-    leader: bool,
-) -> Vec<usize> {
-    let size = |left: i64, right: i64| {
-        if load.least_free { left.cmp(&right) } else { right.cmp(&left) }
-    };
-    domains.sort_by(|&left, &right| {
-        let (a, b) = (rooms[left], rooms[right]);
-        let leaders = if leader { b.leader.cmp(&a.leader) } else { Ordering::Equal };
-        leaders
-            .then_with(|| size(held(a, Unit::Slices, leader), held(b, Unit::Slices, leader)))
-            .then_with(|| held(a, Unit::Pods, leader).cmp(&held(b, Unit::Pods, leader)))
-            .then_with(|| tree.domains[left].values.cmp(&tree.domains[right].values))
-    });
-    domains
-}
-
-/// The level and the domains that hold everything.
-fn find(tree: &Tree, rooms: &[Room], load: Load, start: Start) -> Result<(usize, Vec<usize>), i64> {
-    let leader = load.leaders > 0;
-    let all = sorted(tree, rooms, tree.by_level[start.level].clone(), load, leader);
-    let holds = |domain: usize| {
-        held(rooms[domain], Unit::Slices, leader) >= load.slices
-            && rooms[domain].leader >= load.leaders
-    };
-    let Some(&top) = all.first() else {
-        return Err(0);
-    };
-    if load.least_free {
-        if let Some(&first) = all.iter().find(|&&domain| holds(domain)) {
-            return Ok((start.level, vec![first]));
+    rooms: &Rooms,
+    plan: &Plan,
+    from: usize,
+    least_free: bool,
+    buffers: &mut Buffers,
+) {
+    for level in from..tree.lowest() {
+        let size = if level < plan.slice_level {
+            plan.slice_size
+        } else {
+            plan.layer(level + 1).unwrap_or(1)
+        };
+        let unit = if size > 1 { Unit::Layer(size) } else { Unit::Pod };
+        let mut above = std::mem::take(&mut buffers.spare);
+        std::mem::swap(&mut above, &mut buffers.shares);
+        for share in above.drain(..) {
+            let load = Load { pods: share.pods, leaders: share.leaders, least_free };
+            // Below the level of slices no domain holds any, so that those with the least room come first.
+            buffers.line.fill(rooms, tree.children(share.domain), least_free, false);
+            distribute(rooms, load, unit, buffers);
         }
-    } else if holds(top) {
-        let best = smallest(rooms, &all, load.slices, load.leaders, Unit::Slices);
-        return Ok((start.level, vec![best]));
+        buffers.spare = above;
     }
-    if start.required {
-        let most = all.iter().map(|&domain| {
-            if leader && rooms[domain].leader == 0 {
-                0
-            } else {
-                held(rooms[domain], Unit::Slices, leader)
-            }
-        });
-        return Err(most.max().unwrap_or(0));
-    }
-    if start.level > 0 && !start.unconstrained {
-        return find(tree, rooms, load, Start { level: start.level - 1, ..start });
-    }
-    several(tree, rooms, load, all).map(|domains| (start.level, domains))
 }
 
-/// Domains until everything is held.
-fn several(
+/// Leaves in the line the domains that hold everything; returns their level.
+fn find_level(
     tree: &Tree,
-    rooms: &[Room],
+    rooms: &Rooms,
+    plan: &Plan,
     load: Load,
-    mut all: Vec<usize>,
-) -> Result<Vec<usize>, i64> {
-    let (mut slices, mut leaders) = (load.slices, load.leaders);
-    let mut taken = Vec::new();
-    while leaders > 0 && !all.is_empty() {
-        let pick = pick(rooms, load, &all, slices, true, Unit::Slices);
-        if rooms[pick].leader == 0 {
+    buffers: &mut Buffers,
+) -> Result<usize, Short> {
+    buffers.shares.clear();
+    let line = &mut buffers.line;
+    let (slices, unit) = (plan.slices(load.pods), Unit::Slice(plan.slice_size));
+    let mut level = plan.level;
+    loop {
+        line.fill(rooms, tree.level(level), load.least_free, true);
+        let Some(top) = line.get(0) else {
+            return Err(Short { level, fit: -1 });
+        };
+        if let Some(one) = alone(rooms, line, load, slices, unit) {
+            line.fill(rooms, [one], load.least_free, true);
+            return Ok(level);
+        }
+        if plan.required {
+            return Err(Short { level, fit: rooms[top].slices });
+        }
+        if level == 0 || plan.unconstrained {
             break;
         }
-        all.retain(|&one| one != pick);
-        leaders -= rooms[pick].leader;
-        slices -= rooms[pick].slices_with_leader;
-        taken.push(pick);
+        level -= 1;
+    }
+    several(rooms, load, slices, unit, line).map_err(|fit| Short { level, fit })?;
+    Ok(level)
+}
+
+/// One domain that holds everything.
+fn alone(rooms: &Rooms, line: &Line, load: Load, slices: i64, unit: Unit) -> Option<DomainId> {
+    let holds = |one: &DomainId| {
+        rooms[*one].leader >= load.leaders && unit.held(rooms[*one], load.leaders > 0) >= slices
+    };
+    if load.least_free {
+        return line.domains().find(holds);
+    }
+    let fits = line.get(0).is_some_and(|top| {
+        rooms[top].leader >= load.leaders && rooms[top].slices_with_leader >= slices
+    });
+    fits.then(|| line.smallest(rooms, 0, slices, load.leaders, unit)).flatten()
+}
+
+/// Domains until everything is held: the one for the leader first. `Err` is how many slices fit.
+fn several(rooms: &Rooms, load: Load, slices: i64, unit: Unit, line: &mut Line) -> Result<(), i64> {
+    let (mut left, mut leaders, mut at) = (slices, load.leaders, 0);
+    let mut first = None;
+    line.put_leader_first(rooms, slices, leaders, unit);
+    while leaders > 0
+        && let Some(next) = line.get(at).filter(|&one| rooms[one].leader > 0)
+    {
+        let pick = pick(rooms, line, at, load.least_free, left, leaders, unit).unwrap_or(next);
+        (leaders, left) = (leaders - rooms[pick].leader, left - rooms[pick].slices_with_leader);
+        first = Some(pick);
+        at += 1;
     }
     if leaders > 0 {
         return Err(0);
     }
-    let mut all = sorted(tree, rooms, all, load, false);
-    all.retain(|&domain| rooms[domain].slices > 0);
-    while slices > 0 && !all.is_empty() {
-        let pick = pick(rooms, load, &all, slices, false, Unit::Slices);
-        all.retain(|&one| one != pick);
-        slices -= rooms[pick].slices;
-        taken.push(pick);
+    line.refill(rooms, at, load.least_free);
+    at = 0;
+    let mut last = None;
+    while left > 0
+        && let Some(next) = line.get(at)
+    {
+        let pick = pick(rooms, line, at, load.least_free, left, 0, unit).unwrap_or(next);
+        left -= rooms[pick].slices;
+        last = Some(pick);
+        at += 1;
     }
-    if slices > 0 { Err(load.slices - slices) } else { Ok(taken) }
-}
-
-/// The next domain: the first, or the smallest that holds the rest if the first does.
-fn pick(rooms: &[Room], load: Load, all: &[usize], rest: i64, leader: bool, unit: Unit) -> usize {
-    let first = all[0];
-    if !load.least_free && held(rooms[first], unit, leader) >= rest {
-        return smallest(rooms, all, rest, i64::from(leader), unit);
+    if left > 0 {
+        return Err(slices - left);
     }
-    first
+    line.keep(at, first, last);
+    Ok(())
 }
 
-fn smallest(rooms: &[Room], all: &[usize], needed: i64, leaders: i64, unit: Unit) -> usize {
-    let leader = leaders > 0;
-    let fitting = all.iter().copied().filter(|&domain| {
-        held(rooms[domain], unit, leader) >= needed && rooms[domain].leader >= leaders
-    });
-    fitting.min_by_key(|&domain| held(rooms[domain], unit, leader)).unwrap_or(all[0])
-}
-
-/// Gives every domain its part, in order, until nothing is left.
-fn distribute(
-    tree: &Tree,
-    rooms: &[Room],
-    load: Load,
-    mut all: Vec<usize>,
+/// The domain at `at`, or the smallest after it that holds the rest, if it does.
+fn pick(
+    rooms: &Rooms,
+    line: &Line,
+    at: usize,
+    least_free: bool,
+    rest: i64,
+    leaders: i64,
     unit: Unit,
-) -> Vec<Share> {
-    let (mut rest, mut leaders) = (load.slices, load.leaders);
-    let mut shares = Vec::new();
-    while leaders > 0 && !all.is_empty() {
-        let pick = pick(rooms, load, &all, rest, true, unit);
-        all.retain(|&one| one != pick);
-        let part = held(rooms[pick], unit, true).min(rest).max(0);
-        shares.push(Share { domain: pick, pods: part * load.slice_size, leaders: 1 });
-        rest -= part;
-        leaders -= 1;
+) -> Option<DomainId> {
+    let first = line.get(at)?;
+    let enough = unit.held(rooms[first], leaders > 0) >= rest && rooms[first].leader >= leaders;
+    if enough && !least_free {
+        return line.smallest(rooms, at, rest, leaders, unit);
     }
-    if load.leaders > 0 {
-        all = sorted(tree, rooms, all, load, false);
-    }
-    while rest > 0 && !all.is_empty() {
-        let pick = pick(rooms, load, &all, rest, false, unit);
-        all.retain(|&one| one != pick);
-        let part = held(rooms[pick], unit, false).min(rest);
-        if part > 0 {
-            shares.push(Share { domain: pick, pods: part * load.slice_size, leaders: 0 });
+    Some(first)
+}
+
+/// Gives every domain in line its share of the load, in order, until nothing is left.
+fn distribute(rooms: &Rooms, load: Load, unit: Unit, buffers: &mut Buffers) {
+    let Buffers { line, shares, .. } = buffers;
+    let (mut pods, mut leaders) = (load.pods, load.leaders);
+    let mut left = units(pods, unit.size());
+    line.put_leader_first(rooms, left, leaders, unit);
+    for at in 0..line.len() {
+        let Some(domain) = pick(rooms, line, at, load.least_free, left, leaders, unit) else {
+            return;
+        };
+        let held = unit.held(rooms[domain], leaders > 0);
+        let done = held >= left && rooms[domain].leader >= leaders;
+        let part = held.min(left);
+        let share = Share {
+            domain,
+            pods: (part * unit.size()).min(pods),
+            leaders: rooms[domain].leader.min(leaders),
+        };
+        (left, pods, leaders) = (left - part, pods - share.pods, leaders - share.leaders);
+        if share.pods > 0 || share.leaders > 0 {
+            shares.push(share);
         }
-        rest -= part;
+        if done {
+            return;
+        }
     }
-    shares
 }

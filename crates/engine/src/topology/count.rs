@@ -1,14 +1,22 @@
 //! Phase one: how many pods, slices and leaders fit into every domain, from the leaves up.
+//!
+//! Cost: leaves times requested resources, in dense arrays.
 
-use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
+
+use smallvec::SmallVec;
 
 use crate::amount::Amount;
 use crate::flavors::matching::Toleration;
-use crate::ids::ResourceId;
+use crate::ids::{DomainId, HostId, ResourceId};
 use crate::names::Names;
 use crate::spec::PodSetSpec;
 use crate::state::PODS;
-use crate::topology::tree::{Topologies, Tree};
+use crate::topology::exclude::{Exclusion, Tally};
+use crate::topology::plan::Plan;
+use crate::topology::table::Table;
+use crate::topology::topologies::Topologies;
+use crate::topology::tree::Tree;
 
 /// What fits into one domain.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,156 +30,241 @@ pub(super) struct Room {
     pub(super) slices_with_leader: i64,
 }
 
+/// What fits into every domain of a tree.
+#[derive(Debug, Default)]
+pub(super) struct Rooms(Vec<Room>);
+
+impl Rooms {
+    fn reset(&mut self, size: usize) {
+        self.0.clear();
+        self.0.resize(size, Room::default());
+    }
+
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        self.0.clone_from(&other.0);
+    }
+}
+
+impl Index<DomainId> for Rooms {
+    type Output = Room;
+    fn index(&self, id: DomainId) -> &Room {
+        &self.0[id.index()]
+    }
+}
+
+impl IndexMut<DomainId> for Rooms {
+    fn index_mut(&mut self, id: DomainId) -> &mut Room {
+        &mut self.0[id.index()]
+    }
+}
+
 /// What is to be placed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask<'a> {
     pub(super) workers: &'a PodSetSpec,
-    pub(super) count: i64,
     pub(super) leader: Option<&'a PodSetSpec>,
+    pub(super) plan: &'a Plan,
     pub(super) tolerations: &'a [Toleration],
     /// As if nothing were in use.
     pub(super) empty: bool,
-    /// What other pod sets of the Workload were just given: leaf, pod set, pods.
-    pub(super) assumed: &'a [(usize, &'a PodSetSpec, i64)],
-    pub(super) slice_size: i64,
-    pub(super) slice_level: usize,
+    /// What other pod sets of the Workload were just given, by row of leaf; absent if there are none.
+    pub(super) taken: Option<&'a Table>,
+    /// Only below this domain.
+    pub(super) within: Option<DomainId>,
 }
 
-/// Room in every domain, and why leaves have none.
-#[derive(Debug, Default)]
-pub(super) struct Rooms {
-    pub(super) rooms: Vec<Room>,
-    pub(super) excluded: BTreeMap<String, usize>,
-}
+/// Amounts that one pod needs, by resource name.
+type Needs = SmallVec<[(ResourceId, Amount); 4]>;
 
 /// Counts all domains of a tree.
-pub(super) fn count(topologies: &Topologies, names: &Names, tree: &Tree, ask: &Ask<'_>) -> Rooms {
-    let mut result = Rooms { rooms: vec![Room::default(); tree.domains.len()], ..Rooms::default() };
-    let lowest = tree.by_level.len().saturating_sub(1);
-    for &leaf in tree.by_level.last().map(Vec::as_slice).unwrap_or_default() {
-        match leaf_room(topologies, names, tree, ask, leaf) {
-            Ok((mut room, scarce)) => {
-                if let Some(words) = scarce {
-                    *result.excluded.entry(words).or_default() += 1;
-                }
-                if lowest == ask.slice_level {
-                    cut_into_slices(&mut room, ask.slice_size);
-                }
-                result.rooms[leaf] = room;
-            }
-            Err(words) => *result.excluded.entry(words).or_default() += 1,
+pub(super) fn count(
+    topologies: &Topologies,
+    names: &Names,
+    tree: &Tree,
+    ask: &Ask<'_>,
+    rooms: &mut Rooms,
+    tally: &mut Tally,
+) {
+    rooms.reset(tree.size());
+    tally.clear();
+    let workers = needs(names, ask.workers);
+    let leader = ask.leader.map(|leader| needs(names, leader));
+    for leaf in tree.leaves() {
+        if let Err(exclusion) = admits(topologies, tree, ask, leaf) {
+            tally.add(exclusion);
+            continue;
+        }
+        let free = Free::of(topologies, tree, ask, leaf);
+        let (mut room, scarce) = leaf_room(&free, &workers, leader.as_deref());
+        if room.pods == 0 {
+            scarce.into_iter().for_each(|resource| tally.add(Exclusion::Scarce(resource)));
+        }
+        if tree.lowest() == ask.plan.slice_level {
+            cut_into_slices(&mut room, ask.plan.slice_size);
+        }
+        rooms[leaf] = room;
+    }
+    for level in (0..tree.lowest()).rev() {
+        for domain in tree.level(level) {
+            rooms[domain] = room_of_parent(tree, rooms, ask.plan, level, domain, leader.is_some());
         }
     }
-    for level in (0..lowest).rev() {
-        for &domain in &tree.by_level[level] {
-            let mut room = sum(&result.rooms, &tree.domains[domain].children);
-            if level == ask.slice_level {
-                cut_into_slices(&mut room, ask.slice_size);
-            }
-            result.rooms[domain] = room;
+}
+
+/// Why nobody may stand at a leaf, whatever is free there. Only machines have taints and labels.
+fn admits<'a>(
+    topologies: &'a Topologies,
+    tree: &Tree,
+    ask: &Ask<'_>,
+    leaf: DomainId,
+) -> Result<(), Exclusion<'a>> {
+    let selection = &ask.workers.selection;
+    let matters = |&id: &HostId| !selection.takes_any_labels() || topologies.is_tainted(id);
+    if let Some(host) = tree.host(leaf).filter(matters).and_then(|id| topologies.host(id)) {
+        if let Some((_, taint)) = selection.untolerated(&host.taints, ask.tolerations) {
+            return Err(Exclusion::Taint(taint));
+        }
+        if !selection.matches_node(&host.labels) {
+            return Err(Exclusion::Selector);
         }
     }
-    result
+    match ask.within {
+        Some(domain) if !tree.is_below(leaf, domain) => Err(Exclusion::OtherDomain),
+        _ => Ok(()),
+    }
+}
+
+/// What is free at a leaf.
+struct Free<'a> {
+    capacity: &'a [Amount],
+    used: &'a [Amount],
+    taken: &'a [Amount],
+}
+
+impl<'a> Free<'a> {
+    fn of(topologies: &'a Topologies, tree: &'a Tree, ask: &Ask<'a>, leaf: DomainId) -> Self {
+        let row = tree.row(leaf);
+        Self {
+            capacity: tree.capacity.row(row),
+            used: if ask.empty { &[] } else { topologies.used_row(tree, leaf) },
+            taken: ask.taken.map(|table| table.row(row)).unwrap_or_default(),
+        }
+    }
+
+    fn amount(&self, resource: ResourceId) -> Amount {
+        let at = |row: &[Amount]| row.get(resource.index()).copied().unwrap_or_default();
+        at(self.capacity) - at(self.used) - at(self.taken)
+    }
+}
+
+/// Everything a pod asks for and the place of a pod, by name.
+fn needs(names: &Names, spec: &PodSetSpec) -> Needs {
+    let asked = spec.requests.iter().copied();
+    let mut needs: Needs =
+        asked.filter(|&(one, amount)| one != PODS && amount > Amount::ZERO).collect();
+    needs.push((PODS, Amount(1)));
+    needs.sort_by_key(|&(one, _)| names.resources.name(one));
+    needs
+}
+
+fn leaf_room(
+    free: &Free<'_>,
+    workers: &[(ResourceId, Amount)],
+    leader: Option<&[(ResourceId, Amount)]>,
+) -> (Room, Option<ResourceId>) {
+    let (pods, scarce) = fit(workers, |resource| free.amount(resource));
+    let mut room = Room { pods, pods_with_leader: pods, ..Room::default() };
+    if let Some(leader) = leader
+        && fit(leader, |resource| free.amount(resource)).0 > 0
+    {
+        room.leader = 1;
+        let by_leader = |resource| leader.iter().find(|(one, _)| *one == resource);
+        let beside = |resource| {
+            free.amount(resource) - by_leader(resource).map_or(Amount::ZERO, |&(_, amount)| amount)
+        };
+        room.pods_with_leader = fit(workers, beside).0;
+    }
+    (room, scarce)
+}
+
+/// How many pods fit, and the first resource by name that sets the bound.
+fn fit(
+    needs: &[(ResourceId, Amount)],
+    free: impl Fn(ResourceId) -> Amount,
+) -> (i64, Option<ResourceId>) {
+    let (mut least, mut scarce) = (i64::MAX, None);
+    for &(resource, amount) in needs {
+        let free = free(resource).clip().0;
+        let pods = if amount.0 == 1 { free } else { free / amount.0.max(1) };
+        if pods < least {
+            (least, scarce) = (pods, Some(resource));
+        }
+    }
+    (least, scarce)
+}
+
+/// How often `size` is in `pods`. Mostly it is one, and divisions are what counting spends its time on.
+fn times(pods: i64, size: i64) -> i64 {
+    if size == 1 { pods } else { pods / size }
 }
 
 fn cut_into_slices(room: &mut Room, size: i64) {
-    room.slices = room.pods / size;
-    room.slices_with_leader = room.pods_with_leader / size;
+    room.slices = times(room.pods, size);
+    room.slices_with_leader = times(room.pods_with_leader, size);
 }
 
-/// The leader goes where it costs least.
-fn sum(rooms: &[Room], children: &[usize]) -> Room {
+/// Sums up the children of a domain. The leader goes where it costs least; where it is wanted and cannot stand, nothing
+/// fits beside it.
+pub(super) fn room_of_parent(
+    tree: &Tree,
+    rooms: &Rooms,
+    plan: &Plan,
+    level: usize,
+    domain: DomainId,
+    led: bool,
+) -> Room {
+    let unit = plan.layer(level + 1).unwrap_or(1);
     let mut total = Room::default();
-    let (mut pods_lost, mut slices_lost) = (i64::MAX, i64::MAX);
-    for &child in children {
+    let mut lost: Option<(i64, i64)> = None;
+    for child in tree.children(domain) {
         let room = rooms[child];
-        total.pods += room.pods;
+        let whole = |pods: i64| times(pods, unit) * unit;
+        total.pods += whole(room.pods);
         total.slices += room.slices;
         total.leader = total.leader.max(room.leader);
-        if room.leader > 0 {
-            pods_lost = pods_lost.min(room.pods - room.pods_with_leader);
-            slices_lost = slices_lost.min(room.slices - room.slices_with_leader);
+        if !led || room.leader > 0 {
+            let pods = whole(room.pods) - whole(room.pods_with_leader);
+            let slices = room.slices - room.slices_with_leader;
+            lost = Some(lost.map_or((pods, slices), |old| (old.0.min(pods), old.1.min(slices))));
         }
     }
-    total.pods_with_leader = if total.leader > 0 { total.pods - pods_lost } else { total.pods };
-    total.slices_with_leader =
-        if total.leader > 0 { total.slices - slices_lost } else { total.slices };
+    if let Some((pods, slices)) = lost {
+        total.pods_with_leader = total.pods - pods;
+        total.slices_with_leader = total.slices - slices;
+    }
+    if level == plan.slice_level {
+        cut_into_slices(&mut total, plan.slice_size);
+    }
     total
 }
 
-/// What fits into one leaf, and the resource that keeps workers away. `Err` says in words why nothing can stand there.
-fn leaf_room(
-    topologies: &Topologies,
-    names: &Names,
+/// Counts a domain that was changed below anew, and with it everything under it.
+pub(super) fn recount(
     tree: &Tree,
-    ask: &Ask<'_>,
-    leaf: usize,
-) -> Result<(Room, Option<String>), String> {
-    if let Some(host) = tree.domains[leaf].host.and_then(|id| topologies.host(id)) {
-        if let Some((_, taint)) = ask.workers.selection.untolerated(&host.taints, ask.tolerations) {
-            let words = format!("{}={}:{}", taint.key, taint.value, taint.effect.name());
-            return Err(format!("taint {words:?}"));
-        }
-        if !ask.workers.selection.matches_node(&host.labels) {
-            return Err("nodeSelector".to_owned());
-        }
+    rooms: &mut Rooms,
+    plan: &Plan,
+    level: usize,
+    domain: DomainId,
+    led: bool,
+) {
+    if level == tree.lowest() {
+        // What a leaf holds does not come from below.
+        return;
     }
-    let free = |resource: ResourceId| free(topologies, tree, ask, leaf, resource);
-    let (pods, scarce) = capacity(names, ask.workers, free);
-    let mut room = Room { pods, pods_with_leader: pods, ..Room::default() };
-    if let Some(leader) = ask.leader
-        && capacity(names, leader, free).0 > 0
-    {
-        room.leader = 1;
-        let beside = |resource| free(resource) - request(leader, resource);
-        room.pods_with_leader = capacity(names, ask.workers, beside).0;
-    }
-    let scarce = scarce.filter(|_| pods == 0);
-    Ok((room, scarce.map(|resource| format!("resource {:?}", names.resources.name(resource)))))
-}
-
-fn free(
-    topologies: &Topologies,
-    tree: &Tree,
-    ask: &Ask<'_>,
-    leaf: usize,
-    resource: ResourceId,
-) -> Amount {
-    let capacity = tree.domains[leaf].capacity.get(resource.index()).copied().unwrap_or_default();
-    let used = if ask.empty { Amount::ZERO } else { topologies.used(tree, leaf, resource) };
-    let assumed = ask.assumed.iter().filter(|(at, _, _)| *at == leaf);
-    let assumed: i64 =
-        assumed.map(|(_, spec, count)| request(spec, resource).times(*count).0).sum();
-    capacity - used - Amount(assumed)
-}
-
-/// What one pod needs of a resource.
-fn request(spec: &PodSetSpec, resource: ResourceId) -> Amount {
-    if resource == PODS {
-        return Amount(1);
-    }
-    let known = spec.requests.iter().find(|(one, _)| *one == resource);
-    known.map_or(Amount::ZERO, |&(_, amount)| amount)
-}
-
-/// How many pods fit, and the resource that sets the bound.
-fn capacity(
-    names: &Names,
-    spec: &PodSetSpec,
-    free: impl Fn(ResourceId) -> Amount,
-) -> (i64, Option<ResourceId>) {
-    let pods = (PODS, Amount(1));
-    let needs = spec.requests.iter().copied().filter(|(one, _)| *one != PODS).chain([pods]);
-    let mut best: Option<(i64, ResourceId)> = None;
-    for (resource, amount) in needs.filter(|(_, amount)| *amount > Amount::ZERO) {
-        let fit = free(resource).clip().0 / amount.0;
-        let better = best.is_none_or(|(old, known)| {
-            let by_name = || names.resources.name(resource) < names.resources.name(known);
-            fit < old || (fit == old && by_name())
-        });
-        if better {
-            best = Some((fit, resource));
+    if level + 1 < tree.lowest() {
+        for child in tree.children(domain) {
+            recount(tree, rooms, plan, level + 1, child, led);
         }
     }
-    best.map_or((0, None), |(fit, resource)| (fit, Some(resource)))
+    rooms[domain] = room_of_parent(tree, rooms, plan, level, domain, led);
 }

@@ -1,17 +1,29 @@
 //! Topology-aware scheduling: which machines, racks or blocks the pods of a pod set go to.
 //!
-//! [`tree`] is the tree of domains of one flavor, [`count`] says how many pods fit where, [`choose`] picks domains,
-//! [`apply`] ties placements to assignments. Source: spec/kueue-core.md §4.11.
+//! [`tree`] is the tree of domains of one flavor, [`topologies`] all of them with what is used. A search ([`find`]) reads
+//! the wish ([`plan`]), counts how many pods fit where ([`count`]) and picks domains ([`choose`], or [`balance`]). [`apply`]
+//! ties places to assignments, [`replace`] finds new ones for pods whose machine failed. Source: spec/kueue-core.md §4.11.
 
 mod apply;
+mod balance;
 mod choose;
 mod count;
-pub(crate) mod tree;
+mod exclude;
+mod find;
+mod layers;
+mod line;
+mod plan;
+mod replace;
+mod subset;
+mod table;
+pub(crate) mod topologies;
+mod tree;
 
 pub(crate) use apply::{
-    assign, assume, fits, forget, lost_its_place, place_anew, rebuild, reserve, still_fits,
+    assign, assume, finds_places, fits, forget, place_anew, rebuild, reserve, still_fits,
 };
-pub(crate) use tree::Topologies;
+pub(crate) use replace::{Moved, replace, stands_on};
+pub(crate) use topologies::Topologies;
 
 use crate::amount::Amount;
 use crate::flavors::matching::Taint;
@@ -36,8 +48,9 @@ pub enum Togetherness {
 pub struct TopologyRequest {
     /// For the whole pod set; absent if only slices are asked for.
     pub together: Option<Togetherness>,
-    /// Slices of so many pods, each within one domain of this level.
-    pub slice: Option<(Box<str>, i64)>,
+    /// Slices of so many pods, each within one domain of this level; then further layers, each at a deeper level and of a
+    /// size that divides the one before.
+    pub slices: Vec<(Box<str>, i64)>,
     /// Pod sets with the same group stand in the same domain.
     pub group: Option<Box<str>>,
 }
@@ -85,6 +98,41 @@ pub enum TopologyReason {
         /// Level of the pod set.
         whole: Box<str>,
     },
+    /// A layer of slices is not below the one before.
+    LayerNotBelow {
+        /// Its level.
+        layer: Box<str>,
+        /// The level of the one before.
+        above: Box<str>,
+    },
+    /// Slices of a layer do not fill those of the one before.
+    LayerDoesNotDivide {
+        /// Its size.
+        size: i64,
+        /// The size of the one before.
+        whole: i64,
+    },
+    /// A machine cannot be replaced, because a place of those who stay is gone too.
+    Stale {
+        /// How an assignment names the place that is gone.
+        domain: Box<str>,
+    },
+    /// No machine has a place in the topology.
+    NoDomains {
+        /// The level that was looked at.
+        level: Box<str>,
+    },
+    /// Too few slices fit, of one layer or several.
+    Layers {
+        /// Name of the topology.
+        topology: Box<str>,
+        /// Per layer: its level, how many slices fit, how many should.
+        fits: Vec<(Box<str>, i64, i64)>,
+        /// Leaves of the tree.
+        leaves: usize,
+        /// Why leaves took nobody: words and how many, sorted by words.
+        excluded: Vec<(String, usize)>,
+    },
     /// Too few fit.
     TooFew {
         /// Name of the topology.
@@ -109,6 +157,25 @@ impl TopologyReason {
             Self::SliceAbove { slice, whole } => {
                 format!("podset slice topology {slice} is above the podset topology {whole}")
             }
+            Self::LayerNotBelow { layer, above } => format!(
+                "additional slice layer topology {layer} must be at a lower level than {above}"
+            ),
+            Self::LayerDoesNotDivide { size, whole } => format!(
+                "additional slice layer size {size} must evenly divide parent layer size {whole}"
+            ),
+            Self::Stale { domain } => format!(
+                "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the \
+                 stale domain {domain}"
+            ),
+            Self::NoDomains { level } => format!("no topology domains at level: {level}"),
+            Self::Layers { topology, fits, leaves, excluded } => {
+                let layers = fits.iter().map(|(level, fit, wanted)| {
+                    format!("; {fit}/{wanted} slice(s) fit on level {level}")
+                });
+                let layers: String = layers.collect();
+                let main = format!("topology {topology:?} doesn't allow to fit{layers}");
+                with_excluded(main, *leaves, excluded)
+            }
             Self::TooFew { topology, fit, wanted, slices, leaves, excluded } => {
                 let unit = if *slices { "slice" } else { "pod" };
                 let main = if *fit == 0 {
@@ -118,13 +185,17 @@ impl TopologyReason {
                         "topology {topology:?} allows to fit only {fit} out of {wanted} {unit}(s)"
                     )
                 };
-                if excluded.is_empty() {
-                    return main;
-                }
-                let list: Vec<String> =
-                    excluded.iter().map(|(words, count)| format!("{words}: {count}")).collect();
-                format!("{main}. Total nodes: {leaves}; excluded: {}", list.join(", "))
+                with_excluded(main, *leaves, excluded)
             }
         }
     }
+}
+
+fn with_excluded(main: String, leaves: usize, excluded: &[(String, usize)]) -> String {
+    if excluded.is_empty() {
+        return main;
+    }
+    let list: Vec<String> =
+        excluded.iter().map(|(words, count)| format!("{words}: {count}")).collect();
+    format!("{main}. Total nodes: {leaves}; excluded: {}", list.join(", "))
 }

@@ -1,280 +1,242 @@
-//! The tree of domains of one flavor, and the registry of all of them.
+//! The tree of domains of one flavor.
 //!
 //! A tree covers the usable machines that carry the flavor's labels and every level's label. Leaves are machines if the
-//! lowest level is the host name, otherwise sums over machines. Usage of machines is shared by all trees that see them;
-//! usage of other leaves belongs to their tree.
+//! lowest level is the host name, otherwise sums over machines. Domains are numbered level by level from the top, each
+//! level in the order of its label values: the children of a domain stand together, and the order of numbers within a
+//! level is the order of names.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::amount::Amount;
-use crate::ids::{FlavorId, HostId, ResourceId, ShapeId, TopologyId};
-use crate::shape::Shapes;
-use crate::spec::{FlavorSpec, PodSetAdmission, PodSetSpec};
-use crate::topology::{HOSTNAME, HostSpec, Togetherness, TopologyRequest, TopologySpec};
+use crate::ids::{DomainId, HostId, ResourceId, TopologyId};
+use crate::spec::FlavorSpec;
+use crate::topology::table::Table;
+use crate::topology::{HOSTNAME, HostSpec, TopologySpec};
 
-/// Amounts by resource id.
-pub(crate) type Amounts = Vec<Amount>;
+/// Label values from the top level down.
+pub(super) type Path = Arc<[Box<str>]>;
 
 /// One domain.
-#[derive(Debug)]
-pub(crate) struct Domain {
-    /// Label values from the top level down to this one.
-    pub(crate) values: Arc<[Box<str>]>,
-    pub(crate) children: Vec<usize>,
-    /// For leaves that are machines.
-    pub(crate) host: Option<HostId>,
-    /// For leaves: what there is.
-    pub(crate) capacity: Amounts,
-    /// For leaves that are not machines: what is used.
-    used: Amounts,
+#[derive(Debug, Clone)]
+struct Domain {
+    path: Path,
+    parent: Option<DomainId>,
+    children: Range<u32>,
 }
 
-/// The tree of one flavor.
-#[derive(Debug)]
+/// See the module.
+#[derive(Debug, Clone)]
 pub(crate) struct Tree {
     pub(crate) topology: TopologyId,
     pub(crate) levels: Vec<Box<str>>,
-    pub(crate) domains: Vec<Domain>,
-    /// Domains of each level, by values.
-    pub(crate) by_level: Vec<Vec<usize>>,
-    index: HashMap<Arc<[Box<str>]>, usize>,
+    domains: Vec<Domain>,
+    /// Where each level begins, and the end of the last.
+    starts: Vec<u32>,
+    /// Leaves that are machines, by their position among leaves.
+    machines: Vec<HostId>,
+    /// What leaves have, by their position among leaves.
+    pub(super) capacity: Table,
+    /// What is used of leaves that are not machines.
+    pub(super) used: Table,
+    by_path: HashMap<Path, DomainId>,
+    by_host: HashMap<HostId, DomainId>,
+    /// Leaves that are machines, by host name alone.
+    by_name: HashMap<Box<str>, DomainId>,
 }
 
 impl Tree {
-    /// Whether leaves are machines.
-    pub(crate) fn by_host(&self) -> bool {
-        self.levels.last().is_some_and(|level| **level == *HOSTNAME)
-    }
-
-    pub(crate) fn leaf(&self, values: &[Box<str>]) -> Option<usize> {
-        self.index.get(values).copied()
-    }
-
-    fn build(
+    pub(super) fn build(
         topology: TopologyId,
         spec: &TopologySpec,
         flavor: &FlavorSpec,
         hosts: &[Option<HostSpec>],
+        width: usize,
     ) -> Self {
-        let levels = spec.levels.clone();
-        let by_level = vec![Vec::new(); levels.len()];
-        let mut tree =
-            Self { topology, levels, domains: Vec::new(), by_level, index: HashMap::new() };
-        for (index, host) in hosts.iter().enumerate() {
-            if let Some(host) = host
-                && host.usable
-                && flavor.labels.iter().all(|label| host.labels.contains(label))
-            {
-                tree.add_host(HostId::from(index), host);
-            }
-        }
-        for level in 0..tree.by_level.len() {
-            let domains = &tree.domains;
-            tree.by_level[level].sort_by(|&a, &b| domains[a].values.cmp(&domains[b].values));
+        let mut tree = Self {
+            topology,
+            levels: spec.levels.clone(),
+            domains: Vec::new(),
+            starts: vec![0],
+            machines: Vec::new(),
+            capacity: Table::default(),
+            used: Table::default(),
+            by_path: HashMap::new(),
+            by_host: HashMap::new(),
+            by_name: HashMap::new(),
+        };
+        let leaves = leaves(spec, flavor, hosts);
+        tree.number(&leaves);
+        tree.capacity.reset(leaves.len(), width);
+        tree.used.reset(leaves.len(), width);
+        for (path, members) in &leaves {
+            tree.fill_leaf(path, members, hosts);
         }
         tree
     }
 
-    fn add_host(&mut self, id: HostId, host: &HostSpec) {
-        let mut values: Vec<Box<str>> = Vec::new();
-        for level in &self.levels {
-            let Some((_, value)) = host.labels.iter().find(|(key, _)| key == level) else {
-                return;
-            };
-            values.push(value.clone());
-        }
-        let mut parent = None;
-        for level in 0..values.len() {
-            let domain = self.domain(&values[..=level], level, parent);
-            parent = Some(domain);
-        }
-        let by_host = self.by_host();
-        let Some(leaf) = parent else { return };
-        let leaf = &mut self.domains[leaf];
-        leaf.host = by_host.then_some(id);
-        for &(resource, amount) in &host.allocatable {
-            add(&mut leaf.capacity, resource, amount);
-        }
-        for &(resource, amount) in &host.foreign {
-            add(&mut leaf.capacity, resource, Amount(-amount.0));
+    /// Gives every domain above and including `leaves` its number.
+    fn number(&mut self, leaves: &BTreeMap<Path, Vec<HostId>>) {
+        for depth in 1..=self.levels.len() {
+            for path in leaves.keys() {
+                if !self.by_path.contains_key(&path[..depth]) {
+                    self.add_domain(&path[..depth]);
+                }
+            }
+            self.starts.push(DomainId::from(self.domains.len()).0);
         }
     }
 
-    fn domain(&mut self, values: &[Box<str>], level: usize, parent: Option<usize>) -> usize {
-        if let Some(&known) = self.index.get(values) {
-            return known;
-        }
-        let values: Arc<[Box<str>]> = values.into();
-        let new = self.domains.len();
-        self.domains.push(Domain {
-            values: Arc::clone(&values),
-            children: Vec::new(),
-            host: None,
-            capacity: Amounts::new(),
-            used: Amounts::new(),
-        });
-        self.index.insert(values, new);
-        self.by_level[level].push(new);
+    fn add_domain(&mut self, values: &[Box<str>]) {
+        let id = DomainId::from(self.domains.len());
+        let path: Path = values.into();
+        let parent = self.by_path.get(&values[..values.len() - 1]).copied();
         if let Some(parent) = parent {
-            self.domains[parent].children.push(new);
+            let children = &mut self.domains[parent.index()].children;
+            let start = if children.end == 0 { id.0 } else { children.start };
+            *children = start..id.0 + 1;
         }
-        new
-    }
-}
-
-fn add(amounts: &mut Amounts, resource: ResourceId, amount: Amount) {
-    if amounts.len() <= resource.index() {
-        amounts.resize(resource.index() + 1, Amount::ZERO);
-    }
-    amounts[resource.index()].0 = amounts[resource.index()].0.saturating_add(amount.0);
-}
-
-/// Whether a flavor can serve a topology request at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fitness {
-    Suits,
-    NoTopology,
-    NoLevel,
-    TopologyOnly,
-}
-
-/// All topologies, machines and trees.
-#[derive(Debug, Default)]
-pub(crate) struct Topologies {
-    specs: Vec<Option<TopologySpec>>,
-    hosts: Vec<Option<HostSpec>>,
-    trees: Vec<Option<Tree>>,
-    host_used: Vec<Amounts>,
-    /// Trees must be built anew.
-    pub(crate) stale: bool,
-}
-
-impl Topologies {
-    pub(crate) fn set_topology(&mut self, id: TopologyId, spec: Option<TopologySpec>) {
-        if self.specs.len() <= id.index() {
-            self.specs.resize_with(id.index() + 1, || None);
-        }
-        self.specs[id.index()] = spec;
-        self.stale = true;
+        self.by_path.insert(Arc::clone(&path), id);
+        self.domains.push(Domain { path, parent, children: 0..0 });
     }
 
-    pub(crate) fn set_host(&mut self, id: HostId, spec: Option<HostSpec>) {
-        if self.hosts.len() <= id.index() {
-            self.hosts.resize_with(id.index() + 1, || None);
-        }
-        self.hosts[id.index()] = spec;
-        self.stale = true;
-    }
-
-    pub(crate) fn exists(&self, id: TopologyId) -> bool {
-        self.specs.get(id.index()).is_some_and(Option::is_some)
-    }
-
-    pub(crate) fn host(&self, id: HostId) -> Option<&HostSpec> {
-        self.hosts.get(id.index()).and_then(Option::as_ref)
-    }
-
-    pub(crate) fn tree(&self, flavor: FlavorId) -> Option<&Tree> {
-        self.trees.get(flavor.index()).and_then(Option::as_ref)
-    }
-
-    /// Whether any flavor has a tree.
-    pub(crate) fn any(&self) -> bool {
-        self.trees.iter().any(Option::is_some)
-    }
-
-    /// Builds all trees, empty.
-    pub(crate) fn build(&mut self, flavors: &[Option<FlavorSpec>]) {
-        self.stale = false;
-        self.host_used = vec![Amounts::new(); self.hosts.len()];
-        let specs = &self.specs;
-        let trees = flavors.iter().map(|flavor| {
-            let flavor = flavor.as_ref()?;
-            let topology = flavor.topology?;
-            let spec = specs.get(topology.index())?.as_ref()?;
-            Some(Tree::build(topology, spec, flavor, &self.hosts))
-        });
-        self.trees = trees.collect();
-    }
-
-    pub(crate) fn fitness(
-        &self,
-        request: Option<&TopologyRequest>,
-        topology: Option<TopologyId>,
-        implied: bool,
-    ) -> Fitness {
-        let levels = topology.and_then(|id| self.specs.get(id.index())).and_then(Option::as_ref);
-        let (request, spec) = match (request, levels) {
-            (None, Some(_)) if !implied => return Fitness::TopologyOnly,
-            (None, _) => return Fitness::Suits,
-            (Some(_), None) => return Fitness::NoTopology,
-            (Some(request), Some(spec)) => (request, spec),
-        };
-        let known = |level: &str| spec.levels.iter().any(|one| **one == *level);
-        let whole = match &request.together {
-            Some(Togetherness::Required(level) | Togetherness::Preferred(level)) => known(level),
-            Some(Togetherness::Unconstrained) | None => true,
-        };
-        let slice = request.slice.as_ref().is_none_or(|(level, _)| known(level));
-        if whole && slice { Fitness::Suits } else { Fitness::NoLevel }
-    }
-
-    /// What is used of a leaf.
-    pub(crate) fn used(&self, tree: &Tree, leaf: usize, resource: ResourceId) -> Amount {
-        let amounts = match tree.domains[leaf].host {
-            Some(host) => self.host_used.get(host.index()),
-            None => Some(&tree.domains[leaf].used),
-        };
-        amounts.and_then(|all| all.get(resource.index())).copied().unwrap_or_default()
-    }
-
-    /// Charges the placements of a Workload.
-    pub(crate) fn place(&mut self, pod_sets: &[PodSetAdmission], shape: &ShapeId, shapes: &Shapes) {
-        self.charge_all(pod_sets, *shape, shapes, 1);
-    }
-
-    /// Takes back what [`Topologies::place`] charged.
-    pub(crate) fn free(&mut self, pod_sets: &[PodSetAdmission], shape: &ShapeId, shapes: &Shapes) {
-        self.charge_all(pod_sets, *shape, shapes, -1);
-    }
-
-    fn charge_all(&mut self, all: &[PodSetAdmission], shape: ShapeId, shapes: &Shapes, sign: i64) {
-        if self.trees.is_empty() || all.iter().all(|one| one.domains.is_empty()) {
+    fn fill_leaf(&mut self, path: &Path, members: &[HostId], hosts: &[Option<HostSpec>]) {
+        let (Some(&leaf), Some(&first)) = (self.by_path.get(path), members.first()) else {
             return;
+        };
+        if self.leaves_are_machines() {
+            self.machines.push(first);
+            self.by_name.extend(path.last().map(|name| (name.clone(), leaf)));
         }
-        let shape = Arc::clone(shapes.at(shape));
-        for (one, spec) in all.iter().zip(&shape.pod_sets) {
-            let flavors = one.resources.iter().map(|(_, flavor, _)| *flavor);
-            let flavor = flavors.into_iter().find(|&flavor| self.tree(flavor).is_some());
-            let Some(flavor) = flavor else { continue };
-            for domain in &one.domains {
-                self.charge(flavor, &domain.values, spec, domain.count * sign);
+        for &host in members {
+            self.by_host.insert(host, leaf);
+            if let Some(spec) = hosts.get(host.index()).and_then(Option::as_ref) {
+                self.add_capacity(leaf, spec, 1);
             }
         }
     }
 
-    /// Charges `count` pods of a pod set to a leaf; a leaf that is gone is nobody's.
-    pub(crate) fn charge(
-        &mut self,
-        flavor: FlavorId,
-        values: &[Box<str>],
-        spec: &PodSetSpec,
-        count: i64,
-    ) {
-        let Some(tree) = self.trees.get_mut(flavor.index()).and_then(Option::as_mut) else {
-            return;
-        };
-        let Some(leaf) = tree.leaf(values) else {
-            return;
-        };
-        let used = match tree.domains[leaf].host {
-            Some(host) => &mut self.host_used[host.index()],
-            None => &mut tree.domains[leaf].used,
-        };
-        for &(resource, amount) in &spec.requests {
-            add(used, resource, amount.times(count));
+    fn add_capacity(&mut self, leaf: DomainId, spec: &HostSpec, sign: i64) {
+        let row = self.row(leaf);
+        for &(resource, amount) in &spec.allocatable {
+            self.capacity.add(row, resource, amount.times(sign));
         }
-        add(used, crate::state::PODS, Amount(count));
+        for &(resource, amount) in &spec.foreign {
+            self.capacity.add(row, resource, amount.times(-sign));
+        }
     }
+
+    /// A machine of this tree offers something else now.
+    pub(super) fn replace_capacity(&mut self, host: HostId, old: &HostSpec, new: &HostSpec) {
+        if let Some(&leaf) = self.by_host.get(&host) {
+            self.add_capacity(leaf, old, -1);
+            self.add_capacity(leaf, new, 1);
+        }
+    }
+
+    /// Whether leaves are machines.
+    pub(crate) fn leaves_are_machines(&self) -> bool {
+        self.levels.last().is_some_and(|level| **level == *HOSTNAME)
+    }
+
+    /// The leaf of a placement. Assignments of API objects name machines by host name alone.
+    pub(crate) fn leaf(&self, values: &[Box<str>]) -> Option<DomainId> {
+        let full = self.by_path.get(values).filter(|_| values.len() == self.levels.len());
+        let short = || values.last().filter(|_| values.len() == 1);
+        full.or_else(|| self.by_name.get(short()?)).copied()
+    }
+
+    pub(super) fn leaf_of_host(&self, host: HostId) -> Option<DomainId> {
+        self.by_host.get(&host).copied()
+    }
+
+    /// The number of a level with this node label.
+    pub(super) fn level_named(&self, label: &str) -> Option<usize> {
+        self.levels.iter().position(|level| **level == *label)
+    }
+
+    pub(super) fn lowest(&self) -> usize {
+        self.levels.len().saturating_sub(1)
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.domains.len()
+    }
+
+    /// Domains of a level, by name.
+    pub(super) fn level(&self, level: usize) -> impl DoubleEndedIterator<Item = DomainId> + use<> {
+        let at = |level: usize| self.starts.get(level).or(self.starts.last()).copied();
+        let (start, end) = (at(level).unwrap_or_default(), at(level + 1).unwrap_or_default());
+        (start..end).map(DomainId)
+    }
+
+    pub(crate) fn leaves(&self) -> impl DoubleEndedIterator<Item = DomainId> + use<> {
+        self.level(self.lowest())
+    }
+
+    pub(super) fn children(&self, of: DomainId) -> impl Iterator<Item = DomainId> + Clone + use<> {
+        self.domains[of.index()].children.clone().map(DomainId)
+    }
+
+    /// The domain of `level` that `of` is in.
+    pub(super) fn ancestor(&self, of: DomainId, level: usize) -> DomainId {
+        let mut at = of;
+        while let Some(parent) = self.domains[at.index()].parent
+            && self.depth(at) > level
+        {
+            at = parent;
+        }
+        at
+    }
+
+    fn depth(&self, of: DomainId) -> usize {
+        self.domains[of.index()].path.len() - 1
+    }
+
+    pub(super) fn is_below(&self, leaf: DomainId, domain: DomainId) -> bool {
+        self.ancestor(leaf, self.depth(domain)) == domain
+    }
+
+    pub(crate) fn path(&self, of: DomainId) -> &Path {
+        &self.domains[of.index()].path
+    }
+
+    pub(super) fn host(&self, leaf: DomainId) -> Option<HostId> {
+        self.machines.get(self.row(leaf)).copied()
+    }
+
+    /// A leaf's row in [`Tree::capacity`] and [`Tree::used`].
+    pub(super) fn row(&self, leaf: DomainId) -> usize {
+        let first = self.starts.get(self.lowest()).copied().unwrap_or_default();
+        leaf.0.saturating_sub(first) as usize
+    }
+
+    pub(super) fn capacity_of(&self, leaf: DomainId, resource: ResourceId) -> Amount {
+        self.capacity.get(self.row(leaf), resource)
+    }
+}
+
+/// The machines of each leaf.
+fn leaves(
+    spec: &TopologySpec,
+    flavor: &FlavorSpec,
+    hosts: &[Option<HostSpec>],
+) -> BTreeMap<Path, Vec<HostId>> {
+    let mut leaves: BTreeMap<Path, Vec<HostId>> = BTreeMap::new();
+    for (index, host) in hosts.iter().enumerate() {
+        if let Some(host) = host
+            && host.usable
+            && flavor.labels.iter().all(|label| host.labels.contains(label))
+            && let Some(path) = path(spec, host)
+        {
+            leaves.entry(path).or_default().push(HostId::from(index));
+        }
+    }
+    leaves
+}
+
+fn path(spec: &TopologySpec, host: &HostSpec) -> Option<Path> {
+    let value = |level: &str| host.labels.iter().find(|(key, _)| **key == *level);
+    spec.levels.iter().map(|level| value(level).map(|(_, value)| value.clone())).collect()
 }

@@ -14,9 +14,13 @@
 //! lq line cq=team-a stopped                    (every cq has one of its own name)
 //! wl one q=team-a ns=lab prio=3 t=1 gpu=6 pods=2 min=1 + gpu=1   (`+` begins another pod set)
 //!    on=zone:a in=zone:a|b tolerate=key:value required=rack preferred=rack anywhere slice=rack:2
-//!    group=g hold=requeue hold=out invalid uid=u template=1
+//!    group=g hold=requeue hold=out hold=SECOND invalid uid=u template=1 check=NAME:STATE
 //! finish one, evict one, failed one, release one t=9 hold=requeue, reclaim one 2
+//! unhealthy one h1 h2                          (machines that failed under it)
 //! gone KIND NAME
+//! check nodes inactive places=ready            (or places=elsewhere; a cq says check=NAME[:FLAVOR,FLAVOR])
+//! wait 5                                       (seconds pass)
+//! second                                       (second passes that are due)
 //! room h100=3                                  (the placer's room in a flavor, announced)
 //! show NAME ...
 //! words                                        (from here on, verdicts with the message of the condition)
@@ -31,6 +35,8 @@
 //!
 //! ```text
 //! reserve WORKLOAD QUEUE RESOURCE=FLAVOR:AMOUNT … (borrows, height 1) at DOMAIN:PODS
+//! move WORKLOAD QUEUE …                        (as `reserve`: a machine under it was replaced)
+//! evict WORKLOAD QUEUE VERDICT
 //! preempt for WORKLOAD QUEUE: VICTIM REASON, …
 //! no room for WORKLOAD QUEUE in FLAVOR
 //! retry | aside | park WORKLOAD QUEUE VERDICT  (back in line, alone out of line, out of line with its shape)
@@ -49,6 +55,9 @@ use engine::{Engine, Entry, Event, Placer, Settings, Time, WakeKey};
 
 use crate::play::words::Words;
 
+/// In the unit of time.
+pub(crate) const SECOND: i64 = 1_000_000_000;
+
 /// Plays lines on an engine and writes the trace.
 pub(crate) struct Player {
     pub(crate) engine: Engine,
@@ -57,6 +66,8 @@ pub(crate) struct Player {
     /// The last word about every object that exists, by kind and name.
     pub(crate) known: BTreeMap<(&'static str, String), Event>,
     cycles: usize,
+    /// Seconds that have passed beside the cycles, which take no time to speak of.
+    seconds: i64,
     pub(crate) rooms: Rooms,
     /// Verdicts with their messages.
     talks: bool,
@@ -92,6 +103,7 @@ impl Player {
             trace: String::new(),
             known: BTreeMap::new(),
             cycles: 0,
+            seconds: 0,
             rooms: Rooms::default(),
             talks: false,
         };
@@ -113,8 +125,13 @@ impl Player {
                     self.cycle();
                 }
             }
-            "flavor" | "topology" | "host" | "namespace" | "cohort" | "cq" | "lq" | "wl" => {
-                self.object(&words);
+            "flavor" | "topology" | "host" | "namespace" | "cohort" | "cq" | "lq" | "wl"
+            | "check" => self.object(&words),
+            "wait" => self.seconds += name.parse::<i64>().expect("seconds"),
+            "second" => self.second_pass(),
+            "written" => {
+                let id = self.engine.names_mut().workloads.intern(name);
+                self.engine.apply(Event::Written(id));
             }
             "gone" => self.gone(name, words.at(2)),
             "finish" => self.gone("wl", name),
@@ -123,6 +140,12 @@ impl Player {
                 self.engine.apply(Event::Evicting(id));
             }
             "failed" => self.failed(name),
+            "unhealthy" => {
+                let names = self.engine.names_mut();
+                let hosts = words.rest().iter().map(|host| names.hosts.intern(host)).collect();
+                let event = Event::UnhealthyNodes(names.workloads.intern(name), hosts);
+                self.engine.apply(event);
+            }
             "release" => self.release(&words),
             "reclaim" => self.reclaim(name, words.at(2).parse().expect("a number of pods")),
             "room" => self.room(&words),
@@ -135,13 +158,24 @@ impl Player {
     /// Runs one cycle. Returns its entries.
     pub(crate) fn cycle(&mut self) -> Vec<Entry> {
         self.cycles += 1;
-        let now = Time(i64::try_from(self.cycles).expect("few cycles"));
+        let now = self.now();
         let entries = self.engine.cycle(now, &mut self.rooms).to_vec();
         for entry in &entries {
             let line = self.describe(entry);
             self.trace.push_str(&format!("{}  {line}\n", self.cycles));
         }
         entries
+    }
+
+    fn now(&self) -> Time {
+        Time(self.seconds * SECOND + i64::try_from(self.cycles).expect("few cycles"))
+    }
+
+    fn second_pass(&mut self) {
+        for pass in self.engine.second_pass(self.now()) {
+            let line = self.describe_second(&pass);
+            self.trace.push_str(&format!("=  {line}\n"));
+        }
     }
 
     fn release(&mut self, words: &Words<'_>) {
@@ -197,6 +231,7 @@ impl Player {
     fn gone(&mut self, kind: &str, name: &str) {
         let names = self.engine.names_mut();
         let event = match kind {
+            "check" => Event::Check(names.checks.intern(name), None),
             "flavor" => Event::Flavor(names.flavors.intern(name), None),
             "topology" => Event::Topology(names.topologies.intern(name), None),
             "host" => Event::Host(names.hosts.intern(name), None),

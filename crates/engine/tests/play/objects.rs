@@ -1,19 +1,22 @@
 //! Lines about objects, turned into events.
 
 use engine::flavors::matching::{Effect, Operator, Requirement, Selection, Taint, Toleration};
+use engine::ids::CheckId;
 use engine::spec::{
-    BorrowWithinCohort, ClusterQueueSpec, CohortSpec, FlavorQuotas, FlavorSpec, Fungibility,
-    LocalQueueSpec, NamespaceSelector, PodSetSpec, Preemption, PreemptionPolicy, Preference,
-    ResourceGroup, ResourceQuota, Search, Strategy, Weight, WorkloadSpec,
+    BorrowWithinCohort, CheckRule, CheckSpec, CheckState, ClusterQueueSpec, CohortSpec,
+    FlavorQuotas, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector, Places, PodSetSpec,
+    Preemption, PreemptionPolicy, Preference, ResourceGroup, ResourceQuota, Search, Strategy,
+    Weight, WorkloadSpec,
 };
 use engine::topology::{HOSTNAME, HostSpec, Togetherness, TopologyRequest, TopologySpec};
-use engine::{Amount, Event, Time};
+use engine::{Amount, Event, Names, Time};
 
 use crate::play::Player;
 use crate::play::words::{Words, label, pair};
 
 /// What in a line about a Workload is not a resource.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
+    "check",
     "q",
     "ns",
     "prio",
@@ -41,6 +44,7 @@ impl Player {
             "topology" => self.topology(words),
             "host" => self.host(words),
             "namespace" => self.namespace(words),
+            "check" => self.check(words),
             "cohort" => self.cohort(words),
             "cq" => self.queue(words),
             "lq" => self.local_queue(words),
@@ -103,6 +107,18 @@ impl Player {
         self.tell("namespace", words.name(), Event::Namespace(id, Some(labels)));
     }
 
+    fn check(&mut self, words: &Words<'_>) {
+        let places = match words.text("places") {
+            None => Places::Now,
+            Some("ready") => Places::WhenReady,
+            Some("elsewhere") => Places::Elsewhere,
+            Some(other) => unreachable!("unknown time {other}"),
+        };
+        let spec = CheckSpec { active: !words.has("inactive"), places };
+        let id = self.engine.names_mut().checks.intern(words.name());
+        self.tell("check", words.name(), Event::Check(id, Some(spec)));
+    }
+
     fn cohort(&mut self, words: &Words<'_>) {
         let groups = self.groups(words);
         let names = self.engine.names_mut();
@@ -115,6 +131,7 @@ impl Player {
     fn queue(&mut self, words: &Words<'_>) {
         let groups = self.groups(words);
         let names = self.engine.names_mut();
+        let checks = words.all("check").map(|text| rule(names, text)).collect();
         let cohort = words.text("cohort").map(|one| names.cohorts.intern(one));
         let id = names.queues.intern(words.name());
         let poach = words.has("poach").then_some(None);
@@ -150,6 +167,7 @@ impl Player {
             stopped: words.has("stopped"),
             ready: !words.has("not-ready"),
             namespaces: selector(words),
+            checks,
         };
         self.tell("cq", words.name(), Event::ClusterQueue(id, Some(Box::new(spec))));
         if !self.known.contains_key(&("lq", words.name().to_owned())) {
@@ -206,6 +224,7 @@ impl Player {
         let pod_sets = parts.iter().enumerate().map(|(index, part)| self.pod_set(part, index));
         let pod_sets = pod_sets.collect();
         let names = self.engine.names_mut();
+        let checks = words.all("check").map(|text| state(names, text)).collect();
         let spec = WorkloadSpec {
             namespace: names.namespaces.intern(words.text("ns").unwrap_or("ns")),
             local_queue: words.text("q").map(|queue| names.local_queues.intern(queue)),
@@ -215,6 +234,7 @@ impl Player {
             pod_sets,
             hold: words.hold(),
             invalid: words.has("invalid").then(|| "limits are below requests".into()),
+            checks,
             admission: None,
         };
         let id = names.workloads.intern(words.name());
@@ -241,6 +261,30 @@ impl Player {
             template: words.number("template").unwrap_or(0).unsigned_abs(),
         }
     }
+}
+
+/// `check` or `check:flavor,flavor`.
+fn rule(names: &mut Names, text: &str) -> CheckRule {
+    let (check, flavors) = pair(text);
+    let flavors = flavors.unwrap_or_default();
+    let flavors = flavors.split(',').filter(|name| !name.is_empty());
+    CheckRule {
+        check: names.checks.intern(&check),
+        flavors: flavors.map(|name| names.flavors.intern(name)).collect(),
+    }
+}
+
+/// `check:state`.
+fn state(names: &mut Names, text: &str) -> (CheckId, CheckState) {
+    let (check, state) = label(text);
+    let state = match &*state {
+        "pending" => CheckState::Pending,
+        "ready" => CheckState::Ready,
+        "retry" => CheckState::Retry,
+        "rejected" => CheckState::Rejected,
+        other => unreachable!("unknown state {other}"),
+    };
+    (names.checks.intern(&check), state)
 }
 
 fn quota(
@@ -288,11 +332,12 @@ fn wish(words: &Words<'_>) -> Option<TopologyRequest> {
         (None, Some(name)) => Some(Togetherness::Preferred(level(name))),
         (None, None) => words.has("anywhere").then_some(Togetherness::Unconstrained),
     };
-    let slice = words.text("slice").map(label);
-    let slice = slice.map(|(name, size)| (level(&name), size.parse().expect("a size")));
+    let slices = words.all("slice").map(label);
+    let slices = slices.map(|(name, size)| (level(&name), size.parse().expect("a size")));
+    let slices: Vec<_> = slices.collect();
     let group = words.text("group").map(Into::into);
-    let asks = together.is_some() || slice.is_some() || group.is_some();
-    asks.then_some(TopologyRequest { together, slice, group })
+    let asks = together.is_some() || !slices.is_empty() || group.is_some();
+    asks.then_some(TopologyRequest { together, slices, group })
 }
 
 /// `host` is short for the label of host names.

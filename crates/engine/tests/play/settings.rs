@@ -18,6 +18,9 @@ pub(super) fn settings(words: &Words<'_>) -> Settings {
             "no-priority-sorting" => settings.priority_sorting = false,
             "preemptors-first" => settings.prioritize_preemptors = true,
             "no-mixed" => settings.topology_mixed = false,
+            "no-replacement" => settings.replace_failed_nodes = false,
+            "no-fail-fast" => settings.evict_unreplaced = false,
+            "balanced" => settings.topology_balanced = true,
             other => settings.fair_sharing = Some(strategies(other)),
         }
     }

@@ -1,7 +1,7 @@
 //! Entries and states as lines of the trace.
 
 use engine::ids::{FlavorId, QueueId, WorkloadId};
-use engine::{Amount, Entry, Outcome, PodSetAssignment, Requeue, explain};
+use engine::{Amount, Entry, Outcome, PodSetAssignment, Requeue, SecondPass, explain};
 
 use crate::play::Player;
 use crate::play::words::Words;
@@ -21,8 +21,10 @@ impl Player {
                 if cluster.is_some() {
                     line += " on a cluster";
                 }
+                line += &self.checks(entry.workload);
                 line
             }
+            Outcome::Replaced => format!("move {who} {queue}{}", self.grants(entry)),
             Outcome::Preempting => {
                 format!("preempt for {who} {queue}: {}", self.victims(entry))
             }
@@ -31,11 +33,39 @@ impl Player {
                 format!("no room for {who} {queue} in {}", names.flavors.name(flavor))
             }
             _ => {
-                let mut line = format!("{} {who} {queue} {}", verb(entry.requeue), verdict(entry));
+                let mut line = format!("{} {who} {queue} {}", verb(entry), verdict(entry));
                 if self.talks {
                     line += &format!(": {}", explain::message(&self.engine, entry));
                 }
                 line
+            }
+        }
+    }
+
+    /// What is still to be checked, or that nothing is; silent about a Workload that needs no check.
+    fn checks(&self, workload: WorkloadId) -> String {
+        let checks = self.engine.checks_of(workload);
+        if checks.is_empty() {
+            return String::new();
+        }
+        let names = self.engine.names();
+        let checks = checks.iter().map(|&check| format!(" {}", names.checks.name(check)));
+        let verb = if self.engine.is_admitted(workload) { "passed" } else { "needs" };
+        format!(", {verb}{}", checks.collect::<String>())
+    }
+
+    /// One second pass.
+    pub(super) fn describe_second(&self, pass: &SecondPass) -> String {
+        let who = self.engine.names().workloads.name(pass.workload);
+        match &pass.outcome {
+            Ok(pod_sets) => {
+                let domains = pod_sets.iter().flat_map(|one| &one.domains);
+                let domains = domains.map(|one| format!("{}:{}", one.values.join("/"), one.count));
+                let domains = domains.collect::<Vec<_>>().join(",");
+                format!("place {who} at {domains}{}", self.checks(pass.workload))
+            }
+            Err(reasons) => {
+                format!("no place for {who}: {}", explain::words(&self.engine, reasons).join(", "))
             }
         }
     }
@@ -58,7 +88,9 @@ impl Player {
     fn grant(&self, one: &PodSetAssignment) -> String {
         let names = self.engine.names();
         let mut text = String::new();
-        for choice in &one.choices {
+        let mut choices: Vec<_> = one.choices.iter().collect();
+        choices.sort_by_key(|choice| names.resources.name(choice.resource));
+        for choice in choices {
             let resource = names.resources.name(choice.resource);
             let flavor = names.flavors.name(choice.flavor);
             text += &format!(" {resource}={flavor}:{}", choice.amount.0);
@@ -116,8 +148,10 @@ impl Player {
     }
 }
 
-fn verb(requeue: Requeue) -> &'static str {
-    match requeue {
+fn verb(entry: &Entry) -> &'static str {
+    match entry.requeue {
+        Requeue::Nowhere if entry.outcome == Outcome::NodesFailed => "evict",
+        Requeue::Nowhere if entry.outcome == Outcome::Unreplaced => "keep",
         Requeue::Nowhere => "drop",
         Requeue::InLine => "retry",
         Requeue::Aside => "aside",

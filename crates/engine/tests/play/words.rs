@@ -1,6 +1,9 @@
 //! The words of one line: `kind name key=value flag …`.
 
+use engine::Time;
 use engine::spec::Hold;
+
+use crate::play::SECOND;
 
 /// See the module.
 pub(super) struct Words<'a>(Vec<&'a str>);
@@ -59,7 +62,7 @@ impl<'a> Words<'a> {
             None => Hold::None,
             Some("requeue") => Hold::Requeue,
             Some("out") => Hold::Out,
-            Some(other) => unreachable!("unknown hold {other}"),
+            Some(second) => Hold::Until(Time(second.parse::<i64>().expect("a second") * SECOND)),
         }
     }
 }

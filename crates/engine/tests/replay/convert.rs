@@ -221,6 +221,7 @@ pub(crate) fn queue(
         weight: weight(spec.fair_sharing.as_ref())?,
         stopped: !matches!(spec.stop_policy.as_str(), "" | "None"),
         ready: true,
+        checks: Vec::new(),
         namespaces: match &spec.namespace_selector {
             None => input::NamespaceSelector::Nothing,
             Some(one) => input::NamespaceSelector::All(selector(one)?),
@@ -268,6 +269,7 @@ pub(crate) fn workload(
         pod_sets,
         hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },
         invalid: pods::problems(&spec)?.map(Into::into),
+        checks: Vec::new(),
         admission: admission(names, object)?,
     })
 }
@@ -307,7 +309,10 @@ fn topology_request(one: &case::TopologyRequest) -> TopologyRequest {
     let level = one.pod_set_slice_required_topology.as_deref();
     TopologyRequest {
         together: required.or(preferred).or(free),
-        slice: level.map(|level| (level.into(), one.pod_set_slice_size.unwrap_or(1))),
+        slices: level
+            .map(|it| (it.into(), one.pod_set_slice_size.unwrap_or(1)))
+            .into_iter()
+            .collect(),
         group: one.pod_set_group_name.as_deref().map(Into::into),
     }
 }
@@ -336,6 +341,7 @@ fn admission(
             reclaimed: 0,
             resources,
             domains: Vec::new(),
+            unplaced: false,
         });
     }
     Ok(Some(input::AdmissionSpec {

@@ -400,6 +400,7 @@ fn result(outcome: Outcome) -> &'static str {
         Outcome::Skipped => "skipped",
         Outcome::Deferred => "deferred",
         Outcome::NoRoom(_) => "noRoom",
-        Outcome::WrongNamespace | Outcome::Invalid => "rejected",
+        Outcome::FailedCheck | Outcome::WrongNamespace | Outcome::Invalid => "rejected",
+        Outcome::Replaced | Outcome::Unreplaced | Outcome::NodesFailed => "node",
     }
 }

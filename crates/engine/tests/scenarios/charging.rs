@@ -40,7 +40,7 @@ fn a_resource_nobody_declared_stands_in_the_way() {
         wl one q=team-a gpu=1 tpu=1 t=1
         ",
         &expect![[r#"
-            1  park one team-a NoFit
+            1  park one team-a NoMatchingFlavor
         "#]],
     );
 }

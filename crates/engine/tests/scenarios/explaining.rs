@@ -109,7 +109,7 @@ fn an_undeclared_resource_is_named() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a NoFit: couldn't assign flavors to pod set main: resource tpu unavailable in ClusterQueue
+            1  park one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: resource tpu unavailable in ClusterQueue
         "#]],
     );
 }
@@ -249,6 +249,52 @@ fn a_level_nobody_has_is_told() {
         ",
         &expect![[r#"
             1  park one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: Flavor "tas" does not contain the requested level
+        "#]],
+    );
+}
+
+#[test]
+fn the_first_group_that_fails_explains_alone() {
+    check(
+        "
+        cq team-a cpu/x86=1 + gpu/h100=1
+        wl one q=team-a cpu=2 gpu=2 t=1
+        words
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota: couldn't assign flavors to pod set main: insufficient quota for gpu in flavor h100, previously considered podsets requests (0) + current podset request (2) > maximum capacity (1)
+        "#]],
+    );
+}
+
+#[test]
+fn a_flavor_that_failed_in_a_group_before_makes_the_obstacle_worse() {
+    check(
+        "
+        flavor a100 taint=dedicated:a100
+        cq team-a cpu/x86=1 + gpu/a100=1 gpu/h100=2
+        wl one q=team-a cpu=2 gpu=2 t=1
+        words
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: insufficient quota for cpu in flavor x86, previously considered podsets requests (0) + current podset request (2m) > maximum capacity (1m)
+        "#]],
+    );
+}
+
+#[test]
+fn an_undeclared_resource_after_flavors_names_no_obstacle() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl one q=team-a gpu=1 cpu=1 t=1
+        words
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a NoFit: couldn't assign flavors to pod set main: resource cpu unavailable in ClusterQueue
         "#]],
     );
 }

@@ -270,3 +270,40 @@ fn without_fungibility_the_first_flavor_that_fits_is_taken() {
         "#]],
     );
 }
+
+#[test]
+fn a_leader_without_the_first_resource_of_the_walk_starts_its_scan_anew() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2 cpu=9
+        cq team-a cpu/tas=9 gpu/tas=9 cpu/plain=9 gpu/plain=9
+        wl one q=team-a cpu=1 required=rack group=g t=1 + pods=3 cpu=1 gpu=1 required=rack group=g
+        cycle 3
+        ",
+        &expect![[r#"
+            1  retry one team-a TopologyPlacementFailed
+            2  retry one team-a TopologyPlacementFailed
+            3  retry one team-a TopologyPlacementFailed
+        "#]],
+    );
+}
+
+#[test]
+fn a_leader_with_the_first_resource_of_the_walk_goes_on() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2 cpu=9
+        cq team-a cpu/tas=9 gpu/tas=9 cpu/plain=9 gpu/plain=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=3 cpu=1 gpu=1 required=rack group=g
+        cycle 3
+        ",
+        &expect![[r#"
+            1  retry one team-a TopologyPlacementFailed
+            2  park one team-a NoMatchingFlavor
+        "#]],
+    );
+}

@@ -374,3 +374,70 @@ fn a_group_gets_one_flavor() {
         "#]],
     );
 }
+
+#[test]
+fn a_second_look_keeps_to_the_flavors_of_the_first() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks label=kind:usual
+        flavor spare topology=racks label=kind:spare
+        host h1 rack=r1 kind=usual gpu=2
+        host h2 rack=r1 kind=spare gpu=2
+        cq team-a gpu/tas=9
+        cq team-b gpu/tas=9 gpu/spare=9
+        wl one q=team-a gpu=2 required=host t=1
+        wl two q=team-b gpu=2 required=host t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:1
+            1  retry two team-b NoCandidates
+            2  reserve two team-b gpu=spare:2 at r1/h2:1
+        "#]],
+    );
+}
+
+#[test]
+fn places_reserved_by_one_that_waits_are_taken_within_the_cycle() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=3
+        cq team-a gpu/tas=9
+        cq team-b gpu/tas=9
+        wl old q=team-a gpu=2 required=host prio=9 t=0
+        cycle
+        wl one q=team-a gpu=2 required=host prio=5 t=1
+        wl two q=team-b gpu=1 required=host t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:2 at r1/h1:1
+            2  park one team-a NoCandidates
+            2  park two team-b NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn who_lost_its_quota_does_not_look_again() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        cohort ml
+        cq team-a cohort=ml gpu/tas=2
+        cq team-b cohort=ml gpu/tas=2
+        wl one q=team-a gpu=3 required=host t=1
+        wl two q=team-b gpu=2 required=host t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve two team-b gpu=tas:2 at r1/h1:1
+            1  retry one team-a Skipped
+        "#]],
+    );
+}

@@ -156,6 +156,45 @@ fn too_little_room_is_refused_again() {
 }
 
 #[test]
+fn a_refused_head_keeps_its_age() {
+    check(
+        "
+        room h100=0
+        cq team-a gpu/h100=9
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        wl later q=team-a gpu=2 t=2
+        room h100=5
+        cycle 2
+        ",
+        &expect![[r#"
+            1  no room for gang team-a in h100
+            2  reserve gang team-a gpu=h100:4 on a cluster
+            3  no room for later team-a in h100
+        "#]],
+    );
+}
+
+#[test]
+fn without_a_say_of_a_placer_nobody_waits_for_room() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl gang q=team-a gpu=4 t=1
+        wl small q=team-a gpu=1 t=2
+        cycle 2
+        finish gang
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve gang team-a gpu=h100:4
+            2  park small team-a NoCandidates
+            3  reserve small team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
 fn a_changed_request_is_placed_anew() {
     check(
         "

@@ -45,6 +45,7 @@ fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> Po
         reclaimed: gone.map_or(0, |gone| i64::from(gone.count.min(count))),
         resources,
         domains: one.topology_assignment.as_ref().map(domains).unwrap_or_default(),
+        unplaced: false,
     }
 }
 

@@ -115,19 +115,19 @@ fn surroundings<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) ->
     }
 }
 
-/// What a pod set asks of a topology. Of several layers of slices the broadest counts: the engine knows one.
+/// What a pod set asks of a topology: one kind of slices, or several layers of them.
 fn topology(one: &PodSetTopologyRequest) -> Option<TopologyRequest> {
     let required = one.required.as_deref().map(|level| Togetherness::Required(level.into()));
     let preferred = one.preferred.as_deref().map(|level| Togetherness::Preferred(level.into()));
     let anywhere = (one.unconstrained == Some(true)).then_some(Togetherness::Unconstrained);
     let size = one.pod_set_slice_size.map_or(1, i64::from);
     let slice = one.pod_set_slice_required_topology.as_deref().map(|level| (level.into(), size));
-    let layer = one.podset_slice_required_topology_constraints.first();
-    let layer = layer.map(|layer| (layer.topology.as_str().into(), i64::from(layer.size)));
+    let layers = one.podset_slice_required_topology_constraints.iter();
+    let layers = layers.map(|layer| (layer.topology.as_str().into(), i64::from(layer.size)));
     let request = TopologyRequest {
         together: required.or(preferred).or(anywhere),
-        slice: slice.or(layer),
+        slices: slice.map_or_else(|| layers.collect(), |slice| vec![slice]),
         group: one.pod_set_group_name.as_deref().map(Into::into),
     };
-    (request.together.is_some() || request.slice.is_some()).then_some(request)
+    (request.together.is_some() || !request.slices.is_empty()).then_some(request)
 }

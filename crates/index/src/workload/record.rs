@@ -9,6 +9,8 @@ use engine::ids::{LocalQueueId, WorkloadId};
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) request: Arc<dispatch::Request>,
+    /// Its turn among those who wait for room.
+    pub(crate) turn: dispatch::Turn,
     /// When its backoff ends.
     pub(crate) wake_at: Option<Time>,
     pub(crate) local_queue: Option<LocalQueueId>,

@@ -26,6 +26,7 @@ pub(super) fn request(
         namespace: workload.metadata.namespace.as_deref().unwrap_or_default().into(),
         pod_sets: pod_sets.all.iter().map(|one| pods(names, one)).collect(),
         affinity,
+        runs: runs(workload),
     };
     (request, problem)
 }
@@ -34,6 +35,13 @@ fn clusters(workload: &Workload) -> Result<Vec<Requirement>, String> {
     let text = workload.metadata.annotations.as_ref().and_then(|all| all.get(AFFINITY));
     let parsed = affinity::parse(text.map_or("", String::as_str));
     parsed.map_err(|problem| format!("annotation {AFFINITY}: {problem}"))
+}
+
+/// What is left of its maximum execution time, in nanoseconds.
+fn runs(workload: &Workload) -> Option<i64> {
+    let most = workload.spec.maximum_execution_time_seconds?;
+    let past = workload.status.accumulated_past_execution_time_seconds.unwrap_or(0);
+    Some(i64::from(most).saturating_sub(past.into()).max(0) * 1_000_000_000)
 }
 
 fn pods(names: &mut Names, asked: &Asked<'_>) -> Pods {
@@ -93,6 +101,20 @@ mod tests {
             serde_json::from_value(json!({"metadata": metadata})).expect("a Workload");
         let kind = kind(&workload);
         (kind.group.into(), kind.version.into(), kind.kind.into())
+    }
+
+    #[test]
+    fn what_it_ran_before_an_eviction_counts() {
+        let runs = |value: Value| {
+            runs(&serde_json::from_value(value).expect("a Workload"))
+                .map(|nanos| nanos / 1_000_000_000)
+        };
+        let most = json!({"maximumExecutionTimeSeconds": 60});
+        assert_eq!(runs(json!({})), None);
+        assert_eq!(runs(json!({"spec": most})), Some(60));
+        let past = |seconds: i32| json!({"accumulatedPastExecutionTimeSeconds": seconds});
+        assert_eq!(runs(json!({"spec": most, "status": past(20)})), Some(40));
+        assert_eq!(runs(json!({"spec": most, "status": past(70)})), Some(0));
     }
 
     #[test]

@@ -63,7 +63,7 @@ async fn run(cli: Cli) -> Result<()> {
     let (unloaded, burst) = without_audit(&cli).await?;
     let audited = with_audit(&cli).await?;
     let took = begun.elapsed();
-    let report = Report { unloaded, burst, audited, took };
+    let report = Report { profile: cli.profile(), unloaded, burst, audited, took };
     println!("\n{report}");
     if let Some(folder) = cli.out.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
@@ -72,6 +72,15 @@ async fn run(cli: Cli) -> Result<()> {
     std::fs::write(&cli.out, text).with_context(|| format!("writing {}", cli.out.display()))?;
     println!("\nwritten to {}", cli.out.display());
     Ok(())
+}
+
+impl Cli {
+    /// Which build is measured: the one whose folder is given, or this program's.
+    fn profile(&self) -> String {
+        let given = self.programs.as_ref().and_then(|folder| folder.file_name());
+        let own = if cfg!(debug_assertions) { "dev" } else { "release" };
+        given.map_or_else(|| own.to_owned(), |name| name.to_string_lossy().into_owned())
+    }
 }
 
 /// Times, on two workers.

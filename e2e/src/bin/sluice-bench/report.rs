@@ -38,15 +38,12 @@ const AFTER_ADMISSION: &[&str] = &[
 
 /// All that was measured.
 pub(crate) struct Report {
+    /// Which build was measured.
+    pub(crate) profile: String,
     pub(crate) unloaded: Sequence,
     pub(crate) burst: Burst,
     pub(crate) audited: Sequence,
     pub(crate) took: Duration,
-}
-
-/// Which build was measured.
-fn profile() -> &'static str {
-    if cfg!(debug_assertions) { "dev" } else { "release" }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of a short run")]
@@ -170,7 +167,7 @@ impl Report {
         });
         let burst = &self.burst;
         json!({
-            "profile": profile(),
+            "profile": self.profile,
             "cpus": std::thread::available_parallelism().map_or(0, usize::from),
             "tookSeconds": self.took.as_secs_f64(),
             "targets": aims.collect::<Vec<_>>(),
@@ -236,7 +233,7 @@ fn counters(counters: &Counters) -> Value {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unloaded, burst, audited) = (&self.unloaded, &self.burst, &self.audited);
-        writeln!(f, "profile {}, {:.0} s in all\n", profile(), self.took.as_secs_f64())?;
+        writeln!(f, "profile {}, {:.0} s in all\n", self.profile, self.took.as_secs_f64())?;
         writeln!(
             f,
             "{} Jobs one after the other, 2 workers         p50        p99",

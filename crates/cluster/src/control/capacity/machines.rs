@@ -76,6 +76,7 @@ impl Machines {
         let free = usable.map(|(machine, facts)| FreeNode {
             facts,
             free: less(facts, &machine.taken).collect(),
+            size: less(facts, &machine.foreign).collect(),
         });
         free.collect()
     }
@@ -225,7 +226,10 @@ mod tests {
                 let foreign = on(name).filter(|pod| pod.2.is_none());
                 left(has, foreign.map(|pod| i128::from(pod.1)).sum())
             };
-            let total: i64 = usable.map(offered).sum();
+            let sizes: Vec<i64> = usable.map(offered).collect();
+            let found: Vec<i64> = machines.free().iter().map(|node| node.size["cpu"].0).collect();
+            prop_assert_eq!(&found, &sizes);
+            let total: i64 = sizes.iter().sum();
             let found = machines.totals().first().map_or(0, |(_, amount)| amount.0);
             prop_assert_eq!(found, total);
             for clone in 0..2 {

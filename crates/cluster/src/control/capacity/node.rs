@@ -32,6 +32,8 @@ pub(super) struct BoundPod {
 pub(super) struct FreeNode<'a> {
     pub(super) facts: &'a NodeFacts,
     pub(super) free: BTreeMap<String, Amount>,
+    /// What is free on it when no clone runs there.
+    pub(super) size: BTreeMap<String, Amount>,
 }
 
 impl NodeFacts {

@@ -12,7 +12,7 @@ use crds::{
     v1alpha1::{self, ClusterCapacity, ClusterCapacityStatus, JobKind, LOCAL, WorkloadCounts},
     v1beta2::Workload,
 };
-use engine::Names;
+use engine::{Amount, Names, ids::ResourceId};
 use runtime::{watch::Key, write::Write};
 
 use super::node::FreeNode;
@@ -37,14 +37,9 @@ pub(super) fn classes(
             let value = node.facts.labels.get(key)?;
             Some((key.as_str().into(), value.as_str().into()))
         });
-        let mut free: Vec<_> = node
-            .free
-            .iter()
-            .map(|(resource, amount)| (names.resources.intern(resource), *amount))
-            .collect();
-        free.sort_unstable_by_key(|(resource, _)| *resource);
+        let (free, size) = (amounts(names, &node.free), amounts(names, &node.size));
         let taints = index::taints(&node.facts.taints);
-        let class = NodeClass { count: 1, labels: labels.collect(), taints, free };
+        let class = NodeClass { count: 1, labels: labels.collect(), taints, free, size };
         match classes.iter_mut().find(|known| is_alike(known, &class)) {
             Some(known) => known.count += 1,
             None => classes.push(class),
@@ -54,8 +49,15 @@ pub(super) fn classes(
     Report { mode: Mode::Thin, as_of: 0, label_keys, kinds, classes }
 }
 
+fn amounts(names: &mut Names, all: &BTreeMap<String, Amount>) -> Vec<(ResourceId, Amount)> {
+    let amount = |(name, amount): (&String, &Amount)| (names.resources.intern(name), *amount);
+    let mut amounts: Vec<_> = all.iter().map(amount).collect();
+    amounts.sort_unstable_by_key(|(resource, _)| *resource);
+    amounts
+}
+
 fn is_alike(one: &NodeClass, other: &NodeClass) -> bool {
-    one.labels == other.labels && one.taints == other.taints && one.free == other.free
+    NodeClass { count: other.count, ..one.clone() } == *other
 }
 
 /// The report as it is written. What does not fit into it is left out, so it never overstates.
@@ -71,7 +73,7 @@ pub(super) fn status(
     for class in left {
         let class = in_api(names, class, keys);
         let alike = |known: &&mut v1alpha1::NodeClass| {
-            known.labels == class.labels && known.taints == class.taints && known.free == class.free
+            v1alpha1::NodeClass { count: class.count, ..(**known).clone() } == class
         };
         match classes.iter_mut().find(alike) {
             Some(known) => known.count += class.count,
@@ -100,17 +102,18 @@ fn in_api(names: &Names, class: &NodeClass, keys: &[String]) -> v1alpha1::NodeCl
         time_added: None,
         value: taint.value.to_string(),
     });
-    let free = class.free.iter().map(|&(resource, amount)| {
+    let quantity = |&(resource, amount): &(ResourceId, Amount)| {
         let name = names.resources.name(resource);
         (name.to_owned(), index::quantity(name, amount))
-    });
+    };
     v1alpha1::NodeClass {
         count: i32::try_from(class.count).unwrap_or(i32::MAX),
         labels: labels
             .map(|(key, value)| (key.to_string(), value.to_string()))
             .collect::<BTreeMap<_, _>>(),
         taints: taints.collect(),
-        free: free.collect(),
+        free: class.free.iter().map(quantity).collect(),
+        size: class.size.iter().map(quantity).collect(),
     }
 }
 

@@ -17,7 +17,7 @@ use runtime::{
 };
 use serde_json::json;
 
-use super::{Control, Sent};
+use super::{Control, Sent, told::News};
 use crate::control::{
     Destination, Order, Role, Subject, Ticket,
     due::What,
@@ -26,9 +26,6 @@ use crate::control::{
     time, timestamp,
     workloads::{RAISE_EPOCH, merge_order},
 };
-
-/// The least time between two copies of a status that is not the last: a pod's start alone changes it twice.
-const STATUS_PERIOD: Duration = Duration::from_secs(1);
 
 impl Control {
     /// Looks at the copies of a Workload.
@@ -226,25 +223,15 @@ impl Control {
         let Some(copy) = copy else {
             return;
         };
-        let (over, after) = (copy.outcome().is_some(), job.with_status_of(copy));
-        if !over && self.was_told_lately(key, now) {
+        let (news, after) = (News::of(&job, copy), job.with_status_of(copy));
+        let Some(record) = self.workloads.get_mut(key) else {
             return;
-        }
-        if let Some(record) = self.workloads.get_mut(key) {
-            record.trip.told_at = Some(now);
-        }
-        self.change_job(&job_key, &job, &after, Some("status"), "sync-status");
-    }
-
-    /// Whether the status is not to be copied yet; it will be looked at again.
-    fn was_told_lately(&mut self, key: &Key, now: Timestamp) -> bool {
-        let told_at = self.workloads.get(key).and_then(|record| record.trip.told_at);
-        let not_before = told_at.map(|at| after(at, STATUS_PERIOD));
-        let Some(not_before) = not_before.filter(|at| *at > now) else {
-            return false;
         };
-        self.due.at(not_before, What::Workload(key.clone()));
-        true
+        if let Some(until) = record.trip.told.keep_back(news, now) {
+            return self.due.at(until, What::Workload(key.clone()));
+        }
+        record.trip.told.tell(now);
+        self.change_job(&job_key, &job, &after, Some("status"), "sync-status");
     }
 
     fn idle(&mut self, key: &Key, now: Timestamp) {

@@ -1,0 +1,143 @@
+//! Room for the oldest blocked gang, from what is written in the API to what is decided about others.
+
+use crds::v1alpha1::DispatchPolicy;
+use crds::v1beta2::{MultiKueueCluster, MultiKueueConfig};
+use jiff::ToSpan;
+
+use super::*;
+
+const API: &str = "kueue.x-k8s.io/v1beta2";
+
+/// A manager with one worker of two nodes of 8 cpus, one of them half in use.
+fn manager(policy: &Value) -> Control {
+    let file = Configuration::default();
+    let mut control = Control::new(Settings::manager(&file, &Gates::default(), true));
+    let active = json!([{"type": "Active", "status": "True", "reason": "Active", "message": ""}]);
+    let queue = json!({
+        "apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": "cq", "resourceVersion": "1"},
+        "spec": {
+            "namespaceSelector": {},
+            "resourceGroups": [{
+                "coveredResources": ["cpu"],
+                "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": "100"}]}],
+            }],
+            "admissionChecksStrategy": {"admissionChecks": [{"name": "workers"}]},
+        },
+    });
+    let check = json!({
+        "apiVersion": API, "kind": "AdmissionCheck",
+        "metadata": {"name": "workers", "resourceVersion": "2"},
+        "spec": {
+            "controllerName": "kueue.x-k8s.io/multikueue",
+            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"},
+        },
+        "status": {"conditions": active},
+    });
+    let config = json!({
+        "apiVersion": API, "kind": "MultiKueueConfig",
+        "metadata": {"name": "all", "resourceVersion": "3", "annotations": {"sluice.dev/policy": "p"}},
+        "spec": {"clusters": ["east"]},
+    });
+    let policy = json!({
+        "apiVersion": "sluice.dev/v1alpha1", "kind": "DispatchPolicy",
+        "metadata": {"name": "p", "resourceVersion": "4"}, "spec": policy,
+    });
+    let east = json!({
+        "apiVersion": API, "kind": "MultiKueueCluster",
+        "metadata": {"name": "east", "resourceVersion": "5"},
+        "spec": {"clusterSource": {"kubeConfig": {"location": "east", "locationType": "Secret"}}},
+    });
+    let kept = |input: &Input| {
+        !matches!(
+            input,
+            Input::ClusterQueue(_) | Input::AdmissionCheck(_) | Input::Workload(_) | Input::Job(_)
+        )
+    };
+    lists().into_iter().filter(kept).for_each(|list| control.hear(list, NOW));
+    let link = Link { active: true, reason: "Active", message: String::new() };
+    let own = [
+        Input::ClusterQueue(list(vec![queue])),
+        Input::AdmissionCheck(list(vec![check])),
+        Input::MultiKueueConfig(list::<MultiKueueConfig>(vec![config])),
+        Input::DispatchPolicy(list::<DispatchPolicy>(vec![policy])),
+        Input::MultiKueueCluster(list::<MultiKueueCluster>(vec![east])),
+        Input::Workload(list(vec![])),
+        Input::Job(Change::Reset { objects: vec![], removed: vec![] }),
+        Input::Remote("east".into(), RemoteInput::Link(link)),
+        Input::Remote("east".into(), RemoteInput::Capacity(list(vec![capacity()]))),
+    ];
+    own.into_iter().for_each(|input| control.hear(input, NOW));
+    control
+}
+
+fn capacity() -> Value {
+    let node = |free: &str| {
+        json!({
+            "count": 1, "free": {"cpu": free, "pods": "9"}, "size": {"cpu": "8", "pods": "10"},
+        })
+    };
+    json!({
+        "apiVersion": "sluice.dev/v1alpha1", "kind": "ClusterCapacity",
+        "metadata": {"name": "local", "resourceVersion": "6"},
+        "status": {
+            "protocol": 1, "mode": "Thin", "asOf": "1",
+            "kinds": [{"group": "batch", "version": "v1", "kind": "Job"}],
+            "nodeClasses": [node("8"), node("4")],
+        },
+    })
+}
+
+/// A Workload that waits, of so many pods of so many cpus. The one named `running` is on the worker already.
+fn waiting(name: &str, pods: i32, cpus: i32) -> Value {
+    let mut value = workload();
+    let template = json!({"spec": {"containers": [
+        {"name": "main", "resources": {"requests": {"cpu": cpus.to_string()}}},
+    ]}});
+    value["metadata"]["name"] = json!(name);
+    value["metadata"]["uid"] = json!(name);
+    value["spec"]["podSets"] = json!([{"name": "main", "count": pods, "template": template}]);
+    if name == "running" {
+        value["status"]["clusterName"] = json!("east");
+        value["status"]["admission"]["podSetAssignments"] = json!([
+            {"name": "main", "count": pods, "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "4"}},
+        ]);
+    } else {
+        value["status"] = json!({});
+    }
+    value
+}
+
+/// Whether a small Workload gets room that a gang has waited for since so many seconds.
+fn small_gets_in(policy: &Value, seconds: i64) -> bool {
+    let mut control = manager(policy);
+    let applied = |value| Change::Apply(object(value));
+    control.hear(Input::Workload(applied(waiting("running", 1, 4))), NOW);
+    let mut clone = waiting("running", 1, 4);
+    clone["metadata"]["resourceVersion"] = json!("1");
+    let clones = RemoteInput::Workload(list(vec![clone]));
+    control.hear(Input::Remote("east".into(), clones), NOW);
+    control.hear(Input::Workload(applied(waiting("gang", 2, 8))), NOW);
+    control.decide(NOW);
+    let gets = |control: &Control, name: &str| {
+        let key = Key { namespace: Some("ns".into()), name: name.into() };
+        control.workloads[&key].wants.reserve.is_some()
+    };
+    assert!(!gets(&control, "gang"), "there is room for half of it");
+    let later = NOW + seconds.seconds();
+    control.hear(Input::Workload(applied(waiting("small", 1, 4))), later);
+    control.decide(later);
+    gets(&control, "small")
+}
+
+#[test]
+fn room_is_kept_as_the_policy_says() {
+    for (policy, seconds, gets_in) in [
+        (json!({}), 29, true),
+        (json!({}), 30, false),
+        (json!({"reservation": {"afterSeconds": 60}}), 59, true),
+        (json!({"reservation": {"afterSeconds": 60}}), 60, false),
+        (json!({"reservation": {"maxShare": 50}}), 99, true),
+    ] {
+        assert_eq!(small_gets_in(&policy, seconds), gets_in, "{policy} after {seconds} s");
+    }
+}

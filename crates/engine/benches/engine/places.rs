@@ -1,0 +1,202 @@
+//! S6: one placement among 2,500 machines, the request of upstream's own benchmark: 2,304 pods that prefer a rack, alone
+//! and with a leader, balanced and not. Source: spec/performance.md §6.2.
+//!
+//! Timed is the search alone, then a cycle that reserves what it finds. Time is that of this thread, so that neighbours
+//! on the machine count little.
+
+use std::time::Duration;
+
+use allocation_counter::measure;
+use engine::flavors::matching::Selection;
+use engine::ids::{FlavorId, WorkloadId};
+use engine::spec::{
+    ClusterQueueSpec, FlavorQuotas, FlavorSpec, Fungibility, Hold, LocalQueueSpec,
+    NamespaceSelector, PodSetSpec, Preemption, ResourceGroup, ResourceQuota, Strategy, Weight,
+    WorkloadSpec,
+};
+use engine::topology::{HOSTNAME, HostSpec, Togetherness, TopologyRequest, TopologySpec};
+use engine::{Amount, Anywhere, Engine, Event, Outcome, Settings, Time};
+use rustix::time::{ClockId, clock_gettime};
+
+const BLOCK: &str = "cloud.provider.com/topology-block";
+const RACK: &str = "cloud.provider.com/topology-rack";
+const PER_RACK: usize = 16;
+const PER_BLOCK: usize = 256;
+const ROUNDS: u32 = 200;
+
+/// Machines of 96 cores, 16 in a rack, 16 racks in a block; one queue that may use them all.
+fn machines(count: usize, balanced: bool) -> (Engine, FlavorId) {
+    let settings = Settings { topology_balanced: balanced, ..Settings::default() };
+    let mut engine = Engine::new(settings);
+    let names = engine.names_mut();
+    let topology = names.topologies.intern("racks");
+    let flavor = names.flavors.intern("machines");
+    let levels = vec![BLOCK.into(), RACK.into(), HOSTNAME.into()];
+    engine.apply(Event::Topology(topology, Some(TopologySpec { levels })));
+    let spec = FlavorSpec { topology: Some(topology), ..FlavorSpec::default() };
+    engine.apply(Event::Flavor(flavor, Some(spec)));
+    for index in 0..count {
+        machine(&mut engine, index);
+    }
+    queue(&mut engine, flavor);
+    (engine, flavor)
+}
+
+fn machine(engine: &mut Engine, index: usize) {
+    let name = format!("node-{index}");
+    let names = engine.names_mut();
+    let offers = [("cpu", 96_000), ("memory", 384 << 30), ("pods", 110)];
+    let spec = HostSpec {
+        name: name.as_str().into(),
+        labels: vec![
+            (BLOCK.into(), format!("block-{}", index / PER_BLOCK).into()),
+            (RACK.into(), format!("rack-{}", index / PER_RACK).into()),
+            (HOSTNAME.into(), name.as_str().into()),
+        ],
+        taints: Vec::new(),
+        usable: true,
+        allocatable: offers
+            .map(|(one, amount)| (names.resources.intern(one), Amount(amount)))
+            .into(),
+        foreign: Vec::new(),
+    };
+    let id = names.hosts.intern(&name);
+    engine.apply(Event::Host(id, Some(spec)));
+}
+
+fn queue(engine: &mut Engine, flavor: FlavorId) {
+    let names = engine.names_mut();
+    let (namespace, cpu) = (names.namespaces.intern("team"), names.resources.intern("cpu"));
+    let (queue, line) = (names.queues.intern("all"), names.local_queues.intern("team/all"));
+    let quota = ResourceQuota {
+        resource: cpu,
+        nominal: Amount::UNLIMITED,
+        borrowing_limit: None,
+        lending_limit: None,
+    };
+    let flavors = vec![FlavorQuotas { flavor, resources: vec![quota] }];
+    let spec = ClusterQueueSpec {
+        cohort: None,
+        groups: vec![ResourceGroup { resources: vec![cpu], flavors }],
+        strategy: Strategy::BestEffortFifo,
+        preemption: Preemption::default(),
+        fungibility: Fungibility::default(),
+        weight: Weight::default(),
+        stopped: false,
+        ready: true,
+        namespaces: NamespaceSelector::All(Vec::new()),
+    };
+    engine.apply(Event::Namespace(namespace, Some(Vec::new())));
+    engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
+    engine.apply(Event::LocalQueue(line, Some(LocalQueueSpec { queue, stopped: false })));
+}
+
+fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {
+    let names = engine.names_mut();
+    let cpu = names.resources.intern("cpu");
+    let pod_set = |name: &str, count: i64, millis: i64| PodSetSpec {
+        name: name.into(),
+        count,
+        min_count: None,
+        requests: vec![(cpu, Amount(millis))],
+        selection: Selection::default(),
+        topology: Some(TopologyRequest {
+            together: Some(Togetherness::Preferred(RACK.into())),
+            slices: Vec::new(),
+            group: leader.then(|| "all".into()),
+        }),
+        template: 0,
+    };
+    let workers = pod_set("workers", 9 * 256, 8_000);
+    let leader = leader.then(|| pod_set("leader", 1, 72_000));
+    let spec = WorkloadSpec {
+        namespace: names.namespaces.intern("team"),
+        local_queue: Some(names.local_queues.intern("team/all")),
+        uid: "0".into(),
+        priority: 0,
+        queued_at: Time(0),
+        pod_sets: std::iter::once(workers).chain(leader).collect(),
+        hold,
+        invalid: None,
+        admission: None,
+    };
+    let id = names.workloads.intern("team/train");
+    engine.apply(Event::Workload(id, Box::new(spec)));
+    id
+}
+
+/// Mean time, and allocations, of one run.
+fn timed(mut setup: impl FnMut(), mut run: impl FnMut()) -> (f64, f64) {
+    let (mut time, mut allocations) = (Duration::ZERO, 0);
+    for round in 0..=ROUNDS {
+        setup();
+        let counted = measure(|| {
+            let start = now();
+            run();
+            time += now() - start;
+        });
+        allocations += counted.count_total;
+        if round == 0 {
+            // The first round makes the buffers that the others use.
+            (time, allocations) = (Duration::ZERO, 0);
+        }
+    }
+    let rounds = f64::from(ROUNDS);
+    let allocations = f64::from(u32::try_from(allocations).unwrap_or(u32::MAX));
+    (time.as_secs_f64() * 1e6 / rounds, allocations / rounds)
+}
+
+/// Time that this thread has had a core.
+fn now() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+fn search(count: usize, leader: bool, balanced: bool) -> (f64, f64) {
+    let (mut engine, flavor) = machines(count, balanced);
+    engine.cycle(Time(0), &mut Anywhere);
+    let workload = submit(&mut engine, leader, Hold::Out);
+    timed(|| (), || assert!(engine.finds_places(workload, flavor)))
+}
+
+fn reserve(count: usize, leader: bool, balanced: bool) -> (f64, f64) {
+    let (engine, _) = machines(count, balanced);
+    let engine = std::cell::RefCell::new(engine);
+    let setup = || {
+        let mut engine = engine.borrow_mut();
+        if let Some(id) = engine.names().workloads.get("team/train") {
+            engine.apply(Event::WorkloadGone(id));
+        }
+        submit(&mut engine, leader, Hold::None);
+    };
+    timed(setup, || {
+        let mut engine = engine.borrow_mut();
+        let entries = engine.cycle(Time(0), &mut Anywhere);
+        assert!(matches!(entries[0].outcome, Outcome::Reserved { .. }));
+    })
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark reports")]
+fn main() -> anyhow::Result<()> {
+    let mut json = Vec::new();
+    for (name, count, leader, balanced) in [
+        ("s6", 2_500, false, true),
+        ("s6_leader", 2_500, true, true),
+        ("s6_plain", 2_500, false, false),
+        ("s6_50k", 50_000, false, true),
+    ] {
+        let (time, allocations) = search(count, leader, balanced);
+        let (cycle, _) = reserve(count, leader, balanced);
+        println!(
+            "{name:9} {time:>8.1} us, {allocations} allocations; with its cycle {cycle:.1} us"
+        );
+        json.push(format!("\"{name}_us\": {time:.1}, \"{name}_allocs\": {allocations}"));
+    }
+    let target = std::env::var("CARGO_TARGET_DIR");
+    let target =
+        target.unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../target").into());
+    let folder = std::path::Path::new(&target).join("bench");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("places.json"), format!("{{{}}}\n", json.join(", ")))?;
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Backoff: how long an evicted Workload stays away, and its return when that time is over.
+//!
+//! How long follows from how often it was evicted before; there is no random part, since the same events must give the
+//! same decisions. Source: spec/kueue-core.md §2.4, §3.4.
+//!
+//! Cost: one entry per Workload that waits, O(log of them) to enter and to leave.
+
+use std::collections::BTreeSet;
+
+use crate::apply::{enqueue, leave_line};
+use crate::engine::Engine;
+use crate::ids::WorkloadId;
+use crate::spec::Hold;
+use crate::state::State;
+use crate::time::Time;
+
+/// How long to wait after an eviction because pods were not ready in time. Spans are in the unit of [`Time`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// After the first eviction. It doubles with every further one.
+    pub base: i64,
+    /// The longest wait.
+    pub longest: i64,
+    /// After so many evictions no other attempt is made; `None` is no bound.
+    pub limit: Option<u32>,
+}
+
+/// What follows an eviction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requeuing {
+    /// Another attempt.
+    Again {
+        /// Evictions so far, this one included.
+        count: u32,
+        /// Not before this time.
+        at: Time,
+    },
+    /// The limit is exceeded: the Workload is deactivated.
+    Over,
+}
+
+impl Backoff {
+    /// What follows an eviction at `now`, after `count` earlier ones.
+    pub fn after(&self, count: u32, now: Time) -> Requeuing {
+        let next = count.saturating_add(1);
+        if self.limit.is_some_and(|limit| next > limit) {
+            return Requeuing::Over;
+        }
+        let factor = 1_i64.checked_shl(count).filter(|factor| *factor > 0).unwrap_or(i64::MAX);
+        let wait = self.base.saturating_mul(factor).min(self.longest).max(0);
+        Requeuing::Again { count: next, at: Time(now.0.saturating_add(wait)) }
+    }
+
+    /// When a Workload may try again that was sent back by checks: each says since when, and how long it wants to wait.
+    pub fn after_checks(checks: impl IntoIterator<Item = (Time, i64)>) -> Option<Time> {
+        let ends = checks.into_iter().map(|(since, wait)| Time(since.0.saturating_add(wait)));
+        ends.max()
+    }
+}
+
+/// Backoffs that run. An entry is void once its Workload no longer waits for that very time.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Backoffs(BTreeSet<(Time, WorkloadId)>);
+
+impl Backoffs {
+    /// A Workload waits until `end`.
+    pub(crate) fn note(&mut self, end: Time, workload: WorkloadId) {
+        self.0.insert((end, workload));
+    }
+}
+
+/// Lets those back in line whose backoff is over.
+pub(crate) fn end(state: &mut State, now: Time) {
+    while let Some(&(end, id)) = state.backoffs.0.first() {
+        if end > now {
+            return;
+        }
+        state.backoffs.0.pop_first();
+        if waits(state, id, end) {
+            state.workloads.at_mut(id).hold = Hold::None;
+            leave_line(state, id);
+            enqueue(state, id);
+        }
+    }
+}
+
+fn waits(state: &State, id: WorkloadId, end: Time) -> bool {
+    let workload = state.workloads.get(id);
+    workload.is_some_and(|one| one.hold == Hold::Until(end) && one.admission.is_none())
+}
+
+impl Engine {
+    /// When a cycle or a second pass may decide something although nothing happened: the end of a backoff, or another
+    /// attempt to find places.
+    pub fn next_change(&self) -> Option<Time> {
+        let backoffs = self.state.backoffs.0.iter();
+        let backoff =
+            backoffs.filter(|(end, id)| waits(&self.state, *id, *end)).map(|(end, _)| *end);
+        backoff.min().into_iter().chain(self.state.second_passes.next()).min()
+    }
+}

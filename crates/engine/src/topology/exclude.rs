@@ -1,0 +1,65 @@
+//! Why leaves took nobody, tallied while they are counted and put into words only when a placement fails.
+
+use crate::flavors::matching::Taint;
+use crate::ids::ResourceId;
+use crate::names::Names;
+
+/// Why one leaf took nobody.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Exclusion<'a> {
+    Taint(&'a Taint),
+    Selector,
+    /// A replacement must stand elsewhere.
+    OtherDomain,
+    /// Too little of this is free.
+    Scarce(ResourceId),
+}
+
+/// How many leaves took nobody, by reason.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    taints: Vec<(Taint, usize)>,
+    selector: usize,
+    other_domain: usize,
+    scarce: Vec<(ResourceId, usize)>,
+}
+
+impl Tally {
+    pub(super) fn clear(&mut self) {
+        self.taints.clear();
+        self.scarce.clear();
+        (self.selector, self.other_domain) = (0, 0);
+    }
+
+    pub(super) fn add(&mut self, exclusion: Exclusion<'_>) {
+        match exclusion {
+            Exclusion::Selector => self.selector += 1,
+            Exclusion::OtherDomain => self.other_domain += 1,
+            Exclusion::Taint(taint) => match self.taints.iter_mut().find(|(one, _)| one == taint) {
+                Some((_, leaves)) => *leaves += 1,
+                None => self.taints.push((taint.clone(), 1)),
+            },
+            Exclusion::Scarce(id) => match self.scarce.iter_mut().find(|(one, _)| *one == id) {
+                Some((_, leaves)) => *leaves += 1,
+                None => self.scarce.push((id, 1)),
+            },
+        }
+    }
+
+    /// Words and how many leaves they are about, sorted by words.
+    pub(super) fn in_words(&self, names: &Names) -> Vec<(String, usize)> {
+        let simple = [("nodeSelector", self.selector), ("topologyDomain", self.other_domain)];
+        let simple = simple.into_iter().filter(|(_, leaves)| *leaves > 0);
+        let mut words: Vec<(String, usize)> =
+            simple.map(|(word, leaves)| (word.to_owned(), leaves)).collect();
+        words.extend(self.taints.iter().map(|(taint, leaves)| {
+            let text = format!("{}={}:{}", taint.key, taint.value, taint.effect.name());
+            (format!("taint {text:?}"), *leaves)
+        }));
+        words.extend(self.scarce.iter().map(|&(resource, leaves)| {
+            (format!("resource {:?}", names.resources.name(resource)), leaves)
+        }));
+        words.sort();
+        words
+    }
+}

@@ -1,0 +1,144 @@
+//! Domains in a line, in the order in which they are given something.
+//!
+//! *Best fit* puts the largest domains first, *least free* the smallest; of equal ones those with the least left over come
+//! first, then names decide. Where a leader looks for a place, domains that can take one precede.
+
+use crate::ids::DomainId;
+use crate::topology::count::{Room, Rooms};
+
+/// In what a distribution counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Slices as they were counted for their level.
+    Slice(i64),
+    /// Slices of an inner layer.
+    Layer(i64),
+    /// Single pods.
+    Pod,
+}
+
+impl Unit {
+    /// Pods of one unit.
+    pub(super) fn size(self) -> i64 {
+        match self {
+            Self::Slice(size) | Self::Layer(size) => size,
+            Self::Pod => 1,
+        }
+    }
+
+    /// Units that a domain holds.
+    pub(super) fn held(self, room: Room, with_leader: bool) -> i64 {
+        match (self, with_leader) {
+            (Self::Slice(_), false) => room.slices,
+            (Self::Slice(_), true) => room.slices_with_leader,
+            (Self::Layer(size), false) => room.pods / size,
+            (Self::Layer(size), true) => room.pods_with_leader / size,
+            (Self::Pod, false) => room.pods,
+            (Self::Pod, true) => room.pods_with_leader,
+        }
+    }
+}
+
+/// A domain's place in line: smaller comes first.
+type Place = (i64, i64, i64, DomainId);
+
+/// See the module. Kept between searches for its memory.
+#[derive(Debug, Default)]
+pub(super) struct Line(Vec<Place>);
+
+impl Line {
+    /// Lines up domains; with a leader if one must be placed among them.
+    pub(super) fn fill(
+        &mut self,
+        rooms: &Rooms,
+        domains: impl IntoIterator<Item = DomainId>,
+        least_free: bool,
+        with_leader: bool,
+    ) {
+        let order = |slices: i64| if least_free { slices } else { -slices };
+        self.0.clear();
+        self.0.extend(domains.into_iter().map(|domain| {
+            let room = rooms[domain];
+            if with_leader {
+                (-room.leader, order(room.slices_with_leader), room.pods_with_leader, domain)
+            } else {
+                (0, order(room.slices), room.pods, domain)
+            }
+        }));
+        self.0.sort_unstable();
+    }
+
+    /// Lines up those from `start` on anew, without regard to leaders, and drops the ones before.
+    pub(super) fn refill(&mut self, rooms: &Rooms, start: usize, least_free: bool) {
+        self.0.drain(..start.min(self.0.len()));
+        for place in &mut self.0 {
+            let room = rooms[place.3];
+            let slices = if least_free { room.slices } else { -room.slices };
+            *place = (0, slices, room.pods, place.3);
+        }
+        self.0.sort_unstable();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn get(&self, at: usize) -> Option<DomainId> {
+        self.0.get(at).map(|place| place.3)
+    }
+
+    pub(super) fn domains(&self) -> impl DoubleEndedIterator<Item = DomainId> {
+        self.0.iter().map(|place| place.3)
+    }
+
+    /// The smallest of those from `start` on that hold `needed` units and as many leaders; the one at `start` if none
+    /// does.
+    pub(super) fn smallest(
+        &self,
+        rooms: &Rooms,
+        start: usize,
+        needed: i64,
+        leaders: i64,
+        unit: Unit,
+    ) -> Option<DomainId> {
+        let held = |domain: DomainId| unit.held(rooms[domain], leaders > 0);
+        let rest = self.0.get(start..).unwrap_or_default().iter().map(|place| place.3);
+        let fitting = rest.filter(|&one| rooms[one].leader >= leaders && held(one) >= needed);
+        fitting.min_by_key(|&one| held(one)).or_else(|| self.get(start))
+    }
+
+    /// Keeps the first `count`, of which the last became `last`, behind `first`.
+    pub(super) fn keep(&mut self, count: usize, first: Option<DomainId>, last: Option<DomainId>) {
+        self.0.truncate(count);
+        if let (Some(end), Some(last)) = (self.0.last_mut(), last) {
+            end.3 = last;
+        }
+        if let Some(first) = first {
+            self.0.insert(0, (0, 0, 0, first));
+        }
+    }
+
+    /// Puts first the first domain whose leader leaves the others enough for `needed` units. A sum over domains takes the
+    /// leader for granted where it costs least; the choice must not be dearer than what is left over.
+    pub(super) fn put_leader_first(
+        &mut self,
+        rooms: &Rooms,
+        needed: i64,
+        leaders: i64,
+        unit: Unit,
+    ) {
+        if leaders == 0 {
+            return;
+        }
+        let all: i64 = self.domains().map(|one| unit.held(rooms[one], false)).sum();
+        let affordable = |one: DomainId| {
+            let room = rooms[one];
+            let cost = unit.held(room, false) - unit.held(room, true);
+            room.leader >= leaders && all - cost >= needed
+        };
+        let at = self.domains().position(affordable);
+        if let Some(at) = at {
+            self.0[..=at].rotate_right(1);
+        }
+    }
+}

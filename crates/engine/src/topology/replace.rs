@@ -1,0 +1,176 @@
+//! New places for pods whose machine failed; the others of their pod set stay where they are.
+//!
+//! The failed machine is taken out of the places, and those that are left must still exist. Who has to move stands with
+//! the slice that is incomplete now, or in the required domain of those who stay; anywhere if nobody stays or neither is
+//! asked for. Source: spec/kueue-core.md §4.11. Cost: one search per pod set that stood there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::ids::{DomainId, FlavorId, HostId, WorkloadId};
+use crate::spec::{PodSetAdmission, PodSetSpec};
+use crate::state::State;
+use crate::topology::apply::search;
+use crate::topology::find::Wanted;
+use crate::topology::tree::Tree;
+use crate::topology::{PlacedDomain, Togetherness, TopologyReason, TopologyRequest};
+
+/// New places by pod set, all of them, for those that stood on the machine.
+pub(crate) type Moved = Vec<(usize, Vec<PlacedDomain>)>;
+
+/// A pod set that stood on the machine.
+struct Loss {
+    pod_set: usize,
+    flavor: FlavorId,
+    /// What is asked for those who move.
+    spec: PodSetSpec,
+    missing: i64,
+    /// Leaves of those who stay, and how many of them.
+    rest: BTreeMap<DomainId, i64>,
+    within: Option<DomainId>,
+}
+
+/// Whether any pods of a Workload stand on a machine.
+pub(crate) fn stands_on(state: &State, pod_sets: &[PodSetAdmission], host: HostId) -> bool {
+    let name = state.names.hosts.name(host);
+    pod_sets.iter().flat_map(|one| &one.domains).any(|place| is_on(place, name))
+}
+
+fn is_on(place: &PlacedDomain, host: &str) -> bool {
+    place.values.last().is_some_and(|last| **last == *host)
+}
+
+/// Finds new places for those who stood on a machine. Nothing is charged.
+pub(crate) fn replace(
+    state: &mut State,
+    workload: WorkloadId,
+    host: HostId,
+) -> Result<Moved, (usize, TopologyReason)> {
+    let losses = losses(state, workload, host)?;
+    let wanted = losses.iter().map(|loss| Wanted {
+        pod_set: loss.pod_set,
+        spec: &loss.spec,
+        pods: loss.missing,
+        flavor: loss.flavor,
+        within: loss.within,
+    });
+    let all: Vec<Wanted<'_>> = wanted.collect();
+    search(state, &all, false)?;
+    Ok(losses.iter().map(|loss| (loss.pod_set, places(state, loss))).collect())
+}
+
+fn losses(
+    state: &State,
+    workload: WorkloadId,
+    host: HostId,
+) -> Result<Vec<Loss>, (usize, TopologyReason)> {
+    let name = state.names.hosts.name(host);
+    let workload = state.workloads.at(workload);
+    let shape = state.shapes.at(workload.shape);
+    let held = workload.admission.iter().flat_map(|one| &one.pod_sets);
+    let mut losses = Vec::new();
+    for (pod_set, (held, spec)) in held.zip(&shape.pod_sets).enumerate() {
+        let gone = held.domains.iter().filter(|place| is_on(place, name));
+        let missing: i64 = gone.map(|place| place.count).sum();
+        let mut flavors = held.resources.iter().map(|&(_, flavor, _)| flavor);
+        let flavor = flavors.find(|&flavor| state.topologies.tree(flavor).is_some());
+        let Some((flavor, tree)) = flavor.and_then(|one| Some((one, state.topologies.tree(one)?)))
+        else {
+            continue;
+        };
+        if missing > 0 {
+            let rest = rest(tree, held, name).map_err(|reason| (pod_set, reason))?;
+            let (within, spec) = wish(tree, spec, &rest, missing);
+            losses.push(Loss { pod_set, flavor, spec, missing, rest, within });
+        }
+    }
+    Ok(losses)
+}
+
+/// Leaves of those who stay.
+fn rest(
+    tree: &Tree,
+    held: &PodSetAdmission,
+    host: &str,
+) -> Result<BTreeMap<DomainId, i64>, TopologyReason> {
+    let mut rest = BTreeMap::new();
+    for place in held.domains.iter().filter(|place| !is_on(place, host)) {
+        // Assignments of API objects name machines by host name alone.
+        let (first, last) = (place.values.first(), place.values.last());
+        let named = if tree.leaves_are_machines() { last } else { first };
+        let stale = || TopologyReason::Stale { domain: named.cloned().unwrap_or_default() };
+        let leaf = tree.leaf(&place.values).ok_or_else(stale)?;
+        *rest.entry(leaf).or_insert(0) += place.count;
+    }
+    Ok(rest)
+}
+
+/// Where those who move must stand, and what is asked for them.
+fn wish(
+    tree: &Tree,
+    spec: &PodSetSpec,
+    rest: &BTreeMap<DomainId, i64>,
+    missing: i64,
+) -> (Option<DomainId>, PodSetSpec) {
+    // A leader and its workers are looked for one by one.
+    let topology = spec.topology.clone().map(|wish| TopologyRequest { group: None, ..wish });
+    let mut spec = PodSetSpec { topology, ..spec.clone() };
+    let Some(wish) = spec.topology.as_mut().filter(|_| !rest.is_empty()) else {
+        return (None, spec);
+    };
+    let breaks = |size: i64| missing % size.max(1) != 0;
+    if wish.slices.first().is_none_or(|&(_, size)| !breaks(size)) {
+        return (required_domain(tree, wish, rest), spec);
+    }
+    let innermost = wish.slices.iter().rfind(|&&(_, size)| breaks(size));
+    let within = innermost
+        .and_then(|(label, size)| incomplete(tree, tree.level_named(label)?, rest, missing, *size));
+    if within.is_some() {
+        // Within its slice only the layers that are still whole hold together.
+        let whole = wish.slices.iter().rfind(|&&(_, size)| !breaks(size)).cloned();
+        wish.slices = whole.into_iter().collect();
+    }
+    (within, spec)
+}
+
+fn required_domain(
+    tree: &Tree,
+    wish: &TopologyRequest,
+    rest: &BTreeMap<DomainId, i64>,
+) -> Option<DomainId> {
+    let Some(Togetherness::Required(label)) = &wish.together else {
+        return None;
+    };
+    let (&leaf, _) = rest.first_key_value()?;
+    Some(tree.ancestor(leaf, tree.level_named(label)?))
+}
+
+/// The first domain that those who move would complete.
+fn incomplete(
+    tree: &Tree,
+    level: usize,
+    rest: &BTreeMap<DomainId, i64>,
+    missing: i64,
+    size: i64,
+) -> Option<DomainId> {
+    let mut stay: BTreeMap<DomainId, i64> = BTreeMap::new();
+    for (&leaf, &pods) in rest {
+        *stay.entry(tree.ancestor(leaf, level)).or_insert(0) += pods;
+    }
+    let completes = |&(_, pods): &(DomainId, i64)| (pods + missing) % size == 0;
+    stay.into_iter().find(completes).map(|(domain, _)| domain)
+}
+
+/// Those who stay together with what the search found for the others.
+fn places(state: &State, loss: &Loss) -> Vec<PlacedDomain> {
+    let mut all = loss.rest.clone();
+    let placed = state.topologies.scratch.placed.iter();
+    for one in placed.filter(|one| one.pod_set == loss.pod_set) {
+        *all.entry(one.leaf).or_insert(0) += one.pods;
+    }
+    let tree = state.topologies.tree(loss.flavor);
+    let place = |(leaf, count)| {
+        tree.map(|tree| PlacedDomain { values: Arc::clone(tree.path(leaf)), count })
+    };
+    all.into_iter().filter_map(place).collect()
+}

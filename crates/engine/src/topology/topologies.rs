@@ -1,0 +1,201 @@
+//! All topologies, machines and trees, and what is used of them.
+//!
+//! Usage of a machine is shared by all trees that see it; usage of other leaves belongs to their tree. A change of what
+//! a machine offers is entered in place; a change of which machines there are, or of their labels, builds the trees anew
+//! before the next cycle.
+
+use std::sync::Arc;
+
+use crate::amount::Amount;
+use crate::ids::{DomainId, FlavorId, HostId, ResourceId, ShapeId, TopologyId};
+use crate::shape::Shapes;
+use crate::spec::{FlavorSpec, PodSetAdmission, PodSetSpec};
+use crate::state::PODS;
+use crate::topology::find::Scratch;
+use crate::topology::table::Table;
+use crate::topology::tree::Tree;
+use crate::topology::{HostSpec, Togetherness, TopologyRequest, TopologySpec};
+
+/// Whether a flavor can serve a topology request at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fitness {
+    Suits,
+    NoTopology,
+    NoLevel,
+    TopologyOnly,
+}
+
+/// See the module.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Topologies {
+    specs: Vec<Option<TopologySpec>>,
+    hosts: Vec<Option<HostSpec>>,
+    /// Machines with taints.
+    tainted: Vec<bool>,
+    trees: Vec<Option<Tree>>,
+    /// What is used of machines.
+    used: Table,
+    /// Trees must be built anew.
+    pub(crate) stale: bool,
+    /// Buffers of searches.
+    pub(super) scratch: Scratch,
+}
+
+impl Topologies {
+    /// Whether anything was ever said of topologies or machines.
+    pub(crate) fn matter(&self) -> bool {
+        !self.specs.is_empty() || !self.hosts.is_empty() || self.stale
+    }
+
+    pub(crate) fn set_topology(&mut self, id: TopologyId, spec: Option<TopologySpec>) {
+        if self.specs.len() <= id.index() {
+            self.specs.resize_with(id.index() + 1, || None);
+        }
+        self.specs[id.index()] = spec;
+        self.stale = true;
+    }
+
+    pub(crate) fn set_host(&mut self, id: HostId, spec: Option<HostSpec>) {
+        if self.hosts.len() <= id.index() {
+            self.hosts.resize_with(id.index() + 1, || None);
+            self.tainted.resize(id.index() + 1, false);
+        }
+        self.tainted[id.index()] = spec.as_ref().is_some_and(|one| !one.taints.is_empty());
+        let old = std::mem::replace(&mut self.hosts[id.index()], spec);
+        match (&old, &self.hosts[id.index()]) {
+            (Some(old), Some(new)) if stands_where_it_stood(old, new) => {
+                for tree in self.trees.iter_mut().flatten() {
+                    tree.replace_capacity(id, old, new);
+                }
+            }
+            _ => self.stale = true,
+        }
+    }
+
+    pub(crate) fn exists(&self, id: TopologyId) -> bool {
+        self.specs.get(id.index()).is_some_and(Option::is_some)
+    }
+
+    pub(super) fn is_tainted(&self, id: HostId) -> bool {
+        self.tainted.get(id.index()).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn host(&self, id: HostId) -> Option<&HostSpec> {
+        self.hosts.get(id.index()).and_then(Option::as_ref)
+    }
+
+    pub(crate) fn tree(&self, flavor: FlavorId) -> Option<&Tree> {
+        self.trees.get(flavor.index()).and_then(Option::as_ref)
+    }
+
+    /// Whether any flavor has a tree.
+    pub(crate) fn any(&self) -> bool {
+        self.trees.iter().any(Option::is_some)
+    }
+
+    /// Builds all trees, empty, for `width` known resources.
+    pub(super) fn build(&mut self, flavors: &[Option<FlavorSpec>], width: usize) {
+        self.stale = false;
+        self.used.reset(self.hosts.len(), width);
+        let Self { specs, hosts, .. } = self;
+        let trees = flavors.iter().map(|flavor| {
+            let flavor = flavor.as_ref()?;
+            let topology = flavor.topology?;
+            let spec = specs.get(topology.index())?.as_ref()?;
+            Some(Tree::build(topology, spec, flavor, hosts, width))
+        });
+        self.trees = trees.collect();
+    }
+
+    pub(crate) fn fitness(
+        &self,
+        request: Option<&TopologyRequest>,
+        topology: Option<TopologyId>,
+        implied: bool,
+    ) -> Fitness {
+        let levels = topology.and_then(|id| self.specs.get(id.index())).and_then(Option::as_ref);
+        let (request, spec) = match (request, levels) {
+            (None, Some(_)) if !implied => return Fitness::TopologyOnly,
+            (None, _) => return Fitness::Suits,
+            (Some(_), None) => return Fitness::NoTopology,
+            (Some(request), Some(spec)) => (request, spec),
+        };
+        let known = |level: &str| spec.levels.iter().any(|one| **one == *level);
+        let whole = match &request.together {
+            Some(Togetherness::Required(level) | Togetherness::Preferred(level)) => known(level),
+            Some(Togetherness::Unconstrained) | None => true,
+        };
+        let slices = request.slices.iter().all(|(level, _)| known(level));
+        if whole && slices { Fitness::Suits } else { Fitness::NoLevel }
+    }
+
+    /// All that is used of a leaf, by resource.
+    pub(super) fn used_row<'a>(&'a self, tree: &'a Tree, leaf: DomainId) -> &'a [Amount] {
+        match tree.host(leaf) {
+            Some(host) => self.used.row(host.index()),
+            None => tree.used.row(tree.row(leaf)),
+        }
+    }
+
+    /// What is used of a leaf.
+    pub(crate) fn used(&self, tree: &Tree, leaf: DomainId, resource: ResourceId) -> Amount {
+        self.used_row(tree, leaf).get(resource.index()).copied().unwrap_or_default()
+    }
+
+    /// Charges the placements of a Workload.
+    pub(crate) fn place(&mut self, pod_sets: &[PodSetAdmission], shape: &ShapeId, shapes: &Shapes) {
+        self.charge_all(pod_sets, *shape, shapes, 1);
+    }
+
+    /// Takes back what [`Topologies::place`] charged.
+    pub(crate) fn free(&mut self, pod_sets: &[PodSetAdmission], shape: &ShapeId, shapes: &Shapes) {
+        self.charge_all(pod_sets, *shape, shapes, -1);
+    }
+
+    fn charge_all(&mut self, all: &[PodSetAdmission], shape: ShapeId, shapes: &Shapes, sign: i64) {
+        if self.trees.is_empty() || all.iter().all(|one| one.domains.is_empty()) {
+            return;
+        }
+        let shape = Arc::clone(shapes.at(shape));
+        for (one, spec) in all.iter().zip(&shape.pod_sets) {
+            let mut flavors = one.resources.iter().map(|(_, flavor, _)| *flavor);
+            let Some(flavor) = flavors.find(|&flavor| self.tree(flavor).is_some()) else {
+                continue;
+            };
+            for domain in &one.domains {
+                self.charge(flavor, &domain.values, spec, domain.count * sign);
+            }
+        }
+    }
+
+    /// Charges `count` pods of a pod set to a leaf; a leaf that is gone is nobody's.
+    pub(crate) fn charge(
+        &mut self,
+        flavor: FlavorId,
+        values: &[Box<str>],
+        spec: &PodSetSpec,
+        count: i64,
+    ) {
+        let tree = self.trees.get_mut(flavor.index()).and_then(Option::as_mut);
+        let Some((tree, leaf)) = tree.and_then(|tree| tree.leaf(values).map(|leaf| (tree, leaf)))
+        else {
+            return;
+        };
+        let (table, row) = match tree.host(leaf) {
+            Some(host) => (&mut self.used, host.index()),
+            None => {
+                let row = tree.row(leaf);
+                (&mut tree.used, row)
+            }
+        };
+        for &(resource, amount) in &spec.requests {
+            table.add(row, resource, amount.times(count));
+        }
+        table.add(row, PODS, Amount(count));
+    }
+}
+
+/// Whether a changed machine is in the same trees, at the same leaves.
+fn stands_where_it_stood(old: &HostSpec, new: &HostSpec) -> bool {
+    old.usable == new.usable && old.labels == new.labels
+}

@@ -1,0 +1,167 @@
+//! What if: hypothetical events and cycles on the live state, and then everything as it was.
+//!
+//! Nothing is copied that is not touched, where there is much of it: rows of Workloads and of queues with their lines
+//! are saved when they first change, usage and shapes are journalled, the tree is saved before its first change of
+//! structure. Configuration and marks are small and copied, topologies as a whole where there are any. Names that were
+//! interned stay.
+//!
+//! Invariant: after a what-if the engine decides what it would have decided without it; `Engine::books` is the same to
+//! the byte.
+
+use std::ops::Deref;
+
+use crate::backoff::Backoffs;
+use crate::cycle::{Cycle, Entry, Failures};
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::ids::{NodeId, QueueId};
+use crate::names::Names;
+use crate::placer::Placer;
+use crate::second_pass::{SecondPass, SecondPasses};
+use crate::spec::{CheckSpec, FlavorSpec, LocalQueueSpec};
+use crate::state::{Labels, State};
+use crate::time::Time;
+use crate::topology::Topologies;
+
+/// An engine in which something is tried out. Dropping it undoes everything.
+#[derive(Debug)]
+pub struct WhatIf<'a> {
+    engine: &'a mut Engine,
+    before: Before,
+    cycle: Cycle,
+}
+
+impl Engine {
+    /// Begins a what-if.
+    pub fn what_if(&mut self) -> WhatIf<'_> {
+        let before = Before::begin(&mut self.state);
+        let cycle = std::mem::take(&mut self.cycle);
+        WhatIf { engine: self, before, cycle }
+    }
+}
+
+impl WhatIf<'_> {
+    /// The tables of names. What is interned stays.
+    pub fn names_mut(&mut self) -> &mut Names {
+        self.engine.names_mut()
+    }
+
+    /// Supposes that something happened.
+    pub fn apply(&mut self, event: Event) {
+        self.engine.apply(event);
+    }
+
+    /// Supposes a cycle. What the placer is told is the caller's to undo.
+    pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[Entry] {
+        self.engine.cycle(now, placer)
+    }
+
+    /// Supposes that second passes are made.
+    pub fn second_pass(&mut self, now: Time) -> Vec<SecondPass> {
+        self.engine.second_pass(now)
+    }
+}
+
+impl Deref for WhatIf<'_> {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        self.engine
+    }
+}
+
+impl Drop for WhatIf<'_> {
+    fn drop(&mut self) {
+        std::mem::take(&mut self.before).undo(&mut self.engine.state);
+        self.engine.cycle = std::mem::take(&mut self.cycle);
+    }
+}
+
+/// What is small, as it was.
+#[derive(Debug, Default)]
+struct Before {
+    /// The state of the usage journal.
+    mark: usize,
+    tree_changed: bool,
+    flavors_changed: bool,
+    changed: Vec<NodeId>,
+    cohorts: Vec<Option<NodeId>>,
+    local_queues: Vec<Option<LocalQueueSpec>>,
+    namespaces: Vec<Option<Labels>>,
+    flavors: Vec<Option<FlavorSpec>>,
+    checks: Vec<Option<CheckSpec>>,
+    topologies: Option<Topologies>,
+    failures: Failures,
+    backoffs: Backoffs,
+    second_passes: SecondPasses,
+    with_heads: Vec<QueueId>,
+    to_wake: Vec<NodeId>,
+    cycle: u64,
+}
+
+impl Before {
+    fn begin(state: &mut State) -> Self {
+        // Every table is named, so that nobody forgets a new one.
+        let State {
+            names: _,
+            settings: _,
+            pods: _,
+            tree,
+            tree_changed,
+            flavors_changed,
+            changed,
+            cohorts,
+            queues,
+            local_queues,
+            namespaces,
+            flavors,
+            checks,
+            topologies,
+            failures,
+            workloads,
+            shapes,
+            backoffs,
+            second_passes,
+            with_heads,
+            to_wake,
+            cycle,
+        } = state;
+        queues.begin();
+        workloads.begin();
+        shapes.begin();
+        Self {
+            mark: tree.begin(),
+            tree_changed: *tree_changed,
+            flavors_changed: *flavors_changed,
+            changed: changed.clone(),
+            cohorts: cohorts.clone(),
+            local_queues: local_queues.clone(),
+            namespaces: namespaces.clone(),
+            flavors: flavors.clone(),
+            checks: checks.clone(),
+            topologies: topologies.matter().then(|| topologies.clone()),
+            failures: failures.clone(),
+            backoffs: backoffs.clone(),
+            second_passes: second_passes.clone(),
+            with_heads: with_heads.clone(),
+            to_wake: to_wake.clone(),
+            cycle: *cycle,
+        }
+    }
+
+    fn undo(self, state: &mut State) {
+        state.queues.undo();
+        state.workloads.undo();
+        state.shapes.undo();
+        state.tree.undo(self.mark);
+        (state.tree_changed, state.flavors_changed) = (self.tree_changed, self.flavors_changed);
+        (state.changed, state.cohorts) = (self.changed, self.cohorts);
+        (state.local_queues, state.namespaces) = (self.local_queues, self.namespaces);
+        (state.flavors, state.checks) = (self.flavors, self.checks);
+        state.topologies = self.topologies.unwrap_or_default();
+        state.failures = self.failures;
+        (state.backoffs, state.second_passes) = (self.backoffs, self.second_passes);
+        (state.with_heads, state.to_wake) = (self.with_heads, self.to_wake);
+        state.cycle = self.cycle;
+    }
+}

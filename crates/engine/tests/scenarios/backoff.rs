@@ -1,0 +1,132 @@
+//! Backoff: who waits for its end, and how long it lasts.
+
+use engine::{Backoff, Requeuing, Time};
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn the_end_of_a_backoff_lets_in() {
+    check(
+        "
+        cq team-a gpu/h100=1
+        wl one q=team-a gpu=1 t=1 hold=5
+        cycle
+        show team-a
+        wait 4
+        cycle
+        wait 1
+        cycle
+        ",
+        &expect![[r#"
+            -  team-a uses nothing, parked one
+            3  reserve one team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn freed_quota_does_not_end_a_backoff() {
+    check(
+        "
+        cq team-a gpu/h100=1
+        wl one q=team-a gpu=1 t=1
+        cycle
+        wl two q=team-a gpu=1 t=2 hold=5
+        finish one
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn an_evicted_one_comes_back_when_its_backoff_ends() {
+    check(
+        "
+        cq team-a gpu/h100=1
+        wl one q=team-a gpu=1 t=1
+        cycle
+        evict one
+        release one t=1 hold=3
+        wl two q=team-a gpu=1 t=2
+        cycle
+        finish two
+        wait 3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:1
+            2  reserve two team-a gpu=h100:1
+            3  reserve one team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn only_the_last_word_about_a_backoff_counts() {
+    check(
+        "
+        cq team-a gpu/h100=2
+        wl later q=team-a gpu=1 t=1 hold=3
+        wl later q=team-a gpu=1 t=1 hold=6
+        wl sooner q=team-a gpu=1 t=2 hold=6
+        wl sooner q=team-a gpu=1 t=2
+        cycle
+        wait 3
+        cycle
+        wait 3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve sooner team-a gpu=h100:1
+            3  reserve later team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_backoff_that_ends_says_nothing_about_a_parked_shape() {
+    check(
+        "
+        cq team-a gpu/h100=1
+        wl one q=team-a gpu=2 t=1
+        wl two q=team-a gpu=2 t=2 hold=3
+        cycle
+        wait 3
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn waits_double_up_to_the_longest_and_end_at_the_limit() {
+    let backoff = Backoff { base: 60, longest: 200, limit: Some(4) };
+    let again = |count, at| Requeuing::Again { count, at: Time(at) };
+    let all: Vec<_> = (0..6).map(|count| backoff.after(count, Time(1000))).collect();
+    assert_eq!(
+        all,
+        [
+            again(1, 1060),
+            again(2, 1120),
+            again(3, 1200),
+            again(4, 1200),
+            Requeuing::Over,
+            Requeuing::Over
+        ]
+    );
+    let endless = Backoff { limit: None, ..backoff };
+    assert_eq!(endless.after(u32::MAX, Time(0)), again(u32::MAX, 200));
+    assert_eq!(endless.after(62, Time(i64::MAX)), again(63, i64::MAX));
+}
+
+#[test]
+fn the_check_that_wants_to_wait_longest_decides() {
+    assert_eq!(Backoff::after_checks([]), None);
+    assert_eq!(Backoff::after_checks([(Time(5), 10), (Time(8), 3)]), Some(Time(15)));
+}

@@ -1,0 +1,163 @@
+//! Admission checks: which a Workload needs, and what their states decide.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn a_rule_holds_for_the_flavors_that_it_names() {
+    check(
+        "
+        check any
+        check nodes
+        cq team-a gpu/spot=1 gpu/h100=1 check=any check=nodes:h100
+        wl one q=team-a gpu=1 t=1
+        wl two q=team-a gpu=1 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=spot:1, needs any
+            2  reserve two team-a gpu=h100:1, needs any nodes
+        "#]],
+    );
+}
+
+#[test]
+fn who_passed_every_check_before_is_admitted_at_once() {
+    check(
+        "
+        check one
+        check two
+        cq team-a gpu/h100=9 check=one check=two
+        wl both q=team-a gpu=1 t=1 check=one:ready check=two:ready
+        wl half q=team-a gpu=1 t=2 check=one:ready check=two:pending
+        wl none q=team-a gpu=1 t=3
+        cycle 3
+        ",
+        &expect![[r#"
+            1  reserve both team-a gpu=h100:1, passed one two
+            2  reserve half team-a gpu=h100:1, needs one two
+            3  reserve none team-a gpu=h100:1, needs one two
+        "#]],
+    );
+}
+
+#[test]
+fn a_check_that_sends_back_keeps_a_head_from_being_evaluated() {
+    check(
+        "
+        words
+        check one
+        cq team-a gpu/h100=9 check=one
+        wl again q=team-a gpu=1 t=1 check=one:retry
+        wl never q=team-a gpu=1 t=2 check=one:rejected
+        wl fine q=team-a gpu=1 t=3
+        cycle 4
+        wl again q=team-a gpu=1 t=1 check=one:pending
+        cycle
+        ",
+        &expect![[r#"
+            1  aside again team-a FailedCheck: The workload has failed admission checks
+            2  aside never team-a FailedCheck: The workload has failed admission checks
+            3  reserve fine team-a gpu=h100:1, needs one
+            5  reserve again team-a gpu=h100:1, needs one
+        "#]],
+    );
+}
+
+#[test]
+fn who_is_sent_back_stays_first_in_a_strict_queue() {
+    check(
+        "
+        check one
+        cq team-a strict gpu/h100=9 check=one
+        wl again q=team-a gpu=1 t=1 check=one:retry
+        wl fine q=team-a gpu=1 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  retry again team-a FailedCheck
+            2  retry again team-a FailedCheck
+        "#]],
+    );
+}
+
+#[test]
+fn a_failed_check_says_nothing_about_equals() {
+    check(
+        "
+        check one
+        cq team-a gpu/h100=9 check=one
+        wl again q=team-a gpu=1 t=1 check=one:retry
+        wl equal q=team-a gpu=1 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  aside again team-a FailedCheck
+            2  reserve equal team-a gpu=h100:1, needs one
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_is_inactive_while_one_of_its_checks_is() {
+    check(
+        "
+        check one
+        cq team-a gpu/h100=9 check=one check=two
+        wl first q=team-a gpu=1 t=1
+        cycle
+        check two inactive
+        cycle
+        check two
+        cycle
+        gone check one
+        wl second q=team-a gpu=1 t=2
+        cycle
+        ",
+        &expect![[r#"
+            3  reserve first team-a gpu=h100:1, needs one two
+        "#]],
+    );
+}
+
+#[test]
+fn a_check_that_becomes_active_wakes_those_who_wait() {
+    check(
+        "
+        check one
+        cq team-a gpu/h100=1 check=one
+        cq team-b gpu/h100=1
+        wl large-a q=team-a gpu=2 t=1
+        wl large-b q=team-b gpu=2 t=1
+        cycle 2
+        check one inactive
+        cycle
+        check one
+        cycle
+        ",
+        &expect![[r#"
+            1  park large-a team-a ExceedsMaxQuota
+            1  park large-b team-b ExceedsMaxQuota
+            4  park large-a team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn partial_flavors_need_the_checks_of_all_that_were_used() {
+    check(
+        "
+        check cpus
+        check gpus
+        cq team-a gpu/h100=9 + cpu/x86=9 check=cpus:x86 check=gpus:h100,spot
+        wl one q=team-a gpu=1 cpu=1 t=1
+        wl two q=team-a cpu=1 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve one team-a cpu=x86:1 gpu=h100:1, needs cpus gpus
+            2  reserve two team-a cpu=x86:1, needs cpus
+        "#]],
+    );
+}

@@ -1,0 +1,126 @@
+//! A leader and its workers: two pod sets of one group.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn the_leader_goes_where_it_costs_the_workers_nothing() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        host h2 rack=r1 gpu=5
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=4 gpu=2 required=rack group=g
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:1 at r1/h2:1 + gpu=tas:8 at r1/h1:2,r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_leader_may_ask_for_what_workers_do_not() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        host h2 rack=r1 gpu=4 cpu=2
+        cq team-a cpu/tas=9 gpu/tas=9
+        wl one q=team-a cpu=2 required=rack group=g t=1 + pods=6 gpu=1 required=rack group=g
+        ",
+        &expect![[r#"
+            1  reserve one team-a cpu=tas:2 at r1/h2:1 + gpu=tas:6 at r1/h1:2,r1/h2:4
+        "#]],
+    );
+}
+
+#[test]
+fn the_larger_pod_set_works_whatever_comes_first() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=3
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=3 gpu=1 required=rack group=g t=1 + gpu=2 required=rack group=g
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:3 at r1/h1:1,r1/h2:2 + gpu=tas:2 at r1/h1:1
+        "#]],
+    );
+}
+
+#[test]
+fn of_two_of_the_same_size_the_later_leads() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=1
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=2 required=rack group=g t=1 + gpu=1 required=rack group=g
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h2:1 + gpu=tas:1 at r1/h1:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_group_that_prefers_climbs_as_one() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r2 gpu=2
+        host h3 rack=r2 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 preferred=host group=g t=1 + pods=3 gpu=1 preferred=host group=g
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:1 at r2/h2:1 + gpu=tas:3 at r2/h2:1,r2/h3:2
+        "#]],
+    );
+}
+
+#[test]
+fn slices_of_workers_stay_whole_beside_their_leader() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=5
+        host h2 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=8 gpu=1 required=rack slice=host:2 group=g
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:1 at r1/h1:1 + gpu=tas:8 at r1/h1:4,r1/h2:4
+        "#]],
+    );
+}
+
+#[test]
+fn workers_without_room_for_their_leader_wait() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=3 gpu=1 required=rack group=g
+        words
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed: couldn't assign flavors to pod set more-1: topology "racks" allows to fit only 3 out of 3 pod(s)
+        "#]],
+    );
+}

@@ -1,0 +1,544 @@
+//! Machines that fail under holders.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn only_the_pods_of_the_failed_machine_move() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 required=rack prio=1 t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            2  move one team-a gpu=tas:4 at r1/h2:2,r1/h3:2
+        "#]],
+    );
+}
+
+#[test]
+fn they_stay_in_the_required_domain() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=6 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        words
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
+            2  evict one team-a NodesFailed: Workload was evicted as there was no replacement for a failed node: h1
+            -  team-a uses gpu/tas=6, holds one
+        "#]],
+    );
+}
+
+#[test]
+fn preferred_pods_may_leave_it() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=6 gpu=1 preferred=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
+            2  move one team-a gpu=tas:6 at r1/h2:2,r1/h3:2,r2/h4:2
+        "#]],
+    );
+}
+
+#[test]
+fn if_nobody_stays_any_domain_will_do() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=rack t=1 prio=1
+        wl two q=team-a pods=6 gpu=1 required=rack t=2
+        cycle 2
+        host h4 rack=r2 gpu=3 down
+        host h5 rack=r3 gpu=2
+        unhealthy one h4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r2/h4:2
+            2  reserve two team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
+            3  move one team-a gpu=tas:2 at r3/h5:2
+        "#]],
+    );
+}
+
+#[test]
+fn an_incomplete_slice_is_completed_where_it_stands() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=1
+        host h4 rack=r1 gpu=1
+        host h5 rack=r2 gpu=4
+        host h6 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=8 gpu=1 slice=rack:4 t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:8 at r1/h1:2,r1/h3:1,r1/h4:1,r2/h5:1,r2/h6:3
+            2  move one team-a gpu=tas:8 at r1/h2:2,r1/h3:1,r1/h4:1,r2/h5:1,r2/h6:3
+        "#]],
+    );
+}
+
+#[test]
+fn a_slice_that_cannot_be_completed_goes() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r2 gpu=4
+        host h4 rack=r2 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=8 gpu=1 slice=rack:4 t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:8 at r1/h1:2,r1/h2:2,r2/h3:2,r2/h4:2
+            2  evict one team-a NodesFailed
+        "#]],
+    );
+}
+
+#[test]
+fn a_slice_that_is_lost_as_a_whole_may_stand_elsewhere() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r2 gpu=2
+        host h3 rack=r3 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 slice=rack:2 t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r2/h2:2
+            2  move one team-a gpu=tas:4 at r2/h2:2,r3/h3:2
+        "#]],
+    );
+}
+
+#[test]
+fn inner_slices_that_are_whole_hold_together() {
+    check(
+        "
+        topology halls levels=hall,rack,host
+        flavor tas topology=halls
+        host h1 hall=a rack=r1 gpu=2
+        host h2 hall=a rack=r2 gpu=2
+        host h3 hall=a rack=r3 gpu=1
+        host h4 hall=a rack=r4 gpu=1
+        host h5 hall=a rack=r5 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 slice=hall:4 slice=rack:2 t=1
+        cycle
+        host h1 hall=a rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at a/r1/h1:2,a/r2/h2:2
+            2  move one team-a gpu=tas:4 at a/r2/h2:2,a/r5/h5:2
+        "#]],
+    );
+}
+
+#[test]
+fn who_loses_two_machines_goes() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 required=rack prio=1 t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        host h2 rack=r1 gpu=2 down
+        unhealthy one h1 h2
+        words
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            2  evict one team-a NodesFailed: Workload eviction triggered due to multiple TAS assigned node failures, including: h1, h2
+        "#]],
+    );
+}
+
+#[test]
+fn two_machines_one_after_the_other_are_replaced() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        host h2 rack=r1 gpu=2 down
+        unhealthy one h2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            2  move one team-a gpu=tas:4 at r1/h2:2,r1/h3:2
+            3  move one team-a gpu=tas:4 at r1/h3:2,r1/h4:2
+        "#]],
+    );
+}
+
+#[test]
+fn without_fail_fast_it_waits_until_something_is_free() {
+    check(
+        "
+        settings no-fail-fast
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=rack prio=1 t=1
+        wl two q=team-a pods=2 gpu=1 required=rack t=2
+        cycle 2
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        words
+        cycle 2
+        finish two
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+            2  reserve two team-a gpu=tas:2 at r1/h2:2
+            3  keep one team-a Unreplaced: couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 2 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+            5  move one team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_is_preempted_for_a_replacement() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9 within=lower
+        wl one q=team-a pods=2 gpu=1 required=rack prio=5 t=1
+        wl two q=team-a pods=2 gpu=1 required=rack t=2
+        cycle 2
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        release one t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+            2  reserve two team-a gpu=tas:2 at r1/h2:2
+            3  evict one team-a NodesFailed
+            4  preempt for one team-a: two InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn without_the_gate_nothing_is_replaced() {
+    check(
+        "
+        settings no-replacement
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            -  team-a uses gpu/tas=4, holds one
+        "#]],
+    );
+}
+
+#[test]
+fn a_replacement_takes_no_quota() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=2
+        wl one q=team-a pods=2 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+            2  move one team-a gpu=tas:2 at r1/h2:2
+            -  team-a uses gpu/tas=2, holds one
+        "#]],
+    );
+}
+
+#[test]
+fn replacements_come_before_heads() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        wl two q=team-a pods=2 gpu=1 required=rack prio=9 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+            2  move one team-a gpu=tas:2 at r1/h2:2
+            2  park two team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn leader_and_workers_are_replaced_one_by_one() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=3
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=4 gpu=1 required=rack group=g
+        cycle
+        host h1 rack=r1 gpu=3 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:1 at r1/h1:1 + gpu=tas:4 at r1/h1:2,r1/h2:2
+            2  move one team-a gpu=tas:1 at r1/h3:1 + gpu=tas:4 at r1/h2:2,r1/h3:2
+        "#]],
+    );
+}
+
+#[test]
+fn if_another_place_is_gone_too_nothing_is_replaced() {
+    check(
+        "
+        settings no-fail-fast
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=6 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 down
+        host h2 rack=r1 gpu=2 down
+        unhealthy one h1
+        words
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
+            2  keep one team-a Unreplaced: couldn't assign flavors to pod set main: Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale domain h2
+        "#]],
+    );
+}
+
+#[test]
+fn a_taint_makes_a_machine_unfit_too() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=2 taint=bad:yes:NoExecute
+        unhealthy one h1
+        cycle
+        finish one
+        wl two q=team-a pods=2 gpu=1 required=rack tolerate=bad t=2
+        wl three q=team-a pods=2 gpu=1 required=rack tolerate=bad t=3
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2
+            2  move one team-a gpu=tas:2 at r1/h2:2
+            3  reserve two team-a gpu=tas:2 at r1/h1:2
+            4  reserve three team-a gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_machine_nobody_stands_on_changes_nothing() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 required=rack t=1
+        cycle
+        host h3 rack=r1 gpu=2 down
+        unhealthy one h3
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            -  team-a uses gpu/tas=4, holds one
+        "#]],
+    );
+}
+
+#[test]
+fn a_machine_that_is_well_again_is_not_replaced() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 required=rack prio=1 t=1
+        cycle
+        unhealthy one h1
+        unhealthy one
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
+            -  team-a uses gpu/tas=4, holds one
+        "#]],
+    );
+}
+
+#[test]
+fn who_is_on_the_way_out_is_not_replaced() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        host h2 rack=r1 gpu=2
+        host h3 rack=r1 gpu=2
+        host h4 rack=r2 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=6 gpu=1 required=rack t=1
+        cycle
+        evict one
+        host h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        release one t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
+            3  park one team-a TopologyPlacementFailed
+        "#]],
+    );
+}

@@ -1,0 +1,185 @@
+//! The second pass: places for those who hold quota, once the machines are there.
+
+use expect_test::expect;
+
+use super::check::check;
+
+/// A queue whose machines are provided by a check.
+const PROVIDED: &str = "
+    topology racks levels=rack,host
+    flavor tas topology=racks
+    check nodes places=ready
+    cq team-a gpu/tas=99 check=nodes
+";
+
+fn play(fixture: &str, expect: &expect_test::Expect) {
+    check(&format!("{PROVIDED}{fixture}"), expect);
+}
+
+#[test]
+fn places_are_found_when_the_machines_are_there() {
+    play(
+        "
+        wl one q=team-a pods=2 gpu=4 required=rack t=1
+        cycle
+        host h1 rack=r1 gpu=4
+        host h2 rack=r1 gpu=4
+        second
+        wl one q=team-a pods=2 gpu=4 required=rack t=1 check=nodes:ready
+        second
+        wait 1
+        second
+        wait 60
+        second
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:8, needs nodes
+            =  place one at r1/h1:1,r1/h2:1, passed nodes
+        "#]],
+    );
+}
+
+#[test]
+fn an_attempt_that_fails_is_repeated_after_ever_longer_waits() {
+    play(
+        "
+        wl one q=team-a gpu=4 t=1
+        cycle
+        wl one q=team-a gpu=4 t=1 check=nodes:ready
+        second
+        wait 1
+        second
+        wait 1
+        second
+        wait 1
+        second
+        host h1 rack=r1 gpu=4
+        wait 3
+        second
+        wait 1
+        second
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4, needs nodes
+            =  no place for one: no topology domains at level: kubernetes.io/hostname
+            =  no place for one: no topology domains at level: kubernetes.io/hostname
+            =  place one at r1/h1:1, passed nodes
+        "#]],
+    );
+}
+
+#[test]
+fn places_of_second_passes_are_taken() {
+    play(
+        "
+        host h1 rack=r1 gpu=4
+        wl one q=team-a gpu=4 t=1 check=nodes:ready
+        wl two q=team-a gpu=4 t=2 check=nodes:ready prio=1
+        cycle 2
+        second
+        wait 1
+        second
+        finish two
+        wait 2
+        second
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve two team-a gpu=tas:4, needs nodes
+            2  reserve one team-a gpu=tas:4, needs nodes
+            =  place two at r1/h1:1, passed nodes
+            =  no place for one: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+            =  place one at r1/h1:1, passed nodes
+            -  team-a uses gpu/tas=4, holds one
+        "#]],
+    );
+}
+
+#[test]
+fn a_failed_write_gives_the_places_back_and_keeps_the_quota() {
+    play(
+        "
+        host h1 rack=r1 gpu=4
+        wl one q=team-a gpu=4 t=1 check=nodes:ready
+        cycle
+        second
+        wait 1
+        second
+        failed one
+        show team-a
+        second
+        wait 1
+        second
+        written one
+        failed one
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4, needs nodes
+            =  place one at r1/h1:1, passed nodes
+            -  team-a uses gpu/tas=4, holds one
+            =  place one at r1/h1:1, passed nodes
+            -  team-a uses nothing, in line one
+        "#]],
+    );
+}
+
+#[test]
+fn an_evicted_one_gets_no_places() {
+    play(
+        "
+        host h1 rack=r1 gpu=4
+        wl one q=team-a gpu=4 t=1
+        cycle
+        evict one
+        wl one q=team-a gpu=4 t=1 check=nodes:ready
+        second
+        wait 1
+        second
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4, needs nodes
+        "#]],
+    );
+}
+
+#[test]
+fn only_flavors_of_the_check_are_put_off() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor own topology=racks label=kind:own
+        flavor bought topology=racks label=kind:bought
+        check nodes places=ready
+        cq team-a gpu/own=4 gpu/bought=9 check=nodes:bought
+        host h1 rack=r1 kind=own gpu=4
+        wl one q=team-a gpu=4 t=1
+        wl two q=team-a gpu=4 t=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=own:4 at r1/h1:1
+            2  reserve two team-a gpu=bought:4, needs nodes
+        "#]],
+    );
+}
+
+#[test]
+fn what_runs_elsewhere_is_never_placed_here() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        check workers places=elsewhere
+        cq team-a gpu/tas=99 check=workers
+        wl one q=team-a gpu=4 t=1 check=workers:ready
+        cycle
+        second
+        wait 1
+        second
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4, passed workers
+        "#]],
+    );
+}

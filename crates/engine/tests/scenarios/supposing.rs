@@ -1,0 +1,102 @@
+//! What-ifs: what would be decided if something were otherwise, and nothing of it afterwards.
+
+use engine::{Event, Outcome, Time, WhatIf};
+
+use crate::play::Player;
+
+/// A full queue of 4, and somebody who waits for 3.
+fn full() -> Player {
+    let mut player = Player::new();
+    for line in [
+        "cq team-a gpu/h100=4",
+        "wl large q=team-a gpu=4 t=1",
+        "wl waits q=team-a gpu=3 t=2",
+        "cycle 2",
+    ] {
+        player.line(line);
+    }
+    player
+}
+
+/// Everything that can be asked of an engine.
+fn everything(player: &Player) -> String {
+    let engine = &player.engine;
+    let queue = engine.names().queues.get("team-a").expect("known");
+    let lines = (engine.holding(queue), engine.active(queue), engine.inadmissible(queue));
+    format!("{}{lines:?}{:?}", engine.books(), engine.next_change())
+}
+
+/// What a Workload gets in a supposed cycle, and whether everything is as before afterwards.
+fn suppose(
+    player: &mut Player,
+    name: &str,
+    change: impl FnOnce(&mut WhatIf<'_>),
+) -> Option<Outcome> {
+    let id = player.engine.names().workloads.get(name).expect("known");
+    let before = everything(player);
+    let mut what_if = player.engine.what_if();
+    change(&mut what_if);
+    let entries = what_if.cycle(Time(9), &mut engine::Anywhere);
+    let outcome = entries.iter().find(|one| one.workload == id).map(|one| one.outcome);
+    drop(what_if);
+    assert_eq!(everything(player), before);
+    assert!(player.cycle().is_empty(), "nobody was woken");
+    outcome
+}
+
+#[test]
+fn without_those_in_the_way_it_would_fit() {
+    let mut player = full();
+    let outcome = suppose(&mut player, "waits", |what_if| {
+        let large = what_if.names().workloads.get("large").expect("known");
+        what_if.apply(Event::WorkloadGone(large));
+    });
+    assert_eq!(outcome, Some(Outcome::Reserved { cluster: None }));
+}
+
+#[test]
+fn with_more_quota_it_would_fit() {
+    for (more, fits) in [(6, false), (7, true)] {
+        let mut player = full();
+        let Some(Event::ClusterQueue(id, Some(spec))) =
+            player.known.get(&("cq", "team-a".to_owned())).cloned()
+        else {
+            panic!("a queue");
+        };
+        let outcome = suppose(&mut player, "waits", |what_if| {
+            let mut spec = spec;
+            spec.groups[0].flavors[0].resources[0].nominal.0 = more;
+            what_if.apply(Event::ClusterQueue(id, Some(spec)));
+        });
+        assert_eq!(outcome == Some(Outcome::Reserved { cluster: None }), fits);
+    }
+}
+
+#[test]
+fn a_workload_that_does_not_exist_can_be_tried() {
+    let mut player = full();
+    let Some(Event::Workload(_, spec)) = player.known.get(&("wl", "waits".to_owned())).cloned()
+    else {
+        panic!("a Workload");
+    };
+    let new = player.engine.names_mut().workloads.intern("new");
+    let outcome = suppose(&mut player, "new", |what_if| {
+        let mut spec = spec;
+        spec.pod_sets[0].requests[0].1.0 = 9;
+        what_if.apply(Event::Workload(new, spec));
+    });
+    assert_eq!(outcome, Some(Outcome::NoFit));
+    assert_eq!(player.engine.admission(new), None);
+}
+
+#[test]
+fn one_supposition_after_another_starts_from_the_same() {
+    let mut player = full();
+    for _ in 0..3 {
+        let outcome = suppose(&mut player, "waits", |what_if| {
+            let large = what_if.names().workloads.get("large").expect("known");
+            what_if.apply(Event::WriteFailed(large));
+        });
+        assert_eq!(outcome, None, "the other is first in line again");
+    }
+}

@@ -1,0 +1,77 @@
+//! What-ifs in a random world: things that are supposed for a moment, told by what is known of the world.
+
+use engine::spec::Hold;
+use engine::{Event, Time, WakeKey};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use crate::world::World;
+
+/// One supposition: which kind, about which object, after the model of which other.
+pub(crate) type Whim = (u8, usize, usize);
+
+/// Some suppositions in a row.
+pub(crate) fn whims() -> impl Strategy<Value = Vec<Whim>> {
+    prop::collection::vec((0..9_u8, 0..64_usize, 0..64_usize), 0..6)
+}
+
+impl World {
+    /// Supposes some things, with cycles between them, and undoes them.
+    pub(crate) fn imagine(&mut self, whims: &[Whim]) -> Result<(), TestCaseError> {
+        let events: Vec<Option<Event>> = whims.iter().map(|whim| self.supposed(*whim)).collect();
+        let before = self.player.engine.books();
+        let mut rooms = self.player.rooms.clone();
+        let mut what_if = self.player.engine.what_if();
+        for (at, event) in events.into_iter().enumerate() {
+            match event {
+                Some(event) => what_if.apply(event),
+                None => {
+                    let now = Time(i64::try_from(at).expect("few whims"));
+                    what_if.cycle(now, &mut rooms);
+                }
+            }
+        }
+        drop(what_if);
+        let after = self.player.engine.books();
+        if before == after {
+            return Ok(());
+        }
+        Err(self.refute(&format!("a what-if left traces: before\n{before}after\n{after}")))
+    }
+
+    /// An event; `None` is a cycle.
+    fn supposed(&self, (kind, at, model): Whim) -> Option<Event> {
+        let known: Vec<&Event> = self.player.known.values().collect();
+        let one = known.get(at % known.len().max(1)).copied()?;
+        let other = known.get(model % known.len()).copied()?;
+        Some(match (kind, one, other) {
+            (0, Event::ClusterQueue(id, _), _) => Event::ClusterQueue(*id, None),
+            (0, Event::Cohort(id, _), _) => Event::Cohort(*id, None),
+            (0, Event::Flavor(id, _), _) => Event::Flavor(*id, None),
+            (0, Event::Host(id, _), _) => Event::Host(*id, None),
+            (0, Event::Namespace(id, _), _) => Event::Namespace(*id, None),
+            (0, Event::LocalQueue(id, _), _) => Event::LocalQueue(*id, None),
+            (0 | 1, Event::Workload(id, _), _) => Event::WorkloadGone(*id),
+            (2, Event::Workload(id, _), _) => Event::Evicting(*id),
+            (3, Event::Workload(id, _), _) => Event::WriteFailed(*id),
+            (4, Event::Workload(id, _), _) => {
+                let hold = if model % 2 == 0 { Hold::None } else { Hold::Until(Time(3)) };
+                let queued_at = Time(i64::try_from(model).expect("small"));
+                Event::Released { workload: *id, hold, queued_at }
+            }
+            (5 | 6, Event::Workload(id, _), Event::Workload(_, spec)) => {
+                Event::Workload(*id, spec.clone())
+            }
+            (5 | 6, Event::ClusterQueue(id, _), Event::ClusterQueue(_, spec)) => {
+                Event::ClusterQueue(*id, spec.clone())
+            }
+            (5 | 6, Event::LocalQueue(id, _), Event::LocalQueue(_, spec)) => {
+                Event::LocalQueue(*id, spec.clone())
+            }
+            (5 | 6, Event::Host(id, _), Event::Host(_, spec)) => Event::Host(*id, spec.clone()),
+            (5, Event::Cohort(id, _), Event::Cohort(_, spec)) => Event::Cohort(*id, spec.clone()),
+            (7, ..) => Event::Room(WakeKey(u64::try_from(model % 4).expect("small"))),
+            _ => return None,
+        })
+    }
+}
