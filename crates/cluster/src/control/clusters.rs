@@ -258,6 +258,11 @@ impl Control {
 }
 
 impl Clusters {
+    /// Whether there is a worker of this name.
+    pub(super) fn is_registered(&self, name: &str) -> bool {
+        self.clusters.contains_key(name)
+    }
+
     /// Of all that are registered.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.clusters.keys().map(|name| &**name)

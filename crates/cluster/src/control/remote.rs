@@ -1,6 +1,7 @@
 //! Workers: what each has of ours, and the steps of `dispatch::life` turned into orders.
 
 mod breaker;
+mod left_behind;
 mod shown;
 mod steps;
 mod told;
