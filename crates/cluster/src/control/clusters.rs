@@ -268,6 +268,16 @@ impl Clusters {
         self.clusters.get(name).is_some_and(|held| is_confirmed(&held.object))
     }
 
+    /// A reference to a MultiKueueCluster, for what goes with it; none if it does not exist.
+    pub(super) fn as_owner(&self, name: &str) -> Option<serde_json::Value> {
+        let object = &self.clusters.get(name)?.object;
+        (object.metadata.deletion_timestamp.is_none()).then(|| {
+            let uid = &object.metadata.uid;
+            let version = "kueue.x-k8s.io/v1beta2";
+            json!({"apiVersion": version, "kind": "MultiKueueCluster", "name": name, "uid": uid})
+        })
+    }
+
     fn policy_of(&self, config: &MultiKueueConfig) -> Option<&DispatchPolicy> {
         let annotations = config.metadata.annotations.as_ref()?;
         self.policies.get(annotations.get(POLICY)?.as_str())
