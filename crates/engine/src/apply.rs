@@ -387,9 +387,9 @@ fn update_holder(
     let queue = current.queue;
     let told = admission.map(|mut told| {
         told.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
-        state.second_passes.with_places(id, current, told)
+        let told = state.second_passes.with_places(id, current, told);
+        state.failures.with_moves(id, current, told)
     });
-    let told = told.map(|told| state.failures.with_moves(id, current, told));
     if let Some(admission) = told
         && current.pod_sets != admission.pod_sets
     {

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 
 use crds::meta::is_true;
 use crds::names::{MULTI_KUEUE_CONTROLLER, PROVISIONING_CONTROLLER, conditions::ACTIVE};
-use crds::v1beta2::{AdmissionCheck, ClusterQueueSpec};
+use crds::v1beta2::{AdmissionCheck, ClusterQueueSpec, Workload};
+use engine::ids::CheckId;
+use engine::spec::{CheckRule, CheckSpec, CheckState};
 use engine::{Event, Names};
 
 use crate::cluster_queue::ClusterQueue;
@@ -51,18 +53,44 @@ pub(crate) fn rules(spec: &ClusterQueueSpec) -> Vec<Rule> {
     rules
 }
 
+/// The rules in the engine's terms.
+pub(crate) fn told(names: &mut Names, rules: &[Rule]) -> Vec<CheckRule> {
+    let one = |rule: &Rule| CheckRule {
+        check: names.checks.intern(&rule.check),
+        flavors: rule.flavors.iter().map(|flavor| names.flavors.intern(flavor)).collect(),
+    };
+    rules.iter().map(one).collect()
+}
+
+/// How far a Workload is with its checks; those that are not decided yet are left out.
+pub(crate) fn states(names: &mut Names, workload: &Workload) -> Vec<(CheckId, CheckState)> {
+    let decided = workload.status.admission_checks.iter().filter_map(|one| {
+        let state = match one.state.as_str() {
+            "Ready" => CheckState::Ready,
+            "Retry" => CheckState::Retry,
+            "Rejected" => CheckState::Rejected,
+            _ => return None,
+        };
+        Some((names.checks.intern(&one.name), state))
+    });
+    decided.collect()
+}
+
 impl Index {
-    /// Enters an AdmissionCheck. Tells the ClusterQueues whose readiness changes with it.
+    /// Enters an AdmissionCheck. Tells it, and the ClusterQueues whose readiness changes with it.
     pub fn admission_check(
         &mut self,
         names: &mut Names,
         name: &str,
         check: Option<&AdmissionCheck>,
     ) -> Vec<Event> {
+        let before = self.told_check(name);
         match check {
             None => self.checks.remove(name),
             Some(check) => self.checks.insert(name.to_owned(), read(check)),
         };
+        let now = self.told_check(name);
+        let news = (before != now).then(|| Event::Check(names.checks.intern(name), now));
         let uses = |queue: &ClusterQueue| queue.rules.iter().any(|rule| rule.check == name);
         let using: Vec<String> = self
             .queues
@@ -70,7 +98,15 @@ impl Index {
             .filter(|(_, queue)| uses(queue))
             .map(|(queue, _)| queue.clone())
             .collect();
-        using.iter().filter_map(|queue| self.retell(names, queue)).collect()
+        let queues = using.iter().filter_map(|queue| self.retell(names, queue));
+        news.into_iter().chain(queues).collect()
+    }
+
+    /// A check as the engine knows it. Second passes are not written yet, so places are looked for together with the
+    /// quota.
+    fn told_check(&self, name: &str) -> Option<CheckSpec> {
+        let check = self.checks.get(name)?;
+        Some(CheckSpec { active: check.active, ..CheckSpec::default() })
     }
 
     /// Names of the checks that a Workload must pass before its flavors are known: those that bind every flavor.

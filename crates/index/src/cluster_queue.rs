@@ -12,7 +12,7 @@ use engine::spec::{
 };
 use engine::{Event, Names};
 
-use crate::checks::{Rule, rules};
+use crate::checks::{Rule, rules, told};
 use crate::index::Index;
 use crate::labels::selector;
 use crate::quotas;
@@ -94,7 +94,7 @@ fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec
         weight: quotas::weight(spec.fair_sharing.as_ref()),
         stopped: is_stopped(spec.stop_policy.as_deref()),
         ready: false,
-        checks: Vec::new(),
+        checks: told(names, &rules(spec)),
         usage_based: spec
             .admission_scope
             .as_ref()

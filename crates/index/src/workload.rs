@@ -45,7 +45,7 @@ impl Index {
             pod_sets: pod_sets.specs(names, workload, &self.settings),
             hold: standing::hold(&self.settings, workload, now),
             invalid: pod_sets.problem().or(affinity).map(Into::into),
-            checks: Vec::new(),
+            checks: crate::checks::states(names, workload),
             admission: holding::admission(names, workload),
         };
         let record = Record {

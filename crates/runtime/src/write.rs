@@ -52,7 +52,7 @@ pub enum Gone {
 }
 
 /// Whose writes these are, for the record of who set which field.
-const FIELD_MANAGER: &str = "sluice";
+pub const FIELD_MANAGER: &str = "sluice";
 
 /// Makes writes of one kind for one purpose.
 fn requests<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Requests {
@@ -65,6 +65,12 @@ fn words<K: Resource<DynamicType = ()>>(key: &Key) -> String {
 }
 
 impl Write {
+    /// What is sent.
+    #[must_use]
+    pub fn request(&self) -> &Request<Vec<u8>> {
+        &self.request
+    }
+
     /// Creates an object.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
 //! A queue with workers gives its Jobs to the one that has room.
 
 use anyhow::Result;
-use crds::{meta::is_true, v1beta2::Workload};
+use crds::{meta::is_true, v1alpha1::ClusterCapacity, v1beta2::Workload};
 use e2e::world::SOON;
 use harness::Verdict;
 use k8s_openapi::api::batch::v1::Job;
+use kube::Api;
 
 use crate::{place, world};
 
@@ -41,5 +42,22 @@ async fn a_job_runs_once_on_a_worker_with_room_and_nothing_is_left_there() -> Re
     }
     let judgement = space.observer().judge("train", 2, SOON).await?;
     assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_hub_shows_what_its_workers_report() -> Result<()> {
+    let world = world().await?;
+    let space = world.lab.space("shown").await?;
+    world.workers[1].add_nodes(&place::own_nodes(space.namespace(), 1, "4")).await?;
+    let reports: Api<ClusterCapacity> = Api::all(world.hub.client());
+    let nodes = |report: &ClusterCapacity| {
+        report.status.node_classes.iter().map(|class| class.count).sum::<i32>() > 0
+    };
+    let shown = world.hub.until(&reports, "worker-2", "shows its nodes", SOON, nodes).await?;
+    let owners = shown.metadata.owner_references.unwrap_or_default();
+    let owners: Vec<(&str, &str)> =
+        owners.iter().map(|one| (one.kind.as_str(), one.name.as_str())).collect();
+    assert_eq!(owners, [("MultiKueueCluster", "worker-2")]);
     Ok(())
 }

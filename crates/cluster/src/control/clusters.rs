@@ -258,6 +258,11 @@ impl Control {
 }
 
 impl Clusters {
+    /// Whether there is a worker of this name.
+    pub(super) fn is_registered(&self, name: &str) -> bool {
+        self.clusters.contains_key(name)
+    }
+
     /// Of all that are registered.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.clusters.keys().map(|name| &**name)
@@ -266,6 +271,16 @@ impl Clusters {
     /// Whether a person said that what a worker has and the hub does not know may go.
     pub(super) fn cleanup_confirmed(&self, name: &str) -> bool {
         self.clusters.get(name).is_some_and(|held| is_confirmed(&held.object))
+    }
+
+    /// A reference to a MultiKueueCluster, for what goes with it; none if it does not exist.
+    pub(super) fn as_owner(&self, name: &str) -> Option<serde_json::Value> {
+        let object = &self.clusters.get(name)?.object;
+        (object.metadata.deletion_timestamp.is_none()).then(|| {
+            let uid = &object.metadata.uid;
+            let version = "kueue.x-k8s.io/v1beta2";
+            json!({"apiVersion": version, "kind": "MultiKueueCluster", "name": name, "uid": uid})
+        })
     }
 
     fn policy_of(&self, config: &MultiKueueConfig) -> Option<&DispatchPolicy> {

@@ -22,7 +22,7 @@ pub(crate) enum What {
     Clusters,
     /// The machines of a thin worker.
     Capacity,
-    /// The report of a thin worker. It is compared each time; this only wakes.
+    /// The report of a thin worker, or copies of those of others. They are compared each time; this only wakes.
     Report,
 }
 

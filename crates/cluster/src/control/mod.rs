@@ -186,6 +186,7 @@ impl Control {
         self.decide_clusters(now);
         self.decide_queues(now);
         self.report_capacity(now);
+        self.show_fleet(now);
         Step {
             orders: std::mem::take(&mut self.orders),
             notices: std::mem::take(&mut self.notices),

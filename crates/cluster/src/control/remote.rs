@@ -1,6 +1,8 @@
 //! Workers: what each has of ours, and the steps of `dispatch::life` turned into orders.
 
 mod breaker;
+mod left_behind;
+mod shown;
 mod steps;
 mod told;
 mod view;
@@ -58,6 +60,7 @@ pub(crate) struct Remote {
     /// How much that was, when it was last compared.
     n_orphans: usize,
     pub(crate) capacity: Option<Held<ClusterCapacity>>,
+    shown: shown::Shown,
 }
 
 /// The objects of a kind that the worker has of ours.
@@ -143,6 +146,7 @@ impl Remote {
             swept: false,
             n_orphans: 0,
             capacity: None,
+            shown: shown::Shown::default(),
         }
     }
 
@@ -239,9 +243,10 @@ impl Control {
 
     /// The worker says what it can take.
     pub(super) fn reported(&mut self, name: &str) {
-        let Some(remote) = self.remotes.get(name) else {
+        let Some(remote) = self.remotes.get_mut(name) else {
             return;
         };
+        remote.shown.look();
         let capacity = remote.capacity.as_ref().map(|held| &held.object);
         let names = self.engine.names_mut();
         let report = capacity.filter(|one| one.status.protocol > 0);

@@ -17,6 +17,7 @@ use super::*;
 use crate::{config::Configuration, gates::Gates};
 
 mod keeping;
+mod shown;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

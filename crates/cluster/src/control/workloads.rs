@@ -339,7 +339,10 @@ impl Control {
             (Destination::Worker(cluster), _) => self.remote_answer(cluster, ticket, answer, now),
             (Destination::Home, Subject::Workload) => self.workload_answer(ticket, answer, now),
             (Destination::Home, Subject::Job) => self.job_answer(ticket, answer, now),
-            (Destination::Home, Subject::Capacity) => self.capacity_answer(answer, now),
+            (Destination::Home, Subject::Capacity) => match self.settings.role {
+                Role::Thin => self.capacity_answer(answer, now),
+                Role::Manager { .. } => self.shown_answer(ticket, answer, now),
+            },
             (Destination::Home, _) => self.condition_answer(ticket, answer, now),
         }
     }

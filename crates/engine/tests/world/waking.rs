@@ -3,7 +3,7 @@
 use engine::{Entry, Event, Outcome};
 use proptest::test_runner::TestCaseError;
 
-use crate::world::{WORKLOADS, World, moves};
+use crate::world::{Step, WORKLOADS, World, moves};
 
 impl World {
     /// Once at rest, looking at everybody afresh gets nobody any further: every wake-up that mattered took place.
@@ -26,6 +26,12 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// A holder with another priority wakes its cohort only, as in upstream: who shares its queue may miss that it can be
+    /// preempted now.
+    pub(crate) fn tells_a_holder_again(&self, step: &Step) -> bool {
+        matches!(step, Step::Submit(index, _) | Step::Priority(index, _) if self.holds(*index))
     }
 
     fn is_a_miss(&self, entry: &Entry) -> bool {

@@ -1,4 +1,5 @@
 use crds::v1beta2;
+use engine::spec::CheckSpec;
 use engine::{Event, Names};
 use serde_json::{Value, json};
 
@@ -112,9 +113,11 @@ fn a_queue_being_deleted_says_only_that() {
     assert_eq!(activity.message, "Can't admit new workloads; clusterQueue is terminating");
 }
 
-/// Whether the engine was told that the queue is ready; `None` if it was told nothing.
+/// Whether the engine was told that the queue is ready; `None` if it was told nothing of it.
 fn told(events: &[Event]) -> Option<bool> {
-    match events {
+    let of_queue: Vec<&Event> =
+        events.iter().filter(|one| !matches!(one, Event::Check(..))).collect();
+    match of_queue.as_slice() {
         [] => None,
         [Event::ClusterQueue(_, Some(spec))] => Some(spec.ready),
         other => panic!("{other:?}"),
@@ -134,6 +137,26 @@ fn a_check_tells_its_queues_when_their_readiness_changes() {
     assert_eq!(told(&index.admission_check(&mut names, "other", Some(&idle))), None);
     assert_eq!(told(&index.admission_check(&mut names, "mk", Some(&idle))), Some(false));
     assert_eq!(told(&index.admission_check(&mut names, "mk", None)), None);
+}
+
+#[test]
+fn the_engine_is_told_of_checks_and_of_the_flavors_that_need_them() {
+    let mut names = Names::default();
+    let mut index = Index::new(Settings::default());
+    let rules = json!([{"name": "b", "onFlavors": ["f"]}, {"name": "a"}]);
+    let events = index.cluster_queue(&mut names, "q", Some(&queue(with_checks(rules))));
+    let Some(Event::ClusterQueue(_, Some(spec))) = events.first() else {
+        panic!("{events:?}");
+    };
+    let (a, b) = (names.checks.intern("a"), names.checks.intern("b"));
+    let flavors: Vec<_> = spec.checks.iter().map(|rule| (rule.check, rule.flavors.len())).collect();
+    assert_eq!(flavors, [(a, 0), (b, 1)]);
+    let check = |active| check("other", active);
+    let spec = |active| Event::Check(a, Some(CheckSpec { active, ..CheckSpec::default() }));
+    assert_eq!(index.admission_check(&mut names, "a", Some(&check("True")))[..1], [spec(true)]);
+    assert_eq!(index.admission_check(&mut names, "a", Some(&check("True"))), []);
+    assert_eq!(index.admission_check(&mut names, "a", Some(&check("False")))[..1], [spec(false)]);
+    assert_eq!(index.admission_check(&mut names, "a", None), [Event::Check(a, None)]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use crds::v1beta2::{self, Workload};
-use engine::spec::{Hold, WorkloadSpec};
+use engine::spec::{CheckState, Hold, WorkloadSpec};
 use engine::{Amount, Anywhere, Engine, Event, Outcome, Time};
 use serde_json::{Value, json};
 
@@ -248,6 +248,23 @@ fn what_is_invalid_is_said_in_words() {
     let events = house.enter(&workload);
     let wrong = "annotation sluice.dev/affinity: \"a=(\" has an invalid key or value";
     assert_eq!(spec(&events).invalid.as_deref(), Some(wrong));
+}
+
+#[test]
+fn the_engine_is_told_of_checks_that_are_decided() {
+    let mut house = House::new(Settings::default());
+    let state = |name: &str, state: &str| json!({"name": name, "state": state});
+    let mut workload: Workload = from(asking(json!({"cpu": "1"})));
+    let all = [state("a", "Ready"), state("b", "Pending"), state("c", "Rejected")];
+    workload.status.admission_checks = all.into_iter().map(from).collect();
+    let events = house.enter(&workload);
+    let names = house.engine.names();
+    let told: Vec<_> = spec(&events)
+        .checks
+        .iter()
+        .map(|&(check, state)| (names.checks.name(check), state))
+        .collect();
+    assert_eq!(told, [("a", CheckState::Ready), ("c", CheckState::Rejected)]);
 }
 
 #[test]

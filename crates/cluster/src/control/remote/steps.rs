@@ -102,8 +102,10 @@ impl Control {
                 self.want(key, |wants| wants.finish = Some((reason.into(), message.into())));
             }
             Step::Retry(retry) => {
-                if let Retry::Evicted(cluster) = retry {
-                    self.leave_out(key, cluster, now);
+                match retry {
+                    Retry::Evicted(cluster) => self.leave_out(key, cluster, now),
+                    Retry::Lost => self.tell_left_behind(key),
+                    Retry::Gone | Retry::OutOfSync(_) | Retry::Unrecorded => {}
                 }
                 let message = retry.message(|cluster| self.fleet.name(cluster));
                 self.want(key, |wants| wants.retry = Some(message));

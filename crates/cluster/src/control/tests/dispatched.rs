@@ -257,3 +257,23 @@ fn a_hub_that_knows_less_than_its_worker_has_asks_before_anything_is_deleted() {
     let confirmed = orders(&control.decide(NOW));
     assert!(confirmed.contains(&"east job-delete".to_owned()), "{confirmed:?}");
 }
+
+#[test]
+fn a_worker_that_is_not_registered_any_more_is_said_to_be_left_behind() {
+    let mut workload = hub_workload();
+    workload["status"]["clusterName"] = json!("west");
+    let mut control = dispatching(&hub_job("20", false, &running()), &[workload]);
+    let lost = NOW + jiff::SignedDuration::from_secs(15 * 60);
+    let told = |step: Step| -> Vec<String> {
+        step.notices
+            .into_iter()
+            .filter(|news| news.reason == "LeftBehind")
+            .map(|news| news.note)
+            .collect()
+    };
+    assert_eq!(told(control.decide(NOW)), [""; 0], "it may come yet");
+    let expected = "worker cluster \"west\" is not registered any more; what it has of this workload is left behind";
+    assert_eq!(told(control.decide(lost)), [expected]);
+    control.hear(linked(false), lost);
+    assert_eq!(told(control.decide(lost)), [""; 0], "it is told once");
+}

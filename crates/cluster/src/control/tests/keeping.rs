@@ -9,7 +9,7 @@ use super::*;
 const API: &str = "kueue.x-k8s.io/v1beta2";
 
 /// A manager with one worker of two nodes of 8 cpus, one of them half in use.
-fn manager(policy: &Value) -> Control {
+pub(super) fn manager(policy: &Value) -> Control {
     let file = Configuration::default();
     let mut control = Control::new(Settings::manager(&file, &Gates::default(), true));
     let active = json!([{"type": "Active", "status": "True", "reason": "Active", "message": ""}]);
@@ -70,7 +70,7 @@ fn manager(policy: &Value) -> Control {
     control
 }
 
-fn capacity() -> Value {
+pub(super) fn capacity() -> Value {
     let node = |free: &str| {
         json!({
             "count": 1, "free": {"cpu": free, "pods": "9"}, "size": {"cpu": "8", "pods": "10"},
