@@ -30,10 +30,18 @@ impl<T: Clone> Saved<T> {
     }
 
     /// A row is about to change.
+    #[inline]
     pub(crate) fn keep(&mut self, table: &[Option<T>], index: usize) {
         if self.length.is_some_and(|length| index < length) {
-            self.rows.entry(index).or_insert_with(|| table.get(index).cloned().flatten());
+            self.save(table, index);
         }
+    }
+
+    // Apart, so that changes outside of a what-if pay for the comparison alone.
+    #[cold]
+    #[inline(never)]
+    fn save(&mut self, table: &[Option<T>], index: usize) {
+        self.rows.entry(index).or_insert_with(|| table.get(index).cloned().flatten());
     }
 
     /// Any row may change.

@@ -5,7 +5,7 @@
 //! priority, and those of the own queue. Source: spec/kueue-core.md §4.9. Cost: candidates, and
 //! for each that is looked at log(candidates) + depth.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::preemption::candidates::{by_usage, of_queue, within_quota};
@@ -65,16 +65,21 @@ impl Candidate {
         Self { workload, queue, ground, meeting: None, rank }
     }
 
-    fn goes_before(&self, state: &State, other: &Self) -> bool {
+    fn goes_before(&self, state: &State, other: &Self, shares: bool) -> bool {
         let uid = |one: &Self| &state.workloads.at(one.workload).uid;
+        let by_rank =
+            if shares { self.by_shares(state, other) } else { self.rank.cmp(&other.rank) };
+        by_rank.then_with(|| uid(self).cmp(uid(other))).is_lt()
+    }
+
+    /// The order of ranks where some queue shares by usage.
+    fn by_shares(&self, state: &State, other: &Self) -> Ordering {
         let of_queue = |one: &Self| (one.queue, one.workload);
         let (left, right) = (self.rank, other.rank);
         left.0
             .cmp(&right.0)
             .then_with(|| by_usage(state, of_queue(self), of_queue(other)))
             .then(left.1.cmp(&right.1))
-            .then_with(|| uid(self).cmp(uid(other)))
-            .is_lt()
     }
 }
 
@@ -85,25 +90,34 @@ pub(crate) struct Pool {
     drawn: Vec<Candidate>,
     foreign: bool,
     hierarchical: bool,
+    /// Some of their queues share by usage.
+    shares: bool,
 }
 
 impl Pool {
     fn clear(&mut self) {
         self.rest.clear();
         self.drawn.clear();
-        (self.foreign, self.hierarchical) = (false, false);
+        (self.foreign, self.hierarchical, self.shares) = (false, false, false);
     }
 
     fn add(&mut self, state: &State, candidate: Candidate) {
         self.foreign |= candidate.ground != Ground::OwnQueue;
         self.hierarchical |= candidate.ground == Ground::Hierarchical;
-        self.rest.push(candidate, |left, right| left.goes_before(state, &right));
+        let shares = self.shares;
+        self.rest.push(candidate, |left, right| left.goes_before(state, &right, shares));
+    }
+
+    /// Candidates of a queue follow. Those before stay in their order: it does not depend on shares.
+    fn enter(&mut self, state: &State, queue: QueueId) {
+        self.shares |= state.queue(queue).line.has_shares();
     }
 
     /// The candidate at a position of the order.
     fn at(&mut self, state: &State, position: usize) -> Option<Candidate> {
         if position == self.drawn.len() {
-            let next = self.rest.pop(|left, right| left.goes_before(state, &right))?;
+            let shares = self.shares;
+            let next = self.rest.pop(|left, right| left.goes_before(state, &right, shares))?;
             self.drawn.push(next);
         }
         self.drawn.get(position).copied()
@@ -195,6 +209,7 @@ fn collect(state: &State, need: &Need<'_>, pool: &mut Pool) {
     if policy.reclaim != PreemptionPolicy::Never {
         collect_foreign(state, need, pool);
     }
+    pool.enter(state, own);
     for workload in of_queue(state, need, own, policy.within_queue) {
         pool.add(state, Candidate::new(state, own, workload, Ground::OwnQueue));
     }
@@ -242,6 +257,7 @@ fn collect_below(state: &State, need: &Need<'_>, walk: &Walk, node: NodeId, pool
             None => collect_below(state, need, walk, child, pool),
             Some(queue) if state.queue(queue).active => {
                 let policy = state.queue(need.attempt.queue).preemption;
+                pool.enter(state, queue);
                 for workload in of_queue(state, need, queue, policy.reclaim) {
                     let ground = ground(state, need, workload, walk.advantage, policy.borrow);
                     let candidate = Candidate::new(state, queue, workload, ground);
