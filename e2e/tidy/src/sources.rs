@@ -81,15 +81,18 @@ pub fn impure(root: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
         let text = fs::read_to_string(path)?;
         for (at, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
-            if ["async ", ".await", "Instant::now", "SystemTime::now"]
-                .iter()
-                .any(|word| code.contains(word))
-            {
+            if is_impure(code) {
                 found.push(format!("{}:{}: {}", path.display(), at + 1, line.trim()));
             }
         }
     }
     Ok(found)
+}
+
+/// Whole words only: a function may well be named `awaits`.
+fn is_impure(code: &str) -> bool {
+    let awaited = code.split(".await").skip(1).any(|rest| !rest.starts_with(char::is_alphanumeric));
+    awaited || ["async ", "Instant::now", "SystemTime::now"].iter().any(|word| code.contains(word))
 }
 
 /// Crates that do not take over the workspace's lints.
@@ -105,4 +108,19 @@ pub fn without_lints(manifests: impl Iterator<Item = PathBuf>) -> anyhow::Result
         }
     }
     Ok(without)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_impure;
+
+    #[test]
+    fn whole_words_are_looked_for() {
+        for code in ["x.await?;", "    .await", "let now = Instant::now();", "async fn f() {}"] {
+            assert!(is_impure(code), "{code}");
+        }
+        for code in ["passes.awaits(id)", "self.awaited", ""] {
+            assert!(!is_impure(code), "{code}");
+        }
+    }
 }
