@@ -543,12 +543,8 @@ fn write_failed(state: &mut State, id: WorkloadId) {
 
 /// The placer has room again for those who wait under `key`.
 fn room(state: &mut State, key: crate::placer::WakeKey) {
-    for index in 0..state.names.workloads.len() {
-        let id = WorkloadId::from(index);
-        if state.workloads.get(id).is_some_and(|one| one.wake == Some(key)) {
-            state.workloads.at_mut(id).wake = None;
-            leave_line(state, id);
-            enqueue(state, id);
-        }
+    for id in state.workloads.told(key) {
+        leave_line(state, id);
+        enqueue(state, id);
     }
 }

@@ -1,5 +1,7 @@
 //! Workloads as the engine keeps them: a small record each, the shape shared.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
@@ -106,7 +108,13 @@ pub(crate) struct Workloads {
     /// What was given back, for those who are admitted next.
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
     blanks: Vec<Box<Admission>>,
+    waits: Waits,
+    /// Who waited when the what-if began.
+    saved_waits: Waits,
 }
+
+/// Who waits for room, by the key under which it will be told.
+type Waits = BTreeMap<WakeKey, BTreeSet<WorkloadId>>;
 
 /// Enough blank admissions for a cycle that follows when many were done at once.
 const BLANKS: usize = 16_384;
@@ -156,7 +164,37 @@ impl Workloads {
         }
     }
 
+    /// A Workload waits for room.
+    pub(crate) fn wait(&mut self, id: WorkloadId, key: WakeKey) {
+        self.wait_no_more(id);
+        self.at_mut(id).wake = Some(key);
+        self.waits.entry(key).or_default().insert(id);
+    }
+
+    /// There may be room for those who wait under a key: who they are.
+    pub(crate) fn told(&mut self, key: WakeKey) -> BTreeSet<WorkloadId> {
+        let told = self.waits.remove(&key).unwrap_or_default();
+        for &id in &told {
+            self.at_mut(id).wake = None;
+        }
+        told
+    }
+
+    fn wait_no_more(&mut self, id: WorkloadId) {
+        let Some(key) = self.get(id).and_then(|one| one.wake) else {
+            return;
+        };
+        self.at_mut(id).wake = None;
+        if let Some(ids) = self.waits.get_mut(&key) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.waits.remove(&key);
+            }
+        }
+    }
+
     pub(crate) fn insert(&mut self, id: WorkloadId, workload: Workload) {
+        self.wait_no_more(id);
         if self.table.len() <= id.index() {
             self.table.resize_with(id.index() + 1, || None);
         }
@@ -165,6 +203,7 @@ impl Workloads {
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<Workload> {
+        self.wait_no_more(id);
         self.saved.keep(&self.table, id.index());
         self.table.get_mut(id.index()).and_then(Option::take)
     }
@@ -173,6 +212,7 @@ impl Workloads {
     pub(crate) fn begin(&mut self) {
         self.saved.begin(&self.table);
         self.saved_stamps = self.stamps;
+        self.saved_waits.clone_from(&self.waits);
     }
 
     /// Whether a what-if is open.
@@ -184,5 +224,6 @@ impl Workloads {
     pub(crate) fn undo(&mut self) {
         self.saved.undo(&mut self.table);
         self.stamps = self.saved_stamps;
+        self.waits = std::mem::take(&mut self.saved_waits);
     }
 }

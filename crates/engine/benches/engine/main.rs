@@ -4,6 +4,7 @@ mod counts;
 mod floor;
 mod house;
 mod meter;
+mod places;
 mod shapes;
 mod speed;
 

@@ -33,13 +33,13 @@ pub(crate) fn report() -> anyhow::Result<()> {
     rows.iter().for_each(print);
     let own = wake("where queues have their own quota", false);
     let shared = wake("where they compete for it", true);
+    let (place, _) = crate::places::report();
     let bytes = bytes_per_pending(1000, 1000);
     println!("memory  {bytes:.0} bytes per pending Workload");
     let pause = rows.iter().map(|row| row.meter.pause).max().unwrap_or_default();
     let mut figures = json!({
         "s5_ratio": rounded(own.max(shared)),
-        // The shape of topologies, S6, is measured on its own.
-        "s6_us": Value::Null,
+        "s6_us": rounded(place),
         "max_pause_ms": rounded(pause.as_secs_f64() * 1e3),
         "bytes_per_pending": rounded(bytes),
         "allocs_per_decision": rounded(rows[4].meter.allocations()),

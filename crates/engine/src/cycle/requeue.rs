@@ -34,7 +34,7 @@ pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
     entry.requeue = destination(state, entry);
     let waits = matches!(entry.outcome, Outcome::Preempting | Outcome::Deferred);
     if let Outcome::NoRoom(key) = entry.outcome {
-        state.workloads.at_mut(id).wake = Some(key);
+        state.workloads.wait(id, key);
     }
     let State { queues, workloads, shapes, .. } = state;
     let queue = queues[entry.queue.index()].as_mut().expect("invariant: heads have a queue");

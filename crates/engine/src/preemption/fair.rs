@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::preemption::candidates::{of_queue, order};
-use crate::preemption::{Ids, Need, Target, fill_back, fits, hide, show};
+use crate::preemption::{Ids, Need, Target, fill_back, fits, hide, queue_of, show};
 use crate::quota::share::{Share, share};
 use crate::reason::PreemptionReason;
 use crate::settings::FairStrategy;
@@ -69,7 +69,11 @@ fn collect(state: &State, need: &Need<'_>) -> Ids {
     if policy.reclaim != PreemptionPolicy::Never {
         collect_below(state, need, root, &mut all);
     }
-    all.sort_by(|&left, &right| order(state, own, left, right));
+    // Queue by queue: only within one does the order count, and only there is it one where queues share by usage.
+    let queue = |id| queue_of(state, id);
+    all.sort_by(|&left, &right| {
+        queue(left).cmp(&queue(right)).then_with(|| order(state, own, left, right))
+    });
     all
 }
 
@@ -284,7 +288,7 @@ fn within_nominal(state: &State, need: &Need<'_>, leaf: NodeId) -> bool {
 fn by_queue(state: &State, candidates: &[WorkloadId]) -> Vec<(QueueId, Ids)> {
     let mut queues: Vec<(QueueId, Ids)> = Vec::new();
     for &id in candidates {
-        let queue = crate::preemption::queue_of(state, id);
+        let queue = queue_of(state, id);
         match queues.iter_mut().find(|(one, _)| *one == queue) {
             Some((_, list)) => list.push(id),
             None => queues.push((queue, Ids::from_slice(&[id]))),
