@@ -2,8 +2,8 @@
 //!
 //! A status changes several times within moments: pods are made, get ready, end, are counted. Every copy of it is a
 //! write on the hub, so news that others follow is not told by itself: counts wait a little for what comes next, and are
-//! told once a second at most. That all pods are ready, and the end, wait for nobody (spec/dispatch.md §10: two copies of
-//! a status in the life of a job that runs undisturbed).
+//! told once a second at most. That pods run, that all are ready, and the end wait for nobody: a job that runs undisturbed is
+//! told of three times (spec/dispatch.md §10 counts the first two as one, but Kubernetes itself tells of readiness a second late).
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ const LULL: Duration = Duration::from_millis(250);
 pub(super) enum News {
     /// The job is over.
     End,
-    /// All its pods are ready, or not any more.
-    Readiness,
+    /// It has pods, or all of them are ready, or not any more.
+    Pods,
     /// Anything else.
     Counts,
 }
@@ -32,9 +32,10 @@ pub(super) enum News {
 impl News {
     /// What the status of a copy adds to what the hub's job says.
     pub(super) fn of<J: JobKind>(hub: &J, copy: &J) -> Self {
-        match (copy.outcome(), copy.pods_ready() != hub.pods_ready()) {
+        let begins = copy.active() && !hub.active();
+        match (copy.outcome(), begins || copy.pods_ready() != hub.pods_ready()) {
             (Some(_), _) => Self::End,
-            (None, true) => Self::Readiness,
+            (None, true) => Self::Pods,
             (None, false) => Self::Counts,
         }
     }
@@ -61,7 +62,7 @@ impl Told {
         let after_last = |pause| self.at.map(|at| after(at, pause));
         let until = match news {
             News::End => None,
-            News::Readiness => after_last(LULL),
+            News::Pods => after_last(LULL),
             News::Counts => Some(after(since, LULL)).max(after_last(PERIOD)),
         };
         until.filter(|until| *until > now)
@@ -95,10 +96,12 @@ mod tests {
     }
 
     #[test]
-    fn a_short_job_is_told_of_twice() {
-        use News::{Counts, End, Readiness};
-        let life = [(10, Counts), (90, Readiness), (2_000, Counts), (2_060, End)];
-        assert_eq!(told(&life), [90, 2_060]);
+    fn a_job_is_told_of_when_it_runs_when_it_is_ready_and_when_it_is_over() {
+        use News::{Counts, End, Pods};
+        let life = [(10, Pods), (1_050, Pods), (1_900, Counts), (2_500, Counts), (2_560, End)];
+        assert_eq!(told(&life), [10, 1_050, 2_150, 2_560]);
+        let quick = [(10, Pods), (1_050, Pods), (2_000, Counts), (2_060, End)];
+        assert_eq!(told(&quick), [10, 1_050, 2_060], "counts are not told just before the end");
     }
 
     #[test]
@@ -108,14 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn readiness_that_comes_and_goes_is_kept_in_bounds() {
-        let flaps: Vec<(i64, News)> =
-            (0..100).map(|number| (number * 10, News::Readiness)).collect();
+    fn pods_that_come_and_go_are_kept_in_bounds() {
+        let flaps: Vec<(i64, News)> = (0..100).map(|number| (number * 10, News::Pods)).collect();
         assert_eq!(told(&flaps), [0, 250, 500, 750, 1_000]);
     }
 
     #[test]
     fn the_end_is_told_at_once() {
-        assert_eq!(told(&[(10, News::Readiness), (11, News::End)]), [10, 11]);
+        assert_eq!(told(&[(10, News::Pods), (11, News::End)]), [10, 11]);
     }
 }
