@@ -255,10 +255,7 @@ impl Control {
     fn report_status(&mut self) -> crds::v1alpha1::ClusterCapacityStatus {
         let keys = self.capacity.report.as_ref().map(|held| held.object.spec.label_keys.clone());
         let keys = keys.unwrap_or_default();
-        let machines = &self.capacity.machines;
-        let all_keys = machines.label_keys();
-        let names = self.engine.names_mut();
-        let known = report::classes(names, &machines.free(), &all_keys, Vec::new());
+        let known = self.local_report();
         let to_come = self.capacity.to_come.values().map(|one| one.work.as_ref());
         let left = ::dispatch::left_over(&known, to_come);
         let workloads = self.workloads.values();

@@ -27,7 +27,11 @@ use runtime::{
 };
 use serde_json::json;
 
-use super::{Control, Order, Role, Subject, Ticket, due::What, held::Held};
+use super::{
+    Control, Order, Role, Subject, Ticket,
+    due::What,
+    held::{Held, keep},
+};
 
 /// How room is kept for the oldest blocked gang, unless a policy says otherwise.
 const KEEPING: Keeping = Keeping { after: 30 * SECOND, max_share: 100 };
@@ -51,17 +55,7 @@ impl Control {
             let labels = labels.unwrap_or_default().into_iter();
             let labels = labels.map(|(key, value)| (key.into(), value.into())).collect();
             this.fleet.set_labels(id, labels);
-            match (this.clusters.clusters.get_mut(&key.name), object) {
-                (Some(held), Some(object)) => {
-                    held.see(object);
-                }
-                (None, Some(object)) => {
-                    this.clusters.clusters.insert(key.name, Held::new(object));
-                }
-                (_, None) => {
-                    this.clusters.clusters.remove(&key.name);
-                }
-            }
+            keep(&mut this.clusters.clusters, key.name, object);
             this.configure_fleet();
             this.left_behind_due();
         });

@@ -4,7 +4,7 @@
 //! it; what the watch brings late is older and ignored. After a conflict, nothing is written until something newer was
 //! seen. After a failure, nothing is written for a while.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
@@ -40,6 +40,38 @@ enum Writing {
     Stale(u64, Timestamp),
     /// Not before this time.
     Later(Timestamp),
+}
+
+/// Takes note of an object among its kind: as it is now, or that it is gone.
+pub(crate) fn keep<I, V, K>(objects: &mut BTreeMap<I, V>, id: I, object: Option<K>)
+where
+    I: Ord,
+    V: From<K> + AsMut<Held<K>>,
+    K: Resource,
+{
+    match (objects.get_mut(&id), object) {
+        (Some(known), Some(object)) => {
+            known.as_mut().see(object);
+        }
+        (None, Some(object)) => {
+            objects.insert(id, object.into());
+        }
+        (_, None) => {
+            objects.remove(&id);
+        }
+    }
+}
+
+impl<K: Resource> From<K> for Held<K> {
+    fn from(object: K) -> Self {
+        Self::new(object)
+    }
+}
+
+impl<K> AsMut<Self> for Held<K> {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
 }
 
 impl<K: Resource> Held<K> {

@@ -7,7 +7,11 @@ use jiff::Timestamp;
 use jobs::start::Flavors;
 use runtime::watch::{Change, Key};
 
-use super::{Control, due::What, held::Held};
+use super::{
+    Control,
+    due::What,
+    held::{Held, keep},
+};
 
 /// Queues as they were last seen.
 #[derive(Debug, Default)]
@@ -28,9 +32,15 @@ pub(crate) struct Queue<K> {
     pub(super) not_before: Timestamp,
 }
 
-impl<K: kube::Resource> Queue<K> {
-    fn new(object: K) -> Self {
+impl<K: kube::Resource> From<K> for Queue<K> {
+    fn from(object: K) -> Self {
         Self { held: Held::new(object), not_before: Timestamp::MIN }
+    }
+}
+
+impl<K> AsMut<Held<K>> for Queue<K> {
+    fn as_mut(&mut self) -> &mut Held<K> {
+        &mut self.held
     }
 }
 
@@ -60,17 +70,7 @@ impl Queues {
             let target = object.spec.cluster_queue.as_str().into();
             self.pointing.entry(target).or_default().insert(key.clone());
         }
-        match (self.local_queues.get_mut(&key), object) {
-            (Some(queue), Some(object)) => {
-                queue.held.see(object);
-            }
-            (None, Some(object)) => {
-                self.local_queues.insert(key, Queue::new(object));
-            }
-            (_, None) => {
-                self.local_queues.remove(&key);
-            }
-        }
+        keep(&mut self.local_queues, key, object);
     }
 }
 
@@ -85,17 +85,7 @@ impl Control {
                 Some(object) => queues.flavors.insert(key.name.to_string(), object.spec.clone()),
                 None => queues.flavors.remove(&*key.name),
             };
-            match (queues.resource_flavors.get_mut(&key.name), object) {
-                (Some(held), Some(object)) => {
-                    held.see(object);
-                }
-                (None, Some(object)) => {
-                    queues.resource_flavors.insert(key.name, Held::new(object));
-                }
-                (_, None) => {
-                    queues.resource_flavors.remove(&key.name);
-                }
-            }
+            keep(&mut queues.resource_flavors, key.name, object);
             this.due.now(What::Queues);
             this.all_jobs_due();
             this.label_keys_due();
@@ -114,17 +104,7 @@ impl Control {
             let names = this.engine.names_mut();
             let events = this.index.admission_check(names, &key.name, object.as_ref());
             this.tell(events);
-            match (this.queues.checks.get_mut(&key.name), object) {
-                (Some(held), Some(object)) => {
-                    held.see(object);
-                }
-                (None, Some(object)) => {
-                    this.queues.checks.insert(key.name, Held::new(object));
-                }
-                (_, None) => {
-                    this.queues.checks.remove(&key.name);
-                }
-            }
+            keep(&mut this.queues.checks, key.name, object);
             this.due.now(What::Clusters);
             this.all_workloads_due();
         });
@@ -139,17 +119,7 @@ impl Control {
             let generation = |queue: &ClusterQueue| queue.metadata.generation;
             let same = known.map(|queue| generation(&queue.held.object))
                 == object.as_ref().map(generation);
-            match (this.queues.cluster_queues.get_mut(&key.name), object) {
-                (Some(queue), Some(object)) => {
-                    queue.held.see(object);
-                }
-                (None, Some(object)) => {
-                    this.queues.cluster_queues.insert(key.name.clone(), Queue::new(object));
-                }
-                (_, None) => {
-                    this.queues.cluster_queues.remove(&key.name);
-                }
-            }
+            keep(&mut this.queues.cluster_queues, key.name.clone(), object);
             if !same {
                 this.all_workloads_due();
             }

@@ -30,7 +30,7 @@ use super::{
     Control, Link, RemoteInput, Subject, Ticket,
     configuration::each,
     due::What,
-    held::{Held, after, version},
+    held::{Held, after, keep, version},
 };
 
 /// How long a create that got no answer may still be on its way, and the news of a deletion that was answered.
@@ -109,17 +109,7 @@ impl<
         let before: BTreeSet<Key> =
             if first { self.objects.keys().cloned().collect() } else { BTreeSet::new() };
         each(change, |key, object| {
-            match (self.objects.get_mut(&key), object) {
-                (Some(held), Some(object)) => {
-                    held.see(object);
-                }
-                (None, Some(object)) => {
-                    self.objects.insert(key.clone(), Held::new(object));
-                }
-                (_, None) => {
-                    self.objects.remove(&key);
-                }
-            }
+            keep(&mut self.objects, key.clone(), object);
             touched.insert(key);
         });
         for gone in before.difference(&touched) {

@@ -56,8 +56,10 @@ fn amounts(names: &mut Names, all: &BTreeMap<String, Amount>) -> Vec<(ResourceId
     amounts
 }
 
+/// Whether they differ in their count at most.
 fn is_alike(one: &NodeClass, other: &NodeClass) -> bool {
-    NodeClass { count: other.count, ..one.clone() } == *other
+    (&one.labels, &one.taints, &one.free, &one.size)
+        == (&other.labels, &other.taints, &other.free, &other.size)
 }
 
 /// The report as it is written. What does not fit into it is left out, so it never overstates.
@@ -73,7 +75,8 @@ pub(super) fn status(
     for class in left {
         let class = in_api(names, class, keys);
         let alike = |known: &&mut v1alpha1::NodeClass| {
-            v1alpha1::NodeClass { count: class.count, ..(**known).clone() } == class
+            (&known.labels, &known.taints, &known.free, &known.size)
+                == (&class.labels, &class.taints, &class.free, &class.size)
         };
         match classes.iter_mut().find(alike) {
             Some(known) => known.count += class.count,
