@@ -258,6 +258,8 @@ pub mod reasons {
         KIND_NOT_ALLOWED = "KindNotAllowed";
         /// No node takes a pod: of pods as the scheduler says it, and of clones that are evicted for it.
         UNSCHEDULABLE = "Unschedulable";
+        /// Of an event: a worker that is not registered any more keeps what it has of a Workload.
+        LEFT_BEHIND = "LeftBehind";
         /// No quota is reserved.
         NO_RESERVATION = "NoReservation";
         /// Checks are not ready.

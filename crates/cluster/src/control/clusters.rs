@@ -20,6 +20,8 @@ use crds::{
     },
 };
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Resource;
 use runtime::{
     watch::{Change, Key},
     write::Write,
@@ -268,13 +270,9 @@ impl Clusters {
     }
 
     /// A reference to a MultiKueueCluster, for what goes with it; none if it does not exist.
-    pub(super) fn as_owner(&self, name: &str) -> Option<serde_json::Value> {
+    pub(super) fn as_owner(&self, name: &str) -> Option<OwnerReference> {
         let object = &self.clusters.get(name)?.object;
-        (object.metadata.deletion_timestamp.is_none()).then(|| {
-            let uid = &object.metadata.uid;
-            let version = "kueue.x-k8s.io/v1beta2";
-            json!({"apiVersion": version, "kind": "MultiKueueCluster", "name": name, "uid": uid})
-        })
+        object.owner_ref(&()).filter(|_| object.metadata.deletion_timestamp.is_none())
     }
 
     fn policy_of(&self, config: &MultiKueueConfig) -> Option<&DispatchPolicy> {

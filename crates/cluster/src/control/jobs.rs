@@ -252,7 +252,7 @@ impl Control {
             }
             Step::Stop(StopStep::Object(next), reason) => {
                 if !job.suspend_switch() {
-                    self.notice_job(key, job, false, "Stopped", why(reason).to_owned());
+                    self.notice_job(job, false, "Stopped", why(reason).to_owned());
                 }
                 self.change_job(key, job, &next, None, "stop");
             }
@@ -279,7 +279,7 @@ impl Control {
         let source = priority_source(job, self.settings.jobs);
         let Some(priority) = self.configuration.priority(&source) else {
             let message = format!("the priority class of {source:?} is not there");
-            return self.notice_job(key, job, true, "WorkloadPriorityClassNotFound", message);
+            return self.notice_job(job, true, "WorkloadPriorityClassNotFound", message);
         };
         let workload = workload_for(job, priority, &self.settings.copied, self.settings.jobs);
         let name = workload.metadata.name.clone().unwrap_or_default();
@@ -439,23 +439,17 @@ impl Control {
             named.into_iter().chain(owned).filter_map(|key| self.workloads.get(&key));
         let admission = workloads.find_map(|one| one.object().status.admission.as_ref());
         let queue = admission.map(|one| one.cluster_queue.clone()).unwrap_or_default();
-        self.notice_job(key, &job, false, "Started", format!("Admitted by clusterQueue {queue}"));
+        self.notice_job(&job, false, "Started", format!("Admitted by clusterQueue {queue}"));
     }
 
     fn notice_job(
         &mut self,
-        key: &Key,
         job: &Job,
         warning: bool,
         reason: &'static str,
         message: String,
     ) {
-        let about = About {
-            api_version: "batch/v1".to_owned(),
-            kind: "Job".to_owned(),
-            key: key.clone(),
-            uid: job.metadata.uid.clone().unwrap_or_default(),
-        };
+        let about = About::of(job);
         let severity = if warning { Severity::Warning } else { Severity::Normal };
         let (action, reason) = (reason.to_owned(), reason.to_owned());
         self.notices.push(News { about, severity, action, reason, note: message });

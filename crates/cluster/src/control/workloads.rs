@@ -418,12 +418,7 @@ impl Control {
             }
             _ => said.message.clone(),
         };
-        let about = About {
-            api_version: "kueue.x-k8s.io/v1beta2".to_owned(),
-            kind: "Workload".to_owned(),
-            key: key.clone(),
-            uid: workload.metadata.uid.clone().unwrap_or_default(),
-        };
+        let about = About::of(workload);
         let severity = if warning { Severity::Warning } else { Severity::Normal };
         let action = reason.clone();
         self.notices.push(News { about, severity, action, reason, note: message });

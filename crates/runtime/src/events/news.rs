@@ -1,5 +1,7 @@
 //! What happened to an object, in words.
 
+use kube::Resource;
+
 use crate::watch::Key;
 
 /// Whether something is wrong.
@@ -22,6 +24,19 @@ pub struct About {
     pub key: Key,
     /// The uid; empty if it is not known.
     pub uid: String,
+}
+
+impl About {
+    /// An object, as it was seen.
+    #[must_use]
+    pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Self {
+        Self {
+            api_version: K::api_version(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+            key: Key::of(object),
+            uid: object.meta().uid.clone().unwrap_or_default(),
+        }
+    }
 }
 
 /// One thing that happened. Two that are equal may become one Event that counts. The server refuses what has no action or no

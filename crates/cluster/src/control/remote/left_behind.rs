@@ -2,6 +2,7 @@
 //!
 //! Its connection outlives its registration for a while, but not the process. People are told when the work goes elsewhere.
 
+use crds::names::reasons::LEFT_BEHIND;
 use runtime::{
     events::{About, News, Severity},
     watch::Key,
@@ -9,9 +10,6 @@ use runtime::{
 
 use super::Control;
 use crate::control::record::has_quota;
-
-/// Reason of the event.
-const LEFT_BEHIND: &str = "LeftBehind";
 
 impl Control {
     /// Tells of a Workload that is taken from such a worker, once.
@@ -31,12 +29,7 @@ impl Control {
             "worker cluster \"{cluster}\" is not registered any more; what it has of this workload is left behind"
         );
         tracing::warn!(cluster, workload = %key, "what an unregistered worker has is left behind");
-        let about = About {
-            api_version: "kueue.x-k8s.io/v1beta2".to_owned(),
-            kind: "Workload".to_owned(),
-            key: key.clone(),
-            uid: workload.metadata.uid.clone().unwrap_or_default(),
-        };
+        let about = About::of(workload);
         let (severity, reason) = (Severity::Warning, LEFT_BEHIND.to_owned());
         self.notices.push(News { about, severity, action: reason.clone(), reason, note });
     }

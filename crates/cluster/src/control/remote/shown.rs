@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crds::v1alpha1::{ClusterCapacity, LOCAL};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::{
     watch::Key,
     write::{FIELD_MANAGER, Write},
@@ -91,7 +92,7 @@ impl Control {
 
 impl Remote {
     /// The next write of the copy; none if it shows the report.
-    fn show(&mut self, key: &Key, owner: &serde_json::Value) -> Option<Order> {
+    fn show(&mut self, key: &Key, owner: &OwnerReference) -> Option<Order> {
         let report = &self.capacity.as_ref()?.object;
         let shown = &mut self.shown;
         match &mut shown.copy {

@@ -44,7 +44,7 @@ pub(super) fn manager(policy: &Value) -> Control {
     });
     let east = json!({
         "apiVersion": API, "kind": "MultiKueueCluster",
-        "metadata": {"name": "east", "resourceVersion": "5"},
+        "metadata": {"name": "east", "uid": "east-1", "resourceVersion": "5"},
         "spec": {"clusterSource": {"kubeConfig": {"location": "east", "locationType": "Secret"}}},
     });
     let kept = |input: &Input| {
