@@ -40,7 +40,8 @@ impl<'a> Life<'a> {
         if self.hub.raised {
             return self.unplace(&copies, alone);
         }
-        if let Some(winner) = self.winner(&copies) {
+        let winner = self.winner(&copies).filter(|winner| !alone || self.has_job(winner));
+        if let Some(winner) = winner {
             return self.elect(winner);
         }
         let prospects: Vec<Prospect> =
@@ -64,6 +65,11 @@ impl<'a> Life<'a> {
         let admitted = copies.iter().filter_map(|copy| Some((self.admitted_at(copy)?, *copy)));
         let position = |copy: &Copy| self.copies.iter().position(|one| one.cluster == copy.cluster);
         admitted.min_by_key(|(at, copy)| (*at, position(copy))).map(|(_, copy)| copy)
+    }
+
+    /// Its API server took the job: a clone alone may be admitted before that is answered.
+    fn has_job(&self, copy: &Copy) -> bool {
+        copy.job.is_some_and(|job| job.epoch == self.hub.epoch)
     }
 
     /// When it admitted. A cluster whose API server refuses the job has nothing to run.

@@ -291,6 +291,16 @@ fn a_clone_that_was_admitted_and_finished_is_recorded_not_run_again() {
 }
 
 #[test]
+fn the_only_cluster_is_recorded_when_its_api_server_took_the_job() {
+    let hub = "quota nominated=a";
+    check(&[
+        (1, hub, &["a live clone=1 admitted=1 unsettled"], &["wait-until 50"]),
+        (1, hub, &["a live clone=1 admitted=1"], &["create-job a", "wait-until 50"]),
+        (1, hub, &["a live clone=1 admitted=1 job=1"], &["ready a"]),
+    ]);
+}
+
+#[test]
 fn a_cluster_that_will_not_take_it_is_given_up_after_its_job_is_gone() {
     let hub = "quota nominated=a";
     let raised = "quota nominated=a raised epoch=2 unsent";

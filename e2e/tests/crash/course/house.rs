@@ -25,12 +25,12 @@ impl Life<'_> {
         if !self.again {
             delete(&workers, worker.name()).await?;
             delete(&reports, LOCAL).await?;
-            let flavor = json!({
-                "metadata": {"name": self.name}, "spec": {"nodeLabels": {self.name: "yes"}},
-            });
-            create(&flavors, &serde_json::from_value(flavor)?).await?;
         }
         self.register().await?;
+        let flavor = json!({
+            "metadata": {"name": self.name}, "spec": {"nodeLabels": {self.name: "yes"}},
+        });
+        create(&flavors, &serde_json::from_value(flavor)?).await?;
         let active = |one: &MultiKueueCluster| is_true(&one.status.conditions, "Active");
         self.hub().until(&workers, worker.name(), "is active", SOON, active).await?;
         let told = |one: &ClusterCapacity| one.spec.label_keys.iter().any(|key| key == self.name);
