@@ -442,13 +442,7 @@ impl Control {
         self.notice_job(&job, false, "Started", format!("Admitted by clusterQueue {queue}"));
     }
 
-    fn notice_job(
-        &mut self,
-        job: &Job,
-        warning: bool,
-        reason: &'static str,
-        message: String,
-    ) {
+    fn notice_job(&mut self, job: &Job, warning: bool, reason: &'static str, message: String) {
         let about = About::of(job);
         let severity = if warning { Severity::Warning } else { Severity::Normal };
         let (action, reason) = (reason.to_owned(), reason.to_owned());

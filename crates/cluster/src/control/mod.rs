@@ -90,6 +90,8 @@ pub struct Control {
     deadlines: Deadlines,
     /// Whose pods are waited for, where that keeps others out.
     pods_gate: pods_gate::PodsGate,
+    /// When workers are compared with the hub next.
+    garbage_at: Option<Timestamp>,
     /// Something changed that scheduling looks at.
     schedule: bool,
     began: Option<Timestamp>,
@@ -132,6 +134,7 @@ impl Control {
             due: Due::default(),
             deadlines: Deadlines::default(),
             pods_gate: pods_gate::PodsGate::default(),
+            garbage_at: None,
             schedule: true,
             began: None,
             orders: Vec::new(),
@@ -174,6 +177,7 @@ impl Control {
         }
         self.due.ring(now);
         self.due.workloads.extend(self.deadlines.ring(now));
+        self.collect_garbage(now);
         for _ in 0..MOST_ROUNDS {
             self.refresh_capacity();
             let n_jobs = self.decide_jobs(now);
@@ -210,6 +214,7 @@ impl Control {
             // A worker without any nodes says so, too.
             self.due.now(What::Capacity);
             tracing::info!("everything was listed");
+            self.sweep_all();
         }
     }
 }

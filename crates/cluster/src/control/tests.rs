@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{config::Configuration, gates::Gates};
 
+mod garbage;
 mod keeping;
 mod shown;
 

@@ -43,10 +43,15 @@ impl Control {
     }
 
     pub(super) fn workloads(&mut self, change: Change<Workload>, now: Timestamp) {
+        let many_may_be_gone =
+            matches!(&change, Change::Reset { removed, .. } if !removed.is_empty());
         self.take(change, |this, key, object| match object {
             Some(object) => this.see_workload(&key, object, now),
             None => this.lose_workload(&key),
         });
+        if many_may_be_gone {
+            self.sweep_all();
+        }
     }
 
     fn see_workload(&mut self, key: &Key, object: Workload, now: Timestamp) {

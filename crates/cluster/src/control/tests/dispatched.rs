@@ -4,12 +4,12 @@ use super::*;
 use crate::control::order::Destination;
 
 /// The Workload's name is the one that is made for the Job.
-fn name() -> String {
+pub(super) fn name() -> String {
     ::jobs::workload::name_for(&job(), ::jobs::Gates::default())
 }
 
 /// The hub's Job, which shows the status of its copy.
-fn hub_job(version: &str, suspend: bool, status: &Value) -> Value {
+pub(super) fn hub_job(version: &str, suspend: bool, status: &Value) -> Value {
     let mut job = serde_json::to_value(job()).expect("encodes");
     job["metadata"]["resourceVersion"] = json!(version);
     job["spec"]["suspend"] = json!(suspend);
@@ -21,12 +21,12 @@ fn hub_job(version: &str, suspend: bool, status: &Value) -> Value {
     job
 }
 
-fn running() -> Value {
+pub(super) fn running() -> Value {
     let suspended = json!({"type": "Suspended", "status": "False"});
     json!({"active": 2, "ready": 2, "startTime": "2026-01-01T00:00:00Z", "conditions": [suspended]})
 }
 
-fn hub_workload() -> Value {
+pub(super) fn hub_workload() -> Value {
     let mut workload = workload();
     workload["metadata"]["name"] = json!(name());
     workload["status"]["clusterName"] = json!("east");
@@ -36,7 +36,7 @@ fn hub_workload() -> Value {
 }
 
 /// What the worker has: a clone and a Job that names it.
-fn copies() -> (Value, Value) {
+pub(super) fn copies() -> (Value, Value) {
     let origin = json!({"kueue.x-k8s.io/multikueue-origin": "multikueue"});
     let mut clone = workload();
     clone["metadata"] = json!({
@@ -51,8 +51,21 @@ fn copies() -> (Value, Value) {
     (clone, copy)
 }
 
-/// Everything that a manager with workers lists; without the Workload where it is gone.
-fn dispatching(job: &Value, workloads: &[Value]) -> Control {
+/// What a manager with workers knows when it has listed everything; without the Workload where it is gone.
+pub(super) fn dispatching(job: &Value, workloads: &[Value]) -> Control {
+    let mut control = Control::new(settings());
+    dispatching_lists(job, workloads).into_iter().for_each(|input| control.hear(input, NOW));
+    control
+}
+
+/// Of a manager that dispatches.
+pub(super) fn settings() -> Settings {
+    let file = Configuration::without_file(None).expect("defaults");
+    Settings::manager(&file, &Gates::default(), true)
+}
+
+/// Everything that a manager with workers lists.
+pub(super) fn dispatching_lists(job: &Value, workloads: &[Value]) -> Vec<Input> {
     let api = "kueue.x-k8s.io/v1beta2";
     let check = json!({
         "apiVersion": api, "kind": "AdmissionCheck",
@@ -82,31 +95,27 @@ fn dispatching(job: &Value, workloads: &[Value]) -> Control {
     inputs.push(Input::MultiKueueConfig(list(vec![config])));
     inputs.push(Input::MultiKueueCluster(list(vec![east])));
     inputs.push(Input::DispatchPolicy(list(vec![])));
-    let file = Configuration::without_file(None).expect("defaults");
-    let manager = Settings::manager(&file, &Gates::default(), true);
-    let mut control = Control::new(manager);
-    inputs.into_iter().for_each(|input| control.hear(input, NOW));
-    control
+    inputs
 }
 
-fn east(input: RemoteInput) -> Input {
+pub(super) fn east(input: RemoteInput) -> Input {
     Input::Remote("east".into(), input)
 }
 
-fn linked(active: bool) -> Input {
+pub(super) fn linked(active: bool) -> Input {
     let reason = if active { "Active" } else { "ClientConnectionFailed" };
     east(RemoteInput::Link(Link { active, reason, message: String::new() }))
 }
 
 /// The worker is connected, and lists these.
-fn connect(control: &mut Control, clones: Vec<Value>, jobs: Vec<Value>) {
+pub(super) fn connect(control: &mut Control, clones: Vec<Value>, jobs: Vec<Value>) {
     control.hear(linked(true), NOW);
     control.hear(east(RemoteInput::Workload(list(clones))), NOW);
     control.hear(east(RemoteInput::Job(list(jobs))), NOW);
 }
 
 /// Orders, as `where purpose`.
-fn orders(step: &Step) -> Vec<String> {
+pub(super) fn orders(step: &Step) -> Vec<String> {
     let words = step.orders.iter().map(|order| {
         let to = match &order.ticket.to {
             Destination::Home => "hub",
@@ -120,7 +129,13 @@ fn orders(step: &Step) -> Vec<String> {
 }
 
 /// The order for this purpose is done, and the object is this now.
-fn done(control: &mut Control, step: &Step, purpose: &str, value: Value, now: Timestamp) {
+pub(super) fn done(
+    control: &mut Control,
+    step: &Step,
+    purpose: &str,
+    value: Value,
+    now: Timestamp,
+) {
     let order = step.orders.iter().find(|order| order.ticket.purpose == purpose);
     let ticket = order.expect("it was ordered").ticket.clone();
     control.hear(Input::Answer(ticket, Answer::Done(value)), now);
