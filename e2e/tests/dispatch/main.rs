@@ -3,6 +3,7 @@
 mod broken_workers;
 mod credentials;
 mod deleted;
+mod garbage;
 mod no_room;
 mod own_cluster;
 mod place;

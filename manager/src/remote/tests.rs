@@ -202,6 +202,7 @@ fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
         requests: RequestMetrics::default(),
         watches: WatchMetrics::default(),
         writes: WriteMetrics::default(),
+        look_every: None,
         keep_for: Duration::from_millis(50),
         claims: SharedClaims::default(),
         pace: Pace {
