@@ -57,7 +57,10 @@ impl Control {
             let labels = labels.unwrap_or_default().into_iter();
             let labels = labels.map(|(key, value)| (key.into(), value.into())).collect();
             this.fleet.set_labels(id, labels);
-            keep(&mut this.clusters.clusters, key.name, object);
+            keep(&mut this.clusters.clusters, key.name.clone(), object);
+            // One that is not registered any more is connected until it is clean, and gets nothing new.
+            let active = this.remotes.get(&key.name).is_some_and(|remote| remote.link.active);
+            this.fleet.set_connected(id, active && this.clusters.is_registered(&key.name));
             this.configure_fleet();
             this.left_behind_due();
         });
@@ -254,9 +257,10 @@ impl Control {
 }
 
 impl Clusters {
-    /// Whether there is a worker of this name.
+    /// Whether there is a worker of this name, which is to stay.
     pub(super) fn is_registered(&self, name: &str) -> bool {
-        self.clusters.contains_key(name)
+        let held = self.clusters.get(name);
+        held.is_some_and(|held| held.object.metadata.deletion_timestamp.is_none())
     }
 
     /// Of all that are registered.

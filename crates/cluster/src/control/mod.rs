@@ -106,6 +106,8 @@ pub struct Step {
     pub orders: Vec<Order>,
     /// What people may want to know.
     pub notices: Vec<News>,
+    /// Workers that are not registered any more and have nothing of ours: nobody needs to be connected to them.
+    pub clean: task::Names,
     /// When to ask again, if nothing happens before.
     pub wake: Option<Timestamp>,
 }
@@ -194,6 +196,7 @@ impl Control {
         Step {
             orders: std::mem::take(&mut self.orders),
             notices: std::mem::take(&mut self.notices),
+            clean: self.clean_workers(now),
             wake: self.due.next().into_iter().chain(self.deadlines.next()).min(),
         }
     }

@@ -205,7 +205,8 @@ impl Control {
         if remote.link == link {
             return;
         }
-        self.fleet.set_connected(remote.id, link.active);
+        let takes_work = link.active && self.clusters.is_registered(name);
+        self.fleet.set_connected(remote.id, takes_work);
         if remote.link.active != link.active {
             remote.lost = (!link.active).then_some(now);
             remote.clones.listed = false;

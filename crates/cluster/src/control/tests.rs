@@ -19,6 +19,7 @@ use crate::{config::Configuration, gates::Gates};
 mod garbage;
 mod keeping;
 mod shown;
+mod unregistered;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

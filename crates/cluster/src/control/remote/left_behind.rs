@@ -3,15 +3,22 @@
 //! Its connection outlives its registration for a while, but not the process. People are told when the work goes elsewhere.
 
 use crds::names::reasons::LEFT_BEHIND;
+use jiff::Timestamp;
 use runtime::{
     events::{About, News, Severity},
     watch::Key,
 };
 
-use super::Control;
-use crate::control::record::has_quota;
+use super::{Control, Remote};
+use crate::control::{record::has_quota, task::Names};
 
 impl Control {
+    /// Workers that are not registered any more and have nothing of ours, nor can get anything.
+    pub(in crate::control) fn clean_workers(&self, now: Timestamp) -> Names {
+        let left = self.remotes.iter().filter(|(name, _)| !self.clusters.is_registered(name));
+        left.filter(|(_, remote)| remote.is_clean(now)).map(|(name, _)| name.clone()).collect()
+    }
+
     /// Tells of a Workload that is taken from such a worker, once.
     pub(super) fn tell_left_behind(&mut self, key: &Key) {
         let Some(record) = self.workloads.get(key) else {
@@ -32,5 +39,14 @@ impl Control {
         let about = About::of(workload);
         let (severity, reason) = (Severity::Warning, LEFT_BEHIND.to_owned());
         self.notices.push(News { about, severity, action: reason.clone(), reason, note });
+    }
+}
+
+impl Remote {
+    /// Whether it has nothing of ours, as its watches say, and nothing is on its way there.
+    fn is_clean(&self, now: Timestamp) -> bool {
+        let seen = self.link.active && self.is_listed();
+        let empty = self.clones.objects.is_empty() && self.jobs.objects.is_empty();
+        seen && empty && !self.sent.values().any(|sent| sent.waits(now))
     }
 }

@@ -189,7 +189,7 @@ fn after_a_restart_such_a_job_waits_for_every_worker_that_may_have_it() {
 }
 
 /// Quota is held, the worker is nominated; whether it is being evicted.
-fn nominated(version: &str, evicted: bool) -> Value {
+pub(super) fn nominated(version: &str, evicted: bool) -> Value {
     let mut workload = hub_workload();
     workload["metadata"]["resourceVersion"] = json!(version);
     let status = &mut workload["status"];

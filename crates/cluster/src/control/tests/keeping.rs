@@ -88,7 +88,7 @@ pub(super) fn capacity() -> Value {
 }
 
 /// A Workload that waits, of so many pods of so many cpus. The one named `running` is on the worker already.
-fn waiting(name: &str, pods: i32, cpus: i32) -> Value {
+pub(super) fn waiting(name: &str, pods: i32, cpus: i32) -> Value {
     let mut value = workload();
     let template = json!({"spec": {"containers": [
         {"name": "main", "resources": {"requests": {"cpu": cpus.to_string()}}},
