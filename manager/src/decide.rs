@@ -67,7 +67,7 @@ pub(crate) fn begin(
     let stop = stop.clone();
     tasks.spawn(async move {
         let beside = |leading| beside(remote, leading);
-        if let Err(error) = led.run(beside, stop).await {
+        if let Err(error) = Box::pin(led.run(beside, stop)).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
     });

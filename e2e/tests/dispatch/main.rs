@@ -15,6 +15,7 @@ mod stranded;
 mod takeover;
 mod thin_worker;
 mod unknown_queue;
+mod unregistered;
 mod withdrawn;
 mod workers;
 

@@ -193,8 +193,10 @@ impl Supervisor {
             tracing::error!(cluster = &*name, %error, "the task of a worker failed");
             self.around.workers.set(&name, None);
             let link = lost(CLIENT_CONNECTION_FAILED, "the connection failed".to_owned());
-            let _ = self.around.inputs.send(Input::Remote(name, RemoteInput::Link(link))).await;
+            let link = Input::Remote(name.clone(), RemoteInput::Link(link));
+            let _ = self.around.inputs.send(link).await;
         }
+        let _ = self.around.inputs.send(Input::Remote(name, RemoteInput::GivenUp)).await;
     }
 
     /// When the next retired task is to end.

@@ -218,6 +218,7 @@ impl Control {
             self.due.now(What::Capacity);
             tracing::info!("everything was listed");
             self.sweep_all();
+            self.tell_who_is_left_behind();
         }
     }
 }

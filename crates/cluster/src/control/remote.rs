@@ -158,6 +158,7 @@ impl Control {
         let remote = self.remotes.entry(name.into()).or_insert_with(|| Remote::new(id, now));
         match input {
             RemoteInput::Link(link) => self.remote_link(name, link, now),
+            RemoteInput::GivenUp => self.given_up(name),
             RemoteInput::Workload(change) => {
                 let listed = is_list(&change);
                 let touched = remote.clones.take(change);

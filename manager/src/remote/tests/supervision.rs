@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cluster::control::task;
+use cluster::control::{Input, RemoteInput, task};
 use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};
 use runtime::Stop;
@@ -145,5 +145,7 @@ async fn a_worker_that_is_clean_is_let_go_at_once() {
     put(&home, EAST, None);
     workers.set_clean(["east".into()].into());
     assert!(!link(&mut heard).await.active, "nothing is left there any more");
+    let last = heard.recv().await.expect("an input");
+    assert!(matches!(last, Input::Remote(_, RemoteInput::GivenUp)), "{last:?}");
     run.abort();
 }

@@ -282,7 +282,7 @@ fn a_worker_that_is_not_registered_any_more_is_said_to_be_left_behind() {
     let told = |step: Step| -> Vec<String> {
         step.notices
             .into_iter()
-            .filter(|news| news.reason == "LeftBehind")
+            .filter(|news| news.reason == "LeftBehind" && news.about.kind == "Workload")
             .map(|news| news.note)
             .collect()
     };
