@@ -271,7 +271,14 @@ impl Control {
         if has_quota(record.object()) || record.wants.reserve.is_some() {
             return;
         }
+        let workload = record.object();
+        let leaves = workload.metadata.deletion_timestamp.is_some();
+        if leaves || workload.spec.active == Some(false) {
+            self.fleet.give_up_waiting(record.id);
+        }
         if let Some((reason, message)) = self.index.blocker(record.object()) {
+            // No cycle will say that it does not wait for room.
+            self.fleet.stop_waiting(record.id);
             let (reason, message) = (reason.to_owned(), message);
             let not_before = match &record.wants.pending {
                 Some(known) => known.not_before,
