@@ -87,7 +87,7 @@ impl Control {
         let Some(record) = self.workloads.remove(key) else {
             return;
         };
-        self.jobs.workload_gone(key, record.object());
+        self.jobs.workload_gone(key, &record.held.object);
         self.owner_due(key, record.object());
         self.counts_change(key, record.object());
         self.forget_id(key, record.id);

@@ -292,3 +292,40 @@ fn a_worker_that_is_not_registered_any_more_is_said_to_be_left_behind() {
     control.hear(linked(false), lost);
     assert_eq!(told(control.decide(lost)), [""; 0], "it is told once");
 }
+
+/// What the last write of a stop changes in the template, which the start has added to.
+fn put_back(control: &mut Control, started: &Value) -> Value {
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    control.hear(Input::Workload(Change::Delete(key)), NOW);
+    let step = control.decide(NOW);
+    let mut stopped = hub_job("60", true, &running());
+    stopped["spec"]["template"] = started.clone();
+    done(control, &step, "stop", stopped.clone(), NOW);
+    gone(control);
+    let step = control.decide(NOW);
+    stopped["metadata"]["resourceVersion"] = json!("61");
+    stopped["status"] = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
+    done(control, &step, "idle", stopped, NOW);
+    let step = control.decide(NOW);
+    let last = step.orders.iter().find(|order| order.ticket.purpose == "stop");
+    let last = last.expect("the mark goes").write.request().body();
+    let patch: Value = serde_json::from_slice(last).expect("JSON");
+    let mut waiting = hub_job("62", true, &json!({}));
+    waiting["metadata"]["annotations"] = json!({});
+    done(control, &step, "stop", waiting, NOW);
+    control.decide(NOW);
+    patch["spec"]["template"].clone()
+}
+
+#[test]
+fn a_job_whose_workload_was_removed_by_force_is_put_back_as_it_was() {
+    let mut started = hub_job("20", false, &running());
+    started["spec"]["template"]["spec"]["nodeSelector"] = json!({"pool": "large"});
+    let template = started["spec"]["template"].clone();
+    let mut control = dispatching(&started, &[hub_workload()]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    control.decide(NOW);
+    assert_eq!(put_back(&mut control, &template), json!({"spec": {"nodeSelector": null}}));
+    assert!(!control.jobs.remembers_any(), "it has stopped");
+}
