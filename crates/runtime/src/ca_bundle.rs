@@ -13,6 +13,8 @@ use kube::{
 };
 use serde_json::{Value, json};
 
+use crate::failpoint::{CA_BUNDLE, around};
+
 /// Why a bundle was not injected.
 #[derive(Debug, thiserror::Error)]
 pub enum CaBundleError {
@@ -151,7 +153,7 @@ pub async fn inject(
     };
     let operations: JsonPatch = serde_json::from_value(operations).map_err(invalid)?;
     let patch = Patch::Json::<()>(operations);
-    match api.patch(name, &PatchParams::default(), &patch).await {
+    match around(CA_BUNDLE, api.patch(name, &PatchParams::default(), &patch)).await {
         Ok(_) => Ok(Outcome::Injected),
         // A failed test is a 422.
         Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => {

@@ -10,7 +10,10 @@ use jiff::Timestamp;
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::{Api, Client, api::PostParams};
 
-use crate::certs::{self, CertError, Pair};
+use crate::{
+    certs::{self, CertError, Pair},
+    failpoint::{CERT_SECRET, around},
+};
 
 /// How often a lost race is tried again before it is an error.
 const ATTEMPTS: usize = 5;
@@ -153,9 +156,9 @@ impl CertSecret {
         write(data, "tls", &bundle.serving);
         let post = PostParams::default();
         let (operation, written) = if exists {
-            ("replace", api.replace(&self.name, &post, &secret).await)
+            ("replace", around(CERT_SECRET, api.replace(&self.name, &post, &secret)).await)
         } else {
-            ("create", api.create(&post, &secret).await)
+            ("create", around(CERT_SECRET, api.create(&post, &secret)).await)
         };
         match written {
             Ok(_) => Ok(true),

@@ -88,9 +88,8 @@ impl Writer {
         let Ok(_turn) = self.room.acquire().await else {
             return Answer::Unknown("the writer is closed".to_owned());
         };
-        failpoint::hit(purpose, failpoint::Moment::Before);
-        let sent = time::timeout(self.deadline, self.client.request::<Value>(request)).await;
-        failpoint::hit(purpose, failpoint::Moment::After);
+        let request = self.client.request::<Value>(request);
+        let sent = failpoint::around(purpose, time::timeout(self.deadline, request)).await;
         let answer = match sent {
             Ok(Ok(value)) => Answer::Done(value),
             Ok(Err(error)) => judge(error),

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use cluster::control::Purpose;
 use crds::{names::annotations::CLUSTER_UID, v1beta2::MultiKueueCluster};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
@@ -70,7 +71,7 @@ async fn write(name: &str, uid: &str, around: &Surroundings) -> Result<(), Unrea
     };
     let key = Key { namespace: None, name: name.into() };
     let fields = json!({ "metadata": { "annotations": { CLUSTER_UID: uid } } });
-    let write = Write::merge::<MultiKueueCluster>("cluster-uid", &key, None, &fields);
+    let write = Write::merge::<MultiKueueCluster>(Purpose::ClusterUid.name(), &key, None, &fields);
     let write = write.map_err(|error| failed(&error))?;
     let deadline = around.pace.deadline;
     let home = Writer::new(around.home.clone(), "home", 1, deadline, around.writes.clone());

@@ -15,7 +15,7 @@ use k8s_openapi::Resource;
 use runtime::{watch::Key, write::Write};
 use serde_json::json;
 
-use super::{Control, Order, Subject, Ticket, record::is, workloads::preconditions};
+use super::{Control, Order, Purpose, Subject, Ticket, record::is, workloads::preconditions};
 
 /// Who says that a worker does not take a clone.
 const MANAGER: &str = "sluice-agent";
@@ -76,7 +76,7 @@ impl Control {
             "metadata": preconditions(key, workload),
             "status": { "conditions": conditions },
         });
-        let ticket = Ticket::home(Subject::Workload, key, "refuse");
+        let ticket = Ticket::home(Subject::Workload, key, Purpose::Refuse);
         Order::of(ticket, |purpose, key| {
             Write::apply::<Workload>(purpose, key, Some("status"), MANAGER, &fields)
         })

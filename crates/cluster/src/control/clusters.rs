@@ -30,7 +30,7 @@ use runtime::{
 use serde_json::json;
 
 use super::{
-    Control, Order, Role, Subject, Ticket,
+    Control, Order, Purpose, Role, Subject, Ticket,
     due::What,
     held::{Held, keep},
 };
@@ -150,7 +150,7 @@ impl Control {
             );
             let after = MultiKueueClusterStatus { conditions };
             let key = Key { namespace: None, name: name.clone() };
-            let ticket = Ticket::home(Subject::MultiKueueCluster, &key, "cluster-condition");
+            let ticket = Ticket::home(Subject::MultiKueueCluster, &key, Purpose::ClusterCondition);
             if let Some(order) = Order::status::<MultiKueueCluster, _>(ticket, before, &after) {
                 held.sent();
                 self.orders.push(order);
@@ -178,7 +178,7 @@ impl Control {
             );
             let after = AdmissionCheckStatus { conditions };
             let key = Key { namespace: None, name: name.clone() };
-            let ticket = Ticket::home(Subject::AdmissionCheck, &key, "check-condition");
+            let ticket = Ticket::home(Subject::AdmissionCheck, &key, Purpose::CheckCondition);
             if let Some(order) = Order::status::<AdmissionCheck, _>(ticket, before, &after) {
                 held.sent();
                 self.orders.push(order);
@@ -245,7 +245,7 @@ impl Control {
             }
             let key = Key { namespace: None, name: crds::v1alpha1::LOCAL.into() };
             let to = super::Destination::Worker(name.clone());
-            let (subject, purpose) = (Subject::Capacity, "label-keys");
+            let (subject, purpose) = (Subject::Capacity, Purpose::LabelKeys);
             let ticket = Ticket { to, subject, key, purpose, workload: None };
             let fields = json!({ "spec": { "labelKeys": keys } });
             let order = Order::of(ticket, |purpose, key| {

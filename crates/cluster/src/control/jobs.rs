@@ -25,11 +25,11 @@ use runtime::{
 use serde_json::{Value, json};
 
 use super::{
-    Control, Order, Role, Subject, Ticket,
+    Control, Order, Purpose, Role, Subject, Ticket,
     due::What,
     held::Held,
     record::Record,
-    workloads::{CREATE, delete_order, merge_order},
+    workloads::{delete_order, merge_order},
 };
 
 /// Jobs as they were last seen, and which Workloads are theirs.
@@ -275,16 +275,16 @@ impl Control {
             Step::Unfinalize(name) => self.unfinalize(&in_namespace(&name), now),
             Step::Reclaim(name, pods) => self.reclaim(&in_namespace(&name), &json!(pods), now),
             Step::Start(started) => {
-                self.change_job(key, job, &started, None, START);
+                self.change_job(key, job, &started, None, Purpose::Start);
             }
             Step::Stop(StopStep::Object(next), reason) => {
                 if !job.suspend_switch() {
                     self.notice_job(job, false, "Stopped", why(reason).to_owned());
                 }
-                self.change_job(key, job, &next, None, "stop");
+                self.change_job(key, job, &next, None, Purpose::Stop);
             }
             Step::Stop(StopStep::Status(next), _) => {
-                self.change_job(key, job, &next, Some("status"), "stop-status");
+                self.change_job(key, job, &next, Some("status"), Purpose::StopStatus);
             }
             Step::Release(name) => {
                 let workload = in_namespace(&name);
@@ -297,7 +297,7 @@ impl Control {
             }
             Step::MoveToQueue(name) => {
                 let fields = json!({ "spec": { "queueName": job.queue_name() } });
-                self.patch_workload(&in_namespace(&name), "move", fields, now);
+                self.patch_workload(&in_namespace(&name), Purpose::Move, fields, now);
             }
         }
     }
@@ -315,7 +315,7 @@ impl Control {
             // It is there and says something else; its removal is awaited.
             return;
         }
-        let ticket = Ticket::home(Subject::Workload, &workload_key, CREATE);
+        let ticket = Ticket::home(Subject::Workload, &workload_key, Purpose::WorkloadCreate);
         let order = Order::of(ticket, |purpose, _| Write::create(purpose, &workload));
         if let Some(order) = order {
             // The job is written next when this is answered.
@@ -355,13 +355,13 @@ impl Control {
         let before = record.object();
         let patch = difference(&json!({ "spec": before.spec }), &json!({ "spec": after.spec }));
         if let Some(order) =
-            patch.and_then(|patch| merge_order(key, before, "workload-update", patch))
+            patch.and_then(|patch| merge_order(key, before, Purpose::WorkloadUpdate, patch))
         {
             self.send(order);
         }
     }
 
-    fn patch_workload(&mut self, key: &Key, purpose: &'static str, fields: Value, now: Timestamp) {
+    fn patch_workload(&mut self, key: &Key, purpose: Purpose, fields: Value, now: Timestamp) {
         let record = self.workloads.get(key).filter(|one| one.held.is_free(now));
         let order = record.and_then(|record| merge_order(key, record.object(), purpose, fields));
         order.into_iter().for_each(|order| self.send(order));
@@ -371,7 +371,7 @@ impl Control {
         self.unfinalize(key, now);
         let record = self.workloads.get(key).filter(|one| one.held.is_free(now));
         let record = record.filter(|one| one.object().metadata.deletion_timestamp.is_none());
-        let order = record.and_then(|one| delete_order(key, one.object(), "workload-delete"));
+        let order = record.and_then(|one| delete_order(key, one.object(), Purpose::WorkloadDelete));
         order.into_iter().for_each(|order| self.send(order));
     }
 
@@ -384,7 +384,7 @@ impl Control {
             finalizers.partition(|one| *one == RESOURCE_IN_USE_FINALIZER);
         if !ours.is_empty() {
             let fields = json!({ "metadata": { "finalizers": kept } });
-            self.patch_workload(key, "unfinalize", fields, now);
+            self.patch_workload(key, Purpose::Unfinalize, fields, now);
         }
     }
 
@@ -401,7 +401,7 @@ impl Control {
             "metadata": { "name": key.name, "namespace": key.namespace, "uid": record.object().metadata.uid },
             "status": { "reclaimablePods": pods },
         });
-        let ticket = Ticket::home(Subject::Workload, key, "reclaim");
+        let ticket = Ticket::home(Subject::Workload, key, Purpose::Reclaim);
         let order = Order::of(ticket, |purpose, key| {
             let part = Some("status");
             Write::apply::<Workload>(purpose, key, part, RECLAIMABLE_PODS_MANAGER, &fields)
@@ -416,7 +416,7 @@ impl Control {
         before: &Job,
         after: &Job,
         part: Option<&'static str>,
-        purpose: &'static str,
+        purpose: Purpose,
     ) {
         let (old, new) = match part {
             None => (
@@ -444,7 +444,7 @@ impl Control {
         if answer == Answer::Gone && held.is_as_sent() {
             return self.lose_job(key);
         }
-        let started = ticket.purpose == START && matches!(answer, Answer::Done(_));
+        let started = ticket.purpose == Purpose::Start && matches!(answer, Answer::Done(_));
         held.answered(answer, now);
         if let Some(at) = held.later() {
             self.due.at(at, What::Job(key.clone()));
@@ -498,9 +498,6 @@ impl Control {
         })
     }
 }
-
-/// Purpose of letting a job run.
-const START: &str = "start";
 
 /// Whether a Workload can be this job's: one that it only names must be of the same epoch.
 fn is_for(job: &Job, workload: &Workload, prebuilt: bool) -> bool {

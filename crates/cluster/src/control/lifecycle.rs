@@ -15,10 +15,11 @@ use crds::{
 use index::status::{self, At, Eviction, Reservation};
 use jiff::Timestamp;
 
-pub(crate) use self::limits::{DEACTIVATE, deadline};
+pub(crate) use self::limits::deadline;
 
 use self::limits::note_not_ready;
 use super::{
+    Purpose,
     capacity::Stranded,
     pods::Patience,
     record::{Evict, Record, has_quota, is},
@@ -61,7 +62,7 @@ pub(crate) struct Surroundings {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     /// This status is to be written.
-    Write { purpose: &'static str, status: Box<WorkloadStatus> },
+    Write { purpose: Purpose, status: Box<WorkloadStatus> },
     /// Something is to be written then.
     Wait(Timestamp),
     /// All is written.
@@ -135,9 +136,9 @@ pub(crate) fn next(record: &Record, around: &Surroundings, now: Timestamp) -> Ne
     let before = &workload.status;
     if let Some((reason, message)) = &record.wants.finish {
         let status = status::finished(before.clone(), reason, message, at(workload, now));
-        return write(before, status, "finish");
+        return write(before, status, Purpose::Finish);
     }
-    let mut draft = Draft { status: before.clone(), purpose: "status", now, workload };
+    let mut draft = Draft { status: before.clone(), purpose: None, now, workload };
     draft.reserve(record);
     draft.check(record, around);
     draft.evict(record, around);
@@ -147,9 +148,9 @@ pub(crate) fn next(record: &Record, around: &Surroundings, now: Timestamp) -> Ne
     draft.note_pods(around);
     draft.time_out(around);
     draft.strand(around);
-    if draft.status != *before {
+    if let Some(purpose) = draft.purpose.filter(|_| draft.status != *before) {
         let status = note_not_ready(draft.status, workload, around, now);
-        return write(before, status, draft.purpose);
+        return write(before, status, purpose);
     }
     if !has_quota(workload) && workload.spec.active != Some(false) {
         return explain(record, around, now);
@@ -161,7 +162,7 @@ fn at(workload: &Workload, now: Timestamp) -> At {
     At { now, generation: workload.metadata.generation.unwrap_or_default() }
 }
 
-fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: &'static str) -> Next {
+fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> Next {
     if status == *before {
         return Next::Nothing;
     }
@@ -187,7 +188,7 @@ fn explain(record: &Record, around: &Surroundings, now: Timestamp) -> Next {
         return Next::Nothing;
     }
     let status = note_not_ready(status, workload, around, now);
-    match write(before, status, "pending") {
+    match write(before, status, Purpose::Pending) {
         Next::Write { .. } if pending.not_before > now => Next::Wait(pending.not_before),
         next => next,
     }
@@ -196,7 +197,8 @@ fn explain(record: &Record, around: &Surroundings, now: Timestamp) -> Next {
 /// A status in the making.
 struct Draft<'a> {
     status: WorkloadStatus,
-    purpose: &'static str,
+    /// Of the first transition.
+    purpose: Option<Purpose>,
     now: Timestamp,
     workload: &'a Workload,
 }
@@ -215,9 +217,9 @@ impl Draft<'_> {
     }
 
     /// One transition; its purpose names the write unless an earlier one did.
-    fn become_(&mut self, status: WorkloadStatus, purpose: &'static str) {
-        if status != self.status && self.purpose == "status" {
-            self.purpose = purpose;
+    fn become_(&mut self, status: WorkloadStatus, purpose: Purpose) {
+        if status != self.status {
+            self.purpose.get_or_insert(purpose);
         }
         self.status = status;
     }
@@ -236,7 +238,7 @@ impl Draft<'_> {
             nominated: &nominated,
         };
         let status = status::reserved(self.status.clone(), reservation, self.at());
-        self.become_(status, "reserve");
+        self.become_(status, Purpose::Reserve);
     }
 
     fn check(&mut self, record: &Record, around: &Surroundings) {
@@ -248,13 +250,13 @@ impl Draft<'_> {
         let wants = &record.wants;
         if let Some(message) = &wants.reject {
             let status = status::check_rejected(self.status.clone(), check, message, self.at());
-            self.become_(status, "reject");
+            self.become_(status, Purpose::Reject);
         } else if let Some(message) = &wants.retry {
             let status = status::check_retry(self.status.clone(), check, message, self.at());
-            self.become_(status, "retry");
+            self.become_(status, Purpose::Retry);
         } else if let Some(cluster) = &wants.ready {
             let status = status::dispatched(self.status.clone(), cluster, check, self.at());
-            self.become_(status, "dispatched");
+            self.become_(status, Purpose::Dispatched);
         }
     }
 
@@ -264,7 +266,7 @@ impl Draft<'_> {
         }
         if self.workload.spec.active == Some(false) {
             let status = status::deactivated(self.status.clone(), self.at());
-            return self.become_(status, "evict");
+            return self.become_(status, Purpose::Evict);
         }
         let Some(evict) = self.reason_to_evict(record, around) else {
             return;
@@ -277,7 +279,7 @@ impl Draft<'_> {
                 status::evicted(status, Eviction { reason, cause, message }, at)
             }
         };
-        self.become_(status, "evict");
+        self.become_(status, Purpose::Evict);
     }
 
     fn reason_to_evict(&self, record: &Record, around: &Surroundings) -> Option<Evict> {
@@ -312,16 +314,16 @@ impl Draft<'_> {
         if self.is_evicted() {
             if record.wants.release && gone {
                 let status = status::released(self.status.clone(), self.at());
-                self.become_(status, "release");
+                self.become_(status, Purpose::Release);
             }
         } else if let Some(message) = record.wants.unplace.as_ref().filter(|_| gone) {
             let status = status::unplaced(self.status.clone(), message, self.at());
-            self.become_(status, "unplace");
+            self.become_(status, Purpose::Unplace);
         } else if self.is_stopped_before_admission(around) && gone {
             let message = "The queue is stopped";
             let status = status::unplaced(self.status.clone(), message, self.at());
             let status = status::pending(status, reasons::SUSPENDED, message, vec![], self.at());
-            self.become_(status, "suspend");
+            self.become_(status, Purpose::Suspend);
         }
     }
 
@@ -355,7 +357,7 @@ impl Draft<'_> {
         };
         if let Some(reason) = reason {
             let status = status::requeued(self.status.clone(), reason, self.at());
-            self.become_(status, "requeue");
+            self.become_(status, Purpose::Requeue);
         }
     }
 
@@ -365,7 +367,7 @@ impl Draft<'_> {
         let admitted = crds::meta::is_true(&self.status.conditions, ADMITTED);
         if self.holds() && ready && !admitted && !self.is_evicted() {
             let status = status::admitted(self.status.clone(), self.at());
-            self.become_(status, "admit");
+            self.become_(status, Purpose::Admit);
         }
     }
 }

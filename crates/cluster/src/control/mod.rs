@@ -28,6 +28,7 @@ mod orphans;
 mod pods;
 mod pods_gate;
 mod protection;
+mod purpose;
 mod queues;
 mod record;
 mod remote;
@@ -53,6 +54,7 @@ pub use self::{
     input::{Input, Link, RemoteInput},
     order::{Destination, Order, Subject, Ticket},
     pods::Patience,
+    purpose::Purpose,
     settings::{Role, Settings},
 };
 

@@ -8,6 +8,8 @@ use runtime::{
 use serde::Serialize;
 use serde_json::json;
 
+use super::Purpose;
+
 /// Where a write goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
@@ -48,7 +50,7 @@ pub struct Ticket {
     /// Which object.
     pub key: Key,
     /// What it was for.
-    pub purpose: &'static str,
+    pub purpose: Purpose,
     /// Of a write on a worker: the Workload that it is for.
     pub workload: Option<Key>,
 }
@@ -64,7 +66,7 @@ pub struct Order {
 
 impl Ticket {
     /// For a write at home.
-    pub(super) fn home(subject: Subject, key: &Key, purpose: &'static str) -> Self {
+    pub(super) fn home(subject: Subject, key: &Key, purpose: Purpose) -> Self {
         Self { to: Destination::Home, subject, key: key.clone(), purpose, workload: None }
     }
 }
@@ -75,7 +77,7 @@ impl Order {
         ticket: Ticket,
         write: impl FnOnce(&'static str, &Key) -> Result<Write, WriteError>,
     ) -> Option<Self> {
-        match write(ticket.purpose, &ticket.key) {
+        match write(ticket.purpose.name(), &ticket.key) {
             Ok(write) => Some(Self { ticket, write }),
             Err(error) => {
                 tracing::error!(%error, "a decision cannot be written");

@@ -7,7 +7,7 @@ use k8s_openapi::{Metadata, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use runtime::{watch::Key, write::Write};
 use serde_json::{Value, json};
 
-use super::{Control, Order, Subject, Ticket, due::What, held::Held};
+use super::{Control, Order, Purpose, Subject, Ticket, due::What, held::Held};
 
 impl Control {
     /// Lets go what is being deleted and not used any more.
@@ -54,7 +54,7 @@ where
         return None;
     }
     let key = Key { namespace: None, name: name.into() };
-    let ticket = Ticket::home(subject, &key, "release-unused");
+    let ticket = Ticket::home(subject, &key, Purpose::ReleaseUnused);
     let order = Order::of(ticket, |purpose, key| Write::merge::<K>(purpose, key, None, &fields))?;
     held.sent();
     Some(order)

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{
-    Control, Order, Role, Subject, Ticket,
+    Control, Order, Purpose, Role, Subject, Ticket,
     due::{Due, What},
     held::after,
     queues::Queue,
@@ -76,7 +76,7 @@ impl Control {
             let status =
                 tally::cluster_queue_status(index, names, name, &tally, &before.status, at);
             let key = Key { namespace: None, name: name.into() };
-            let ticket = Ticket::home(Subject::ClusterQueue, &key, "cluster-queue-status");
+            let ticket = Ticket::home(Subject::ClusterQueue, &key, Purpose::ClusterQueueStatus);
             let order = status.and_then(|status| {
                 Order::status::<ClusterQueue, _>(ticket, &before.status, &status)
             });
@@ -90,7 +90,7 @@ impl Control {
             let at = At { now, generation: before.metadata.generation.unwrap_or_default() };
             let place = (key.namespace.as_deref().unwrap_or_default(), &*key.name);
             let status = tally::local_queue_status(index, names, place, &tally, &before.status, at);
-            let ticket = Ticket::home(Subject::LocalQueue, key, "local-queue-status");
+            let ticket = Ticket::home(Subject::LocalQueue, key, Purpose::LocalQueueStatus);
             let order = status
                 .and_then(|status| Order::status::<LocalQueue, _>(ticket, &before.status, &status));
             queue.pace(name, order, now, due, orders);

@@ -93,7 +93,7 @@ fn worker(allowed: Allowed) -> Vec<&'static str> {
         Input::Workload(list(vec![clone])),
     ];
     lists.into_iter().for_each(|list| control.hear(list, NOW));
-    control.decide(NOW).orders.iter().map(|order| order.ticket.purpose).collect()
+    control.decide(NOW).orders.iter().map(|order| order.ticket.purpose.name()).collect()
 }
 
 #[test]
@@ -163,7 +163,7 @@ proptest! {
         for place in order {
             control.hear(inputs[place].take().expect("each once"), NOW);
             let step = control.decide(NOW);
-            let purposes: Vec<_> = step.orders.iter().map(|order| order.ticket.purpose).collect();
+            let purposes: Vec<_> = step.orders.iter().map(|order| order.ticket.purpose.name()).collect();
             prop_assert!(!purposes.contains(&"reserve"), "quota is held already");
         }
         prop_assert!(control.is_complete());

@@ -21,7 +21,7 @@ use runtime::{
 use serde_json::{Value, json};
 
 use super::{
-    Control, Destination, Order, Role, Subject, Ticket,
+    Control, Destination, Order, Purpose, Role, Subject, Ticket,
     due::What,
     held::after,
     lifecycle,
@@ -296,11 +296,11 @@ impl Control {
         }
         if let Some(value) = self.stale_priority(workload) {
             let fields = json!({ "spec": { "priority": value } });
-            return merge_order(key, workload, "priority", fields);
+            return merge_order(key, workload, Purpose::Priority, fields);
         }
         if lifecycle::is_to_be_deactivated(workload) {
             let fields = json!({ "spec": { "active": false } });
-            return merge_order(key, workload, "deactivate", fields);
+            return merge_order(key, workload, Purpose::Deactivate, fields);
         }
         None
     }
@@ -361,7 +361,7 @@ impl Control {
 
     fn workload_answer(&mut self, ticket: &Ticket, answer: Answer, now: Timestamp) {
         let key = &ticket.key;
-        if ticket.purpose == CREATE {
+        if ticket.purpose == Purpose::WorkloadCreate {
             return self.creation_answer(key, answer, now);
         }
         let Some(record) = self.workloads.get_mut(key) else {
@@ -376,10 +376,10 @@ impl Control {
         record.held.answered(answer, now);
         let news = record.held.object.metadata.resource_version != before.metadata.resource_version;
         if done {
-            if ticket.purpose == RAISE_EPOCH {
+            if ticket.purpose == Purpose::RaiseEpoch {
                 record.trip.raised = true;
             }
-            if ticket.purpose == "pending"
+            if ticket.purpose == Purpose::Pending
                 && let Some(pending) = &mut record.wants.pending
             {
                 pending.not_before = after(now, EXPLAIN_AGAIN);
@@ -398,17 +398,19 @@ impl Control {
 
 impl Control {
     /// Tells people of what was written, at most twice in the life of a Workload that meets no trouble.
-    fn announce(&mut self, key: &Key, purpose: &'static str) {
+    fn announce(&mut self, key: &Key, purpose: Purpose) {
         let Some(record) = self.workloads.get(key) else {
             return;
         };
         let workload = record.object();
         let find = |kind: &str| ::index::status::find(&workload.status.conditions, kind);
         let said = match purpose {
-            "reserve" | "admit" | "dispatched" if is(workload, ADMITTED) => find(ADMITTED),
-            "evict" => find(EVICTED),
-            "pending" => find(QUOTA_RESERVED),
-            lifecycle::DEACTIVATE => find(DEACTIVATION_TARGET)
+            Purpose::Reserve | Purpose::Admit | Purpose::Dispatched if is(workload, ADMITTED) => {
+                find(ADMITTED)
+            }
+            Purpose::Evict => find(EVICTED),
+            Purpose::Pending => find(QUOTA_RESERVED),
+            Purpose::DeactivationTarget => find(DEACTIVATION_TARGET)
                 .filter(|one| one.reason == reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED),
             _ => None,
         };
@@ -416,16 +418,16 @@ impl Control {
             return;
         };
         let (warning, reason) = match purpose {
-            "evict" => (false, format!("EvictedDueTo{}", said.reason)),
-            "pending" | lifecycle::DEACTIVATE => (true, said.reason.clone()),
+            Purpose::Evict => (false, format!("EvictedDueTo{}", said.reason)),
+            Purpose::Pending | Purpose::DeactivationTarget => (true, said.reason.clone()),
             _ => (false, said.reason.clone()),
         };
         let limit = workload.spec.maximum_execution_time_seconds.unwrap_or_default();
         let message = match &workload.status.cluster_name {
-            _ if purpose == lifecycle::DEACTIVATE => {
+            _ if purpose == Purpose::DeactivationTarget => {
                 format!("The maximum execution time ({limit}s) exceeded")
             }
-            Some(cluster) if purpose == "dispatched" => {
+            Some(cluster) if purpose == Purpose::Dispatched => {
                 format!("The workload was admitted on \"{cluster}\"")
             }
             _ => said.message.clone(),
@@ -463,17 +465,11 @@ fn is_of_workload(event: &Event) -> bool {
     }
 }
 
-/// Purpose of making a Workload.
-pub(super) const CREATE: &str = "workload-create";
-
-/// Purpose of raising the epoch.
-pub(super) const RAISE_EPOCH: &str = "raise-epoch";
-
 /// The status as our field manager has it, on the condition that the Workload is as it was seen.
 fn status_order(
     key: &Key,
     workload: &Workload,
-    purpose: &'static str,
+    purpose: Purpose,
     status: &WorkloadStatus,
 ) -> Option<Order> {
     let owned = ::index::status::owned(status.clone());
@@ -503,7 +499,7 @@ pub(super) fn preconditions(key: &Key, workload: &Workload) -> Value {
 pub(super) fn merge_order(
     key: &Key,
     workload: &Workload,
-    purpose: &'static str,
+    purpose: Purpose,
     mut fields: Value,
 ) -> Option<Order> {
     let metadata = &mut fields["metadata"];
@@ -514,7 +510,7 @@ pub(super) fn merge_order(
 }
 
 /// Deletes a Workload as it was seen.
-pub(super) fn delete_order(key: &Key, workload: &Workload, purpose: &'static str) -> Option<Order> {
+pub(super) fn delete_order(key: &Key, workload: &Workload, purpose: Purpose) -> Option<Order> {
     let only = Only { uid: workload.metadata.uid.clone(), resource_version: None };
     let ticket = Ticket::home(Subject::Workload, key, purpose);
     Order::of(ticket, |purpose, key| Write::delete::<Workload>(purpose, key, only, Gone::First))

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     Stop,
+    failpoint::{EVENT_CREATE, EVENT_SERIES},
     watch::Key,
     write::{Write, WriteError},
     writer::{Answer, Writer},
@@ -121,7 +122,7 @@ impl Events {
     async fn execute(&mut self, decision: Decision) {
         match decision {
             Decision::Create(key, event) => {
-                self.send(&key, Write::create("event-create", &*event)).await;
+                self.send(&key, Write::create(EVENT_CREATE, &*event)).await;
             }
             Decision::Series { key, count, at } => {
                 self.send(&key, series(&key, count, at)).await;
@@ -148,7 +149,7 @@ impl Events {
 fn series(key: &Key, count: i32, at: Timestamp) -> Result<Write, WriteError> {
     let at = k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime(at);
     let fields = json!({ "series": { "count": count, "lastObservedTime": at } });
-    Write::merge::<Event>("event-series", key, None, &fields)
+    Write::merge::<Event>(EVENT_SERIES, key, None, &fields)
 }
 
 fn now() -> Now {

@@ -16,7 +16,10 @@ use super::{
     leadership::{Announcer, Leadership, Role, now},
     record::Record,
 };
-use crate::Stop;
+use crate::{
+    Stop,
+    failpoint::{LEASE, around},
+};
 
 /// Which lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,8 +206,8 @@ impl Elector {
         async move {
             let params = PostParams::default();
             match exists {
-                true => api.replace(&name.name, &params, &lease).await,
-                false => api.create(&params, &lease).await,
+                true => around(LEASE, api.replace(&name.name, &params, &lease)).await,
+                false => around(LEASE, api.create(&params, &lease)).await,
             }
         }
     }

@@ -16,7 +16,7 @@ use engine::{Amount, Names, ids::ResourceId};
 use runtime::{watch::Key, write::Write};
 
 use super::node::FreeNode;
-use crate::control::{Order, Subject, Ticket};
+use crate::control::{Order, Purpose, Subject, Ticket};
 
 /// Version of the protocol.
 const PROTOCOL: i32 = 1;
@@ -144,7 +144,7 @@ pub(super) fn same(before: &ClusterCapacityStatus, after: &ClusterCapacityStatus
     ClusterCapacityStatus { as_of: after.as_of.clone(), ..before.clone() } == *after
 }
 
-fn ticket(purpose: &'static str) -> Ticket {
+fn ticket(purpose: Purpose) -> Ticket {
     Ticket::home(Subject::Capacity, &Key { namespace: None, name: LOCAL.into() }, purpose)
 }
 
@@ -153,12 +153,12 @@ pub(super) fn order(
     before: &ClusterCapacityStatus,
     after: &ClusterCapacityStatus,
 ) -> Option<Order> {
-    Order::status::<ClusterCapacity, _>(ticket("capacity"), before, after)
+    Order::status::<ClusterCapacity, _>(ticket(Purpose::Capacity), before, after)
 }
 
 /// Makes the object that reports are written to.
 pub(super) fn creation() -> Option<Order> {
     let mut object = ClusterCapacity::default();
     object.metadata.name = Some(LOCAL.to_owned());
-    Order::of(ticket("capacity-create"), |purpose, _| Write::create(purpose, &object))
+    Order::of(ticket(Purpose::CapacityCreate), |purpose, _| Write::create(purpose, &object))
 }

@@ -17,13 +17,11 @@ use jiff::Timestamp;
 
 use super::{Draft, Surroundings, at};
 use crate::control::{
+    Purpose,
     held::after,
     pods::{Late, Patience, limits},
     record::{has_quota, is},
 };
-
-/// Purpose of saying that a Workload is to be switched off.
-pub(crate) const DEACTIVATE: &str = "deactivation-target";
 
 /// How long a clone whose pods found no node is not admitted again.
 const AWAY: Duration = Duration::from_secs(60);
@@ -61,7 +59,7 @@ impl Draft<'_> {
         };
         if ready != is_true(&self.status.conditions, PODS_READY) {
             let status = status::pods_ready(self.status.clone(), ready, self.at());
-            self.become_(status, "pods-ready");
+            self.become_(status, Purpose::PodsReady);
         }
     }
 
@@ -90,7 +88,7 @@ impl Draft<'_> {
             let (reason, message) = (reasons::UNSCHEDULABLE, stranded.why.as_str());
             let status = status::backed_off(self.status.clone(), after(self.now, AWAY), false);
             let eviction = Eviction { reason, cause: "", message };
-            self.become_(status::evicted(status, eviction, self.at()), "evict");
+            self.become_(status::evicted(status, eviction, self.at()), Purpose::Evict);
         }
     }
 
@@ -117,7 +115,7 @@ impl Draft<'_> {
         let until = after(self.now, patience.pause(eviction));
         let status = status::backed_off(self.status.clone(), until, true);
         let eviction = Eviction { reason, cause, message: &message };
-        self.become_(status::evicted(status, eviction, self.at()), "evict");
+        self.become_(status::evicted(status, eviction, self.at()), Purpose::Evict);
     }
 
     fn work_takes_too_long(&mut self) {
@@ -127,7 +125,7 @@ impl Draft<'_> {
 
     fn deactivate(&mut self, reason: &str, why: &str) {
         let status = status::deactivation_target(self.status.clone(), reason, why, self.at());
-        self.become_(status, DEACTIVATE);
+        self.become_(status, Purpose::DeactivationTarget);
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::{Control, Remote};
 use crate::control::{
-    Order, Subject, Ticket,
+    Order, Purpose, Subject, Ticket,
     due::What,
     held::{Held, after},
 };
@@ -98,7 +98,7 @@ impl Remote {
         match &mut shown.copy {
             _ if shown.making => None,
             None => {
-                let ticket = Ticket::home(Subject::Capacity, key, "capacity-copy-create");
+                let ticket = Ticket::home(Subject::Capacity, key, Purpose::CapacityCopyCreate);
                 let fields = json!({
                     "apiVersion": "sluice.dev/v1alpha1",
                     "kind": "ClusterCapacity",
@@ -111,7 +111,7 @@ impl Remote {
                 })
             }
             Some(held) => {
-                let ticket = Ticket::home(Subject::Capacity, key, "capacity-copy");
+                let ticket = Ticket::home(Subject::Capacity, key, Purpose::CapacityCopy);
                 let (before, after) = (&held.object.status, &report.status);
                 let order = Order::status::<ClusterCapacity, _>(ticket, before, after)?;
                 held.sent();

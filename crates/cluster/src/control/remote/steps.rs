@@ -19,12 +19,12 @@ use serde_json::json;
 
 use super::{Control, Sent, told::News};
 use crate::control::{
-    Destination, Order, Role, Subject, Ticket,
+    Destination, Order, Purpose, Role, Subject, Ticket,
     due::What,
     held::{Held, after},
     record::has_quota,
     time, timestamp,
-    workloads::{RAISE_EPOCH, merge_order},
+    workloads::merge_order,
 };
 
 impl Control {
@@ -136,7 +136,7 @@ impl Control {
             Ok(clone) => clone,
             Err(error) => return tracing::warn!(%error, workload = %key, "cannot make a clone"),
         };
-        self.send_to(cluster, key, (Subject::Workload, key), "clone-create", |purpose, _| {
+        self.send_to(cluster, key, (Subject::Workload, key), Purpose::CloneCreate, |purpose, _| {
             Write::create(purpose, &clone)
         });
         if let Some(record) = self.workloads.get_mut(key) {
@@ -153,7 +153,7 @@ impl Control {
         };
         let copy = dispatched::job_for_worker(job, workload, mark, self.settings.jobs);
         let job_key = job_key.clone();
-        self.send_to(cluster, key, (Subject::Job, &job_key), "job-create", |purpose, _| {
+        self.send_to(cluster, key, (Subject::Job, &job_key), Purpose::JobCreate, |purpose, _| {
             Write::create(purpose, &copy)
         });
         if let Some(record) = self.workloads.get_mut(key) {
@@ -171,7 +171,7 @@ impl Control {
         let Some(only) = remote.jobs.objects.get(&job_key).and_then(only) else {
             return;
         };
-        self.send_to(cluster, key, (Subject::Job, &job_key), "job-delete", |purpose, key| {
+        self.send_to(cluster, key, (Subject::Job, &job_key), Purpose::JobDelete, |purpose, key| {
             Write::delete::<Job>(purpose, key, only, Gone::Last)
         });
     }
@@ -183,9 +183,13 @@ impl Control {
         let Some(only) = remote.clones.objects.get(key).and_then(only) else {
             return;
         };
-        self.send_to(cluster, key, (Subject::Workload, key), "clone-delete", |purpose, key| {
-            Write::delete::<Workload>(purpose, key, only, Gone::First)
-        });
+        self.send_to(
+            cluster,
+            key,
+            (Subject::Workload, key),
+            Purpose::CloneDelete,
+            |purpose, key| Write::delete::<Workload>(purpose, key, only, Gone::First),
+        );
     }
 
     /// Sends a write for a Workload to a worker, unless one of the same object is on its way.
@@ -194,7 +198,7 @@ impl Control {
         cluster: ClusterId,
         workload: &Key,
         (subject, key): (Subject, &Key),
-        purpose: &'static str,
+        purpose: Purpose,
         write: impl FnOnce(&'static str, &Key) -> Result<Write, runtime::write::WriteError>,
     ) {
         let name: Box<str> = self.fleet.name(cluster).into();
@@ -233,14 +237,14 @@ impl Control {
             return self.due.at(until, What::Workload(key.clone()));
         }
         record.trip.told.tell(now);
-        self.change_job(&job_key, &job, &after, Some("status"), "sync-status");
+        self.change_job(&job_key, &job, &after, Some("status"), Purpose::SyncStatus);
     }
 
     fn idle(&mut self, key: &Key, now: Timestamp) {
         if let Some((job_key, job)) = self.hub_job_if_free(key, now)
             && let Some(after) = job.idle()
         {
-            self.change_job(&job_key, &job, &after, Some("status"), "idle");
+            self.change_job(&job_key, &job, &after, Some("status"), Purpose::Idle);
         }
     }
 
@@ -256,7 +260,7 @@ impl Control {
         let workload = record.object();
         let next = ::index::epoch(workload) + 1;
         let fields = json!({ "metadata": { "annotations": { EPOCH: next.to_string() } } });
-        let order = merge_order(key, workload, RAISE_EPOCH, fields);
+        let order = merge_order(key, workload, Purpose::RaiseEpoch, fields);
         order.into_iter().for_each(|order| self.send(order));
     }
 

@@ -1,6 +1,7 @@
 //! A Job that runs on a worker `east`, as the manager sees it.
 
 use super::*;
+use crate::control::Purpose;
 use crate::control::order::Destination;
 
 /// The Workload's name is the one that is made for the Job.
@@ -136,7 +137,7 @@ pub(super) fn done(
     value: Value,
     now: Timestamp,
 ) {
-    let order = step.orders.iter().find(|order| order.ticket.purpose == purpose);
+    let order = step.orders.iter().find(|order| order.ticket.purpose.name() == purpose);
     let ticket = order.expect("it was ordered").ticket.clone();
     control.hear(Input::Answer(ticket, Answer::Done(value)), now);
 }
@@ -241,7 +242,7 @@ fn a_workload_that_a_write_does_not_find_is_gone_though_no_watch_says_so() {
     let (clone, copy) = copies();
     connect(&mut control, vec![clone], vec![copy]);
     let step = control.decide(NOW);
-    let noted = step.orders.iter().find(|order| order.ticket.purpose == "pods-ready");
+    let noted = step.orders.iter().find(|order| order.ticket.purpose == Purpose::PodsReady);
     let ticket = noted.expect("its pods are ready").ticket.clone();
     control.hear(Input::Answer(ticket, Answer::Gone), NOW);
     assert_eq!(orders(&control.decide(NOW)), ["hub stop", "east job-delete"]);
@@ -307,7 +308,7 @@ fn put_back(control: &mut Control, started: &Value) -> Value {
     stopped["status"] = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
     done(control, &step, "idle", stopped, NOW);
     let step = control.decide(NOW);
-    let last = step.orders.iter().find(|order| order.ticket.purpose == "stop");
+    let last = step.orders.iter().find(|order| order.ticket.purpose.name() == "stop");
     let last = last.expect("the mark goes").write.request().body();
     let patch: Value = serde_json::from_slice(last).expect("JSON");
     let mut waiting = hub_job("62", true, &json!({}));

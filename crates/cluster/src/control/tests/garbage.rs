@@ -132,7 +132,7 @@ fn a_job_of_ours_that_names_nothing_is_removed_and_so_is_the_next() {
         control.hear(east(RemoteInput::Job(Change::Apply(object(job)))), NOW);
     }
     let deleted = |step: Step| -> Vec<String> {
-        let jobs = step.orders.iter().filter(|one| one.ticket.purpose == "job-delete");
+        let jobs = step.orders.iter().filter(|one| one.ticket.purpose.name() == "job-delete");
         jobs.map(|one| one.ticket.key.name.to_string()).collect()
     };
     assert_eq!(deleted(control.decide(NOW)), ["a"]);

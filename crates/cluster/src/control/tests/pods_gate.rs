@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::WaitForPodsReady;
+use crate::control::Purpose;
 
 /// A Workload without a job, of this version.
 fn alone(name: &str, version: &str, status: &Value) -> Value {
@@ -24,7 +25,7 @@ fn admitted(name: &str, version: &str, ready: bool) -> Value {
 }
 
 fn reserved(step: &Step) -> Vec<&str> {
-    let reserves = step.orders.iter().filter(|order| order.ticket.purpose == "reserve");
+    let reserves = step.orders.iter().filter(|order| order.ticket.purpose == Purpose::Reserve);
     reserves.map(|order| &*order.ticket.key.name).collect()
 }
 
@@ -53,7 +54,7 @@ fn nobody_is_admitted_while_pods_are_waited_for_where_that_is_asked() {
 
     let (mut control, step) = two_wait(true);
     assert_eq!(reserved(&step), ["a"]);
-    let order = step.orders.into_iter().find(|order| order.ticket.purpose == "reserve");
+    let order = step.orders.into_iter().find(|order| order.ticket.purpose == Purpose::Reserve);
     let ticket = order.expect("the order").ticket;
     let answer = Answer::Done(admitted("a", "40", false));
     control.hear(Input::Answer(ticket, answer), NOW);
@@ -61,7 +62,7 @@ fn nobody_is_admitted_while_pods_are_waited_for_where_that_is_asked() {
     let step = control.decide(later);
     assert_eq!(reserved(&step), [""; 0], "the pods of a are waited for");
     let told = step.orders.iter().find(|order| &*order.ticket.key.name == "bb").expect("told why");
-    assert_eq!(told.ticket.purpose, "pending");
+    assert_eq!(told.ticket.purpose, Purpose::Pending);
 
     let ready = object(admitted("a", "41", true));
     control.hear(Input::Workload(Change::Apply(ready)), later);

@@ -9,12 +9,12 @@ use super::{
 
 /// What is ordered about the copy of east's report.
 fn copies(step: &Step) -> Vec<&Order> {
-    let about = |one: &&Order| one.ticket.purpose.starts_with("capacity-copy");
+    let about = |one: &&Order| one.ticket.purpose.name().starts_with("capacity-copy");
     step.orders.iter().filter(about).collect()
 }
 
 fn purposes(step: &Step) -> Vec<&str> {
-    copies(step).iter().map(|order| order.ticket.purpose).collect()
+    copies(step).iter().map(|order| order.ticket.purpose.name()).collect()
 }
 
 /// The only copy that is ordered is answered so.

@@ -1,6 +1,7 @@
 //! A clone on a thin worker one of whose pods finds no node.
 
 use super::*;
+use crate::control::Purpose;
 
 fn pod(reason: &str) -> Value {
     json!({
@@ -18,7 +19,7 @@ fn pod(reason: &str) -> Value {
 }
 
 fn evictions(step: &Step) -> usize {
-    step.orders.iter().filter(|order| order.ticket.purpose == "evict").count()
+    step.orders.iter().filter(|order| order.ticket.purpose == Purpose::Evict).count()
 }
 
 #[test]
