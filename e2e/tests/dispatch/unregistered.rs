@@ -1,11 +1,13 @@
 //! A worker whose MultiKueueCluster is deleted (spec/dispatch.md §9).
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{MultiKueueCluster, Workload};
+use e2e::world::SOON;
+use k8s_openapi::api::events::v1::Event;
 use serde_json::json;
 
 use crate::{
-    place,
+    manager, place,
     site::{Site, delete, said},
 };
 
@@ -53,4 +55,33 @@ async fn after_the_end(site: &Site) -> Result<()> {
     let next = site.until_workload("next", "waits for the worker", waits).await?;
     ensure!(next.status.cluster_name.is_none(), "{:?}", next.status);
     Ok(())
+}
+
+#[tokio::test]
+async fn one_that_went_while_no_manager_ran_is_told_of_and_goes_on_when_it_is_registered_again()
+-> Result<()> {
+    let site = Site::alone("left_behind").await?;
+    let mut manager = manager()?.lock().await;
+    site.nodes(2, 1, "2").await?;
+    site.queue("4").await?;
+    site.submit(&place::job("train", 2, "1", 8)).await?;
+    site.until_running("train", 2, 2).await?;
+    let admitted = |one: &Workload| one.status.cluster_name.as_deref() == Some("worker-2");
+    site.until_workload("train", "is recorded there", admitted).await?;
+    manager.take().context("a manager")?.process.terminate(SOON).await?;
+    delete(&site.hub().cluster_api::<MultiKueueCluster>(), "worker-2").await?;
+    *manager = Some(site.world.manager(true, &[]).await?);
+
+    let told = |all: &[Event]| {
+        all.iter().any(|one| {
+            let about = one.regarding.as_ref();
+            one.reason.as_deref() == Some("LeftBehind")
+                && about.is_some_and(|about| about.kind.as_deref() == Some("MultiKueueCluster"))
+        })
+    };
+    let events = site.hub().api::<Event>("default");
+    let outcome = site.hub().until_all(&events, "", "it is told of", SOON, told).await;
+    site.world.register().await?;
+    outcome?;
+    site.expect_once("train", 2).await
 }
