@@ -131,7 +131,7 @@ impl Settings {
             managed_namespaces: file.managed_jobs_namespace_selector.clone().unwrap_or_default(),
             origin: multi_kueue.origin.clone(),
             lost_after: multi_kueue.worker_lost_timeout.positive().unwrap_or_default(),
-            gc_interval: multi_kueue.gc_interval(),
+            gc_interval: multi_kueue.gc_interval().filter(|_| dispatches),
             admit_within: ADMIT_WITHIN,
             exclude_for: EXCLUDE_FOR,
             explain_after: EXPLAIN_AFTER,

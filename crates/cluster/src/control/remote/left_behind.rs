@@ -17,6 +17,7 @@ use runtime::{
 
 use super::{Control, Remote};
 use crate::control::{
+    Role,
     record::{Record, has_quota},
     task::Names,
 };
@@ -33,11 +34,15 @@ impl Control {
 
     /// Tells of such workers that Workloads hold quota on, when everything was listed.
     pub(in crate::control) fn tell_who_is_left_behind(&mut self) {
+        if self.settings.role != (Role::Manager { dispatches: true }) {
+            return;
+        }
         let mut placed: BTreeMap<Box<str>, usize> = BTreeMap::new();
         for workload in self.workloads.values().map(Record::object).filter(|one| has_quota(one)) {
             let status = &workload.status;
             let clusters = status.cluster_name.iter().chain(&status.nominated_cluster_names);
-            for name in clusters.filter(|name| !self.clusters.is_registered(name)) {
+            let clusters: BTreeSet<&String> = clusters.collect();
+            for name in clusters.into_iter().filter(|name| !self.clusters.is_registered(name)) {
                 *placed.entry(name.as_str().into()).or_default() += 1;
             }
         }

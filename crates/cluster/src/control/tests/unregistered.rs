@@ -94,6 +94,19 @@ fn after_a_restart_each_that_workloads_name_is_told_of_once() {
 }
 
 #[test]
+fn who_does_not_dispatch_knows_of_no_registrations_and_tells_of_none() {
+    let mut control = Control::new(settings());
+    for mut input in lists() {
+        if let Input::Workload(change) = &mut input {
+            *change = list(placed(&["west".to_owned()]));
+        }
+        control.hear(input, NOW);
+    }
+    assert!(control.is_complete());
+    assert_eq!(told(control.decide(NOW)), [""; 0]);
+}
+
+#[test]
 fn people_are_told_of_so_many_and_no_more() {
     let on: Vec<String> = (0..30).map(|number| format!("gone-{number}")).collect();
     let mut control = dispatching(&hub_job("20", true, &json!({})), &placed(&on));
