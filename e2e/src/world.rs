@@ -141,7 +141,20 @@ impl<'a> World<'a> {
     /// # Errors
     /// If it does not become ready.
     pub async fn agent(&self, worker: &Cluster, environment: &[(&str, &str)]) -> Result<Program> {
-        programs::agent(self, worker, environment).await
+        self.agent_with(worker, &Value::Null, environment).await
+    }
+
+    /// Starts an agent whose configuration also has these blocks.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn agent_with(
+        &self,
+        worker: &Cluster,
+        blocks: &Value,
+        environment: &[(&str, &str)],
+    ) -> Result<Program> {
+        programs::agent(self, worker, blocks, environment).await
     }
 
     fn file(&self, name: &str) -> PathBuf {

@@ -48,9 +48,7 @@ pub(super) async fn manager(
             "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms",
         });
     }
-    for (name, block) in blocks.as_object().into_iter().flatten() {
-        file[name] = block.clone();
-    }
+    add(&mut file, blocks);
     let config = write(world, &format!("manager-{}.yaml", health.port()), &file)?;
     let kubeconfig = kubeconfig(world, &world.hub, "sluice-manager", health.port()).await?;
     let launch = Launch::of("sluice-manager")
@@ -64,14 +62,16 @@ pub(super) async fn manager(
 pub(super) async fn agent(
     world: &World<'_>,
     worker: &Cluster,
+    blocks: &Value,
     environment: &[(&str, &str)],
 ) -> Result<Program> {
     let (health, metrics) = (local(free_port()?), local(free_port()?));
-    let file = json!({
+    let mut file = json!({
         "apiVersion": "config.sluice.dev/v1alpha1",
         "kind": "AgentConfiguration",
         "leaderElection": {"leaderElect": false},
     });
+    add(&mut file, blocks);
     let config = write(world, &format!("agent-{}.yaml", health.port()), &file)?;
     let kubeconfig = kubeconfig(world, worker, "sluice-agent", health.port()).await?;
     let launch = Launch::of("sluice-agent")
@@ -99,6 +99,12 @@ async fn start(
     let process = launch.start(world.lab)?;
     process.ready(health, "/readyz", SOON).await?;
     Ok(Program { process, metrics })
+}
+
+fn add(file: &mut Value, blocks: &Value) {
+    for (name, block) in blocks.as_object().into_iter().flatten() {
+        file[name] = block.clone();
+    }
 }
 
 /// A kubeconfig with a fresh token of a service account, in a file.

@@ -1,18 +1,27 @@
-//! Manager and agent die before and after every write of a Job's life; every Job runs to its end, nothing is left behind.
+//! Manager and agent die before and after every write; every Job runs to its end, nothing is left behind.
 //!
-//! The places are listed in [`places`]. A place that is never reached fails its test, and a write that is not listed
-//! fails [`every_write_of_a_life_is_listed`]: the list is complete.
+//! The places are listed in [`places`], each with a [`course`] of things that leads to it. A write without a place fails
+//! [`places::every_write_has_a_place_to_die`], and a place that is never reached fails the loop.
 
+mod course;
+mod life;
 mod places;
-mod scenario;
+mod setting;
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use e2e::world::{Plan, Ports, Program, SOON, World};
-use harness::{Observer, TestLab, secs};
+use anyhow::{Context, Error, Result, ensure};
+use e2e::world::{NAMESPACE, Plan, Ports, Program, SOON, World};
+use harness::{Observer, ProcessError, TestLab, secs};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
 
-use self::places::{Place, Who};
+use self::{
+    course::Course,
+    life::Life,
+    places::{Place, Who},
+};
 
 const PLAN: Plan = Plan { workers: 1, elects: false };
 
@@ -24,100 +33,137 @@ struct House<'a> {
     world: World<'a>,
     manager: Option<Program>,
     agent: Option<Program>,
-    observer: Option<Observer>,
+    observer: Observer,
 }
 
 impl<'a> House<'a> {
     async fn open(lab: &'a TestLab) -> Result<Self> {
         let world = World::of(lab, PLAN, Ports::choose()?).await?;
         world.install().await?;
-        let mut house = Self { world, manager: None, agent: None, observer: None };
-        house.start(Who::Manager, None).await?;
-        house.start(Who::Agent, None).await?;
-        house.world.register().await?;
-        scenario::prepare(&house.world).await?;
-        house.observer = Some(scenario::observe(&house.world).await?);
-        Ok(house)
+        let manager = world.manager(true, &[]).await?;
+        let agent = world.agent(world.workers.first().context("a worker")?, &[]).await?;
+        world.register().await?;
+        setting::prepare(&world).await?;
+        let observer = setting::observe(&world).await?;
+        Ok(Self { world, manager: Some(manager), agent: Some(agent), observer })
     }
 
-    /// Starts a program, in place of the one that runs; `death` is where it shall die.
+    /// Starts a program, in place of the one that runs; with a place where it shall die, as the course wants it.
     async fn start(&mut self, who: Who, death: Option<&Place>) -> Result<()> {
         let places = death.map(|place| format!("{}=return", place.failpoint()));
         let environment: Vec<(&str, &str)> =
             places.iter().map(|places| ("FAILPOINTS", places.as_str())).collect();
+        let blocks = death.map_or(Value::Null, |place| blocks(place.course));
+        self.stop(who).await?;
         match who {
             Who::Manager => {
-                if let Some(old) = self.manager.take() {
-                    old.process.terminate(SOON).await?;
-                }
-                self.manager = Some(self.world.manager(true, &environment).await?);
+                let manager = self.world.manager_with(true, &blocks, &environment).await?;
+                self.manager = Some(manager);
             }
             Who::Agent => {
-                if let Some(old) = self.agent.take() {
-                    old.process.terminate(SOON).await?;
-                }
                 let worker = self.world.workers.first().context("a worker")?;
-                self.agent = Some(self.world.agent(worker, &environment).await?);
+                self.agent = Some(self.world.agent_with(worker, &blocks, &environment).await?);
             }
         }
         Ok(())
     }
 
-    fn program(&self, who: Who) -> Result<&Program> {
+    async fn stop(&mut self, who: Who) -> Result<()> {
         let program = match who {
-            Who::Manager => &self.manager,
-            Who::Agent => &self.agent,
+            Who::Manager => self.manager.take(),
+            Who::Agent => self.agent.take(),
         };
-        program.as_ref().context("the program runs")
+        if let Some(old) = program {
+            old.process.terminate(SOON).await?;
+        }
+        Ok(())
     }
 
-    /// The program dies at its place while a Job lives, and is started again.
+    /// The program dies at its place during the course, and is started again.
     async fn die_at(&mut self, number: usize, place: &Place) -> Result<()> {
         let name = format!("job-{number}");
-        self.start(place.who, Some(place)).await?;
-        let life = scenario::Life { world: &self.world, name: &name, evicted: place.evicted };
-        life.submit().await?;
-        let died = {
-            let program = self.program(place.who)?;
-            let ended = program.process.ended();
-            tokio::pin!(ended);
-            tokio::select! {
-                status = &mut ended => Some(status),
-                // The last write of a life is seen before whoever sent it has died of it.
-                lived = life.until_over() => {
-                    lived?;
-                    tokio::time::timeout(LAST_BREATH, ended).await.ok()
-                }
-            }
+        if place.course == Course::Untrusted {
+            self.stop(place.who).await?;
+            let secrets = self.world.hub.api::<Secret>(NAMESPACE);
+            secrets.delete("kueue-webhook-server-cert", &DeleteParams::default()).await?;
+        }
+        let death = match self.start(place.who, Some(place)).await {
+            Ok(()) => self.until_death(&name, place).await?,
+            Err(error) => death_at_start(error)?,
         };
-        let status = died.with_context(|| format!("{} is never reached", place.failpoint()))?;
-        ensure!(status.contains("signal"), "it did not die of its own hand: {status}");
+        ensure!(death.contains("signal"), "it did not die of its own hand: {death}");
         match place.who {
             Who::Manager => self.manager = None,
             Who::Agent => self.agent = None,
         }
+        self.life(&name, place, true).meanwhile().await?;
         self.start(place.who, None).await?;
-        let life = scenario::Life { world: &self.world, name: &name, evicted: place.evicted };
-        life.until_over().await?;
-        life.judge(self.observer.as_ref().context("an observer")?).await
+        if place.course == Course::Forbidden {
+            // The manager would leave the worker out for a minute.
+            self.start(Who::Manager, None).await?;
+        }
+        let life = self.life(&name, place, true);
+        life.run().await.context("after the death")?;
+        life.judge(&self.observer).await
+    }
+
+    fn life<'b>(&'b self, name: &'b str, place: &Place, again: bool) -> Life<'b> {
+        Life { world: &self.world, course: place.course, name, again }
+    }
+
+    /// How it ended.
+    async fn until_death(&self, name: &str, place: &Place) -> Result<String> {
+        let program = match place.who {
+            Who::Manager => &self.manager,
+            Who::Agent => &self.agent,
+        };
+        let ended = program.as_ref().context("the program runs")?.process.ended();
+        let life = self.life(name, place, false);
+        tokio::pin!(ended);
+        tokio::select! {
+            status = &mut ended => Ok(status),
+            lived = life.run() => {
+                // The last write of a life is seen before whoever sent it has died of it, and a dead manager refuses
+                // what it had to allow.
+                let died = tokio::time::timeout(LAST_BREATH, ended).await;
+                died.map_err(|_| match lived {
+                    Ok(()) => Error::msg(format!("{} is never reached", place.failpoint())),
+                    Err(error) => error,
+                })
+            }
+        }
     }
 }
 
-async fn die_everywhere(places: Vec<Place>) -> Result<()> {
-    let lab = TestLab::shared(PLAN.workers).await?;
-    let mut house = House::open(lab).await?;
-    for (number, place) in places.iter().enumerate() {
-        let started = std::time::Instant::now();
-        house
-            .die_at(number, place)
-            .await
-            .with_context(|| format!("dying at {} of the {:?}", place.failpoint(), place.who))?;
-        eprintln!("{:?} {}: {:?}", place.who, place.failpoint(), started.elapsed());
+/// What a course wants of the configuration.
+fn blocks(course: Course) -> Value {
+    match course {
+        Course::Elected => json!({"leaderElection": {
+            "leaderElect": true,
+            "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms",
+        }}),
+        Course::Forbidden => json!({"namespaces": {"allow": ["elsewhere"]}}),
+        _ => Value::Null,
     }
-    Ok(())
+}
+
+/// How a program ended that was never ready.
+fn death_at_start(error: Error) -> Result<String> {
+    match error.downcast::<ProcessError>()? {
+        ProcessError::Ended { status, .. } => Ok(status),
+        other => Err(other.into()),
+    }
 }
 
 #[tokio::test]
 async fn every_job_runs_to_its_end_whatever_write_the_programs_die_at() -> Result<()> {
-    die_everywhere(places::all()).await
+    let lab = TestLab::shared(PLAN.workers).await?;
+    let mut house = House::open(lab).await?;
+    for (number, place) in places::chosen().iter().enumerate() {
+        let started = std::time::Instant::now();
+        let what = || format!("{:?} dies at {} ({:?})", place.who, place.failpoint(), place.course);
+        house.die_at(number, place).await.with_context(what)?;
+        eprintln!("{}: {:?}", what(), started.elapsed());
+    }
+    Ok(())
 }

@@ -1,4 +1,9 @@
-//! Every write of a Job's life, by who makes it and what it is for.
+//! Where programs die: before and after every write, in a life in which it is made.
+
+use cluster::control::Purpose;
+use runtime::failpoint::{CA_BUNDLE, CERT_SECRET, EVENT_CREATE, EVENT_SERIES, LEASE};
+
+use crate::course::Course;
 
 /// Who dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,80 +12,124 @@ pub(crate) enum Who {
     Agent,
 }
 
-/// Where.
+/// Where, and while what happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) who: Who,
-    purpose: &'static str,
+    pub(crate) course: Course,
+    write: &'static str,
     moment: &'static str,
-    /// In a life that is interrupted by an eviction.
-    pub(crate) evicted: bool,
 }
 
-/// An ordinary life on a worker.
-const MANAGER: &[&str] = &[
-    "workload-create",
-    "reserve",
-    "clone-create",
-    "job-create",
-    "dispatched",
-    "start",
-    "sync-status",
-    "finish",
-    "unfinalize",
-    "job-delete",
-    "clone-delete",
-];
-
-/// What an agent writes.
-const AGENT: &[&str] = &["reserve", "start", "finish", "capacity"];
-
-/// What an eviction adds.
-const EVICTION: &[&str] = &[
-    "pods-ready",
-    "evict",
-    "job-delete",
-    "clone-delete",
-    "raise-epoch",
-    "idle",
-    "stop",
-    "release",
-    "reserve",
-    "clone-create",
-    "job-create",
-];
-
 impl Place {
+    /// As the environment variable names it.
     pub(crate) fn failpoint(&self) -> String {
-        format!("{}.{}", self.purpose, self.moment)
+        format!("{}.{}", self.write, self.moment)
     }
 }
 
-/// All of them, before and after each write; of one kind only, and repeated, where somebody looks for the cause of a
-/// failure: `CRASH_ONLY=start.after CRASH_TIMES=20`.
-pub(crate) fn all() -> Vec<Place> {
+/// What a program writes while this happens.
+fn written(who: Who, course: Course) -> Vec<&'static str> {
+    use Purpose as P;
+    let names = |purposes: &[Purpose]| purposes.iter().map(|one| one.name()).collect();
+    match (who, course) {
+        (Who::Manager, Course::Plain) => {
+            let mut all: Vec<&str> = names(&[
+                P::WorkloadCreate,
+                P::Reserve,
+                P::CloneCreate,
+                P::JobCreate,
+                P::Dispatched,
+                P::Start,
+                P::SyncStatus,
+                P::Finish,
+                P::Unfinalize,
+                P::JobDelete,
+                P::CloneDelete,
+                P::ClusterQueueStatus,
+                P::LocalQueueStatus,
+            ]);
+            all.push(EVENT_CREATE);
+            all
+        }
+        (Who::Manager, Course::Interrupted) => {
+            let mut all: Vec<&str> = names(&[
+                P::PodsReady,
+                P::Evict,
+                P::JobDelete,
+                P::CloneDelete,
+                P::RaiseEpoch,
+                P::Idle,
+                P::Stop,
+                P::Release,
+                P::Requeue,
+                P::Reserve,
+                P::CloneCreate,
+                P::JobCreate,
+            ]);
+            all.push(EVENT_SERIES);
+            all
+        }
+        (Who::Manager, Course::Edited) => {
+            names(&[P::Pending, P::WorkloadDelete, P::WorkloadUpdate, P::Priority, P::Move])
+        }
+        (Who::Manager, Course::AtHome) => {
+            names(&[P::Suspend, P::Admit, P::Reclaim, P::Stop, P::StopStatus])
+        }
+        (Who::Manager, Course::TooLong) => names(&[P::DeactivationTarget, P::Deactivate]),
+        (Who::Manager, Course::Foreign) => names(&[P::Reject]),
+        (Who::Manager, Course::Robbed) => names(&[P::Retry]),
+        (Who::Manager, Course::Refused) => names(&[P::Unplace]),
+        (Who::Manager, Course::Registered) => names(&[
+            P::ClusterUid,
+            P::ClusterCondition,
+            P::CheckCondition,
+            P::LabelKeys,
+            P::CapacityCopyCreate,
+            P::CapacityCopy,
+        ]),
+        (Who::Manager, Course::QueueRemoved) => names(&[P::ReleaseUnused]),
+        (Who::Manager, Course::Elected) => vec![LEASE],
+        (Who::Manager, Course::Untrusted) => vec![CERT_SECRET, CA_BUNDLE],
+        (Who::Agent, Course::Plain) => names(&[P::Reserve, P::Start, P::Finish, P::Capacity]),
+        (Who::Agent, Course::Forbidden) => names(&[P::Refuse]),
+        (Who::Agent, Course::Registered) => names(&[P::CapacityCreate]),
+        (Who::Manager, Course::Forbidden) | (Who::Agent, _) => vec![],
+    }
+}
+
+/// All of them; of one kind only, and repeated, where somebody looks for the cause of a failure:
+/// `CRASH_ONLY=start.after CRASH_TIMES=20`, or a course: `CRASH_ONLY=Edited`.
+pub(crate) fn chosen() -> Vec<Place> {
     let Ok(only) = std::env::var("CRASH_ONLY") else {
-        return every();
+        return all();
     };
     let times = std::env::var("CRASH_TIMES").ok().and_then(|times| times.parse().ok());
-    let chosen = every().into_iter().filter(|place| place.failpoint() == only);
-    let chosen: Vec<Place> = chosen.collect();
+    let meant = |place: &Place| place.failpoint() == only || format!("{:?}", place.course) == only;
+    let chosen: Vec<Place> = all().into_iter().filter(meant).collect();
     chosen.iter().copied().cycle().take(chosen.len() * times.unwrap_or(1)).collect()
 }
 
-fn every() -> Vec<Place> {
-    let lists = [
-        (Who::Manager, MANAGER, false),
-        (Who::Agent, AGENT, false),
-        (Who::Manager, EVICTION, true),
-    ];
+fn all() -> Vec<Place> {
     let mut places = Vec::new();
-    for (who, purposes, evicted) in lists {
-        for purpose in purposes {
-            for moment in ["before", "after"] {
-                places.push(Place { who, purpose, moment, evicted });
+    for who in [Who::Manager, Who::Agent] {
+        for &course in Course::ALL {
+            for write in written(who, course) {
+                for moment in ["before", "after"] {
+                    places.push(Place { who, course, write, moment });
+                }
             }
         }
     }
     places
+}
+
+#[test]
+fn every_write_has_a_place_to_die() {
+    let places = all();
+    let own = [LEASE, CERT_SECRET, CA_BUNDLE, EVENT_CREATE, EVENT_SERIES];
+    let purposes = Purpose::ALL.iter().map(|purpose| purpose.name());
+    for write in purposes.chain(own) {
+        assert!(places.iter().any(|place| place.write == write), "nobody dies at {write}");
+    }
 }

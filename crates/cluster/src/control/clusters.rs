@@ -24,10 +24,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use runtime::{
     watch::{Change, Key},
-    write::Write,
     writer::Answer,
 };
-use serde_json::json;
 
 use super::{
     Control, Order, Purpose, Role, Subject, Ticket,
@@ -226,35 +224,6 @@ impl Control {
                 }
             }
             Subject::Workload | Subject::Job | Subject::Capacity => {}
-        }
-    }
-
-    /// Workers must tell apart the node labels that flavors name.
-    pub(super) fn label_keys_due(&mut self) {
-        let flavors = self.queues.flavors.values();
-        let mut keys: Vec<&String> = flavors.flat_map(|flavor| flavor.node_labels.keys()).collect();
-        keys.sort();
-        keys.dedup();
-        for (name, remote) in &mut self.remotes {
-            let Some(held) = remote.capacity.as_mut().filter(|_| remote.link.active) else {
-                continue;
-            };
-            let told: Vec<&String> = held.object.spec.label_keys.iter().collect();
-            if told == keys || !held.is_free(Timestamp::MIN) {
-                continue;
-            }
-            let key = Key { namespace: None, name: crds::v1alpha1::LOCAL.into() };
-            let to = super::Destination::Worker(name.clone());
-            let (subject, purpose) = (Subject::Capacity, Purpose::LabelKeys);
-            let ticket = Ticket { to, subject, key, purpose, workload: None };
-            let fields = json!({ "spec": { "labelKeys": keys } });
-            let order = Order::of(ticket, |purpose, key| {
-                Write::merge::<crds::v1alpha1::ClusterCapacity>(purpose, key, None, &fields)
-            });
-            if let Some(order) = order {
-                held.sent();
-                self.orders.push(order);
-            }
         }
     }
 }

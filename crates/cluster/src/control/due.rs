@@ -20,6 +20,8 @@ pub(crate) enum What {
     Queue(Box<str>),
     /// Conditions of workers and checks.
     Clusters,
+    /// The node labels that workers report by.
+    LabelKeys,
     /// The machines of a thin worker.
     Capacity,
     /// The report of a thin worker, or copies of those of others. They are compared each time; this only wakes.
@@ -44,6 +46,7 @@ pub(crate) struct Due {
     pub(crate) fleet: bool,
     queues: Marked,
     pub(crate) clusters: bool,
+    pub(crate) label_keys: bool,
     pub(crate) capacity: bool,
     later: BTreeMap<Timestamp, BTreeSet<What>>,
 }
@@ -64,6 +67,7 @@ impl Due {
                 self.queues.names.insert(name);
             }
             What::Clusters => self.clusters = true,
+            What::LabelKeys => self.label_keys = true,
             What::Capacity => self.capacity = true,
             What::Report | What::Garbage => {}
         }

@@ -22,6 +22,7 @@ mod due;
 mod held;
 mod input;
 mod jobs;
+mod label_keys;
 mod lifecycle;
 mod order;
 mod orphans;
@@ -192,6 +193,7 @@ impl Control {
             }
         }
         self.decide_clusters(now);
+        self.decide_label_keys(now);
         self.decide_queues(now);
         self.report_capacity(now);
         self.show_fleet(now);

@@ -88,7 +88,7 @@ impl Control {
             keep(&mut queues.resource_flavors, key.name, object);
             this.due.now(What::Queues);
             this.all_jobs_due();
-            this.label_keys_due();
+            this.due.now(What::LabelKeys);
         });
     }
 

@@ -142,11 +142,15 @@ impl Remote {
         self.clones.listed && self.jobs.listed
     }
 
+    /// The Workload is gone.
+    pub(super) fn forget_refusal(&mut self, key: &Key) {
+        self.refused.remove(key);
+    }
+
     /// Whether it has, or may get, anything of a Workload.
     fn concerns(&self, key: &Key) -> bool {
         self.clones.objects.contains_key(key)
             || self.naming.job_of(key).is_some()
-            || self.refused.contains_key(key)
             || self.sent.contains_key(&(Subject::Workload, key.clone()))
     }
 }
@@ -219,6 +223,7 @@ impl Control {
         }
         remote.link = link;
         self.due.now(What::Clusters);
+        self.due.now(What::LabelKeys);
         self.all_workloads_due();
     }
 
@@ -245,7 +250,7 @@ impl Control {
         let report = capacity.filter(|one| one.status.protocol > 0);
         let report = report.map(|capacity| ::index::report(names, capacity));
         self.fleet.set_report(remote.id, report);
-        self.label_keys_due();
+        self.due.now(What::LabelKeys);
     }
 
     /// A Workload that holds quota on a worker counts there, also after a restart.

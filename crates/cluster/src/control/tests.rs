@@ -1,6 +1,7 @@
 //! A cluster as one process finds it: whatever comes first, what was decided stands.
 
 mod dispatched;
+mod label_keys;
 mod pods_gate;
 mod stranded;
 

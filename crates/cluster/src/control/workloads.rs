@@ -92,6 +92,7 @@ impl Control {
         self.counts_change(key, record.object());
         self.forget_id(key, record.id);
         self.deadlines.set(key, None);
+        self.remotes.values_mut().for_each(|remote| remote.forget_refusal(key));
         self.note_at_gate(key);
         let namespace = key.namespace.as_deref().unwrap_or_default();
         let events = self.index.workload_gone(self.engine.names(), namespace, &key.name);
@@ -378,6 +379,8 @@ impl Control {
         if done {
             if ticket.purpose == Purpose::RaiseEpoch {
                 record.trip.raised = true;
+                // Whatever a copy of the epoch before says now.
+                record.wants.ready = None;
             }
             if ticket.purpose == Purpose::Pending
                 && let Some(pending) = &mut record.wants.pending

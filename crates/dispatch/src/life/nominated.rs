@@ -66,8 +66,10 @@ impl<'a> Life<'a> {
         admitted.min_by_key(|(at, copy)| (*at, position(copy))).map(|(_, copy)| copy)
     }
 
+    /// When it admitted. A cluster whose API server refuses the job has nothing to run.
     fn admitted_at(&self, copy: &Copy) -> Option<Time> {
-        let clone = self.usable_clone(copy).filter(|_| copy.link == Link::Live)?;
+        let takes_it = copy.link == Link::Live && copy.refused.is_none();
+        let clone = self.usable_clone(copy).filter(|_| takes_it)?;
         let stands = !clone.deleting && !clone.evicted && clone.refused.is_none();
         clone.admitted_at.filter(|_| stands)
     }

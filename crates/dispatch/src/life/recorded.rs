@@ -77,6 +77,7 @@ impl Life<'_> {
             Some(job) if job.deleting => None,
             Some(_) => self.sync(copy),
             None if self.hub.job.started => Some(Step::Retry(Retry::Gone)),
+            None if copy.refused.is_some() => Some(Step::Retry(Retry::Refused(copy.cluster))),
             None => copy.settled.then_some(Step::CreateJob(copy.cluster)),
         }
     }

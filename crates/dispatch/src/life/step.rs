@@ -54,6 +54,8 @@ pub enum Retry {
     Gone,
     /// The clone was evicted.
     Evicted(ClusterId),
+    /// The API server of the recorded cluster takes no job.
+    Refused(ClusterId),
     /// The job is not what the Workload says.
     OutOfSync(ClusterId),
     /// No cluster is recorded.
@@ -61,13 +63,17 @@ pub enum Retry {
 }
 
 impl Retry {
-    /// The message of the check, as upstream words it (spec/multikueue.md §1.5).
+    /// The message of the check, as upstream words it (spec/multikueue.md §1.5); of a refusal, our own.
     pub fn message<'a>(self, name: impl Fn(ClusterId) -> &'a str) -> String {
         match self {
             Self::Lost => "Admitting remote lost, Previously: \"Ready\"".to_owned(),
             Self::Gone => "Admitting remote no longer exists, Previously: \"Ready\"".to_owned(),
             Self::Evicted(cluster) => format!(
                 "Workload evicted on worker cluster: \"{}\", resetting for re-admission. Previously: \"Ready\"",
+                name(cluster)
+            ),
+            Self::Refused(cluster) => format!(
+                "Worker cluster \"{}\" refused the job, resetting for re-dispatch, Previously: \"Ready\"",
                 name(cluster)
             ),
             Self::OutOfSync(cluster) => format!(

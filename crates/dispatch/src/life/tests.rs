@@ -302,6 +302,8 @@ fn a_cluster_that_will_not_take_it_is_given_up_after_its_job_is_gone() {
         (1, raised, &["a live clone=1 refused=full"], &["unplace a: full"]),
         (1, hub, &["a live api-refused=forbidden"], &["raise-epoch"]),
         (1, raised, &["a live api-refused=forbidden"], &["unplace a: forbidden"]),
+        // The agent was faster than the API server's answer.
+        (1, hub, &["a live clone=1 admitted=1 api-refused=forbidden"], &["raise-epoch"]),
         (1, hub, &["a live clone=1 evicted admitted=1"], &["raise-epoch"]),
         (
             1,
@@ -371,6 +373,8 @@ fn a_recorded_cluster_that_lost_the_workload_is_a_reason_to_start_over() {
     let lost = "retry Admitting remote lost, Previously: \"Ready\"";
     let evicted = "retry Workload evicted on worker cluster: \"a\", resetting for re-admission. \
                    Previously: \"Ready\"";
+    let refused = "retry Worker cluster \"a\" refused the job, resetting for re-dispatch, \
+                   Previously: \"Ready\"";
     let unrecorded = "retry Admission check is Ready but no admitting cluster is recorded; this is \
                       unexpected, please report it, Previously: \"Ready\"";
     let hub = "quota ready recorded=a";
@@ -378,6 +382,7 @@ fn a_recorded_cluster_that_lost_the_workload_is_a_reason_to_start_over() {
         (1, hub, &["a live"], &[gone]),
         (1, hub, &["a live job=1"], &[gone]),
         (1, "quota ready recorded=a started", &["a live clone=1"], &[gone]),
+        (1, hub, &["a live clone=1 api-refused=forbidden"], &[refused]),
         (99, hub, &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
         (100, hub, &["a lost=0 clone=1 job=1"], &[lost]),
         (1, hub, &["a live clone=1 job=1 evicted"], &[evicted]),

@@ -17,7 +17,7 @@ use runtime::{
 };
 use serde_json::json;
 
-use super::{Control, Sent, told::News};
+use super::{Control, Remote, Sent, told::News};
 use crate::control::{
     Destination, Order, Purpose, Role, Subject, Ticket,
     due::What,
@@ -103,7 +103,9 @@ impl Control {
             }
             Step::Retry(retry) => {
                 match retry {
-                    Retry::Evicted(cluster) => self.leave_out(key, cluster, now),
+                    Retry::Evicted(cluster) | Retry::Refused(cluster) => {
+                        self.leave_out(key, cluster, now);
+                    }
                     Retry::Lost => self.tell_left_behind(key),
                     Retry::Gone | Retry::OutOfSync(_) | Retry::Unrecorded => {}
                 }
@@ -275,19 +277,22 @@ impl Control {
         self.fleet.forget(record.id);
         self.fleet.exclude(record.id, cluster, time(until), why);
         record.wants.unplace = Some(message);
+        record.wants.ready = None;
         record.trip.withdrawn = true;
     }
 
-    /// A worker that evicted a Workload is not asked again for a while.
+    /// A worker that evicted a Workload, or takes no job of it, is not asked again for a while.
     fn leave_out(&mut self, key: &Key, cluster: ClusterId, now: Timestamp) {
         let remote = self.remotes.get(self.fleet.name(cluster));
-        let clone = remote.and_then(|remote| remote.clones.objects.get(key));
-        let evicted = clone.and_then(|held| find(&held.object.status.conditions, EVICTED));
-        let why = evicted.map(|one| one.message.clone()).unwrap_or_default();
-        if let Some(record) = self.workloads.get(key) {
-            let until = time(after(now, self.settings.exclude_for));
-            self.fleet.exclude(record.id, cluster, until, format!("evicted there: {why}").into());
-        }
+        let (Some(remote), Some(record)) = (remote, self.workloads.get(key)) else {
+            return;
+        };
+        let epoch = ::index::epoch(record.object());
+        let refused = remote.refused.get(key).filter(|(of, _)| *of == epoch);
+        let evicted = || format!("evicted there: {}", remote.eviction(key).unwrap_or_default());
+        let why = refused.map_or_else(evicted, |(_, refusal)| refusal.clone());
+        let until = time(after(now, self.settings.exclude_for));
+        self.fleet.exclude(record.id, cluster, until, why.into());
     }
 
     fn withdrawn(&mut self, key: &Key) {
@@ -296,6 +301,14 @@ impl Control {
         {
             self.fleet.forget(record.id);
         }
+    }
+}
+
+impl Remote {
+    /// Why the clone of a Workload was evicted.
+    fn eviction(&self, key: &Key) -> Option<&str> {
+        let clone = self.clones.objects.get(key)?;
+        find(&clone.object.status.conditions, EVICTED).map(|one| one.message.as_str())
     }
 }
 

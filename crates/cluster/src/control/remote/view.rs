@@ -133,17 +133,25 @@ impl Remote {
         let hub_key =
             hub_key.map(|name| Key { namespace: key.namespace.clone(), name: name.into() });
         let job_waits = job_key.or(hub_key.as_ref()).is_some_and(|key| waits(Subject::Job, key));
-        let refused = self.refused.get(key).filter(|(epoch, _)| *epoch == hub.epoch);
         Copy {
             cluster: self.id,
             link,
             settled: !waits(Subject::Workload, key) && !job_waits,
-            refused: refused.map(|(_, message)| message.as_str().into()),
+            refused: self.refusal(key, hub).map(Into::into),
             clone: self.clones.objects.get(key).map(|held| clone_view(&held.object, expected)),
             job: job_key
                 .and_then(|key| self.jobs.objects.get(key))
                 .map(|held| job_view(&held.object, hub_job)),
         }
+    }
+}
+
+impl Remote {
+    /// What the API server said against a copy of the last nomination, whose epoch may have been raised since.
+    fn refusal(&self, key: &Key, hub: &Hub) -> Option<&str> {
+        let nominated = if hub.raised { hub.epoch.saturating_sub(1) } else { hub.epoch };
+        let refused = self.refused.get(key).filter(|(epoch, _)| *epoch == nominated);
+        refused.map(|(_, message)| message.as_str())
     }
 }
 

@@ -1,0 +1,70 @@
+//! The node labels that a worker is asked to report by.
+
+use jiff::ToSpan;
+
+use super::{
+    keeping::{capacity, manager},
+    *,
+};
+
+/// The write that asks for labels.
+fn asked(step: &Step) -> Option<&Order> {
+    step.orders.iter().find(|order| order.ticket.purpose == Purpose::LabelKeys)
+}
+
+fn flavor(control: &mut Control, label: &str) {
+    let flavor = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
+        "metadata": {"name": label, "resourceVersion": "9"}, "spec": {"nodeLabels": {label: "yes"}},
+    });
+    control.hear(Input::ResourceFlavor(Change::Apply(object(flavor))), NOW);
+}
+
+fn link(control: &mut Control, active: bool) {
+    let link = Link { active, reason: "Active", message: String::new() };
+    control.hear(Input::Remote("east".into(), RemoteInput::Link(link)), NOW);
+}
+
+#[test]
+fn a_worker_is_asked_when_it_can_be_asked_again() {
+    let mut control = manager(&json!({}));
+    link(&mut control, false);
+    flavor(&mut control, "zone");
+    assert!(asked(&control.decide(NOW)).is_none(), "it is not connected");
+    link(&mut control, true);
+    assert!(asked(&control.decide(NOW)).is_some());
+}
+
+#[test]
+fn a_worker_that_did_not_answer_is_asked_again() {
+    let mut control = manager(&json!({}));
+    flavor(&mut control, "zone");
+    let step = control.decide(NOW);
+    let ticket = asked(&step).expect("a write").ticket.clone();
+    control.hear(Input::Answer(ticket, Answer::Unknown("late".to_owned())), NOW);
+    let step = control.decide(NOW);
+    assert!(asked(&step).is_none(), "not at once");
+    let later = step.wake.expect("a time");
+    assert!(later <= NOW + 1.second());
+    assert!(asked(&control.decide(later)).is_some());
+}
+
+#[test]
+fn a_new_report_is_asked_for_the_labels_again() {
+    let mut control = manager(&json!({}));
+    flavor(&mut control, "zone");
+    let step = control.decide(NOW);
+    let ticket = asked(&step).expect("a write").ticket.clone();
+    let mut report = capacity();
+    let delete = Change::Delete(Key { namespace: None, name: "local".into() });
+    control.hear(Input::Remote("east".into(), RemoteInput::Capacity(delete)), NOW);
+    control.decide(NOW);
+    report["metadata"]["resourceVersion"] = json!("20");
+    report["metadata"]["uid"] = json!("another");
+    let change = Change::Apply(object(report));
+    control.hear(Input::Remote("east".into(), RemoteInput::Capacity(change)), NOW);
+    control.hear(Input::Answer(ticket, Answer::Gone), NOW);
+    let step = control.decide(NOW);
+    let at_once = asked(&step).is_some();
+    assert!(at_once || asked(&control.decide(step.wake.expect("a time"))).is_some());
+}

@@ -1,0 +1,83 @@
+//! What befalls queues and workers.
+
+use anyhow::Result;
+use crds::{
+    meta::is_true,
+    v1alpha1::{ClusterCapacity, LOCAL},
+    v1beta2::{ClusterQueue, MultiKueueCluster, ResourceFlavor},
+};
+use e2e::world::SOON;
+use kube::{Api, Resource, api::DeleteParams};
+use serde_json::json;
+
+use crate::{
+    life::{Life, create},
+    setting::cluster_queue,
+};
+
+impl Life<'_> {
+    /// A worker goes and comes back, its report is lost, and a flavor asks for another label.
+    pub(super) async fn registered(&self) -> Result<()> {
+        let worker = self.worker()?;
+        let workers = self.hub().cluster_api::<MultiKueueCluster>();
+        let reports = worker.cluster_api::<ClusterCapacity>();
+        let flavors = self.hub().cluster_api::<ResourceFlavor>();
+        if !self.again {
+            delete(&workers, worker.name()).await?;
+            delete(&reports, LOCAL).await?;
+            let flavor = json!({
+                "metadata": {"name": self.name}, "spec": {"nodeLabels": {self.name: "yes"}},
+            });
+            create(&flavors, &serde_json::from_value(flavor)?).await?;
+        }
+        self.register().await?;
+        let active = |one: &MultiKueueCluster| is_true(&one.status.conditions, "Active");
+        self.hub().until(&workers, worker.name(), "is active", SOON, active).await?;
+        let told = |one: &ClusterCapacity| one.spec.label_keys.iter().any(|key| key == self.name);
+        worker.until(&reports, LOCAL, "is asked for the label", SOON, told).await?;
+        let shows = |one: &ClusterCapacity| !one.status.node_classes.is_empty();
+        let copies = self.hub().cluster_api::<ClusterCapacity>();
+        self.hub().until(&copies, worker.name(), "shows the report", SOON, shows).await?;
+        self.submit(self.job()).await?;
+        self.until_over().await?;
+        delete(&flavors, self.name).await
+    }
+
+    async fn register(&self) -> Result<()> {
+        let (name, workers) = (self.worker()?.name(), self.hub().cluster_api());
+        let worker = json!({
+            "metadata": {"name": name},
+            "spec": {"clusterSource": {"kubeConfig": {"locationType": "Secret", "location": name}}},
+        });
+        create(&workers, &serde_json::from_value::<MultiKueueCluster>(worker)?).await
+    }
+
+    /// Nobody used it.
+    pub(super) async fn queue_removed(&self) -> Result<()> {
+        let queues = self.hub().cluster_api::<ClusterQueue>();
+        let flavors = self.hub().cluster_api::<ResourceFlavor>();
+        if !self.again {
+            let flavor = json!({"metadata": {"name": self.name}, "spec": {}});
+            create(&flavors, &serde_json::from_value(flavor)?).await?;
+            let queue = cluster_queue(self.name, self.name, None);
+            create(&queues, &serde_json::from_value(queue)?).await?;
+            let known = |queue: &ClusterQueue| is_true(&queue.status.conditions, "Active");
+            self.hub().until(&queues, self.name, "is active", SOON, known).await?;
+        }
+        delete(&queues, self.name).await?;
+        self.hub().until_gone(&queues, self.name, SOON).await?;
+        delete(&flavors, self.name).await?;
+        Ok(self.hub().until_gone(&flavors, self.name, SOON).await?)
+    }
+}
+
+/// Deletes an object that may be gone already.
+async fn delete<K>(api: &Api<K>, name: &str) -> Result<()>
+where
+    K: Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    match api.delete(name, &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        other => Ok(other.map(drop)?),
+    }
+}

@@ -1,0 +1,158 @@
+//! The life of one Job, as it is led and watched from outside.
+
+use anyhow::{Context, Result, ensure};
+use crds::{meta::is_true, v1beta2::Workload};
+use e2e::world::{SOON, World};
+use harness::{Cluster, Observer, annotation};
+use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job};
+use kube::{
+    Api, Resource, ResourceExt,
+    api::{Patch, PatchParams, PostParams},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::{course::Course, setting::NAMESPACE};
+
+/// One Job and what befalls it.
+pub(crate) struct Life<'a> {
+    pub(crate) world: &'a World<'a>,
+    pub(crate) course: Course,
+    pub(crate) name: &'a str,
+    /// The program has died and is back.
+    pub(crate) again: bool,
+}
+
+impl Life<'_> {
+    pub(crate) fn hub(&self) -> &Cluster {
+        &self.world.hub
+    }
+
+    pub(crate) fn worker(&self) -> Result<&Cluster> {
+        self.world.workers.first().context("a worker")
+    }
+
+    /// The objects of a kind on the hub.
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        self.hub().api(NAMESPACE)
+    }
+
+    /// Its Job, for the workers, of pods that run for a second.
+    pub(crate) fn job(&self) -> Value {
+        let pods = self.course.pods();
+        json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": self.name, "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
+            "spec": {
+                "parallelism": pods, "completions": pods,
+                "template": {
+                    "metadata": {"annotations": {annotation::RUN_SECONDS: "1"}},
+                    "spec": {"restartPolicy": "Never", "containers": [{
+                        "name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}},
+                    }]},
+                },
+            },
+        })
+    }
+
+    /// The same, of pods that run for so long.
+    pub(crate) fn job_of(&self, seconds: u32) -> Value {
+        let mut job = self.job();
+        let annotations = &mut job["spec"]["template"]["metadata"]["annotations"];
+        annotations[annotation::RUN_SECONDS] = json!(seconds.to_string());
+        job
+    }
+
+    /// Submits it, unless that was done.
+    pub(crate) async fn submit(&self, job: Value) -> Result<()> {
+        let job: Job = serde_json::from_value(job).context("a Job")?;
+        create(&self.api::<Job>(), &job).await
+    }
+
+    /// Until the Job is complete on the hub and nothing is left anywhere else.
+    pub(crate) async fn until_over(&self) -> Result<()> {
+        let complete = |job: &Job| {
+            let conditions =
+                job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+            conditions.into_iter().any(|one| one.type_ == "Complete" && one.status == "True")
+        };
+        self.hub().until(&self.api::<Job>(), self.name, "is complete", SOON, complete).await?;
+        let over = |one: &Workload| {
+            is_true(&one.status.conditions, "Finished") && one.finalizers().is_empty()
+        };
+        self.until_workload("is finished", over).await?;
+        self.until_nothing_left().await
+    }
+
+    /// Until the worker has neither a Job nor a clone.
+    pub(crate) async fn until_nothing_left(&self) -> Result<()> {
+        let worker = self.worker()?;
+        let jobs = worker.api::<Job>(NAMESPACE);
+        worker.until_all(&jobs, "", "no job is left", SOON, <[Job]>::is_empty).await?;
+        let clones = worker.api::<Workload>(NAMESPACE);
+        worker.until_all(&clones, "", "no clone is left", SOON, <[Workload]>::is_empty).await?;
+        Ok(())
+    }
+
+    /// Until this holds for its Workload.
+    pub(crate) async fn until_workload(
+        &self,
+        what: &str,
+        condition: impl Fn(&Workload) -> bool,
+    ) -> Result<Workload> {
+        let what = format!("the Workload of {} {what}", self.name);
+        let found = |all: &[Workload]| all.iter().any(|one| self.owns(one) && condition(one));
+        let all = self.hub().until_all(&self.api::<Workload>(), "", &what, SOON, found).await?;
+        let own = all.into_iter().find(|one| self.owns(one) && condition(one));
+        own.with_context(|| format!("{what}: gone"))
+    }
+
+    fn owns(&self, workload: &Workload) -> bool {
+        workload.owner_references().iter().any(|owner| owner.name == self.name)
+    }
+
+    /// Until pods of the Job are told of on the hub.
+    pub(crate) async fn until_running(&self) -> Result<()> {
+        let runs = |job: &Job| {
+            let status = job.status.clone().unwrap_or_default();
+            status.active > Some(0) || status.succeeded > Some(0)
+        };
+        self.hub().until(&self.api::<Job>(), self.name, "runs", SOON, runs).await?;
+        Ok(())
+    }
+
+    /// Changes some fields of an object on the hub.
+    pub(crate) async fn change<K>(&self, api: &Api<K>, name: &str, fields: Value) -> Result<()>
+    where
+        K: Clone + DeserializeOwned + std::fmt::Debug,
+    {
+        let patched = api.patch(name, &PatchParams::default(), &Patch::Merge(&fields)).await;
+        patched.with_context(|| format!("changing {name}")).map(drop)
+    }
+
+    /// By the pods that ran.
+    pub(crate) async fn judge(&self, observer: &Observer) -> Result<()> {
+        let Some(expected) = self.course.verdicts() else {
+            return Ok(());
+        };
+        let judgement = observer.judge(self.name, self.course.pods(), SOON).await?;
+        ensure!(expected.contains(&judgement.verdict), "{judgement}");
+        Ok(())
+    }
+}
+
+/// Makes an object that may be there already.
+pub(crate) async fn create<K>(api: &Api<K>, object: &K) -> Result<()>
+where
+    K: Resource + Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+{
+    match api.create(&PostParams::default(), object).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("making {}", object.name_any())),
+    }
+}

@@ -1,0 +1,76 @@
+//! What is there before the first Job: room, queues, and a check that a person decides.
+
+use anyhow::{Context, Result};
+use e2e::world::{SOON, World};
+use harness::{NodeSpec, Observer};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{ObjectMeta, PostParams};
+use serde_json::{Value, json};
+
+pub(crate) const NAMESPACE: &str = "crash";
+
+/// The queue of Jobs that run at home.
+pub(crate) const AT_HOME: &str = "home";
+
+const API: &str = "kueue.x-k8s.io/v1beta2";
+
+/// The namespace and nodes everywhere, the queues on the hub.
+pub(crate) async fn prepare(world: &World<'_>) -> Result<()> {
+    for cluster in std::iter::once(&world.hub).chain(&world.workers) {
+        let metadata = ObjectMeta { name: Some(NAMESPACE.to_owned()), ..ObjectMeta::default() };
+        let namespace = Namespace { metadata, ..Namespace::default() };
+        cluster.cluster_api::<Namespace>().create(&PostParams::default(), &namespace).await?;
+        cluster.add_nodes(&NodeSpec { cpu: "8".to_owned(), ..NodeSpec::default() }).await?;
+    }
+    let multi_kueue = json!({
+        "controllerName": "kueue.x-k8s.io/multikueue",
+        "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "workers"},
+    });
+    let objects = [
+        json!({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "default"}}),
+        json!({"apiVersion": API, "kind": "MultiKueueConfig", "metadata": {"name": "workers"},
+            "spec": {"clusters": ["worker-1"]}}),
+        check("workers", &multi_kueue),
+        check("person", &json!({"controllerName": "crash.example/person"})),
+        cluster_queue("crash", "default", Some("workers")),
+        cluster_queue(AT_HOME, "default", Some("person")),
+        local_queue("queue", "crash", "None"),
+        local_queue("closed", "crash", "Hold"),
+        local_queue(AT_HOME, AT_HOME, "None"),
+    ];
+    let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
+    world.hub.apply(&text.join("\n---\n"), NAMESPACE).await?;
+    Ok(())
+}
+
+fn check(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": API, "kind": "AdmissionCheck", "metadata": {"name": name}, "spec": spec})
+}
+
+fn local_queue(name: &str, cluster_queue: &str, stop: &str) -> Value {
+    json!({
+        "apiVersion": API, "kind": "LocalQueue", "metadata": {"name": name},
+        "spec": {"clusterQueue": cluster_queue, "stopPolicy": stop},
+    })
+}
+
+/// Eight cores of one flavor.
+pub(crate) fn cluster_queue(name: &str, flavor: &str, check: Option<&str>) -> Value {
+    let strategy = check.map(|name| json!({ "admissionChecks": [{ "name": name }] }));
+    json!({
+        "apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name},
+        "spec": {
+            "namespaceSelector": {},
+            "admissionChecksStrategy": strategy,
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+                {"name": flavor, "resources": [{"name": "cpu", "nominalQuota": "8"}]},
+            ]}],
+        },
+    })
+}
+
+/// Watches every pod of all Jobs, from before the first.
+pub(crate) async fn observe(world: &World<'_>) -> Result<Observer> {
+    let clusters: Vec<_> = std::iter::once(&world.hub).chain(&world.workers).cloned().collect();
+    Observer::start(&clusters, NAMESPACE, SOON).await.context("watching the pods")
+}
