@@ -61,12 +61,13 @@ pub(crate) fn begin(
         namespace: file.namespace().to_owned(),
         origin: file.multi_kueue.origin.clone(),
         metrics: metrics.clone(),
+        look_every: file.multi_kueue.gc_interval(),
         keep_for: file.multi_kueue.worker_lost_timeout.positive().unwrap_or_default() * 2,
     });
     let stop = stop.clone();
     tasks.spawn(async move {
         let beside = |leading| beside(remote, leading);
-        if let Err(error) = led.run(beside, stop).await {
+        if let Err(error) = Box::pin(led.run(beside, stop)).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
     });
@@ -79,6 +80,7 @@ struct Remote {
     namespace: String,
     origin: String,
     metrics: Metrics,
+    look_every: Option<Duration>,
     keep_for: Duration,
 }
 
@@ -114,7 +116,7 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
 /// What else a leader does: it keeps connections to the workers.
 async fn beside(remote: Option<Remote>, leading: Leading) {
     let Leading { inputs, workers, leadership, stop } = leading;
-    let Some(Remote { home, namespace, origin, metrics, keep_for }) = remote else {
+    let Some(Remote { home, namespace, origin, metrics, look_every, keep_for }) = remote else {
         return stop.cancelled().await;
     };
     let Metrics { requests, watches, writes, .. } = metrics;
@@ -128,6 +130,7 @@ async fn beside(remote: Option<Remote>, leading: Leading) {
         requests,
         watches,
         writes,
+        look_every,
         keep_for,
         claims: SharedClaims::default(),
         pace,

@@ -48,7 +48,7 @@ impl Fleet {
         let rank = (ask.turn, ask.workload);
         match self.best(&question, rank, now) {
             Ok(cluster) => {
-                self.waits.leave(ask.workload);
+                self.waits.forget(ask.workload);
                 Ok(cluster)
             }
             Err(why) => {

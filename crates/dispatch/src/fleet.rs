@@ -126,7 +126,7 @@ impl Fleet {
     /// A Workload runs nowhere and waits for nothing: it was withdrawn, or its decision could not be written. Clusters that
     /// refused it stay left out.
     pub fn forget(&mut self, workload: WorkloadId) {
-        self.waits.leave(workload);
+        self.waits.forget(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
             let freed = self.clusters[cluster.index()].forget(serial);
             // When room is there for those who wait depends on all that runs.
@@ -138,15 +138,21 @@ impl Fleet {
 
     /// A Workload is over on its cluster, at this resourceVersion of the clone. Its room is there before a report says so.
     pub fn ended(&mut self, workload: WorkloadId, version: u64) {
-        self.waits.leave(workload);
+        self.waits.forget(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
             self.change(cluster).ended(serial, version);
         }
     }
 
-    /// A Workload does not wait for room, for the time being: it lacks something else.
+    /// A Workload does not wait for room, for the time being: it lacks something else. Nothing is kept for it, but it has
+    /// waited so long when it comes back and wants the same.
     pub fn stop_waiting(&mut self, workload: WorkloadId) {
         self.waits.leave(workload);
+    }
+
+    /// A Workload is not pending. If it ever is again, it has not waited.
+    pub fn give_up_waiting(&mut self, workload: WorkloadId) {
+        self.waits.forget(workload);
     }
 
     /// A Workload is finished or deleted. Its id may be handed out again.

@@ -16,6 +16,8 @@ pub struct Listed {
     pub workload: Box<str>,
     /// The epoch it carries.
     pub epoch: u64,
+    /// Its removal has begun. It was decided about before, and nobody can take that back.
+    pub leaving: bool,
 }
 
 /// What a sweep over one worker found.
@@ -29,13 +31,14 @@ pub struct Sweep {
 
 /// Compares everything of this hub's origin on a worker with the hub, whose epochs `on_hub` tells. `n_on_hub` is how many
 /// Workloads the hub has in all, where this process looks for the first time: with fewer than one worker has copies,
-/// something is missing.
+/// something is missing. What is leaving is one of the copies, but neither found nor asked about.
 pub fn orphans(
     listed: &[Listed],
     on_hub: impl Fn(&str) -> Option<u64>,
     n_on_hub: Option<usize>,
 ) -> Sweep {
-    let unwanted = |one: &&Listed| on_hub(&one.workload).is_none_or(|epoch| epoch > one.epoch);
+    let unwanted =
+        |one: &&Listed| !one.leaving && on_hub(&one.workload).is_none_or(|epoch| epoch > one.epoch);
     let found: BTreeSet<(&str, u64)> =
         listed.iter().filter(unwanted).map(|one| (&*one.workload, one.epoch)).collect();
     let all: BTreeSet<&str> = listed.iter().map(|one| &*one.workload).collect();
@@ -51,7 +54,9 @@ mod tests {
     use super::*;
 
     fn listed(names: std::ops::Range<usize>) -> Vec<Listed> {
-        names.map(|one| Listed { workload: format!("ns/{one:03}").into(), epoch: 2 }).collect()
+        let one =
+            |one| Listed { workload: format!("ns/{one:03}").into(), epoch: 2, leaving: false };
+        names.map(one).collect()
     }
 
     #[test]
@@ -70,6 +75,16 @@ mod tests {
         );
         assert_eq!(sweep.orphans, [("ns/000".into(), 2), ("ns/001".into(), 2)]);
         assert!(!sweep.tripped);
+    }
+
+    #[test]
+    fn what_is_leaving_is_not_asked_about() {
+        let mut all = listed(0..30);
+        all.iter_mut().take(20).for_each(|one| one.leaving = true);
+        let sweep = orphans(&all, |name| (name >= "ns/025").then_some(2), None);
+        assert_eq!((sweep.orphans.len(), sweep.tripped), (5, false));
+        let nothing = orphans(&all, |_| None, None);
+        assert_eq!((nothing.orphans.len(), nothing.tripped), (10, false), "ten may go at once");
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl<'a> Placing<'a> {
         Self { fleet, lookup, now, refused: BTreeMap::new() }
     }
 
-    /// The outcome of the cycle. A head that lacks something else than room does not wait for room any more, and none is
+    /// The outcome of the cycle. A head that lacks something else than room does not wait for room meanwhile, and none is
     /// kept for it.
     pub fn settle(&mut self, entries: &[Entry]) {
         let room = |one: &&Entry| matches!(one.outcome, Outcome::NoRoom(_));

@@ -4,6 +4,9 @@
 //! lets one of them in would let in any. A key lives as long as somebody waits under it; a Workload stops waiting when a
 //! cluster is chosen for it, when it asks for something else, and when it is forgotten. So there are never more keys
 //! than waiting Workloads. Source: spec/dispatch.md §1.
+//!
+//! How long one has waited is kept while it is pending and wants the same, also while it lacks something else than room:
+//! quota comes and goes with every neighbour, and a gang that began anew each time would never be the oldest.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,8 +16,8 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::Work;
 use crate::turn::{Rank, Turn};
+use crate::{Request, Work};
 
 /// A cluster that is left out for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -67,7 +70,12 @@ impl Wait {
 struct Waiter {
     key: u64,
     turn: Turn,
-    /// Since when it has been refused.
+}
+
+/// When one was first refused who wants this.
+#[derive(Debug)]
+struct Age {
+    request: Arc<Request>,
     since: Time,
 }
 
@@ -78,6 +86,7 @@ pub(crate) struct Waits {
     table: BTreeMap<u64, Wait>,
     keys: HashMap<Arc<Question>, u64>,
     of: BTreeMap<WorkloadId, Waiter>,
+    ages: BTreeMap<WorkloadId, Age>,
     /// Counts those who began or ceased to wait.
     pub(crate) changes: u64,
 }
@@ -91,7 +100,10 @@ impl Waits {
         checked: u64,
         at: Time,
     ) -> WakeKey {
-        let since = self.of.get(&workload).map_or(at, |waiter| waiter.since);
+        let request = &question.work.request;
+        if self.ages.get(&workload).is_none_or(|age| age.request != *request) {
+            self.ages.insert(workload, Age { request: Arc::clone(request), since: at });
+        }
         let known = self.keys.get(&question).copied();
         let key = known.unwrap_or_else(|| self.open(question, checked, at));
         if let Some(wait) = self.table.get_mut(&key) {
@@ -103,7 +115,7 @@ impl Waits {
             self.leave(workload);
             self.changes += 1;
         }
-        self.of.insert(workload, Waiter { key, turn, since });
+        self.of.insert(workload, Waiter { key, turn });
         WakeKey(key)
     }
 
@@ -115,7 +127,13 @@ impl Waits {
         self.last
     }
 
-    /// `workload` waits no longer. A key without anybody is dropped.
+    /// `workload` has not waited for anything.
+    pub(crate) fn forget(&mut self, workload: WorkloadId) {
+        self.leave(workload);
+        self.ages.remove(&workload);
+    }
+
+    /// `workload` waits no longer, for the time being. A key without anybody is dropped.
     pub(crate) fn leave(&mut self, workload: WorkloadId) {
         let Some(waiter) = self.of.remove(&workload) else {
             return;
@@ -131,9 +149,9 @@ impl Waits {
         }
     }
 
-    /// Since when a Workload has been refused.
+    /// Since when a Workload has been refused what it wants.
     pub(crate) fn since(&self, workload: WorkloadId) -> Option<Time> {
-        self.of.get(&workload).map(|waiter| waiter.since)
+        self.ages.get(&workload).map(|age| age.since)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Wait)> {

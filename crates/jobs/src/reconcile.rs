@@ -34,6 +34,8 @@ use crate::{
 pub struct Around<'a> {
     /// The Workloads that the job controls, in the order of their names; or the one that it names instead.
     pub workloads: &'a [&'a Workload],
+    /// The Workload that the job had last, if that was taken away while it ran.
+    pub taken: Option<&'a Workload>,
     /// The job names its Workload. It neither makes nor changes nor deletes it.
     pub prebuilt: bool,
     /// All flavors.
@@ -137,7 +139,11 @@ fn without_workload<J: JobKind + Clone>(
             std::iter::once(Step::Update(Box::new(update))).chain(delete).collect()
         }
         _ if !job.suspended() => {
-            let sole = if let [sole] = others { Some(*sole) } else { None };
+            let sole = match others {
+                [] => around.taken,
+                [sole] => Some(*sole),
+                _ => None,
+            };
             let stop = stop(job, sole, StopReason::NoWorkload, around);
             let delete = others.iter().map(|other| Step::Delete(name(other)));
             stop.into_iter().chain(delete).collect()

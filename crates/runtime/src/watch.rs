@@ -7,10 +7,14 @@
 //! * `managedFields` are removed before anything is kept.
 //! * Failures are followed by growing pauses. A stream that cannot be continued is begun anew with a list.
 //!
-//! `book` decides what an event means and `pace` when to try again; [`Watch`] does it.
+//! * An event that a server forgot is found out by whoever asks for that: what is there is looked at now and then.
+//!
+//! `book` decides what an event means and `pace` when to try again, `doubt` what was lost; [`Watch`] does it.
 
 mod book;
+mod doubt;
 mod key;
+mod look;
 mod metrics;
 mod pace;
 mod task;

@@ -3,6 +3,7 @@
 mod broken_workers;
 mod credentials;
 mod deleted;
+mod garbage;
 mod no_room;
 mod own_cluster;
 mod place;
@@ -14,6 +15,7 @@ mod stranded;
 mod takeover;
 mod thin_worker;
 mod unknown_queue;
+mod unregistered;
 mod withdrawn;
 mod workers;
 

@@ -11,7 +11,7 @@ use crate::{place, site::Site};
 
 /// What a program asked for, of the requests that were answered with this code. The log of the API server has a line
 /// for each request, of all tests so far.
-fn asked(cluster: &Cluster, account: &str, code: Option<u64>) -> Result<Vec<String>> {
+pub(crate) fn asked(cluster: &Cluster, account: &str, code: Option<u64>) -> Result<Vec<String>> {
     let path = cluster.state().audit_log();
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let user = format!("system:serviceaccount:{NAMESPACE}:{account}");

@@ -67,7 +67,8 @@ impl Prepared {
             stop: stop.clone(),
             tasks: &mut watches,
         };
-        sources.worker(name, &format!("{MULTI_KUEUE_ORIGIN}={}", around.origin));
+        let ours = format!("{MULTI_KUEUE_ORIGIN}={}", around.origin);
+        sources.worker(name, &ours, around.look_every);
         Connection { server, switch, watches, stop }
     }
 }

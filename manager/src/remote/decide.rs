@@ -1,7 +1,7 @@
 //! What is to be done for a MultiKueueCluster (spec/multikueue.md §1.2). Pure.
 //!
 //! A cluster that is registered has a task, whether or not it can be reached: the task tells why not. One that is not
-//! registered any more keeps its connection for a while, so that what it has of ours can be removed; then its task ends.
+//! registered any more keeps its connection until nothing of ours is left there, for a while at most; then its task ends.
 //! While a task ends nothing is done: whoever hears of its end decides again.
 
 use std::time::{Duration, Instant};
@@ -54,11 +54,14 @@ pub(super) enum Step {
     End,
 }
 
-/// The time, and how long a task goes on without its cluster.
+/// What decides how long a task goes on without its cluster.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Time {
+pub(super) struct Retirement {
     pub(super) now: Instant,
+    /// No longer than this.
     pub(super) keep_for: Duration,
+    /// Nothing is left to be done there.
+    pub(super) clean: bool,
 }
 
 /// See the module. `secret` finds a Secret by its name.
@@ -66,8 +69,9 @@ pub(super) fn decide<'a>(
     known: &Known,
     cluster: Option<&MultiKueueCluster>,
     secret: impl Fn(&str) -> Option<&'a Seen>,
-    time: Time,
+    retirement: Retirement,
 ) -> Step {
+    let Retirement { now, keep_for, clean } = retirement;
     let registered = cluster.filter(|one| one.metadata.deletion_timestamp.is_none());
     let wanted = registered.map(|one| wanted(&one.spec.cluster_source, secret));
     match (known, wanted) {
@@ -75,8 +79,9 @@ pub(super) fn decide<'a>(
         (Known::Runs(told), Some(wanted)) if *told == wanted => Step::Keep,
         (_, Some(wanted)) => Step::Tell(wanted),
         (Known::Runs(Wanted::Refuse(_)), None) => Step::End,
-        (Known::Runs(Wanted::Connect { .. }), None) => Step::Retire(time.now + time.keep_for),
-        (Known::Retires(_, until), None) if *until <= time.now => Step::End,
+        (Known::Runs(_) | Known::Retires(..), None) if clean => Step::End,
+        (Known::Runs(Wanted::Connect { .. }), None) => Step::Retire(now + keep_for),
+        (Known::Retires(_, until), None) if *until <= now => Step::End,
         (Known::Retires(..), None) => Step::Keep,
     }
 }
@@ -143,8 +148,8 @@ mod tests {
         secret: Option<&Seen>,
         now: Instant,
     ) -> Step {
-        let time = Time { now, keep_for: KEEP_FOR };
-        decide(known, cluster, |name| secret.filter(|_| name == "s"), time)
+        let retirement = Retirement { now, keep_for: KEEP_FOR, clean: false };
+        decide(known, cluster, |name| secret.filter(|_| name == "s"), retirement)
     }
 
     #[test]
@@ -209,6 +214,20 @@ mod tests {
         ] {
             assert_eq!(step(known, None, None, at), expected, "{known:?}");
         }
+    }
+
+    #[test]
+    fn a_connection_to_a_clean_cluster_ends_with_its_registration() {
+        let now = Instant::now();
+        let (cluster, secret) = (by_secret(), Seen::with(Some("a")));
+        let retirement = Retirement { now, keep_for: KEEP_FOR, clean: true };
+        let step = |known: &Known, cluster| decide(known, cluster, |_| Some(&secret), retirement);
+        let (runs, retires) =
+            (Known::Runs(connect("a")), Known::Retires(connect("a"), now + KEEP_FOR));
+        assert_eq!(step(&runs, None), Step::End);
+        assert_eq!(step(&retires, None), Step::End);
+        assert_eq!(step(&runs, Some(&cluster)), Step::Keep, "it is registered");
+        assert_eq!(step(&retires, Some(&cluster)), Step::Tell(connect("a")), "it is so again");
     }
 
     #[test]

@@ -28,7 +28,7 @@ use tokio::{
 };
 
 use super::{
-    decide::{Known, Step, Time, Wanted, decide},
+    decide::{Known, Retirement, Step, Wanted, decide},
     picture::Picture,
     retry::lost,
     secret::Seen,
@@ -119,12 +119,14 @@ impl Supervisor {
         mut clusters: Receiver<Change<MultiKueueCluster>>,
         mut secrets: Receiver<Change<Seen>>,
     ) {
+        let mut clean = self.around.workers.clean();
         loop {
             let next = self.next();
             tokio::select! {
                 Some(change) = clusters.recv() => self.clusters.take(change),
                 Some(change) = secrets.recv() => self.secrets.take(change),
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended).await,
+                Ok(()) = clean.changed() => {}
                 () = until(next) => {}
             }
             self.decide(time::Instant::now().into_std());
@@ -137,13 +139,17 @@ impl Supervisor {
             return;
         }
         self.note_claims();
-        let time = Time { now, keep_for: self.around.keep_for };
+        let keep_for = self.around.keep_for;
+        let clean = self.around.workers.clean();
         let names: BTreeSet<Box<str>> =
             self.clusters.objects.keys().chain(self.held.keys()).cloned().collect();
         for name in names {
             let known = self.held.get(&name).map_or(&Known::None, |held| &held.known);
             let cluster = self.clusters.objects.get(&name);
-            let step = decide(known, cluster, |secret| self.secrets.objects.get(secret), time);
+            let clean = clean.borrow().contains(&name);
+            let retirement = Retirement { now, keep_for, clean };
+            let secret = |secret: &str| self.secrets.objects.get(secret);
+            let step = decide(known, cluster, secret, retirement);
             self.carry_out(&name, step);
         }
     }
@@ -187,8 +193,10 @@ impl Supervisor {
             tracing::error!(cluster = &*name, %error, "the task of a worker failed");
             self.around.workers.set(&name, None);
             let link = lost(CLIENT_CONNECTION_FAILED, "the connection failed".to_owned());
-            let _ = self.around.inputs.send(Input::Remote(name, RemoteInput::Link(link))).await;
+            let link = Input::Remote(name.clone(), RemoteInput::Link(link));
+            let _ = self.around.inputs.send(link).await;
         }
+        let _ = self.around.inputs.send(Input::Remote(name, RemoteInput::GivenUp)).await;
     }
 
     /// When the next retired task is to end.

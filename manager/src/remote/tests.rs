@@ -186,9 +186,12 @@ impl Task {
 
 /// The next link of the worker.
 async fn link(inputs: &mut Receiver<Input>) -> Link {
-    match timeout(PATIENCE, inputs.recv()).await.expect("in time") {
-        Some(Input::Remote(name, RemoteInput::Link(link))) if &*name == "east" => link,
-        other => panic!("{other:?} is not a link"),
+    loop {
+        match timeout(PATIENCE, inputs.recv()).await.expect("in time") {
+            Some(Input::Remote(name, RemoteInput::Link(link))) if &*name == "east" => return link,
+            Some(Input::Remote(_, RemoteInput::GivenUp)) => {}
+            other => panic!("{other:?} is not a link"),
+        }
     }
 }
 
@@ -202,6 +205,7 @@ fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
         requests: RequestMetrics::default(),
         watches: WatchMetrics::default(),
         writes: WriteMetrics::default(),
+        look_every: None,
         keep_for: Duration::from_millis(50),
         claims: SharedClaims::default(),
         pace: Pace {

@@ -1,5 +1,7 @@
 //! The block `multiKueue` (spec/multikueue.md §1.7).
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 use super::duration::GoDuration;
@@ -40,6 +42,14 @@ impl Default for MultiKueue {
             external_frameworks: Vec::new(),
             cluster_profile: None,
         }
+    }
+}
+
+impl MultiKueue {
+    /// How often orphans are looked for; none for never, which upstream writes as zero.
+    #[must_use]
+    pub fn gc_interval(&self) -> Option<Duration> {
+        self.gc_interval.positive().filter(|interval| !interval.is_zero())
     }
 }
 

@@ -320,7 +320,6 @@ multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
     let idle = [
         "leaderElection.resourceLock",
         "metrics.customLabels",
-        "multiKueue.gcInterval",
         "multiKueue.clusterProfile",
         "resources.deviceClassMappings",
         "integrations.frameworks[pod]",

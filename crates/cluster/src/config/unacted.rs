@@ -20,7 +20,6 @@ const NOT_ACTED_ON: &[&str] = &[
     "tls.curvePreferences",
     "clientConnection",
     "integrations.podOptions",
-    "multiKueue.gcInterval",
     "multiKueue.incrementalDispatcherConfig",
     "multiKueue.externalFrameworks",
     "multiKueue.clusterProfile",

@@ -1,6 +1,6 @@
 //! Workers as they are registered: sets of them for the fleet, and the conditions of workers and checks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ::dispatch::{
     CheckStatus, ClusterPolicy, Config, Keeping, Kind, Policy, Presence, Strategy, bad_config,
@@ -45,6 +45,8 @@ pub(crate) struct Clusters {
     clusters: BTreeMap<Box<str>, Held<MultiKueueCluster>>,
     configs: BTreeMap<Box<str>, MultiKueueConfig>,
     policies: BTreeMap<Box<str>, DispatchPolicy>,
+    /// Workers that are not registered any more, and of which people were told.
+    left_behind: BTreeSet<Box<str>>,
 }
 
 impl Control {
@@ -55,7 +57,11 @@ impl Control {
             let labels = labels.unwrap_or_default().into_iter();
             let labels = labels.map(|(key, value)| (key.into(), value.into())).collect();
             this.fleet.set_labels(id, labels);
-            keep(&mut this.clusters.clusters, key.name, object);
+            keep(&mut this.clusters.clusters, key.name.clone(), object);
+            this.clusters.left_behind.remove(&key.name);
+            // One that is not registered any more is connected until it is clean, and gets nothing new.
+            let active = this.remotes.get(&key.name).is_some_and(|remote| remote.link.active);
+            this.fleet.set_connected(id, active && this.clusters.is_registered(&key.name));
             this.configure_fleet();
             this.left_behind_due();
         });
@@ -223,9 +229,15 @@ impl Control {
 }
 
 impl Clusters {
-    /// Whether there is a worker of this name.
+    /// Whether there is a worker of this name, which is to stay.
     pub(super) fn is_registered(&self, name: &str) -> bool {
-        self.clusters.contains_key(name)
+        let held = self.clusters.get(name);
+        held.is_some_and(|held| held.object.metadata.deletion_timestamp.is_none())
+    }
+
+    /// Notes that people are told of a worker that is left behind; whether they were not before.
+    pub(super) fn note_left_behind(&mut self, name: &str) -> bool {
+        self.left_behind.insert(name.into())
     }
 
     /// Of all that are registered.

@@ -87,7 +87,7 @@ pub(super) fn each<K: Metadata<Ty = ObjectMeta>>(
     }
 }
 
-/// Whether a change completes a first list.
+/// Whether a change completes a list.
 pub(super) fn is_list<K>(change: &Change<K>) -> bool {
     matches!(change, Change::Reset { .. })
 }

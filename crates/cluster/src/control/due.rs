@@ -26,6 +26,8 @@ pub(crate) enum What {
     Capacity,
     /// The report of a thin worker, or copies of those of others. They are compared each time; this only wakes.
     Report,
+    /// What workers have, compared with the hub. Whoever does it knows when; this only wakes.
+    Garbage,
 }
 
 /// ClusterQueues in which something happened.
@@ -67,7 +69,7 @@ impl Due {
             What::Clusters => self.clusters = true,
             What::LabelKeys => self.label_keys = true,
             What::Capacity => self.capacity = true,
-            What::Report => {}
+            What::Report | What::Garbage => {}
         }
     }
 

@@ -74,6 +74,8 @@ pub enum RemoteInput {
     Job(Change<Job>),
     /// What it can take.
     Capacity(Change<ClusterCapacity>),
+    /// Nobody is connected to it any more, nor tries to be.
+    GivenUp,
 }
 
 /// How the connection to a worker is.

@@ -1,6 +1,9 @@
 //! Jobs and their Workloads: `jobs::reconcile` asked, its steps turned into orders.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use ::jobs::{
     Job, JobKind, StopStep, equivalence,
@@ -39,6 +42,9 @@ pub(crate) struct Jobs {
     naming: BTreeMap<Key, BTreeSet<Key>>,
     /// Jobs by the Workload that is being made for them.
     creating: BTreeMap<Key, Key>,
+    /// By job, the Workload that was taken away by force while the job ran: it says what the job was before it started. Not
+    /// known after a restart; then only what names the Workload is put back.
+    taken: BTreeMap<Key, Arc<Workload>>,
 }
 
 impl Jobs {
@@ -67,15 +73,26 @@ impl Jobs {
         }
     }
 
-    pub(crate) fn workload_gone(&mut self, key: &Key, workload: &Workload) {
-        if let Some(owner) = owner(key, workload)
-            && let Some(workloads) = self.owned.get_mut(&owner)
-        {
+    pub(crate) fn workload_gone(&mut self, key: &Key, workload: &Arc<Workload>) {
+        let Some(owner) = owner(key, workload) else {
+            return;
+        };
+        if let Some(workloads) = self.owned.get_mut(&owner) {
             workloads.remove(key);
             if workloads.is_empty() {
                 self.owned.remove(&owner);
             }
         }
+        let runs = |job: &Job| !job.suspended() && job.outcome().is_none();
+        if self.get(&owner).is_some_and(|(_, job)| runs(job)) {
+            self.taken.insert(owner, Arc::clone(workload));
+        }
+    }
+
+    /// Whether anything is known of what jobs had before they started.
+    #[cfg(test)]
+    pub(crate) fn remembers_any(&self) -> bool {
+        !self.taken.is_empty()
     }
 
     /// The job of a Workload: the one that controls it, or that names it.
@@ -128,6 +145,7 @@ impl Control {
             }
             self.due.now(What::Workload(workload));
         }
+        self.jobs.taken.remove(key);
         self.forget_orphan(key);
         self.workloads_of_job_due(key);
         self.due.now(What::Job(key.clone()));
@@ -182,6 +200,9 @@ impl Control {
             return;
         }
         self.note_orphan(key, &job, prebuilt.as_ref());
+        if job.suspended() {
+            self.jobs.taken.remove(key);
+        }
         let steps = {
             let of_job = match &prebuilt {
                 Some(named) => vec![named],
@@ -197,6 +218,12 @@ impl Control {
                 &*job,
                 Around {
                     workloads: &workloads,
+                    taken: self
+                        .jobs
+                        .taken
+                        .get(key)
+                        .map(|one| &**one)
+                        .filter(|one| is_for(&job, one, false)),
                     prebuilt: prebuilt.is_some(),
                     flavors: &self.queues.flavors,
                     gates: self.settings.jobs,

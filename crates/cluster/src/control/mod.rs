@@ -93,6 +93,8 @@ pub struct Control {
     deadlines: Deadlines,
     /// Whose pods are waited for, where that keeps others out.
     pods_gate: pods_gate::PodsGate,
+    /// When workers are compared with the hub next.
+    garbage_at: Option<Timestamp>,
     /// Something changed that scheduling looks at.
     schedule: bool,
     began: Option<Timestamp>,
@@ -107,6 +109,8 @@ pub struct Step {
     pub orders: Vec<Order>,
     /// What people may want to know.
     pub notices: Vec<News>,
+    /// Workers that are not registered any more and have nothing of ours: nobody needs to be connected to them.
+    pub clean: task::Names,
     /// When to ask again, if nothing happens before.
     pub wake: Option<Timestamp>,
 }
@@ -135,6 +139,7 @@ impl Control {
             due: Due::default(),
             deadlines: Deadlines::default(),
             pods_gate: pods_gate::PodsGate::default(),
+            garbage_at: None,
             schedule: true,
             began: None,
             orders: Vec::new(),
@@ -177,6 +182,7 @@ impl Control {
         }
         self.due.ring(now);
         self.due.workloads.extend(self.deadlines.ring(now));
+        self.collect_garbage(now);
         for _ in 0..MOST_ROUNDS {
             self.refresh_capacity();
             let n_jobs = self.decide_jobs(now);
@@ -194,6 +200,7 @@ impl Control {
         Step {
             orders: std::mem::take(&mut self.orders),
             notices: std::mem::take(&mut self.notices),
+            clean: self.clean_workers(now),
             wake: self.due.next().into_iter().chain(self.deadlines.next()).min(),
         }
     }
@@ -214,6 +221,8 @@ impl Control {
             // A worker without any nodes says so, too.
             self.due.now(What::Capacity);
             tracing::info!("everything was listed");
+            self.sweep_all();
+            self.tell_who_is_left_behind();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod breaker;
 mod left_behind;
+mod naming;
 mod shown;
 mod steps;
 mod told;
@@ -28,7 +29,7 @@ pub(super) use self::view::hub_job;
 
 use super::{
     Control, Link, RemoteInput, Subject, Ticket,
-    configuration::each,
+    configuration::{each, is_list},
     due::What,
     held::{Held, after, keep, version},
 };
@@ -45,10 +46,7 @@ pub(crate) struct Remote {
     lost: Option<Timestamp>,
     clones: Copies<Workload>,
     jobs: Copies<Job>,
-    /// Jobs by the clone that they name.
-    job_of: BTreeMap<Key, Key>,
-    /// The same, the other way round.
-    named_by: BTreeMap<Key, Key>,
+    naming: naming::Naming,
     /// Writes that are on their way, or may be.
     sent: BTreeMap<(Subject, Key), Sent>,
     /// What the API server did not let be created, by Workload, and at which epoch.
@@ -128,8 +126,7 @@ impl Remote {
             lost: Some(now),
             clones: Copies::default(),
             jobs: Copies::default(),
-            job_of: BTreeMap::new(),
-            named_by: BTreeMap::new(),
+            naming: naming::Naming::default(),
             sent: BTreeMap::new(),
             refused: BTreeMap::new(),
             tripped: false,
@@ -153,7 +150,7 @@ impl Remote {
     /// Whether it has, or may get, anything of a Workload.
     fn concerns(&self, key: &Key) -> bool {
         self.clones.objects.contains_key(key)
-            || self.job_of.contains_key(key)
+            || self.naming.job_of(key).is_some()
             || self.sent.contains_key(&(Subject::Workload, key.clone()))
     }
 }
@@ -165,24 +162,29 @@ impl Control {
         let remote = self.remotes.entry(name.into()).or_insert_with(|| Remote::new(id, now));
         match input {
             RemoteInput::Link(link) => self.remote_link(name, link, now),
+            RemoteInput::GivenUp => self.given_up(name),
             RemoteInput::Workload(change) => {
-                let before = remote.is_listed();
+                let listed = is_list(&change);
                 let touched = remote.clones.take(change);
-                self.sweep_if_new(name, before);
                 for key in touched {
                     self.clone_seen(name, &key);
+                }
+                if listed {
+                    self.sweep(name);
                 }
             }
             RemoteInput::Job(change) => {
                 let gates = self.settings.jobs;
-                let before = remote.is_listed();
+                let listed = is_list(&change);
                 let touched = remote.jobs.take(change);
                 let mut workloads = BTreeSet::new();
                 for key in touched {
                     workloads.extend(remote.job_seen(&key, gates));
                 }
                 workloads.into_iter().for_each(|key| self.due.now(What::Workload(key)));
-                self.sweep_if_new(name, before);
+                if listed {
+                    self.sweep(name);
+                }
             }
             RemoteInput::Capacity(change) => {
                 each(change, |key, object| {
@@ -208,7 +210,8 @@ impl Control {
         if remote.link == link {
             return;
         }
-        self.fleet.set_connected(remote.id, link.active);
+        let takes_work = link.active && self.clusters.is_registered(name);
+        self.fleet.set_connected(remote.id, takes_work);
         if remote.link.active != link.active {
             remote.lost = (!link.active).then_some(now);
             remote.clones.listed = false;
@@ -356,18 +359,7 @@ impl Remote {
     fn job_seen(&mut self, key: &Key, gates: ::jobs::Gates) -> Vec<Key> {
         self.sent.remove(&(Subject::Job, key.clone()));
         let now = self.jobs.objects.get(key).map(|held| named(key, &held.object, gates));
-        let before = match &now {
-            Some(clone) => self.named_by.insert(key.clone(), clone.clone()),
-            None => self.named_by.remove(key),
-        };
-        let before = before.filter(|before| now.as_ref() != Some(before));
-        if let Some(before) = before.as_ref().filter(|one| self.job_of.get(*one) == Some(key)) {
-            self.job_of.remove(before);
-        }
-        if let Some(clone) = &now {
-            self.job_of.insert(clone.clone(), key.clone());
-        }
-        before.into_iter().chain(now).collect()
+        self.naming.note(key, now)
     }
 
     /// What a create or a delete was answered with.

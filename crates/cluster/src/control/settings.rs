@@ -90,6 +90,8 @@ pub struct Settings {
     pub origin: String,
     /// After how long a silent worker's work is given to another.
     pub lost_after: Duration,
+    /// How often what workers have is compared with the hub; never when unset.
+    pub gc_interval: Option<Duration>,
     /// How long a worker may take to admit what it was given.
     pub admit_within: Duration,
     /// How long a worker that did not take a Workload is not asked again.
@@ -129,6 +131,7 @@ impl Settings {
             managed_namespaces: file.managed_jobs_namespace_selector.clone().unwrap_or_default(),
             origin: multi_kueue.origin.clone(),
             lost_after: multi_kueue.worker_lost_timeout.positive().unwrap_or_default(),
+            gc_interval: multi_kueue.gc_interval().filter(|_| dispatches),
             admit_within: ADMIT_WITHIN,
             exclude_for: EXCLUDE_FOR,
             explain_after: EXPLAIN_AFTER,

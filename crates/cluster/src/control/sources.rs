@@ -1,6 +1,6 @@
 //! The watches that feed a [`Control`](super::Control).
 
-use std::fmt::Debug;
+use std::{fmt::Debug, time::Duration};
 
 use crds::v1alpha1::{ClusterCapacity, DispatchPolicy};
 use jobs::Job;
@@ -69,23 +69,20 @@ impl Sources<'_> {
         self.all::<Job>("jobs", Input::Job);
     }
 
-    /// What a worker has of ours. The manager's name for it is in the watches' names.
-    pub fn worker(&mut self, cluster: &str, origin_label: &str) {
+    /// What a worker has of ours, looked at so often for what its watches may have lost (spec/dispatch.md §9). The manager's
+    /// name for it is in the watches' names.
+    pub fn worker(&mut self, cluster: &str, origin_label: &str, look_every: Option<Duration>) {
         // A connection that dies in silence is noticed after this time.
         let near = |config: Config| config.timeout(60);
         let ours = || near(Config::default().labels(origin_label));
         let name = |kind: &str| format!("{cluster}/{kind}");
-        let from = |wrap: fn(_) -> RemoteInput| from_worker(cluster, wrap);
-        self.follow(&name("workloads"), ours(), from(RemoteInput::Workload));
-        let from = |wrap: fn(_) -> RemoteInput| from_worker(cluster, wrap);
-        self.follow::<Job>(&name("jobs"), ours(), from(RemoteInput::Job));
-        let from = |wrap: fn(_) -> RemoteInput| from_worker(cluster, wrap);
-        let all = near(Config::default());
-        self.follow::<ClusterCapacity>(
-            &name("clustercapacities"),
-            all,
-            from(RemoteInput::Capacity),
-        );
+        let clones = self.watch(&name("workloads"), ours()).look_every(look_every);
+        self.tell(clones, from_worker(cluster, RemoteInput::Workload));
+        let jobs = self.watch::<Job>(&name("jobs"), ours()).look_every(look_every);
+        self.tell(jobs, from_worker(cluster, RemoteInput::Job));
+        let reports =
+            self.watch::<ClusterCapacity>(&name("clustercapacities"), near(Config::default()));
+        self.tell(reports, from_worker(cluster, RemoteInput::Capacity));
     }
 
     fn all<K>(&mut self, name: &str, wrap: impl Fn(Change<K>) -> Input + Send + 'static)
@@ -103,8 +100,22 @@ impl Sources<'_> {
     ) where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
+        let watch = self.watch(name, config);
+        self.tell(watch, wrap);
+    }
+
+    fn watch<K>(&self, name: &str, config: Config) -> Watch<K>
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+    {
         let api: Api<Guarded<K>> = Api::all(self.client.clone());
-        let watch = Watch::new(name, api, config, self.metrics);
+        Watch::new(name, api, config, self.metrics)
+    }
+
+    fn tell<K>(&mut self, watch: Watch<K>, wrap: impl Fn(Change<K>) -> Input + Send + 'static)
+    where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+    {
         let (sender, mut changes) = channel(BACKLOG);
         let stop = self.stop.clone();
         self.tasks.spawn(async move {

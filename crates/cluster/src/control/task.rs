@@ -1,6 +1,10 @@
 //! The loop around [`Control`]: inputs in, orders out, time read.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use runtime::{
@@ -10,7 +14,10 @@ use runtime::{
     writer::{Answer, Writer},
 };
 use tokio::{
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::{
+        mpsc::{Receiver, Sender, channel},
+        watch,
+    },
     time,
 };
 
@@ -25,22 +32,46 @@ const AT_A_TIME: usize = 1024;
 /// Where inputs are sent.
 pub type Inputs = Sender<Input>;
 
-/// Writers of the workers that are connected.
+/// Names of workers.
+pub type Names = BTreeSet<Box<str>>;
+
+/// Workers as they can be written on, and those that need not be any more. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Workers(Arc<parking_lot::RwLock<BTreeMap<Box<str>, Writer>>>);
+pub struct Workers(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    writers: parking_lot::RwLock<BTreeMap<Box<str>, Writer>>,
+    clean: watch::Sender<Names>,
+}
 
 impl Workers {
     /// This worker is written through `writer` from now on; not at all without one.
     pub fn set(&self, name: &str, writer: Option<Writer>) {
-        let mut writers = self.0.write();
+        let mut writers = self.0.writers.write();
         match writer {
             Some(writer) => writers.insert(name.into(), writer),
             None => writers.remove(name),
         };
     }
 
+    /// These are not registered and have nothing of ours ([`Step::clean`](super::Step::clean)).
+    pub fn set_clean(&self, names: Names) {
+        self.0.clean.send_if_modified(|known| {
+            let news = *known != names;
+            *known = names;
+            news
+        });
+    }
+
+    /// Those that were named last.
+    #[must_use]
+    pub fn clean(&self) -> watch::Receiver<Names> {
+        self.0.clean.subscribe()
+    }
+
     fn get(&self, name: &str) -> Option<Writer> {
-        self.0.read().get(name).cloned()
+        self.0.writers.read().get(name).cloned()
     }
 }
 
@@ -89,6 +120,8 @@ pub async fn run(
         }
         let step = control.decide(now);
         wake = step.wake;
+        // Before anything is sent to a worker, it is not said to be clean any more.
+        around.workers.set_clean(step.clean);
         for order in step.orders {
             let writer = match &order.ticket.to {
                 Destination::Home => Some(around.home.clone()),

@@ -17,8 +17,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{config::Configuration, gates::Gates};
 
+mod garbage;
 mod keeping;
 mod shown;
+mod unregistered;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

@@ -43,10 +43,15 @@ impl Control {
     }
 
     pub(super) fn workloads(&mut self, change: Change<Workload>, now: Timestamp) {
+        let many_may_be_gone =
+            matches!(&change, Change::Reset { removed, .. } if !removed.is_empty());
         self.take(change, |this, key, object| match object {
             Some(object) => this.see_workload(&key, object, now),
             None => this.lose_workload(&key),
         });
+        if many_may_be_gone {
+            self.sweep_all();
+        }
     }
 
     fn see_workload(&mut self, key: &Key, object: Workload, now: Timestamp) {
@@ -82,7 +87,7 @@ impl Control {
         let Some(record) = self.workloads.remove(key) else {
             return;
         };
-        self.jobs.workload_gone(key, record.object());
+        self.jobs.workload_gone(key, &record.held.object);
         self.owner_due(key, record.object());
         self.counts_change(key, record.object());
         self.forget_id(key, record.id);
@@ -267,7 +272,14 @@ impl Control {
         if has_quota(record.object()) || record.wants.reserve.is_some() {
             return;
         }
+        let workload = record.object();
+        let leaves = workload.metadata.deletion_timestamp.is_some();
+        if leaves || workload.spec.active == Some(false) {
+            self.fleet.give_up_waiting(record.id);
+        }
         if let Some((reason, message)) = self.index.blocker(record.object()) {
+            // No cycle will say that it does not wait for room.
+            self.fleet.stop_waiting(record.id);
             let (reason, message) = (reason.to_owned(), message);
             let not_before = match &record.wants.pending {
                 Some(known) => known.not_before,

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Ask, ClusterPolicy, Kind, Lack, Misfit, NodeClass, Pods, Policy, Refusal, Refused, Request,
-    Strategy as Choice, Turn, summary,
+    Ask, ClusterPolicy, Keeping, Kind, Lack, Misfit, NodeClass, Pods, Policy, Refusal, Refused,
+    Request, Strategy as Choice, Turn, summary,
 };
 
 const CPU: ResourceId = ResourceId(0);
@@ -285,6 +285,28 @@ fn a_key_without_waiters_is_dropped() {
     fleet.set_report(east, Some(report(11, 1, 8)));
     assert_eq!(ask(&mut fleet, 1, &work(1, 5), NOW), Ok(east));
     assert_eq!(fleet.waits.iter().count(), 0);
+}
+
+/// Whether a small one is kept out by a gang that was refused first at 100, when something happens to that at 103.
+fn is_kept_out(by: &Arc<Work>, meanwhile: impl FnOnce(&mut Fleet, WorkloadId)) -> bool {
+    let keeping = Some(Keeping { after: 5, max_share: 100 });
+    let mut fleet = fleet(&[("east", 2, 8)], Policy { keeping, ..Policy::default() });
+    assert_eq!(put(&mut fleet, 1, &work(1, 4)), "east");
+    key(ask(&mut fleet, 2, &work(2, 8), Time(100)));
+    meanwhile(&mut fleet, WorkloadId(2));
+    key(ask(&mut fleet, 2, by, Time(104)));
+    ask(&mut fleet, 3, &work(1, 4), Time(105)).is_err()
+}
+
+#[test]
+fn who_lacks_something_else_in_between_has_waited_all_the_same() {
+    let gang = work(2, 8);
+    assert!(is_kept_out(&gang, |_, _| {}));
+    assert!(is_kept_out(&gang, Fleet::stop_waiting), "it still asks for the same");
+    assert!(!is_kept_out(&work(2, 7), Fleet::stop_waiting), "it asks for something else now");
+    assert!(!is_kept_out(&work(2, 7), |_, _| {}), "just so");
+    assert!(!is_kept_out(&gang, Fleet::forget), "it had room meanwhile");
+    assert!(!is_kept_out(&gang, Fleet::gone), "the number is another's now");
 }
 
 #[test]

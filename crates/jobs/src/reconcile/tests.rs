@@ -65,7 +65,7 @@ fn flavors() -> Flavors {
 fn steps(job: &Job, workloads: &[&Workload]) -> Vec<String> {
     words(reconcile(
         job,
-        Around { workloads, prebuilt: false, flavors: &flavors(), gates: GATES() },
+        Around { workloads, taken: None, prebuilt: false, flavors: &flavors(), gates: GATES() },
     ))
 }
 
@@ -97,7 +97,13 @@ fn the_ordinary_life_of_a_job() {
     assert_eq!(steps(&waiting, &[&reserved]), [""; 0]);
     let Step::Start(running) = reconcile(
         &waiting,
-        Around { workloads: &[&admitted], prebuilt: false, flavors: &flavors(), gates: GATES() },
+        Around {
+            workloads: &[&admitted],
+            taken: None,
+            prebuilt: false,
+            flavors: &flavors(),
+            gates: GATES(),
+        },
     )
     .remove(0) else {
         unreachable!("an admitted Workload starts its job")
@@ -119,7 +125,13 @@ fn the_ordinary_life_of_a_job() {
 fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
     while let Some(step) = reconcile(
         &job,
-        Around { workloads: &[evicted], prebuilt: false, flavors: &flavors(), gates: GATES() },
+        Around {
+            workloads: &[evicted],
+            taken: None,
+            prebuilt: false,
+            flavors: &flavors(),
+            gates: GATES(),
+        },
     )
     .pop()
     {
@@ -215,7 +227,7 @@ fn a_job_with_a_prebuilt_workload_follows_it_and_leaves_it_alone() {
     let steps = |job: &Job, workloads: &[&Workload]| {
         words(reconcile(
             job,
-            Around { workloads, prebuilt: true, flavors: &flavors(), gates: GATES() },
+            Around { workloads, taken: None, prebuilt: true, flavors: &flavors(), gates: GATES() },
         ))
     };
     let mut clone = workload(&["QuotaReserved", "Admitted"]);

@@ -2,11 +2,14 @@
 //!
 //! Of each object only key and resourceVersion are kept, those that the consumer knows it by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::{Resource, runtime::watcher::Event};
 
-use super::{Change, Guarded, Key};
+use super::{
+    Change, Guarded, Key,
+    doubt::{Doubts, Seen, number},
+};
 
 type Version = Box<str>;
 
@@ -33,6 +36,9 @@ pub(super) struct Book<K> {
     known: BTreeMap<Key, Version>,
     unreadable: BTreeMap<Key, Version>,
     listing: Listing<K>,
+    /// What went since somebody asked what is there, until they see it.
+    gone: Option<BTreeSet<Key>>,
+    doubts: Doubts,
 }
 
 /// A list under way.
@@ -51,7 +57,38 @@ impl<K> Default for Listing<K> {
 
 impl<K: Resource> Book<K> {
     pub(super) fn new() -> Self {
-        Self { known: BTreeMap::new(), unreadable: BTreeMap::new(), listing: Listing::default() }
+        Self {
+            known: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
+            listing: Listing::default(),
+            gone: None,
+            doubts: Doubts::default(),
+        }
+    }
+
+    /// Somebody asks what is there.
+    pub(super) fn look(&mut self) {
+        self.gone = Some(BTreeSet::new());
+        self.doubts = Doubts::default();
+    }
+
+    /// What they saw.
+    pub(super) fn compare(&mut self, seen: &Seen) {
+        let readable = self.known.iter().filter_map(|(key, version)| Some((key, number(version)?)));
+        let gone = self.gone.take().unwrap_or_default();
+        let gone = |key: &Key| gone.contains(key);
+        self.doubts = Doubts::of(seen, |key| self.told(key), readable, gone);
+    }
+
+    /// An object of which nothing was told though it changed, when so much time has passed that a watch would have told.
+    pub(super) fn lost(&self) -> Option<&Key> {
+        self.doubts.lost(|key| self.told(key))
+    }
+
+    /// The newest version of an object that came, whether it could be read or not.
+    fn told(&self, key: &Key) -> Option<u64> {
+        let version = |versions: &BTreeMap<Key, Version>| number(versions.get(key)?);
+        version(&self.known).max(version(&self.unreadable))
     }
 
     /// How many objects do not decode at present.
@@ -63,6 +100,7 @@ impl<K: Resource> Book<K> {
         match event {
             Event::Init => {
                 self.listing = Listing::default();
+                self.doubts = Doubts::default();
                 Entry::Nothing
             }
             Event::InitApply(object) => self.list(object),
@@ -121,6 +159,9 @@ impl<K: Resource> Book<K> {
     }
 
     fn delete(&mut self, key: &Key) -> Entry<K> {
+        if let Some(gone) = &mut self.gone {
+            gone.insert(key.clone());
+        }
         self.unreadable.remove(key);
         match self.known.remove_entry(key) {
             Some((key, _)) => Entry::Change(Change::Delete(key)),

@@ -18,6 +18,7 @@ pub struct WatchMetrics {
     unreadable: Family<Labels, Gauge>,
     failures: Family<Labels, Counter>,
     restarts: Family<Labels, Counter>,
+    lost: Family<Labels, Counter>,
 }
 
 impl WatchMetrics {
@@ -29,6 +30,9 @@ impl WatchMetrics {
         registry.register("watch_failures", failures, self.failures.clone());
         let restarts = "Streams that were given up and begun anew with a list";
         registry.register("watch_restarts", restarts, self.restarts.clone());
+        let lost =
+            "Looks that found an object which had changed, and of which the watch had not told";
+        registry.register("watch_lost", lost, self.lost.clone());
     }
 
     /// Those of one watch.
@@ -38,6 +42,7 @@ impl WatchMetrics {
             unreadable: self.unreadable.get_or_create_owned(&labels),
             failures: self.failures.get_or_create_owned(&labels),
             restarts: self.restarts.get_or_create_owned(&labels),
+            lost: self.lost.get_or_create_owned(&labels),
         }
     }
 }
@@ -47,4 +52,5 @@ pub(super) struct OneWatch {
     pub(super) unreadable: Gauge,
     pub(super) failures: Counter,
     pub(super) restarts: Counter,
+    pub(super) lost: Counter,
 }

@@ -1,6 +1,6 @@
 //! A watch as a task: the stream read, its events entered into the book, changes sent.
 
-use std::{fmt::Debug, pin::pin};
+use std::{fmt::Debug, pin::pin, time::Duration};
 
 use futures::StreamExt;
 use kube::{
@@ -16,6 +16,7 @@ use tokio::{
 use super::{
     Change, Guarded, WatchMetrics,
     book::{Book, Entry},
+    look::{Look, looks},
     metrics::OneWatch,
     pace::{Failure, Pace},
 };
@@ -36,6 +37,7 @@ pub struct Watch<K> {
     api: Api<Guarded<K>>,
     config: Config,
     metrics: OneWatch,
+    look_every: Option<Duration>,
 }
 
 impl<K> Watch<K>
@@ -49,7 +51,14 @@ where
     /// shorter one for servers far away.
     #[must_use]
     pub fn new(name: &str, api: Api<Guarded<K>>, config: Config, metrics: &WatchMetrics) -> Self {
-        Self { name: name.to_owned(), api, config, metrics: metrics.of(name) }
+        Self { name: name.to_owned(), api, config, metrics: metrics.of(name), look_every: None }
+    }
+
+    /// Also looks at what is there so often, and begins anew when something of that was never told: a server that forgot
+    /// an event says nothing, and neither does a watch. Costs a list of names and versions each time.
+    #[must_use]
+    pub fn look_every(self, interval: Option<Duration>) -> Self {
+        Self { look_every: interval, ..self }
     }
 
     /// Sends changes until stopped or until nobody listens. Whoever listens slowly holds the watch up, and nothing else: what
@@ -84,14 +93,35 @@ where
         changes: &Sender<Change<K>>,
     ) -> Result<(), SendError<Change<K>>> {
         let mut stream = pin!(watcher(self.api.clone(), self.config.clone()));
-        while let Some(event) = stream.next().await {
+        let looks = |interval| looks(&self.name, &self.api, &self.config, interval);
+        // While everything is listed there is nothing to compare with.
+        let mut looking = pin!(looks(None));
+        loop {
+            // What was told must be entered before anything is said to be lost.
+            let event = tokio::select! {
+                biased;
+                event = stream.next() => event,
+                Some(look) = looking.next() => {
+                    if self.look(book, look) {
+                        return Ok(());
+                    }
+                    continue;
+                }
+            };
+            let Some(event) = event else {
+                return Ok(());
+            };
             match event {
                 Ok(event) => {
                     // The beginning of a list is told before anything was asked for.
                     if !matches!(event, Event::Init) {
                         pace.worked();
                     }
+                    let listed = matches!(event, Event::InitDone);
                     self.enter(book, event, changes).await?;
+                    if listed {
+                        looking.set(looks(self.look_every));
+                    }
                 }
                 Err(error) => {
                     self.metrics.failures.inc();
@@ -104,7 +134,22 @@ where
                 }
             }
         }
-        Ok(())
+    }
+
+    /// Takes note of a look; whether something was lost.
+    fn look(&self, book: &mut Book<K>, look: Look) -> bool {
+        match look {
+            Look::Begins => book.look(),
+            Look::Sees(seen) => book.compare(&seen),
+            Look::Ends => {
+                if let Some(object) = book.lost() {
+                    tracing::warn!(watch = %self.name, %object, "the watch did not tell of an object that changed");
+                    self.metrics.lost.inc();
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     async fn enter(

@@ -25,6 +25,9 @@ const HOUR: Duration = Duration::from_secs(3_600);
 enum Answer {
     List(&'static str, Vec<Value>),
     Watch(Vec<Value>),
+    /// After so many seconds.
+    Late(u64, Vec<Value>),
+    Never,
     Fails(u16),
 }
 
@@ -42,12 +45,20 @@ impl Server {
     }
 
     async fn answer(self, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+        let looks = request.headers().get("accept").is_some_and(|one| {
+            one.to_str().is_ok_and(|accepted| accepted.contains("PartialObjectMetadataList"))
+        });
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let next = self.answers.lock().expect("the answers").pop_front();
         let Some(answer) = next else {
             return std::future::pending().await;
         };
-        self.asked.lock().expect("the questions").push(if watches { "watch" } else { "list" });
+        let question = match (watches, looks) {
+            (true, _) => "watch",
+            (false, true) => "look",
+            (false, false) => "list",
+        };
+        self.asked.lock().expect("the questions").push(question);
         let (code, body) = match answer {
             Answer::List(version, items) => {
                 let list = json!({
@@ -55,6 +66,11 @@ impl Server {
                     "metadata": {"resourceVersion": version}, "items": items,
                 });
                 (StatusCode::OK, list.to_string())
+            }
+            Answer::Never => return std::future::pending().await,
+            Answer::Late(seconds, lines) => {
+                time::sleep(Duration::from_secs(seconds)).await;
+                (StatusCode::OK, lines.iter().map(|line| format!("{line}\n")).collect())
             }
             Answer::Watch(lines) => {
                 (StatusCode::OK, lines.iter().map(|line| format!("{line}\n")).collect())
@@ -87,6 +103,7 @@ async fn changes(server: &Server, wanted: usize) -> Vec<String> {
     let service = tower::service_fn(move |request| service.clone().answer(request));
     let api: Api<Guarded<ConfigMap>> = Api::all(Client::new(service, "here"));
     let watch = Watch::new("maps", api, Config::default(), &WatchMetrics::default());
+    let watch = watch.look_every(Some(Duration::from_secs(60)));
     let (sender, mut receiver) = mpsc::channel(1);
     let task = tokio::spawn(watch.run(sender, Stop::new()));
     let mut changes = Vec::new();
@@ -162,4 +179,49 @@ async fn a_stream_that_says_it_is_too_old_is_followed_by_a_list() {
         r#"reset ["d"] without ["here/a"]"#,
     ];
     assert_eq!(changes(&server, 4).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_the_server_forgot_is_found_out() {
+    let all = vec![map("a", "1"), map("b", "15")];
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1"), map("c", "2")]),
+        Answer::Never,
+        Answer::List("20", all.clone()),
+        Answer::List("20", all),
+    ]);
+    let changes = changes(&server, 2).await;
+    assert_eq!(changes, [r#"reset ["a", "c"] without []"#, r#"reset ["b"] without ["here/c"]"#]);
+    assert_eq!(server.asked(), ["list", "watch", "look", "list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_is_on_its_way_is_waited_for() {
+    let all = vec![map("a", "1"), map("b", "15")];
+    let more = vec![map("a", "1"), map("b", "15"), map("c", "30")];
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1")]),
+        Answer::Late(55, vec![json!({"type": "ADDED", "object": map("b", "15")})]),
+        Answer::List("20", all),
+        Answer::Never,
+        Answer::List("40", more.clone()),
+        Answer::List("40", more),
+    ]);
+    let expected = [r#"reset ["a"] without []"#, "apply b", r#"reset ["c"] without []"#];
+    assert_eq!(changes(&server, 3).await, expected);
+    assert_eq!(server.asked(), ["list", "watch", "look", "watch", "look", "list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_fails_is_tried_again_after_the_interval() {
+    let all = vec![map("a", "1"), map("b", "15")];
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1")]),
+        Answer::Never,
+        Answer::Fails(500),
+        Answer::List("20", all.clone()),
+        Answer::List("20", all),
+    ]);
+    assert_eq!(changes(&server, 2).await.last().expect("a change"), r#"reset ["b"] without []"#);
+    assert_eq!(server.asked(), ["list", "watch", "look", "look", "list"]);
 }

@@ -1,9 +1,9 @@
 //! The supervisor against a home cluster that lists, and tells each change by ending the watch.
 
-use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cluster::control::task;
+use cluster::control::{Input, RemoteInput, task};
 use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};
 use runtime::Stop;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{Place, active, link, surroundings};
-use crate::remote::supervisor::Supervisor;
+use crate::remote::{supervisor::Supervisor, surroundings::Surroundings};
 
 /// Objects by path, and a number that grows with each change.
 #[derive(Clone, Default)]
@@ -119,4 +119,33 @@ async fn a_worker_is_connected_from_registration_until_a_while_after_its_end() {
     term.cancel();
     assert!(!link(&mut heard).await.active);
     run.await.expect("the supervisor");
+}
+
+#[tokio::test]
+async fn a_worker_that_is_clean_is_let_go_at_once() {
+    let place = Place::new(["one"]).await;
+    let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
+    let (inputs, mut heard) = task::inputs();
+    let keep_for = Duration::from_secs(3_600);
+    let around = Arc::new(Surroundings { keep_for, ..surroundings(client(served), inputs) });
+    let workers = around.workers.clone();
+    let run = tokio::spawn(async move { Supervisor::new(around, Stop::new()).run().await });
+
+    let data = json!({ "kubeconfig": STANDARD.encode(place.kubeconfig("one")) });
+    put(&home, KUBECONFIG, Some(json!({ "data": data })));
+    register(&home);
+    while link(&mut heard).await != active() {}
+    workers.set_clean(["east".into()].into());
+    put(&home, EAST, None);
+    assert!(!link(&mut heard).await.active, "nothing is left to be done there");
+
+    workers.set_clean([].into());
+    register(&home);
+    while link(&mut heard).await != active() {}
+    put(&home, EAST, None);
+    workers.set_clean(["east".into()].into());
+    assert!(!link(&mut heard).await.active, "nothing is left there any more");
+    let last = heard.recv().await.expect("an input");
+    assert!(matches!(last, Input::Remote(_, RemoteInput::GivenUp)), "{last:?}");
+    run.abort();
 }

@@ -167,7 +167,7 @@ impl Control {
         let Some(remote) = self.remotes.get(self.fleet.name(cluster)) else {
             return;
         };
-        let Some(job_key) = remote.job_of.get(key).cloned() else {
+        let Some(job_key) = remote.naming.job_of(key).cloned() else {
             return;
         };
         let Some(only) = remote.jobs.objects.get(&job_key).and_then(only) else {
@@ -225,7 +225,7 @@ impl Control {
         };
         let remote = self.remotes.get(self.fleet.name(cluster));
         let copy = remote.and_then(|remote| {
-            let key = remote.job_of.get(key)?;
+            let key = remote.naming.job_of(key)?;
             Some(&remote.jobs.objects.get(key)?.object)
         });
         let Some(copy) = copy else {

@@ -124,7 +124,7 @@ impl Remote {
             None if self.clones.listed && self.jobs.listed => Link::Live,
             None => Link::Unlisted,
         };
-        let job_key = self.job_of.get(key);
+        let job_key = self.naming.job_of(key);
         let waits = |subject, key: &Key| {
             self.sent.get(&(subject, key.clone())).is_some_and(|sent| sent.waits(now))
         };

@@ -5,12 +5,12 @@ use crate::control::Purpose;
 use crate::control::order::Destination;
 
 /// The Workload's name is the one that is made for the Job.
-fn name() -> String {
+pub(super) fn name() -> String {
     ::jobs::workload::name_for(&job(), ::jobs::Gates::default())
 }
 
 /// The hub's Job, which shows the status of its copy.
-fn hub_job(version: &str, suspend: bool, status: &Value) -> Value {
+pub(super) fn hub_job(version: &str, suspend: bool, status: &Value) -> Value {
     let mut job = serde_json::to_value(job()).expect("encodes");
     job["metadata"]["resourceVersion"] = json!(version);
     job["spec"]["suspend"] = json!(suspend);
@@ -22,12 +22,12 @@ fn hub_job(version: &str, suspend: bool, status: &Value) -> Value {
     job
 }
 
-fn running() -> Value {
+pub(super) fn running() -> Value {
     let suspended = json!({"type": "Suspended", "status": "False"});
     json!({"active": 2, "ready": 2, "startTime": "2026-01-01T00:00:00Z", "conditions": [suspended]})
 }
 
-fn hub_workload() -> Value {
+pub(super) fn hub_workload() -> Value {
     let mut workload = workload();
     workload["metadata"]["name"] = json!(name());
     workload["status"]["clusterName"] = json!("east");
@@ -37,7 +37,7 @@ fn hub_workload() -> Value {
 }
 
 /// What the worker has: a clone and a Job that names it.
-fn copies() -> (Value, Value) {
+pub(super) fn copies() -> (Value, Value) {
     let origin = json!({"kueue.x-k8s.io/multikueue-origin": "multikueue"});
     let mut clone = workload();
     clone["metadata"] = json!({
@@ -52,8 +52,21 @@ fn copies() -> (Value, Value) {
     (clone, copy)
 }
 
-/// Everything that a manager with workers lists; without the Workload where it is gone.
-fn dispatching(job: &Value, workloads: &[Value]) -> Control {
+/// What a manager with workers knows when it has listed everything; without the Workload where it is gone.
+pub(super) fn dispatching(job: &Value, workloads: &[Value]) -> Control {
+    let mut control = Control::new(settings());
+    dispatching_lists(job, workloads).into_iter().for_each(|input| control.hear(input, NOW));
+    control
+}
+
+/// Of a manager that dispatches.
+pub(super) fn settings() -> Settings {
+    let file = Configuration::without_file(None).expect("defaults");
+    Settings::manager(&file, &Gates::default(), true)
+}
+
+/// Everything that a manager with workers lists.
+pub(super) fn dispatching_lists(job: &Value, workloads: &[Value]) -> Vec<Input> {
     let api = "kueue.x-k8s.io/v1beta2";
     let check = json!({
         "apiVersion": api, "kind": "AdmissionCheck",
@@ -83,31 +96,27 @@ fn dispatching(job: &Value, workloads: &[Value]) -> Control {
     inputs.push(Input::MultiKueueConfig(list(vec![config])));
     inputs.push(Input::MultiKueueCluster(list(vec![east])));
     inputs.push(Input::DispatchPolicy(list(vec![])));
-    let file = Configuration::without_file(None).expect("defaults");
-    let manager = Settings::manager(&file, &Gates::default(), true);
-    let mut control = Control::new(manager);
-    inputs.into_iter().for_each(|input| control.hear(input, NOW));
-    control
+    inputs
 }
 
-fn east(input: RemoteInput) -> Input {
+pub(super) fn east(input: RemoteInput) -> Input {
     Input::Remote("east".into(), input)
 }
 
-fn linked(active: bool) -> Input {
+pub(super) fn linked(active: bool) -> Input {
     let reason = if active { "Active" } else { "ClientConnectionFailed" };
     east(RemoteInput::Link(Link { active, reason, message: String::new() }))
 }
 
 /// The worker is connected, and lists these.
-fn connect(control: &mut Control, clones: Vec<Value>, jobs: Vec<Value>) {
+pub(super) fn connect(control: &mut Control, clones: Vec<Value>, jobs: Vec<Value>) {
     control.hear(linked(true), NOW);
     control.hear(east(RemoteInput::Workload(list(clones))), NOW);
     control.hear(east(RemoteInput::Job(list(jobs))), NOW);
 }
 
 /// Orders, as `where purpose`.
-fn orders(step: &Step) -> Vec<String> {
+pub(super) fn orders(step: &Step) -> Vec<String> {
     let words = step.orders.iter().map(|order| {
         let to = match &order.ticket.to {
             Destination::Home => "hub",
@@ -121,7 +130,13 @@ fn orders(step: &Step) -> Vec<String> {
 }
 
 /// The order for this purpose is done, and the object is this now.
-fn done(control: &mut Control, step: &Step, purpose: &str, value: Value, now: Timestamp) {
+pub(super) fn done(
+    control: &mut Control,
+    step: &Step,
+    purpose: &str,
+    value: Value,
+    now: Timestamp,
+) {
     let order = step.orders.iter().find(|order| order.ticket.purpose.name() == purpose);
     let ticket = order.expect("it was ordered").ticket.clone();
     control.hear(Input::Answer(ticket, Answer::Done(value)), now);
@@ -175,7 +190,7 @@ fn after_a_restart_such_a_job_waits_for_every_worker_that_may_have_it() {
 }
 
 /// Quota is held, the worker is nominated; whether it is being evicted.
-fn nominated(version: &str, evicted: bool) -> Value {
+pub(super) fn nominated(version: &str, evicted: bool) -> Value {
     let mut workload = hub_workload();
     workload["metadata"]["resourceVersion"] = json!(version);
     let status = &mut workload["status"];
@@ -268,7 +283,7 @@ fn a_worker_that_is_not_registered_any_more_is_said_to_be_left_behind() {
     let told = |step: Step| -> Vec<String> {
         step.notices
             .into_iter()
-            .filter(|news| news.reason == "LeftBehind")
+            .filter(|news| news.reason == "LeftBehind" && news.about.kind == "Workload")
             .map(|news| news.note)
             .collect()
     };
@@ -277,4 +292,41 @@ fn a_worker_that_is_not_registered_any_more_is_said_to_be_left_behind() {
     assert_eq!(told(control.decide(lost)), [expected]);
     control.hear(linked(false), lost);
     assert_eq!(told(control.decide(lost)), [""; 0], "it is told once");
+}
+
+/// What the last write of a stop changes in the template, which the start has added to.
+fn put_back(control: &mut Control, started: &Value) -> Value {
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    control.hear(Input::Workload(Change::Delete(key)), NOW);
+    let step = control.decide(NOW);
+    let mut stopped = hub_job("60", true, &running());
+    stopped["spec"]["template"] = started.clone();
+    done(control, &step, "stop", stopped.clone(), NOW);
+    gone(control);
+    let step = control.decide(NOW);
+    stopped["metadata"]["resourceVersion"] = json!("61");
+    stopped["status"] = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
+    done(control, &step, "idle", stopped, NOW);
+    let step = control.decide(NOW);
+    let last = step.orders.iter().find(|order| order.ticket.purpose.name() == "stop");
+    let last = last.expect("the mark goes").write.request().body();
+    let patch: Value = serde_json::from_slice(last).expect("JSON");
+    let mut waiting = hub_job("62", true, &json!({}));
+    waiting["metadata"]["annotations"] = json!({});
+    done(control, &step, "stop", waiting, NOW);
+    control.decide(NOW);
+    patch["spec"]["template"].clone()
+}
+
+#[test]
+fn a_job_whose_workload_was_removed_by_force_is_put_back_as_it_was() {
+    let mut started = hub_job("20", false, &running());
+    started["spec"]["template"]["spec"]["nodeSelector"] = json!({"pool": "large"});
+    let template = started["spec"]["template"].clone();
+    let mut control = dispatching(&started, &[hub_workload()]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    control.decide(NOW);
+    assert_eq!(put_back(&mut control, &template), json!({"spec": {"nodeSelector": null}}));
+    assert!(!control.jobs.remembers_any(), "it has stopped");
 }

@@ -88,7 +88,7 @@ pub(super) fn capacity() -> Value {
 }
 
 /// A Workload that waits, of so many pods of so many cpus. The one named `running` is on the worker already.
-fn waiting(name: &str, pods: i32, cpus: i32) -> Value {
+pub(super) fn waiting(name: &str, pods: i32, cpus: i32) -> Value {
     let mut value = workload();
     let template = json!({"spec": {"containers": [
         {"name": "main", "resources": {"requests": {"cpu": cpus.to_string()}}},
@@ -109,6 +109,15 @@ fn waiting(name: &str, pods: i32, cpus: i32) -> Value {
 
 /// Whether a small Workload gets room that a gang has waited for since so many seconds.
 fn small_gets_in(policy: &Value, seconds: i64) -> bool {
+    small_gets_in_when(policy, seconds, |_, _| {})
+}
+
+/// The same, when something happens to the gang just before.
+fn small_gets_in_when(
+    policy: &Value,
+    seconds: i64,
+    happens: impl FnOnce(&mut Control, Timestamp),
+) -> bool {
     let mut control = manager(policy);
     let applied = |value| Change::Apply(object(value));
     control.hear(Input::Workload(applied(waiting("running", 1, 4))), NOW);
@@ -124,6 +133,7 @@ fn small_gets_in(policy: &Value, seconds: i64) -> bool {
     };
     assert!(!gets(&control, "gang"), "there is room for half of it");
     let later = NOW + seconds.seconds();
+    happens(&mut control, later);
     control.hear(Input::Workload(applied(waiting("small", 1, 4))), later);
     control.decide(later);
     gets(&control, "small")
@@ -140,4 +150,46 @@ fn room_is_kept_as_the_policy_says() {
     ] {
         assert_eq!(small_gets_in(&policy, seconds), gets_in, "{policy} after {seconds} s");
     }
+}
+
+#[test]
+fn nothing_is_kept_for_a_gang_that_must_not_be_looked_at() {
+    let gang = |version: &str, field: &str, value: Value| {
+        let mut gang = waiting("gang", 2, 8);
+        gang["metadata"]["resourceVersion"] = json!(version);
+        gang["spec"][field] = value;
+        Input::Workload(Change::Apply(object(gang)))
+    };
+    let kept = |control: &mut Control, now: Timestamp, input: Input| {
+        control.hear(input, now);
+        control.decide(now);
+    };
+    assert!(!small_gets_in(&json!({}), 40), "it waits");
+    for (field, value) in [("active", json!(false)), ("queueName", json!("another"))] {
+        assert!(
+            small_gets_in_when(&json!({}), 40, |control, now| {
+                kept(control, now, gang("22", field, value.clone()));
+            }),
+            "{field}={value}"
+        );
+    }
+    let again = |control: &mut Control, now: Timestamp| {
+        kept(control, now, gang("22", "active", json!(false)));
+        kept(control, now, gang("23", "active", json!(true)));
+    };
+    assert!(small_gets_in_when(&json!({}), 40, again), "it is as if it were new");
+    let local = |policy: &str, version: &str| {
+        let queue = json!({
+            "apiVersion": API, "kind": "LocalQueue",
+            "metadata": {"name": "lq", "namespace": "ns", "resourceVersion": version},
+            "spec": {"clusterQueue": "cq", "stopPolicy": policy},
+        });
+        Input::LocalQueue(Change::Apply(object(queue)))
+    };
+    let held = |control: &mut Control, now: Timestamp| {
+        kept(control, now, local("Hold", "30"));
+        assert!(control.fleet.reservations().is_empty(), "its queue is closed");
+        kept(control, now, local("None", "31"));
+    };
+    assert!(!small_gets_in_when(&json!({}), 40, held), "it went on waiting");
 }

@@ -1,0 +1,133 @@
+//! A worker whose registration ends.
+
+use super::{
+    dispatched::{
+        self, connect, copies, dispatching, done, east, hub_job, linked, nominated, orders,
+    },
+    keeping::{manager, waiting},
+    *,
+};
+
+fn unregister(control: &mut Control) {
+    let key = Key { namespace: None, name: "east".into() };
+    control.hear(Input::MultiKueueCluster(Change::Delete(key)), NOW);
+}
+
+fn clean(control: &mut Control) -> Vec<Box<str>> {
+    control.decide(NOW).clean.into_iter().collect()
+}
+
+#[test]
+fn it_is_clean_when_its_watches_show_nothing_of_ours() {
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
+    connect(&mut control, vec![copies().0], vec![copies().1]);
+    unregister(&mut control);
+    assert!(clean(&mut control).is_empty(), "it has a clone and a Job");
+    let gone = |object: Value| Change::Delete(Key::of(&self::object::<Workload>(object)));
+    control.hear(east(RemoteInput::Workload(gone(copies().0))), NOW);
+    assert!(clean(&mut control).is_empty(), "it has a Job");
+    let gone = Change::Delete(Key::of(&object::<Job>(copies().1)));
+    control.hear(east(RemoteInput::Job(gone)), NOW);
+    assert_eq!(clean(&mut control), ["east".into()]);
+    control.hear(linked(false), NOW);
+    assert!(clean(&mut control).is_empty(), "nobody sees it");
+    connect(&mut control, vec![], vec![]);
+    assert_eq!(clean(&mut control), ["east".into()]);
+    let again = json!({"metadata": {"name": "east", "resourceVersion": "9"}, "spec": {}});
+    control.hear(Input::MultiKueueCluster(Change::Apply(object(again))), NOW);
+    assert!(clean(&mut control).is_empty(), "it is registered again");
+}
+
+#[test]
+fn it_is_not_clean_while_something_is_on_its_way_there() {
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &[nominated("21", false)]);
+    connect(&mut control, vec![], vec![]);
+    let sent = control.decide(NOW);
+    assert!(orders(&sent).contains(&"east clone-create".to_owned()), "{:?}", orders(&sent));
+    unregister(&mut control);
+    assert!(clean(&mut control).is_empty(), "its clone may arrive");
+    done(&mut control, &sent, "job-create", json!({"kind": "Status"}), NOW);
+    assert!(clean(&mut control).is_empty(), "its clone may still arrive");
+}
+
+#[test]
+fn it_gets_nothing_new_though_it_is_still_connected() {
+    for (registered, gets_it) in [(true, true), (false, false)] {
+        let mut control = manager(&json!({}));
+        if !registered {
+            unregister(&mut control);
+        }
+        let submitted = Change::Apply(object(waiting("small", 1, 1)));
+        control.hear(Input::Workload(submitted), NOW);
+        control.decide(NOW);
+        let key = Key { namespace: Some("ns".into()), name: "small".into() };
+        assert_eq!(control.workloads[&key].wants.reserve.is_some(), gets_it);
+    }
+}
+
+/// What is told of workers, and how often.
+fn told(step: Step) -> Vec<String> {
+    let news = step.notices.into_iter().filter(|news| news.about.kind == "MultiKueueCluster");
+    news.map(|news| format!("{} {}: {}", news.about.key, news.reason, news.note)).collect()
+}
+
+/// Workloads that hold quota on these workers.
+fn placed(on: &[String]) -> Vec<Value> {
+    let one = |(number, cluster): (usize, &String)| {
+        let mut workload = dispatched::hub_workload();
+        workload["metadata"]["name"] = json!(format!("w-{number}"));
+        workload["metadata"]["uid"] = json!(format!("uid-{number}"));
+        workload["status"]["clusterName"] = json!(cluster);
+        workload
+    };
+    on.iter().enumerate().map(one).collect()
+}
+
+#[test]
+fn after_a_restart_each_that_workloads_name_is_told_of_once() {
+    let on = ["west", "east", "west"].map(str::to_owned);
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &placed(&on));
+    let expected = "west LeftBehind: worker cluster \"west\" is not registered any more; what it has of 2 workloads is left behind, unless it is registered again";
+    assert_eq!(told(control.decide(NOW)), [expected]);
+    connect(&mut control, vec![], vec![]);
+    assert_eq!(told(control.decide(NOW)), [""; 0], "it was told");
+}
+
+#[test]
+fn who_does_not_dispatch_knows_of_no_registrations_and_tells_of_none() {
+    let mut control = Control::new(settings());
+    for mut input in lists() {
+        if let Input::Workload(change) = &mut input {
+            *change = list(placed(&["west".to_owned()]));
+        }
+        control.hear(input, NOW);
+    }
+    assert!(control.is_complete());
+    assert_eq!(told(control.decide(NOW)), [""; 0]);
+}
+
+#[test]
+fn people_are_told_of_so_many_and_no_more() {
+    let on: Vec<String> = (0..30).map(|number| format!("gone-{number}")).collect();
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &placed(&on));
+    assert_eq!(told(control.decide(NOW)).len(), 16);
+}
+
+#[test]
+fn one_that_is_given_up_with_something_there_is_told_of_until_it_is_registered_again() {
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
+    connect(&mut control, vec![copies().0], vec![copies().1]);
+    control.hear(east(RemoteInput::GivenUp), NOW);
+    assert_eq!(told(control.decide(NOW)), [""; 0], "it is registered");
+    unregister(&mut control);
+    for times in [1, 0] {
+        control.hear(linked(false), NOW);
+        control.hear(east(RemoteInput::GivenUp), NOW);
+        assert_eq!(told(control.decide(NOW)).len(), times);
+    }
+    let again = json!({"metadata": {"name": "east", "resourceVersion": "9"}, "spec": {}});
+    control.hear(Input::MultiKueueCluster(Change::Apply(object(again))), NOW);
+    unregister(&mut control);
+    control.hear(east(RemoteInput::GivenUp), NOW);
+    assert_eq!(told(control.decide(NOW)).len(), 1);
+}
