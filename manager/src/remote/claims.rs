@@ -30,6 +30,8 @@ pub(super) struct Claims {
 #[derive(Debug, Default)]
 struct Claim {
     since: Option<Time>,
+    /// The registration's own uid: one that was deleted and made again has nothing written on it.
+    object: Option<String>,
     /// The cluster that it was last found to lead to.
     uid: Option<Box<str>>,
 }
@@ -50,6 +52,10 @@ impl Claims {
     pub(super) fn see(&mut self, name: &str, cluster: &MultiKueueCluster) {
         let claim = self.of.entry(name.into()).or_default();
         claim.since.clone_from(&cluster.metadata.creation_timestamp);
+        if claim.object != cluster.metadata.uid {
+            claim.object.clone_from(&cluster.metadata.uid);
+            claim.uid = None;
+        }
         let annotations = cluster.metadata.annotations.as_ref();
         if let Some(uid) = annotations.and_then(|all| all.get(CLUSTER_UID)) {
             claim.uid = Some(uid.as_str().into());
@@ -105,6 +111,21 @@ mod tests {
             "creationTimestamp": format!("2026-01-01T00:00:0{second}Z"),
         }});
         claims.see(name, &serde_json::from_value(cluster).expect("a cluster"));
+    }
+
+    #[test]
+    fn a_registration_that_was_made_again_has_nothing_written_on_it() {
+        let mut claims = Claims::default();
+        let seen = |claims: &mut Claims, uid: &str| {
+            let cluster = json!({"spec": {}, "metadata": {"name": "old", "uid": uid}});
+            claims.see("old", &serde_json::from_value(cluster).expect("a cluster"));
+        };
+        seen(&mut claims, "1");
+        assert_eq!(claims.claim("old", "east"), Verdict::Write);
+        seen(&mut claims, "1");
+        assert_eq!(claims.claim("old", "east"), Verdict::Stands);
+        seen(&mut claims, "2");
+        assert_eq!(claims.claim("old", "east"), Verdict::Write);
     }
 
     #[test]

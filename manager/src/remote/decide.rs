@@ -22,6 +22,8 @@ pub(super) enum Wanted {
         secret: Box<str>,
         /// Of the text.
         fingerprint: Fingerprint,
+        /// The uid of the MultiKueueCluster: what is written on one is not on another of the same name.
+        registration: Option<Box<str>>,
     },
     /// No connection.
     Refuse(Refused),
@@ -73,7 +75,7 @@ pub(super) fn decide<'a>(
 ) -> Step {
     let Retirement { now, keep_for, clean } = retirement;
     let registered = cluster.filter(|one| one.metadata.deletion_timestamp.is_none());
-    let wanted = registered.map(|one| wanted(&one.spec.cluster_source, secret));
+    let wanted = registered.map(|one| wanted(one, secret));
     match (known, wanted) {
         (Known::Ends, _) | (Known::None, None) => Step::Keep,
         (Known::Runs(told), Some(wanted)) if *told == wanted => Step::Keep,
@@ -86,9 +88,12 @@ pub(super) fn decide<'a>(
     }
 }
 
-fn wanted<'a>(source: &ClusterSource, secret: impl Fn(&str) -> Option<&'a Seen>) -> Wanted {
-    match fingerprint(source, secret) {
-        Ok((secret, fingerprint)) => Wanted::Connect { secret, fingerprint },
+fn wanted<'a>(cluster: &MultiKueueCluster, secret: impl Fn(&str) -> Option<&'a Seen>) -> Wanted {
+    match fingerprint(&cluster.spec.cluster_source, secret) {
+        Ok((secret, fingerprint)) => {
+            let registration = cluster.metadata.uid.as_deref().map(Into::into);
+            Wanted::Connect { secret, fingerprint, registration }
+        }
         Err(refused) => Wanted::Refuse(refused),
     }
 }
@@ -135,7 +140,7 @@ mod tests {
 
     fn connect(text: &str) -> Wanted {
         let fingerprint = Fingerprint::of(text.as_bytes());
-        Wanted::Connect { secret: "s".into(), fingerprint }
+        Wanted::Connect { secret: "s".into(), fingerprint, registration: None }
     }
 
     fn no_secret() -> Wanted {
@@ -196,6 +201,15 @@ mod tests {
         ] {
             assert_eq!(step(known, Some(&cluster), secret, now), expected, "{known:?}");
         }
+    }
+
+    #[test]
+    fn a_task_is_told_of_a_registration_that_was_made_again() {
+        let (mut cluster, secret) = (by_secret(), Seen::with(Some("a")));
+        cluster.metadata.uid = Some("again".to_owned());
+        let step = step(&Known::Runs(connect("a")), Some(&cluster), Some(&secret), Instant::now());
+        let Step::Tell(Wanted::Connect { registration, .. }) = step else { panic!("{step:?}") };
+        assert_eq!(registration.as_deref(), Some("again"));
     }
 
     #[test]

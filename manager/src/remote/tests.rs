@@ -218,7 +218,7 @@ fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
 
 fn wanted(kubeconfig: &str) -> Wanted {
     let fingerprint = Fingerprint::of(kubeconfig.as_bytes());
-    Wanted::Connect { secret: "east".into(), fingerprint }
+    Wanted::Connect { secret: "east".into(), fingerprint, registration: None }
 }
 
 fn home(secret: watch::Receiver<String>) -> Client {

@@ -90,7 +90,7 @@ impl Worker {
                     self.goal = Goal::Nothing;
                     self.refuse(&refused).await;
                 }
-                Order::Serve(Wanted::Connect { secret, fingerprint }) => {
+                Order::Serve(Wanted::Connect { secret, fingerprint, .. }) => {
                     self.attempts.reset();
                     self.goal = Goal::Load(secret, fingerprint);
                 }

@@ -30,6 +30,8 @@ const PERIOD: Duration = Duration::from_secs(10);
 pub(super) struct Shown {
     /// As it was last written; nothing is known of it after a restart.
     copy: Option<Held<ClusterCapacity>>,
+    /// The uid of the MultiKueueCluster that it was made for; it goes with that.
+    owner: Option<String>,
     /// It is being made.
     making: bool,
     /// Something else may be to be shown.
@@ -95,6 +97,10 @@ impl Remote {
     fn show(&mut self, key: &Key, owner: &OwnerReference) -> Option<Order> {
         let report = &self.capacity.as_ref()?.object;
         let shown = &mut self.shown;
+        if shown.owner.as_deref() != Some(&*owner.uid) {
+            shown.owner = Some(owner.uid.clone());
+            shown.copy = None;
+        }
         match &mut shown.copy {
             _ if shown.making => None,
             None => {

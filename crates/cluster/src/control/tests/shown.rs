@@ -1,5 +1,6 @@
 //! Reports of workers, as copies on the hub.
 
+use crds::v1beta2::MultiKueueCluster;
 use jiff::ToSpan;
 
 use super::{
@@ -63,6 +64,22 @@ fn a_report_is_copied_at_once_and_then_every_ten_seconds_at_most() {
     let sent: Value =
         serde_json::from_slice(copies(&step)[0].write.request().body()).expect("JSON");
     assert_eq!(sent["status"]["nodeClasses"][0]["free"]["cpu"], "1", "the newest");
+}
+
+#[test]
+fn a_copy_goes_with_its_registration_and_is_made_for_the_next() {
+    let mut control = manager(&json!({}));
+    let step = control.decide(NOW);
+    answer(&mut control, &step, Answer::Done(copy("70", None)), NOW);
+    let step = control.decide(NOW);
+    answer(&mut control, &step, Answer::Done(copy("71", Some("8"))), NOW);
+    let again = json!({
+        "metadata": {"name": "east", "uid": "east-2", "resourceVersion": "80"}, "spec": {},
+    });
+    let again = Change::Apply(object::<MultiKueueCluster>(again));
+    control.hear(Input::MultiKueueCluster(again), NOW);
+    let step = control.decide(NOW + 10.seconds());
+    assert_eq!(purposes(&step), ["capacity-copy-create"]);
 }
 
 #[test]
