@@ -396,14 +396,25 @@ fn update_holder(
         let evicted = current.evicted || admission.evicted;
         free_quota(state, id);
         hold_quota(state, id, AdmissionSpec { evicted, ..admission });
-    } else if changed {
-        state.queue_mut(queue).generation += 1;
-        // Upstream looks for those who may now preempt it in the cohort only.
-        if state.tree.parent(state.queue(queue).node).is_some() {
-            state.wake(queue);
+    } else {
+        recharge(state, id);
+        if changed {
+            state.queue_mut(queue).generation += 1;
+            // Upstream looks for those who may now preempt it in the cohort only.
+            if state.tree.parent(state.queue(queue).node).is_some() {
+                state.wake(queue);
+            }
         }
     }
     crate::second_pass::note(state, id);
+}
+
+/// Whatever is told of a holder, upstream takes its usage off and puts it on again.
+fn recharge(state: &mut State, id: WorkloadId) {
+    if let Some(admission) = state.workloads.at(id).admission.as_deref() {
+        let node = state.queue(admission.queue).node;
+        state.tree.recharge(node, &admission.usage);
+    }
 }
 
 /// Places are charged by shape: those of the old one are given back before it is forgotten.

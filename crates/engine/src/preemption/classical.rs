@@ -182,8 +182,7 @@ fn run(
     for candidate in &pool.drawn {
         show(state, candidate.workload);
     }
-    state.tree.rewind(mark);
-    state.tree.journal.close();
+    state.tree.settle(mark);
     if !found {
         targets.clear();
     }

@@ -120,8 +120,7 @@ fn grade_of(
     let mark = state.tree.journal.mark();
     let borrow =
         without(state, &ids(targets), |state| reach(&state.tree, node, slot, amount).height);
-    state.tree.rewind(mark);
-    state.tree.journal.close();
+    state.tree.settle(mark);
     let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
     Grade { grant: if own { Grant::Preempt } else { Grant::Reclaim }, borrow }
 }

@@ -5,7 +5,8 @@
 //! level. Source: spec/kueue-core.md §4.3. Cost of a change of quotas: the nodes of one tree; of a change of usage: the
 //! path to the root.
 //!
-//! Invariant: a cohort's usage is the sum over its children of what they use beyond their `local`.
+//! Invariant: a cohort's usage is the sum over its children of what they use beyond their `local`, as long as all sums can
+//! be counted. Beyond that it depends on what was charged and given back in which order, as upstream's.
 
 use crate::amount::Amount;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
@@ -46,7 +47,7 @@ impl Cell {
 
     /// What is charged to the parent.
     pub(crate) fn above_local(&self) -> Amount {
-        Amount(self.usage.0.saturating_sub(self.local.0)).clip()
+        (self.usage - self.local).clip()
     }
 
     /// Whether `more` would take this subtree beyond its own quota.
@@ -85,6 +86,8 @@ pub(crate) struct Tree {
     slots: Vec<(FlavorId, ResourceId)>,
     lendable: Vec<Amount>,
     n_resources: usize,
+    /// Some usage is, or was, beyond counting: what is put back is not always what was taken.
+    overflown: bool,
     /// What happened to usage since the last mark, for going back.
     pub(crate) journal: Journal,
     /// What a what-if goes back to once the structure has changed.
@@ -144,6 +147,7 @@ impl Tree {
                 slots: self.slots.clone(),
                 lendable: self.lendable.clone(),
                 n_resources: self.n_resources,
+                overflown: self.overflown,
                 journal: Journal::default(),
                 before: Watch::Off,
             };
@@ -367,6 +371,7 @@ impl Tree {
             let cell = &mut self.cells[node.index() * self.stride + slot];
             cell.subtree += below.subtree - below.local;
             cell.usage += below.above_local();
+            self.overflown |= cell.usage.is_unlimited();
         }
     }
 
@@ -400,10 +405,10 @@ impl Tree {
             let free = self.at(at, slot).local_available();
             let usage = self.at(at, slot).usage;
             self.write_usage(at, slot, usage + rest);
-            rest = Amount(rest.0.saturating_sub(free.0));
-            if rest <= Amount::ZERO || self.node(at).cyclic {
+            if rest <= free || self.node(at).cyclic {
                 return;
             }
+            rest -= free;
             node = self.parent(at);
         }
     }
@@ -428,6 +433,25 @@ impl Tree {
         let index = node.index() * self.stride + slot.index();
         self.journal.note(index, self.cells[index].usage);
         self.cells[index].usage = usage;
+        self.overflown |= usage.is_unlimited();
+    }
+
+    /// Takes the same amounts off a leaf and puts them on again. Nothing changes, unless a sum on the way to the root is
+    /// beyond counting: it does not miss what is taken off, so that its parent may be charged what it never gave back.
+    pub(crate) fn recharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
+        if self.overflown {
+            self.uncharge(leaf, usage);
+            self.charge(leaf, usage);
+        }
+    }
+
+    /// Ends a what-if whose changes were put back one by one. Where that undid nothing exactly, because a sum is beyond
+    /// counting, what it left is seen until the enclosing what-if ends: a search is not without traces upstream.
+    pub(crate) fn settle(&mut self, mark: usize) {
+        if !self.overflown || self.journal.is_outermost() {
+            self.rewind(mark);
+        }
+        self.journal.close();
     }
 
     /// Goes back to the state at `mark`.

@@ -93,7 +93,7 @@ impl Player {
         for choice in choices {
             let resource = names.resources.name(choice.resource);
             let flavor = names.flavors.name(choice.flavor);
-            text += &format!(" {resource}={flavor}:{}", choice.amount.0);
+            text += &format!(" {resource}={flavor}:{}", plain(choice.amount));
         }
         if !one.domains.is_empty() {
             let domains = one.domains.iter();
@@ -163,13 +163,17 @@ impl Player {
                 " {}/{}={}",
                 names.resources.name(resource),
                 names.flavors.name(flavor),
-                amount.0
+                plain(amount)
             )
         };
         let mut used: Vec<String> = all.into_iter().map(one).collect();
         used.sort();
         if used.is_empty() { " uses nothing".to_owned() } else { format!(" uses{}", used.concat()) }
     }
+}
+
+fn plain(amount: Amount) -> String {
+    if amount.is_unlimited() { "unlimited".to_owned() } else { amount.0.to_string() }
 }
 
 fn verb(entry: &Entry) -> &'static str {

@@ -1,6 +1,6 @@
 //! Plays a case: steps, releases, events, cycles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use engine::spec::Hold;
@@ -58,7 +58,7 @@ pub(crate) fn run(case: &Case, look_again: bool) -> Result<Played> {
         for event in case.events.iter().filter(|event| event.step == step) {
             player.change(&event.change)?;
         }
-        let heads = player.cycle();
+        let heads = player.cycle()?;
         if !heads.is_empty() {
             cycles.push((step, heads));
         }
@@ -233,7 +233,9 @@ impl Player<'_> {
             for (one, pod_set) in admission.pod_sets.iter_mut().zip(names) {
                 let gone = &known.object.status.reclaimable_pods;
                 let gone = gone.iter().find(|gone| gone.name == pod_set.name);
-                one.reclaimed = gone.map_or(0, |gone| gone.count);
+                // What was granted less than asked, or after pods had finished, is not given back again.
+                let left = pod_set.count - gone.map_or(0, |gone| gone.count);
+                one.reclaimed = one.count - one.count.min(left);
             }
         }
         self.engine.apply(Event::Workload(id, Box::new(spec)));
@@ -267,23 +269,34 @@ impl Player<'_> {
         }
     }
 
-    fn cycle(&mut self) -> Vec<(Head, String)> {
+    fn cycle(&mut self) -> Result<Vec<(Head, String)>> {
         let now = self.now();
         let entries = self.engine.cycle(Time(now), &mut Anywhere).to_vec();
         let mut heads = Vec::new();
+        // The objects that the cycle changed come back to the watches, by name.
+        let mut touched = BTreeSet::new();
         for entry in &entries {
+            if matches!(entry.outcome, Outcome::Reserved { .. }) {
+                touched.insert(self.engine.names().workloads.name(entry.workload).to_owned());
+            }
             if entry.outcome == Outcome::Preempting {
                 for target in &entry.targets {
                     let name = self.engine.names().workloads.name(target.workload).to_owned();
                     if let Some(known) = self.workloads.get_mut(&name) {
                         known.preempted = Some((now, target.reason));
                     }
+                    if !self.releases.contains_key(&name) {
+                        touched.insert(name.clone());
+                    }
                     self.mark(name, Hold::None);
                 }
             }
             heads.push(self.head(entry));
         }
-        heads
+        for name in touched {
+            self.upsert(&name)?;
+        }
+        Ok(heads)
     }
 
     fn head(&self, entry: &Entry) -> (Head, String) {
