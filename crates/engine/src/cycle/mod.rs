@@ -23,6 +23,7 @@ mod wake;
 pub use crate::cycle::nominate::{Entry, Outcome};
 pub(crate) use crate::cycle::replace::take_back;
 pub use crate::cycle::requeue::Requeue;
+pub(crate) use crate::cycle::wake::catch_up;
 
 use crate::cycle::wake::Preparation;
 use crate::failures::Failure;

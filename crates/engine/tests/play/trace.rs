@@ -26,7 +26,7 @@ impl Player {
             }
             Outcome::Replaced => format!("move {who} {queue}{}", self.grants(entry)),
             Outcome::Preempting => {
-                format!("preempt for {who} {queue}: {}", self.victims(entry))
+                format!("preempt for {who} {queue}: {}", self.victims(&entry.targets))
             }
             Outcome::NoRoom(key) => {
                 let flavor = FlavorId::from(usize::try_from(key.0).expect("a flavor"));
@@ -64,18 +64,22 @@ impl Player {
                 let domains = domains.collect::<Vec<_>>().join(",");
                 format!("place {who} at {domains}{}", self.checks(pass.workload))
             }
+            Err(_) if !pass.targets.is_empty() => {
+                format!("preempt for places for {who}: {}", self.victims(&pass.targets))
+            }
+            Err(reasons) if reasons.is_empty() => format!("no place for {who}"),
             Err(reasons) => {
                 format!("no place for {who}: {}", explain::words(&self.engine, reasons).join(", "))
             }
         }
     }
 
-    fn victims(&self, entry: &Entry) -> String {
+    fn victims(&self, targets: &[engine::Target]) -> String {
         let names = &self.engine.names().workloads;
         let one = |target: &engine::Target| {
             format!("{} {}", names.name(target.workload), target.reason.name())
         };
-        let mut victims: Vec<String> = entry.targets.iter().map(one).collect();
+        let mut victims: Vec<String> = targets.iter().map(one).collect();
         victims.sort();
         victims.join(", ")
     }
