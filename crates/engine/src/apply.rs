@@ -340,7 +340,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
         Some(old) if same(old, &new) && spec.admission.is_none() => {
             return state.shapes.release(shape);
         }
-        Some(_) => replace(state, id, new),
+        Some(_) => replace(state, id, new, spec.admission.is_none()),
     }
     match spec.admission {
         Some(admission) => hold_quota(state, id, admission),
@@ -354,8 +354,14 @@ fn same(old: &Workload, new: &Workload) -> bool {
         && old.checks == new.checks
 }
 
-fn replace(state: &mut State, id: WorkloadId, new: Workload) {
-    leave_queue(state, id);
+/// A pending Workload changed. In its queue it keeps whatever privilege it has.
+fn replace(state: &mut State, id: WorkloadId, new: Workload, pending: bool) {
+    let old = state.workloads.at(id);
+    if pending && old.local_queue == new.local_queue && new.hold != Hold::Out {
+        leave_line(state, id);
+    } else {
+        leave_queue(state, id);
+    }
     let old = state.workloads.at_mut(id);
     let old_shape = old.shape;
     let scan = old.scan.take();
