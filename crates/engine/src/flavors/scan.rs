@@ -80,7 +80,13 @@ pub(crate) fn scan(
             best = Some((worst, choices));
             break;
         }
-        let better = |old: &(Grade, Choices)| worst.better_than(old.0, fungibility.preference);
+        let better = |old: &(Grade, Choices)| {
+            if state.settings.fungibility {
+                worst.better_than(old.0, fungibility.preference)
+            } else {
+                worst.grants_more_than(old.0)
+            }
+        };
         if best.as_ref().is_none_or(better) {
             best = Some((worst, choices));
         }

@@ -271,6 +271,39 @@ fn without_fungibility_the_first_flavor_that_fits_is_taken() {
     );
 }
 
+/// Three waits for h100, which it owns, or for spot, which it would have to borrow; and keeps it from four meanwhile.
+#[test]
+fn without_fungibility_it_does_not_matter_how_far_a_flavor_reaches() {
+    let world = "
+        cq team-a cohort=ml poach gpu/spot=1 gpu/h100=2
+        cq team-b cohort=ml gpu/spot=4 gpu/h100=0
+        wl one q=team-b gpu=4 t=1
+        wl two q=team-b gpu=2 t=2
+        cycle 2
+        wl three q=team-a gpu=2 prio=1 t=3
+        wl four q=team-b gpu=1 t=4
+        cycle
+    ";
+    check(
+        world,
+        &expect![[r#"
+            1  reserve one team-b gpu=spot:4
+            2  reserve two team-b gpu=h100:2 (borrows, height 1)
+            3  park three team-a NoCandidates
+            3  reserve four team-b gpu=spot:1 (borrows, height 1)
+        "#]],
+    );
+    check(
+        &format!("settings no-fungibility{world}"),
+        &expect![[r#"
+            1  reserve one team-b gpu=spot:4
+            2  reserve two team-b gpu=h100:2 (borrows, height 1)
+            3  retry three team-a NoCandidates
+            3  retry four team-b Skipped
+        "#]],
+    );
+}
+
 #[test]
 fn a_leader_without_the_first_resource_of_the_walk_starts_its_scan_anew() {
     check(
