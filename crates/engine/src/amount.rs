@@ -36,6 +36,7 @@ impl Amount {
 
 impl Add for Amount {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0)).or_unlimited(self, other)
     }
@@ -43,6 +44,7 @@ impl Add for Amount {
 
 impl Sub for Amount {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         match (self.is_unlimited(), other.is_unlimited()) {
             (true, true) => Self::ZERO,

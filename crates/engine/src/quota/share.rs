@@ -14,35 +14,28 @@ use crate::spec::Weight;
 /// A share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Share {
-    /// The largest ratio. Never negative, nor undefined.
-    ratio: f64,
-    weight: f64,
+    /// Something is borrowed without any weight: more than any other share, and compared as it is.
+    weightless: bool,
+    /// Never negative, nor undefined.
+    value: f64,
     /// Something is used beyond the own quota, even if nothing is lendable.
     pub(crate) borrowing: bool,
 }
 
 impl Share {
     /// No share at all.
-    pub(crate) const NONE: Self = Self { ratio: 0.0, weight: 1.0, borrowing: false };
+    pub(crate) const NONE: Self = Self { weightless: false, value: 0.0, borrowing: false };
 
-    /// What is borrowed without any weight comes after everything else, and is compared as it is.
-    fn without_weight(self) -> Option<f64> {
-        (self.weight == 0.0 && self.ratio > 0.0).then_some(self.ratio)
-    }
-
-    fn weighted(self) -> f64 {
-        if self.ratio > 0.0 { self.ratio / self.weight } else { 0.0 }
+    fn new(ratio: f64, weight: f64, borrowing: bool) -> Self {
+        let weightless = weight == 0.0 && ratio > 0.0;
+        let divides = ratio > 0.0 && !weightless;
+        Self { weightless, value: if divides { ratio / weight } else { ratio }, borrowing }
     }
 }
 
 impl Ord for Share {
     fn cmp(&self, other: &Self) -> Ordering {
-        match (self.without_weight(), other.without_weight()) {
-            (Some(own), Some(others)) => own.total_cmp(&others),
-            (Some(_), None) => Ordering::Greater,
-            (None, Some(_)) => Ordering::Less,
-            (None, None) => self.weighted().total_cmp(&other.weighted()),
-        }
+        self.weightless.cmp(&other.weightless).then_with(|| self.value.total_cmp(&other.value))
     }
 }
 
@@ -65,22 +58,22 @@ pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
     let Some(parent) = tree.parent(node) else {
         return Share::NONE;
     };
-    let mut best = Share { weight: units(tree.node(node).weight), ..Share::NONE };
+    let (mut ratio, mut borrowing) = (0.0_f64, false);
     for (slot, cell) in tree.row(node).iter().enumerate() {
         if cell.usage <= cell.subtree {
             continue;
         }
-        best.borrowing = true;
+        borrowing = true;
         let (_, resource) = tree.pair(Slot::from(slot));
         if first_slot_of(tree, node, resource) != slot {
             continue;
         }
         let lendable = float(tree.lendable(parent, resource));
         if lendable > 0.0 {
-            best.ratio = best.ratio.max(float(borrowed(tree, node, resource)) * 1000.0 / lendable);
+            ratio = ratio.max(float(borrowed(tree, node, resource)) * 1000.0 / lendable);
         }
     }
-    best
+    Share::new(ratio, units(tree.node(node).weight), borrowing)
 }
 
 fn float(amount: Amount) -> f64 {
@@ -115,7 +108,7 @@ mod tests {
     use super::*;
 
     fn share(borrowed: f64, lendable: f64, weight: f64) -> Share {
-        Share { ratio: borrowed * 1000.0 / lendable, weight, borrowing: borrowed > 0.0 }
+        Share::new(borrowed * 1000.0 / lendable, weight, borrowed > 0.0)
     }
 
     #[test]

@@ -41,16 +41,19 @@ impl Cell {
     };
 
     /// What is left of the part that the parent cannot see.
+    #[inline]
     pub(crate) fn local_available(&self) -> Amount {
         (self.local - self.usage).clip()
     }
 
     /// What is charged to the parent.
+    #[inline]
     pub(crate) fn above_local(&self) -> Amount {
         (self.usage - self.local).clip()
     }
 
     /// Whether `more` would take this subtree beyond its own quota.
+    #[inline]
     pub(crate) fn borrowing_with(&self, more: Amount) -> bool {
         !self.subtree.is_unlimited() && self.usage + more > self.subtree
     }
@@ -225,6 +228,7 @@ impl Tree {
     }
 
     /// The numbers of a node in a slot.
+    #[inline]
     pub(crate) fn at(&self, node: NodeId, slot: Slot) -> &Cell {
         &self.cells[node.index() * self.stride + slot.index()]
     }
