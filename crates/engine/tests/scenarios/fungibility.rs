@@ -233,6 +233,27 @@ fn freed_quota_starts_the_scan_anew_when_progress_is_not_kept() {
 }
 
 #[test]
+fn a_head_that_was_overtaken_begins_anew_when_progress_is_not_kept() {
+    check(
+        "
+        settings no-scan-progress
+        cq team-a cohort=ml gpu/spot=0 gpu/h100=2
+        cq team-b cohort=ml gpu/spot=2
+        wl owner q=team-b gpu=2 t=2
+        wl guest q=team-a gpu=1 t=3
+        cycle
+        finish owner
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve owner team-b gpu=spot:2
+            1  retry guest team-a Skipped
+            2  reserve guest team-a gpu=spot:1 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
 fn a_scan_that_saw_all_flavors_starts_anew() {
     check(
         "
