@@ -179,8 +179,8 @@ fn run(
     if found {
         fill_back(state, targets, |state| fits(state, need, borrowing));
     }
-    for candidate in &pool.drawn {
-        show(state, candidate.workload);
+    for target in &*targets {
+        show(state, target.workload);
     }
     state.tree.settle(mark);
     if !found {

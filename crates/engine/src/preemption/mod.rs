@@ -81,8 +81,9 @@ pub(crate) fn find_for(
         && contested.as_slice() == [asked.0]
         && state.scratch.found_for == Some(asked)
         && !state.topologies.any()
+        && state.tree.is_countable()
     {
-        // The only slot was judged last, by this very search.
+        // The only slot was judged last, by this very search, which left no traces.
         targets.clone_from(&state.scratch.targets);
         return;
     }

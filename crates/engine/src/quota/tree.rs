@@ -440,6 +440,11 @@ impl Tree {
         self.overflown |= usage.is_unlimited();
     }
 
+    /// Whether all usage was always below what can be counted: whatever is put back leaves no traces.
+    pub(crate) fn is_countable(&self) -> bool {
+        !self.overflown
+    }
+
     /// Takes the same amounts off a leaf and puts them on again. Nothing changes, unless a sum on the way to the root is
     /// beyond counting: it does not miss what is taken off, so that its parent may be charged what it never gave back.
     pub(crate) fn recharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
