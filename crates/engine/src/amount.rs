@@ -1,7 +1,8 @@
 //! Amounts of a resource: cpu in milli, everything else in its base unit.
 //!
 //! Arithmetic saturates. The largest value means *unlimited* and absorbs: unlimited plus or minus anything finite is
-//! unlimited; unlimited less unlimited is nothing. Source: spec/kueue-core.md §2.7.
+//! unlimited; unlimited less unlimited is nothing; anything finite less unlimited is as little as can be. Source:
+//! spec/kueue-core.md §2.7.
 
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
@@ -35,6 +36,7 @@ impl Amount {
 
 impl Add for Amount {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0)).or_unlimited(self, other)
     }
@@ -42,11 +44,13 @@ impl Add for Amount {
 
 impl Sub for Amount {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         match (self.is_unlimited(), other.is_unlimited()) {
             (true, true) => Self::ZERO,
             (true, false) => self,
-            (false, _) => Self(self.0.saturating_sub(other.0)),
+            (false, true) => Self(i64::MIN),
+            (false, false) => Self(self.0.saturating_sub(other.0)),
         }
     }
 }
@@ -77,6 +81,7 @@ mod tests {
     fn unlimited_absorbs() {
         assert_eq!(Amount::UNLIMITED - Amount(5), Amount::UNLIMITED);
         assert_eq!(Amount::UNLIMITED - Amount::UNLIMITED, Amount::ZERO);
+        assert_eq!(Amount(5) - Amount::UNLIMITED, Amount(i64::MIN));
         assert_eq!(Amount(-5) + Amount::UNLIMITED, Amount::UNLIMITED);
         assert_eq!(Amount(i64::MAX - 1) + Amount(9), Amount::UNLIMITED);
     }

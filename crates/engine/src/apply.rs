@@ -340,7 +340,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
         Some(old) if same(old, &new) && spec.admission.is_none() => {
             return state.shapes.release(shape);
         }
-        Some(_) => replace(state, id, new),
+        Some(_) => replace(state, id, new, spec.admission.is_none()),
     }
     match spec.admission {
         Some(admission) => hold_quota(state, id, admission),
@@ -354,8 +354,14 @@ fn same(old: &Workload, new: &Workload) -> bool {
         && old.checks == new.checks
 }
 
-fn replace(state: &mut State, id: WorkloadId, new: Workload) {
-    leave_queue(state, id);
+/// A pending Workload changed. In its queue it keeps whatever privilege it has.
+fn replace(state: &mut State, id: WorkloadId, new: Workload, pending: bool) {
+    let old = state.workloads.at(id);
+    if pending && old.local_queue == new.local_queue && new.hold != Hold::Out {
+        leave_line(state, id);
+    } else {
+        leave_queue(state, id);
+    }
     let old = state.workloads.at_mut(id);
     let old_shape = old.shape;
     let scan = old.scan.take();
@@ -396,14 +402,25 @@ fn update_holder(
         let evicted = current.evicted || admission.evicted;
         free_quota(state, id);
         hold_quota(state, id, AdmissionSpec { evicted, ..admission });
-    } else if changed {
-        state.queue_mut(queue).generation += 1;
-        // Upstream looks for those who may now preempt it in the cohort only.
-        if state.tree.parent(state.queue(queue).node).is_some() {
-            state.wake(queue);
+    } else {
+        recharge(state, id);
+        if changed {
+            state.queue_mut(queue).generation += 1;
+            // Upstream looks for those who may now preempt it in the cohort only.
+            if state.tree.parent(state.queue(queue).node).is_some() {
+                state.wake(queue);
+            }
         }
     }
     crate::second_pass::note(state, id);
+}
+
+/// Whatever is told of a holder, upstream takes its usage off and puts it on again.
+fn recharge(state: &mut State, id: WorkloadId) {
+    if let Some(admission) = state.workloads.at(id).admission.as_deref() {
+        let node = state.queue(admission.queue).node;
+        state.tree.recharge(node, &admission.usage);
+    }
 }
 
 /// Places are charged by shape: those of the old one are given back before it is forgotten.

@@ -1,17 +1,20 @@
 //! The second pass: places in topologies for Workloads that hold quota already.
 //!
 //! Where a check provides the machines, quota is reserved first, and places are looked for when all checks are ready:
-//! with the flavors that were assigned, charging nothing, preempting nobody. An attempt that fails is repeated after one
-//! second, two, four, up to thirty. What was found stands until its write fails; what is told without places meanwhile
-//! does not take it away. Source: spec/kueue-core.md §3.7.
+//! with the flavors that were assigned, charging nothing. Where all places are taken, those who hold them may have to go,
+//! by the same policies as for heads; the places are then taken by a later attempt. An attempt that fails is repeated
+//! after one second, two, four, up to thirty. What was found stands until its write fails; what is told without places
+//! meanwhile does not take it away. Source: spec/kueue-core.md §3.7.
 //!
-//! Cost: nothing while nobody waits; a search in the topology per attempt.
+//! Cost: nothing while nobody waits; a search in the topology per attempt, and one for each victim that is considered.
 
 use std::collections::BTreeMap;
 
+use crate::cycle;
 use crate::engine::Engine;
 use crate::flavors::assign::{Assignment, Attempt, Choice, Mode, PodSetAssignment};
 use crate::ids::{QueueId, WorkloadId};
+use crate::preemption::{self, Ids, Need, Target};
 use crate::reason::Reason;
 use crate::spec::{AdmissionSpec, CheckState, Places, PodSetAdmission};
 use crate::state::State;
@@ -32,8 +35,10 @@ pub struct SecondPass {
     pub workload: WorkloadId,
     /// Where it holds quota.
     pub queue: QueueId,
-    /// What it holds from now on, or why there are no places.
+    /// What it holds from now on, or why there are no places. No reason is given where the queue is not active.
     pub outcome: Result<Vec<PodSetAdmission>, Vec<Reason>>,
+    /// Who has to go before there are places. Some may be on their way already.
+    pub targets: Vec<Target>,
 }
 
 /// A Workload on its second pass.
@@ -169,8 +174,16 @@ impl Engine {
             return Vec::new();
         }
         topology::rebuild(state);
+        cycle::catch_up(state);
         let due = due(state, now);
-        due.into_iter().map(|(id, failed)| attempt(state, id, failed, now)).collect()
+        let mut taken = Ids::new();
+        let mut passes = Vec::with_capacity(due.len());
+        for (id, failed) in due {
+            let pass = attempt(state, id, failed, now, &taken);
+            taken.extend(pass.targets.iter().map(|target| target.workload));
+            passes.push(pass);
+        }
+        passes
     }
 }
 
@@ -192,10 +205,17 @@ fn due(state: &mut State, now: Time) -> Vec<(WorkloadId, u32)> {
     due
 }
 
-fn attempt(state: &mut State, id: WorkloadId, failed: u32, now: Time) -> SecondPass {
+/// One attempt, after so many that failed. Whoever is `taken` goes for somebody else.
+fn attempt(
+    state: &mut State,
+    id: WorkloadId,
+    failed: u32,
+    now: Time,
+    taken: &[WorkloadId],
+) -> SecondPass {
     let workload = state.workloads.at(id);
     let admission = workload.admission.as_deref().expect("invariant: only holders are due");
-    let (queue, mut pod_sets) = (admission.queue, admission.pod_sets.clone());
+    let (queue, pod_sets) = (admission.queue, admission.pod_sets.clone());
     let counts: Vec<i64> = pod_sets.iter().map(|one| one.count - one.reclaimed).collect();
     let shape = state.shape_of(id);
     let attempt = Attempt {
@@ -207,13 +227,28 @@ fn attempt(state: &mut State, id: WorkloadId, failed: u32, now: Time) -> SecondP
         pins: None,
     };
     let mut assignment = held(state, queue, &pod_sets, &counts);
-    topology::assign(state, &attempt, &mut assignment);
-    if assignment.mode() != Mode::Fit {
-        let next = Pass::Waits { until: Time(now.0 + wait(failed + 1)), failed: failed + 1 };
-        state.second_passes.0.insert(id, next);
-        let reasons = assignment.pod_sets.iter().flat_map(|one| one.reasons.iter().cloned());
-        return SecondPass { workload: id, queue, outcome: Err(reasons.collect()) };
+    let active = state.queue(queue).active;
+    if active {
+        topology::assign(state, &attempt, &mut assignment);
     }
+    if active && assignment.mode() == Mode::Fit {
+        let outcome = Ok(settle(state, id, pod_sets, &mut assignment));
+        return SecondPass { workload: id, queue, outcome, targets: Vec::new() };
+    }
+    let next = Pass::Waits { until: Time(now.0 + wait(failed + 1)), failed: failed + 1 };
+    state.second_passes.0.insert(id, next);
+    let targets = victims(state, &attempt, &assignment, taken);
+    let reasons = assignment.pod_sets.into_iter().flat_map(|one| one.reasons);
+    SecondPass { workload: id, queue, outcome: Err(reasons.collect()), targets }
+}
+
+/// The places that were found are taken.
+fn settle(
+    state: &mut State,
+    id: WorkloadId,
+    mut pod_sets: Vec<PodSetAdmission>,
+    assignment: &mut Assignment,
+) -> Vec<PodSetAdmission> {
     let mut placed = Vec::new();
     for (index, (one, found)) in pod_sets.iter_mut().zip(&mut assignment.pod_sets).enumerate() {
         if !found.unplaced {
@@ -223,7 +258,32 @@ fn attempt(state: &mut State, id: WorkloadId, failed: u32, now: Time) -> SecondP
     }
     give(state, id, pod_sets.clone());
     state.second_passes.0.insert(id, Pass::Placed(placed));
-    SecondPass { workload: id, queue, outcome: Ok(pod_sets) }
+    pod_sets
+}
+
+/// Who has to go so that there are places; nobody, if one of them goes for somebody else already. Upstream asks for the
+/// quota once more, although it is held: where there is not as much left, more have to go, or nobody can.
+fn victims(
+    state: &mut State,
+    attempt: &Attempt<'_>,
+    assignment: &Assignment,
+    taken: &[WorkloadId],
+) -> Vec<Target> {
+    let admission = state.workloads.at(attempt.workload).admission.as_deref();
+    let (Mode::Preempt, Some(admission)) = (assignment.mode(), admission) else {
+        return Vec::new();
+    };
+    let (usage, contested) = (admission.usage.clone(), assignment.contested());
+    let need = Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) };
+    let mut targets = Vec::new();
+    preemption::find(state, &need, &mut targets);
+    if targets.iter().any(|target| taken.contains(&target.workload)) {
+        return Vec::new();
+    }
+    for target in &targets {
+        crate::apply::mark_evicted(state, target.workload);
+    }
+    targets
 }
 
 /// What is held, as an assignment: only pod sets without places are looked at.

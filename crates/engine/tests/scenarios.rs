@@ -66,6 +66,8 @@ mod topology;
 mod tournament;
 #[path = "scenarios/turns.rs"]
 mod turns;
+#[path = "scenarios/uncountable.rs"]
+mod uncountable;
 #[path = "scenarios/usage_sharing.rs"]
 mod usage_sharing;
 #[path = "scenarios/waking.rs"]

@@ -43,6 +43,8 @@ pub struct Settings {
     pub partial_admission: bool,
     /// Gate PriorityBoost.
     pub priority_boost: bool,
+    /// Gate PrioritySortingWithinCohort. Without it whoever was preempted for a borrower queues behind it.
+    pub priority_sorting: bool,
     /// Gate AdmissionGatedBy.
     pub admission_gated_by: bool,
     /// A worker without queues: every Workload belongs to one that is made up (spec/dispatch.md §4).
@@ -58,6 +60,7 @@ impl Default for Settings {
             eviction_timestamp: true,
             partial_admission: true,
             priority_boost: false,
+            priority_sorting: true,
             admission_gated_by: true,
             thin: false,
         }

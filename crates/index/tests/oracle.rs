@@ -31,7 +31,7 @@ const FAMILIES: [(&str, usize, usize); 7] = [
     ("partial", 360, 0),
     ("fair", 360, 0),
     ("events", 337, 0),
-    ("edge", 359, 1),
+    ("edge", 359, 0),
 ];
 
 #[test]

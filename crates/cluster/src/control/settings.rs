@@ -198,6 +198,7 @@ fn index_settings(file: &Configuration, gates: &Gates) -> index::Settings {
         eviction_timestamp: requeuing.is_none_or(|one| one == RequeuingTimestamp::Eviction),
         partial_admission: on(Gate::PartialAdmission),
         priority_boost: on(Gate::PriorityBoost),
+        priority_sorting: on(Gate::PrioritySortingWithinCohort),
         admission_gated_by: on(Gate::AdmissionGatedBy),
         thin: false,
     }

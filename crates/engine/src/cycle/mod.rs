@@ -23,6 +23,7 @@ mod wake;
 pub use crate::cycle::nominate::{Entry, Outcome};
 pub(crate) use crate::cycle::replace::take_back;
 pub use crate::cycle::requeue::Requeue;
+pub(crate) use crate::cycle::wake::catch_up;
 
 use crate::cycle::wake::Preparation;
 use crate::failures::Failure;
@@ -41,8 +42,11 @@ enum Stage {
     Wake(usize),
     Replace,
     Turns,
-    Nominate(usize),
     /// With the state of the books to go back to.
+    Nominate {
+        from: usize,
+        mark: usize,
+    },
     Process {
         mark: usize,
     },
@@ -102,7 +106,7 @@ impl Cycle {
             Stage::Wake(from) => self.wake(state, from, heads),
             Stage::Replace => self.replace(state, heads),
             Stage::Turns => self.take(state, heads),
-            Stage::Nominate(from) => self.nominate(state, from, heads),
+            Stage::Nominate { from, mark } => self.nominate(state, (from, mark), heads),
             Stage::Process { mark } => self.process(state, mark, placer, heads),
             Stage::Enter(from) => self.enter(state, from, heads),
         };
@@ -123,11 +127,12 @@ impl Cycle {
             Stage::Wake(from) => self.wake_later(state, from),
             Stage::Replace => state.failures.open.append(&mut self.failed),
             Stage::Turns => self.heads.close(state),
-            Stage::Nominate(_) => {
+            Stage::Nominate { mark, .. } => {
+                close_books(state, mark);
                 self.enter(state, 0, usize::MAX);
             }
             Stage::Process { mark } => {
-                self.close_books(state, mark);
+                self.forget_processed(state, mark);
                 self.enter(state, 0, usize::MAX);
             }
             Stage::Enter(from) => {
@@ -181,10 +186,10 @@ impl Cycle {
             }
             state.cycle += 1;
         }
-        Stage::Nominate(0)
+        Stage::Nominate { from: 0, mark: state.tree.journal.mark() }
     }
 
-    fn nominate(&mut self, state: &mut State, from: usize, heads: usize) -> Stage {
+    fn nominate(&mut self, state: &mut State, (from, mark): (usize, usize), heads: usize) -> Stage {
         let all = self.heads.all().len();
         let end = from.saturating_add(heads).min(all);
         for at in from..end {
@@ -192,10 +197,9 @@ impl Cycle {
             nominate::nominate(state, self.entry(state, queue, workload));
         }
         if end < all {
-            return Stage::Nominate(end);
+            return Stage::Nominate { from: end, mark };
         }
         self.victims.clear();
-        let mark = state.tree.journal.mark();
         self.order.fill(state, &self.entries[self.replaced..self.used]);
         Stage::Process { mark }
     }
@@ -230,7 +234,7 @@ impl Cycle {
         let entries = &mut self.entries[self.replaced..self.used];
         for _ in 0..heads {
             let Some(index) = self.order.pop(state, entries) else {
-                self.close_books(state, mark);
+                self.forget_processed(state, mark);
                 return Stage::Enter(0);
             };
             process::process(state, &mut entries[index], &mut self.victims, placer);
@@ -238,11 +242,10 @@ impl Cycle {
         Stage::Process { mark }
     }
 
-    /// Goes back to the state before the first head was processed.
-    fn close_books(&mut self, state: &mut State, mark: usize) {
+    /// Goes back to the state before the first head was nominated.
+    fn forget_processed(&mut self, state: &mut State, mark: usize) {
         let entries = &self.entries[self.replaced..self.used];
-        state.tree.rewind(mark);
-        state.tree.journal.close();
+        close_books(state, mark);
         admit::forget_assumed(state, entries);
         self.order.number(entries.len());
     }
@@ -261,4 +264,10 @@ impl Cycle {
         }
         if end < entries.len() { Stage::Enter(end) } else { Stage::Rest }
     }
+}
+
+/// What the heads did to the books is undone.
+fn close_books(state: &mut State, mark: usize) {
+    state.tree.rewind(mark);
+    state.tree.journal.close();
 }

@@ -162,7 +162,7 @@ type Tried = SmallVec<[(u16, ResourceId, u16); 4]>;
 
 /// Places for a head that waits for victims, as if they were gone.
 pub(super) fn place(state: &mut State, entry: &mut Entry) {
-    if entry.assignment.mode() != Mode::Preempt {
+    if entry.assignment.mode() != Mode::Preempt || !state.topologies.any() {
         return;
     }
     let shape = Arc::clone(&entry.shape);

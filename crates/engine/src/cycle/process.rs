@@ -78,6 +78,9 @@ fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
 
 /// Whether the quota would do, once all victims are gone, but the places are taken.
 fn lost_its_place(state: &mut State, entry: &Entry, victims: &[WorkloadId]) -> bool {
+    if !state.topologies.any() {
+        return false;
+    }
     let all = all_victims(entry, victims);
     without(state, &all, |state| quota_left(state, entry) && !topology::still_fits(state, entry))
 }

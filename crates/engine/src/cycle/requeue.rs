@@ -82,8 +82,12 @@ fn destination(state: &State, entry: &Entry) -> Requeue {
 
 /// Only a head that has flavors left to try, and did not get or nearly get anything, goes on where it stopped.
 fn remember(state: &mut State, entry: &Entry) {
-    let goes_on =
-        matches!(entry.outcome, Outcome::NoFit | Outcome::NoCandidates | Outcome::Skipped);
+    let goes_on = match entry.outcome {
+        Outcome::NoFit | Outcome::NoCandidates => true,
+        // Without the gate whoever lost to another begins anew.
+        Outcome::Skipped => state.settings.preserve_scan_progress,
+        _ => false,
+    };
     let memory =
         (goes_on && entry.assignment.has_untried()).then(|| Box::new(memory(state, entry)));
     state.workloads.at_mut(entry.workload).scan = memory;

@@ -44,6 +44,14 @@ impl Preparation {
     }
 }
 
+/// Brings up to date what follows from the configuration, without waking anybody.
+pub(crate) fn catch_up(state: &mut State) {
+    let mut step = Preparation::first(state);
+    while step != Preparation::Marks {
+        step = step.take(state, &mut Vec::new()).unwrap_or(Preparation::Marks);
+    }
+}
+
 /// Recomputes what follows for queues.
 fn refresh(state: &mut State) {
     state.tree_changed = false;

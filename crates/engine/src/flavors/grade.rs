@@ -65,6 +65,11 @@ impl Grade {
         }
     }
 
+    /// Whether this grade is strictly better, however far it reaches.
+    pub(crate) fn grants_more_than(self, other: Self) -> bool {
+        self.rank() > other.rank()
+    }
+
     /// Whether this grade is strictly better.
     pub(crate) fn better_than(self, other: Self, preference: Preference) -> bool {
         let (own, others) = (self.rank(), other.rank());

@@ -80,8 +80,7 @@ pub(crate) fn scan(
             best = Some((worst, choices));
             break;
         }
-        let better = |old: &(Grade, Choices)| worst.better_than(old.0, fungibility.preference);
-        if best.as_ref().is_none_or(better) {
+        if best.as_ref().is_none_or(|(old, _)| is_better(state, worst, *old, fungibility)) {
             best = Some((worst, choices));
         }
     }
@@ -211,6 +210,15 @@ fn good_enough(state: &State, grade: Grade, fungibility: Fungibility) -> bool {
         Grant::Preempt | Grant::Reclaim | Grant::Fit => {
             grade.borrow == 0 || fungibility.when_can_borrow == Search::MayStop
         }
+    }
+}
+
+/// Whether a flavor is worth more than the best so far. Without the gate it does not matter how far they reach.
+fn is_better(state: &State, new: Grade, old: Grade, fungibility: Fungibility) -> bool {
+    if state.settings.fungibility {
+        new.better_than(old, fungibility.preference)
+    } else {
+        new.grants_more_than(old)
     }
 }
 

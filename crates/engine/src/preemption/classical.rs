@@ -179,11 +179,10 @@ fn run(
     if found {
         fill_back(state, targets, |state| fits(state, need, borrowing));
     }
-    for candidate in &pool.drawn {
-        show(state, candidate.workload);
+    for target in &*targets {
+        show(state, target.workload);
     }
-    state.tree.rewind(mark);
-    state.tree.journal.close();
+    state.tree.settle(mark);
     if !found {
         targets.clear();
     }

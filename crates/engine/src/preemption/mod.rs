@@ -81,8 +81,9 @@ pub(crate) fn find_for(
         && contested.as_slice() == [asked.0]
         && state.scratch.found_for == Some(asked)
         && !state.topologies.any()
+        && state.tree.is_countable()
     {
-        // The only slot was judged last, by this very search.
+        // The only slot was judged last, by this very search, which left no traces.
         targets.clone_from(&state.scratch.targets);
         return;
     }
@@ -120,8 +121,7 @@ fn grade_of(
     let mark = state.tree.journal.mark();
     let borrow =
         without(state, &ids(targets), |state| reach(&state.tree, node, slot, amount).height);
-    state.tree.rewind(mark);
-    state.tree.journal.close();
+    state.tree.settle(mark);
     let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
     Grade { grant: if own { Grant::Preempt } else { Grant::Reclaim }, borrow }
 }

@@ -26,6 +26,11 @@ impl Journal {
         }
     }
 
+    /// True within one what-if and no other.
+    pub(super) fn is_outermost(&self) -> bool {
+        self.open == 1
+    }
+
     /// True outside of every what-if.
     pub(crate) fn is_empty(&self) -> bool {
         self.open == 0 && self.entries.is_empty()

@@ -5,7 +5,8 @@
 //! level. Source: spec/kueue-core.md §4.3. Cost of a change of quotas: the nodes of one tree; of a change of usage: the
 //! path to the root.
 //!
-//! Invariant: a cohort's usage is the sum over its children of what they use beyond their `local`.
+//! Invariant: a cohort's usage is the sum over its children of what they use beyond their `local`, as long as all sums can
+//! be counted. Beyond that it depends on what was charged and given back in which order, as upstream's.
 
 use crate::amount::Amount;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
@@ -40,16 +41,19 @@ impl Cell {
     };
 
     /// What is left of the part that the parent cannot see.
+    #[inline]
     pub(crate) fn local_available(&self) -> Amount {
         (self.local - self.usage).clip()
     }
 
     /// What is charged to the parent.
+    #[inline]
     pub(crate) fn above_local(&self) -> Amount {
-        Amount(self.usage.0.saturating_sub(self.local.0)).clip()
+        (self.usage - self.local).clip()
     }
 
     /// Whether `more` would take this subtree beyond its own quota.
+    #[inline]
     pub(crate) fn borrowing_with(&self, more: Amount) -> bool {
         !self.subtree.is_unlimited() && self.usage + more > self.subtree
     }
@@ -85,6 +89,8 @@ pub(crate) struct Tree {
     slots: Vec<(FlavorId, ResourceId)>,
     lendable: Vec<Amount>,
     n_resources: usize,
+    /// Some usage is, or was, beyond counting: what is put back is not always what was taken.
+    overflown: bool,
     /// What happened to usage since the last mark, for going back.
     pub(crate) journal: Journal,
     /// What a what-if goes back to once the structure has changed.
@@ -144,6 +150,7 @@ impl Tree {
                 slots: self.slots.clone(),
                 lendable: self.lendable.clone(),
                 n_resources: self.n_resources,
+                overflown: self.overflown,
                 journal: Journal::default(),
                 before: Watch::Off,
             };
@@ -221,6 +228,7 @@ impl Tree {
     }
 
     /// The numbers of a node in a slot.
+    #[inline]
     pub(crate) fn at(&self, node: NodeId, slot: Slot) -> &Cell {
         &self.cells[node.index() * self.stride + slot.index()]
     }
@@ -367,6 +375,7 @@ impl Tree {
             let cell = &mut self.cells[node.index() * self.stride + slot];
             cell.subtree += below.subtree - below.local;
             cell.usage += below.above_local();
+            self.overflown |= cell.usage.is_unlimited();
         }
     }
 
@@ -400,10 +409,10 @@ impl Tree {
             let free = self.at(at, slot).local_available();
             let usage = self.at(at, slot).usage;
             self.write_usage(at, slot, usage + rest);
-            rest = Amount(rest.0.saturating_sub(free.0));
-            if rest <= Amount::ZERO || self.node(at).cyclic {
+            if rest <= free || self.node(at).cyclic {
                 return;
             }
+            rest -= free;
             node = self.parent(at);
         }
     }
@@ -428,6 +437,30 @@ impl Tree {
         let index = node.index() * self.stride + slot.index();
         self.journal.note(index, self.cells[index].usage);
         self.cells[index].usage = usage;
+        self.overflown |= usage.is_unlimited();
+    }
+
+    /// Whether all usage was always below what can be counted: whatever is put back leaves no traces.
+    pub(crate) fn is_countable(&self) -> bool {
+        !self.overflown
+    }
+
+    /// Takes the same amounts off a leaf and puts them on again. Nothing changes, unless a sum on the way to the root is
+    /// beyond counting: it does not miss what is taken off, so that its parent may be charged what it never gave back.
+    pub(crate) fn recharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
+        if self.overflown {
+            self.uncharge(leaf, usage);
+            self.charge(leaf, usage);
+        }
+    }
+
+    /// Ends a what-if whose changes were put back one by one. Where that undid nothing exactly, because a sum is beyond
+    /// counting, what it left is seen until the enclosing what-if ends: a search is not without traces upstream.
+    pub(crate) fn settle(&mut self, mark: usize) {
+        if !self.overflown || self.journal.is_outermost() {
+            self.rewind(mark);
+        }
+        self.journal.close();
     }
 
     /// Goes back to the state at `mark`.

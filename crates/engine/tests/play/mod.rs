@@ -7,7 +7,7 @@
 //! host h1 rack=r1 gpu=4 used/gpu=1 down        (numbers are amounts, other values labels)
 //! namespace lab team=a                         (`ns` exists from the start)
 //! cohort ml parent=all weight=0.5 cpu/spot=4,borrow:2,lend:1
-//! cq team-a cohort=ml gpu/h100=4 + cpu/spot=9  (`+` begins another resource group)
+//! cq team-a cohort=ml gpu/h100=4 + cpu/spot=9  (`+` begins another resource group; `unlimited` is an amount)
 //!    borrow=2 lend=1 strict stopped not-ready weight=2 select=team:a select-nothing
 //!    within=lower reclaim=any poach[=PRIORITY] (policies: lower, newer, any; poach is borrowWithinCohort)
 //!    borrow-next preempt-stops prefer-preempting

@@ -268,7 +268,7 @@ impl Player {
         let mut wanted: Vec<(&str, Amount)> = words
             .pairs()
             .filter(|(key, _)| !KEYS.contains(key))
-            .map(|(key, value)| (key, Amount(value.parse().expect("an amount"))))
+            .map(|(key, value)| (key, amount(value)))
             .collect();
         wanted.sort();
         let names = self.engine.names_mut();
@@ -317,10 +317,7 @@ fn quota(
     lend: Option<Amount>,
 ) -> ResourceQuota {
     let mut parts = text.split(',');
-    let nominal = match parts.next() {
-        Some("unlimited") => Amount::UNLIMITED,
-        other => Amount(other.and_then(|one| one.parse().ok()).expect("an amount")),
-    };
+    let nominal = amount(parts.next().unwrap_or_default());
     let (mut borrowing_limit, mut lending_limit) = (borrow, lend);
     for part in parts {
         let (key, value) = part.split_once(':').expect("a limit");
@@ -332,6 +329,14 @@ fn quota(
         }
     }
     ResourceQuota { resource, nominal, borrowing_limit, lending_limit }
+}
+
+/// A number, or `unlimited`: more than can be counted.
+fn amount(text: &str) -> Amount {
+    match text {
+        "unlimited" => Amount::UNLIMITED,
+        number => Amount(number.parse().expect("an amount")),
+    }
 }
 
 fn selection(words: &Words<'_>) -> Selection {

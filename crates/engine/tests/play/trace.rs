@@ -26,7 +26,7 @@ impl Player {
             }
             Outcome::Replaced => format!("move {who} {queue}{}", self.grants(entry)),
             Outcome::Preempting => {
-                format!("preempt for {who} {queue}: {}", self.victims(entry))
+                format!("preempt for {who} {queue}: {}", self.victims(&entry.targets))
             }
             Outcome::NoRoom(key) => {
                 let flavor = FlavorId::from(usize::try_from(key.0).expect("a flavor"));
@@ -64,18 +64,22 @@ impl Player {
                 let domains = domains.collect::<Vec<_>>().join(",");
                 format!("place {who} at {domains}{}", self.checks(pass.workload))
             }
+            Err(_) if !pass.targets.is_empty() => {
+                format!("preempt for places for {who}: {}", self.victims(&pass.targets))
+            }
+            Err(reasons) if reasons.is_empty() => format!("no place for {who}"),
             Err(reasons) => {
                 format!("no place for {who}: {}", explain::words(&self.engine, reasons).join(", "))
             }
         }
     }
 
-    fn victims(&self, entry: &Entry) -> String {
+    fn victims(&self, targets: &[engine::Target]) -> String {
         let names = &self.engine.names().workloads;
         let one = |target: &engine::Target| {
             format!("{} {}", names.name(target.workload), target.reason.name())
         };
-        let mut victims: Vec<String> = entry.targets.iter().map(one).collect();
+        let mut victims: Vec<String> = targets.iter().map(one).collect();
         victims.sort();
         victims.join(", ")
     }
@@ -93,7 +97,7 @@ impl Player {
         for choice in choices {
             let resource = names.resources.name(choice.resource);
             let flavor = names.flavors.name(choice.flavor);
-            text += &format!(" {resource}={flavor}:{}", choice.amount.0);
+            text += &format!(" {resource}={flavor}:{}", plain(choice.amount));
         }
         if !one.domains.is_empty() {
             let domains = one.domains.iter();
@@ -163,13 +167,17 @@ impl Player {
                 " {}/{}={}",
                 names.resources.name(resource),
                 names.flavors.name(flavor),
-                amount.0
+                plain(amount)
             )
         };
         let mut used: Vec<String> = all.into_iter().map(one).collect();
         used.sort();
         if used.is_empty() { " uses nothing".to_owned() } else { format!(" uses{}", used.concat()) }
     }
+}
+
+fn plain(amount: Amount) -> String {
+    if amount.is_unlimited() { "unlimited".to_owned() } else { amount.0.to_string() }
 }
 
 fn verb(entry: &Entry) -> &'static str {

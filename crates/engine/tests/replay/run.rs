@@ -1,6 +1,6 @@
 //! Plays a case: steps, releases, events, cycles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use engine::spec::Hold;
@@ -25,9 +25,8 @@ pub(crate) struct Played {
 struct Known {
     object: Object<case::WorkloadSpec>,
     hold: Hold,
+    created_at: i64,
     queued_at: i64,
-    /// When it was evicted by a preemption with this reason.
-    preempted: Option<(i64, PreemptionReason)>,
 }
 
 struct Player<'a> {
@@ -58,7 +57,7 @@ pub(crate) fn run(case: &Case, look_again: bool) -> Result<Played> {
         for event in case.events.iter().filter(|event| event.step == step) {
             player.change(&event.change)?;
         }
-        let heads = player.cycle();
+        let heads = player.cycle()?;
         if !heads.is_empty() {
             cycles.push((step, heads));
         }
@@ -185,22 +184,28 @@ impl Player<'_> {
     fn release(&mut self) {
         let due = self.releases.iter().filter(|(_, (due, _))| *due <= self.step);
         let due: Vec<(String, Hold)> = due.map(|(name, (_, hold))| (name.clone(), *hold)).collect();
-        let sorting =
-            self.case.config.feature_gates.get("PrioritySortingWithinCohort") == Some(&false);
         for (name, hold) in due {
             self.releases.remove(&name);
             let Some(known) = self.workloads.get_mut(&name) else {
                 continue;
             };
             known.hold = hold;
-            if let Some((when, PreemptionReason::InCohortReclaimWhileBorrowing)) = known.preempted
-                && sorting
-            {
-                known.queued_at = when + 1_000_000;
-            }
             let queued_at = Time(known.queued_at);
             let workload = self.engine.names_mut().workloads.intern(&name);
             self.engine.apply(Event::Released { workload, hold, queued_at });
+        }
+    }
+
+    /// Without the gate, who was preempted for a borrower queues behind it until it is admitted again.
+    fn preempted(&mut self, name: &str, reason: PreemptionReason) {
+        let gate = self.case.config.feature_gates.get("PrioritySortingWithinCohort");
+        let behind = reason == PreemptionReason::InCohortReclaimWhileBorrowing;
+        let now = self.now();
+        if let Some(known) = self.workloads.get_mut(name)
+            && behind
+            && gate == Some(&false)
+        {
+            known.queued_at = now + 1_000_000;
         }
     }
 
@@ -210,8 +215,8 @@ impl Player<'_> {
         let known = Known {
             object: object.clone(),
             hold: spec.hold,
+            created_at: spec.queued_at.0,
             queued_at: spec.queued_at.0,
-            preempted: None,
         };
         self.workloads.insert(name.clone(), known);
         let id = self.engine.names_mut().workloads.intern(&name);
@@ -233,7 +238,9 @@ impl Player<'_> {
             for (one, pod_set) in admission.pod_sets.iter_mut().zip(names) {
                 let gone = &known.object.status.reclaimable_pods;
                 let gone = gone.iter().find(|gone| gone.name == pod_set.name);
-                one.reclaimed = gone.map_or(0, |gone| gone.count);
+                // What was granted less than asked, or after pods had finished, is not given back again.
+                let left = pod_set.count - gone.map_or(0, |gone| gone.count);
+                one.reclaimed = one.count - one.count.min(left);
             }
         }
         self.engine.apply(Event::Workload(id, Box::new(spec)));
@@ -267,23 +274,36 @@ impl Player<'_> {
         }
     }
 
-    fn cycle(&mut self) -> Vec<(Head, String)> {
+    fn cycle(&mut self) -> Result<Vec<(Head, String)>> {
         let now = self.now();
         let entries = self.engine.cycle(Time(now), &mut Anywhere).to_vec();
         let mut heads = Vec::new();
+        // The objects that the cycle changed come back to the watches, by name.
+        let mut touched = BTreeSet::new();
         for entry in &entries {
+            if matches!(entry.outcome, Outcome::Reserved { .. }) {
+                let name = self.engine.names().workloads.name(entry.workload).to_owned();
+                if let Some(known) = self.workloads.get_mut(&name) {
+                    known.queued_at = known.created_at;
+                }
+                touched.insert(name);
+            }
             if entry.outcome == Outcome::Preempting {
                 for target in &entry.targets {
                     let name = self.engine.names().workloads.name(target.workload).to_owned();
-                    if let Some(known) = self.workloads.get_mut(&name) {
-                        known.preempted = Some((now, target.reason));
+                    if !self.releases.contains_key(&name) {
+                        self.preempted(&name, target.reason);
+                        self.mark(name.clone(), Hold::None);
+                        touched.insert(name);
                     }
-                    self.mark(name, Hold::None);
                 }
             }
             heads.push(self.head(entry));
         }
-        heads
+        for name in touched {
+            self.upsert(&name)?;
+        }
+        Ok(heads)
     }
 
     fn head(&self, entry: &Entry) -> (Head, String) {

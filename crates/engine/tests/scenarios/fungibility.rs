@@ -233,6 +233,27 @@ fn freed_quota_starts_the_scan_anew_when_progress_is_not_kept() {
 }
 
 #[test]
+fn a_head_that_was_overtaken_begins_anew_when_progress_is_not_kept() {
+    check(
+        "
+        settings no-scan-progress
+        cq team-a cohort=ml gpu/spot=0 gpu/h100=2
+        cq team-b cohort=ml gpu/spot=2
+        wl owner q=team-b gpu=2 t=2
+        wl guest q=team-a gpu=1 t=3
+        cycle
+        finish owner
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve owner team-b gpu=spot:2
+            1  retry guest team-a Skipped
+            2  reserve guest team-a gpu=spot:1 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
 fn a_scan_that_saw_all_flavors_starts_anew() {
     check(
         "
@@ -267,6 +288,39 @@ fn without_fungibility_the_first_flavor_that_fits_is_taken() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=spot:2 (borrows, height 1)
+        "#]],
+    );
+}
+
+/// Three waits for h100, which it owns, or for spot, which it would have to borrow; and keeps it from four meanwhile.
+#[test]
+fn without_fungibility_it_does_not_matter_how_far_a_flavor_reaches() {
+    let world = "
+        cq team-a cohort=ml poach gpu/spot=1 gpu/h100=2
+        cq team-b cohort=ml gpu/spot=4 gpu/h100=0
+        wl one q=team-b gpu=4 t=1
+        wl two q=team-b gpu=2 t=2
+        cycle 2
+        wl three q=team-a gpu=2 prio=1 t=3
+        wl four q=team-b gpu=1 t=4
+        cycle
+    ";
+    check(
+        world,
+        &expect![[r#"
+            1  reserve one team-b gpu=spot:4
+            2  reserve two team-b gpu=h100:2 (borrows, height 1)
+            3  park three team-a NoCandidates
+            3  reserve four team-b gpu=spot:1 (borrows, height 1)
+        "#]],
+    );
+    check(
+        &format!("settings no-fungibility{world}"),
+        &expect![[r#"
+            1  reserve one team-b gpu=spot:4
+            2  reserve two team-b gpu=h100:2 (borrows, height 1)
+            3  retry three team-a NoCandidates
+            3  retry four team-b Skipped
         "#]],
     );
 }

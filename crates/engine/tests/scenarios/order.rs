@@ -177,6 +177,55 @@ fn a_head_that_waits_for_its_victims_stays_first() {
 }
 
 #[test]
+fn it_stays_first_whatever_is_told_of_it() {
+    check(
+        "
+        cq team-a gpu/h100=4 within=lower
+        wl low q=team-a gpu=4 t=1
+        cycle
+        wl high q=team-a gpu=4 prio=2 t=2
+        cycle
+        wl other q=team-a gpu=4 prio=3 t=3
+        wl high q=team-a gpu=4 prio=1 t=2
+        cycle
+        finish low
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:4
+            2  preempt for high team-a: low InClusterQueue
+            3  preempt for high team-a: low InClusterQueue
+            4  reserve high team-a gpu=h100:4
+            5  preempt for other team-a: high InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn who_leaves_its_queue_is_first_no_more() {
+    check(
+        "
+        cq team-a gpu/h100=4 within=lower
+        lq line cq=team-a
+        wl low q=team-a gpu=4 t=1
+        cycle
+        wl high q=team-a gpu=4 prio=2 t=2
+        cycle
+        wl other q=team-a gpu=4 prio=3 t=3
+        wl high q=line gpu=4 prio=2 t=2
+        finish low
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:4
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve other team-a gpu=h100:4
+            4  park high team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
 fn in_a_strict_queue_a_waiting_preemptor_can_be_overtaken() {
     check(
         "

@@ -621,3 +621,25 @@ fn what_was_replaced_in_a_cycle_that_is_given_up_after_counts() {
         "#]],
     );
 }
+
+/// Nothing but its state keeps a machine from being chosen again, as upstream.
+#[test]
+fn a_machine_that_is_well_again_takes_back_what_it_has_room_for() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        host h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=3 gpu=1 t=1
+        cycle
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:3 at r1/h1:3
+            2  move one team-a gpu=tas:3 at r1/h1:1,r1/h2:2
+        "#]],
+    );
+}

@@ -183,3 +183,170 @@ fn what_runs_elsewhere_is_never_placed_here() {
         "#]],
     );
 }
+
+/// A queue in which somebody urgent may preempt, with more quota than machines.
+const CROWDED: &str = "
+    topology racks levels=rack,host
+    flavor tas topology=racks
+    check nodes places=ready
+    cq team-a gpu/tas=99 check=nodes within=lower
+    host h1 rack=r1 gpu=4
+    wl low q=team-a gpu=4 t=1 check=nodes:ready
+    cycle
+    wait 1
+    second
+    wait 1
+    second
+";
+
+#[test]
+fn whoever_stands_on_the_places_has_to_go() {
+    check(
+        &format!(
+            "{CROWDED}
+            wl high q=team-a gpu=4 prio=1 t=2 check=nodes:ready
+            cycle
+            second
+            wait 1
+            second
+            show team-a
+            release low
+            wait 2
+            second
+            "
+        ),
+        &expect![[r#"
+            1  reserve low team-a gpu=tas:4, needs nodes
+            =  place low at r1/h1:1, passed nodes
+            2  reserve high team-a gpu=tas:4, needs nodes
+            =  preempt for places for high: low InClusterQueue
+            -  team-a uses gpu/tas=8, holds high low
+            =  place high at r1/h1:1, passed nodes
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_has_to_go_for_places_that_there_never_were() {
+    check(
+        &format!(
+            "{CROWDED}
+            wl high q=team-a gpu=5 prio=1 t=2 check=nodes:ready
+            cycle
+            second
+            wait 1
+            second
+            "
+        ),
+        &expect![[r#"
+            1  reserve low team-a gpu=tas:4, needs nodes
+            =  place low at r1/h1:1, passed nodes
+            2  reserve high team-a gpu=tas:5, needs nodes
+            =  no place for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_has_to_go_for_an_equal() {
+    check(
+        &format!(
+            "{CROWDED}
+            wl same q=team-a gpu=4 t=2 check=nodes:ready
+            cycle
+            second
+            wait 1
+            second
+            "
+        ),
+        &expect![[r#"
+            1  reserve low team-a gpu=tas:4, needs nodes
+            =  place low at r1/h1:1, passed nodes
+            2  reserve same team-a gpu=tas:4, needs nodes
+            =  no place for same: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+        "#]],
+    );
+}
+
+/// The quota that is held already is asked for once more: five are not enough for one and four and four, less the one
+/// that could go.
+#[test]
+fn nobody_has_to_go_where_the_quota_is_not_there_twice() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        check nodes places=ready
+        cq team-a gpu/tas=5 check=nodes within=lower
+        host h1 rack=r1 gpu=4
+        wl low q=team-a gpu=1 t=1 check=nodes:ready
+        cycle
+        wait 1
+        second
+        wait 1
+        second
+        wl high q=team-a gpu=4 prio=1 t=2 check=nodes:ready
+        cycle
+        second
+        wait 1
+        second
+        cq team-a gpu/tas=8 check=nodes within=lower
+        wait 2
+        second
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=tas:1, needs nodes
+            =  place low at r1/h1:1, passed nodes
+            2  reserve high team-a gpu=tas:4, needs nodes
+            =  no place for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+            =  preempt for places for high: low InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn two_do_not_send_the_same_away() {
+    check(
+        &format!(
+            "{CROWDED}
+            wl high q=team-a gpu=4 prio=1 t=2 check=nodes:ready
+            wl other q=team-a gpu=4 prio=1 t=3 check=nodes:ready
+            cycle 2
+            second
+            wait 1
+            second
+            "
+        ),
+        &expect![[r#"
+            1  reserve low team-a gpu=tas:4, needs nodes
+            =  place low at r1/h1:1, passed nodes
+            2  reserve high team-a gpu=tas:4, needs nodes
+            3  reserve other team-a gpu=tas:4, needs nodes
+            =  preempt for places for high: low InClusterQueue
+            =  no place for other: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+        "#]],
+    );
+}
+
+#[test]
+fn there_are_no_second_passes_in_a_queue_that_is_stopped() {
+    play(
+        "
+        host h1 rack=r1 gpu=4
+        wl one q=team-a gpu=4 t=1 check=nodes:ready
+        cycle
+        second
+        cq team-a gpu/tas=99 check=nodes stopped
+        wait 1
+        second
+        cq team-a gpu/tas=99 check=nodes
+        wait 2
+        second
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4, needs nodes
+            =  no place for one
+            =  place one at r1/h1:1, passed nodes
+        "#]],
+    );
+}

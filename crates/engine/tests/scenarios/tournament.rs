@@ -173,6 +173,26 @@ fn a_weight_divides_the_share() {
     );
 }
 
+/// Three of 22 by one and a half, and two of 22, are the same; but not in floating point, which is what upstream compares.
+#[test]
+fn the_last_bit_of_a_share_comes_before_priority() {
+    check(
+        "
+        settings fair=final
+        cohort ml gpu/h100=22
+        cq team-a cohort=ml weight=1.5 gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl heavy q=team-a gpu=3 prio=9 t=1
+        wl light q=team-b gpu=2 t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve light team-b gpu=h100:2 (borrows, height 1)
+            1  reserve heavy team-a gpu=h100:3 (borrows, height 1)
+        "#]],
+    );
+}
+
 #[test]
 fn who_has_no_weight_goes_last() {
     check(

@@ -56,15 +56,15 @@ impl World {
         after: &[PodSetAdmission],
     ) -> bool {
         let mut lost: Vec<String> = Vec::new();
-        let wishes = self.wishes(entry);
+        let wishes = self.wishes(entry, before);
         for ((before, after), required) in before.iter().zip(after).zip(&wishes) {
             if before.domains == after.domains {
                 continue;
             }
             let (old, new) = (places(&before.domains), places(&after.domains));
-            lost.extend(old.keys().filter(|place| !new.contains_key(*place)).cloned());
-            let stay =
-                |(place, pods): (&String, &i64)| new.get(place).is_none_or(|now| now >= pods);
+            // The machine may be well again, and have room for some of those who stood there.
+            let left = |(place, pods): &(&String, &i64)| new.get(*place).is_none_or(|n| n < *pods);
+            lost.extend(old.iter().filter(left).map(|(place, _)| place.clone()));
             // Who asks for it only now may stand apart.
             let apart = required.is_some_and(|level| {
                 tops(&before.domains, level) == 1 && tops(&after.domains, level) > 1
@@ -72,7 +72,7 @@ impl World {
             let complete = old.values().sum::<i64>() == new.values().sum::<i64>();
             let fits =
                 new.keys().filter(|place| !old.contains_key(*place)).all(|one| self.has_room(one));
-            if !old.iter().all(stay) || !complete || !fits || apart {
+            if !complete || !fits || apart {
                 return false;
             }
         }
@@ -80,13 +80,19 @@ impl World {
         lost.len() <= 1
     }
 
-    /// The level that is required of each pod set.
-    fn wishes(&self, entry: &Entry) -> Vec<Option<usize>> {
+    /// The level that is required of each pod set. Where pods do not fill their slices, because some have finished, those
+    /// who move complete none, and may stand anywhere.
+    fn wishes(&self, entry: &Entry, before: &[PodSetAdmission]) -> Vec<Option<usize>> {
         let name = self.player.engine.names().workloads.name(entry.workload);
         let level = |label: &str| usize::from(label != "rack");
-        let wishes = self.pod_sets(name).iter().map(|one| match &one.topology.as_ref()?.together {
-            Some(Togetherness::Required(label)) => Some(level(label)),
-            _ => None,
+        let wishes = self.pod_sets(name).iter().zip(before).map(|(one, held)| {
+            let wish = one.topology.as_ref()?;
+            let pods: i64 = places(&held.domains).values().sum();
+            let whole = wish.slices.iter().all(|(_, size)| pods % size == 0);
+            match &wish.together {
+                Some(Togetherness::Required(label)) if whole => Some(level(label)),
+                _ => None,
+            }
         });
         wishes.collect()
     }

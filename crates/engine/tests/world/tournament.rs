@@ -139,32 +139,28 @@ fn charge(model: &mut Model, queue: &str, usage: &BTreeMap<Slot, i64>, sign: i64
     }
 }
 
-/// `borrowed / lendable / weight`.
+/// The largest of `1000 * borrowed / lendable`, and the weight, in upstream's floating point.
 #[derive(Debug, Clone, Copy)]
 struct Share {
-    borrowed: i128,
-    lendable: i128,
-    weight: i128,
+    ratio: f64,
+    weight: f64,
 }
 
 impl Share {
     fn compare(self, other: Self) -> Ordering {
-        let infinite = |one: Self| one.weight == 0 && one.borrowed > 0;
-        let zero = |one: Self| one.borrowed == 0;
-        let plain = || (self.borrowed * other.lendable).cmp(&(other.borrowed * self.lendable));
+        let infinite = |one: Self| one.weight == 0.0 && one.ratio > 0.0;
+        let weighted = |one: Self| if one.ratio == 0.0 { 0.0 } else { one.ratio / one.weight };
         match (infinite(self), infinite(other)) {
-            (true, true) => plain(),
+            (true, true) => self.ratio.total_cmp(&other.ratio),
             (one, two) if one != two => one.cmp(&two),
-            _ if zero(self) || zero(other) => zero(other).cmp(&zero(self)),
-            _ => (self.borrowed * other.lendable * other.weight)
-                .cmp(&(other.borrowed * self.lendable * self.weight)),
+            _ => weighted(self).total_cmp(&weighted(other)),
         }
     }
 }
 
 fn share(model: &Model, name: &str) -> Share {
-    let weight = i128::from(model.nodes[name].weight.0);
-    let mut best = Share { borrowed: 0, lendable: 1, weight };
+    let weight = model.nodes[name].weight.0 as f64 / 1e9;
+    let mut best = Share { ratio: 0.0, weight };
     let Some(parent) = &model.nodes[name].parent else {
         return best;
     };
@@ -172,10 +168,10 @@ fn share(model: &Model, name: &str) -> Share {
     for resource in resources {
         let slots = || model.slots().into_iter().filter(|slot| slot.0 == resource);
         let over = |slot: Slot| (model.usage(name, &slot) - model.subtree(name, &slot)).max(0);
-        let borrowed = i128::from(slots().map(over).sum::<i64>());
-        let lendable = i128::from(slots().map(|slot| potential(model, parent, &slot)).sum::<i64>());
-        if lendable > 0 && borrowed * best.lendable > best.borrowed * lendable {
-            best = Share { borrowed, lendable, weight };
+        let borrowed: i64 = slots().map(over).sum();
+        let lendable: i64 = slots().map(|slot| potential(model, parent, &slot)).sum();
+        if lendable > 0 {
+            best.ratio = best.ratio.max(borrowed as f64 * 1000.0 / lendable as f64);
         }
     }
     best

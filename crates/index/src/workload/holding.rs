@@ -31,7 +31,8 @@ pub(super) fn admission(names: &mut Names, workload: &Workload) -> Option<Admiss
 
 fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> PodSetAdmission {
     let asked = workload.spec.pod_sets.iter().find(|pod_set| pod_set.name == one.name);
-    let count = one.count.or(asked.and_then(|asked| asked.count)).unwrap_or_default();
+    let wanted = asked.map(|asked| asked.count.unwrap_or(1));
+    let count = one.count.or(wanted).unwrap_or_default();
     let gone = workload.status.reclaimable_pods.iter().find(|gone| gone.name == one.name);
     let mut resources = Vec::new();
     for (resource, usage) in &one.resource_usage {
@@ -42,11 +43,17 @@ fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> Po
     }
     PodSetAdmission {
         count: i64::from(count),
-        reclaimed: gone.map_or(0, |gone| i64::from(gone.count.min(count))),
+        reclaimed: i64::from(count - left(count, wanted, gone.map_or(0, |gone| gone.count))),
         resources,
         domains: one.topology_assignment.as_ref().map(domains).unwrap_or_default(),
         unplaced: false,
     }
+}
+
+/// How many of the pods that were granted are charged: no more than have not finished of all that are wanted. A pod set
+/// that was granted less than it wants gives nothing back before that.
+fn left(granted: i32, wanted: Option<i32>, gone: i32) -> i32 {
+    granted.min(wanted.unwrap_or(granted).saturating_sub(gone)).max(0)
 }
 
 fn domains(assignment: &TopologyAssignment) -> Vec<PlacedDomain> {

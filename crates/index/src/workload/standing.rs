@@ -11,6 +11,8 @@ use engine::spec::Hold;
 use crate::settings::Settings;
 use crate::time::time;
 
+const MILLISECOND: i64 = 1_000_000;
+
 /// `spec.priority`, and the boost if it is switched on.
 pub(super) fn priority(settings: &Settings, workload: &Workload) -> i64 {
     let own = i64::from(workload.spec.priority.unwrap_or(0));
@@ -28,8 +30,18 @@ pub(super) fn queued_at(settings: &Settings, workload: &Workload) -> Time {
         _ => false,
     };
     let evicted = evicted.filter(to_the_back).and_then(|one| one.last_transition_time.as_ref());
-    let created = workload.metadata.creation_timestamp.as_ref();
-    evicted.or(created).map(time).unwrap_or_default()
+    let created = || workload.metadata.creation_timestamp.as_ref().map(time);
+    let behind = || behind_its_preemptor(workload).filter(|_| !settings.priority_sorting);
+    evicted.map(time).or_else(behind).or_else(created).unwrap_or_default()
+}
+
+/// Just after whoever borrows preempted it: they may stand in different queues, and it must not come first again.
+fn behind_its_preemptor(workload: &Workload) -> Option<Time> {
+    let preempted = condition(workload, conditions::PREEMPTED)?;
+    let counts = preempted.status == "True"
+        && preempted.reason == reasons::IN_COHORT_RECLAIM_WHILE_BORROWING;
+    let at = preempted.last_transition_time.as_ref().filter(|_| counts)?;
+    Some(Time(time(at).0 + MILLISECOND))
 }
 
 /// When its backoff ends.
@@ -142,6 +154,28 @@ mod tests {
         ] {
             let at = queued_at(&settings, &evicted(reason, status));
             assert_eq!(at, Time(NOON + seconds * SECOND), "{reason} {status}");
+        }
+    }
+
+    #[test]
+    fn without_sorting_by_priority_the_preempted_queue_behind_who_borrows() {
+        let preempted = |reason: &str, status: &str| {
+            workload(json!({
+                "metadata": {"creationTimestamp": "2026-01-01T12:00:00Z"},
+                "status": {"conditions": [{"type": "Preempted", "status": status, "reason": reason,
+                    "lastTransitionTime": "2026-01-01T12:00:05Z"}]},
+            }))
+        };
+        let unsorted = Settings { priority_sorting: false, ..Settings::default() };
+        let later = 5 * SECOND + MILLISECOND;
+        for (settings, reason, status, after) in [
+            (&unsorted, "InCohortReclaimWhileBorrowing", "True", later),
+            (&unsorted, "InCohortReclaimWhileBorrowing", "False", 0),
+            (&unsorted, "InCohortReclamation", "True", 0),
+            (&Settings::default(), "InCohortReclaimWhileBorrowing", "True", 0),
+        ] {
+            let at = queued_at(settings, &preempted(reason, status));
+            assert_eq!(at, Time(NOON + after), "{reason} {status}");
         }
     }
 

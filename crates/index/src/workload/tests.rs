@@ -184,6 +184,28 @@ fn finished_pods_give_their_part_back() {
 }
 
 #[test]
+fn who_was_granted_less_than_asked_gives_nothing_back_for_the_difference() {
+    let mut house = House::new(Settings::default());
+    let held = |gone: i32| {
+        let granted = json!({"clusterQueue": "q", "podSetAssignments": [
+            {"name": "main", "count": 2, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "4"}},
+        ]});
+        with(
+            asking(json!({"cpu": "2"})),
+            json!({"status": {
+                "admission": granted,
+                "conditions": [condition("QuotaReserved", "True", "QuotaReserved")],
+                "reclaimablePods": [{"name": "main", "count": gone}],
+            }}),
+        )
+    };
+    for (gone, used) in [(0, 4000), (1, 4000), (2, 2000), (3, 0)] {
+        house.enter(&held(gone));
+        assert_eq!(house.used(), used);
+    }
+}
+
+#[test]
 fn a_finished_workload_is_gone_and_was_never_known_twice() {
     let mut house = House::new(Settings::default());
     let asking = asking(json!({"cpu": "2"}));

@@ -1,0 +1,121 @@
+//! Usage whose sum is beyond counting.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn a_sum_beyond_counting_does_not_miss_what_is_taken_off() {
+    check(
+        "
+        cq team-a gpu/h100=unlimited
+        wl small q=team-a gpu=5 t=1
+        wl whale q=team-a gpu=unlimited t=2
+        cycle 2
+        finish small
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve small team-a gpu=h100:5
+            2  reserve whale team-a gpu=h100:unlimited
+            -  team-a uses gpu/h100=unlimited, holds whale
+        "#]],
+    );
+}
+
+#[test]
+fn a_sum_beyond_counting_less_as_much_is_nothing() {
+    check(
+        "
+        cq team-a gpu/h100=unlimited
+        wl small q=team-a gpu=5 t=1
+        wl whale q=team-a gpu=unlimited t=2
+        cycle 2
+        finish whale
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve small team-a gpu=h100:5
+            2  reserve whale team-a gpu=h100:unlimited
+            -  team-a uses nothing, holds small
+        "#]],
+    );
+}
+
+#[test]
+fn more_than_can_be_counted_is_charged_above_what_a_queue_keeps_for_itself() {
+    check(
+        "
+        cohort all gpu/h100=unlimited
+        cq team-a cohort=all gpu/h100=4,lend:1
+        wl whale q=team-a gpu=unlimited t=1
+        cycle
+        show all team-a
+        finish whale
+        show all team-a
+        ",
+        &expect![[r#"
+            1  reserve whale team-a gpu=h100:unlimited (borrows, height 1)
+            -  all uses gpu/h100=unlimited
+            -  team-a uses gpu/h100=unlimited, holds whale
+            -  all uses nothing
+            -  team-a uses nothing
+        "#]],
+    );
+}
+
+/// The cohort keeps for itself what is beyond counting, so it is charged all of it and passes on nothing; then it has
+/// nothing left, and passes on everything. What it passed on it cannot call back, for the sum does not say how much.
+#[test]
+fn each_word_about_a_holder_charges_again_what_is_above_a_sum_beyond_counting() {
+    check(
+        "
+        cohort all gpu/h100=9
+        cohort lab parent=all gpu/h100=unlimited,lend:1
+        cq team-a cohort=lab gpu/h100=0
+        wl whale q=team-a gpu=unlimited t=1
+        wl small q=team-a gpu=2 t=2
+        cycle 2
+        show all lab
+        wl small q=team-a gpu=2 t=2
+        show all lab
+        finish small
+        show all lab
+        ",
+        &expect![[r#"
+            1  reserve whale team-a gpu=h100:unlimited (borrows, height 1)
+            2  reserve small team-a gpu=h100:2 (borrows, height 1)
+            -  all uses gpu/h100=2
+            -  lab uses gpu/h100=unlimited
+            -  all uses gpu/h100=4
+            -  lab uses gpu/h100=unlimited
+            -  all uses gpu/h100=4
+            -  lab uses gpu/h100=unlimited
+        "#]],
+    );
+}
+
+/// Whoever is put back after the search for the one resource is charged above the sum a second time, until the cycle
+/// ends: too little is left of the other resource.
+#[test]
+fn a_search_charges_again_what_is_above_a_sum_beyond_counting() {
+    check(
+        "
+        cohort all mem/h100=8 gpu/h100=0
+        cohort lab parent=all mem/h100=unlimited,lend:1 gpu/h100=0
+        cq team-a cohort=lab mem/h100=0 gpu/h100=4 within=lower
+        wl whale q=team-a mem=unlimited prio=9 t=1
+        wl small q=team-a mem=2 gpu=4 t=2
+        cycle 2
+        wl next q=team-a mem=5 gpu=4 prio=5 t=3
+        cycle
+        show all
+        ",
+        &expect![[r#"
+            1  reserve whale team-a mem=h100:unlimited (borrows, height 1)
+            2  reserve small team-a gpu=h100:4 mem=h100:2 (borrows, height 1)
+            3  park next team-a NoCandidates
+            -  all uses gpu/h100=4 mem/h100=2
+        "#]],
+    );
+}
