@@ -1,9 +1,15 @@
-//! The configuration file that `config/manager` ships is one that the manager takes.
+//! What `config` ships fits together: the configuration file is one that the manager takes, and the account that webhooks
+//! leave out is the manager's.
 
 use cluster::config::Configuration;
 use serde_json::Value;
 
 const CONFIG_MAP: &str = include_str!("../../../config/manager/configuration.yaml");
+const ACCOUNT: &str = include_str!("../../../config/rbac/service-account.yaml");
+const WEBHOOKS: [&str; 2] = [
+    include_str!("../../../config/webhook/mutating.yaml"),
+    include_str!("../../../config/webhook/validating.yaml"),
+];
 
 #[test]
 fn the_shipped_configuration_is_valid_and_dispatches_by_capacity() {
@@ -14,4 +20,24 @@ fn the_shipped_configuration_is_valid_and_dispatches_by_capacity() {
     assert_eq!(loaded.leader_election.resource_name, crds::names::LEADER_LEASE);
     assert_eq!(loaded.not_acted_on(), [""; 0], "it promises nothing that is not done");
     assert_eq!(map["metadata"]["namespace"].as_str(), Some(loaded.namespace()));
+}
+
+#[test]
+fn the_manager_is_not_asked_about_its_own_workloads_and_jobs() {
+    let account: Value = serde_saphyr::from_str(ACCOUNT).expect("YAML");
+    let part = |name: &str| account["metadata"][name].as_str().expect("a name").to_owned();
+    let user = format!("system:serviceaccount:{}:{}", part("namespace"), part("name"));
+    let mut spared = Vec::new();
+    for file in WEBHOOKS {
+        let configuration: Value = serde_saphyr::from_str(file).expect("YAML");
+        for webhook in configuration["webhooks"].as_array().expect("webhooks") {
+            let name = webhook["name"].as_str().expect("a name").to_owned();
+            for condition in webhook["matchConditions"].as_array().into_iter().flatten() {
+                let expected = format!("request.userInfo.username != '{user}'");
+                assert_eq!(condition["expression"], expected.as_str(), "{name}");
+                spared.push(name.clone());
+            }
+        }
+    }
+    assert_eq!(spared, ["mworkload.kb.io", "vjob.kb.io", "vworkload.kb.io"]);
 }
