@@ -1,8 +1,7 @@
 //! Dominant resource share: how much more than its own a node uses, measured against what its parent could lend.
 //!
-//! Per resource, borrowed amount over lendable amount, in thousandths; the largest ratio, divided by the node's weight.
-//! Taken in upstream's numbers and steps: where two shares differ by no more than the last bit of these, the bit decides.
-//! Source: spec/kueue-core.md §4.7. Cost: the slots of one row.
+//! Per resource, borrowed amount over lendable amount; the largest ratio, divided by the node's weight. Kept as a
+//! fraction of integers and compared exactly. Source: spec/kueue-core.md §4.7. Cost: the slots of one row.
 
 use std::cmp::Ordering;
 
@@ -11,31 +10,61 @@ use crate::ids::{NodeId, ResourceId, Slot};
 use crate::quota::tree::Tree;
 use crate::spec::Weight;
 
-/// A share.
+/// A share: `borrowed / lendable / weight`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Share {
-    /// Something is borrowed without any weight: more than any other share, and compared as it is.
-    weightless: bool,
-    /// Never negative, nor undefined.
-    value: f64,
+    borrowed: u64,
+    lendable: u64,
+    weight: u64,
     /// Something is used beyond the own quota, even if nothing is lendable.
     pub(crate) borrowing: bool,
 }
 
 impl Share {
     /// No share at all.
-    pub(crate) const NONE: Self = Self { weightless: false, value: 0.0, borrowing: false };
+    pub(crate) const NONE: Self = Self { borrowed: 0, lendable: 1, weight: 1, borrowing: false };
 
-    fn new(ratio: f64, weight: f64, borrowing: bool) -> Self {
-        let weightless = weight == 0.0 && ratio > 0.0;
-        let divides = ratio > 0.0 && !weightless;
-        Self { weightless, value: if divides { ratio / weight } else { ratio }, borrowing }
+    /// True when the share counts as zero.
+    pub(crate) fn is_zero(self) -> bool {
+        self.borrowed == 0
     }
+
+    fn is_infinite(self) -> bool {
+        self.weight == 0 && self.borrowed > 0
+    }
+
+    fn compare_unweighted(self, other: Self) -> Ordering {
+        let left = u128::from(self.borrowed) * u128::from(other.lendable);
+        left.cmp(&(u128::from(other.borrowed) * u128::from(self.lendable)))
+    }
+
+    fn compare_weighted(self, other: Self) -> Ordering {
+        let left = wide(u128::from(other.lendable) * u128::from(other.weight), self.borrowed);
+        left.cmp(&wide(u128::from(self.lendable) * u128::from(self.weight), other.borrowed))
+    }
+}
+
+/// `a * b` as (high, low).
+fn wide(a: u128, b: u64) -> (u128, u128) {
+    let b = u128::from(b);
+    let low = (a & u128::from(u64::MAX)) * b;
+    let high = (a >> 64) * b + (low >> 64);
+    (high >> 64, (high << 64) | (low & u128::from(u64::MAX)))
 }
 
 impl Ord for Share {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.weightless.cmp(&other.weightless).then_with(|| self.value.total_cmp(&other.value))
+        match (self.is_infinite(), other.is_infinite()) {
+            (true, true) => self.compare_unweighted(*other),
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => match (self.is_zero(), other.is_zero()) {
+                (true, true) => Ordering::Equal,
+                (true, false) => Ordering::Less,
+                (false, true) => Ordering::Greater,
+                (false, false) => self.compare_weighted(*other),
+            },
+        }
     }
 }
 
@@ -58,30 +87,27 @@ pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
     let Some(parent) = tree.parent(node) else {
         return Share::NONE;
     };
-    let (mut ratio, mut borrowing) = (0.0_f64, false);
+    let Weight(weight) = tree.node(node).weight;
+    let mut best = Share { weight, ..Share::NONE };
     for (slot, cell) in tree.row(node).iter().enumerate() {
         if cell.usage <= cell.subtree {
             continue;
         }
-        borrowing = true;
+        best.borrowing = true;
         let (_, resource) = tree.pair(Slot::from(slot));
         if first_slot_of(tree, node, resource) != slot {
             continue;
         }
-        let lendable = float(tree.lendable(parent, resource));
-        if lendable > 0.0 {
-            ratio = ratio.max(float(borrowed(tree, node, resource)) * 1000.0 / lendable);
+        let ratio = Share {
+            borrowed: borrowed(tree, node, resource),
+            lendable: tree.lendable(parent, resource).0.max(0).unsigned_abs(),
+            ..best
+        };
+        if ratio.lendable > 0 && ratio.compare_unweighted(best) == Ordering::Greater {
+            best = ratio;
         }
     }
-    Share::new(ratio, units(tree.node(node).weight), borrowing)
-}
-
-fn float(amount: Amount) -> f64 {
-    amount.0 as f64
-}
-
-fn units(Weight(billionths): Weight) -> f64 {
-    billionths as f64 / 1e9
+    best
 }
 
 /// The first slot of `resource` in which `node` borrows, so that each resource is summed once.
@@ -93,41 +119,40 @@ fn first_slot_of(tree: &Tree, node: NodeId, resource: ResourceId) -> usize {
     (0..row.len()).find(of_resource).unwrap_or(usize::MAX)
 }
 
-fn borrowed(tree: &Tree, node: NodeId, resource: ResourceId) -> Amount {
+fn borrowed(tree: &Tree, node: NodeId, resource: ResourceId) -> u64 {
     let mut sum = Amount::ZERO;
     for (slot, cell) in tree.row(node).iter().enumerate() {
         if tree.pair(Slot::from(slot)).1 == resource {
             sum += (cell.usage - cell.subtree).clip();
         }
     }
-    sum
+    sum.0.unsigned_abs()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn share(borrowed: f64, lendable: f64, weight: f64) -> Share {
-        Share::new(borrowed * 1000.0 / lendable, weight, borrowed > 0.0)
+    fn fraction(borrowed: u64, lendable: u64, weight: u64) -> Share {
+        Share { borrowed, lendable, weight, borrowing: borrowed > 0 }
     }
 
     #[test]
-    fn more_weight_is_less_share() {
-        assert_eq!(share(1.0, 3.0, 1.0), share(2.0, 6.0, 1.0));
-        assert!(share(1.0, 3.0, 2.0) < share(1.0, 3.0, 1.0));
-        assert!(share(0.0, 3.0, 0.0) < share(1.0, 1e9, 1e9));
-        assert!(share(1.0, 9.0, 0.0) > share(9.0, 1.0, 1.0));
-        assert!(share(1.0, 9.0, 0.0) < share(2.0, 9.0, 0.0));
-    }
-
-    /// One of three with weight two, and five of three with weight ten, are the same; but not in these numbers.
-    #[test]
-    fn the_last_bit_decides() {
-        assert!(share(1.0, 3.0, 2.0) < share(5.0, 3.0, 10.0));
+    fn shares_compare_as_fractions() {
+        assert_eq!(fraction(1, 3, 1), fraction(2, 6, 1));
+        assert!(fraction(1, 3, 2) < fraction(1, 3, 1));
+        assert!(fraction(0, 3, 0) < fraction(1, u64::MAX, u64::MAX));
+        assert!(fraction(1, 9, 0) > fraction(9, 1, 1));
+        assert!(fraction(1, 9, 0) < fraction(2, 9, 0));
     }
 
     #[test]
-    fn weights_are_the_nearest_numbers() {
-        assert_eq!([units(Weight(1_500_000_000)), units(Weight(100_000_000))], [1.5, 0.1]);
+    fn huge_products_do_not_overflow() {
+        let big = u64::MAX;
+        assert!(fraction(big, big, big) < fraction(big, big, big - 1));
+        assert_eq!(
+            wide(u128::MAX, u64::MAX),
+            (u128::from(u64::MAX - 1), u128::MAX - u128::from(u64::MAX) + 1)
+        );
     }
 }

@@ -173,9 +173,9 @@ fn a_weight_divides_the_share() {
     );
 }
 
-/// Three of 22 by one and a half, and two of 22, are the same; but not in floating point, which is what upstream compares.
+/// Three of 22 by one and a half, and two of 22, are the same. In floating point, which upstream compares, they are not.
 #[test]
-fn the_last_bit_of_a_share_comes_before_priority() {
+fn shares_that_are_equal_are_so_whatever_their_weights() {
     check(
         "
         settings fair=final
@@ -187,8 +187,8 @@ fn the_last_bit_of_a_share_comes_before_priority() {
         cycle
         ",
         &expect![[r#"
-            1  reserve light team-b gpu=h100:2 (borrows, height 1)
             1  reserve heavy team-a gpu=h100:3 (borrows, height 1)
+            1  reserve light team-b gpu=h100:2 (borrows, height 1)
         "#]],
     );
 }

@@ -139,28 +139,32 @@ fn charge(model: &mut Model, queue: &str, usage: &BTreeMap<Slot, i64>, sign: i64
     }
 }
 
-/// The largest of `1000 * borrowed / lendable`, and the weight, in upstream's floating point.
+/// `borrowed / lendable / weight`.
 #[derive(Debug, Clone, Copy)]
 struct Share {
-    ratio: f64,
-    weight: f64,
+    borrowed: i128,
+    lendable: i128,
+    weight: i128,
 }
 
 impl Share {
     fn compare(self, other: Self) -> Ordering {
-        let infinite = |one: Self| one.weight == 0.0 && one.ratio > 0.0;
-        let weighted = |one: Self| if one.ratio == 0.0 { 0.0 } else { one.ratio / one.weight };
+        let infinite = |one: Self| one.weight == 0 && one.borrowed > 0;
+        let zero = |one: Self| one.borrowed == 0;
+        let plain = || (self.borrowed * other.lendable).cmp(&(other.borrowed * self.lendable));
         match (infinite(self), infinite(other)) {
-            (true, true) => self.ratio.total_cmp(&other.ratio),
+            (true, true) => plain(),
             (one, two) if one != two => one.cmp(&two),
-            _ => weighted(self).total_cmp(&weighted(other)),
+            _ if zero(self) || zero(other) => zero(other).cmp(&zero(self)),
+            _ => (self.borrowed * other.lendable * other.weight)
+                .cmp(&(other.borrowed * self.lendable * self.weight)),
         }
     }
 }
 
 fn share(model: &Model, name: &str) -> Share {
-    let weight = model.nodes[name].weight.0 as f64 / 1e9;
-    let mut best = Share { ratio: 0.0, weight };
+    let weight = i128::from(model.nodes[name].weight.0);
+    let mut best = Share { borrowed: 0, lendable: 1, weight };
     let Some(parent) = &model.nodes[name].parent else {
         return best;
     };
@@ -168,10 +172,10 @@ fn share(model: &Model, name: &str) -> Share {
     for resource in resources {
         let slots = || model.slots().into_iter().filter(|slot| slot.0 == resource);
         let over = |slot: Slot| (model.usage(name, &slot) - model.subtree(name, &slot)).max(0);
-        let borrowed: i64 = slots().map(over).sum();
-        let lendable: i64 = slots().map(|slot| potential(model, parent, &slot)).sum();
-        if lendable > 0 {
-            best.ratio = best.ratio.max(borrowed as f64 * 1000.0 / lendable as f64);
+        let borrowed = i128::from(slots().map(over).sum::<i64>());
+        let lendable = i128::from(slots().map(|slot| potential(model, parent, &slot)).sum::<i64>());
+        if lendable > 0 && borrowed * best.lendable > best.borrowed * lendable {
+            best = Share { borrowed, lendable, weight };
         }
     }
     best
