@@ -16,30 +16,19 @@ pub const EVENT_CREATE: &str = "event-create";
 /// An Event that happened again.
 pub const EVENT_SERIES: &str = "event-series";
 
-/// When, in the life of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// It was decided on and not sent.
-    Before,
-    /// It was sent and may have been done; nobody here knows of it yet.
-    After,
-}
-
-/// Sends a write; the process may end before it and after it.
+/// Sends a write. The process may end before it, when it was decided on and not sent, and after it, when it may have been
+/// done and nobody here knows of it yet.
 pub async fn around<T>(purpose: &'static str, write: impl Future<Output = T>) -> T {
-    hit(purpose, Moment::Before);
+    hit(purpose, "before");
     let answer = write.await;
-    hit(purpose, Moment::After);
+    hit(purpose, "after");
     answer
 }
 
 /// Ends the process if a test wants that here.
 #[cfg(feature = "failpoints")]
-fn hit(purpose: &'static str, moment: Moment) {
-    let name = match moment {
-        Moment::Before => format!("{purpose}.before"),
-        Moment::After => format!("{purpose}.after"),
-    };
+fn hit(purpose: &'static str, moment: &'static str) {
+    let name = format!("{purpose}.{moment}");
     let end = || fail::fail_point!(&name, |_| std::process::abort());
     end();
 }
@@ -47,7 +36,7 @@ fn hit(purpose: &'static str, moment: Moment) {
 /// Nothing: this is no test build.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
-fn hit(_: &'static str, _: Moment) {}
+fn hit(_: &'static str, _: &'static str) {}
 
 /// Reads the places from the environment. Call it once, at the start of the process.
 #[cfg(feature = "failpoints")]

@@ -28,13 +28,12 @@ impl Place {
     }
 }
 
-/// What a program writes while this happens.
-fn written(who: Who, course: Course) -> Vec<&'static str> {
+/// What a program writes while this happens, by its purpose, or by the name that `runtime` gives it.
+fn written(who: Who, course: Course) -> (&'static [Purpose], &'static [&'static str]) {
     use Purpose as P;
-    let names = |purposes: &[Purpose]| purposes.iter().map(|one| one.name()).collect();
     match (who, course) {
-        (Who::Manager, Course::Plain) => {
-            let mut all: Vec<&str> = names(&[
+        (Who::Manager, Course::Plain) => (
+            &[
                 P::WorkloadCreate,
                 P::Reserve,
                 P::CloneCreate,
@@ -48,12 +47,11 @@ fn written(who: Who, course: Course) -> Vec<&'static str> {
                 P::CloneDelete,
                 P::ClusterQueueStatus,
                 P::LocalQueueStatus,
-            ]);
-            all.push(EVENT_CREATE);
-            all
-        }
-        (Who::Manager, Course::Interrupted) => {
-            let mut all: Vec<&str> = names(&[
+            ],
+            &[EVENT_CREATE],
+        ),
+        (Who::Manager, Course::Interrupted) => (
+            &[
                 P::PodsReady,
                 P::Evict,
                 P::JobDelete,
@@ -66,35 +64,37 @@ fn written(who: Who, course: Course) -> Vec<&'static str> {
                 P::Reserve,
                 P::CloneCreate,
                 P::JobCreate,
-            ]);
-            all.push(EVENT_SERIES);
-            all
-        }
+            ],
+            &[EVENT_SERIES],
+        ),
         (Who::Manager, Course::Edited) => {
-            names(&[P::Pending, P::WorkloadDelete, P::WorkloadUpdate, P::Priority, P::Move])
+            (&[P::Pending, P::WorkloadDelete, P::WorkloadUpdate, P::Priority, P::Move], &[])
         }
         (Who::Manager, Course::AtHome) => {
-            names(&[P::Suspend, P::Admit, P::Reclaim, P::Stop, P::StopStatus])
+            (&[P::Suspend, P::Admit, P::Reclaim, P::Stop, P::StopStatus], &[])
         }
-        (Who::Manager, Course::TooLong) => names(&[P::DeactivationTarget, P::Deactivate]),
-        (Who::Manager, Course::Foreign) => names(&[P::Reject]),
-        (Who::Manager, Course::Robbed) => names(&[P::Retry]),
-        (Who::Manager, Course::Refused) => names(&[P::Unplace]),
-        (Who::Manager, Course::Registered) => names(&[
-            P::ClusterUid,
-            P::ClusterCondition,
-            P::CheckCondition,
-            P::LabelKeys,
-            P::CapacityCopyCreate,
-            P::CapacityCopy,
-        ]),
-        (Who::Manager, Course::QueueRemoved) => names(&[P::ReleaseUnused]),
-        (Who::Manager, Course::Elected) => vec![LEASE],
-        (Who::Manager, Course::Untrusted) => vec![CERT_SECRET, CA_BUNDLE],
-        (Who::Agent, Course::Plain) => names(&[P::Reserve, P::Start, P::Finish, P::Capacity]),
-        (Who::Agent, Course::Forbidden) => names(&[P::Refuse]),
-        (Who::Agent, Course::Registered) => names(&[P::CapacityCreate]),
-        (Who::Manager, Course::Forbidden) | (Who::Agent, _) => vec![],
+        (Who::Manager, Course::TooLong) => (&[P::DeactivationTarget, P::Deactivate], &[]),
+        (Who::Manager, Course::Foreign) => (&[P::Reject], &[]),
+        (Who::Manager, Course::Robbed) => (&[P::Retry], &[]),
+        (Who::Manager, Course::Refused) => (&[P::Unplace], &[]),
+        (Who::Manager, Course::Registered) => (
+            &[
+                P::ClusterUid,
+                P::ClusterCondition,
+                P::CheckCondition,
+                P::LabelKeys,
+                P::CapacityCopyCreate,
+                P::CapacityCopy,
+            ],
+            &[],
+        ),
+        (Who::Manager, Course::QueueRemoved) => (&[P::ReleaseUnused], &[]),
+        (Who::Manager, Course::Elected) => (&[], &[LEASE]),
+        (Who::Manager, Course::Untrusted) => (&[], &[CERT_SECRET, CA_BUNDLE]),
+        (Who::Agent, Course::Plain) => (&[P::Reserve, P::Start, P::Finish, P::Capacity], &[]),
+        (Who::Agent, Course::Forbidden) => (&[P::Refuse], &[]),
+        (Who::Agent, Course::Registered) => (&[P::CapacityCreate], &[]),
+        (Who::Manager, Course::Forbidden) | (Who::Agent, _) => (&[], &[]),
     }
 }
 
@@ -114,7 +114,8 @@ fn all() -> Vec<Place> {
     let mut places = Vec::new();
     for who in [Who::Manager, Who::Agent] {
         for &course in Course::ALL {
-            for write in written(who, course) {
+            let (purposes, own) = written(who, course);
+            for write in purposes.iter().map(|one| one.name()).chain(own.iter().copied()) {
                 for moment in ["before", "after"] {
                     places.push(Place { who, course, write, moment });
                 }

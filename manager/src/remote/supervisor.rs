@@ -140,13 +140,12 @@ impl Supervisor {
         }
         self.note_claims();
         let keep_for = self.around.keep_for;
-        let clean = self.around.workers.clean();
         let names: BTreeSet<Box<str>> =
             self.clusters.objects.keys().chain(self.held.keys()).cloned().collect();
         for name in names {
             let known = self.held.get(&name).map_or(&Known::None, |held| &held.known);
             let cluster = self.clusters.objects.get(&name);
-            let clean = clean.borrow().contains(&name);
+            let clean = self.around.workers.is_clean(&name);
             let retirement = Retirement { now, keep_for, clean };
             let secret = |secret: &str| self.secrets.objects.get(secret);
             let step = decide(known, cluster, secret, retirement);

@@ -231,8 +231,12 @@ impl Control {
 impl Clusters {
     /// Whether there is a worker of this name, which is to stay.
     pub(super) fn is_registered(&self, name: &str) -> bool {
-        let held = self.clusters.get(name);
-        held.is_some_and(|held| held.object.metadata.deletion_timestamp.is_none())
+        self.registered(name).is_some()
+    }
+
+    fn registered(&self, name: &str) -> Option<&MultiKueueCluster> {
+        let object = &*self.clusters.get(name)?.object;
+        object.metadata.deletion_timestamp.is_none().then_some(object)
     }
 
     /// Notes that people are told of a worker that is left behind; whether they were not before.
@@ -252,8 +256,7 @@ impl Clusters {
 
     /// A reference to a MultiKueueCluster, for what goes with it; none if it does not exist.
     pub(super) fn as_owner(&self, name: &str) -> Option<OwnerReference> {
-        let object = &self.clusters.get(name)?.object;
-        object.owner_ref(&()).filter(|_| object.metadata.deletion_timestamp.is_none())
+        self.registered(name)?.owner_ref(&())
     }
 
     fn policy_of(&self, config: &MultiKueueConfig) -> Option<&DispatchPolicy> {

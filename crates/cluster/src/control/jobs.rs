@@ -214,16 +214,13 @@ impl Control {
                 .map(Record::object)
                 .filter(|workload| is_for(&job, workload, prebuilt.is_some()))
                 .collect();
+            let taken = self.jobs.taken.get(key).map(Arc::as_ref);
+            let taken = taken.filter(|workload| is_for(&job, workload, false));
             reconcile::reconcile(
                 &*job,
                 Around {
                     workloads: &workloads,
-                    taken: self
-                        .jobs
-                        .taken
-                        .get(key)
-                        .map(|one| &**one)
-                        .filter(|one| is_for(&job, one, false)),
+                    taken,
                     prebuilt: prebuilt.is_some(),
                     flavors: &self.queues.flavors,
                     gates: self.settings.jobs,

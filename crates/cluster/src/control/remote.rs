@@ -142,6 +142,12 @@ impl Remote {
         self.clones.listed && self.jobs.listed
     }
 
+    /// What the API server said against a copy of this epoch.
+    fn refusal(&self, key: &Key, epoch: u64) -> Option<&str> {
+        let refused = self.refused.get(key).filter(|(of, _)| *of == epoch);
+        refused.map(|(_, message)| message.as_str())
+    }
+
     /// The Workload is gone.
     pub(super) fn forget_refusal(&mut self, key: &Key) {
         self.refused.remove(key);

@@ -64,6 +64,12 @@ impl Workers {
         });
     }
 
+    /// Whether it is one of those that were named last.
+    #[must_use]
+    pub fn is_clean(&self, name: &str) -> bool {
+        self.0.clean.borrow().contains(name)
+    }
+
     /// Those that were named last.
     #[must_use]
     pub fn clean(&self) -> watch::Receiver<Names> {

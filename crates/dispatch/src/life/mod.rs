@@ -77,8 +77,17 @@ impl<'a> Life<'a> {
     /// Whether a copy carries the hub's epoch in its clone or job.
     fn is_current(&self, copy: &Copy) -> bool {
         let epoch = self.hub.epoch;
-        copy.clone.as_ref().is_some_and(|clone| clone.epoch == epoch)
-            || copy.job.is_some_and(|job| job.epoch == epoch)
+        copy.clone.as_ref().is_some_and(|clone| clone.epoch == epoch) || self.has_job(copy)
+    }
+
+    /// Whether its job carries the hub's epoch.
+    fn has_job(&self, copy: &Copy) -> bool {
+        copy.job.is_some_and(|job| job.epoch == self.hub.epoch)
+    }
+
+    /// Whether its job carries another epoch than the hub's.
+    fn has_stale_job(&self, copy: &Copy) -> bool {
+        copy.job.is_some() && !self.has_job(copy)
     }
 }
 

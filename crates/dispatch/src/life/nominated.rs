@@ -40,6 +40,7 @@ impl<'a> Life<'a> {
         if self.hub.raised {
             return self.unplace(&copies, alone);
         }
+        // A clone may be admitted before the API server has answered whether it takes the job.
         let winner = self.winner(&copies).filter(|winner| !alone || self.has_job(winner));
         if let Some(winner) = winner {
             return self.elect(winner);
@@ -67,11 +68,6 @@ impl<'a> Life<'a> {
         admitted.min_by_key(|(at, copy)| (*at, position(copy))).map(|(_, copy)| copy)
     }
 
-    /// Its API server took the job: a clone alone may be admitted before that is answered.
-    fn has_job(&self, copy: &Copy) -> bool {
-        copy.job.is_some_and(|job| job.epoch == self.hub.epoch)
-    }
-
     /// When it admitted. A cluster whose API server refuses the job has nothing to run.
     fn admitted_at(&self, copy: &Copy) -> Option<Time> {
         let takes_it = copy.link == Link::Live && copy.refused.is_none();
@@ -97,7 +93,7 @@ impl<'a> Life<'a> {
     /// Whether a cluster that is not the chosen one has something of this epoch, and can be told to remove it.
     fn may_compete(&self, copy: &Copy) -> bool {
         copy.link == Link::Live && (!copy.settled || self.is_current(copy))
-            || copy.job.is_some_and(|job| job.epoch == self.hub.epoch) && !self.is_lost(copy)
+            || self.has_job(copy) && !self.is_lost(copy)
     }
 
     fn is_lost(&self, copy: &Copy) -> bool {
@@ -132,8 +128,7 @@ impl<'a> Life<'a> {
     /// What is missing on a nominated cluster, after what is in the way is removed.
     fn create(&self, copy: &Copy, alone: bool) -> Vec<Step> {
         let stale_clone = copy.clone.is_some() && self.usable_clone(copy).is_none();
-        let stale_job = copy.job.is_some_and(|job| job.epoch != self.hub.epoch);
-        if stale_clone || stale_job {
+        if stale_clone || self.has_stale_job(copy) {
             return removal(copy).into_iter().collect();
         }
         let leaving = copy.clone.as_ref().is_some_and(|clone| clone.deleting)
@@ -148,9 +143,8 @@ impl<'a> Life<'a> {
 
     /// A job of this epoch is on a cluster that is not nominated any more.
     fn started_elsewhere(&self, here: ClusterId) -> bool {
-        let current = |copy: &&Copy| copy.job.is_some_and(|job| job.epoch == self.hub.epoch);
-        let others = self.copies.iter().filter(|copy| copy.cluster != here);
-        others.filter(current).any(|copy| !self.is_lost(copy))
+        let mut others = self.copies.iter().filter(|copy| copy.cluster != here);
+        others.any(|copy| self.has_job(copy) && !self.is_lost(copy))
     }
 
     /// Stops what is there, and gives the nomination back.

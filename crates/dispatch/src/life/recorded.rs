@@ -41,8 +41,7 @@ impl Life<'_> {
         let Some(clone) = &copy.clone else {
             return Some(Step::Retry(Retry::Gone));
         };
-        let stale_job = copy.job.is_some_and(|job| job.epoch != self.hub.epoch);
-        if stale_job || clone.epoch != self.hub.epoch {
+        if self.has_stale_job(copy) || clone.epoch != self.hub.epoch {
             return removal(copy);
         }
         if clone.deleting {

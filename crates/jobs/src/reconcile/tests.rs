@@ -62,11 +62,13 @@ fn flavors() -> Flavors {
 }
 
 /// The steps in short words.
+/// Of a job that controls its Workloads.
+fn around<'a>(workloads: &'a [&'a Workload], flavors: &'a Flavors) -> Around<'a> {
+    Around { workloads, taken: None, prebuilt: false, flavors, gates: GATES() }
+}
+
 fn steps(job: &Job, workloads: &[&Workload]) -> Vec<String> {
-    words(reconcile(
-        job,
-        Around { workloads, taken: None, prebuilt: false, flavors: &flavors(), gates: GATES() },
-    ))
+    words(reconcile(job, around(workloads, &flavors())))
 }
 
 fn words(steps: Vec<Step<Job>>) -> Vec<String> {
@@ -95,17 +97,8 @@ fn the_ordinary_life_of_a_job() {
     assert_eq!(steps(&waiting, &[]), ["create"]);
     assert_eq!(steps(&waiting, &[&pending]), [""; 0]);
     assert_eq!(steps(&waiting, &[&reserved]), [""; 0]);
-    let Step::Start(running) = reconcile(
-        &waiting,
-        Around {
-            workloads: &[&admitted],
-            taken: None,
-            prebuilt: false,
-            flavors: &flavors(),
-            gates: GATES(),
-        },
-    )
-    .remove(0) else {
+    let Step::Start(running) = reconcile(&waiting, around(&[&admitted], &flavors())).remove(0)
+    else {
         unreachable!("an admitted Workload starts its job")
     };
     assert_eq!(running.spec.suspend, Some(false));
@@ -123,18 +116,7 @@ fn the_ordinary_life_of_a_job() {
 
 /// The job after all steps of stopping it that can be taken now, which are noted.
 fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
-    while let Some(step) = reconcile(
-        &job,
-        Around {
-            workloads: &[evicted],
-            taken: None,
-            prebuilt: false,
-            flavors: &flavors(),
-            gates: GATES(),
-        },
-    )
-    .pop()
-    {
+    while let Some(step) = reconcile(&job, around(&[evicted], &flavors())).pop() {
         seen.extend(words(vec![step.clone()]));
         match step {
             Step::Stop(StopStep::Object(next) | StopStep::Status(next), _) => job = *next,
@@ -225,10 +207,7 @@ fn pods_that_are_over_give_their_quota_back() {
 #[test]
 fn a_job_with_a_prebuilt_workload_follows_it_and_leaves_it_alone() {
     let steps = |job: &Job, workloads: &[&Workload]| {
-        words(reconcile(
-            job,
-            Around { workloads, taken: None, prebuilt: true, flavors: &flavors(), gates: GATES() },
-        ))
+        words(reconcile(job, Around { prebuilt: true, ..around(workloads, &flavors()) }))
     };
     let mut clone = workload(&["QuotaReserved", "Admitted"]);
     clone.metadata.owner_references = None;

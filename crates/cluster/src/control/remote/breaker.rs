@@ -59,14 +59,15 @@ impl Control {
         let Some(interval) = self.settings.gc_interval else {
             return;
         };
-        let due = self.garbage_at.is_some_and(|at| at <= now);
-        if self.garbage_at.is_none() || due {
-            let next = after(now, interval);
-            self.garbage_at = Some(next);
-            self.due.at(next, What::Garbage);
+        if self.garbage_at.is_some_and(|at| at > now) {
+            return;
         }
-        let names: Vec<Box<str>> = self.remotes.keys().filter(|_| due).cloned().collect();
-        names.iter().for_each(|name| self.look_over(name));
+        let next = after(now, interval);
+        self.due.at(next, What::Garbage);
+        if self.garbage_at.replace(next).is_some() {
+            let names: Vec<Box<str>> = self.remotes.keys().cloned().collect();
+            names.iter().for_each(|name| self.look_over(name));
+        }
     }
 
     fn look_over(&mut self, name: &str) {

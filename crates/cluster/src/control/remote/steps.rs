@@ -288,9 +288,8 @@ impl Control {
             return;
         };
         let epoch = ::index::epoch(record.object());
-        let refused = remote.refused.get(key).filter(|(of, _)| *of == epoch);
         let evicted = || format!("evicted there: {}", remote.eviction(key).unwrap_or_default());
-        let why = refused.map_or_else(evicted, |(_, refusal)| refusal.clone());
+        let why = remote.refusal(key, epoch).map_or_else(evicted, str::to_owned);
         let until = time(after(now, self.settings.exclude_for));
         self.fleet.exclude(record.id, cluster, until, why.into());
     }

@@ -137,7 +137,7 @@ impl Remote {
             cluster: self.id,
             link,
             settled: !waits(Subject::Workload, key) && !job_waits,
-            refused: self.refusal(key, hub).map(Into::into),
+            refused: self.refusal(key, nominated_epoch(hub)).map(Into::into),
             clone: self.clones.objects.get(key).map(|held| clone_view(&held.object, expected)),
             job: job_key
                 .and_then(|key| self.jobs.objects.get(key))
@@ -146,13 +146,9 @@ impl Remote {
     }
 }
 
-impl Remote {
-    /// What the API server said against a copy of the last nomination, whose epoch may have been raised since.
-    fn refusal(&self, key: &Key, hub: &Hub) -> Option<&str> {
-        let nominated = if hub.raised { hub.epoch.saturating_sub(1) } else { hub.epoch };
-        let refused = self.refused.get(key).filter(|(epoch, _)| *epoch == nominated);
-        refused.map(|(_, message)| message.as_str())
-    }
+/// Of the last nomination: the epoch may have been raised since.
+fn nominated_epoch(hub: &Hub) -> u64 {
+    if hub.raised { hub.epoch.saturating_sub(1) } else { hub.epoch }
 }
 
 fn clone_view(clone: &Workload, expected: Option<&WorkloadSpec>) -> CloneView {
