@@ -70,6 +70,7 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         pod_sets: vec![pods],
         hold: Hold::None,
         invalid: None,
+        gated: false,
         checks: Vec::new(),
         admission: None,
     };

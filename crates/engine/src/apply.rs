@@ -326,6 +326,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
         place: Place::Out,
         ticket: 0,
         hidden: false,
+        gated: spec.gated,
         wake: None,
         invalid: spec.invalid,
         checks: spec.checks.into(),
@@ -351,7 +352,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
 fn same(old: &Workload, new: &Workload) -> bool {
     (old.shape, old.queued_at, old.hold, old.local_queue, &old.invalid, old.namespace)
         == (new.shape, new.queued_at, new.hold, new.local_queue, &new.invalid, new.namespace)
-        && old.checks == new.checks
+        && (&old.checks, old.gated) == (&new.checks, new.gated)
 }
 
 /// A pending Workload changed. In its queue it keeps whatever privilege it has.
@@ -381,6 +382,7 @@ fn update_holder(
     let (held_in, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
     (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
     (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
+    old.gated = new.gated;
     if let Some(queue) = held_in {
         let priorities = &mut state.queue_mut(queue).priorities;
         priorities.remove(before);

@@ -42,6 +42,17 @@ pub struct Settings {
     pub replace_failed_nodes: bool,
     /// Gate TASFailedNodeReplacementFailFast.
     pub evict_unreplaced: bool,
+    /// Gate MultiKueueOrchestratedPreemption: closed preemption gates count.
+    pub orchestrated_preemption: bool,
+    /// Gate ConcurrentAdmission: closed preemption gates count here, too.
+    pub concurrent_admission: bool,
+}
+
+impl Settings {
+    /// Whether a Workload whose preemption gates are closed is kept from preempting.
+    pub(crate) fn heeds_gates(&self) -> bool {
+        self.orchestrated_preemption || self.concurrent_admission
+    }
 }
 
 impl Default for Settings {
@@ -61,6 +72,8 @@ impl Default for Settings {
             topology_balanced: false,
             replace_failed_nodes: true,
             evict_unreplaced: true,
+            orchestrated_preemption: false,
+            concurrent_admission: false,
         }
     }
 }

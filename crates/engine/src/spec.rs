@@ -315,6 +315,8 @@ pub struct WorkloadSpec {
     /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator: the
     /// message of the condition.
     pub invalid: Option<Box<str>>,
+    /// One of its preemption gates is closed: it may take what is free, and preempt nobody.
+    pub gated: bool,
     /// How far it is with its checks; those that are not listed are not decided yet.
     pub checks: Vec<(CheckId, CheckState)>,
     /// Quota it already holds.

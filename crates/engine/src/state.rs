@@ -169,6 +169,11 @@ impl State {
         Arc::clone(self.shapes.at(self.workloads.at(workload).shape))
     }
 
+    /// Whether a Workload must not preempt: one of its preemption gates is closed, and gates count.
+    pub(crate) fn is_gated(&self, workload: WorkloadId) -> bool {
+        self.settings.heeds_gates() && self.workloads.at(workload).gated
+    }
+
     /// Asks for a wake-up of a queue's tree before the next cycle.
     pub(crate) fn wake(&mut self, queue: QueueId) {
         self.wake_tree(self.queue(queue).node);

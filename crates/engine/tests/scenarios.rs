@@ -20,6 +20,8 @@ mod choosing;
 mod explaining;
 #[path = "scenarios/fungibility.rs"]
 mod fungibility;
+#[path = "scenarios/gates.rs"]
+mod gates;
 #[path = "scenarios/groups.rs"]
 mod groups;
 #[path = "scenarios/holding.rs"]

@@ -31,7 +31,7 @@ pub use self::{
     finished::finished,
     message::{for_condition, for_event},
     owned::owned,
-    pending::pending,
+    pending::{gated, pending},
     pods_ready::pods_ready,
     preempted::{preempted, preemption_message},
     released::{released, unplaced},

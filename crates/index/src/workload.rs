@@ -45,6 +45,7 @@ impl Index {
             pod_sets: pod_sets.specs(names, workload, &self.settings),
             hold: standing::hold(&self.settings, workload, now),
             invalid: pod_sets.problem().or(affinity).map(Into::into),
+            gated: standing::is_gated(workload),
             checks: crate::checks::states(names, workload),
             admission: holding::admission(names, workload),
         };

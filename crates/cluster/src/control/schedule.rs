@@ -152,7 +152,8 @@ impl Control {
             None => explain::message(&self.engine, entry),
         };
         let reason = explain::condition_reason(entry).to_owned();
-        let pending = Pending { reason, message, not_before };
+        let gated = entry.outcome == Outcome::Gated;
+        let pending = Pending { reason, message, gated, not_before };
         if entry.outcome != Outcome::Preempting {
             return Verdict::Wait(pending);
         }

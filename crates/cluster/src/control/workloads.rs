@@ -285,7 +285,7 @@ impl Control {
                 Some(known) => known.not_before,
                 None => after(now, self.settings.explain_after),
             };
-            record.wants.pending = Some(Pending { reason, message, not_before });
+            record.wants.pending = Some(Pending { reason, message, gated: false, not_before });
         }
     }
 

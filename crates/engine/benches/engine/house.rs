@@ -111,6 +111,7 @@ impl World {
             }],
             hold: Hold::None,
             invalid: None,
+            gated: false,
             checks: Vec::new(),
             admission: None,
         };

@@ -123,6 +123,7 @@ fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {
         pod_sets: std::iter::once(workers).chain(leader).collect(),
         hold,
         invalid: None,
+        gated: false,
         checks: Vec::new(),
         admission: None,
     };

@@ -35,6 +35,8 @@ pub enum Outcome {
     NoCandidates,
     /// It does not fit.
     NoFit,
+    /// Somebody would have to go for it, but its preemption gates are closed.
+    Gated,
     /// Heads processed before took what it needed.
     Skipped,
     /// It fits once the victims of another head are gone.

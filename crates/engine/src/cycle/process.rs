@@ -35,6 +35,12 @@ pub(super) fn process(
         reserve_for_later(state, entry);
         return;
     }
+    if mode == Mode::Preempt && state.is_gated(entry.workload) {
+        // It claims nobody, and keeps nothing from those behind it.
+        entry.outcome = Outcome::Gated;
+        entry.targets.clear();
+        return;
+    }
     if overlaps(entry, &gone) || !fits_without(state, entry, &gone) {
         entry.outcome = Outcome::Skipped;
         entry.targets.clear();

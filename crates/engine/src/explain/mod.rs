@@ -28,6 +28,7 @@ pub fn condition_reason(entry: &Entry) -> &'static str {
         Outcome::NodesFailed => "NodeFailures",
         Outcome::Preempting | Outcome::Deferred => "WaitingForPreemptedWorkloads",
         Outcome::NoCandidates | Outcome::Skipped | Outcome::NoRoom(_) => "WaitingForQuota",
+        Outcome::Gated => "AdmissionGated",
         Outcome::FailedCheck => "PendingEvaluation",
         Outcome::NoFit => entry.assignment.obstacle.map_or("", |obstacle| obstacle.name()),
         Outcome::WrongNamespace | Outcome::Invalid => "Misconfigured",
@@ -47,6 +48,7 @@ pub fn message(engine: &Engine, entry: &Entry) -> String {
             let workload = engine.state.workloads.get(entry.workload);
             workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default().to_owned()
         }
+        Outcome::Gated => "Workload requires preemption, but it's gated".to_owned(),
         Outcome::Skipped => "Workload no longer fits after processing another workload".to_owned(),
         Outcome::Deferred => {
             "Workload has overlapping preemption targets with another workload, but will \

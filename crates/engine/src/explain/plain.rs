@@ -12,6 +12,9 @@ use crate::spec::Hold;
 /// The explanation, one fact per line; what belongs to a line is indented below it.
 pub fn explanation(engine: &Engine, why: &Why) -> String {
     let mut lines = vec![headline(engine, why)];
+    if why.gated {
+        lines.push("its preemption gates are closed: it may preempt nobody".to_owned());
+    }
     let many = why.pod_sets.len() > 1;
     for one in &why.pod_sets {
         if many {

@@ -29,6 +29,8 @@ pub struct Why {
     pub queue: Option<QueueId>,
     /// What comes before all capacity.
     pub standing: Standing,
+    /// Its preemption gates are closed: whatever somebody would have to go for is out of its reach.
+    pub gated: bool,
     /// What each pod set meets; empty where capacity is not the question.
     pub pod_sets: Vec<PodSetWhy>,
 }
@@ -117,7 +119,8 @@ impl Engine {
         let matters = matches!(standing, Standing::Parked | Standing::InLine(_) | Standing::NoRoom);
         let queue = workload.queue;
         let pod_sets = queue.filter(|_| matters).map(|queue| pod_sets(state, id, queue));
-        Some(Why { workload: id, queue, standing, pod_sets: pod_sets.unwrap_or_default() })
+        let gated = matters && state.is_gated(id);
+        Some(Why { workload: id, queue, standing, gated, pod_sets: pod_sets.unwrap_or_default() })
     }
 }
 

@@ -257,6 +257,7 @@ impl Player {
             invalid: words
                 .has("invalid")
                 .then(|| "resources validation failed: limits are below requests".into()),
+            gated: words.has("gated"),
             checks,
             admission: None,
         };

@@ -271,6 +271,7 @@ pub(crate) fn workload(
         hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },
         invalid: pods::problems(&spec)?
             .map(|words| format!("resources validation failed: {words}").into()),
+        gated: false,
         checks: Vec::new(),
         admission: admission(names, object)?,
     })

@@ -422,6 +422,7 @@ fn result(outcome: Outcome) -> &'static str {
         Outcome::Preempting => "preempting",
         Outcome::NoCandidates => "noCandidates",
         Outcome::NoFit => "noFit",
+        Outcome::Gated => "gated",
         Outcome::Skipped => "skipped",
         Outcome::Deferred => "deferred",
         Outcome::NoRoom(_) => "noRoom",

@@ -106,8 +106,9 @@ pub(crate) fn request(shrinks: bool) -> impl Strategy<Value = String> {
     });
     let cpus = prop::option::weighted(0.2, 1..4_i64)
         .prop_map(|one| one.map(|one| format!(" cpu={one}")).unwrap_or_default());
-    let tolerates = flag("tolerate=spot", 2);
-    (0..QUEUES, gpus, cpus, 0..3_i64, tolerates).prop_map(|(queue, gpus, cpus, priority, rest)| {
+    let rest = (flag("tolerate=spot", 2), flag("gated", 5))
+        .prop_map(|(tolerates, gated)| tolerates + &gated);
+    (0..QUEUES, gpus, cpus, 0..3_i64, rest).prop_map(|(queue, gpus, cpus, priority, rest)| {
         format!("q=q{queue}{gpus}{cpus} prio={priority}{rest}")
     })
 }
@@ -150,8 +151,9 @@ pub(crate) fn upheaval() -> BoxedStrategy<Step> {
 pub(crate) fn settings() -> impl Strategy<Value = String> {
     let fair = select(vec!["", "", " fair=final", " fair=initial", " fair=final,initial"]);
     let places = (flag("balanced", 3), flag("no-fail-fast", 3));
-    (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6), places)
-        .prop_map(|(fair, partial, shapes, progress, (balanced, patient))| {
-            format!("settings{fair}{partial}{shapes}{progress}{balanced}{patient}")
+    let gates = select(vec!["", " orchestrated", " concurrent"]);
+    (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6), places, gates)
+        .prop_map(|(fair, partial, shapes, progress, (balanced, patient), gates)| {
+            format!("settings{fair}{partial}{shapes}{progress}{balanced}{patient}{gates}")
         })
 }

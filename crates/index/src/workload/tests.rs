@@ -126,6 +126,18 @@ fn a_pending_workload_is_queued_and_gets_its_quota() {
 }
 
 #[test]
+fn a_workload_behind_a_closed_gate_is_told_as_such_until_the_gate_opens() {
+    let mut house = House::new(Settings::default());
+    let gate = json!({"spec": {"preemptionGates": [{"name": "g"}]}});
+    let closed = with(asking(json!({"cpu": "2"})), gate.clone());
+    assert!(spec(&house.enter(&closed)).gated);
+    let open = json!({"status": {"preemptionGates": [{"name": "g", "position": "Open"}]}});
+    let mut object = asking(json!({"cpu": "2"}));
+    json_merge(&mut object, gate);
+    assert!(!spec(&house.enter(&with(object, open))).gated);
+}
+
+#[test]
 fn an_object_that_never_showed_quota_contradicts_no_assumption() {
     let mut house = House::new(Settings::default());
     let pending: Workload = from(asking(json!({"cpu": "2"})));
