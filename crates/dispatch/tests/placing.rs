@@ -71,6 +71,7 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         hold: Hold::None,
         invalid: None,
         gated: false,
+        replaces: None,
         checks: Vec::new(),
         admission: None,
     };

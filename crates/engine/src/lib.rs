@@ -28,6 +28,7 @@ mod reason;
 mod second_pass;
 mod settings;
 mod shape;
+mod slices;
 pub mod spec;
 mod state;
 mod time;

@@ -224,6 +224,7 @@ fn attempt(
         shape: &shape,
         counts: Some(&counts),
         tried: &[],
+        old: None,
         pins: None,
     };
     let mut assignment = held(state, queue, &pod_sets, &counts);

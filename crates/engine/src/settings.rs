@@ -42,6 +42,8 @@ pub struct Settings {
     pub replace_failed_nodes: bool,
     /// Gate TASFailedNodeReplacementFailFast.
     pub evict_unreplaced: bool,
+    /// Gate ElasticJobsViaWorkloadSlices.
+    pub elastic_slices: bool,
     /// Gate MultiKueueOrchestratedPreemption: closed preemption gates count.
     pub orchestrated_preemption: bool,
     /// Gate ConcurrentAdmission: closed preemption gates count here, too.
@@ -72,6 +74,7 @@ impl Default for Settings {
             topology_balanced: false,
             replace_failed_nodes: true,
             evict_unreplaced: true,
+            elastic_slices: true,
             orchestrated_preemption: false,
             concurrent_admission: false,
         }

@@ -1,7 +1,7 @@
 //! Shapes: what Workloads ask for, each kept once however many Workloads ask for the same.
 //!
 //! Two Workloads of one shape get the same verdict in the same situation, so one verdict parks both. A shape is its pod
-//! sets and the priority. Source: spec/kueue-core.md §3.5.
+//! sets, the priority, and whose place it takes. Source: spec/kueue-core.md §3.5.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub(crate) struct Shape {
     pub(crate) priority: i64,
     /// Pod sets.
     pub(crate) pod_sets: Vec<PodSetSpec>,
+    /// The Workload whose place it takes: what there is for it depends on what that one has.
+    pub(crate) replaces: Option<Box<str>>,
 }
 
 /// The table of shapes, counted references.

@@ -275,6 +275,16 @@ pub struct PodSetAdmission {
 }
 
 impl PodSetAdmission {
+    /// What pods that have not finished hold of `total`, which all of them got.
+    pub(crate) fn left_of(&self, total: Amount) -> Amount {
+        let left = self.count - self.reclaimed;
+        if left == self.count || self.count == 0 {
+            total
+        } else {
+            Amount(total.0 / self.count).times(left)
+        }
+    }
+
     /// Resources in one order, whoever told them, so that the same admission is known as the same.
     pub(crate) fn sort(&mut self) {
         self.resources.sort_unstable_by_key(|(resource, ..)| *resource);
@@ -317,6 +327,8 @@ pub struct WorkloadSpec {
     pub invalid: Option<Box<str>>,
     /// One of its preemption gates is closed: it may take what is free, and preempt nobody.
     pub gated: bool,
+    /// The Workload whose place it takes, as it is named in [`crate::Names::workloads`]: an older slice of its job.
+    pub replaces: Option<Box<str>>,
     /// How far it is with its checks; those that are not listed are not decided yet.
     pub checks: Vec<(CheckId, CheckState)>,
     /// Quota it already holds.

@@ -16,6 +16,7 @@ use crate::quota::tree::Tree;
 use crate::second_pass::SecondPasses;
 use crate::settings::Settings;
 use crate::shape::{Shape, Shapes};
+use crate::slices::Slices;
 use crate::spec::{
     CheckSpec, ClusterQueueSpec, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector,
     PodSetSpec, Preemption, Strategy,
@@ -105,6 +106,8 @@ pub(crate) struct State {
     pub(crate) failures: Failures,
     pub(crate) workloads: Workloads,
     pub(crate) shapes: Shapes,
+    /// Who replaces whom.
+    pub(crate) slices: Slices,
     pub(crate) backoffs: Backoffs,
     pub(crate) second_passes: SecondPasses,
     /// What LocalQueues consumed.
@@ -142,6 +145,7 @@ impl State {
             failures: Failures::default(),
             workloads: Workloads::default(),
             shapes: Shapes::default(),
+            slices: Slices::default(),
             backoffs: Backoffs::default(),
             second_passes: SecondPasses::default(),
             ledger: Ledger::default(),

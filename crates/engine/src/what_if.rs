@@ -20,6 +20,7 @@ use crate::ids::{NodeId, QueueId};
 use crate::names::Names;
 use crate::placer::Placer;
 use crate::second_pass::{SecondPass, SecondPasses};
+use crate::slices::Slices;
 use crate::spec::{CheckSpec, FlavorSpec, LocalQueueSpec};
 use crate::state::{Labels, State};
 use crate::time::Time;
@@ -98,6 +99,7 @@ struct Before {
     failures: Failures,
     backoffs: Backoffs,
     second_passes: SecondPasses,
+    slices: Slices,
     ledger: Ledger,
     with_heads: Vec<QueueId>,
     to_wake: Vec<NodeId>,
@@ -130,6 +132,7 @@ impl Before {
             shapes,
             backoffs,
             second_passes,
+            slices,
             ledger,
             with_heads,
             to_wake,
@@ -154,6 +157,7 @@ impl Before {
             failures: failures.clone(),
             backoffs: backoffs.clone(),
             second_passes: second_passes.clone(),
+            slices: slices.clone(),
             ledger: ledger.clone(),
             with_heads: with_heads.clone(),
             to_wake: to_wake.clone(),
@@ -174,7 +178,7 @@ impl Before {
         state.topologies = self.topologies.unwrap_or_default();
         state.failures = self.failures;
         (state.backoffs, state.second_passes) = (self.backoffs, self.second_passes);
-        state.ledger = self.ledger;
+        (state.ledger, state.slices) = (self.ledger, self.slices);
         (state.with_heads, state.to_wake) = (self.with_heads, self.to_wake);
         state.cycle = self.cycle;
     }

@@ -56,6 +56,8 @@ mod second_pass;
 mod sharing;
 #[path = "scenarios/shrinking.rs"]
 mod shrinking;
+#[path = "scenarios/slices.rs"]
+mod slices;
 #[path = "scenarios/stopping.rs"]
 mod stopping;
 #[path = "scenarios/strict.rs"]

@@ -28,7 +28,7 @@ pub use self::{
     deactivation::{deactivated, deactivation_target},
     dispatched::dispatched,
     evicted::{Eviction, evicted},
-    finished::finished,
+    finished::{finished, replacement_message},
     message::{for_condition, for_event},
     owned::owned,
     pending::{gated, pending},

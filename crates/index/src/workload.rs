@@ -46,6 +46,7 @@ impl Index {
             hold: standing::hold(&self.settings, workload, now),
             invalid: pod_sets.problem().or(affinity).map(Into::into),
             gated: standing::is_gated(workload),
+            replaces: standing::replaces(workload).map(Into::into),
             checks: crate::checks::states(names, workload),
             admission: holding::admission(names, workload),
         };

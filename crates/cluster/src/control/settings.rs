@@ -184,6 +184,7 @@ fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
         topology_balanced: on(Gate::TASBalancedPlacement),
         replace_failed_nodes: on(Gate::TASFailedNodeReplacement),
         evict_unreplaced: on(Gate::TASFailedNodeReplacementFailFast),
+        elastic_slices: on(Gate::ElasticJobsViaWorkloadSlices),
         orchestrated_preemption: on(Gate::MultiKueueOrchestratedPreemption),
         concurrent_admission: on(Gate::ConcurrentAdmission),
     }

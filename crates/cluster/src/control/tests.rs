@@ -20,6 +20,7 @@ use crate::{config::Configuration, gates::Gates};
 mod garbage;
 mod keeping;
 mod shown;
+mod slices;
 mod unregistered;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;

@@ -112,6 +112,7 @@ impl World {
             hold: Hold::None,
             invalid: None,
             gated: false,
+            replaces: None,
             checks: Vec::new(),
             admission: None,
         };

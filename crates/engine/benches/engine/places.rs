@@ -124,6 +124,7 @@ fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {
         hold,
         invalid: None,
         gated: false,
+        replaces: None,
         checks: Vec::new(),
         admission: None,
     };

@@ -14,6 +14,7 @@ use crate::ids::{ClusterId, FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::placer::WakeKey;
 use crate::preemption::{self, Target};
 use crate::shape::Shape;
+use crate::slices;
 use crate::state::{State, namespace_matches};
 use crate::topology;
 use crate::workload::{ScanMemory, Workload};
@@ -77,6 +78,8 @@ pub struct Entry {
     pub assignment: Assignment,
     /// Who has to go for it.
     pub targets: Vec<Target>,
+    /// The slice whose quota it takes over, if it gets quota: whoever writes that finishes the old slice then.
+    pub replaces: Option<WorkloadId>,
     /// Where it went, if it got nothing.
     pub requeue: Requeue,
     /// How far up the tree it reached when it was nominated: the key of the order.
@@ -97,6 +100,7 @@ impl Entry {
             outcome: Outcome::Open,
             assignment: Assignment::default(),
             targets: Vec::new(),
+            replaces: None,
             requeue: Requeue::Nowhere,
             nominated_borrow: 0,
             reserved: false,
@@ -169,7 +173,9 @@ pub(super) fn place(state: &mut State, entry: &mut Entry) {
     }
     let shape = Arc::clone(&entry.shape);
     let (workload, queue) = (entry.workload, entry.queue);
-    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried: &[], pins: None };
+    let old = entry.replaces;
+    let attempt =
+        Attempt { workload, queue, shape: &shape, counts: None, tried: &[], old, pins: None };
     let (gone, assignment) = (preemption::ids(&entry.targets), &mut entry.assignment);
     preemption::without(state, &gone, |state| {
         topology::place_anew(state, &attempt, assignment, gone.is_empty());
@@ -185,7 +191,9 @@ pub(super) fn compute(
 ) {
     let shape = Arc::clone(&entry.shape);
     let (workload, queue) = (entry.workload, entry.queue);
-    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried, pins };
+    let old = slices::replaced(state, workload, queue);
+    entry.replaces = old;
+    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried, old, pins };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
     if works(&entry.assignment, &entry.targets) || !state.settings.partial_admission {
         return;

@@ -41,7 +41,8 @@ pub(super) fn process(
         entry.targets.clear();
         return;
     }
-    if overlaps(entry, &gone) || !fits_without(state, entry, &gone) {
+    let taken = overlaps(entry, &gone) || victims.are_replaced(entry);
+    if taken || !fits_without(state, entry, &gone) {
         entry.outcome = Outcome::Skipped;
         entry.targets.clear();
         return;
@@ -67,7 +68,8 @@ fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {
 /// A second look, with the flavors pinned: at a head that counts on the same victims as an earlier one, as if these were
 /// gone; and at a head whose place in the topology was taken, though its quota was not, by what is there now.
 fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
-    let overlap = overlaps(entry, victims);
+    let overlap =
+        overlaps(entry, victims) || entry.replaces.is_some_and(|old| victims.contains(&old));
     if !overlap && !lost_its_place(state, entry, victims) {
         return;
     }

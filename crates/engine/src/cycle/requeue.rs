@@ -73,7 +73,9 @@ fn destination(state: &State, entry: &Entry) -> Requeue {
         _ if queue.strategy == Strategy::StrictFifo => Requeue::InLine,
         Outcome::Preempting | Outcome::Deferred | Outcome::Skipped => Requeue::InLine,
         _ if state.workloads.at(entry.workload).scan.is_some() => Requeue::InLine,
-        Outcome::NoFit | Outcome::NoCandidates if state.settings.park_by_shape => {
+        Outcome::NoFit | Outcome::NoCandidates
+            if state.settings.park_by_shape && entry.shape.replaces.is_none() =>
+        {
             Requeue::WithShape
         }
         _ => Requeue::Aside,

@@ -127,6 +127,11 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
             flavor(*id),
             engine.names().resources.name(*resource)
         ),
+        Reason::OfOldSlice { flavor: id, original } => format!(
+            "could not assign {} flavor since the original workload is assigned: {}",
+            flavor(*id),
+            original.map_or("", flavor)
+        ),
         Reason::Undeclared(id) => {
             format!("resource {} unavailable in ClusterQueue", engine.names().resources.name(*id))
         }

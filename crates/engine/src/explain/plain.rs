@@ -112,6 +112,10 @@ fn unsuitable(engine: &Engine, reason: &Reason) -> String {
         }
         Reason::Affinity(_) => "node selector or affinity exclude it".to_owned(),
         Reason::NoFlavor(_) => "it does not exist".to_owned(),
+        Reason::OfOldSlice { original, .. } => {
+            let original = original.map_or("nothing", |id| engine.names().flavors.name(id));
+            format!("the slice that is replaced has {original}")
+        }
         Reason::NoTopology(_) => "the pods ask for a topology, and it has none".to_owned(),
         Reason::TopologyOnly(_) => "it takes only pods that ask for its topology".to_owned(),
         Reason::NoLevel(_) => "its topology lacks the level that the pods ask for".to_owned(),

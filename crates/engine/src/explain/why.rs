@@ -16,6 +16,7 @@ use crate::flavors::assign::Attempt;
 use crate::flavors::scan::{Wish, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::reason::Reason;
+use crate::slices;
 use crate::spec::Hold;
 use crate::state::{Group, State, namespace_matches};
 use crate::workload::{Usage, Workload, charge, charged};
@@ -182,8 +183,9 @@ fn inactive(state: &State, id: QueueId) -> Option<Inactive> {
 
 fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
     let shape = state.shape_of(id);
+    let old = slices::replaced(state, id, queue);
     let attempt =
-        Attempt { workload: id, queue, shape: &shape, counts: None, tried: &[], pins: None };
+        Attempt { workload: id, queue, shape: &shape, counts: None, tried: &[], old, pins: None };
     let mut taken = Usage::new();
     (0..shape.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut taken)).collect()
 }
@@ -191,8 +193,14 @@ fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
 /// One pod set; what it would take is added to `taken`.
 fn pod_set(state: &State, attempt: &Attempt<'_>, index: usize, taken: &mut Usage) -> PodSetWhy {
     let spec = &attempt.shape.pod_sets[index];
+    let has = |resource| slices::held(state, attempt.old?, &spec.name, resource);
+    let beyond = |(resource, amount)| {
+        let held = has(resource).map_or(Amount::ZERO, |(_, held)| held);
+        (resource, amount - held)
+    };
     let requests: SmallVec<[(ResourceId, Amount); 4]> = state
         .requests(attempt.queue, spec, spec.count)
+        .map(beyond)
         .filter(|one| one.1 > Amount::ZERO)
         .collect();
     let groups = &state.queue(attempt.queue).groups;
@@ -218,7 +226,7 @@ fn pod_set(state: &State, attempt: &Attempt<'_>, index: usize, taken: &mut Usage
 
 fn flavor(state: &State, wish: &Wish<'_>, at: usize, taken: &Usage) -> FlavorWhy {
     let flavor = wish.group.flavors[at];
-    let unsuitable = unsuitable(state, wish, flavor);
+    let unsuitable = unsuitable(state, wish, flavor).or_else(|| of_old_slice(state, wish, flavor));
     let mut shortages = Vec::new();
     for &(resource, request) in wish.requests.iter().filter(|_| unsuitable.is_none()) {
         if let Some(slot) = wish.group.slot(at, resource) {
@@ -228,6 +236,16 @@ fn flavor(state: &State, wish: &Wish<'_>, at: usize, taken: &Usage) -> FlavorWhy
     }
     let needs_places = state.topologies.tree(flavor).is_some();
     FlavorWhy { flavor, unsuitable, shortages, needs_places }
+}
+
+/// Why a replacement must get another flavor.
+fn of_old_slice(state: &State, wish: &Wish<'_>, flavor: FlavorId) -> Option<Reason> {
+    let old = wish.attempt.old?;
+    let pod_set = &wish.attempt.shape.pod_sets[wish.members[0]];
+    let held = |&(resource, _): &_| slices::held(state, old, &pod_set.name, resource);
+    let mut originals = wish.requests.iter().map(|one| held(one).map(|(original, _)| original));
+    let original = originals.find(|original| *original != Some(flavor))?;
+    Some(Reason::OfOldSlice { flavor, original })
 }
 
 fn take(group: &Group, at: usize, wanted: &[(ResourceId, Amount)], taken: &mut Usage) {

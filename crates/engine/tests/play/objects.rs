@@ -15,7 +15,7 @@ use crate::play::words::{Words, label, pair};
 use crate::play::{Player, SECOND};
 
 /// What in a line about a Workload is not a resource.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "check",
     "q",
     "ns",
@@ -34,6 +34,7 @@ const KEYS: [&str; 18] = [
     "group",
     "hold",
     "template",
+    "replaces",
 ];
 
 impl Player {
@@ -258,6 +259,7 @@ impl Player {
                 .has("invalid")
                 .then(|| "resources validation failed: limits are below requests".into()),
             gated: words.has("gated"),
+            replaces: words.text("replaces").map(Into::into),
             checks,
             admission: None,
         };

@@ -272,6 +272,7 @@ pub(crate) fn workload(
         invalid: pods::problems(&spec)?
             .map(|words| format!("resources validation failed: {words}").into()),
         gated: false,
+        replaces: None,
         checks: Vec::new(),
         admission: admission(names, object)?,
     })

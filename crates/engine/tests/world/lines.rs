@@ -106,8 +106,10 @@ pub(crate) fn request(shrinks: bool) -> impl Strategy<Value = String> {
     });
     let cpus = prop::option::weighted(0.2, 1..4_i64)
         .prop_map(|one| one.map(|one| format!(" cpu={one}")).unwrap_or_default());
-    let rest = (flag("tolerate=spot", 2), flag("gated", 5))
-        .prop_map(|(tolerates, gated)| tolerates + &gated);
+    let replaces = prop::option::weighted(0.2, 0..WORKLOADS)
+        .prop_map(|old| old.map(|old| format!(" replaces=w{old}")).unwrap_or_default());
+    let rest = (flag("tolerate=spot", 2), flag("gated", 5), replaces)
+        .prop_map(|(tolerates, gated, replaces)| tolerates + &gated + &replaces);
     (0..QUEUES, gpus, cpus, 0..3_i64, rest).prop_map(|(queue, gpus, cpus, priority, rest)| {
         format!("q=q{queue}{gpus}{cpus} prio={priority}{rest}")
     })

@@ -87,6 +87,11 @@ pub(super) fn is_gated(workload: &Workload) -> bool {
     workload.spec.preemption_gates.iter().any(|gate| !is_open(&gate.name))
 }
 
+/// The slice whose place it takes, as `namespace/name`.
+pub(super) fn replaces(workload: &Workload) -> Option<&str> {
+    annotation(workload, annotations::WORKLOAD_SLICE_REPLACEMENT_FOR)
+}
+
 /// A running backoff, a queue that has to be restarted, or a check that asked to start over.
 fn must_wait(workload: &Workload, now: Time) -> bool {
     let requeued = condition(workload, conditions::REQUEUED);
