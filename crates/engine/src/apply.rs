@@ -322,7 +322,10 @@ pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
 fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
     walk::sort_requests(&state.names, &mut spec.pod_sets);
     let replaces = spec.replaces.filter(|_| state.settings.elastic_slices);
-    let shape = Shape { priority: spec.priority, pod_sets: spec.pod_sets, replaces };
+    let allowed = spec.allowed_flavors.filter(|_| state.settings.concurrent_admission);
+    let allowed = allowed.map(Into::into);
+    let shape = Shape { priority: spec.priority, pod_sets: spec.pod_sets, replaces, allowed };
+    state.families.tell(id, spec.variant_of.as_deref());
     let shape = state.shapes.acquire(shape);
     let new = Workload {
         uid: spec.uid,
@@ -537,6 +540,7 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
     };
     let queue = workload.queue;
     state.failures.forget(id);
+    state.families.tell(id, None);
     leave_line(state, id);
     free_quota(state, id);
     if let Some(queue) = queue {

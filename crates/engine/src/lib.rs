@@ -34,6 +34,7 @@ mod state;
 mod time;
 pub mod topology;
 mod undo;
+mod variants;
 mod view;
 mod what_if;
 mod workload;

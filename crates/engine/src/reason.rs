@@ -43,6 +43,8 @@ pub enum Reason {
         /// For which resource.
         resource: ResourceId,
     },
+    /// The Workload is not allowed the flavor.
+    NotAllowed(FlavorId),
     /// The Workload replaces a slice that has another flavor.
     OfOldSlice {
         /// The flavor that was passed over.

@@ -46,7 +46,7 @@ pub struct Settings {
     pub elastic_slices: bool,
     /// Gate MultiKueueOrchestratedPreemption: closed preemption gates count.
     pub orchestrated_preemption: bool,
-    /// Gate ConcurrentAdmission: closed preemption gates count here, too.
+    /// Gate ConcurrentAdmission: variants. Closed preemption gates count then, too.
     pub concurrent_admission: bool,
 }
 

@@ -7,7 +7,8 @@
 //! write fails. Source: spec/kueue-core.md §4.4 step 3, §4.13; gate ElasticJobsViaWorkloadSlices.
 //!
 //! Places in topologies are found anew and counted beside those of the old slice, as upstream does without its gate
-//! ElasticJobsViaWorkloadSlicesWithTAS. Slices that name each other in a ring replace nobody.
+//! ElasticJobsViaWorkloadSlicesWithTAS. Of holders that name each other in a ring, as they never should, those do not
+//! replace the next who got their quota before it.
 //!
 //! Cost: a look at an empty table where nobody replaces anybody; else a few lookups by name per change of a slice.
 
@@ -60,12 +61,7 @@ impl Engine {
 
     /// The slice whose quota a holder took over.
     pub fn predecessor(&self, new: WorkloadId) -> Option<WorkloadId> {
-        if self.state.slices.0.is_empty() {
-            return None;
-        }
-        let old = whom(&self.state, new)?;
-        let queue = held_in(&self.state, new)?;
-        (held_in(&self.state, old) == Some(queue)).then_some(old)
+        if self.state.slices.0.is_empty() { None } else { whom(&self.state, new) }
     }
 }
 
@@ -110,10 +106,7 @@ pub(crate) fn started(state: &mut State, id: WorkloadId) {
     if state.slices.0.is_empty() {
         return;
     }
-    settle(state, id);
-    if let Some(old) = named(state, id) {
-        settle(state, old);
-    }
+    settle_all(state, id);
     let name = state.names.workloads.name(id);
     let waiting: Touched = state.slices.of(name).collect();
     for one in waiting {
@@ -123,8 +116,15 @@ pub(crate) fn started(state: &mut State, id: WorkloadId) {
 
 /// A Workload holds quota no more.
 pub(crate) fn ended(state: &mut State, id: WorkloadId) {
-    if let Some(old) = named(state, id) {
-        settle(state, old);
+    if !state.slices.0.is_empty() {
+        settle_all(state, id);
+    }
+}
+
+/// Everybody whose quota may be another's since a Workload holds quota, or none.
+fn settle_all(state: &mut State, id: WorkloadId) {
+    for one in chain(state, id) {
+        settle(state, one);
     }
 }
 
@@ -133,16 +133,16 @@ pub(crate) fn replaced(state: &State, id: WorkloadId, queue: QueueId) -> Option<
     if state.slices.0.is_empty() {
         return None;
     }
-    let old = whom(state, id)?;
+    let old = named(state, id)?;
     let counts = held_in(state, old) == Some(queue) && !state.workloads.at(old).hidden;
-    (counts && successor(state, old).is_none()).then_some(old)
+    let free = counts && successor(state, old).is_none() && !leads_to(state, old, id);
+    free.then_some(old)
 }
 
 /// The holder that took over what a holder has.
 fn successor(state: &State, old: WorkloadId) -> Option<WorkloadId> {
-    let queue = held_in(state, old)?;
     let mut claims = state.slices.of(state.names.workloads.name(old));
-    claims.find(|&new| held_in(state, new) == Some(queue) && whom(state, new) == Some(old))
+    claims.find(|&new| whom(state, new) == Some(old))
 }
 
 fn held_in(state: &State, id: WorkloadId) -> Option<QueueId> {
@@ -164,28 +164,39 @@ pub(crate) fn held(
     Some((flavor, one.left_of(total)))
 }
 
-/// The Workload that `id` says it replaces, if it is known.
+/// The other Workload of which `id` says that it replaces it, if that one is known.
 fn named(state: &State, id: WorkloadId) -> Option<WorkloadId> {
     let workload = state.workloads.get(id)?;
     let name = state.shapes.at(workload.shape).replaces.as_deref()?;
     let old = state.names.workloads.get(name)?;
     let known = state.workloads.get(old)?;
-    (known.namespace == workload.namespace).then_some(old)
+    (old != id && known.namespace == workload.namespace).then_some(old)
 }
 
-/// The Workload that `id` replaces.
-fn whom(state: &State, id: WorkloadId) -> Option<WorkloadId> {
-    let old = named(state, id)?;
+/// The holder whose quota the holder `new` took over, if they hold it in one queue.
+fn whom(state: &State, new: WorkloadId) -> Option<WorkloadId> {
+    let old = named(state, new)?;
+    let held = |id| state.workloads.get(id)?.admission.as_deref();
+    if held(old)?.queue != held(new)?.queue {
+        return None;
+    }
+    let since = |id| (held(id).map(|one| one.reserved_at), &state.workloads.at(id).uid);
+    let first = leads_to(state, old, new) && since(new) < since(old);
+    (!first).then_some(old)
+}
+
+/// Whether `new` is found by going from a holder to the holder that it names, beginning with `old`.
+fn leads_to(state: &State, old: WorkloadId, new: WorkloadId) -> bool {
     let mut at = Some(old);
     // A chain is not longer than there are names in it.
     for _ in 0..=state.slices.0.len() {
         match at {
-            Some(next) if next == id => return None,
-            Some(next) => at = named(state, next),
-            None => break,
+            Some(one) if one == new => return true,
+            Some(one) if held_in(state, one).is_some() => at = named(state, one),
+            _ => return false,
         }
     }
-    Some(old)
+    false
 }
 
 /// Whom `id` replaces, whom that one replaces, and so on; and `id` itself.

@@ -137,6 +137,8 @@ pub struct ClusterQueueSpec {
     pub namespaces: NamespaceSelector,
     /// What its Workloads must pass beside quota.
     pub checks: Vec<CheckRule>,
+    /// Variants do not move from one flavor to another that is behind this one; `None` is no bound.
+    pub last_acceptable_flavor: Option<FlavorId>,
     /// Admission mode UsageBasedAdmissionFairSharing: LocalQueues that used less come first.
     pub usage_based: bool,
 }
@@ -327,6 +329,10 @@ pub struct WorkloadSpec {
     pub invalid: Option<Box<str>>,
     /// One of its preemption gates is closed: it may take what is free, and preempt nobody.
     pub gated: bool,
+    /// The only flavors that it may get, its own first; `None` for all.
+    pub allowed_flavors: Option<Vec<FlavorId>>,
+    /// It is a variant of the Workload with this uid: one of several of which one is to run.
+    pub variant_of: Option<Box<str>>,
     /// The Workload whose place it takes, as it is named in [`crate::Names::workloads`]: an older slice of its job.
     pub replaces: Option<Box<str>>,
     /// How far it is with its checks; those that are not listed are not decided yet.

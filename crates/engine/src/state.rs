@@ -22,6 +22,7 @@ use crate::spec::{
     PodSetSpec, Preemption, Strategy,
 };
 use crate::topology::Topologies;
+use crate::variants::Families;
 use crate::workload::{Workload, Workloads};
 
 /// Labels of an object, sorted by key.
@@ -108,6 +109,8 @@ pub(crate) struct State {
     pub(crate) shapes: Shapes,
     /// Who replaces whom.
     pub(crate) slices: Slices,
+    /// Which variants belong together.
+    pub(crate) families: Families,
     pub(crate) backoffs: Backoffs,
     pub(crate) second_passes: SecondPasses,
     /// What LocalQueues consumed.
@@ -146,6 +149,7 @@ impl State {
             workloads: Workloads::default(),
             shapes: Shapes::default(),
             slices: Slices::default(),
+            families: Families::default(),
             backoffs: Backoffs::default(),
             second_passes: SecondPasses::default(),
             ledger: Ledger::default(),

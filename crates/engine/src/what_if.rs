@@ -25,6 +25,7 @@ use crate::spec::{CheckSpec, FlavorSpec, LocalQueueSpec};
 use crate::state::{Labels, State};
 use crate::time::Time;
 use crate::topology::Topologies;
+use crate::variants::Families;
 
 /// An engine in which something is tried out. Dropping it undoes everything.
 #[derive(Debug)]
@@ -100,6 +101,7 @@ struct Before {
     backoffs: Backoffs,
     second_passes: SecondPasses,
     slices: Slices,
+    families: Families,
     ledger: Ledger,
     with_heads: Vec<QueueId>,
     to_wake: Vec<NodeId>,
@@ -133,6 +135,7 @@ impl Before {
             backoffs,
             second_passes,
             slices,
+            families,
             ledger,
             with_heads,
             to_wake,
@@ -158,6 +161,7 @@ impl Before {
             backoffs: backoffs.clone(),
             second_passes: second_passes.clone(),
             slices: slices.clone(),
+            families: families.clone(),
             ledger: ledger.clone(),
             with_heads: with_heads.clone(),
             to_wake: to_wake.clone(),
@@ -178,7 +182,8 @@ impl Before {
         state.topologies = self.topologies.unwrap_or_default();
         state.failures = self.failures;
         (state.backoffs, state.second_passes) = (self.backoffs, self.second_passes);
-        (state.ledger, state.slices) = (self.ledger, self.slices);
+        (state.slices, state.families) = (self.slices, self.families);
+        state.ledger = self.ledger;
         (state.with_heads, state.to_wake) = (self.with_heads, self.to_wake);
         state.cycle = self.cycle;
     }

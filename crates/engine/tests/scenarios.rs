@@ -74,6 +74,8 @@ mod turns;
 mod uncountable;
 #[path = "scenarios/usage_sharing.rs"]
 mod usage_sharing;
+#[path = "scenarios/variants.rs"]
+mod variants;
 #[path = "scenarios/waking.rs"]
 mod waking;
 #[path = "scenarios/why.rs"]

@@ -27,7 +27,7 @@ pub use self::{
     condition::{find, set},
     deactivation::{deactivated, deactivation_target},
     dispatched::dispatched,
-    evicted::{Eviction, evicted},
+    evicted::{Eviction, evicted, migration_message},
     finished::{finished, replacement_message},
     message::{for_condition, for_event},
     owned::owned,

@@ -154,6 +154,9 @@ impl Control {
         let reason = explain::condition_reason(entry).to_owned();
         let gated = entry.outcome == Outcome::Gated;
         let pending = Pending { reason, message, gated, not_before };
+        if let Outcome::Migrating { from } = entry.outcome {
+            return Verdict::Preempt(vec![(from, self.migration(entry))], pending);
+        }
         if entry.outcome != Outcome::Preempting {
             return Verdict::Wait(pending);
         }
@@ -164,6 +167,15 @@ impl Control {
             (target.workload, Evict { reason, cause: String::new(), message, preempted })
         });
         Verdict::Preempt(victims.collect(), pending)
+    }
+
+    /// The eviction of a variant in favour of a sibling with a better flavor.
+    fn migration(&self, entry: &Entry) -> Evict {
+        let record = self.by_id.get(&entry.workload).and_then(|key| self.workloads.get(key));
+        let uid = record.and_then(|record| record.object().metadata.uid.as_deref());
+        let message = ::index::status::migration_message(uid.unwrap_or_default());
+        let reason = reasons::FLAVOR_MIGRATION;
+        Evict { reason, cause: String::new(), message, preempted: None }
     }
 
     fn preemption_message(&self, entry: &Entry, target: &engine::Target) -> String {

@@ -202,6 +202,7 @@ fn index_settings(file: &Configuration, gates: &Gates) -> index::Settings {
         partial_admission: on(Gate::PartialAdmission),
         priority_boost: on(Gate::PriorityBoost),
         priority_sorting: on(Gate::PrioritySortingWithinCohort),
+        concurrent_admission: on(Gate::ConcurrentAdmission),
         admission_gated_by: on(Gate::AdmissionGatedBy),
         thin: false,
     }

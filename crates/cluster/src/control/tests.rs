@@ -22,6 +22,7 @@ mod keeping;
 mod shown;
 mod slices;
 mod unregistered;
+mod variants;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

@@ -40,6 +40,15 @@ pub enum Outcome {
     Gated,
     /// Heads processed before took what it needed.
     Skipped,
+    /// Another variant of the same Workload is admitted with a better flavor.
+    Outranked,
+    /// It fits. Another variant of the same Workload, which is admitted with a worse flavor, must go first.
+    Migrating {
+        /// Which.
+        from: WorkloadId,
+    },
+    /// It fits, but variants do not move to its flavor any more.
+    Unmoved,
     /// It fits once the victims of another head are gone.
     Deferred,
     /// The quota is there, a cluster with room is not.

@@ -14,6 +14,7 @@ use crate::quota::available::available;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 use crate::topology;
+use crate::variants::{self, Migration};
 use crate::workload::Usage;
 
 /// Decides about one entry. `victims` are those whom earlier entries of the cycle preempt.
@@ -23,6 +24,12 @@ pub(super) fn process(
     victims: &mut Victims,
     placer: &mut dyn Placer,
 ) {
+    let is_variant = entry.shape.allowed.is_some();
+    if is_variant && variants::better(state, entry.workload, entry.queue).is_some() {
+        entry.outcome = Outcome::Outranked;
+        entry.targets.clear();
+        return;
+    }
     let gone = victims.near(state, entry);
     reconsider(state, entry, &gone);
     let mode = entry.assignment.mode();
@@ -50,14 +57,28 @@ pub(super) fn process(
     entry.outcome = match mode {
         Mode::Preempt => Outcome::Preempting,
         Mode::DeferredFit => Outcome::Deferred,
-        Mode::Fit | Mode::NoFit => match placer.place(entry) {
-            Ok(cluster) => Outcome::Reserved { cluster },
-            Err(key) => Outcome::NoRoom(key),
-        },
+        Mode::Fit | Mode::NoFit if is_variant => grant_variant(state, entry, placer),
+        Mode::Fit | Mode::NoFit => grant(entry, placer),
     };
     if !matches!(entry.outcome, Outcome::NoRoom(_)) {
         victims.claim(state, entry);
         take(state, entry);
+    }
+}
+
+/// What becomes of a variant that fits.
+fn grant_variant(state: &State, entry: &Entry, placer: &mut dyn Placer) -> Outcome {
+    match variants::migration(state, entry.workload, entry.queue) {
+        Some(Migration::From(from)) => Outcome::Migrating { from },
+        Some(Migration::Refused) => Outcome::Unmoved,
+        None => grant(entry, placer),
+    }
+}
+
+fn grant(entry: &Entry, placer: &mut dyn Placer) -> Outcome {
+    match placer.place(entry) {
+        Ok(cluster) => Outcome::Reserved { cluster },
+        Err(key) => Outcome::NoRoom(key),
     }
 }
 

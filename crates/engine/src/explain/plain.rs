@@ -15,6 +15,10 @@ pub fn explanation(engine: &Engine, why: &Why) -> String {
     if why.gated {
         lines.push("its preemption gates are closed: it may preempt nobody".to_owned());
     }
+    if let Some(better) = why.better {
+        let better = engine.names().workloads.name(better);
+        lines.push(format!("its sibling {better} is admitted with a better flavor"));
+    }
     let many = why.pod_sets.len() > 1;
     for one in &why.pod_sets {
         if many {
@@ -112,6 +116,7 @@ fn unsuitable(engine: &Engine, reason: &Reason) -> String {
         }
         Reason::Affinity(_) => "node selector or affinity exclude it".to_owned(),
         Reason::NoFlavor(_) => "it does not exist".to_owned(),
+        Reason::NotAllowed(_) => "it is not among the flavors that are allowed".to_owned(),
         Reason::OfOldSlice { original, .. } => {
             let original = original.map_or("nothing", |id| engine.names().flavors.name(id));
             format!("the slice that is replaced has {original}")

@@ -13,12 +13,13 @@ use crate::checks;
 use crate::engine::Engine;
 use crate::explain::shortage::{Shortage, shortage};
 use crate::flavors::assign::Attempt;
-use crate::flavors::scan::{Wish, unsuitable};
+use crate::flavors::scan::{Wish, not_allowed, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::reason::Reason;
 use crate::slices;
 use crate::spec::Hold;
 use crate::state::{Group, State, namespace_matches};
+use crate::variants;
 use crate::workload::{Usage, Workload, charge, charged};
 
 /// Why a Workload waits.
@@ -32,6 +33,8 @@ pub struct Why {
     pub standing: Standing,
     /// Its preemption gates are closed: whatever somebody would have to go for is out of its reach.
     pub gated: bool,
+    /// Another variant of the same Workload that is admitted with a better flavor: nothing else is asked then.
+    pub better: Option<WorkloadId>,
     /// What each pod set meets; empty where capacity is not the question.
     pub pod_sets: Vec<PodSetWhy>,
 }
@@ -121,7 +124,9 @@ impl Engine {
         let queue = workload.queue;
         let pod_sets = queue.filter(|_| matters).map(|queue| pod_sets(state, id, queue));
         let gated = matters && state.is_gated(id);
-        Some(Why { workload: id, queue, standing, gated, pod_sets: pod_sets.unwrap_or_default() })
+        let better = queue.filter(|_| matters).and_then(|queue| variants::better(state, id, queue));
+        let pod_sets = pod_sets.unwrap_or_default();
+        Some(Why { workload: id, queue, standing, gated, better, pod_sets })
     }
 }
 
@@ -226,7 +231,9 @@ fn pod_set(state: &State, attempt: &Attempt<'_>, index: usize, taken: &mut Usage
 
 fn flavor(state: &State, wish: &Wish<'_>, at: usize, taken: &Usage) -> FlavorWhy {
     let flavor = wish.group.flavors[at];
-    let unsuitable = unsuitable(state, wish, flavor).or_else(|| of_old_slice(state, wish, flavor));
+    let unsuitable = not_allowed(wish, flavor)
+        .or_else(|| unsuitable(state, wish, flavor))
+        .or_else(|| of_old_slice(state, wish, flavor));
     let mut shortages = Vec::new();
     for &(resource, request) in wish.requests.iter().filter(|_| unsuitable.is_none()) {
         if let Some(slot) = wish.group.slot(at, resource) {

@@ -243,6 +243,10 @@ fn assign_group(
             chosen.extend(choices);
             continue;
         }
+        if attempt.shape.allowed.is_some() && done.len() == 1 {
+            // No flavor was looked at.
+            obstacle = obstacle.or(Some(Obstacle::NoMatchingFlavor));
+        }
         // Only the group that failed explains the failure; flavors that failed before it still colour the obstacle.
         no_fit = true;
         chosen.clear();

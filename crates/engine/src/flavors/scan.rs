@@ -14,6 +14,7 @@ use crate::slices;
 use crate::spec::{Fungibility, PodSetSpec, Preference, Search};
 use crate::state::{Group, State};
 use crate::topology::topologies::Fitness;
+use crate::variants;
 use crate::workload::{Usage, charged};
 
 /// What a scan is for.
@@ -68,6 +69,10 @@ pub(crate) fn scan(
             );
             continue;
         }
+        if let Some(reason) = not_allowed(wish, flavor) {
+            reasons.push(reason);
+            continue;
+        }
         if let Some(reason) = unsuitable(state, wish, flavor) {
             reasons.push(reason);
             meet(Obstacle::NoMatchingFlavor);
@@ -119,6 +124,11 @@ fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {
         wish.members.contains(&usize::from(pin.0)) && wish.group.resources.contains(&pin.1)
     };
     pins.iter().filter(of_wish).any(|pin| pin.2 == flavor)
+}
+
+/// Why a variant may not get the flavor.
+pub(crate) fn not_allowed(wish: &Wish<'_>, flavor: FlavorId) -> Option<Reason> {
+    (!variants::allows(wish.attempt.shape, flavor)).then_some(Reason::NotAllowed(flavor))
 }
 
 /// Why no pod of the pod sets may get the flavor, whatever its quota.

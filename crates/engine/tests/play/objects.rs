@@ -15,7 +15,7 @@ use crate::play::words::{Words, label, pair};
 use crate::play::{Player, SECOND};
 
 /// What in a line about a Workload is not a resource.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 21] = [
     "check",
     "q",
     "ns",
@@ -35,6 +35,8 @@ const KEYS: [&str; 19] = [
     "hold",
     "template",
     "replaces",
+    "allowed",
+    "family",
 ];
 
 impl Player {
@@ -189,6 +191,7 @@ impl Player {
             ready: !words.has("not-ready"),
             namespaces: selector(words),
             checks,
+            last_acceptable_flavor: words.text("last").map(|one| names.flavors.intern(one)),
             usage_based: words.has("by-usage"),
         };
         self.tell("cq", words.name(), Event::ClusterQueue(id, Some(Box::new(spec))));
@@ -259,6 +262,11 @@ impl Player {
                 .has("invalid")
                 .then(|| "resources validation failed: limits are below requests".into()),
             gated: words.has("gated"),
+            allowed_flavors: words.text("allowed").map(|all| {
+                let all = all.split(',').filter(|name| !name.is_empty());
+                all.map(|name| names.flavors.intern(name)).collect()
+            }),
+            variant_of: words.text("family").map(Into::into),
             replaces: words.text("replaces").map(Into::into),
             checks,
             admission: None,

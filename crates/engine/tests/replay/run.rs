@@ -423,6 +423,8 @@ fn result(outcome: Outcome) -> &'static str {
         Outcome::NoCandidates => "noCandidates",
         Outcome::NoFit => "noFit",
         Outcome::Gated => "gated",
+        Outcome::Outranked => "outranked",
+        Outcome::Migrating { .. } | Outcome::Unmoved => "migrating",
         Outcome::Skipped => "skipped",
         Outcome::Deferred => "deferred",
         Outcome::NoRoom(_) => "noRoom",

@@ -431,7 +431,7 @@ fn a_chain_of_replacements_is_charged_for_its_last() {
 }
 
 #[test]
-fn those_who_replace_each_other_replace_nobody() {
+fn of_those_who_name_each_other_the_later_one_replaces() {
     check(
         "
         cq team-a gpu/h100=9
@@ -445,7 +445,7 @@ fn those_who_replace_each_other_replace_nobody() {
             1  reserve one team-a gpu=h100:2
             2  reserve two team-a gpu=h100:4
             3  reserve self team-a gpu=h100:3
-            -  team-a uses gpu/h100=9, holds one self two
+            -  team-a uses gpu/h100=7, holds one self two
         "#]],
     );
 }

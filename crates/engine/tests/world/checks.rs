@@ -108,12 +108,20 @@ impl World {
             {
                 return Err(self.refute("a head did not get what was said"));
             }
+            if let Outcome::Migrating { from } = entry.outcome
+                && !engine.is_evicted(from)
+            {
+                return Err(self.refute("a sibling is not on its way out"));
+            }
             for target in &entry.targets {
                 let announced = entry.outcome == Outcome::Preempting;
                 if announced
                     && (!victims.insert(target.workload) || !engine.is_evicted(target.workload))
                 {
                     return Err(self.refute("a victim is claimed twice or not on its way out"));
+                }
+                if announced && engine.successor(target.workload).is_some() {
+                    return Err(self.refute("a victim was taken over, so that it frees nothing"));
                 }
             }
         }

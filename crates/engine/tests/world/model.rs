@@ -137,24 +137,17 @@ impl Model {
     }
 }
 
-/// Whether another holder of its queue took over what a holder has. Rings replace nobody.
+/// Whether another holder of its queue took over what a holder has.
 fn is_superseded(player: &Player, old: WorkloadId) -> bool {
-    let names = player.engine.names();
-    let queue = |id| player.engine.admission_spec(id).map(|held| held.queue);
-    let named = |event: &Event| match event {
-        Event::Workload(new, spec) => Some((*new, names.workloads.get(spec.replaces.as_deref()?)?)),
-        _ => None,
-    };
-    let known =
-        |id: &WorkloadId| player.known.contains_key(&("wl", names.workloads.name(*id).into()));
-    let links: BTreeMap<WorkloadId, WorkloadId> =
-        player.known.values().filter_map(named).filter(|(_, old)| known(old)).collect();
-    let in_ring = |new: WorkloadId| {
-        let path = std::iter::successors(links.get(&new), |at| links.get(*at));
-        path.take(links.len()).any(|at| *at == new)
-    };
-    let mut news = links.iter().filter(|(_, known)| **known == old).map(|(new, _)| *new);
-    news.any(|new| queue(new) == queue(old) && !in_ring(new))
+    let engine = &player.engine;
+    let queue = |id| engine.admission_spec(id).map(|held| held.queue);
+    let name = engine.names().workloads.name(old);
+    player.known.values().any(|event| match event {
+        Event::Workload(new, spec) if spec.replaces.as_deref() == Some(name) => {
+            queue(*new) == queue(old)
+        }
+        _ => false,
+    })
 }
 
 fn quotas(groups: &[ResourceGroup], names: &Names) -> BTreeMap<Slot, Quota> {

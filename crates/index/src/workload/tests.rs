@@ -138,6 +138,24 @@ fn a_workload_behind_a_closed_gate_is_told_as_such_until_the_gate_opens() {
 }
 
 #[test]
+fn a_parent_is_neither_queued_nor_charged_while_its_variants_are() {
+    let label =
+        json!({"metadata": {"labels": {"kueue.x-k8s.io/concurrent-admission-parent": "true"}}});
+    let held = json!({"status": {"admission": admission(),
+        "conditions": [condition("QuotaReserved", "True", "QuotaReserved")]}});
+    let mut pending = asking(json!({"cpu": "2"}));
+    json_merge(&mut pending, label);
+    let concurrent = Settings { concurrent_admission: true, ..Settings::default() };
+    for (settings, counts) in [(concurrent, false), (Settings::default(), true)] {
+        let mut house = House::new(settings);
+        let events = house.enter(&from(pending.clone()));
+        assert_eq!(spec(&events).hold == Hold::None, counts);
+        house.enter(&with(pending.clone(), held.clone()));
+        assert_eq!(house.used(), if counts { 6000 } else { 0 });
+    }
+}
+
+#[test]
 fn a_larger_slice_is_charged_once_whoever_is_entered_first_and_whoever_goes_first() {
     let old = with(
         asking(json!({"cpu": "2"})),
