@@ -75,6 +75,7 @@ fn a_variant_with_a_worse_flavor_goes_once_a_better_one_fits() {
     };
     let message = "Evicted to accommodate a workload (UID: better) due to migration to more favorable resource flavor";
     assert!(body.contains(message) && body.contains("FlavorMigration"), "{body}");
+    assert!(!control.schedule, "nobody is looked at again before something happens");
 }
 
 #[test]
