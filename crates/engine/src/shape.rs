@@ -87,6 +87,7 @@ impl Shapes {
         self.note(Deed::Released(id));
     }
 
+    #[inline]
     fn note(&mut self, deed: Deed) {
         if let Some(log) = &mut self.log {
             log.push(deed);

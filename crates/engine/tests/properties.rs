@@ -15,10 +15,11 @@ mod world;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use crate::crowd::{bustle, crowded};
 use crate::whims::whims;
-use crate::world::kin::{house, kin};
+use crate::world::kin::kin;
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::model::Model;
 use crate::world::places::{MACHINES, failures, machines, placed};
@@ -26,6 +27,19 @@ use crate::world::{Step, World, decisions};
 
 fn anything() -> impl Strategy<Value = Step> {
     prop_oneof![5 => step(true), 1 => upheaval()]
+}
+
+/// Two queues of one cohort, in which slices and variants have room for some of what they ask.
+fn house() -> impl Strategy<Value = Vec<String>> {
+    let quotas = (1..4_i64, 1..4_i64, 1..4_i64, 1..4_i64);
+    let policies = select(vec!["", " within=lower", " reclaim=any", " within=newer reclaim=lower"]);
+    let last = select(vec!["", "", " last=spot"]);
+    (quotas, policies, last).prop_map(|((a, b, c, d), policies, last)| {
+        vec![
+            format!("cq q0 cohort=c0{policies}{last} gpu/spot={a} gpu/h100={b}"),
+            format!("cq q1 cohort=c0{policies} gpu/spot={c} gpu/h100={d}"),
+        ]
+    })
 }
 
 proptest! {

@@ -199,15 +199,14 @@ fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
 fn pod_set(state: &State, attempt: &Attempt<'_>, index: usize, taken: &mut Usage) -> PodSetWhy {
     let spec = &attempt.shape.pod_sets[index];
     let has = |resource| slices::held(state, attempt.old?, &spec.name, resource);
-    let beyond = |(resource, amount)| {
-        let held = has(resource).map_or(Amount::ZERO, |(_, held)| held);
-        (resource, amount - held)
-    };
-    let requests: SmallVec<[(ResourceId, Amount); 4]> = state
+    let mut requests: SmallVec<[(ResourceId, Amount); 4]> = state
         .requests(attempt.queue, spec, spec.count)
-        .map(beyond)
         .filter(|one| one.1 > Amount::ZERO)
         .collect();
+    for (resource, amount) in &mut requests {
+        *amount -= has(*resource).map_or(Amount::ZERO, |(_, held)| held);
+    }
+    requests.retain(|one| one.1 > Amount::ZERO);
     let groups = &state.queue(attempt.queue).groups;
     let covered = |resource: &ResourceId| groups.iter().any(|one| one.resources.contains(resource));
     let undeclared = requests.iter().map(|one| one.0).filter(|one| !covered(one)).collect();

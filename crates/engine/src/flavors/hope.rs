@@ -143,6 +143,7 @@ impl<'a> Wish<'a> {
     }
 
     /// A flavor is as good as the worst of its resources.
+    #[inline]
     fn of_flavor(self, group: &Group, flavor: usize) -> Hope {
         let slots = self.requests().filter_map(|(resource, amount)| {
             group.slot(flavor, resource).map(|slot| self.of_slot(slot, amount))
@@ -159,6 +160,7 @@ impl<'a> Wish<'a> {
     }
 
     /// The judgement of [`crate::flavors::grade`].
+    #[inline]
     fn of_slot(self, slot: Slot, amount: Amount) -> Hope {
         let (tree, node) = (&self.state.tree, self.queue.node);
         let reclaim = self.queue.preemption.reclaim;

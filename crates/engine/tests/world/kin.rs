@@ -1,22 +1,9 @@
-//! Workloads that belong together: slices that replace each other, and variants of one family, in two queues of two flavors.
+//! Workloads that belong together: slices that replace each other, and variants of one family, in two queues.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::world::{Step, WORKLOADS};
-
-/// Two queues of one cohort, in which slices and variants have room for some of what they ask.
-pub(crate) fn house() -> impl Strategy<Value = Vec<String>> {
-    let quotas = (1..4_i64, 1..4_i64, 1..4_i64, 1..4_i64);
-    let policies = select(vec!["", " within=lower", " reclaim=any", " within=newer reclaim=lower"]);
-    let last = select(vec!["", "", " last=spot"]);
-    (quotas, policies, last).prop_map(|((a, b, c, d), policies, last)| {
-        vec![
-            format!("cq q0 cohort=c0{policies}{last} gpu/spot={a} gpu/h100={b}"),
-            format!("cq q1 cohort=c0{policies} gpu/spot={c} gpu/h100={d}"),
-        ]
-    })
-}
 
 /// What they do.
 pub(crate) fn kin() -> impl Strategy<Value = Step> {

@@ -24,7 +24,7 @@ fn variant(name: &str, flavor: &str, holds: bool) -> Value {
 }
 
 /// A manager under the gate, whose queue has a flavor before the usual one.
-fn control(workloads: Vec<Value>) -> Control {
+fn control(workloads: &[Value]) -> Control {
     let gates = Gates::parse("ConcurrentAdmission=true").expect("a gate");
     let mut control = Control::new(Settings::manager(&Configuration::default(), &gates, false));
     let flavor = |name: &str| {
@@ -35,10 +35,10 @@ fn control(workloads: Vec<Value>) -> Control {
     };
     for mut input in lists() {
         match &mut input {
-            Input::Workload(change) => *change = list(workloads.clone()),
+            Input::Workload(change) => *change = list(workloads.to_vec()),
             Input::Job(change) => *change = list(vec![]),
             Input::ResourceFlavor(change) => {
-                *change = list(vec![flavor("best"), flavor("default")])
+                *change = list(vec![flavor("best"), flavor("default")]);
             }
             Input::ClusterQueue(Change::Reset { objects, .. }) => {
                 let quota =
@@ -67,7 +67,7 @@ fn written(step: &Step, name: &str) -> Vec<(Purpose, String)> {
 #[test]
 fn a_variant_with_a_worse_flavor_goes_once_a_better_one_fits() {
     let mut control =
-        control(vec![variant("good", "default", true), variant("better", "best", false)]);
+        control(&[variant("good", "default", true), variant("better", "best", false)]);
     let step = control.decide(NOW);
     assert_eq!(written(&step, "better"), []);
     let [(Purpose::Evict, body)] = &written(&step, "good")[..] else {
@@ -85,7 +85,7 @@ fn whoever_may_not_preempt_is_told_so() {
     gated["metadata"]["ownerReferences"] = json!([]);
     gated["spec"]["priority"] = json!(1);
     gated["spec"]["preemptionGates"] = json!([{"name": "kueue.x-k8s.io/concurrent-admission"}]);
-    let mut control = control(vec![busy, gated]);
+    let mut control = control(&[busy, gated]);
     control.decide(NOW);
     let step = control.decide(NOW + jiff::SignedDuration::from_secs(5));
     assert_eq!(written(&step, "busy"), []);
