@@ -5,9 +5,9 @@ CARGO ?= cargo
 # Where cargo puts what it builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test lint build unit counts recount demo bench programs generate clean-lab
+.PHONY: test lint build unit crash crash-and-counts others counts recount demo bench programs generate clean-lab
 
-test: lint build unit counts
+test: lint build unit
 
 # Formatting, lints and the order of the house.
 lint:
@@ -19,9 +19,24 @@ lint:
 build:
 	$(CARGO) build --workspace --bins --locked
 
-# Unit, property and lab tests. The first run builds the lab's control planes with Go, which takes some minutes.
+# Unit, property and lab tests, and what is counted, in two lanes: most of it waits for servers.
+# The first run builds the lab's control planes with Go, which takes some minutes.
 unit:
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked --no-run
+	$(MAKE) --no-print-directory -j2 crash-and-counts others
+
+CRASH := every_job_runs_to_its_end_whatever_write_the_programs_die_at
+
+# Manager and agents die before and after every write.
+crash:
+	$(CARGO) test --workspace --locked --test crash
+
+crash-and-counts: crash
+	$(MAKE) --no-print-directory counts
+
+# All but those. Lab tests wait more than they compute: more threads than cores.
+others:
+	RUST_TEST_THREADS=8 $(CARGO) test --workspace --locked -- --skip $(CRASH)
 
 # Instructions and allocations of the engine for fixed work, against crates/engine/benches/counts.txt.
 counts:

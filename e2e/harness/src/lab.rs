@@ -83,12 +83,7 @@ impl TestLab {
     /// The lab of this test binary: one manager and at least `workers` workers. The first test that asks starts it. It is
     /// torn down when the process ends, however it ends.
     pub async fn shared(workers: usize) -> Result<&'static Self, LabError> {
-        Self::shared_with(Shape { workers, audit: false }).await
-    }
-
-    /// The same with a choice. All tests of a binary make the same.
-    pub async fn shared_with(shape: Shape) -> Result<&'static Self, LabError> {
-        let workers = shape.workers;
+        let shape = Shape { workers, audit: false };
         let start = || async { start(shape).await.map_err(|error| error.to_string()) };
         let lab = SHARED.get_or_init(start);
         let lab = lab.await.as_ref().map_err(|reason| LabError::Start(reason.clone()))?;
@@ -99,7 +94,7 @@ impl TestLab {
         Ok(lab)
     }
 
-    /// A lab of its own, for what cannot share one, such as a benchmark. It ends when it is dropped.
+    /// A lab of its own, for what cannot share one, such as a benchmark. It ends when it is dropped, or with this process.
     pub async fn start(shape: Shape) -> Result<Self, LabError> {
         start(shape).await
     }

@@ -5,7 +5,8 @@ use e2e::world::SOON;
 use harness::Component;
 
 use crate::{
-    manager, place,
+    house::House,
+    place,
     site::{Said, Site, said},
 };
 
@@ -77,7 +78,7 @@ async fn a_worker_that_was_killed_and_comes_back_finishes_its_job_once() -> Resu
 async fn a_worker_that_is_down_when_the_manager_starts_is_used_when_it_comes() -> Result<()> {
     let site = Site::alone("worker_down_at_start").await?;
     prepare(&site).await?;
-    let mut manager = manager()?.lock().await;
+    let mut manager = House::alone().await?.manager.lock().await;
     manager.take().context("a manager")?.process.terminate(SOON).await?;
     site.worker(2).kill(Component::ApiServer)?;
     *manager = Some(site.world.manager(true, &[]).await?);

@@ -7,7 +7,8 @@ use k8s_openapi::api::batch::v1::Job;
 use serde_json::{Value, json};
 
 use crate::{
-    manager, place,
+    house::House,
+    place,
     rights::asked,
     site::{Site, with_label},
 };
@@ -38,7 +39,7 @@ fn looks(site: &Site, kind: &str) -> Result<usize> {
 #[tokio::test]
 async fn what_nobody_asked_for_goes_and_looking_for_more_disturbs_nothing() -> Result<()> {
     let site = Site::alone("garbage").await?;
-    let mut manager = manager()?.lock().await;
+    let mut manager = House::alone().await?.manager.lock().await;
     manager.take().context("a manager")?.process.terminate(SOON).await?;
     let often = json!({"multiKueue": {
         "dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "60s", "gcInterval": "4s",

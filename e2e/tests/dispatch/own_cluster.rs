@@ -7,11 +7,11 @@ use harness::Verdict;
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::DeleteParams;
 
-use crate::{place, world};
+use crate::{house::House, place};
 
 #[tokio::test]
 async fn a_job_waits_for_quota_runs_and_is_finished() -> Result<()> {
-    let world = world().await?;
+    let world = House::shared().await?.world().await?;
     let space = world.lab.space("own_cluster").await?;
     let namespace = space.namespace();
     place::queue(&world.hub, namespace, "2", &[]).await?;

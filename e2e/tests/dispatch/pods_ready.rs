@@ -6,7 +6,8 @@ use e2e::world::SOON;
 use serde_json::json;
 
 use crate::{
-    manager, place,
+    house::House,
+    place,
     site::{Site, holds, said, with_label},
 };
 
@@ -47,7 +48,7 @@ async fn a_dispatched_job_that_takes_longer_than_it_may_is_stopped_for_good() ->
 async fn a_job_whose_pods_never_come_is_tried_again_and_then_switched_off() -> Result<()> {
     let site = Site::alone("pods_never_ready").await?;
     place::own_queue(site.hub(), site.namespace(), "2", &[]).await?;
-    let mut manager = manager()?.lock().await;
+    let mut manager = House::alone().await?.manager.lock().await;
     manager.take().context("a manager")?.process.terminate(SOON).await?;
     let hasty = json!({"waitForPodsReady": {
         "timeout": "2s",

@@ -17,7 +17,7 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{place, world};
+use crate::{house::House, place};
 
 /// See the module.
 pub(crate) struct Site {
@@ -36,14 +36,14 @@ pub(crate) struct Said {
 impl Site {
     /// Beside other tests.
     pub(crate) async fn shared(test: &str) -> Result<Self> {
-        let world = world().await?;
+        let world = House::shared().await?.world().await?;
         let space = world.lab.space(test).await?;
         Ok(Self { world, space })
     }
 
     /// For a test that breaks something.
     pub(crate) async fn alone(test: &str) -> Result<Self> {
-        let world = world().await?;
+        let world = House::alone().await?.world().await?;
         let space = world.lab.space_alone(test).await?;
         Ok(Self { world, space })
     }

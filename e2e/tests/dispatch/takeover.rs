@@ -5,7 +5,8 @@ use e2e::world::{NAMESPACE, SOON};
 use k8s_openapi::api::coordination::v1::Lease;
 
 use crate::{
-    manager, place,
+    house::House,
+    place,
     site::{Site, holds},
 };
 
@@ -28,7 +29,7 @@ async fn until_led_by_another(site: &Site, before: &str) -> Result<String> {
 #[tokio::test]
 async fn every_job_runs_once_when_the_leader_is_killed() -> Result<()> {
     let site = Site::alone("takeover").await?;
-    let mut shared = manager()?.lock().await;
+    let mut shared = House::alone().await?.manager.lock().await;
     // The leader must not be the one that answers the webhooks: those of a standby go on.
     let first = until_led_by_another(&site, "").await?;
     let leader = site.world.manager(false, &[]).await?;

@@ -8,7 +8,7 @@ use jobs::{Job, JobKind};
 use kube::api::PostParams;
 use serde_json::json;
 
-use crate::{place, world};
+use crate::{house::House, place};
 
 /// A Job and its clone, as a manager makes them: the clone says what the stored Job says.
 async fn make(
@@ -39,7 +39,7 @@ async fn make(
 
 #[tokio::test]
 async fn a_clone_with_room_is_admitted_and_its_job_runs_to_its_end() -> Result<()> {
-    let world = world().await?;
+    let world = House::shared().await?.world().await?;
     let space = world.lab.space("thin_worker").await?;
     let worker = world.workers.first().context("a worker")?;
     worker.add_nodes(&place::nodes("thin", 2, "2")).await?;
@@ -57,7 +57,7 @@ async fn a_clone_with_room_is_admitted_and_its_job_runs_to_its_end() -> Result<(
 
 #[tokio::test]
 async fn a_pod_that_no_single_node_can_hold_waits() -> Result<()> {
-    let world = world().await?;
+    let world = House::alone().await?.world().await?;
     let space = world.lab.space_alone("no_single_node").await?;
     let worker = world.workers.get(1).context("a second worker")?;
     worker.add_nodes(&place::nodes("split", 4, "2")).await?;

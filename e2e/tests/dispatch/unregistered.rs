@@ -7,7 +7,8 @@ use k8s_openapi::api::events::v1::Event;
 use serde_json::json;
 
 use crate::{
-    manager, place,
+    house::House,
+    place,
     site::{Site, delete, said},
 };
 
@@ -61,7 +62,7 @@ async fn after_the_end(site: &Site) -> Result<()> {
 async fn one_that_went_while_no_manager_ran_is_told_of_and_goes_on_when_it_is_registered_again()
 -> Result<()> {
     let site = Site::alone("left_behind").await?;
-    let mut manager = manager()?.lock().await;
+    let mut manager = House::alone().await?.manager.lock().await;
     site.nodes(2, 1, "2").await?;
     site.queue("4").await?;
     site.submit(&place::job("train", 2, "1", 8)).await?;

@@ -7,11 +7,11 @@ use harness::Verdict;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 
-use crate::{place, world};
+use crate::{house::House, place};
 
 #[tokio::test]
 async fn a_job_runs_once_on_a_worker_with_room_and_nothing_is_left_there() -> Result<()> {
-    let world = world().await?;
+    let world = House::shared().await?.world().await?;
     let space = world.lab.space("on_a_worker").await?;
     let namespace = space.namespace();
     world.workers[0].add_nodes(&place::nodes("room", 1, "4")).await?;
@@ -47,7 +47,7 @@ async fn a_job_runs_once_on_a_worker_with_room_and_nothing_is_left_there() -> Re
 
 #[tokio::test]
 async fn the_hub_shows_what_its_workers_report() -> Result<()> {
-    let world = world().await?;
+    let world = House::shared().await?.world().await?;
     let space = world.lab.space("shown").await?;
     world.workers[1].add_nodes(&place::own_nodes(space.namespace(), 1, "4")).await?;
     let reports: Api<ClusterCapacity> = Api::all(world.hub.client());

@@ -64,6 +64,7 @@ impl Control {
             this.fleet.set_connected(id, active && this.clusters.is_registered(&key.name));
             this.configure_fleet();
             this.left_behind_due();
+            this.all_orphans_due();
         });
     }
 

@@ -95,6 +95,11 @@ impl Jobs {
         !self.taken.is_empty()
     }
 
+    /// The Workload that was taken away from a job by force while it ran.
+    pub(super) fn taken_from(&self, job: &Key) -> Option<&Workload> {
+        self.taken.get(job).map(Arc::as_ref)
+    }
+
     /// The job of a Workload: the one that controls it, or that names it.
     pub(crate) fn of(&self, key: &Key, workload: &Workload) -> Option<(&Key, &Job)> {
         let named = self.naming.get(key).and_then(BTreeSet::first);
@@ -214,7 +219,7 @@ impl Control {
                 .map(Record::object)
                 .filter(|workload| is_for(&job, workload, prebuilt.is_some()))
                 .collect();
-            let taken = self.jobs.taken.get(key).map(Arc::as_ref);
+            let taken = self.jobs.taken_from(key);
             let taken = taken.filter(|workload| is_for(&job, workload, false));
             reconcile::reconcile(
                 &*job,

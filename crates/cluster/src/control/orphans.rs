@@ -1,13 +1,14 @@
 //! Dispatched jobs whose Workload was taken away by force, with its finalizer, before anything was withdrawn.
 //!
 //! The status of such a job is a copy that nobody brings up to date any more: it would show active pods for ever, and get
-//! no other Workload. It is told that nothing runs when that is so on every worker. Which one had it is not known any more,
-//! and so all of them count, also those that cannot be reached, until they are lost.
+//! no other Workload. It is told that nothing runs when that is so on the worker that had it. After a restart nobody knows
+//! which one that was, and so all of them count, also those that cannot be reached, until they are lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::dispatch::life::Hub;
 use ::jobs::{Job, JobKind, workload::name_for};
+use crds::v1beta2::Workload;
 use engine::ids::ClusterId;
 use runtime::watch::Key;
 
@@ -16,7 +17,14 @@ use super::{Control, due::What};
 /// Such jobs, by the Workload that they had.
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
-    jobs: BTreeMap<Key, Key>,
+    jobs: BTreeMap<Key, Orphan>,
+}
+
+#[derive(Debug)]
+struct Orphan {
+    job: Key,
+    /// Who may have a copy by the last that was seen of the Workload; nobody if it was never seen.
+    clusters: Vec<Box<str>>,
 }
 
 impl Orphans {
@@ -42,19 +50,27 @@ impl Control {
         if has_another || !runs {
             self.orphans.jobs.remove(&workload);
         } else {
-            self.orphans.jobs.insert(workload.clone(), key.clone());
+            let taken = self.jobs.taken_from(key);
+            let new =
+                || Orphan { job: key.clone(), clusters: taken.map(chosen).unwrap_or_default() };
+            self.orphans.jobs.entry(workload.clone()).or_insert_with(new);
             self.due.now(What::Workload(workload));
         }
     }
 
+    /// Which workers count is decided anew.
+    pub(super) fn all_orphans_due(&mut self) {
+        self.due.workloads.extend(self.orphans.workloads().cloned());
+    }
+
     /// A job is not there any more.
     pub(super) fn forget_orphan(&mut self, job: &Key) {
-        self.orphans.jobs.retain(|_, one| one != job);
+        self.orphans.jobs.retain(|_, one| one.job != *job);
     }
 
     /// The job of a Workload that is not there any more.
     pub(super) fn orphan(&self, workload: &Key) -> Option<(&Key, &Job)> {
-        self.jobs.get(self.orphans.jobs.get(workload)?)
+        self.jobs.get(&self.orphans.jobs.get(workload)?.job)
     }
 
     /// The hub's side of a Workload that is not there: what is gone holds nothing.
@@ -62,9 +78,26 @@ impl Control {
         let Some(job) = self.orphan(workload).map(|(_, job)| super::remote::hub_job(job)) else {
             return Hub::default();
         };
+        let had = self.orphans.jobs.get(workload).map(|one| one.clusters.as_slice());
+        let nominated = match had {
+            Some(had) if !had.is_empty() => {
+                had.iter().map(|name| self.fleet.cluster(name)).collect()
+            }
+            _ => self.every_worker().into_iter().collect(),
+        };
+        Hub { sent: true, nominated, job, ..Hub::default() }
+    }
+
+    fn every_worker(&mut self) -> BTreeSet<ClusterId> {
         let registered = self.clusters.names().map(|name| self.fleet.cluster(name));
         let known = self.remotes.values().map(|remote| remote.id);
-        let all: BTreeSet<ClusterId> = registered.chain(known).collect();
-        Hub { sent: true, nominated: all.into_iter().collect(), job, ..Hub::default() }
+        registered.chain(known).collect()
     }
+}
+
+/// The clusters that a Workload was sent to.
+fn chosen(workload: &Workload) -> Vec<Box<str>> {
+    let status = &workload.status;
+    let all = status.nominated_cluster_names.iter().chain(&status.cluster_name);
+    all.map(|name| name.as_str().into()).collect()
 }

@@ -189,6 +189,40 @@ fn after_a_restart_such_a_job_waits_for_every_worker_that_may_have_it() {
     assert_eq!(orders(&control.decide(NOW)), ["hub idle"], "it has nothing");
 }
 
+/// A registration of a worker that nobody can reach.
+fn unreachable() -> Input {
+    let west = json!({"metadata": {"name": "west", "resourceVersion": "8"}, "spec": {}});
+    Input::MultiKueueCluster(Change::Apply(object(west)))
+}
+
+#[test]
+fn it_waits_only_for_the_worker_that_had_it_when_that_is_known() {
+    let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    control.hear(unreachable(), NOW);
+    control.decide(NOW);
+
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    control.hear(Input::Workload(Change::Delete(key)), NOW);
+    let step = control.decide(NOW);
+    done(&mut control, &step, "stop", hub_job("60", true, &running()), NOW);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0], "its copy is still there");
+    gone(&mut control);
+    assert_eq!(orders(&control.decide(NOW)), ["hub idle"]);
+}
+
+#[test]
+fn a_registration_that_is_taken_away_is_not_waited_for() {
+    let mut control = dispatching(&hub_job("60", true, &running()), &[]);
+    control.hear(unreachable(), NOW);
+    connect(&mut control, vec![], vec![]);
+    assert_eq!(orders(&control.decide(NOW)), [""; 0], "west may have it");
+    let west = Key { namespace: None, name: "west".into() };
+    control.hear(Input::MultiKueueCluster(Change::Delete(west)), NOW);
+    assert_eq!(orders(&control.decide(NOW)), ["hub idle"]);
+}
+
 /// Quota is held, the worker is nominated; whether it is being evicted.
 pub(super) fn nominated(version: &str, evicted: bool) -> Value {
     let mut workload = hub_workload();
