@@ -34,7 +34,9 @@ pub(crate) type Touched = SmallVec<[WorkloadId; 2]>;
 
 impl Slices {
     fn add(&mut self, old: &str, new: WorkloadId) {
-        Arc::make_mut(&mut self.0).entry(old.into()).or_default().insert(new);
+        if !self.0.get(old).is_some_and(|claims| claims.contains(&new)) {
+            Arc::make_mut(&mut self.0).entry(old.into()).or_default().insert(new);
+        }
     }
 
     fn remove(&mut self, old: &str, new: WorkloadId) {
@@ -65,7 +67,8 @@ impl Engine {
     }
 }
 
-/// Before a Workload is told, or gone (without a spec): forgets whom it replaced, if that is another now. Returns what [`told`] has to know.
+/// Before a Workload is told, or gone (without a spec): forgets whom it replaced, if that is another now. Returns what
+/// [`told`] has to know.
 pub(crate) fn telling(state: &mut State, id: WorkloadId, spec: Option<&WorkloadSpec>) -> Touched {
     let new = spec.and_then(|spec| spec.replaces.as_deref());
     let new = new.filter(|_| state.settings.elastic_slices);
