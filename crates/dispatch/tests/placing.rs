@@ -37,6 +37,7 @@ fn engine() -> (Engine, ResourceId) {
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
+        last_acceptable_flavor: None,
         usage_based: false,
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
@@ -70,6 +71,10 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         pod_sets: vec![pods],
         hold: Hold::None,
         invalid: None,
+        gated: false,
+        allowed_flavors: None,
+        variant_of: None,
+        replaces: None,
         checks: Vec::new(),
         admission: None,
     };

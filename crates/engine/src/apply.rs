@@ -13,6 +13,7 @@ use crate::queues::line::Line;
 use crate::queues::priorities::Priorities;
 use crate::quota::tree::Quota;
 use crate::shape::Shape;
+use crate::slices;
 use crate::spec::{
     AdmissionSpec, ClusterQueueSpec, CohortSpec, Fungibility, Hold, NamespaceSelector,
     PodSetAdmission, Preemption, ResourceGroup, Strategy, WorkloadSpec,
@@ -52,8 +53,16 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         }
         Event::Sample(now) => admission_sharing::sample(state, now),
         Event::Admitted(id, now) => admission_sharing::admitted(state, id, now),
-        Event::Workload(id, spec) => workload(state, id, *spec),
-        Event::WorkloadGone(id) => workload_gone(state, id),
+        Event::Workload(id, spec) => {
+            let touched = slices::telling(state, id, Some(&spec));
+            workload(state, id, *spec);
+            slices::told(state, id, &touched);
+        }
+        Event::WorkloadGone(id) => {
+            let touched = slices::telling(state, id, None);
+            workload_gone(state, id);
+            slices::told(state, id, &touched);
+        }
         Event::Evicting(id) => {
             mark_evicted(state, id);
         }
@@ -312,7 +321,11 @@ pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
 
 fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
     walk::sort_requests(&state.names, &mut spec.pod_sets);
-    let shape = Shape { priority: spec.priority, pod_sets: spec.pod_sets };
+    let replaces = spec.replaces.filter(|_| state.settings.elastic_slices);
+    let allowed = spec.allowed_flavors.filter(|_| state.settings.concurrent_admission);
+    let allowed = allowed.map(Into::into);
+    let shape = Shape { priority: spec.priority, pod_sets: spec.pod_sets, replaces, allowed };
+    state.families.tell(id, spec.variant_of.as_deref());
     let shape = state.shapes.acquire(shape);
     let new = Workload {
         uid: spec.uid,
@@ -326,6 +339,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
         place: Place::Out,
         ticket: 0,
         hidden: false,
+        gated: spec.gated,
         wake: None,
         invalid: spec.invalid,
         checks: spec.checks.into(),
@@ -351,7 +365,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
 fn same(old: &Workload, new: &Workload) -> bool {
     (old.shape, old.queued_at, old.hold, old.local_queue, &old.invalid, old.namespace)
         == (new.shape, new.queued_at, new.hold, new.local_queue, &new.invalid, new.namespace)
-        && old.checks == new.checks
+        && (&old.checks, old.gated) == (&new.checks, new.gated)
 }
 
 /// A pending Workload changed. In its queue it keeps whatever privilege it has.
@@ -381,6 +395,7 @@ fn update_holder(
     let (held_in, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
     (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
     (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
+    old.gated = new.gated;
     if let Some(queue) = held_in {
         let priorities = &mut state.queue_mut(queue).priorities;
         priorities.remove(before);
@@ -436,26 +451,26 @@ fn reshape_holder(state: &mut State, id: WorkloadId, shape: ShapeId) {
 
 fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
     queue_record(state, spec.queue);
-    let mut usage = Usage::new();
-    for pod_set in &spec.pod_sets {
-        let left = pod_set.count - pod_set.reclaimed;
-        for &(resource, flavor, total) in &pod_set.resources {
-            let slot = state.tree.slot(flavor, resource);
-            charge(&mut usage, slot, part(total, left, pod_set.count));
-        }
-    }
     let admission = Admission {
         queue: spec.queue,
         reserved_at: spec.reserved_at,
         evicted: spec.evicted,
-        usage,
+        usage: usage_of(state, &spec.pod_sets),
         pod_sets: spec.pod_sets,
     };
     start_holding(state, id, Box::new(admission));
 }
 
-fn part(total: crate::Amount, left: i64, count: i64) -> crate::Amount {
-    if left == count || count == 0 { total } else { crate::Amount(total.0 / count).times(left) }
+/// What is charged for what pod sets hold.
+pub(crate) fn usage_of(state: &mut State, pod_sets: &[PodSetAdmission]) -> Usage {
+    let mut usage = Usage::new();
+    for pod_set in pod_sets {
+        for &(resource, flavor, total) in &pod_set.resources {
+            let slot = state.tree.slot(flavor, resource);
+            charge(&mut usage, slot, pod_set.left_of(total));
+        }
+    }
+    usage
 }
 
 /// Enters an admission whose usage is already charged.
@@ -476,6 +491,7 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Bo
     queue.priorities.add(priority);
     queue.line.clear_preemptor(id);
     queue.generation += 1;
+    slices::started(state, id);
     crate::second_pass::note(state, id);
 }
 
@@ -508,6 +524,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     state.queue_mut(queue).generation += 1;
     state.failures.freed();
     state.wake(queue);
+    slices::ended(state, id);
 }
 
 fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<HostId>) {
@@ -523,6 +540,7 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
     };
     let queue = workload.queue;
     state.failures.forget(id);
+    state.families.tell(id, None);
     leave_line(state, id);
     free_quota(state, id);
     if let Some(queue) = queue {

@@ -43,6 +43,15 @@ pub enum Reason {
         /// For which resource.
         resource: ResourceId,
     },
+    /// The Workload is not allowed the flavor.
+    NotAllowed(FlavorId),
+    /// The Workload replaces a slice that has another flavor.
+    OfOldSlice {
+        /// The flavor that was passed over.
+        flavor: FlavorId,
+        /// The one that the old slice has; none if it never had the resource.
+        original: Option<FlavorId>,
+    },
     /// No resource group covers the resource.
     Undeclared(ResourceId),
     /// The pod set wants a topology, the flavor has none.

@@ -224,6 +224,7 @@ fn attempt(
         shape: &shape,
         counts: Some(&counts),
         tried: &[],
+        old: None,
         pins: None,
     };
     let mut assignment = held(state, queue, &pod_sets, &counts);
@@ -261,7 +262,7 @@ fn settle(
     pod_sets
 }
 
-/// Who has to go so that there are places; nobody, if one of them goes for somebody else already. Upstream asks for the
+/// Who has to go so that there are places; nobody, if a preemption gate is closed, or if one of them goes for somebody else already. Upstream asks for the
 /// quota once more, although it is held: where there is not as much left, more have to go, or nobody can.
 fn victims(
     state: &mut State,
@@ -273,6 +274,9 @@ fn victims(
     let (Mode::Preempt, Some(admission)) = (assignment.mode(), admission) else {
         return Vec::new();
     };
+    if state.is_gated(attempt.workload) {
+        return Vec::new();
+    }
     let (usage, contested) = (admission.usage.clone(), assignment.contested());
     let need = Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) };
     let mut targets = Vec::new();

@@ -42,6 +42,19 @@ pub struct Settings {
     pub replace_failed_nodes: bool,
     /// Gate TASFailedNodeReplacementFailFast.
     pub evict_unreplaced: bool,
+    /// Gate ElasticJobsViaWorkloadSlices.
+    pub elastic_slices: bool,
+    /// Gate MultiKueueOrchestratedPreemption: closed preemption gates count.
+    pub orchestrated_preemption: bool,
+    /// Gate ConcurrentAdmission: variants. Closed preemption gates count then, too.
+    pub concurrent_admission: bool,
+}
+
+impl Settings {
+    /// Whether a Workload whose preemption gates are closed is kept from preempting.
+    pub(crate) fn heeds_gates(&self) -> bool {
+        self.orchestrated_preemption || self.concurrent_admission
+    }
 }
 
 impl Default for Settings {
@@ -61,6 +74,9 @@ impl Default for Settings {
             topology_balanced: false,
             replace_failed_nodes: true,
             evict_unreplaced: true,
+            elastic_slices: true,
+            orchestrated_preemption: false,
+            concurrent_admission: false,
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Shapes: what Workloads ask for, each kept once however many Workloads ask for the same.
 //!
 //! Two Workloads of one shape get the same verdict in the same situation, so one verdict parks both. A shape is its pod
-//! sets and the priority. Source: spec/kueue-core.md §3.5.
+//! sets, the priority, the flavors it is allowed, and whose place it takes. Source: spec/kueue-core.md §3.5.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ids::ShapeId;
+use crate::ids::{FlavorId, ShapeId};
 use crate::spec::PodSetSpec;
 
 /// What a Workload asks for, and how urgently.
@@ -16,6 +16,10 @@ pub(crate) struct Shape {
     pub(crate) priority: i64,
     /// Pod sets.
     pub(crate) pod_sets: Vec<PodSetSpec>,
+    /// The Workload whose place it takes: what there is for it depends on what that one has.
+    pub(crate) replaces: Option<Box<str>>,
+    /// The only flavors that its pods may get.
+    pub(crate) allowed: Option<Box<[FlavorId]>>,
 }
 
 /// The table of shapes, counted references.
@@ -83,6 +87,7 @@ impl Shapes {
         self.note(Deed::Released(id));
     }
 
+    #[inline]
     fn note(&mut self, deed: Deed) {
         if let Some(log) = &mut self.log {
             log.push(deed);

@@ -137,6 +137,8 @@ pub struct ClusterQueueSpec {
     pub namespaces: NamespaceSelector,
     /// What its Workloads must pass beside quota.
     pub checks: Vec<CheckRule>,
+    /// Variants do not move from one flavor to another that is behind this one; `None` is no bound.
+    pub last_acceptable_flavor: Option<FlavorId>,
     /// Admission mode UsageBasedAdmissionFairSharing: LocalQueues that used less come first.
     pub usage_based: bool,
 }
@@ -275,6 +277,16 @@ pub struct PodSetAdmission {
 }
 
 impl PodSetAdmission {
+    /// What pods that have not finished hold of `total`, which all of them got.
+    pub(crate) fn left_of(&self, total: Amount) -> Amount {
+        let left = self.count - self.reclaimed;
+        if left == self.count || self.count == 0 {
+            total
+        } else {
+            Amount(total.0 / self.count).times(left)
+        }
+    }
+
     /// Resources in one order, whoever told them, so that the same admission is known as the same.
     pub(crate) fn sort(&mut self) {
         self.resources.sort_unstable_by_key(|(resource, ..)| *resource);
@@ -315,6 +327,14 @@ pub struct WorkloadSpec {
     /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator: the
     /// message of the condition.
     pub invalid: Option<Box<str>>,
+    /// One of its preemption gates is closed: it may take what is free, and preempt nobody.
+    pub gated: bool,
+    /// The only flavors that it may get, its own first; `None` for all.
+    pub allowed_flavors: Option<Vec<FlavorId>>,
+    /// It is a variant of the Workload with this uid: one of several of which one is to run.
+    pub variant_of: Option<Box<str>>,
+    /// The Workload whose place it takes, as it is named in [`crate::Names::workloads`]: an older slice of its job.
+    pub replaces: Option<Box<str>>,
     /// How far it is with its checks; those that are not listed are not decided yet.
     pub checks: Vec<(CheckId, CheckState)>,
     /// Quota it already holds.

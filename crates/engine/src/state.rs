@@ -16,11 +16,13 @@ use crate::quota::tree::Tree;
 use crate::second_pass::SecondPasses;
 use crate::settings::Settings;
 use crate::shape::{Shape, Shapes};
+use crate::slices::Slices;
 use crate::spec::{
     CheckSpec, ClusterQueueSpec, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector,
     PodSetSpec, Preemption, Strategy,
 };
 use crate::topology::Topologies;
+use crate::variants::Families;
 use crate::workload::{Workload, Workloads};
 
 /// Labels of an object, sorted by key.
@@ -105,6 +107,10 @@ pub(crate) struct State {
     pub(crate) failures: Failures,
     pub(crate) workloads: Workloads,
     pub(crate) shapes: Shapes,
+    /// Who replaces whom.
+    pub(crate) slices: Slices,
+    /// Which variants belong together.
+    pub(crate) families: Families,
     pub(crate) backoffs: Backoffs,
     pub(crate) second_passes: SecondPasses,
     /// What LocalQueues consumed.
@@ -142,6 +148,8 @@ impl State {
             failures: Failures::default(),
             workloads: Workloads::default(),
             shapes: Shapes::default(),
+            slices: Slices::default(),
+            families: Families::default(),
             backoffs: Backoffs::default(),
             second_passes: SecondPasses::default(),
             ledger: Ledger::default(),
@@ -167,6 +175,11 @@ impl State {
 
     pub(crate) fn shape_of(&self, workload: WorkloadId) -> Arc<Shape> {
         Arc::clone(self.shapes.at(self.workloads.at(workload).shape))
+    }
+
+    /// Whether a Workload must not preempt: one of its preemption gates is closed, and gates count.
+    pub(crate) fn is_gated(&self, workload: WorkloadId) -> bool {
+        self.settings.heeds_gates() && self.workloads.at(workload).gated
     }
 
     /// Asks for a wake-up of a queue's tree before the next cycle.

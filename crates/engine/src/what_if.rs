@@ -20,10 +20,12 @@ use crate::ids::{NodeId, QueueId};
 use crate::names::Names;
 use crate::placer::Placer;
 use crate::second_pass::{SecondPass, SecondPasses};
+use crate::slices::Slices;
 use crate::spec::{CheckSpec, FlavorSpec, LocalQueueSpec};
 use crate::state::{Labels, State};
 use crate::time::Time;
 use crate::topology::Topologies;
+use crate::variants::Families;
 
 /// An engine in which something is tried out. Dropping it undoes everything.
 #[derive(Debug)]
@@ -98,6 +100,8 @@ struct Before {
     failures: Failures,
     backoffs: Backoffs,
     second_passes: SecondPasses,
+    slices: Slices,
+    families: Families,
     ledger: Ledger,
     with_heads: Vec<QueueId>,
     to_wake: Vec<NodeId>,
@@ -130,6 +134,8 @@ impl Before {
             shapes,
             backoffs,
             second_passes,
+            slices,
+            families,
             ledger,
             with_heads,
             to_wake,
@@ -154,6 +160,8 @@ impl Before {
             failures: failures.clone(),
             backoffs: backoffs.clone(),
             second_passes: second_passes.clone(),
+            slices: slices.clone(),
+            families: families.clone(),
             ledger: ledger.clone(),
             with_heads: with_heads.clone(),
             to_wake: to_wake.clone(),
@@ -174,6 +182,7 @@ impl Before {
         state.topologies = self.topologies.unwrap_or_default();
         state.failures = self.failures;
         (state.backoffs, state.second_passes) = (self.backoffs, self.second_passes);
+        (state.slices, state.families) = (self.slices, self.families);
         state.ledger = self.ledger;
         (state.with_heads, state.to_wake) = (self.with_heads, self.to_wake);
         state.cycle = self.cycle;

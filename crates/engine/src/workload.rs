@@ -89,6 +89,8 @@ pub(crate) struct Workload {
     pub(crate) ticket: u32,
     /// Simulated away in a what-if: not a candidate.
     pub(crate) hidden: bool,
+    /// A preemption gate of it is closed.
+    pub(crate) gated: bool,
     /// It waits for the placer to have room.
     pub(crate) wake: Option<WakeKey>,
     pub(crate) invalid: Option<Box<str>>,

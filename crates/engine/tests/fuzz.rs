@@ -17,6 +17,7 @@ use proptest::sample::select;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
 use crate::whims::{Whim, whims};
+use crate::world::kin::kin;
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::places::{MACHINES, failures, machines, placed};
 use crate::world::{Step, World, decisions};
@@ -64,6 +65,7 @@ fn case() -> impl Strategy<Value = Case> {
         3 => failures(),
         1 => rings(),
         2 => usage(),
+        4 => kin(),
     ];
     let all = (settings(), objects, vec(any, 1..120), vec(whims(), 1..20));
     all.prop_map(|(settings, objects, steps, whims)| Case { settings, objects, steps, whims })

@@ -9,12 +9,17 @@ mod tournament;
 mod twins;
 #[path = "world/waking.rs"]
 mod waking;
+#[path = "world/whims.rs"]
+mod whims;
 mod world;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use crate::crowd::{bustle, crowded};
+use crate::whims::whims;
+use crate::world::kin::kin;
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
 use crate::world::model::Model;
 use crate::world::places::{MACHINES, failures, machines, placed};
@@ -22,6 +27,19 @@ use crate::world::{Step, World, decisions};
 
 fn anything() -> impl Strategy<Value = Step> {
     prop_oneof![5 => step(true), 1 => upheaval()]
+}
+
+/// Two queues of one cohort, in which slices and variants have room for some of what they ask.
+fn house() -> impl Strategy<Value = Vec<String>> {
+    let quotas = (1..4_i64, 1..4_i64, 1..4_i64, 1..4_i64);
+    let policies = select(vec!["", " within=lower", " reclaim=any", " within=newer reclaim=lower"]);
+    let last = select(vec!["", "", " last=spot"]);
+    (quotas, policies, last).prop_map(|((a, b, c, d), policies, last)| {
+        vec![
+            format!("cq q0 cohort=c0{policies}{last} gpu/spot={a} gpu/h100={b}"),
+            format!("cq q1 cohort=c0{policies} gpu/spot={c} gpu/h100={d}"),
+        ]
+    })
 }
 
 proptest! {
@@ -213,6 +231,29 @@ proptest! {
             let before = world.held();
             let entries = world.play(&step);
             world.replacements_keep_their_word(&before, &entries)?;
+        }
+    }
+
+    #[test]
+    fn slices_and_variants_keep_every_promise(
+        settings in settings(), house in house(),
+        steps in vec((kin(), whims()), 1..80),
+    ) {
+        let settings = format!("{settings} concurrent");
+        let mut world = World::new(&settings, &house);
+        let mut supposing = World::new(&settings, &house);
+        for (step, whims) in &steps {
+            let entries = world.play(step);
+            world.nobody_is_lost_or_in_two_places()?;
+            world.everybody_can_be_told_why()?;
+            world.a_cycle_keeps_its_word(&entries)?;
+            world.no_admission_exceeds_a_limit(&entries)?;
+            if matches!(step, Step::Cycle) {
+                world.usage_is_the_sum_of_what_is_held()?;
+                world.nothing_of_a_what_if_stays_in_the_books()?;
+            }
+            supposing.imagine(whims)?;
+            prop_assert_eq!(decisions(&entries), decisions(&supposing.play(step)));
         }
     }
 

@@ -20,6 +20,8 @@ mod choosing;
 mod explaining;
 #[path = "scenarios/fungibility.rs"]
 mod fungibility;
+#[path = "scenarios/gates.rs"]
+mod gates;
 #[path = "scenarios/groups.rs"]
 mod groups;
 #[path = "scenarios/holding.rs"]
@@ -54,6 +56,8 @@ mod second_pass;
 mod sharing;
 #[path = "scenarios/shrinking.rs"]
 mod shrinking;
+#[path = "scenarios/slices.rs"]
+mod slices;
 #[path = "scenarios/stopping.rs"]
 mod stopping;
 #[path = "scenarios/strict.rs"]
@@ -70,6 +74,8 @@ mod turns;
 mod uncountable;
 #[path = "scenarios/usage_sharing.rs"]
 mod usage_sharing;
+#[path = "scenarios/variants.rs"]
+mod variants;
 #[path = "scenarios/waking.rs"]
 mod waking;
 #[path = "scenarios/why.rs"]

@@ -95,6 +95,7 @@ fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec
         stopped: is_stopped(spec.stop_policy.as_deref()),
         ready: false,
         checks: told(names, &rules(spec)),
+        last_acceptable_flavor: last_acceptable(spec).map(|name| names.flavors.intern(name)),
         usage_based: spec
             .admission_scope
             .as_ref()
@@ -104,6 +105,12 @@ fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec
             Some(one) => NamespaceSelector::All(selector(one)),
         },
     }
+}
+
+/// The flavor behind which variants do not move.
+fn last_acceptable(spec: &v1beta2::ClusterQueueSpec) -> Option<&str> {
+    let migration = &spec.concurrent_admission_policy.as_ref()?.migration;
+    migration.constraints.as_ref()?.last_acceptable_flavor_name.as_deref()
 }
 
 /// Whether a stop policy keeps new Workloads out.
@@ -163,6 +170,18 @@ mod tests {
         assert_eq!(spec.strategy, Strategy::BestEffortFifo);
         assert_eq!(spec.namespaces, NamespaceSelector::Nothing);
         assert_eq!((spec.cohort, spec.stopped), (None, false));
+        assert_eq!(spec.last_acceptable_flavor, None);
+    }
+
+    #[test]
+    fn variants_may_be_kept_from_flavors_that_are_too_far_behind() {
+        let queue = serde_json::json!({"concurrentAdmissionPolicy": {"migration": {
+            "mode": "TryPreferredFlavors", "constraints": {"lastAcceptableFlavorName": "a100"},
+        }}});
+        let queue: v1beta2::ClusterQueueSpec = serde_json::from_value(queue).expect("a spec");
+        let mut names = Names::default();
+        let told = spec(&mut names, &queue).last_acceptable_flavor.expect("a flavor");
+        assert_eq!(names.flavors.name(told), "a100");
     }
 
     #[test]

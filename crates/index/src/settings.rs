@@ -45,6 +45,8 @@ pub struct Settings {
     pub priority_boost: bool,
     /// Gate PrioritySortingWithinCohort. Without it whoever was preempted for a borrower queues behind it.
     pub priority_sorting: bool,
+    /// Gate ConcurrentAdmission: Workloads whose variants are tried are not queued themselves.
+    pub concurrent_admission: bool,
     /// Gate AdmissionGatedBy.
     pub admission_gated_by: bool,
     /// A worker without queues: every Workload belongs to one that is made up (spec/dispatch.md §4).
@@ -61,6 +63,7 @@ impl Default for Settings {
             partial_admission: true,
             priority_boost: false,
             priority_sorting: true,
+            concurrent_admission: false,
             admission_gated_by: true,
             thin: false,
         }

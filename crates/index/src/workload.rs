@@ -1,7 +1,7 @@
 //! Workloads as the engine's and as dispatch's.
 //!
 //! [`pod_sets`] is what the pods ask for, [`standing`] where the Workload stands in its life, [`holding`] what it holds,
-//! [`request`] what it asks of a cluster, [`record`] what is kept of it. Source: spec/kueue-core.md §2, §3.2.
+//! [`request`] what it asks of a cluster, [`variant`] whose variant it is, [`record`] what is kept of it. Source: spec/kueue-core.md §2, §3.2.
 
 mod holding;
 mod pod_sets;
@@ -9,6 +9,7 @@ pub(crate) mod record;
 mod request;
 mod standing;
 mod template;
+mod variant;
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crds::meta::is_true;
 use crds::names::{THIN_QUEUE, conditions};
 use crds::v1beta2::{PodSetRequest, Workload};
 use engine::ids::WorkloadId;
-use engine::spec::WorkloadSpec;
+use engine::spec::{Hold, WorkloadSpec};
 use engine::{Event, Names, Time};
 
 use crate::index::Index;
@@ -36,6 +37,8 @@ impl Index {
         let id = names.workloads.intern(&format!("{namespace}/{name}"));
         let pod_sets = self.pod_sets(workload);
         let (request, affinity) = request::request(names, workload, &pod_sets);
+        let is_parent = self.settings.concurrent_admission && variant::is_parent(workload);
+        let held = holding::admission(names, workload).filter(|_| !is_parent);
         let spec = WorkloadSpec {
             namespace: names.namespaces.intern(namespace),
             local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),
@@ -43,10 +46,14 @@ impl Index {
             priority: standing::priority(&self.settings, workload),
             queued_at: standing::queued_at(&self.settings, workload),
             pod_sets: pod_sets.specs(names, workload, &self.settings),
-            hold: standing::hold(&self.settings, workload, now),
+            hold: if is_parent { Hold::Out } else { standing::hold(&self.settings, workload, now) },
             invalid: pod_sets.problem().or(affinity).map(Into::into),
+            gated: standing::is_gated(workload),
+            allowed_flavors: variant::allowed(names, workload),
+            variant_of: variant::parent(workload).map(Into::into),
+            replaces: standing::replaces(workload).map(Into::into),
             checks: crate::checks::states(names, workload),
-            admission: holding::admission(names, workload),
+            admission: held,
         };
         let record = Record {
             request: Arc::new(request),

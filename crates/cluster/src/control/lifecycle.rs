@@ -177,13 +177,9 @@ fn explain(record: &Record, around: &Surroundings, now: Timestamp) -> Next {
     let workload = record.object();
     let before = &workload.status;
     let requests = around.requests.clone();
-    let status = status::pending(
-        before.clone(),
-        &pending.reason,
-        &pending.message,
-        requests,
-        at(workload, now),
-    );
+    let explain = if pending.gated { status::gated } else { status::pending };
+    let status =
+        explain(before.clone(), &pending.reason, &pending.message, requests, at(workload, now));
     if status == *before {
         return Next::Nothing;
     }

@@ -35,6 +35,7 @@ mod record;
 mod remote;
 mod schedule;
 mod settings;
+mod slices;
 pub mod sources;
 mod tallies;
 pub mod task;

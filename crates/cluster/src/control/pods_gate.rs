@@ -71,6 +71,7 @@ pub(crate) fn for_pods(not_before: Timestamp) -> Pending {
     Pending {
         reason: reasons::WAITING_FOR_PODS_READY.to_owned(),
         message: "waiting for all admitted workloads to be in PodsReady condition".to_owned(),
+        gated: false,
         not_before,
     }
 }

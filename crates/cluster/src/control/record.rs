@@ -57,6 +57,8 @@ pub(crate) struct Reserve {
 pub(crate) struct Pending {
     pub(crate) reason: String,
     pub(crate) message: String,
+    /// It would have to preempt, and its preemption gates are closed.
+    pub(crate) gated: bool,
     /// Not written before this time: most that wait do not wait for long.
     pub(crate) not_before: Timestamp,
 }

@@ -1,12 +1,13 @@
 //! Scheduling cycles, and what they decided turned into wants.
 //!
 //! A cycle that gives nobody anything is repeated only a few times: those in line may have further flavors to try, but
-//! the head of a strict queue that does not fit would be looked at for ever. The next event looks again.
+//! the head of a strict queue that does not fit would be looked at for ever, and so would one whose victims are on their
+//! way. The next event looks again.
 
 use std::sync::Arc;
 
 use ::dispatch::{Asked, Placing, Refused, Work, summary};
-use crds::names::{labels::JOB_UID, reasons};
+use crds::names::{conditions::EVICTED, labels::JOB_UID, reasons};
 use engine::{Entry, Event, Outcome, explain, ids::WorkloadId};
 use jiff::Timestamp;
 use runtime::watch::Key;
@@ -17,7 +18,7 @@ use super::{
     due::What,
     held::after,
     pods_gate::{Guarded, for_pods},
-    record::{Evict, Pending, Reserve},
+    record::{Evict, Pending, Reserve, is},
     time,
 };
 
@@ -152,17 +153,43 @@ impl Control {
             None => explain::message(&self.engine, entry),
         };
         let reason = explain::condition_reason(entry).to_owned();
-        let pending = Pending { reason, message, not_before };
-        if entry.outcome != Outcome::Preempting {
+        let gated = entry.outcome == Outcome::Gated;
+        let pending = Pending { reason, message, gated, not_before };
+        let victims = self.victims(entry);
+        if victims.is_empty() {
             return Verdict::Wait(pending);
         }
-        let victims = entry.targets.iter().map(|target| {
+        Verdict::Preempt(victims, pending)
+    }
+
+    /// Who has to go for an entry and is not on its way yet.
+    fn victims(&self, entry: &Entry) -> Vec<(WorkloadId, Evict)> {
+        let mut victims = Vec::new();
+        if let Outcome::Migrating { from } = entry.outcome {
+            victims.push((from, self.migration(entry)));
+        }
+        for target in entry.targets.iter().filter(|_| entry.outcome == Outcome::Preempting) {
             let message = self.preemption_message(entry, target);
-            let preempted = Some(target.reason);
-            let reason = reasons::PREEMPTED;
-            (target.workload, Evict { reason, cause: String::new(), message, preempted })
-        });
-        Verdict::Preempt(victims.collect(), pending)
+            let (reason, preempted) = (reasons::PREEMPTED, Some(target.reason));
+            let evict = Evict { reason, cause: String::new(), message, preempted };
+            victims.push((target.workload, evict));
+        }
+        victims.retain(|(victim, _)| !self.leaves(*victim));
+        victims
+    }
+
+    fn leaves(&self, id: WorkloadId) -> bool {
+        let record = self.by_id.get(&id).and_then(|key| self.workloads.get(key));
+        record.is_some_and(|one| one.wants.evict.is_some() || is(one.object(), EVICTED))
+    }
+
+    /// The eviction of a variant in favour of a sibling with a better flavor.
+    fn migration(&self, entry: &Entry) -> Evict {
+        let record = self.by_id.get(&entry.workload).and_then(|key| self.workloads.get(key));
+        let uid = record.and_then(|record| record.object().metadata.uid.as_deref());
+        let message = ::index::status::migration_message(uid.unwrap_or_default());
+        let reason = reasons::FLAVOR_MIGRATION;
+        Evict { reason, cause: String::new(), message, preempted: None }
     }
 
     fn preemption_message(&self, entry: &Entry, target: &engine::Target) -> String {

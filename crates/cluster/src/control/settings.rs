@@ -184,6 +184,9 @@ fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
         topology_balanced: on(Gate::TASBalancedPlacement),
         replace_failed_nodes: on(Gate::TASFailedNodeReplacement),
         evict_unreplaced: on(Gate::TASFailedNodeReplacementFailFast),
+        elastic_slices: on(Gate::ElasticJobsViaWorkloadSlices),
+        orchestrated_preemption: on(Gate::MultiKueueOrchestratedPreemption),
+        concurrent_admission: on(Gate::ConcurrentAdmission),
     }
 }
 
@@ -199,6 +202,7 @@ fn index_settings(file: &Configuration, gates: &Gates) -> index::Settings {
         partial_admission: on(Gate::PartialAdmission),
         priority_boost: on(Gate::PriorityBoost),
         priority_sorting: on(Gate::PrioritySortingWithinCohort),
+        concurrent_admission: on(Gate::ConcurrentAdmission),
         admission_gated_by: on(Gate::AdmissionGatedBy),
         thin: false,
     }

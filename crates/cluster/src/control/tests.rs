@@ -20,7 +20,9 @@ use crate::{config::Configuration, gates::Gates};
 mod garbage;
 mod keeping;
 mod shown;
+mod slices;
 mod unregistered;
+mod variants;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

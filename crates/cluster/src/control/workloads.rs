@@ -148,6 +148,7 @@ impl Control {
             self.due.at(super::timestamp(at), What::Workload(key.clone()));
         }
         self.note_at_gate(key);
+        self.old_slice_due(key);
         let object = Arc::clone(&self.workloads[key].held.object);
         self.jobs.workload_seen(key, &object);
         self.owner_due(key, &object);
@@ -203,6 +204,7 @@ impl Control {
 
     fn decide_workload(&mut self, key: &Key, now: Timestamp) {
         self.note_blocker(key, now);
+        self.finish_if_replaced(key);
         let Some(record) = self.workloads.get(key) else {
             return;
         };
@@ -285,7 +287,7 @@ impl Control {
                 Some(known) => known.not_before,
                 None => after(now, self.settings.explain_after),
             };
-            record.wants.pending = Some(Pending { reason, message, not_before });
+            record.wants.pending = Some(Pending { reason, message, gated: false, not_before });
         }
     }
 
@@ -413,6 +415,9 @@ impl Control {
             }
             Purpose::Evict => find(EVICTED),
             Purpose::Pending => find(QUOTA_RESERVED),
+            Purpose::Finish => {
+                find(FINISHED).filter(|one| one.reason == reasons::WORKLOAD_SLICE_REPLACED)
+            }
             Purpose::DeactivationTarget => find(DEACTIVATION_TARGET)
                 .filter(|one| one.reason == reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED),
             _ => None,

@@ -74,6 +74,7 @@ impl House {
                 ready: true,
                 namespaces: NamespaceSelector::All(Vec::new()),
                 checks: Vec::new(),
+                last_acceptable_flavor: None,
                 usage_based: false,
             };
             let queue = engine.names_mut().queues.intern(&name);
@@ -111,6 +112,10 @@ impl World {
             }],
             hold: Hold::None,
             invalid: None,
+            gated: false,
+            allowed_flavors: None,
+            variant_of: None,
+            replaces: None,
             checks: Vec::new(),
             admission: None,
         };

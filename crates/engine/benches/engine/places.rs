@@ -86,6 +86,7 @@ fn queue(engine: &mut Engine, flavor: FlavorId) {
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
+        last_acceptable_flavor: None,
         usage_based: false,
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
@@ -123,6 +124,10 @@ fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {
         pod_sets: std::iter::once(workers).chain(leader).collect(),
         hold,
         invalid: None,
+        gated: false,
+        allowed_flavors: None,
+        variant_of: None,
+        replaces: None,
         checks: Vec::new(),
         admission: None,
     };

@@ -9,7 +9,10 @@ use crate::time::Time;
 pub(super) fn admit(state: &mut State, entry: &Entry, now: Time) {
     let mut admission = state.workloads.blank_admission();
     (admission.queue, admission.reserved_at, admission.evicted) = (entry.queue, now, false);
-    admission.usage.clone_from(&entry.assignment.usage);
+    match entry.replaces {
+        None => admission.usage.clone_from(&entry.assignment.usage),
+        Some(_) => admission.usage = entry.assignment.whole_usage(),
+    }
     let granted = &entry.assignment.pod_sets;
     admission.pod_sets.resize_with(granted.len(), PodSetAdmission::default);
     for (one, granted) in admission.pod_sets.iter_mut().zip(granted) {

@@ -14,6 +14,7 @@ use crate::ids::{ClusterId, FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::placer::WakeKey;
 use crate::preemption::{self, Target};
 use crate::shape::Shape;
+use crate::slices;
 use crate::state::{State, namespace_matches};
 use crate::topology;
 use crate::workload::{ScanMemory, Workload};
@@ -35,8 +36,19 @@ pub enum Outcome {
     NoCandidates,
     /// It does not fit.
     NoFit,
+    /// Somebody would have to go for it, but its preemption gates are closed.
+    Gated,
     /// Heads processed before took what it needed.
     Skipped,
+    /// Another variant of the same Workload is admitted with a better flavor.
+    Outranked,
+    /// It fits. Another variant of the same Workload, which is admitted with a worse flavor, must go first.
+    Migrating {
+        /// Which.
+        from: WorkloadId,
+    },
+    /// It fits, but variants do not move to its flavor any more.
+    Unmoved,
     /// It fits once the victims of another head are gone.
     Deferred,
     /// The quota is there, a cluster with room is not.
@@ -75,6 +87,8 @@ pub struct Entry {
     pub assignment: Assignment,
     /// Who has to go for it.
     pub targets: Vec<Target>,
+    /// The slice whose quota it takes over, if it gets quota: whoever writes that finishes the old slice then.
+    pub replaces: Option<WorkloadId>,
     /// Where it went, if it got nothing.
     pub requeue: Requeue,
     /// How far up the tree it reached when it was nominated: the key of the order.
@@ -95,6 +109,7 @@ impl Entry {
             outcome: Outcome::Open,
             assignment: Assignment::default(),
             targets: Vec::new(),
+            replaces: None,
             requeue: Requeue::Nowhere,
             nominated_borrow: 0,
             reserved: false,
@@ -167,7 +182,9 @@ pub(super) fn place(state: &mut State, entry: &mut Entry) {
     }
     let shape = Arc::clone(&entry.shape);
     let (workload, queue) = (entry.workload, entry.queue);
-    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried: &[], pins: None };
+    let old = entry.replaces;
+    let attempt =
+        Attempt { workload, queue, shape: &shape, counts: None, tried: &[], old, pins: None };
     let (gone, assignment) = (preemption::ids(&entry.targets), &mut entry.assignment);
     preemption::without(state, &gone, |state| {
         topology::place_anew(state, &attempt, assignment, gone.is_empty());
@@ -183,7 +200,9 @@ pub(super) fn compute(
 ) {
     let shape = Arc::clone(&entry.shape);
     let (workload, queue) = (entry.workload, entry.queue);
-    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried, pins };
+    let old = slices::replaced(state, workload, queue);
+    entry.replaces = old;
+    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried, old, pins };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
     if works(&entry.assignment, &entry.targets) || !state.settings.partial_admission {
         return;

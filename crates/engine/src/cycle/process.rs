@@ -14,6 +14,7 @@ use crate::quota::available::available;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 use crate::topology;
+use crate::variants::{self, Migration};
 use crate::workload::Usage;
 
 /// Decides about one entry. `victims` are those whom earlier entries of the cycle preempt.
@@ -23,6 +24,12 @@ pub(super) fn process(
     victims: &mut Victims,
     placer: &mut dyn Placer,
 ) {
+    let is_variant = entry.shape.allowed.is_some();
+    if is_variant && variants::better(state, entry.workload, entry.queue).is_some() {
+        entry.outcome = Outcome::Outranked;
+        entry.targets.clear();
+        return;
+    }
     let gone = victims.near(state, entry);
     reconsider(state, entry, &gone);
     let mode = entry.assignment.mode();
@@ -35,7 +42,14 @@ pub(super) fn process(
         reserve_for_later(state, entry);
         return;
     }
-    if overlaps(entry, &gone) || !fits_without(state, entry, &gone) {
+    if mode == Mode::Preempt && state.is_gated(entry.workload) {
+        // It claims nobody, and keeps nothing from those behind it.
+        entry.outcome = Outcome::Gated;
+        entry.targets.clear();
+        return;
+    }
+    let taken = overlaps(entry, &gone) || victims.are_replaced(entry);
+    if taken || !fits_without(state, entry, &gone) {
         entry.outcome = Outcome::Skipped;
         entry.targets.clear();
         return;
@@ -43,14 +57,28 @@ pub(super) fn process(
     entry.outcome = match mode {
         Mode::Preempt => Outcome::Preempting,
         Mode::DeferredFit => Outcome::Deferred,
-        Mode::Fit | Mode::NoFit => match placer.place(entry) {
-            Ok(cluster) => Outcome::Reserved { cluster },
-            Err(key) => Outcome::NoRoom(key),
-        },
+        Mode::Fit | Mode::NoFit if is_variant => grant_variant(state, entry, placer),
+        Mode::Fit | Mode::NoFit => grant(entry, placer),
     };
     if !matches!(entry.outcome, Outcome::NoRoom(_)) {
         victims.claim(state, entry);
         take(state, entry);
+    }
+}
+
+/// What becomes of a variant that fits.
+fn grant_variant(state: &State, entry: &Entry, placer: &mut dyn Placer) -> Outcome {
+    match variants::migration(state, entry.workload, entry.queue) {
+        Some(Migration::From(from)) => Outcome::Migrating { from },
+        Some(Migration::Refused) => Outcome::Unmoved,
+        None => grant(entry, placer),
+    }
+}
+
+fn grant(entry: &Entry, placer: &mut dyn Placer) -> Outcome {
+    match placer.place(entry) {
+        Ok(cluster) => Outcome::Reserved { cluster },
+        Err(key) => Outcome::NoRoom(key),
     }
 }
 
@@ -61,7 +89,8 @@ fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {
 /// A second look, with the flavors pinned: at a head that counts on the same victims as an earlier one, as if these were
 /// gone; and at a head whose place in the topology was taken, though its quota was not, by what is there now.
 fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
-    let overlap = overlaps(entry, victims);
+    let overlap =
+        overlaps(entry, victims) || entry.replaces.is_some_and(|old| victims.contains(&old));
     if !overlap && !lost_its_place(state, entry, victims) {
         return;
     }

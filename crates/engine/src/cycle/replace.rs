@@ -118,6 +118,7 @@ fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: Outcome) ->
         outcome,
         assignment: Assignment { pod_sets, ..Assignment::default() },
         targets: Vec::new(),
+        replaces: None,
         requeue: Requeue::Nowhere,
         nominated_borrow: 0,
         reserved: false,

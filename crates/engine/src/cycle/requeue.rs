@@ -30,9 +30,15 @@ pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
             crate::apply::mark_evicted(state, target.workload);
         }
     }
+    if let Outcome::Migrating { from } = entry.outcome {
+        crate::apply::mark_evicted(state, from);
+    }
     remember(state, entry);
     entry.requeue = destination(state, entry);
-    let waits = matches!(entry.outcome, Outcome::Preempting | Outcome::Deferred);
+    let waits = matches!(
+        entry.outcome,
+        Outcome::Preempting | Outcome::Deferred | Outcome::Migrating { .. }
+    );
     if let Outcome::NoRoom(key) = entry.outcome {
         state.workloads.wait(id, key);
     }
@@ -71,9 +77,15 @@ fn destination(state: &State, entry: &Entry) -> Requeue {
     match entry.outcome {
         Outcome::WrongNamespace | Outcome::NoRoom(_) => Requeue::Aside,
         _ if queue.strategy == Strategy::StrictFifo => Requeue::InLine,
-        Outcome::Preempting | Outcome::Deferred | Outcome::Skipped => Requeue::InLine,
+        Outcome::Preempting
+        | Outcome::Deferred
+        | Outcome::Skipped
+        | Outcome::Outranked
+        | Outcome::Migrating { .. } => Requeue::InLine,
         _ if state.workloads.at(entry.workload).scan.is_some() => Requeue::InLine,
-        Outcome::NoFit | Outcome::NoCandidates if state.settings.park_by_shape => {
+        Outcome::NoFit | Outcome::NoCandidates
+            if state.settings.park_by_shape && entry.shape.replaces.is_none() =>
+        {
             Requeue::WithShape
         }
         _ => Requeue::Aside,
@@ -83,9 +95,9 @@ fn destination(state: &State, entry: &Entry) -> Requeue {
 /// Only a head that has flavors left to try, and did not get or nearly get anything, goes on where it stopped.
 fn remember(state: &mut State, entry: &Entry) {
     let goes_on = match entry.outcome {
-        Outcome::NoFit | Outcome::NoCandidates => true,
+        Outcome::NoFit | Outcome::NoCandidates | Outcome::Unmoved => true,
         // Without the gate whoever lost to another begins anew.
-        Outcome::Skipped => state.settings.preserve_scan_progress,
+        Outcome::Skipped | Outcome::Outranked => state.settings.preserve_scan_progress,
         _ => false,
     };
     let memory =

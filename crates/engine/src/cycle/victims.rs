@@ -14,11 +14,14 @@ pub(super) struct Victims {
     trees: Vec<Vec<WorkloadId>>,
     /// The roots in use.
     roots: Vec<usize>,
+    /// Slices that are replaced: they go, but what they have goes to those who replace them.
+    replaced: Vec<WorkloadId>,
 }
 
 impl Victims {
     pub(super) fn clear(&mut self) {
         self.all.clear();
+        self.replaced.clear();
         for root in self.roots.drain(..) {
             self.trees[root].clear();
         }
@@ -33,8 +36,14 @@ impl Victims {
         self.trees.get(root.index()).map(|tree| tree.as_slice().into()).unwrap_or_default()
     }
 
+    /// Whether an entry counts on the quota of a slice that is replaced.
+    pub(super) fn are_replaced(&self, entry: &Entry) -> bool {
+        entry.targets.iter().any(|target| self.replaced.contains(&target.workload))
+    }
+
     /// Claims the victims of an entry.
     pub(super) fn claim(&mut self, state: &State, entry: &Entry) {
+        self.replaced.extend(entry.replaces);
         for target in &entry.targets {
             let root = state.tree.root(state.queue(queue_of(state, target.workload)).node).index();
             if self.trees.len() <= root {

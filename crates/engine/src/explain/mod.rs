@@ -26,9 +26,12 @@ pub fn condition_reason(entry: &Entry) -> &'static str {
     match entry.outcome {
         Outcome::Reserved { .. } | Outcome::Open | Outcome::Replaced | Outcome::Unreplaced => "",
         Outcome::NodesFailed => "NodeFailures",
-        Outcome::Preempting | Outcome::Deferred => "WaitingForPreemptedWorkloads",
+        Outcome::Preempting | Outcome::Deferred | Outcome::Migrating { .. } => {
+            "WaitingForPreemptedWorkloads"
+        }
         Outcome::NoCandidates | Outcome::Skipped | Outcome::NoRoom(_) => "WaitingForQuota",
-        Outcome::FailedCheck => "PendingEvaluation",
+        Outcome::Gated => "AdmissionGated",
+        Outcome::FailedCheck | Outcome::Outranked | Outcome::Unmoved => "PendingEvaluation",
         Outcome::NoFit => entry.assignment.obstacle.map_or("", |obstacle| obstacle.name()),
         Outcome::WrongNamespace | Outcome::Invalid => "Misconfigured",
     }
@@ -47,6 +50,12 @@ pub fn message(engine: &Engine, entry: &Entry) -> String {
             let workload = engine.state.workloads.get(entry.workload);
             workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default().to_owned()
         }
+        Outcome::Outranked => "A more favorable variant is already admitted".to_owned(),
+        Outcome::Unmoved => "Target flavor is below LastAcceptableFlavorName".to_owned(),
+        Outcome::Migrating { .. } => {
+            format!("{}. Pending the migration of 1 workload(s)", summary(engine, entry))
+        }
+        Outcome::Gated => "Workload requires preemption, but it's gated".to_owned(),
         Outcome::Skipped => "Workload no longer fits after processing another workload".to_owned(),
         Outcome::Deferred => {
             "Workload has overlapping preemption targets with another workload, but will \
@@ -124,6 +133,15 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
             "skipping flavor {} as it is not found in the nomination mapping for resource {}",
             flavor(*id),
             engine.names().resources.name(*resource)
+        ),
+        Reason::NotAllowed(id) => format!(
+            "skipping flavor {} due to WorkloadAllowedResourceFlavorAnnotation annotation",
+            flavor(*id)
+        ),
+        Reason::OfOldSlice { flavor: id, original } => format!(
+            "could not assign {} flavor since the original workload is assigned: {}",
+            flavor(*id),
+            original.map_or("", flavor)
         ),
         Reason::Undeclared(id) => {
             format!("resource {} unavailable in ClusterQueue", engine.names().resources.name(*id))

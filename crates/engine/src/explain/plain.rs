@@ -12,6 +12,13 @@ use crate::spec::Hold;
 /// The explanation, one fact per line; what belongs to a line is indented below it.
 pub fn explanation(engine: &Engine, why: &Why) -> String {
     let mut lines = vec![headline(engine, why)];
+    if why.gated {
+        lines.push("its preemption gates are closed: it may preempt nobody".to_owned());
+    }
+    if let Some(better) = why.better {
+        let better = engine.names().workloads.name(better);
+        lines.push(format!("its sibling {better} is admitted with a better flavor"));
+    }
     let many = why.pod_sets.len() > 1;
     for one in &why.pod_sets {
         if many {
@@ -109,6 +116,11 @@ fn unsuitable(engine: &Engine, reason: &Reason) -> String {
         }
         Reason::Affinity(_) => "node selector or affinity exclude it".to_owned(),
         Reason::NoFlavor(_) => "it does not exist".to_owned(),
+        Reason::NotAllowed(_) => "it is not among the flavors that are allowed".to_owned(),
+        Reason::OfOldSlice { original, .. } => {
+            let original = original.map_or("nothing", |id| engine.names().flavors.name(id));
+            format!("the slice that is replaced has {original}")
+        }
         Reason::NoTopology(_) => "the pods ask for a topology, and it has none".to_owned(),
         Reason::TopologyOnly(_) => "it takes only pods that ask for its topology".to_owned(),
         Reason::NoLevel(_) => "its topology lacks the level that the pods ask for".to_owned(),

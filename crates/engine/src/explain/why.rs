@@ -13,11 +13,13 @@ use crate::checks;
 use crate::engine::Engine;
 use crate::explain::shortage::{Shortage, shortage};
 use crate::flavors::assign::Attempt;
-use crate::flavors::scan::{Wish, unsuitable};
+use crate::flavors::scan::{Wish, not_allowed, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::reason::Reason;
+use crate::slices;
 use crate::spec::Hold;
 use crate::state::{Group, State, namespace_matches};
+use crate::variants;
 use crate::workload::{Usage, Workload, charge, charged};
 
 /// Why a Workload waits.
@@ -29,6 +31,10 @@ pub struct Why {
     pub queue: Option<QueueId>,
     /// What comes before all capacity.
     pub standing: Standing,
+    /// Its preemption gates are closed: whatever somebody would have to go for is out of its reach.
+    pub gated: bool,
+    /// Another variant of the same Workload that is admitted with a better flavor: nothing else is asked then.
+    pub better: Option<WorkloadId>,
     /// What each pod set meets; empty where capacity is not the question.
     pub pod_sets: Vec<PodSetWhy>,
 }
@@ -117,7 +123,10 @@ impl Engine {
         let matters = matches!(standing, Standing::Parked | Standing::InLine(_) | Standing::NoRoom);
         let queue = workload.queue;
         let pod_sets = queue.filter(|_| matters).map(|queue| pod_sets(state, id, queue));
-        Some(Why { workload: id, queue, standing, pod_sets: pod_sets.unwrap_or_default() })
+        let gated = matters && state.is_gated(id);
+        let better = queue.filter(|_| matters).and_then(|queue| variants::better(state, id, queue));
+        let pod_sets = pod_sets.unwrap_or_default();
+        Some(Why { workload: id, queue, standing, gated, better, pod_sets })
     }
 }
 
@@ -179,8 +188,9 @@ fn inactive(state: &State, id: QueueId) -> Option<Inactive> {
 
 fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
     let shape = state.shape_of(id);
+    let old = slices::replaced(state, id, queue);
     let attempt =
-        Attempt { workload: id, queue, shape: &shape, counts: None, tried: &[], pins: None };
+        Attempt { workload: id, queue, shape: &shape, counts: None, tried: &[], old, pins: None };
     let mut taken = Usage::new();
     (0..shape.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut taken)).collect()
 }
@@ -188,10 +198,15 @@ fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
 /// One pod set; what it would take is added to `taken`.
 fn pod_set(state: &State, attempt: &Attempt<'_>, index: usize, taken: &mut Usage) -> PodSetWhy {
     let spec = &attempt.shape.pod_sets[index];
-    let requests: SmallVec<[(ResourceId, Amount); 4]> = state
+    let has = |resource| slices::held(state, attempt.old?, &spec.name, resource);
+    let mut requests: SmallVec<[(ResourceId, Amount); 4]> = state
         .requests(attempt.queue, spec, spec.count)
         .filter(|one| one.1 > Amount::ZERO)
         .collect();
+    for (resource, amount) in &mut requests {
+        *amount -= has(*resource).map_or(Amount::ZERO, |(_, held)| held);
+    }
+    requests.retain(|one| one.1 > Amount::ZERO);
     let groups = &state.queue(attempt.queue).groups;
     let covered = |resource: &ResourceId| groups.iter().any(|one| one.resources.contains(resource));
     let undeclared = requests.iter().map(|one| one.0).filter(|one| !covered(one)).collect();
@@ -215,7 +230,9 @@ fn pod_set(state: &State, attempt: &Attempt<'_>, index: usize, taken: &mut Usage
 
 fn flavor(state: &State, wish: &Wish<'_>, at: usize, taken: &Usage) -> FlavorWhy {
     let flavor = wish.group.flavors[at];
-    let unsuitable = unsuitable(state, wish, flavor);
+    let unsuitable = not_allowed(wish, flavor)
+        .or_else(|| unsuitable(state, wish, flavor))
+        .or_else(|| of_old_slice(state, wish, flavor));
     let mut shortages = Vec::new();
     for &(resource, request) in wish.requests.iter().filter(|_| unsuitable.is_none()) {
         if let Some(slot) = wish.group.slot(at, resource) {
@@ -225,6 +242,16 @@ fn flavor(state: &State, wish: &Wish<'_>, at: usize, taken: &Usage) -> FlavorWhy
     }
     let needs_places = state.topologies.tree(flavor).is_some();
     FlavorWhy { flavor, unsuitable, shortages, needs_places }
+}
+
+/// Why a replacement must get another flavor.
+fn of_old_slice(state: &State, wish: &Wish<'_>, flavor: FlavorId) -> Option<Reason> {
+    let old = wish.attempt.old?;
+    let pod_set = &wish.attempt.shape.pod_sets[wish.members[0]];
+    let held = |&(resource, _): &_| slices::held(state, old, &pod_set.name, resource);
+    let mut originals = wish.requests.iter().map(|one| held(one).map(|(original, _)| original));
+    let original = originals.find(|original| *original != Some(flavor))?;
+    Some(Reason::OfOldSlice { flavor, original })
 }
 
 fn take(group: &Group, at: usize, wanted: &[(ResourceId, Amount)], taken: &mut Usage) {

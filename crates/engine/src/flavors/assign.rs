@@ -11,6 +11,7 @@ use crate::flavors::{scan, walk};
 use crate::ids::{FlavorId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::reason::{Obstacle, Reason};
 use crate::shape::Shape;
+use crate::slices;
 use crate::spec::PodSetSpec;
 use crate::state::State;
 use crate::topology::PlacedDomain;
@@ -86,7 +87,7 @@ impl PodSetAssignment {
 pub struct Assignment {
     /// Pod sets, in order; those after the first that does not fit are missing.
     pub pod_sets: Vec<PodSetAssignment>,
-    /// What it takes, by slot.
+    /// What it takes, by slot; of a replacement, what it takes beside the old slice.
     pub(crate) usage: Usage,
     /// How far up the tree it reaches.
     pub borrow: u32,
@@ -119,6 +120,15 @@ impl Assignment {
         slots
     }
 
+    /// What all its choices take.
+    pub(crate) fn whole_usage(&self) -> Usage {
+        let mut usage = Usage::new();
+        for choice in self.pod_sets.iter().flat_map(|one| &one.choices) {
+            charge(&mut usage, choice.slot, choice.amount);
+        }
+        usage
+    }
+
     pub(crate) fn clear(&mut self) {
         self.pod_sets.clear();
         self.usage.clear();
@@ -136,6 +146,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) counts: Option<&'a [i64]>,
     /// Where earlier scans stopped.
     pub(crate) tried: &'a [(u16, ResourceId, u16)],
+    /// The slice whose quota it takes over.
+    pub(crate) old: Option<WorkloadId>,
     /// Flavors that must not change: a second look within one cycle.
     pub(crate) pins: Option<&'a [(u16, ResourceId, FlavorId)]>,
 }
@@ -231,6 +243,10 @@ fn assign_group(
             chosen.extend(choices);
             continue;
         }
+        if attempt.shape.allowed.is_some() && done.len() == 1 {
+            // No flavor was looked at.
+            obstacle = obstacle.or(Some(Obstacle::NoMatchingFlavor));
+        }
         // Only the group that failed explains the failure; flavors that failed before it still colour the obstacle.
         no_fit = true;
         chosen.clear();
@@ -282,8 +298,9 @@ fn push_pod_set(
         let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {
             continue;
         };
+        let held = attempt.old.and_then(|old| slices::held(state, old, &pod_set.name, resource));
         out.borrow = out.borrow.max(choice.borrow);
-        charge(&mut out.usage, choice.slot, amount);
+        charge(&mut out.usage, choice.slot, amount - held.map_or(Amount::ZERO, |(_, held)| held));
         one.choices.push(Choice { amount, ..*choice });
     }
     out.pod_sets.push(one);

@@ -30,11 +30,12 @@ pub(crate) enum Hope {
 pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Hope {
     let queue = state.queue(id);
     let priority = state.workloads.at(workload).priority;
-    let plain = state.settings.fungibility && !has_topology(state, queue);
+    let shape = state.shapes.at(state.workloads.at(workload).shape);
+    let plain =
+        state.settings.fungibility && shape.allowed.is_none() && !has_topology(state, queue);
     if !plain || finds_victims_at_home(queue, priority) || is_free_to_take(state, queue) {
         return Hope::Open;
     }
-    let shape = state.shapes.at(state.workloads.at(workload).shape);
     let (mut all, mut alone) = (Hope::Open, true);
     for pod_set in &shape.pod_sets {
         let wish = Wish { state, id, queue, pod_set };
@@ -60,7 +61,8 @@ pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(
     let shape = state.shapes.at(state.workloads.at(workload).shape);
     let [pod_set] = shape.pod_sets.as_slice() else { return None };
     let fair = state.settings.fair_sharing.is_some();
-    if fair || !state.settings.fungibility || has_topology(state, queue) {
+    if fair || shape.allowed.is_some() || !state.settings.fungibility || has_topology(state, queue)
+    {
         return None;
     }
     let mut usage = Usage::new();
@@ -141,6 +143,7 @@ impl<'a> Wish<'a> {
     }
 
     /// A flavor is as good as the worst of its resources.
+    #[inline]
     fn of_flavor(self, group: &Group, flavor: usize) -> Hope {
         let slots = self.requests().filter_map(|(resource, amount)| {
             group.slot(flavor, resource).map(|slot| self.of_slot(slot, amount))
@@ -157,6 +160,7 @@ impl<'a> Wish<'a> {
     }
 
     /// The judgement of [`crate::flavors::grade`].
+    #[inline]
     fn of_slot(self, slot: Slot, amount: Amount) -> Hope {
         let (tree, node) = (&self.state.tree, self.queue.node);
         let reclaim = self.queue.preemption.reclaim;

@@ -5,13 +5,16 @@
 
 use smallvec::SmallVec;
 
+use crate::amount::Amount;
 use crate::flavors::assign::{Attempt, Choice};
 use crate::flavors::grade::{Grade, Grant, grade};
-use crate::ids::{FlavorId, QueueId};
+use crate::ids::{FlavorId, QueueId, ResourceId};
 use crate::reason::{Obstacle, Reason};
+use crate::slices;
 use crate::spec::{Fungibility, PodSetSpec, Preference, Search};
 use crate::state::{Group, State};
 use crate::topology::topologies::Fitness;
+use crate::variants;
 use crate::workload::{Usage, charged};
 
 /// What a scan is for.
@@ -22,12 +25,12 @@ pub(crate) struct Wish<'a> {
     pub(crate) members: &'a [usize],
     pub(crate) group: &'a Group,
     /// What they ask for together.
-    pub(crate) requests: &'a [(crate::ids::ResourceId, crate::Amount)],
+    pub(crate) requests: &'a [(ResourceId, Amount)],
 }
 
 impl Wish<'_> {
     /// The requested resource that comes first by name; progress is noted under it.
-    fn first_resource(&self) -> Option<crate::ids::ResourceId> {
+    fn first_resource(&self) -> Option<ResourceId> {
         let mut requested = self.requests.iter().map(|(resource, _)| *resource);
         requested.find(|resource| self.group.resources.contains(resource))
     }
@@ -64,6 +67,10 @@ pub(crate) fn scan(
             reasons.extend(
                 wish.first_resource().map(|resource| Reason::NotNominated { flavor, resource }),
             );
+            continue;
+        }
+        if let Some(reason) = not_allowed(wish, flavor) {
+            reasons.push(reason);
             continue;
         }
         if let Some(reason) = unsuitable(state, wish, flavor) {
@@ -113,10 +120,15 @@ fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {
     let Some(pins) = wish.attempt.pins else {
         return true;
     };
-    let of_wish = |pin: &&(u16, crate::ids::ResourceId, FlavorId)| {
+    let of_wish = |pin: &&(u16, ResourceId, FlavorId)| {
         wish.members.contains(&usize::from(pin.0)) && wish.group.resources.contains(&pin.1)
     };
     pins.iter().filter(of_wish).any(|pin| pin.2 == flavor)
+}
+
+/// Why a variant may not get the flavor.
+pub(crate) fn not_allowed(wish: &Wish<'_>, flavor: FlavorId) -> Option<Reason> {
+    (!variants::allows(wish.attempt.shape, flavor)).then_some(Reason::NotAllowed(flavor))
 }
 
 /// Why no pod of the pod sets may get the flavor, whatever its quota.
@@ -180,6 +192,12 @@ fn judge(
         let Some(slot) = wish.group.slot(index, resource) else {
             continue;
         };
+        let flavor = wish.group.flavors[index];
+        let (amount, other) = beyond_old(state, wish, resource, flavor, amount);
+        if let Some(reason) = other {
+            reasons.push(reason);
+            worst = worst.or_worse(NO_MATCH, preference);
+        }
         let earlier = charged(assumed, slot);
         let (grade, reason) = grade(state, wish.attempt, slot, earlier, amount);
         reasons.extend(reason);
@@ -189,7 +207,7 @@ fn judge(
         }
         choices.push(Choice {
             resource,
-            flavor: wish.group.flavors[index],
+            flavor,
             slot,
             amount,
             mode: grade.mode(),
@@ -199,6 +217,33 @@ fn judge(
     }
     (worst, choices)
 }
+
+/// What is asked for beyond what the old slice has; or why it must be another flavor: that of the old slice.
+fn beyond_old(
+    state: &State,
+    wish: &Wish<'_>,
+    resource: ResourceId,
+    flavor: FlavorId,
+    mut amount: Amount,
+) -> (Amount, Option<Reason>) {
+    let Some(old) = wish.attempt.old else {
+        return (amount, None);
+    };
+    for &member in wish.members {
+        let pod_set = &wish.attempt.shape.pod_sets[member];
+        match slices::held(state, old, &pod_set.name, resource) {
+            Some((known, held)) if known == flavor => amount -= held,
+            other => {
+                let original = other.map(|(known, _)| known);
+                return (amount, Some(Reason::OfOldSlice { flavor, original }));
+            }
+        }
+    }
+    (amount, None)
+}
+
+/// A flavor that will not do, whatever there is of it.
+const NO_MATCH: Grade = Grade { grant: Grant::NoFit(Obstacle::NoMatchingFlavor), borrow: 0 };
 
 fn good_enough(state: &State, grade: Grade, fungibility: Fungibility) -> bool {
     if !state.settings.fungibility {

@@ -35,6 +35,7 @@ pub(super) fn of_queue<'a>(
 ) -> impl Iterator<Item = WorkloadId> + 'a {
     state.queue(queue).holding.iter().copied().filter(move |&id| {
         !state.workloads.at(id).hidden
+            && need.attempt.old != Some(id)
             && allowed(state, need.attempt.workload, id, policy)
             && uses(state, id, need.contested)
     })

@@ -189,8 +189,14 @@ pub(crate) fn reserve(state: &mut State, entry: &mut Entry) {
 
 /// Gives back what was taken for the cycle.
 pub(crate) fn forget(state: &mut State, entry: &Entry) {
-    let taken =
-        matches!(entry.outcome, Outcome::Reserved { .. } | Outcome::Preempting | Outcome::Deferred);
+    let taken = matches!(
+        entry.outcome,
+        Outcome::Reserved { .. }
+            | Outcome::Preempting
+            | Outcome::Deferred
+            | Outcome::Migrating { .. }
+            | Outcome::Unmoved
+    );
     if taken || entry.reserved {
         charge(state, entry, -1);
     }

@@ -14,6 +14,8 @@
 //! lq line cq=team-a stopped                    (every cq has one of its own name)
 //! wl one q=team-a ns=lab prio=3 t=1 gpu=6 pods=2 min=1 + gpu=1   (`+` begins another pod set)
 //!    on=zone:a in=zone:a|b tolerate=key:value required=rack preferred=rack anywhere slice=rack:2
+//!    gated (a preemption gate is closed) replaces=OTHER (a slice that takes its place)
+//!    family=NAME allowed=FLAVOR,FLAVOR (a variant, and the flavors it may get; a cq says last=FLAVOR)
 //!    group=g hold=requeue hold=out hold=SECOND invalid uid=u template=1 check=NAME:STATE
 //! finish one, evict one, failed one, release one t=9 hold=requeue, reclaim one 2
 //! unhealthy one h1 h2                          (machines that failed under it)
@@ -43,6 +45,7 @@
 //! move WORKLOAD QUEUE …                        (as `reserve`: a machine under it was replaced)
 //! evict WORKLOAD QUEUE VERDICT
 //! preempt for WORKLOAD QUEUE: VICTIM REASON, …
+//! migrate to WORKLOAD QUEUE: SIBLING           (it goes first)
 //! no room for WORKLOAD QUEUE in FLAVOR
 //! retry | aside | park WORKLOAD QUEUE VERDICT  (back in line, alone out of line, out of line with its shape)
 //! ```

@@ -15,7 +15,7 @@ use crate::play::words::{Words, label, pair};
 use crate::play::{Player, SECOND};
 
 /// What in a line about a Workload is not a resource.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 21] = [
     "check",
     "q",
     "ns",
@@ -34,6 +34,9 @@ const KEYS: [&str; 18] = [
     "group",
     "hold",
     "template",
+    "replaces",
+    "allowed",
+    "family",
 ];
 
 impl Player {
@@ -188,6 +191,7 @@ impl Player {
             ready: !words.has("not-ready"),
             namespaces: selector(words),
             checks,
+            last_acceptable_flavor: words.text("last").map(|one| names.flavors.intern(one)),
             usage_based: words.has("by-usage"),
         };
         self.tell("cq", words.name(), Event::ClusterQueue(id, Some(Box::new(spec))));
@@ -257,6 +261,13 @@ impl Player {
             invalid: words
                 .has("invalid")
                 .then(|| "resources validation failed: limits are below requests".into()),
+            gated: words.has("gated"),
+            allowed_flavors: words.text("allowed").map(|all| {
+                let all = all.split(',').filter(|name| !name.is_empty());
+                all.map(|name| names.flavors.intern(name)).collect()
+            }),
+            variant_of: words.text("family").map(Into::into),
+            replaces: words.text("replaces").map(Into::into),
             checks,
             admission: None,
         };

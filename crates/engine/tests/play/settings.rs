@@ -21,6 +21,9 @@ pub(super) fn settings(words: &Words<'_>) -> Settings {
             "no-mixed" => settings.topology_mixed = false,
             "no-replacement" => settings.replace_failed_nodes = false,
             "no-fail-fast" => settings.evict_unreplaced = false,
+            "no-slices" => settings.elastic_slices = false,
+            "orchestrated" => settings.orchestrated_preemption = true,
+            "concurrent" => settings.concurrent_admission = true,
             "balanced" => settings.topology_balanced = true,
             other => settings.fair_sharing = Some(strategies(other)),
         }

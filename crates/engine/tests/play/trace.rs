@@ -28,17 +28,27 @@ impl Player {
             Outcome::Preempting => {
                 format!("preempt for {who} {queue}: {}", self.victims(&entry.targets))
             }
+            Outcome::Migrating { from } => {
+                let from = names.workloads.name(from);
+                format!("migrate to {who} {queue}: {from}{}", self.words_about(entry))
+            }
             Outcome::NoRoom(key) => {
                 let flavor = FlavorId::from(usize::try_from(key.0).expect("a flavor"));
                 format!("no room for {who} {queue} in {}", names.flavors.name(flavor))
             }
             _ => {
-                let mut line = format!("{} {who} {queue} {}", verb(entry), verdict(entry));
-                if self.talks {
-                    line += &format!(": {}", explain::message(&self.engine, entry));
-                }
-                line
+                let verdict = verdict(entry);
+                format!("{} {who} {queue} {verdict}{}", verb(entry), self.words_about(entry))
             }
+        }
+    }
+
+    /// The message of the condition, where verdicts come with it.
+    fn words_about(&self, entry: &Entry) -> String {
+        if self.talks {
+            format!(": {}", explain::message(&self.engine, entry))
+        } else {
+            String::new()
         }
     }
 

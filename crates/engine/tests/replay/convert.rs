@@ -222,6 +222,7 @@ pub(crate) fn queue(
         stopped: !matches!(spec.stop_policy.as_str(), "" | "None"),
         ready: true,
         checks: Vec::new(),
+        last_acceptable_flavor: None,
         usage_based: false,
         namespaces: match &spec.namespace_selector {
             None => input::NamespaceSelector::Nothing,
@@ -271,6 +272,10 @@ pub(crate) fn workload(
         hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },
         invalid: pods::problems(&spec)?
             .map(|words| format!("resources validation failed: {words}").into()),
+        gated: false,
+        allowed_flavors: None,
+        variant_of: None,
+        replaces: None,
         checks: Vec::new(),
         admission: admission(names, object)?,
     })

@@ -7,7 +7,7 @@ use engine::spec::Hold;
 use engine::{Entry, Event, Outcome, explain};
 use proptest::test_runner::TestCaseError;
 
-use crate::world::model::{Model, amounts, slot};
+use crate::world::model::{Model, amounts, slot, taken};
 use crate::world::{World, moves};
 
 type Verdict = Result<(), TestCaseError>;
@@ -108,12 +108,20 @@ impl World {
             {
                 return Err(self.refute("a head did not get what was said"));
             }
+            if let Outcome::Migrating { from } = entry.outcome
+                && !engine.is_evicted(from)
+            {
+                return Err(self.refute("a sibling is not on its way out"));
+            }
             for target in &entry.targets {
                 let announced = entry.outcome == Outcome::Preempting;
                 if announced
                     && (!victims.insert(target.workload) || !engine.is_evicted(target.workload))
                 {
                     return Err(self.refute("a victim is claimed twice or not on its way out"));
+                }
+                if announced && engine.successor(target.workload).is_some() {
+                    return Err(self.refute("a victim was taken over, so that it frees nothing"));
                 }
             }
         }
@@ -138,10 +146,9 @@ impl World {
         }
         for entry in entries.iter().filter(|one| matches!(one.outcome, Outcome::Reserved { .. })) {
             let queue = format!("queue {}", names.queues.name(entry.queue));
-            for choice in entry.assignment.pod_sets.iter().flat_map(|one| &one.choices) {
-                let slot = slot(names, choice.resource, choice.flavor);
+            for (slot, amount) in taken(&self.player, entry) {
                 let left = model.available(&queue, &slot);
-                if left < 0 && choice.amount.0 > 0 {
+                if left < 0 && amount > 0 {
                     return Err(self.refute(&format!("{queue} has {left} of {slot:?}")));
                 }
             }

@@ -82,8 +82,10 @@ pub(crate) fn queue(own: usize, manners: Manners) -> impl Strategy<Value = Strin
         .prop_map(|one| one.map(|one| format!(" cohort=c{one}")).unwrap_or_default());
     let scan = (flag("borrow-next", 3), flag("preempt-stops", 3), flag("prefer-preempting", 4))
         .prop_map(|(borrow, preempt, prefer)| borrow + &preempt + &prefer);
-    let flags = (flag("strict", 4), flag("stopped", 12), flag("by-usage", 4), weight())
-        .prop_map(|(strict, stopped, by_usage, weight)| strict + &stopped + &by_usage + weight);
+    let flags = (flag("strict", 4), flag("stopped", 12), flag("by-usage", 4), weight());
+    let flags = (flags, select(vec!["", "", " last=spot", " last=h100"])).prop_map(
+        |((strict, stopped, by_usage, weight), last)| strict + &stopped + &by_usage + weight + last,
+    );
     (cohort, policies(own, manners), scan, flags, quotas()).prop_map(
         move |(cohort, policies, scan, flags, quotas)| {
             format!("cq q{own}{cohort}{policies}{scan}{flags}{quotas}")
@@ -106,10 +108,18 @@ pub(crate) fn request(shrinks: bool) -> impl Strategy<Value = String> {
     });
     let cpus = prop::option::weighted(0.2, 1..4_i64)
         .prop_map(|one| one.map(|one| format!(" cpu={one}")).unwrap_or_default());
-    let tolerates = flag("tolerate=spot", 2);
-    (0..QUEUES, gpus, cpus, 0..3_i64, tolerates).prop_map(|(queue, gpus, cpus, priority, rest)| {
-        format!("q=q{queue}{gpus}{cpus} prio={priority}{rest}")
-    })
+    // Variants of one queue are siblings.
+    let own = select(vec!["spot", "h100", "h100,spot", "x86"]);
+    let variant = prop::option::weighted(0.3, own);
+    let rest = (flag("tolerate=spot", 2), flag("gated", 5))
+        .prop_map(|(tolerates, gated)| tolerates + &gated);
+    (0..QUEUES, gpus, cpus, 0..3_i64, rest, variant).prop_map(
+        |(queue, gpus, cpus, priority, rest, variant)| {
+            let variant = variant.map(|own| format!(" family=f{queue} allowed={own},x86"));
+            let variant = variant.unwrap_or_default();
+            format!("q=q{queue}{gpus}{cpus} prio={priority}{rest}{variant}")
+        },
+    )
 }
 
 /// What keeps Workloads moving.
@@ -150,8 +160,9 @@ pub(crate) fn upheaval() -> BoxedStrategy<Step> {
 pub(crate) fn settings() -> impl Strategy<Value = String> {
     let fair = select(vec!["", "", " fair=final", " fair=initial", " fair=final,initial"]);
     let places = (flag("balanced", 3), flag("no-fail-fast", 3));
-    (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6), places)
-        .prop_map(|(fair, partial, shapes, progress, (balanced, patient))| {
-            format!("settings{fair}{partial}{shapes}{progress}{balanced}{patient}")
+    let gates = select(vec!["", " orchestrated", " concurrent", " concurrent"]);
+    (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6), places, gates)
+        .prop_map(|(fair, partial, shapes, progress, (balanced, patient), gates)| {
+            format!("settings{fair}{partial}{shapes}{progress}{balanced}{patient}{gates}")
         })
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod checks;
 pub(crate) mod fresh;
+pub(crate) mod kin;
 pub(crate) mod lines;
 pub(crate) mod model;
 pub(crate) mod places;
@@ -160,7 +161,13 @@ impl World {
 /// Whether a cycle got anybody any further.
 pub(crate) fn moves(entries: &[Entry]) -> bool {
     let moved = |one: &Entry| {
-        matches!(one.outcome, Outcome::Reserved { .. } | Outcome::Preempting | Outcome::Deferred)
+        matches!(
+            one.outcome,
+            Outcome::Reserved { .. }
+                | Outcome::Preempting
+                | Outcome::Deferred
+                | Outcome::Migrating { .. }
+        )
     };
     entries.iter().any(moved)
 }

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::spec::{PodSetAdmission, ResourceGroup, Weight};
-use engine::{Event, Names};
+use engine::ids::WorkloadId;
+use engine::spec::{PodSetAdmission, ResourceGroup, Weight, WorkloadSpec};
+use engine::{Choice, Entry, Event, Names};
 
 use crate::play::Player;
 
@@ -46,6 +47,7 @@ impl Model {
         for event in player.known.values() {
             if let Event::Workload(id, _) = event
                 && let Some(held) = player.engine.admission_spec(*id)
+                && !is_superseded(player, *id)
             {
                 let queue = format!("queue {}", names.queues.name(held.queue));
                 let queue = model.nodes.entry(queue).or_default();
@@ -135,6 +137,19 @@ impl Model {
     }
 }
 
+/// Whether another holder of its queue took over what a holder has.
+fn is_superseded(player: &Player, old: WorkloadId) -> bool {
+    let engine = &player.engine;
+    let queue = |id| engine.admission_spec(id).map(|held| held.queue);
+    let name = engine.names().workloads.name(old);
+    player.known.values().any(|event| match event {
+        Event::Workload(new, spec) if spec.replaces.as_deref() == Some(name) => {
+            queue(*new) == queue(old)
+        }
+        _ => false,
+    })
+}
+
 fn quotas(groups: &[ResourceGroup], names: &Names) -> BTreeMap<Slot, Quota> {
     let mut all = BTreeMap::new();
     for flavor in groups.iter().flat_map(|group| &group.flavors) {
@@ -167,4 +182,39 @@ pub(crate) fn amounts(pod_sets: &[PodSetAdmission], names: &Names) -> Vec<(Slot,
         }
     }
     all
+}
+
+/// What an entry takes: of a replacement, what it takes beside the slice that it replaces.
+pub(crate) fn taken(player: &Player, entry: &Entry) -> BTreeMap<Slot, i64> {
+    let names = player.engine.names();
+    let pod_sets = &known(player, names.workloads.name(entry.workload)).pod_sets;
+    let mut taken = BTreeMap::new();
+    for (one, spec) in entry.assignment.pod_sets.iter().zip(pod_sets) {
+        for choice in &one.choices {
+            let slot = slot(names, choice.resource, choice.flavor);
+            let held = entry.replaces.map_or(0, |old| held(player, old, &spec.name, choice));
+            *taken.entry(slot).or_default() += choice.amount.0 - held;
+        }
+    }
+    taken
+}
+
+/// A Workload as it was told last.
+pub(crate) fn known<'a>(player: &'a Player, workload: &str) -> &'a WorkloadSpec {
+    match player.known.get(&("wl", workload.to_owned())) {
+        Some(Event::Workload(_, spec)) => spec,
+        _ => unreachable!("heads, and those whom they replace, are known"),
+    }
+}
+
+/// What a slice that is replaced has for a pod set of this name.
+fn held(player: &Player, old: WorkloadId, pod_set: &str, choice: &Choice) -> i64 {
+    let pod_sets = &known(player, player.engine.names().workloads.name(old)).pod_sets;
+    let at = pod_sets.iter().position(|one| *one.name == *pod_set);
+    let held = player.engine.admission(old).and_then(|all| all.get(at?));
+    let amounts = held.map(|one| (one, one.resources.iter()));
+    amounts.map_or(0, |(one, resources)| {
+        let same = resources.filter(|(resource, ..)| *resource == choice.resource);
+        same.map(|(_, _, total)| total.0 / one.count * (one.count - one.reclaimed)).sum()
+    })
 }

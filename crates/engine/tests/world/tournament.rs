@@ -8,7 +8,7 @@ use engine::spec::PreemptionPolicy;
 use engine::{Entry, Event, Mode, Outcome};
 
 use crate::play::Player;
-use crate::world::model::{Model, Slot, slot};
+use crate::world::model::{Model, Slot, known, taken};
 
 /// A head as the tournament sees it.
 #[derive(Debug, Clone)]
@@ -32,13 +32,8 @@ fn head(before: &Model, player: &Player, entry: &Entry) -> Head {
     let names = player.engine.names();
     let workload = names.workloads.name(entry.workload).to_owned();
     let queue = format!("queue {}", names.queues.name(entry.queue));
-    let mut usage: BTreeMap<Slot, i64> = BTreeMap::new();
-    for choice in entry.assignment.pod_sets.iter().flat_map(|one| &one.choices) {
-        *usage.entry(slot(names, choice.resource, choice.flavor)).or_default() += choice.amount.0;
-    }
-    let Some(Event::Workload(_, spec)) = player.known.get(&("wl", workload.clone())) else {
-        unreachable!("heads are known");
-    };
+    let usage = taken(player, entry);
+    let spec = known(player, &workload);
     let cluster_queue = names.queues.name(entry.queue).to_owned();
     let always_reclaims = matches!(
         player.known.get(&("cq", cluster_queue)),

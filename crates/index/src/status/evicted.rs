@@ -33,6 +33,14 @@ impl Eviction<'_> {
     }
 }
 
+/// In whose favour a variant goes: the sibling's uid.
+#[must_use]
+pub fn migration_message(uid: &str) -> String {
+    format!(
+        "Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor"
+    )
+}
+
 /// The status of a Workload that is being evicted. Evicted twice for the same is counted once.
 #[must_use]
 pub fn evicted(mut status: WorkloadStatus, eviction: Eviction<'_>, at: At) -> WorkloadStatus {

@@ -1,6 +1,6 @@
 //! A Workload waits, and says what for. Source: spec/kueue-core.md §2.1.
 
-use crds::names::conditions;
+use crds::names::{conditions, reasons};
 use crds::v1beta2::{PodSetRequest, WorkloadStatus};
 
 use super::{At, admitted, condition};
@@ -16,6 +16,21 @@ pub fn pending(
 ) -> WorkloadStatus {
     give_up(&mut status, reason, message, at);
     status.resource_requests = requests;
+    status
+}
+
+/// The status of a Workload that would have to preempt and must not. It says so until it gets quota or is evicted.
+#[must_use]
+pub fn gated(
+    status: WorkloadStatus,
+    reason: &str,
+    message: &str,
+    requests: Vec<PodSetRequest>,
+    at: At,
+) -> WorkloadStatus {
+    let mut status = pending(status, reason, message, requests, at);
+    let (r#type, gated) = (conditions::BLOCKED_ON_PREEMPTION_GATES, reasons::PREEMPTION_GATED);
+    condition::set(&mut status.conditions, r#type, true, gated, message, at);
     status
 }
 

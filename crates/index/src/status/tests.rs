@@ -242,6 +242,31 @@ fn an_eviction_closes_gates_and_forgets_failed_nodes() {
 }
 
 #[test]
+fn who_must_not_preempt_says_so_until_it_gets_quota() {
+    let message = "Workload requires preemption, but it's gated";
+    let status = gated(WorkloadStatus::default(), "AdmissionGated", message, vec![], at(10));
+    check(
+        &status,
+        expect![[r#"
+            10 QuotaReserved=False AdmissionGated: Workload requires preemption, but it's gated
+            10 BlockedOnPreemptionGates=True PreemptionGated: Workload requires preemption, but it's gated
+        "#]],
+    );
+    let waits = pending(status.clone(), "WaitingForQuota", "m", vec![], at(20));
+    let blocked = find(&waits.conditions, "BlockedOnPreemptionGates").expect("a condition");
+    assert_eq!((&*blocked.status, &*blocked.message), ("True", message));
+    check(
+        &reserve(status, &[], &[], 30),
+        expect![[r#"
+            30 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
+            30 BlockedOnPreemptionGates=False QuotaReserved: Previously: Workload requires preemption, but it's gated
+            30 Admitted=True Admitted: The workload is admitted
+            {"admission":{"clusterQueue":"q","podSetAssignments":[{"count":1,"name":"main"}]}}
+        "#]],
+    );
+}
+
+#[test]
 fn what_nobody_takes_is_no_eviction() {
     let status = reserve(WorkloadStatus::default(), &["mk"], &["west"], 10);
     check(

@@ -13,6 +13,9 @@ use crate::time::time;
 
 const MILLISECOND: i64 = 1_000_000;
 
+/// The position of a preemption gate that lets a Workload preempt.
+const OPEN: &str = "Open";
+
 /// `spec.priority`, and the boost if it is switched on.
 pub(super) fn priority(settings: &Settings, workload: &Workload) -> i64 {
     let own = i64::from(workload.spec.priority.unwrap_or(0));
@@ -74,6 +77,21 @@ fn is_out(settings: &Settings, workload: &Workload) -> bool {
         || is_true(&workload.status.conditions, conditions::WAITING_FOR_REPLACEMENT_PODS)
 }
 
+/// Whether one of its preemption gates is closed. A gate of which the status says nothing is: so a Workload can be made
+/// with its gate closed.
+pub(super) fn is_gated(workload: &Workload) -> bool {
+    let is_open = |name: &str| {
+        let mut known = workload.status.preemption_gates.iter();
+        known.any(|gate| gate.name == name && gate.position == OPEN)
+    };
+    workload.spec.preemption_gates.iter().any(|gate| !is_open(&gate.name))
+}
+
+/// The slice whose place it takes, as `namespace/name`.
+pub(super) fn replaces(workload: &Workload) -> Option<&str> {
+    annotation(workload, annotations::WORKLOAD_SLICE_REPLACEMENT_FOR)
+}
+
 /// A running backoff, a queue that has to be restarted, or a check that asked to start over.
 fn must_wait(workload: &Workload, now: Time) -> bool {
     let requeued = condition(workload, conditions::REQUEUED);
@@ -132,6 +150,31 @@ mod tests {
         ] {
             let got = super::hold(&Settings::default(), &workload(value.clone()), Time(NOON));
             assert_eq!(got, hold, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_gate_is_closed_unless_the_status_says_that_it_is_open() {
+        let gates = |named: Value, known: Value| {
+            is_gated(&workload(json!({
+                "spec": {"preemptionGates": named}, "status": {"preemptionGates": known},
+            })))
+        };
+        let one = json!([{"name": "a"}]);
+        let two = json!([{"name": "a"}, {"name": "b"}]);
+        let state = |name: &str, position: &str| json!({"name": name, "position": position});
+        for (named, known, gated) in [
+            (json!([]), json!([]), false),
+            (json!([]), json!([state("a", "Closed")]), false),
+            (one.clone(), json!([]), true),
+            (one.clone(), json!([state("a", "Closed")]), true),
+            (one.clone(), json!([state("b", "Open")]), true),
+            (one, json!([state("a", "Open")]), false),
+            (two.clone(), json!([state("a", "Open")]), true),
+            (two.clone(), json!([state("a", "Open"), state("b", "Closed")]), true),
+            (two, json!([state("b", "Open"), state("a", "Open")]), false),
+        ] {
+            assert_eq!(gates(named.clone(), known.clone()), gated, "{named} {known}");
         }
     }
 

@@ -126,6 +126,78 @@ fn a_pending_workload_is_queued_and_gets_its_quota() {
 }
 
 #[test]
+fn a_workload_behind_a_closed_gate_is_told_as_such_until_the_gate_opens() {
+    let mut house = House::new(Settings::default());
+    let gate = json!({"spec": {"preemptionGates": [{"name": "g"}]}});
+    let closed = with(asking(json!({"cpu": "2"})), gate.clone());
+    assert!(spec(&house.enter(&closed)).gated);
+    let open = json!({"status": {"preemptionGates": [{"name": "g", "position": "Open"}]}});
+    let mut object = asking(json!({"cpu": "2"}));
+    json_merge(&mut object, gate);
+    assert!(!spec(&house.enter(&with(object, open))).gated);
+}
+
+#[test]
+fn a_parent_is_neither_queued_nor_charged_while_its_variants_are() {
+    let label =
+        json!({"metadata": {"labels": {"kueue.x-k8s.io/concurrent-admission-parent": "true"}}});
+    let held = json!({"status": {"admission": admission(),
+        "conditions": [condition("QuotaReserved", "True", "QuotaReserved")]}});
+    let mut pending = asking(json!({"cpu": "2"}));
+    json_merge(&mut pending, label);
+    let concurrent = Settings { concurrent_admission: true, ..Settings::default() };
+    for (settings, counts) in [(concurrent, false), (Settings::default(), true)] {
+        let mut house = House::new(settings);
+        let events = house.enter(&from(pending.clone()));
+        assert_eq!(spec(&events).hold == Hold::None, counts);
+        house.enter(&with(pending.clone(), held.clone()));
+        assert_eq!(house.used(), if counts { 6000 } else { 0 });
+    }
+}
+
+#[test]
+fn a_larger_slice_is_charged_once_whoever_is_entered_first_and_whoever_goes_first() {
+    let old = with(
+        asking(json!({"cpu": "2"})),
+        json!({"status": {"admission": admission(),
+        "conditions": [condition("QuotaReserved", "True", "QuotaReserved")]}}),
+    );
+    let mut new = asking(json!({"cpu": "2"}));
+    json_merge(
+        &mut new,
+        json!({"metadata": {"name": "new", "uid": "v", "annotations":
+        {"kueue.x-k8s.io/workload-slice-replacement-for": "ns/w"}}}),
+    );
+    new["spec"]["podSets"][0]["count"] = json!(5);
+    let mut house = House::new(Settings::default());
+    house.enter(&old);
+    house.enter(&from(new.clone()));
+    assert_eq!((house.used(), house.cycle()), (6000, vec![Outcome::Reserved { cluster: None }]));
+    assert_eq!(house.used(), 10_000);
+    let mut admission = admission();
+    json_merge(
+        &mut admission["podSetAssignments"][0],
+        json!({"count": 5, "resourceUsage": {"cpu": "10"}}),
+    );
+    json_merge(
+        &mut new,
+        json!({"status": {"admission": admission,
+        "conditions": [condition("QuotaReserved", "True", "QuotaReserved")]}}),
+    );
+    for first in [true, false] {
+        let mut house = House::new(Settings::default());
+        let new: Workload = from(new.clone());
+        let order = if first { [&new, &old] } else { [&old, &new] };
+        order.into_iter().for_each(|one| drop(house.enter(one)));
+        assert_eq!(house.used(), 10_000);
+        let events =
+            house.index.workload_gone(house.engine.names(), "ns", if first { "w" } else { "new" });
+        house.apply(events);
+        assert_eq!(house.used(), if first { 10_000 } else { 6000 });
+    }
+}
+
+#[test]
 fn an_object_that_never_showed_quota_contradicts_no_assumption() {
     let mut house = House::new(Settings::default());
     let pending: Workload = from(asking(json!({"cpu": "2"})));

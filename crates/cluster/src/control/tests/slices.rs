@@ -1,0 +1,94 @@
+//! A slice of an elastic job that is replaced by a larger one.
+
+use super::dispatched::{done, orders};
+use super::*;
+use crate::control::Purpose;
+
+/// The old slice: 5 of 8 cpus, as the API has it.
+fn old() -> Value {
+    let mut old = workload();
+    old["metadata"] =
+        json!({"name": "old", "namespace": "ns", "uid": "old-1", "resourceVersion": "21"});
+    old["spec"]["podSets"][0]["count"] = json!(5);
+    let held = &mut old["status"]["admission"]["podSetAssignments"][0];
+    (held["count"], held["resourceUsage"]) = (json!(5), json!({"cpu": "5"}));
+    old
+}
+
+/// The new slice, of all 8 cpus, with quota or without.
+fn new(version: &str, holds: bool) -> Value {
+    let mut new = workload();
+    new["metadata"] = json!({
+        "name": "new", "namespace": "ns", "uid": "new-1", "resourceVersion": version,
+        "labels": {"kueue.x-k8s.io/job-uid": "job-1"},
+        "annotations": {"kueue.x-k8s.io/workload-slice-replacement-for": "ns/old"},
+    });
+    new["spec"]["podSets"][0]["count"] = json!(8);
+    let held = &mut new["status"]["admission"]["podSetAssignments"][0];
+    (held["count"], held["resourceUsage"]) = (json!(8), json!({"cpu": "8"}));
+    if !holds {
+        new["status"] = json!({});
+    }
+    new
+}
+
+fn control(workloads: &[Value]) -> Control {
+    let mut control = Control::new(settings());
+    for input in lists() {
+        control.hear(
+            match input {
+                Input::Workload(_) => Input::Workload(list(workloads.to_vec())),
+                Input::Job(_) => Input::Job(list(vec![])),
+                other => other,
+            },
+            NOW,
+        );
+    }
+    control
+}
+
+fn about(step: &Step, name: &str) -> Vec<String> {
+    let own = |order: &&Order| *order.ticket.key.name == *name;
+    step.orders.iter().filter(own).map(|order| order.ticket.purpose.to_string()).collect()
+}
+
+#[test]
+fn the_old_slice_is_finished_once_the_quota_of_the_new_one_is_written() {
+    let mut control = control(&[old(), new("22", false)]);
+    let step = control.decide(NOW);
+    assert_eq!((about(&step, "new"), about(&step, "old")), (vec!["reserve".to_owned()], vec![]));
+    done(&mut control, &step, "reserve", new("30", true), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(about(&step, "old"), ["finish"], "{:?}", orders(&step));
+    let finish = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Finish);
+    let body = finish.expect("ordered").write.request().body();
+    let written = std::str::from_utf8(body).expect("text");
+    let message = "Replaced to accommodate a workload (UID: new-1, JobUID: job-1) due to workload slice aggregation";
+    assert!(written.contains(message) && written.contains("WorkloadSliceReplaced"), "{written}");
+    let mut over = old();
+    over["metadata"]["resourceVersion"] = json!("31");
+    let finished = json!({"type": "Finished", "status": "True", "reason": "WorkloadSliceReplaced", "message": message});
+    over["status"]["conditions"].as_array_mut().expect("conditions").push(finished);
+    done(&mut control, &step, "finish", over, NOW);
+    let step = control.decide(NOW);
+    assert_eq!((about(&step, "new"), about(&step, "old")), (vec![], vec![]));
+    assert!(step.notices.iter().any(|one| one.note == message), "{:?}", step.notices);
+}
+
+#[test]
+fn a_process_that_finds_both_finishes_the_old_one_whichever_is_listed_first() {
+    for both in [[old(), new("30", true)], [new("30", true), old()]] {
+        let step = control(&both).decide(NOW);
+        assert_eq!((about(&step, "old"), about(&step, "new")), (vec!["finish".to_owned()], vec![]));
+    }
+}
+
+#[test]
+fn while_the_new_slice_is_on_its_way_out_the_old_one_stays() {
+    let mut evicted = new("30", true);
+    let condition =
+        json!({"type": "Evicted", "status": "True", "reason": "Preempted", "message": ""});
+    evicted["status"]["conditions"].as_array_mut().expect("conditions").push(condition);
+    let step = control(&[old(), evicted]).decide(NOW);
+    assert!(!about(&step, "old").contains(&"finish".to_owned()), "{:?}", orders(&step));
+}

@@ -1,0 +1,297 @@
+//! Preemption gates: whoever would have to preempt and must not.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn a_closed_gate_keeps_from_preempting_and_parks() {
+    check(
+        "
+        settings orchestrated
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a gpu=4 t=1
+        cycle
+        wl urgent q=team-a gpu=3 prio=1 t=2 gated
+        words
+        cycle 2
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4
+            2  aside urgent team-a Gated: Workload requires preemption, but it's gated
+            -  team-a uses gpu/h100=4, holds old, parked urgent
+        "#]],
+    );
+}
+
+#[test]
+fn the_same_holds_where_variants_are_admitted_at_once() {
+    check(
+        "
+        settings concurrent
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a gpu=4 t=1
+        cycle
+        wl urgent q=team-a gpu=3 prio=1 t=2 gated
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4
+            2  aside urgent team-a Gated
+        "#]],
+    );
+}
+
+#[test]
+fn where_no_feature_asks_for_gates_they_do_not_count() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a gpu=4 t=1
+        cycle
+        wl urgent q=team-a gpu=3 prio=1 t=2 gated
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4
+            2  preempt for urgent team-a: old InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_free_is_taken_behind_a_closed_gate() {
+    check(
+        "
+        settings orchestrated
+        cq team-a within=lower gpu/h100=4
+        wl calm q=team-a gpu=1 t=1
+        cycle
+        wl urgent q=team-a gpu=3 prio=1 t=2 gated
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve calm team-a gpu=h100:1
+            2  reserve urgent team-a gpu=h100:3
+        "#]],
+    );
+}
+
+#[test]
+fn opening_the_gate_wakes_exactly_whom_it_kept() {
+    check(
+        "
+        settings orchestrated
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a gpu=4 t=1
+        cycle
+        wl one q=team-a gpu=3 prio=1 t=2 gated
+        wl other q=team-a gpu=3 prio=1 t=3 gated
+        cycle 2
+        wl one q=team-a gpu=3 prio=1 t=2
+        show team-a
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4
+            2  aside one team-a Gated
+            3  aside other team-a Gated
+            -  team-a uses gpu/h100=4, holds old, in line one, parked other
+            4  preempt for one team-a: old InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn being_told_the_same_again_wakes_nobody() {
+    check(
+        "
+        settings orchestrated
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a gpu=4 t=1
+        cycle
+        wl urgent q=team-a gpu=3 prio=1 t=2 gated
+        cycle
+        wl urgent q=team-a gpu=3 prio=1 t=2 gated
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4
+            2  aside urgent team-a Gated
+            -  team-a uses gpu/h100=4, holds old, parked urgent
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_is_kept_from_preempting_keeps_nothing_and_claims_nobody() {
+    check(
+        "
+        settings orchestrated
+        cq team-a cohort=ml reclaim=any gpu/h100=4
+        cq team-b cohort=ml reclaim=any gpu/h100=4
+        cq team-c cohort=ml gpu/h100=0
+        wl guest q=team-c gpu=6 t=1
+        cycle
+        wl gated q=team-a gpu=4 prio=9 t=2 gated
+        wl open q=team-b gpu=4 t=3
+        wl small q=team-c gpu=2 t=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve guest team-c gpu=h100:6 (borrows, height 1)
+            2  aside gated team-a Gated
+            2  preempt for open team-b: guest InCohortReclamation
+            2  reserve small team-c gpu=h100:2 (borrows, height 1)
+        "#]],
+    );
+}
+
+#[test]
+fn without_anybody_to_preempt_a_closed_gate_does_not_matter() {
+    check(
+        "
+        settings orchestrated
+        cq team-a within=lower gpu/h100=4
+        wl peer q=team-a gpu=4 t=1
+        cycle
+        wl waits q=team-a gpu=3 t=2 gated
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve peer team-a gpu=h100:4
+            2  park waits team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn in_a_strict_queue_a_closed_gate_blocks_those_behind() {
+    check(
+        "
+        settings orchestrated
+        cq team-a strict within=lower gpu/h100=4
+        wl old q=team-a gpu=3 t=1
+        cycle
+        wl urgent q=team-a gpu=3 prio=1 t=2 gated
+        wl small q=team-a gpu=1 t=3
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  retry urgent team-a Gated
+            3  retry urgent team-a Gated
+        "#]],
+    );
+}
+
+#[test]
+fn a_gated_workload_does_not_park_its_equals() {
+    check(
+        "
+        settings orchestrated
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a gpu=4 t=1
+        cycle
+        wl gated q=team-a gpu=3 prio=1 t=2 gated
+        wl open q=team-a gpu=3 prio=1 t=3
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4
+            2  aside gated team-a Gated
+            3  preempt for open team-a: old InClusterQueue
+        "#]],
+    );
+}
+
+#[test]
+fn what_becomes_free_wakes_the_gated_too() {
+    check(
+        "
+        settings orchestrated
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a gpu=4 t=1
+        cycle
+        wl gated q=team-a gpu=3 prio=1 t=2 gated
+        cycle
+        finish old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4
+            2  aside gated team-a Gated
+            3  reserve gated team-a gpu=h100:3
+        "#]],
+    );
+}
+
+#[test]
+fn who_asks_is_told_of_closed_gates() {
+    check(
+        "
+        settings orchestrated
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a gpu=4 t=1
+        cycle
+        wl gated q=team-a gpu=3 prio=1 t=2 gated
+        cycle
+        why gated
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4
+            2  aside gated team-a Gated
+            ?  gated was refused in team-a and waits for a change
+            ?  its preemption gates are closed: it may preempt nobody
+            ?  flavor h100: 3 gpu asked for, 0 free, 3 missing
+            ?    in use: team-a 4
+            ?    would help: 3 gpu given back
+        "#]],
+    );
+}
+
+#[test]
+fn places_that_are_taken_are_not_cleared_behind_a_closed_gate() {
+    let world = |gate: &str| {
+        format!(
+            "
+            settings orchestrated
+            topology racks levels=rack,host
+            flavor tas topology=racks
+            check nodes places=ready
+            cq team-a gpu/tas=99 check=nodes within=lower
+            host h1 rack=r1 gpu=4
+            wl low q=team-a gpu=4 t=1 check=nodes:ready
+            cycle
+            wait 1
+            second
+            wait 1
+            second
+            wl high q=team-a gpu=4 prio=1 t=2 check=nodes:ready {gate}
+            cycle
+            second
+            wait 1
+            second
+            "
+        )
+    };
+    check(
+        &world("gated"),
+        &expect![[r#"
+        1  reserve low team-a gpu=tas:4, needs nodes
+        =  place low at r1/h1:1, passed nodes
+        2  reserve high team-a gpu=tas:4, needs nodes
+        =  no place for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+    "#]],
+    );
+    check(
+        &world(""),
+        &expect![[r#"
+        1  reserve low team-a gpu=tas:4, needs nodes
+        =  place low at r1/h1:1, passed nodes
+        2  reserve high team-a gpu=tas:4, needs nodes
+        =  preempt for places for high: low InClusterQueue
+    "#]],
+    );
+}

@@ -1,0 +1,369 @@
+//! Variants: several Workloads that are one, each for another flavor.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn a_variant_gets_only_the_flavors_that_it_is_allowed() {
+    check(
+        "
+        settings concurrent
+        cq team-a gpu/h100=4 gpu/a100=4 gpu/t4=4
+        wl one q=team-a gpu=2 t=1 family=f allowed=a100
+        cycle
+        words
+        wl large q=team-a gpu=5 t=2 family=g allowed=a100
+        cycle
+        why large
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=a100:2
+            2  park large team-a ExceedsMaxQuota: couldn't assign flavors to pod set main: insufficient quota for gpu in flavor a100, previously considered podsets requests (0) + current podset request (5) > maximum capacity (4), skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation, skipping flavor t4 due to WorkloadAllowedResourceFlavorAnnotation annotation
+            ?  large was refused in team-a and waits for a change
+            ?  flavor h100: it is not among the flavors that are allowed
+            ?  flavor a100: 5 gpu asked for, never more than 4 to be had, 1 missing
+            ?    would help: a quota larger by 1 gpu
+            ?  flavor t4: it is not among the flavors that are allowed
+        "#]],
+    );
+}
+
+#[test]
+fn without_the_gate_all_flavors_are_allowed() {
+    check(
+        "
+        cq team-a gpu/h100=4 gpu/a100=4
+        wl one q=team-a gpu=2 t=1 family=f allowed=a100
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_is_allowed_none_of_the_queue_s_flavors_finds_no_match() {
+    check(
+        "
+        settings concurrent
+        cq team-a gpu/h100=4
+        words
+        wl one q=team-a gpu=2 t=1 allowed=a100
+        wl other q=team-a gpu=2 t=2 allowed=
+        cycle 2
+        ",
+        &expect![[r#"
+            1  park one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation
+            2  park other team-a NoMatchingFlavor: couldn't assign flavors to pod set main: skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation
+        "#]],
+    );
+}
+
+#[test]
+fn variants_for_other_flavors_are_other_shapes() {
+    check(
+        "
+        settings concurrent
+        cq team-a gpu/h100=1 gpu/a100=4
+        wl best q=team-a gpu=2 t=1 family=f allowed=h100
+        wl good q=team-a gpu=2 t=2 family=f allowed=a100
+        wl same q=team-a gpu=2 t=3 family=g allowed=h100
+        cycle 2
+        show team-a
+        ",
+        &expect![[r#"
+            1  park best team-a ExceedsMaxQuota
+            2  reserve good team-a gpu=a100:2
+            -  team-a uses gpu/a100=2, holds good, parked best same
+        "#]],
+    );
+}
+
+#[test]
+fn a_variant_with_a_better_sibling_admitted_is_passed_over() {
+    check(
+        "
+        settings concurrent
+        cq team-a gpu/h100=4 gpu/a100=4
+        wl best q=team-a gpu=2 t=1 family=f allowed=h100
+        cycle
+        words
+        wl good q=team-a gpu=2 t=2 family=f allowed=a100
+        cycle
+        why good
+        ",
+        &expect![[r#"
+            1  reserve best team-a gpu=h100:2
+            2  retry good team-a Outranked: A more favorable variant is already admitted
+            ?  good is next in team-a
+            ?  its sibling best is admitted with a better flavor
+            ?  flavor h100: it is not among the flavors that are allowed
+            ?  flavor a100: enough is free
+        "#]],
+    );
+}
+
+#[test]
+fn a_better_sibling_that_waits_for_its_checks_is_not_admitted() {
+    check(
+        "
+        settings concurrent
+        check slow
+        cq team-a gpu/h100=4 gpu/a100=4 check=slow:h100
+        wl best q=team-a gpu=2 t=1 family=f allowed=h100
+        cycle
+        wl good q=team-a gpu=2 t=2 family=f allowed=a100
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve best team-a gpu=h100:2, needs slow
+            2  reserve good team-a gpu=a100:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_sibling_in_another_queue_or_family_does_not_matter() {
+    check(
+        "
+        settings concurrent
+        cq team-a gpu/h100=4 gpu/a100=4
+        cq team-b gpu/h100=4 gpu/a100=4
+        wl best q=team-a gpu=2 t=1 family=f allowed=h100
+        cycle
+        wl stranger q=team-a gpu=2 t=2 family=g allowed=a100
+        wl elsewhere q=team-b gpu=2 t=2 family=f allowed=a100
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve best team-a gpu=h100:2
+            2  reserve stranger team-a gpu=a100:2
+            2  reserve elsewhere team-b gpu=a100:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_better_variant_that_fits_sends_the_worse_one_away_and_follows_it() {
+    check(
+        "
+        settings concurrent
+        cq team-a gpu/h100=4 gpu/a100=4
+        wl busy q=team-a gpu=4 t=1
+        cycle
+        wl best q=team-a gpu=2 t=2 family=f allowed=h100
+        wl good q=team-a gpu=2 t=3 family=f allowed=a100
+        cycle 2
+        finish busy
+        words
+        cycle
+        show team-a
+        cycle
+        release good hold=out
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve busy team-a gpu=h100:4
+            2  park best team-a NoCandidates
+            3  reserve good team-a gpu=a100:2
+            4  migrate to best team-a: good: . Pending the migration of 1 workload(s)
+            -  team-a uses gpu/a100=2, holds good, in line best
+            5  migrate to best team-a: good: . Pending the migration of 1 workload(s)
+            6  reserve best team-a gpu=h100:2
+            -  team-a uses gpu/h100=2, holds best
+        "#]],
+    );
+}
+
+#[test]
+fn who_waits_for_its_sibling_stays_first_whoever_comes() {
+    check(
+        "
+        settings concurrent
+        cq team-a gpu/h100=4 gpu/a100=4
+        wl good q=team-a gpu=2 t=1 family=f allowed=a100
+        cycle
+        wl best q=team-a gpu=4 t=2 family=f allowed=h100
+        cycle
+        wl urgent q=team-a gpu=4 prio=9 t=3
+        cycle
+        release good hold=out
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve good team-a gpu=a100:2
+            2  migrate to best team-a: good
+            3  migrate to best team-a: good
+            4  reserve best team-a gpu=h100:4
+        "#]],
+    );
+}
+
+#[test]
+fn whoever_would_have_to_preempt_does_not_migrate_yet() {
+    check(
+        "
+        settings concurrent
+        cq team-a within=lower gpu/h100=4 gpu/a100=4
+        wl busy q=team-a gpu=4 t=1
+        wl good q=team-a gpu=2 prio=1 t=2 family=f allowed=a100
+        cycle 2
+        wl best q=team-a gpu=2 prio=1 t=3 family=f allowed=h100 gated
+        cycle
+        wl best q=team-a gpu=2 prio=1 t=3 family=f allowed=h100
+        cycle
+        release busy hold=out
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve good team-a gpu=a100:2
+            2  reserve busy team-a gpu=h100:4
+            3  aside best team-a Gated
+            4  preempt for best team-a: busy InClusterQueue
+            5  migrate to best team-a: good
+        "#]],
+    );
+}
+
+#[test]
+fn variants_do_not_move_to_a_flavor_behind_the_last_acceptable() {
+    check(
+        "
+        settings concurrent
+        cq team-a last=h100 gpu/h100=4 gpu/a100=4 gpu/t4=4
+        wl fair q=team-a gpu=2 t=1 family=f allowed=t4
+        cycle
+        words
+        wl good q=team-a gpu=2 t=2 family=f allowed=a100
+        cycle
+        wl best q=team-a gpu=2 t=0 family=f allowed=h100
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve fair team-a gpu=t4:2
+            2  retry good team-a Unmoved: Target flavor is below LastAcceptableFlavorName
+            3  migrate to best team-a: fair: . Pending the migration of 1 workload(s)
+        "#]],
+    );
+}
+
+#[test]
+fn without_further_flavors_who_may_not_move_steps_aside() {
+    check(
+        "
+        settings concurrent
+        cq team-a last=h100 gpu/h100=4 gpu/t4=4 gpu/a100=4
+        wl fair q=team-a gpu=2 t=1 family=f allowed=a100
+        cycle
+        wl good q=team-a gpu=2 t=2 family=f allowed=t4,a100
+        cq team-a last=h100 gpu/h100=4 gpu/t4=1 gpu/a100=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve fair team-a gpu=a100:2
+            2  aside good team-a Unmoved
+        "#]],
+    );
+}
+
+#[test]
+fn of_several_worse_siblings_the_worst_goes_first() {
+    check(
+        "
+        settings concurrent
+        cq team-a gpu/h100=4 gpu/a100=4 gpu/t4=4
+        wl fair q=team-a gpu=2 t=1 family=f allowed=t4
+        wl good q=team-a gpu=2 t=2 allowed=a100
+        cycle 2
+        wl good q=team-a gpu=2 t=2 family=f allowed=a100
+        wl best q=team-a gpu=2 t=3 family=f allowed=h100
+        cycle
+        release fair hold=out
+        cycle
+        release good hold=out
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve fair team-a gpu=t4:2
+            2  reserve good team-a gpu=a100:2
+            3  migrate to best team-a: fair
+            4  migrate to best team-a: good
+            5  reserve best team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_sibling_that_is_gone_is_forgotten() {
+    check(
+        "
+        settings concurrent
+        cq team-a gpu/h100=4 gpu/a100=4
+        wl best q=team-a gpu=2 t=1 family=f allowed=h100
+        cycle
+        finish best
+        wl good q=team-a gpu=2 t=2 family=f allowed=a100
+        wl best q=team-a gpu=4 t=3
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve best team-a gpu=h100:2
+            2  reserve good team-a gpu=a100:2
+            3  reserve best team-a gpu=h100:4
+        "#]],
+    );
+}
+
+#[test]
+fn who_migrates_keeps_its_quota_from_others_for_the_cycle() {
+    check(
+        "
+        settings concurrent
+        cohort ml gpu/h100=1
+        cq team-a cohort=ml gpu/h100=0 gpu/a100=2
+        cq team-b cohort=ml gpu/h100=3
+        wl good q=team-a gpu=2 t=1 family=f allowed=a100
+        cycle
+        wl best q=team-a gpu=2 prio=1 t=2 family=f allowed=h100
+        wl rival q=team-b gpu=4 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve good team-a gpu=a100:2
+            2  migrate to best team-a: good
+            2  retry rival team-b Skipped
+        "#]],
+    );
+}
+
+#[test]
+fn a_supposed_migration_leaves_no_trace() {
+    let mut player = crate::play::Player::new();
+    for line in [
+        "settings concurrent",
+        "cq team-a gpu/h100=4 gpu/a100=4",
+        "wl good q=team-a gpu=2 t=1 family=f allowed=a100",
+        "cycle",
+        "wl best q=team-a gpu=2 t=2 family=f allowed=h100",
+    ] {
+        player.line(line);
+    }
+    let good = player.engine.names().workloads.get("good").expect("known");
+    let mut what_if = player.engine.what_if();
+    let outcome = what_if.cycle(engine::Time(9), &mut engine::Anywhere)[0].outcome;
+    assert_eq!(outcome, engine::Outcome::Migrating { from: good });
+    what_if.apply(engine::Event::WorkloadGone(good));
+    let outcome = what_if.cycle(engine::Time(9), &mut engine::Anywhere)[0].outcome;
+    assert_eq!(outcome, engine::Outcome::Reserved { cluster: None });
+    drop(what_if);
+    assert!(!player.engine.is_evicted(good));
+    player.line("cycle");
+    expect![[r#"
+        1  reserve good team-a gpu=a100:2
+        2  migrate to best team-a: good
+    "#]]
+    .assert_eq(&player.trace);
+}
