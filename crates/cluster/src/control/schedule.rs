@@ -1,10 +1,10 @@
 //! Scheduling cycles, and what they decided turned into wants.
 //!
-//! A cycle that gives nobody anything is repeated only a few times: those in line may have further flavors to try, but
-//! the head of a strict queue that does not fit would be looked at for ever, and so would one whose victims are on their
-//! way. The next event looks again.
+//! As long as nobody gets anything, a head is looked at only a few times: it may have further flavors to try, but the head
+//! of a strict queue that does not fit would be looked at for ever, and so would one whose victims are on their way. The
+//! next event looks again.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use ::dispatch::{Asked, Placing, Refused, Work, summary};
 use crds::names::{conditions::EVICTED, labels::JOB_UID, reasons};
@@ -22,8 +22,8 @@ use super::{
     time,
 };
 
-/// Cycles in a row that give nobody anything.
-const MOST_IDLE: usize = 8;
+/// How often a head is looked at while nobody gets anything.
+const MOST_LOOKS: usize = 8;
 
 /// Cycles before others get their turn.
 const MOST_CYCLES: usize = 256;
@@ -31,11 +31,32 @@ const MOST_CYCLES: usize = 256;
 /// The one worker that a thin worker knows: itself.
 pub(super) const LOCAL: &str = "local";
 
+/// How often heads were looked at since somebody last got something.
+#[derive(Default)]
+struct Looks(BTreeMap<WorkloadId, usize>);
+
 /// What one entry of a cycle came to.
 enum Verdict {
     Reserve(Reserve),
     Preempt(Vec<(WorkloadId, Evict)>, Pending),
     Wait(Pending),
+}
+
+impl Looks {
+    /// Takes note of a cycle's heads; whether there is any point in another cycle.
+    fn go_on(&mut self, heads: &[WorkloadId], progress: bool) -> bool {
+        if progress {
+            self.0.clear();
+            return true;
+        }
+        let mut new = false;
+        for &head in heads {
+            let looks = self.0.entry(head).or_default();
+            *looks += 1;
+            new |= *looks <= MOST_LOOKS;
+        }
+        new
+    }
 }
 
 impl Control {
@@ -59,14 +80,11 @@ impl Control {
         if !std::mem::take(&mut self.schedule) {
             return false;
         }
-        let (mut idle, mut any) = (0, false);
+        let (mut looks, mut any) = (Looks::default(), false);
         for _ in 0..MOST_CYCLES {
-            let Some(progress) = self.run_cycle(now) else {
-                return any;
-            };
+            let (heads, progress) = self.run_cycle(now);
             any |= progress;
-            idle = if progress { 0 } else { idle + 1 };
-            if idle > MOST_IDLE {
+            if !looks.go_on(&heads, progress) {
                 return any;
             }
         }
@@ -74,16 +92,14 @@ impl Control {
         any
     }
 
-    /// One cycle: whether somebody got something. None if there was nobody to look at. Cycles in which nobody is evaluated
-    /// decide nothing; each takes somebody out of line who will be refused.
-    fn run_cycle(&mut self, now: Timestamp) -> Option<bool> {
+    /// One cycle: who was looked at, and whether somebody got something. Cycles in which nobody is evaluated decide nothing;
+    /// each takes somebody out of line who will be refused.
+    fn run_cycle(&mut self, now: Timestamp) -> (Vec<WorkloadId>, bool) {
         let mut verdicts = self.cycle(now);
-        while verdicts.is_empty() {
-            if !self.engine.in_line() {
-                return None;
-            }
+        while verdicts.is_empty() && self.engine.in_line() {
             verdicts = self.cycle(now);
         }
+        let heads = verdicts.iter().map(|(id, _)| *id).collect();
         let mut progress = false;
         for (id, verdict) in verdicts {
             let Some(key) = self.by_id.get(&id).cloned() else {
@@ -92,7 +108,7 @@ impl Control {
             progress |= !matches!(verdict, Verdict::Wait(_));
             self.take_verdict(&key, verdict, now);
         }
-        Some(progress)
+        (heads, progress)
     }
 
     fn cycle(&mut self, now: Timestamp) -> Vec<(WorkloadId, Verdict)> {

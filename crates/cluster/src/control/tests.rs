@@ -21,6 +21,7 @@ mod garbage;
 mod keeping;
 mod shown;
 mod slices;
+mod turns;
 mod unregistered;
 mod variants;
 
