@@ -12,6 +12,7 @@ mod pods_ready;
 mod registered_twice;
 mod rights;
 mod site;
+mod slices;
 mod stranded;
 mod takeover;
 mod thin_worker;
