@@ -16,11 +16,11 @@ fn waiting(number: usize, cpus: usize) -> Value {
 }
 
 /// What is ordered at once when these wait for 8 cpus, in a queue of this strategy.
-fn first_orders(strategy: &str, workloads: Vec<Value>) -> Vec<String> {
+fn first_orders(strategy: &str, workloads: &[Value]) -> Vec<String> {
     let mut control = Control::new(settings());
     for mut input in lists() {
         match &mut input {
-            Input::Workload(change) => *change = list(workloads.clone()),
+            Input::Workload(change) => *change = list(workloads.to_vec()),
             Input::Job(change) => *change = list(vec![]),
             Input::ClusterQueue(Change::Reset { objects, .. }) => {
                 objects[0].spec.queueing_strategy = strategy.to_owned();
@@ -39,7 +39,7 @@ fn one_that_fits_gets_quota_behind_any_number_that_do_not() {
         let mut all: Vec<Value> =
             (0..n_refused).map(|number| waiting(number, 9 + number)).collect();
         all.push(waiting(n_refused, 2));
-        assert_eq!(first_orders("BestEffortFIFO", all.clone()), ["hub reserve"], "{n_refused}");
-        assert_eq!(first_orders("StrictFIFO", all), [""; 0], "the first keeps the others waiting");
+        assert_eq!(first_orders("BestEffortFIFO", &all), ["hub reserve"], "{n_refused}");
+        assert_eq!(first_orders("StrictFIFO", &all), [""; 0], "the first keeps the others waiting");
     }
 }
