@@ -14,12 +14,17 @@ impl Life<'_> {
         self.until_over().await
     }
 
-    /// Deactivates the Workload once it runs, and activates it when its quota is back.
+    /// Deactivates the Workload once it runs, and activates it when its quota is back. Only once: if a program died after
+    /// that, the job may be at its end by now.
     pub(super) async fn interrupt(&self) -> Result<()> {
         let evicted = |one: &Workload| is_true(&one.status.conditions, "Evicted");
         let on_its_way =
             |one: &Workload| evicted(one) || is_true(&one.status.conditions, "Admitted");
         let workload = self.until_workload("is admitted", on_its_way).await?;
+        let was_evicted = workload.status.conditions.iter().any(|one| one.r#type == "Evicted");
+        if was_evicted && !evicted(&workload) {
+            return Ok(());
+        }
         let (workloads, name) = (self.api::<Workload>(), workload.name_any());
         if !evicted(&workload) {
             self.until_running().await?;
