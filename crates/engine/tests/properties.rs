@@ -3,6 +3,8 @@
 #[path = "world/crowd.rs"]
 mod crowd;
 mod play;
+#[path = "world/told.rs"]
+mod told;
 #[path = "world/tournament.rs"]
 mod tournament;
 #[path = "world/twins.rs"]
@@ -18,6 +20,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::crowd::{bustle, crowded};
+use crate::told::led;
 use crate::whims::whims;
 use crate::world::kin::kin;
 use crate::world::lines::{Manners, objects, settings, step, upheaval};
@@ -231,6 +234,21 @@ proptest! {
             let before = world.held();
             let entries = world.play(&step);
             world.replacements_keep_their_word(&before, &entries)?;
+        }
+    }
+
+    #[test]
+    fn what_is_told_of_places_is_so(
+        settings in settings(),
+        steps in vec(
+            prop_oneof![4 => placed(), 2 => led(), 4 => step(false), 1 => machines()],
+            1..40,
+        ),
+    ) {
+        let mut world = World::new(&settings, &MACHINES.map(str::to_owned));
+        for step in steps {
+            world.play(&step);
+            world.what_is_told_of_places_is_so()?;
         }
     }
 

@@ -32,6 +32,8 @@ mod inactive;
 mod layers;
 #[path = "scenarios/machines.rs"]
 mod machines;
+#[path = "scenarios/missing_places.rs"]
+mod missing_places;
 #[path = "scenarios/namespaces.rs"]
 mod namespaces;
 #[path = "scenarios/order.rs"]

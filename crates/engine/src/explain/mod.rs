@@ -4,6 +4,7 @@
 //! [`explanation`] is ours: it says of every flavor what is missing, who uses it and what would help.
 //! Source: spec/kueue-core.md §4.12.
 
+mod places;
 pub(crate) mod plain;
 pub mod quantity;
 pub(crate) mod shortage;
@@ -11,7 +12,9 @@ pub(crate) mod why;
 
 pub use plain::explanation;
 pub use shortage::{Cure, Shortage, User};
-pub use why::{FlavorWhy, Inactive, PodSetWhy, Standing, Why};
+pub use why::{FlavorWhy, Inactive, PlacesWhy, PodSetWhy, Standing, Why};
+
+pub use crate::topology::{Fit, Holder, Lack, PlaceCure, Scarce, Unfit};
 
 use crate::cycle::{Entry, Outcome};
 use crate::engine::Engine;

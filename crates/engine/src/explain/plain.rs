@@ -3,9 +3,11 @@
 use crate::amount::Amount;
 use crate::engine::Engine;
 use crate::explain::names;
+use crate::explain::places;
 use crate::explain::quantity::in_words;
 use crate::explain::shortage::{Cure, Shortage};
 use crate::explain::why::{FlavorWhy, Inactive, PodSetWhy, Standing, Why};
+use crate::flavors::matching::Taint;
 use crate::reason::Reason;
 use crate::spec::Hold;
 
@@ -89,10 +91,6 @@ fn flavor_lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut Vec<
         lines.push(format!("{indent}flavor {name}: {}", unsuitable(engine, reason)));
         return;
     }
-    if one.fits() {
-        let places = if one.needs_places { ", if there are places in the topology" } else { "" };
-        lines.push(format!("{indent}flavor {name}: enough is free{places}"));
-    }
     for shortage in &one.shortages {
         lines.push(format!("{indent}flavor {name}: {}", missing(engine, shortage)));
         if !shortage.users.is_empty() && !shortage.is_hopeless() {
@@ -101,6 +99,13 @@ fn flavor_lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut Vec<
         let cures = shortage.cures.iter().map(|one| cure(engine, shortage, *one));
         lines.push(format!("{indent}  would help: {}", cures.collect::<Vec<_>>().join("; or ")));
     }
+    places::lines(engine, one, indent, lines);
+}
+
+/// A taint as people write it.
+pub(super) fn taint_in_words(taint: &Taint) -> String {
+    let value = if taint.value.is_empty() { "" } else { "=" };
+    format!("{}{value}{}:{}", taint.key, taint.value, taint.effect.name())
 }
 
 /// Why pods may not run on a flavor's nodes. The flavor is named already.
@@ -108,10 +113,7 @@ fn unsuitable(engine: &Engine, reason: &Reason) -> String {
     match reason {
         Reason::Taint { flavor, taint } => {
             let spec = engine.state.flavor(*flavor);
-            let taint = spec.and_then(|spec| spec.taints.get(*taint)).map(|taint| {
-                let value = if taint.value.is_empty() { "" } else { "=" };
-                format!("{}{value}{}:{}", taint.key, taint.value, taint.effect.name())
-            });
+            let taint = spec.and_then(|spec| spec.taints.get(*taint)).map(taint_in_words);
             format!("its taint {} is not tolerated", taint.unwrap_or_default())
         }
         Reason::Affinity(_) => "node selector or affinity exclude it".to_owned(),

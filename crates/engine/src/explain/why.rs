@@ -2,9 +2,11 @@
 //! have to change. [`crate::explain::plain`] puts it into words.
 //!
 //! It is read off the books as the last cycle left them; nothing is evaluated anew and nobody is preempted in thought.
-//! Earlier pod sets count where they would go: to the first flavor that has room for them.
+//! Earlier pod sets count where they would go: to the first flavor that has room for them, quota and places. Places are
+//! looked for with buffers of their own ([`Ground`]).
 //!
-//! Cost: per flavor and resource one look at the queues of the tree and at the holders of the own queue.
+//! Cost: per flavor and resource one look at the queues of the tree and at the holders of the own queue; per flavor with a
+//! topology a search for places, and a few more with a look at everybody who holds some if it fails.
 
 use smallvec::SmallVec;
 
@@ -17,8 +19,9 @@ use crate::flavors::scan::{Wish, not_allowed, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::reason::Reason;
 use crate::slices;
-use crate::spec::Hold;
+use crate::spec::{Hold, Places};
 use crate::state::{Group, State, namespace_matches};
+use crate::topology::{Ground, Lack, Refusal, TopologyReason};
 use crate::variants;
 use crate::workload::{Usage, Workload, charge, charged};
 
@@ -103,14 +106,35 @@ pub struct FlavorWhy {
     pub unsuitable: Option<Reason>,
     /// What is missing; nothing if it would fit.
     pub shortages: Vec<Shortage>,
-    /// It has a topology: beside quota, pods need places there.
-    pub needs_places: bool,
+    /// Beside quota, pods need places where the flavor has a topology.
+    pub places: PlacesWhy,
+}
+
+/// Whether a pod set finds places in the topology of a flavor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlacesWhy {
+    /// It needs none: there is no topology, or nobody to place, or the flavor does not suit.
+    NotNeeded,
+    /// They are looked for later, for a check says so.
+    PutOff(Places),
+    /// It does.
+    Found,
+    /// No machines could meet the request.
+    Contradiction(TopologyReason),
+    /// There are too few.
+    Lack(Box<Lack>),
 }
 
 impl FlavorWhy {
     /// Whether there is enough quota for the pod set.
-    pub fn fits(&self) -> bool {
+    pub fn has_quota(&self) -> bool {
         self.unsuitable.is_none() && self.shortages.is_empty()
+    }
+
+    /// Whether there is enough quota, and places where they are needed now.
+    pub fn fits(&self) -> bool {
+        let places = !matches!(self.places, PlacesWhy::Contradiction(_) | PlacesWhy::Lack(_));
+        self.has_quota() && places
     }
 }
 
@@ -191,12 +215,23 @@ fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
     let old = slices::replaced(state, id, queue);
     let attempt =
         Attempt { workload: id, queue, shape: &shape, counts: None, tried: &[], old, pins: None };
-    let mut taken = Usage::new();
-    (0..shape.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut taken)).collect()
+    let mut earlier = Earlier { taken: Usage::new(), ground: Ground::new(state, &shape) };
+    (0..shape.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut earlier)).collect()
 }
 
-/// One pod set; what it would take is added to `taken`.
-fn pod_set(state: &State, attempt: &Attempt<'_>, index: usize, taken: &mut Usage) -> PodSetWhy {
+/// What earlier pod sets would take.
+struct Earlier<'a> {
+    taken: Usage,
+    ground: Ground<'a>,
+}
+
+/// One pod set; what it would take is added to what earlier ones take.
+fn pod_set(
+    state: &State,
+    attempt: &Attempt<'_>,
+    index: usize,
+    earlier: &mut Earlier<'_>,
+) -> PodSetWhy {
     let spec = &attempt.shape.pod_sets[index];
     let has = |resource| slices::held(state, attempt.old?, &spec.name, resource);
     let mut requests: SmallVec<[(ResourceId, Amount); 4]> = state
@@ -219,16 +254,20 @@ fn pod_set(state: &State, attempt: &Attempt<'_>, index: usize, taken: &mut Usage
         }
         let wish = Wish { attempt, members: &[index], group, requests: &wanted };
         let all: Vec<FlavorWhy> =
-            (0..group.flavors.len()).map(|at| flavor(state, &wish, at, taken)).collect();
-        if let Some(first) = all.iter().position(FlavorWhy::fits) {
-            take(group, first, &wanted, taken);
+            (0..group.flavors.len()).map(|at| flavor(state, &wish, at, earlier)).collect();
+        let first = all.iter().position(FlavorWhy::fits);
+        if let Some(first) = first.or_else(|| all.iter().position(FlavorWhy::has_quota)) {
+            take(group, first, &wanted, &mut earlier.taken);
+            if all[first].places == PlacesWhy::Found {
+                earlier.ground.settle(index, all[first].flavor);
+            }
         }
         flavors.extend(all);
     }
     PodSetWhy { name: spec.name.clone(), count: spec.count, undeclared, flavors }
 }
 
-fn flavor(state: &State, wish: &Wish<'_>, at: usize, taken: &Usage) -> FlavorWhy {
+fn flavor(state: &State, wish: &Wish<'_>, at: usize, earlier: &mut Earlier<'_>) -> FlavorWhy {
     let flavor = wish.group.flavors[at];
     let unsuitable = not_allowed(wish, flavor)
         .or_else(|| unsuitable(state, wish, flavor))
@@ -236,12 +275,26 @@ fn flavor(state: &State, wish: &Wish<'_>, at: usize, taken: &Usage) -> FlavorWhy
     let mut shortages = Vec::new();
     for &(resource, request) in wish.requests.iter().filter(|_| unsuitable.is_none()) {
         if let Some(slot) = wish.group.slot(at, resource) {
-            let earlier = charged(taken, slot);
-            shortages.extend(shortage(state, wish.attempt, slot, earlier, request));
+            let beside = charged(&earlier.taken, slot);
+            shortages.extend(shortage(state, wish.attempt, slot, beside, request));
         }
     }
-    let needs_places = state.topologies.tree(flavor).is_some();
-    FlavorWhy { flavor, unsuitable, shortages, needs_places }
+    let suits = unsuitable.is_none() && earlier.ground.has_places(flavor);
+    let places = if suits { places(state, wish, flavor, earlier) } else { PlacesWhy::NotNeeded };
+    FlavorWhy { flavor, unsuitable, shortages, places }
+}
+
+fn places(state: &State, wish: &Wish<'_>, id: FlavorId, earlier: &mut Earlier<'_>) -> PlacesWhy {
+    let pod_set = wish.members[0];
+    match checks::places(state, wish.attempt.queue, id) {
+        _ if wish.attempt.shape.pod_sets[pod_set].count == 0 => PlacesWhy::NotNeeded,
+        Places::Now => match earlier.ground.look(pod_set, id) {
+            Ok(()) => PlacesWhy::Found,
+            Err(Refusal::Contradiction(reason)) => PlacesWhy::Contradiction(reason),
+            Err(Refusal::Lack(lack)) => PlacesWhy::Lack(lack),
+        },
+        later => PlacesWhy::PutOff(later),
+    }
 }
 
 /// Why a replacement must get another flavor.

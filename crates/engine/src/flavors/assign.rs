@@ -179,7 +179,7 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, out: &mut Assignm
 }
 
 /// The pod sets that must get the same flavors as `first`, in order.
-fn members(shape: &Shape, first: usize) -> SmallVec<[usize; 2]> {
+pub(crate) fn members(shape: &Shape, first: usize) -> SmallVec<[usize; 2]> {
     let group = |one: &PodSetSpec| one.topology.as_ref().and_then(|wish| wish.group.clone());
     let Some(name) = group(&shape.pod_sets[first]) else {
         return SmallVec::from_slice(&[first]);

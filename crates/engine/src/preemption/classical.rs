@@ -65,6 +65,7 @@ impl Candidate {
         Self { workload, queue, ground, meeting: None, rank }
     }
 
+    #[inline]
     fn goes_before(&self, state: &State, other: &Self, shares: bool) -> bool {
         let uid = |one: &Self| &state.workloads.at(one.workload).uid;
         let by_rank =
@@ -101,6 +102,7 @@ impl Pool {
         (self.foreign, self.hierarchical, self.shares) = (false, false, false);
     }
 
+    #[inline]
     fn add(&mut self, state: &State, candidate: Candidate) {
         self.foreign |= candidate.ground != Ground::OwnQueue;
         self.hierarchical |= candidate.ground == Ground::Hierarchical;

@@ -25,6 +25,8 @@ impl<T: Copy> Heap<T> {
         self.items.clear();
     }
 
+    // A search pushes every candidate; whether the compiler inlines this hung on what else is in the crate.
+    #[inline(always)]
     pub(crate) fn push(&mut self, item: T, before: impl Fn(T, T) -> bool) {
         self.items.push(item);
         let mut at = self.items.len() - 1;

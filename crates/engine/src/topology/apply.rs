@@ -1,5 +1,6 @@
 //! Placements and assignments: finding places for what was assigned, keeping them, checking them again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -10,22 +11,38 @@ use crate::ids::{FlavorId, WorkloadId};
 use crate::reason::{Obstacle, Reason};
 use crate::state::State;
 use crate::topology::find::{Wanted, find};
-use crate::topology::{PlacedDomain, TopologyReason};
+use crate::topology::{PlacedDomain, Topologies, TopologyReason};
 
 /// Builds stale trees and places everybody who holds a place.
 pub(crate) fn rebuild(state: &mut State) {
     if !std::mem::take(&mut state.topologies.stale) {
         return;
     }
-    state.topologies.build(&state.flavors, state.names.resources.len());
-    if !state.topologies.any() {
+    let mut topologies = std::mem::take(&mut state.topologies);
+    build(state, &mut topologies);
+    state.topologies = topologies;
+}
+
+/// Topologies as the next search will find them.
+pub(super) fn fresh(state: &State) -> Cow<'_, Topologies> {
+    if !state.topologies.stale {
+        return Cow::Borrowed(&state.topologies);
+    }
+    let mut topologies = state.topologies.clone();
+    build(state, &mut topologies);
+    Cow::Owned(topologies)
+}
+
+fn build(state: &State, topologies: &mut Topologies) {
+    topologies.build(&state.flavors, state.names.resources.len());
+    if !topologies.any() {
         return;
     }
     for index in 0..state.names.workloads.len() {
         if let Some(workload) = state.workloads.get(WorkloadId::from(index))
             && let Some(admission) = workload.admission.as_deref()
         {
-            state.topologies.place(&admission.pod_sets, &workload.shape, &state.shapes);
+            topologies.place(&admission.pod_sets, &workload.shape, &state.shapes);
         }
     }
 }

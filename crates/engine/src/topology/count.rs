@@ -112,7 +112,7 @@ pub(super) fn count(
 }
 
 /// Why nobody may stand at a leaf, whatever is free there. Only machines have taints and labels.
-fn admits<'a>(
+pub(super) fn admits<'a>(
     topologies: &'a Topologies,
     tree: &Tree,
     ask: &Ask<'_>,
@@ -135,14 +135,19 @@ fn admits<'a>(
 }
 
 /// What is free at a leaf.
-struct Free<'a> {
+pub(super) struct Free<'a> {
     capacity: &'a [Amount],
     used: &'a [Amount],
     taken: &'a [Amount],
 }
 
 impl<'a> Free<'a> {
-    fn of(topologies: &'a Topologies, tree: &'a Tree, ask: &Ask<'a>, leaf: DomainId) -> Self {
+    pub(super) fn of(
+        topologies: &'a Topologies,
+        tree: &'a Tree,
+        ask: &Ask<'a>,
+        leaf: DomainId,
+    ) -> Self {
         let row = tree.row(leaf);
         Self {
             capacity: tree.capacity.row(row),
@@ -151,7 +156,7 @@ impl<'a> Free<'a> {
         }
     }
 
-    fn amount(&self, resource: ResourceId) -> Amount {
+    pub(super) fn amount(&self, resource: ResourceId) -> Amount {
         let at = |row: &[Amount]| row.get(resource.index()).copied().unwrap_or_default();
         at(self.capacity) - at(self.used) - at(self.taken)
     }

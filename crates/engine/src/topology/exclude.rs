@@ -15,6 +15,15 @@ pub(super) enum Exclusion<'a> {
     Scarce(ResourceId),
 }
 
+/// Why pods may not stand at a leaf, whatever is free there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// Its taint is not tolerated.
+    Taint(Taint),
+    /// The pods' node selector or affinity excludes it.
+    Selector,
+}
+
 /// How many leaves took nobody, by reason.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -44,6 +53,14 @@ impl Tally {
                 None => self.scarce.push((id, 1)),
             },
         }
+    }
+
+    /// How many leaves may take nobody, by reason.
+    pub(super) fn unfit(&self) -> Vec<(Unfit, usize)> {
+        let tainted = self.taints.iter();
+        let tainted = tainted.map(|(taint, leaves)| (Unfit::Taint(taint.clone()), *leaves));
+        let selector = (self.selector > 0).then_some((Unfit::Selector, self.selector));
+        tainted.chain(selector).collect()
     }
 
     /// Words and how many leaves they are about, sorted by words.

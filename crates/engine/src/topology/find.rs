@@ -14,6 +14,7 @@ use crate::topology::count::{Ask, Rooms, count};
 use crate::topology::exclude::Tally;
 use crate::topology::plan::Plan;
 use crate::topology::table::Table;
+use crate::topology::topologies::Topologies;
 use crate::topology::tree::Tree;
 use crate::topology::{TopologyReason, layers};
 
@@ -42,11 +43,20 @@ pub(super) struct Wanted<'a> {
 pub(crate) struct Scratch {
     /// The result.
     pub(super) placed: Vec<Placed>,
-    rooms: Rooms,
-    taken: Table,
-    tally: Tally,
+    /// What the last search counted.
+    pub(super) rooms: Rooms,
+    pub(super) taken: Table,
+    /// Why the last search found nobody a place at a leaf.
+    pub(super) tally: Tally,
     buffers: Buffers,
     trial: Trial,
+}
+
+impl Scratch {
+    /// Buffers of a search beside those who were given something.
+    pub(super) fn beside(placed: impl Iterator<Item = Placed>) -> Self {
+        Self { placed: placed.collect(), ..Self::default() }
+    }
 }
 
 /// A copy grows buffers of its own.
@@ -73,15 +83,11 @@ pub(super) fn find(
     }
     flavors.sort_by_key(|&flavor| state.names.flavors.name(flavor));
     for flavor in flavors {
-        let Some(tree) = state.topologies.tree(flavor) else {
-            continue;
-        };
         for first in all.iter().filter(|one| one.flavor == flavor) {
-            let Some((workers, leader)) = roles(all, first) else {
+            let Some(search) = Search::of(state, &state.topologies, all, first, empty) else {
                 continue;
             };
-            let search = Search { state, tree, all, workers, leader, empty };
-            search.run(scratch).map_err(|reason| (workers.pod_set, reason))?;
+            search.run(scratch).map_err(|reason| (search.workers.pod_set, reason))?;
         }
     }
     Ok(())
@@ -110,31 +116,51 @@ fn roles<'a>(
 }
 
 /// One search in one tree.
-struct Search<'a> {
-    state: &'a State,
-    tree: &'a Tree,
-    all: &'a [Wanted<'a>],
-    workers: &'a Wanted<'a>,
-    leader: Option<&'a Wanted<'a>>,
-    empty: bool,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Search<'a> {
+    pub(super) state: &'a State,
+    pub(super) topologies: &'a Topologies,
+    pub(super) tree: &'a Tree,
+    pub(super) all: &'a [Wanted<'a>],
+    pub(super) workers: &'a Wanted<'a>,
+    pub(super) leader: Option<&'a Wanted<'a>>,
+    pub(super) empty: bool,
 }
 
-impl Search<'_> {
-    fn run(&self, scratch: &mut Scratch) -> Result<(), TopologyReason> {
+impl<'a> Search<'a> {
+    /// The search for the group that starts with `first`; `None` if it was placed already, or its flavor has no tree.
+    pub(super) fn of(
+        state: &'a State,
+        topologies: &'a Topologies,
+        all: &'a [Wanted<'a>],
+        first: &'a Wanted<'a>,
+        empty: bool,
+    ) -> Option<Self> {
+        let tree = topologies.tree(first.flavor)?;
+        let (workers, leader) = roles(all, first)?;
+        Some(Self { state, topologies, tree, all, workers, leader, empty })
+    }
+
+    /// What is asked, of what is left beside `taken`.
+    pub(super) fn ask<'t>(&'t self, plan: &'t Plan, taken: Option<&'t Table>) -> Ask<'t> {
+        let tolerations = self.state.flavor(self.workers.flavor);
+        Ask {
+            workers: self.workers.spec,
+            leader: self.leader.map(|leader| leader.spec),
+            plan,
+            tolerations: tolerations.map(|one| one.tolerations.as_slice()).unwrap_or_default(),
+            empty: self.empty,
+            taken,
+            within: self.workers.within,
+        }
+    }
+
+    pub(super) fn run(&self, scratch: &mut Scratch) -> Result<(), TopologyReason> {
         let Scratch { placed, rooms, taken, tally, buffers, trial } = scratch;
         let (state, tree) = (self.state, self.tree);
         let plan = Plan::new(tree, self.workers.spec.topology.as_ref())?;
-        let tolerations = state.flavor(self.workers.flavor).map(|one| one.tolerations.as_slice());
-        let ask = Ask {
-            workers: self.workers.spec,
-            leader: self.leader.map(|leader| leader.spec),
-            plan: &plan,
-            tolerations: tolerations.unwrap_or_default(),
-            empty: self.empty,
-            taken: self.note_taken(placed, taken),
-            within: self.workers.within,
-        };
-        count(&state.topologies, &state.names, tree, &ask, rooms, tally);
+        let ask = self.ask(&plan, self.note_taken(placed, taken));
+        count(self.topologies, &state.names, tree, &ask, rooms, tally);
         let load = Load {
             pods: self.workers.pods,
             leaders: i64::from(self.leader.is_some()),
@@ -162,19 +188,17 @@ impl Search<'_> {
     }
 
     /// What other pod sets were given of the machines of this tree.
-    fn note_taken<'t>(&self, placed: &[Placed], taken: &'t mut Table) -> Option<&'t Table> {
+    pub(super) fn note_taken<'t>(
+        &self,
+        placed: &[Placed],
+        taken: &'t mut Table,
+    ) -> Option<&'t Table> {
         if placed.is_empty() {
             return None;
         }
         taken.reset(self.tree.leaves().count(), self.state.names.resources.len());
         for one in placed {
-            let leaf = if one.flavor == self.workers.flavor {
-                Some(one.leaf)
-            } else {
-                // Flavors may share machines.
-                let host = self.state.topologies.tree(one.flavor).and_then(|t| t.host(one.leaf));
-                host.and_then(|host| self.tree.leaf_of_host(host))
-            };
+            let leaf = self.leaf_here(one.flavor, one.leaf);
             let wanted = self.all.iter().find(|wanted| wanted.pod_set == one.pod_set);
             if let (Some(leaf), Some(wanted)) = (leaf, wanted) {
                 let row = self.tree.row(leaf);
@@ -185,6 +209,15 @@ impl Search<'_> {
             }
         }
         Some(taken)
+    }
+
+    /// The leaf of this tree that is one of another flavor's tree: flavors may share machines.
+    pub(super) fn leaf_here(&self, flavor: FlavorId, leaf: DomainId) -> Option<DomainId> {
+        if flavor == self.workers.flavor {
+            return Some(leaf);
+        }
+        let host = self.topologies.tree(flavor).and_then(|tree| tree.host(leaf));
+        host.and_then(|host| self.tree.leaf_of_host(host))
     }
 
     fn reason(&self, plan: &Plan, rooms: &Rooms, tally: &Tally, short: Short) -> TopologyReason {

@@ -2,7 +2,8 @@
 //!
 //! [`tree`] is the tree of domains of one flavor, [`topologies`] all of them with what is used. A search ([`find`]) reads
 //! the wish ([`plan`]), counts how many pods fit where ([`count`]) and picks domains ([`choose`], or [`balance`]). [`apply`]
-//! ties places to assignments, [`replace`] finds new ones for pods whose machine failed. Source: spec/kueue-core.md §4.11.
+//! ties places to assignments, [`replace`] finds new ones for pods whose machine failed; [`ground`] and [`shortfall`]
+//! tell whoever asks what is missing. Source: spec/kueue-core.md §4.11.
 
 mod apply;
 mod balance;
@@ -10,10 +11,15 @@ mod choose;
 mod count;
 mod exclude;
 mod find;
+mod ground;
+mod holders;
+mod lack;
 mod layers;
 mod line;
 mod plan;
 mod replace;
+mod scarce;
+mod shortfall;
 mod subset;
 mod table;
 pub(crate) mod topologies;
@@ -22,6 +28,10 @@ mod tree;
 pub(crate) use apply::{
     assign, assume, finds_places, fits, forget, place_anew, rebuild, reserve, still_fits,
 };
+pub use exclude::Unfit;
+pub(crate) use ground::{Ground, Refusal};
+pub use holders::Holder;
+pub use lack::{Fit, Lack, PlaceCure, Scarce};
 pub(crate) use replace::{Moved, replace, stands_on};
 pub(crate) use topologies::Topologies;
 

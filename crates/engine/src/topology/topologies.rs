@@ -84,6 +84,12 @@ impl Topologies {
         self.hosts.get(id.index()).and_then(Option::as_ref)
     }
 
+    /// All machines that are known.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (HostId, &HostSpec)> {
+        let all = self.hosts.iter().enumerate();
+        all.filter_map(|(index, host)| Some((HostId::from(index), host.as_ref()?)))
+    }
+
     pub(crate) fn tree(&self, flavor: FlavorId) -> Option<&Tree> {
         self.trees.get(flavor.index()).and_then(Option::as_ref)
     }

@@ -240,7 +240,9 @@ fn quota_may_be_free_where_places_are_not() {
         &expect![[r#"
             1  park one team-a TopologyPlacementFailed
             ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, if there are places in the topology
+            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, never places for any
+            ?    4 gpu asked for, 2 in all, 2 missing
+            ?    would help: machines with places for 1 more pod
         "#]],
     );
 }

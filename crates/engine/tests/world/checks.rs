@@ -10,7 +10,7 @@ use proptest::test_runner::TestCaseError;
 use crate::world::model::{Model, amounts, slot, taken};
 use crate::world::{World, moves};
 
-type Verdict = Result<(), TestCaseError>;
+pub(crate) type Verdict = Result<(), TestCaseError>;
 
 /// Cycles after which a world that still moves is believed never to rest.
 const PATIENCE: usize = 60;

@@ -1,0 +1,91 @@
+//! Who stands in some leaves of a tree.
+//!
+//! Workloads that hold places there, also by way of another flavor that sees the same machines, and pods that are none of
+//! the engine's business. Cost: one look at everybody who holds quota, and one at every machine.
+
+use std::cmp::Reverse;
+
+use crate::amount::Amount;
+use crate::ids::{DomainId, ResourceId, WorkloadId};
+use crate::spec::PodSetAdmission;
+use crate::state::PODS;
+use crate::topology::find::Search;
+use crate::topology::scarce::each;
+
+/// As many are named.
+pub(super) const HOLDERS: usize = 8;
+
+/// Somebody who stands there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    /// Who; `None` stands for all pods that are none of the engine's business.
+    pub workload: Option<WorkloadId>,
+    /// Its pods there.
+    pub pods: i64,
+    /// What it uses there of the resource that is short.
+    pub amount: Amount,
+}
+
+/// Everybody who stands in `leaves`, which are sorted, and uses a resource: most first, then by name.
+pub(super) fn holders(
+    search: &Search<'_>,
+    leaves: &[DomainId],
+    resource: ResourceId,
+) -> Vec<Holder> {
+    let names = &search.state.names;
+    let ids = (0..names.workloads.len()).map(WorkloadId::from);
+    let ours = ids.filter_map(|id| holder(search, leaves, resource, id));
+    let mut all: Vec<Holder> = ours.chain([foreign(search, leaves, resource)]).collect();
+    all.retain(|one| one.amount > Amount::ZERO);
+    all.sort_by_key(|one| {
+        let name = one.workload.map(|id| names.workloads.name(id));
+        (Reverse(one.amount), name.is_none(), name)
+    });
+    all
+}
+
+fn holder(
+    search: &Search<'_>,
+    leaves: &[DomainId],
+    resource: ResourceId,
+    id: WorkloadId,
+) -> Option<Holder> {
+    let workload = search.state.workloads.get(id)?;
+    let admission = workload.admission.as_deref()?;
+    let shape = search.state.shapes.at(workload.shape);
+    let mut holder = Holder { workload: Some(id), pods: 0, amount: Amount::ZERO };
+    for (held, spec) in admission.pod_sets.iter().zip(&shape.pod_sets) {
+        let pods = pods_there(search, leaves, held);
+        holder.pods += pods;
+        holder.amount += each(spec, resource).times(pods);
+    }
+    Some(holder)
+}
+
+fn pods_there(search: &Search<'_>, leaves: &[DomainId], held: &PodSetAdmission) -> i64 {
+    let tree = |&(_, flavor, _): &(_, _, _)| Some((flavor, search.topologies.tree(flavor)?));
+    let Some((flavor, tree)) = held.resources.iter().find_map(tree) else {
+        return 0;
+    };
+    let here = held.domains.iter().filter(|place| {
+        let leaf = tree.leaf(&place.values).and_then(|leaf| search.leaf_here(flavor, leaf));
+        leaf.is_some_and(|leaf| leaves.binary_search(&leaf).is_ok())
+    });
+    here.map(|place| place.count).sum()
+}
+
+fn foreign(search: &Search<'_>, leaves: &[DomainId], resource: ResourceId) -> Holder {
+    let mut holder = Holder { workload: None, pods: 0, amount: Amount::ZERO };
+    for (id, host) in search.topologies.hosts() {
+        let leaf = search.tree.leaf_of_host(id);
+        if leaf.is_some_and(|leaf| leaves.binary_search(&leaf).is_ok()) {
+            let of = |resource| {
+                let all = host.foreign.iter().filter(move |one| one.0 == resource);
+                all.map(|one| one.1).fold(Amount::ZERO, |sum, one| sum + one)
+            };
+            holder.pods += of(PODS).0;
+            holder.amount += of(resource);
+        }
+    }
+    holder
+}

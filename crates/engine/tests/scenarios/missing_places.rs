@@ -1,0 +1,739 @@
+//! Why a Workload waits that finds no places, in our own words.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn who_fits_is_told_of_places_too() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl holds q=team-a gpu=1 anywhere t=1
+        cycle
+        wl one q=team-a gpu=3 anywhere t=2
+        why one
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:1 at r1/h1:1
+            ?  one is next in team-a
+            ?  flavor tas: enough is free, and places too
+        "#]],
+    );
+}
+
+#[test]
+fn many_small_places_are_not_a_large_one() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        host h2 rack=r1 gpu=4
+        host h3 rack=r2 gpu=4
+        host h4 rack=r2 gpu=4
+        cq team-a gpu/tas=99
+        wl a q=team-a gpu=2 anywhere on=kubernetes.io/hostname:h1 t=1
+        wl b q=team-a gpu=2 anywhere on=kubernetes.io/hostname:h2 t=1
+        wl c q=team-a gpu=2 anywhere on=kubernetes.io/hostname:h3 t=1
+        wl d q=team-a gpu=2 anywhere on=kubernetes.io/hostname:h4 t=1
+        cycle 4
+        wl one q=team-a gpu=4 anywhere t=3
+        wl two q=team-a pods=2 gpu=3 required=host t=3
+        cycle 2
+        why one
+        why two
+        ",
+        &expect![[r#"
+            1  reserve a team-a gpu=tas:2 at r1/h1:1
+            2  reserve b team-a gpu=tas:2 at r1/h2:1
+            3  reserve c team-a gpu=tas:2 at r2/h3:1
+            4  reserve d team-a gpu=tas:2 at r2/h4:1
+            5  park one team-a NoCandidates
+            6  park two team-a TopologyPlacementFailed
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, places for none
+            ?    4 gpu asked for, 8 free, 2 at most on one machine, 2 missing
+            ?    in use: a (team-a) 2, b (team-a) 2, c (team-a) 2, d (team-a) 2
+            ?    would help: places for 1 more pod given back
+            ?  two was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 2 pods asked for, all on one machine, never places for more than 1
+            ?    the largest is r1/h1
+            ?    6 gpu asked for, 4 in all, 2 missing
+            ?    would help: machines with places for 1 more pod there
+        "#]],
+    );
+}
+
+#[test]
+fn a_domain_may_be_full_of_others() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4 pods=9 used/gpu=1 used/pods=1
+        host h2 rack=r1 gpu=2 pods=9
+        host h3 rack=r2 gpu=2 pods=9
+        cq team-a gpu/tas=99
+        cq team-b gpu/tas=99
+        wl large q=team-b gpu=3 required=rack t=1
+        wl small q=team-a gpu=1 required=rack t=2 + gpu=1 required=rack
+        cycle 2
+        wl one q=team-a pods=4 gpu=1 required=rack t=3
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  reserve large team-b gpu=tas:3 at r1/h1:1
+            1  reserve small team-a gpu=tas:1 at r2/h3:1 + gpu=tas:1 at r2/h3:1
+            3  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 4 pods asked for, all in one rack, places for 2 at most
+            ?    the nearest is r1
+            ?    4 gpu asked for, 2 free, 2 missing
+            ?    in use: large (team-b) 3, pods that are not ours 1
+            ?    would help: places for 2 more pods given back there
+        "#]],
+    );
+}
+
+#[test]
+fn what_no_machines_hold_no_waiting_brings() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        host h2 rack=r1 gpu=4
+        host h3 rack=r2 gpu=4
+        cq team-a gpu/tas=99
+        wl fat q=team-a gpu=6 anywhere t=1
+        wl wide q=team-a pods=3 gpu=3 required=rack t=2
+        wl wider q=team-a pods=9 gpu=2 preferred=rack t=3
+        cycle 3
+        why fat
+        why wide
+        why wider
+        ",
+        &expect![[r#"
+            1  park fat team-a TopologyPlacementFailed
+            2  park wide team-a TopologyPlacementFailed
+            3  park wider team-a TopologyPlacementFailed
+            ?  fat was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, never places for any
+            ?    6 gpu asked for, 12 in all, 4 at most on one machine, 2 missing
+            ?    would help: machines with places for 1 more pod
+            ?  wide was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 3 pods asked for, all in one rack, never places for more than 2
+            ?    the largest is r1
+            ?    9 gpu asked for, 8 in all, 4 at most on one machine, 2 missing
+            ?    would help: machines with places for 1 more pod there; or preferred instead of required, for that there are places
+            ?  wider was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 9 pods asked for, preferably all in one rack, never places for more than 6
+            ?    18 gpu asked for, 12 in all, 4 at most on one machine, 6 missing
+            ?    would help: machines with places for 3 more pods
+        "#]],
+    );
+}
+
+#[test]
+fn who_prefers_is_told_of_the_whole_topology() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        host h2 rack=r2 gpu=4
+        cq team-a gpu/tas=99
+        wl holds q=team-a pods=3 gpu=1 preferred=rack t=1
+        cycle
+        wl prefers q=team-a pods=6 gpu=1 preferred=rack t=2
+        wl requires q=team-a pods=5 gpu=1 required=rack t=3
+        wl anywhere q=team-a pods=6 gpu=1 anywhere t=4
+        cycle 3
+        why prefers
+        why requires
+        why anywhere
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:3 at r1/h1:3
+            2  park prefers team-a NoCandidates
+            3  park requires team-a TopologyPlacementFailed
+            4  park anywhere team-a NoCandidates
+            ?  prefers was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 6 pods asked for, preferably all in one rack, places for 5
+            ?    6 gpu asked for, 5 free, 4 at most on one machine, 1 missing
+            ?    in use: holds (team-a) 3
+            ?    would help: places for 1 more pod given back
+            ?  requires was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 5 pods asked for, all in one rack, never places for more than 4
+            ?    the largest is r2
+            ?    5 gpu asked for, 4 in all, 1 missing
+            ?    would help: machines with places for 1 more pod there; or preferred instead of required, for that there are places
+            ?  anywhere was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 6 pods asked for, anywhere, places for 5
+            ?    6 gpu asked for, 5 free, 4 at most on one machine, 1 missing
+            ?    in use: holds (team-a) 3
+            ?    would help: places for 1 more pod given back
+        "#]],
+    );
+}
+
+#[test]
+fn slices_are_counted_whole() {
+    check(
+        "
+        topology racks levels=block,rack,host
+        flavor tas topology=racks
+        host h1 block=b1 rack=r1 gpu=4
+        host h2 block=b1 rack=r2 gpu=4
+        cq team-a gpu/tas=99
+        wl holds q=team-a pods=2 gpu=1 anywhere slice=host:1 t=1
+        wl beside q=team-a gpu=1 on=none:x anywhere t=1
+        cycle 2
+        wl one q=team-a pods=6 gpu=1 required=block slice=rack:3 t=2
+        cycle
+        why one
+        why beside
+        ",
+        &expect![[r#"
+            1  park beside team-a TopologyPlacementFailed
+            2  reserve holds team-a gpu=tas:2 at b1/r1/h1:2
+            3  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 2 slices of 3 pods in one rack asked for, all in one block, places for 1 at most
+            ?    the nearest is b1
+            ?    6 gpu asked for, 6 free, 4 at most on one machine, 1 missing
+            ?    in use: holds (team-a) 2
+            ?    would help: places for 1 more slice given back there
+            ?  beside was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, never places for any
+            ?    not for these pods: 2 of 2 machines, by node selector or affinity
+            ?    would help: machines with places for 1 more pod
+        "#]],
+    );
+}
+
+#[test]
+fn machines_where_pods_may_not_stand_are_told() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4 taint=spot:yes
+        host h2 rack=r1 gpu=4 zone=b
+        host h3 rack=r2 gpu=2 zone=a
+        cq team-a gpu/tas=99
+        wl one q=team-a pods=3 gpu=1 anywhere on=zone:a t=1
+        wl none q=team-a gpu=1 required=rack on=zone:c t=2
+        cycle 2
+        why one
+        why none
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed
+            2  park none team-a TopologyPlacementFailed
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 3 pods asked for, anywhere, never places for more than 2
+            ?    3 gpu asked for, 2 in all, 1 missing
+            ?    not for these pods: 1 of 3 machines, for the taint spot=yes:NoSchedule
+            ?    not for these pods: 1 of 3 machines, by node selector or affinity
+            ?    would help: machines with places for 1 more pod
+            ?  none was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 1 pod asked for, all in one rack, never places for any
+            ?    not for these pods: 1 of 3 machines, for the taint spot=yes:NoSchedule
+            ?    not for these pods: 2 of 3 machines, by node selector or affinity
+            ?    would help: machines with places for 1 more pod
+        "#]],
+    );
+}
+
+#[test]
+fn slices_alone_may_spread() {
+    check(
+        "
+        topology racks levels=block,rack,host
+        flavor tas topology=racks
+        host h1 block=b1 rack=r1 gpu=3
+        host h2 block=b1 rack=r2 gpu=2
+        host h3 block=b2 rack=r3 gpu=3
+        cq team-a gpu/tas=99
+        wl holds q=team-a gpu=1 anywhere on=kubernetes.io/hostname:h2 t=1
+        cycle
+        wl one q=team-a pods=6 gpu=1 slice=rack:2 t=2
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:1 at b1/r2/h2:1
+            2  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 3 slices of 2 pods in one rack asked for, anywhere, places for 2
+            ?    6 gpu asked for, 7 free, 3 at most on one machine, 1 missing
+            ?    in use: holds (team-a) 1
+            ?    would help: places for 1 more slice given back
+        "#]],
+    );
+}
+
+#[test]
+fn layers_of_slices_are_counted_by_the_outermost() {
+    check(
+        "
+        topology racks levels=block,rack,host
+        flavor tas topology=racks
+        host h1 block=b1 rack=r1 gpu=4
+        host h2 block=b1 rack=r1 gpu=4
+        cq team-a gpu/tas=99
+        wl holds q=team-a gpu=1 anywhere t=1
+        cycle
+        wl one q=team-a pods=8 gpu=1 required=block slice=rack:4 slice=host:2 t=2
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:1 at b1/r1/h1:1
+            2  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 2 slices of 4 pods in one rack asked for, all in one block, places for 1 at most
+            ?    the nearest is b1
+            ?    8 gpu asked for, 7 free, 4 at most on one machine, 2 missing
+            ?    in use: holds (team-a) 1
+            ?    would help: places for 1 more slice given back there
+        "#]],
+    );
+}
+
+#[test]
+fn a_leader_needs_a_place_beside_its_workers() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        host h2 rack=r1 gpu=4 cpu=2
+        host h3 rack=r2 gpu=8
+        cq team-a cpu/tas=99 gpu/tas=99
+        wl holds q=team-a cpu=1 anywhere on=kubernetes.io/hostname:h2 t=1
+        cycle
+        wl one q=team-a cpu=2 required=rack group=g t=2 + pods=6 gpu=1 required=rack group=g
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  reserve holds team-a cpu=tas:1 at r1/h2:1
+            2  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  pod set main, 1 pod
+            ?    flavor tas: enough is free, but 6 pods and their leader asked for, all in one rack, places for 8 at most, and none for the leader
+            ?      the nearest is r1
+            ?      2m cpu asked for, 1m free, 1m missing
+            ?      in use: holds (team-a) 1m
+            ?      would help: places for the leader given back there
+            ?  pod set more-1, 6 pods
+            ?    flavor tas: enough is free, but 6 pods and their leader asked for, all in one rack, places for 8 at most, and none for the leader
+            ?      the nearest is r1
+            ?      2m cpu asked for, 1m free, 1m missing
+            ?      in use: holds (team-a) 1m
+            ?      would help: places for the leader given back there
+        "#]],
+    );
+}
+
+#[test]
+fn earlier_pod_sets_count_where_they_would_stand() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        host h2 rack=r2 gpu=2
+        cq team-a gpu/tas=99
+        wl one q=team-a pods=3 gpu=1 required=rack t=1 + pods=3 gpu=1 required=rack
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed
+            ?  one was refused in team-a and waits for a change
+            ?  pod set main, 3 pods
+            ?    flavor tas: enough is free, and places too
+            ?  pod set more-1, 3 pods
+            ?    flavor tas: enough is free, but 3 pods asked for, all in one rack, never places for more than 2
+            ?      the largest is r2
+            ?      3 gpu asked for, 2 in all, 1 missing
+            ?      would help: machines with places for 1 more pod there; or preferred instead of required, for that there are places
+        "#]],
+    );
+}
+
+#[test]
+fn the_place_of_a_pod_may_be_what_is_short() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=9 pods=3 used/pods=1
+        cq team-a gpu/tas=99
+        wl holds q=team-a gpu=1 anywhere t=1
+        cycle
+        wl one q=team-a pods=2 gpu=1 anywhere t=2
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:1 at r1/h1:1
+            2  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 2 pods asked for, anywhere, places for 1
+            ?    2 pods asked for, 1 free, 1 missing
+            ?    in use: holds (team-a) 1, pods that are not ours 1
+            ?    would help: places for 1 more pod given back
+        "#]],
+    );
+}
+
+#[test]
+fn resources_may_be_free_in_different_places() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4 cpu=4
+        host h2 rack=r1 gpu=4 cpu=4
+        cq team-a gpu/tas=99 cpu/tas=99
+        wl a q=team-a gpu=3 anywhere on=kubernetes.io/hostname:h1 t=1
+        wl b q=team-a cpu=3 anywhere on=kubernetes.io/hostname:h2 t=1
+        cycle 2
+        wl one q=team-a gpu=2 cpu=2 anywhere t=2
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  reserve a team-a gpu=tas:3 at r1/h1:1
+            2  reserve b team-a cpu=tas:3 at r1/h2:1
+            3  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, places for none
+            ?    what they ask for is free in different places
+            ?    in use: a (team-a) 1, b (team-a) 1
+            ?    would help: places for 1 more pod given back
+        "#]],
+    );
+}
+
+#[test]
+fn places_are_told_beside_a_lack_of_quota() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        cq team-a gpu/tas=5
+        wl holds q=team-a gpu=3 anywhere t=1
+        cycle
+        wl one q=team-a gpu=3 anywhere t=2
+        wl two q=team-a gpu=1 pods=3 t=3
+        cycle 2
+        why one
+        why two
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:3 at r1/h1:1
+            2  park one team-a NoCandidates
+            3  park two team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: 3 gpu asked for, 2 free, 1 missing
+            ?    in use: team-a 3
+            ?    would help: 1 gpu given back
+            ?  flavor tas: 1 pod asked for, anywhere, places for none
+            ?    3 gpu asked for, 1 free, 2 missing
+            ?    in use: holds (team-a) 3
+            ?    would help: places for 1 more pod given back
+            ?  two was refused in team-a and waits for a change
+            ?  flavor tas: 3 gpu asked for, 2 free, 1 missing
+            ?    in use: team-a 3
+            ?    would help: 1 gpu given back
+            ?  flavor tas: 3 pods asked for, anywhere, places for 1
+            ?    3 gpu asked for, 1 free, 2 missing
+            ?    in use: holds (team-a) 3
+            ?    would help: places for 2 more pods given back
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_never_so_in_a_topology_is_told() {
+    check(
+        "
+        topology racks levels=block,rack,host
+        flavor tas topology=racks
+        host h1 block=b1 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 required=rack slice=block:2 t=1
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but its topology never has such places: podset slice topology block is above the podset topology rack
+        "#]],
+    );
+}
+
+#[test]
+fn places_that_are_put_off_are_not_missed() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        check nodes places=ready
+        host h1 rack=r1 gpu=1
+        cq team-a gpu/tas=3 check=nodes
+        wl holds q=team-a gpu=2 anywhere t=1
+        cycle
+        wl one q=team-a gpu=2 anywhere t=2
+        wl two q=team-a gpu=1 anywhere t=3
+        why one
+        why two
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:2, needs nodes
+            ?  one is next in team-a
+            ?  flavor tas: 2 gpu asked for, 1 free, 1 missing
+            ?    in use: team-a 2
+            ?    would help: 1 gpu given back
+            ?  flavor tas: places are looked for when its checks are ready
+            ?  two is in line in team-a behind 1
+            ?  flavor tas: enough is free, places are looked for when its checks are ready
+        "#]],
+    );
+}
+
+#[test]
+fn machines_that_came_since_the_last_cycle_are_seen() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl holds q=team-a gpu=2 anywhere t=1
+        cycle
+        wl one q=team-a gpu=2 anywhere t=2
+        cycle
+        why one
+        host h2 rack=r1 gpu=2
+        why one
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:2 at r1/h1:1
+            2  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, places for none
+            ?    2 gpu asked for, 0 free, 2 missing
+            ?    in use: holds (team-a) 2
+            ?    would help: places for 1 more pod given back
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, and places too
+        "#]],
+    );
+}
+
+#[test]
+fn only_those_who_hold_most_are_named() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=9
+        cq team-a gpu/tas=99
+        wl a q=team-a gpu=1 anywhere t=1
+        wl b q=team-a gpu=1 anywhere t=1
+        wl c q=team-a gpu=1 anywhere t=1
+        wl d q=team-a gpu=1 anywhere t=1
+        wl e q=team-a gpu=1 anywhere t=1
+        wl f q=team-a gpu=1 anywhere t=1
+        wl g q=team-a gpu=1 anywhere t=1
+        wl h q=team-a gpu=1 anywhere t=1
+        wl i q=team-a gpu=1 anywhere t=1
+        cycle 9
+        wl one q=team-a gpu=1 anywhere t=2
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  reserve a team-a gpu=tas:1 at r1/h1:1
+            2  reserve b team-a gpu=tas:1 at r1/h1:1
+            3  reserve c team-a gpu=tas:1 at r1/h1:1
+            4  reserve d team-a gpu=tas:1 at r1/h1:1
+            5  reserve e team-a gpu=tas:1 at r1/h1:1
+            6  reserve f team-a gpu=tas:1 at r1/h1:1
+            7  reserve g team-a gpu=tas:1 at r1/h1:1
+            8  reserve h team-a gpu=tas:1 at r1/h1:1
+            9  reserve i team-a gpu=tas:1 at r1/h1:1
+            10  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, places for none
+            ?    1 gpu asked for, 0 free, 1 missing
+            ?    in use: a (team-a) 1, b (team-a) 1, c (team-a) 1, d (team-a) 1, e (team-a) 1, f (team-a) 1, g (team-a) 1, h (team-a) 1, and 1 more
+            ?    would help: places for 1 more pod given back
+        "#]],
+    );
+}
+
+#[test]
+fn the_nearest_domain_is_one_that_could_hold_everybody() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=small gpu=2
+        host h2 rack=large gpu=8
+        cq team-a gpu/tas=99
+        wl holds q=team-a gpu=7 anywhere t=1
+        cycle
+        wl one q=team-a pods=4 gpu=1 required=rack t=2
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:7 at large/h2:1
+            2  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 4 pods asked for, all in one rack, places for 2 at most
+            ?    the nearest is large, with places for 1
+            ?    4 gpu asked for, 1 free, 3 missing
+            ?    in use: holds (team-a) 7
+            ?    would help: places for 3 more pods given back there
+        "#]],
+    );
+}
+
+#[test]
+fn pod_sets_go_to_the_flavor_that_has_places() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor old label=kind:old topology=racks
+        flavor new label=kind:new topology=racks
+        host h1 rack=r1 kind=old gpu=2
+        host h2 rack=r1 kind=new gpu=4
+        cq team-a gpu/old=9 gpu/new=9
+        wl one q=team-a gpu=3 anywhere t=1 + gpu=2 anywhere
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  retry one team-a TopologyPlacementFailed
+            ?  one is next in team-a
+            ?  pod set main, 1 pod
+            ?    flavor old: enough is free, but 1 pod asked for, anywhere, never places for any
+            ?      3 gpu asked for, 2 in all, 1 missing
+            ?      would help: machines with places for 1 more pod
+            ?    flavor new: enough is free, and places too
+            ?  pod set more-1, 1 pod
+            ?    flavor old: enough is free, and places too
+            ?    flavor new: enough is free, but 1 pod asked for, anywhere, never places for any
+            ?      other pod sets have 1 place there
+            ?      2 gpu asked for, 1 in all, 1 missing
+            ?      would help: machines with places for 1 more pod
+        "#]],
+    );
+}
+
+#[test]
+fn flavors_may_share_machines() {
+    check(
+        "
+        topology racks levels=rack,host
+        topology hosts levels=host
+        flavor cpus topology=racks
+        flavor gpus topology=hosts
+        host h1 rack=r1 cpu=4 gpu=4
+        cq team-a cpu/cpus=9 + gpu/gpus=9
+        wl cpu q=team-a cpu=1 anywhere t=1 + pods=2 cpu=1 anywhere
+        wl gpu q=team-a gpu=2 anywhere t=2
+        cycle 2
+        wl one q=team-a cpu=2 anywhere t=3
+        wl two q=team-a gpu=3 cpu=1 anywhere t=3
+        cycle 2
+        why one
+        why two
+        ",
+        &expect![[r#"
+            1  reserve cpu team-a cpu=cpus:1 at r1/h1:1 + cpu=cpus:2 at r1/h1:2
+            2  reserve gpu team-a gpu=gpus:2 at h1:1
+            3  park one team-a NoCandidates
+            4  park two team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor cpus: enough is free, but 1 pod asked for, anywhere, places for none
+            ?    2m cpu asked for, 1m free, 1m missing
+            ?    in use: cpu (team-a) 3m
+            ?    would help: places for 1 more pod given back
+            ?  two was refused in team-a and waits for a change
+            ?  flavor cpus: enough is free, but 1 pod asked for, anywhere, places for none
+            ?    3 gpu asked for, 2 free, 1 missing
+            ?    in use: gpu (team-a) 2
+            ?    would help: places for 1 more pod given back
+            ?  flavor gpus: enough is free, but 1 pod asked for, anywhere, places for none
+            ?    3 gpu asked for, 2 free, 1 missing
+            ?    in use: gpu (team-a) 2
+            ?    would help: places for 1 more pod given back
+        "#]],
+    );
+}
+
+#[test]
+fn a_topology_may_end_above_machines() {
+    check(
+        "
+        topology racks levels=block,rack
+        flavor tas topology=racks
+        host h1 block=b1 rack=r1 gpu=4 used/gpu=1
+        host h2 block=b1 rack=r1 gpu=2
+        host h3 block=b1 rack=r2 gpu=3
+        cq team-a gpu/tas=99
+        wl holds q=team-a pods=4 gpu=1 required=rack t=1
+        cycle
+        wl one q=team-a pods=4 gpu=1 required=rack t=2
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  reserve holds team-a gpu=tas:4 at b1/r1:4
+            2  park one team-a NoCandidates
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 4 pods asked for, all in one rack, places for 3 at most
+            ?    the nearest is b1/r1, with places for 1
+            ?    4 gpu asked for, 1 free, 3 missing
+            ?    in use: holds (team-a) 4, pods that are not ours 1
+            ?    would help: places for 3 more pods given back there; or preferred instead of required, for that there are places
+        "#]],
+    );
+}
+
+#[test]
+fn a_topology_without_machines_has_no_places() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        cq team-a gpu/tas=99
+        wl one q=team-a gpu=1 required=rack t=1
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed
+            ?  one was refused in team-a and waits for a change
+            ?  flavor tas: enough is free, but 1 pod asked for, all in one rack, never places for any
+            ?    the topology has no machines
+            ?    would help: machines with places for 1 more pod
+        "#]],
+    );
+}
