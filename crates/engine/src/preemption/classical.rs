@@ -65,6 +65,7 @@ impl Candidate {
         Self { workload, queue, ground, meeting: None, rank }
     }
 
+    #[inline]
     fn goes_before(&self, state: &State, other: &Self, shares: bool) -> bool {
         let uid = |one: &Self| &state.workloads.at(one.workload).uid;
         let by_rank =

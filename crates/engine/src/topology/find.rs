@@ -15,7 +15,7 @@ use crate::topology::exclude::Tally;
 use crate::topology::plan::Plan;
 use crate::topology::table::Table;
 use crate::topology::tree::Tree;
-use crate::topology::{TopologyReason, layers};
+use crate::topology::{TopologyReason, layers, preferred};
 
 /// Pods of one pod set that were given a leaf.
 #[derive(Debug, Clone, Copy)]
@@ -135,6 +135,9 @@ impl Search<'_> {
             within: self.workers.within,
         };
         count(&state.topologies, &state.names, tree, &ask, rooms, tally);
+        if state.settings.topology_preferred {
+            preferred::score(&state.topologies, tree, &ask, rooms);
+        }
         let load = Load {
             pods: self.workers.pods,
             leaders: i64::from(self.leader.is_some()),

@@ -1,8 +1,8 @@
 //! Topology-aware scheduling: which machines, racks or blocks the pods of a pod set go to.
 //!
 //! [`tree`] is the tree of domains of one flavor, [`topologies`] all of them with what is used. A search ([`find`]) reads
-//! the wish ([`plan`]), counts how many pods fit where ([`count`]) and picks domains ([`choose`], or [`balance`]). [`apply`]
-//! ties places to assignments, [`replace`] finds new ones for pods whose machine failed. Source: spec/kueue-core.md §4.11.
+//! the wish ([`plan`]), counts how many pods fit where ([`count`]), asks which machines are preferred ([`preferred`]) and
+//! picks domains ([`choose`], or [`balance`]). [`apply`] ties places to assignments, [`replace`] finds new ones for pods whose machine failed. Source: spec/kueue-core.md §4.11.
 
 mod apply;
 mod balance;
@@ -13,6 +13,7 @@ mod find;
 mod layers;
 mod line;
 mod plan;
+mod preferred;
 mod replace;
 mod subset;
 mod table;
@@ -22,6 +23,7 @@ mod tree;
 pub(crate) use apply::{
     assign, assume, finds_places, fits, forget, place_anew, rebuild, reserve, still_fits,
 };
+pub use preferred::PreferredTerm;
 pub(crate) use replace::{Moved, replace, stands_on};
 pub(crate) use topologies::Topologies;
 
