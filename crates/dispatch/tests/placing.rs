@@ -59,6 +59,7 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         min_count: None,
         requests: vec![(cpu, Amount(amount))],
         selection: Selection::default(),
+        preferred: Box::default(),
         topology: None,
         template: 0,
     };

@@ -38,6 +38,8 @@ pub struct Settings {
     pub topology_mixed: bool,
     /// Gate TASBalancedPlacement.
     pub topology_balanced: bool,
+    /// Gate TASRespectNodeAffinityPreferred.
+    pub topology_preferred: bool,
     /// Gate TASFailedNodeReplacement.
     pub replace_failed_nodes: bool,
     /// Gate TASFailedNodeReplacementFailFast.
@@ -72,6 +74,7 @@ impl Default for Settings {
             look_again: false,
             topology_mixed: true,
             topology_balanced: false,
+            topology_preferred: false,
             replace_failed_nodes: true,
             evict_unreplaced: true,
             elastic_slices: true,

@@ -8,7 +8,7 @@ use crate::ids::{
     CheckId, FlavorId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId,
 };
 use crate::time::Time;
-use crate::topology::{PlacedDomain, TopologyRequest};
+use crate::topology::{PlacedDomain, PreferredTerm, TopologyRequest};
 
 /// Quota of one resource in one flavor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,6 +255,8 @@ pub struct PodSetSpec {
     pub requests: Vec<(ResourceId, Amount)>,
     /// Where its pods may run.
     pub selection: Selection,
+    /// Where they would rather stand. Counts under the gate TASRespectNodeAffinityPreferred.
+    pub preferred: Box<[PreferredTerm]>,
     /// Topology wishes.
     pub topology: Option<TopologyRequest>,
     /// Tells apart pod templates that look the same here. Workloads are parked together only if these agree too.

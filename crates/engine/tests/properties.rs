@@ -3,6 +3,8 @@
 #[path = "world/crowd.rs"]
 mod crowd;
 mod play;
+#[path = "world/preferring.rs"]
+mod preferring;
 #[path = "world/told.rs"]
 mod told;
 #[path = "world/tournament.rs"]
@@ -235,6 +237,14 @@ proptest! {
             let entries = world.play(&step);
             world.replacements_keep_their_word(&before, &entries)?;
         }
+    }
+
+    #[test]
+    fn preferences_decide_where_pods_stand_and_not_whether(
+        settings in select(vec!["", " no-mixed", " balanced"]),
+        hall in preferring::hall(), wish in preferring::wish(),
+    ) {
+        preferring::check(&format!("settings preferences{settings}"), &hall, &wish)?;
     }
 
     #[test]

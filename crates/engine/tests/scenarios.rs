@@ -44,6 +44,8 @@ mod parking;
 mod placing;
 #[path = "scenarios/preempting.rs"]
 mod preempting;
+#[path = "scenarios/preferring.rs"]
+mod preferring;
 #[path = "scenarios/reclaiming.rs"]
 mod reclaiming;
 #[path = "scenarios/replacing.rs"]

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crds::meta::{LabelSelector, LabelSelectorRequirement, Taint, Toleration};
 use crds::pod::PodSpec;
 use engine::flavors::matching::{self, Effect, Operator, Requirement, Selection};
+use engine::topology::PreferredTerm;
 use serde_json::Value;
 
 /// Labels, sorted by key.
@@ -88,15 +89,34 @@ pub(crate) fn selection(pod: &PodSpec) -> Selection {
 }
 
 fn terms(pod: &PodSpec) -> Option<Vec<Vec<Requirement>>> {
-    let required = "requiredDuringSchedulingIgnoredDuringExecution";
-    let affinity = pod.rest.get("affinity")?.get("nodeAffinity")?.get(required)?;
+    let affinity = node_affinity(pod, "requiredDuringSchedulingIgnoredDuringExecution")?;
     let terms = affinity.get("nodeSelectorTerms")?.as_array()?;
-    Some(terms.iter().map(term).collect())
+    Some(terms.iter().map(|term| requirements(term, "matchExpressions")).collect())
 }
 
-fn term(term: &Value) -> Vec<Requirement> {
-    let expressions = term.get("matchExpressions").and_then(Value::as_array);
+fn node_affinity<'a>(pod: &'a PodSpec, which: &str) -> Option<&'a Value> {
+    pod.rest.get("affinity")?.get("nodeAffinity")?.get(which)
+}
+
+fn requirements(term: &Value, which: &str) -> Vec<Requirement> {
+    let expressions = term.get(which).and_then(Value::as_array);
     expressions.into_iter().flatten().map(expression).collect()
+}
+
+/// The nodes that the pods of a template prefer. Here `matchFields` count.
+pub(crate) fn preferred(pod: &PodSpec) -> Box<[PreferredTerm]> {
+    let terms = node_affinity(pod, "preferredDuringSchedulingIgnoredDuringExecution");
+    let terms = terms.and_then(Value::as_array).into_iter().flatten();
+    terms.filter_map(preferred_term).collect()
+}
+
+fn preferred_term(one: &Value) -> Option<PreferredTerm> {
+    let term = one.get("preference")?;
+    Some(PreferredTerm {
+        weight: i32::try_from(one.get("weight")?.as_i64()?).ok()?,
+        labels: requirements(term, "matchExpressions"),
+        fields: requirements(term, "matchFields"),
+    })
 }
 
 fn expression(one: &Value) -> Requirement {
@@ -135,6 +155,50 @@ mod tests {
         assert!(selection.matches_node(&labels(&[("gen", "4"), ("zone", "a")])));
         assert!(!selection.matches_node(&labels(&[("gen", "3"), ("zone", "a")])));
         assert!(selection.matches_node(&labels(&[("disk", "ssd")])));
+    }
+
+    #[test]
+    fn preferred_node_affinity_is_read_with_weights_labels_and_fields() {
+        let name = json!([{"key": "metadata.name", "operator": "In", "values": ["n1"]}]);
+        let operators = json!([
+            {"key": "zone", "operator": "In", "values": ["a", "b"]},
+            {"key": "zone", "operator": "NotIn", "values": ["c"]},
+            {"key": "disk", "operator": "Exists"},
+            {"key": "old", "operator": "DoesNotExist"},
+            {"key": "gen", "operator": "Gt", "values": ["3"]},
+            {"key": "gen", "operator": "Lt", "values": ["9"]},
+        ]);
+        let read = preferred(&pod(json!({"affinity": {"nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 70, "preference": {"matchExpressions": operators}},
+                {"weight": 1, "preference": {"matchFields": name}},
+                {"weight": 3, "preference": {}},
+            ],
+        }}})));
+        let one = |key: &str, operator| Requirement { key: key.into(), operator };
+        let labels = vec![
+            one("zone", Operator::In(vec!["a".into(), "b".into()])),
+            one("zone", Operator::NotIn(vec!["c".into()])),
+            one("disk", Operator::Exists),
+            one("old", Operator::DoesNotExist),
+            one("gen", Operator::Gt(3)),
+            one("gen", Operator::Lt(9)),
+        ];
+        let fields = vec![one("metadata.name", Operator::In(vec!["n1".into()]))];
+        let term = |weight, labels, fields| PreferredTerm { weight, labels, fields };
+        let expected = [term(70, labels, vec![]), term(1, vec![], fields), term(3, vec![], vec![])];
+        assert_eq!(*read, expected);
+    }
+
+    #[test]
+    fn what_is_required_is_not_preferred() {
+        let pod = pod(json!({"affinity": {"nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "zone", "operator": "Exists"}]},
+            ]},
+        }}}));
+        assert!(preferred(&pod).is_empty());
+        assert!(selection(&pod).affinity.is_some());
     }
 
     #[test]

@@ -182,6 +182,7 @@ fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
         topology_mixed: on(Gate::TASProfileMixed),
         look_again: false,
         topology_balanced: on(Gate::TASBalancedPlacement),
+        topology_preferred: on(Gate::TASRespectNodeAffinityPreferred),
         replace_failed_nodes: on(Gate::TASFailedNodeReplacement),
         evict_unreplaced: on(Gate::TASFailedNodeReplacementFailFast),
         elastic_slices: on(Gate::ElasticJobsViaWorkloadSlices),

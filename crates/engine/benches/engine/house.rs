@@ -107,6 +107,7 @@ impl World {
                 min_count: None,
                 requests: vec![(self.resource, Amount(request))],
                 selection: Selection::default(),
+                preferred: Box::default(),
                 topology: None,
                 template: 0,
             }],

@@ -106,6 +106,7 @@ fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {
         min_count: None,
         requests: vec![(cpu, Amount(millis))],
         selection: Selection::default(),
+        preferred: Box::default(),
         topology: Some(TopologyRequest {
             together: Some(Togetherness::Preferred(RACK.into())),
             slices: Vec::new(),

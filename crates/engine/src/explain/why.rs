@@ -14,7 +14,7 @@ use crate::amount::Amount;
 use crate::checks;
 use crate::engine::Engine;
 use crate::explain::shortage::{Shortage, shortage};
-use crate::flavors::assign::Attempt;
+use crate::flavors::assign::{Attempt, members};
 use crate::flavors::scan::{Wish, not_allowed, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::reason::Reason;
@@ -269,8 +269,11 @@ fn pod_set(
 
 fn flavor(state: &State, wish: &Wish<'_>, at: usize, earlier: &mut Earlier<'_>) -> FlavorWhy {
     let flavor = wish.group.flavors[at];
+    // A group gets one flavor, which has to suit all of it.
+    let together = members(wish.attempt.shape, wish.members[0]);
+    let whole = Wish { members: &together, ..*wish };
     let unsuitable = not_allowed(wish, flavor)
-        .or_else(|| unsuitable(state, wish, flavor))
+        .or_else(|| unsuitable(state, &whole, flavor))
         .or_else(|| of_old_slice(state, wish, flavor));
     let mut shortages = Vec::new();
     for &(resource, request) in wish.requests.iter().filter(|_| unsuitable.is_none()) {

@@ -84,10 +84,15 @@ pub struct Requirement {
 impl Requirement {
     /// Whether `labels` meet it.
     pub fn matches(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
-        let value = labels.iter().find(|(key, _)| *key == self.key).map(|(_, value)| value);
+        self.admits(labels.iter().find(|(key, _)| *key == self.key).map(|(_, value)| &**value))
+    }
+
+    /// Whether the value of the key meets it; `None` if the key is absent.
+    pub(crate) fn admits(&self, value: Option<&str>) -> bool {
+        let among = |values: &[Box<str>], value: &str| values.iter().any(|one| **one == *value);
         match (&self.operator, value) {
-            (Operator::In(values), Some(value)) => values.contains(value),
-            (Operator::NotIn(values), Some(value)) => !values.contains(value),
+            (Operator::In(values), Some(value)) => among(values, value),
+            (Operator::NotIn(values), Some(value)) => !among(values, value),
             (Operator::NotIn(_) | Operator::DoesNotExist, None) => true,
             (Operator::Exists, Some(_)) => true,
             (Operator::Gt(bound), Some(value)) => value.parse().is_ok_and(|v: i64| v > *bound),

@@ -3,8 +3,10 @@
 //! For preferred requests under the gate TASBalancedPlacement. Among the siblings below each domain one level up, a greedy
 //! count says how many domains are needed; the *threshold* is what each of them can get at least. Domains that hold less
 //! are struck off. The siblings with the highest threshold win, then those that need fewer domains; every chosen domain
-//! gets the threshold, and what is left is dealt out in order. Where this fails, the ordinary choice is made. Source:
-//! spec/kueue-core.md §4.11. Cost: counting every group of siblings once more, and [`subset`].
+//! gets the threshold, and what is left is dealt out in order. Where this fails, the ordinary choice is made. Preferred
+//! domains are counted first whatever they hold, and the count ends at one that holds nothing: as in upstream, a preferred
+//! domain that is full or struck off ends the attempt. Source: spec/kueue-core.md §4.11. Cost: counting every group of
+//! siblings once more, and [`subset`].
 
 use crate::ids::DomainId;
 use crate::topology::choose::{Buffers, Load, Share, descend};

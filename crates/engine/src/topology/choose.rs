@@ -1,9 +1,11 @@
 //! Phase two: which domains are taken, and how many pods stand in each.
 //!
 //! *Best fit* takes the smallest domain that holds everything, or the largest ones until everything is held, the last of
-//! them again the smallest that will do. *Least free* (for unconstrained requests) fills the fullest domains first. From
-//! the level that was found, shares go down to the leaves: above the level of slices over all children at once, below it
-//! within each domain. Source: spec/kueue-core.md §4.11.
+//! them again the smallest that will do. *Least free* (for unconstrained requests) fills the fullest domains first. Both
+//! choose among the domains that the pods prefer most: if those do not hold everything, others are taken beside them, if
+//! need be of a higher level, and only where a level is required a domain that is preferred less. From the level that was
+//! found, shares go down to the leaves: above the level of slices over all children at once, below it within each domain.
+//! Source: spec/kueue-core.md §4.11.
 
 use crate::ids::DomainId;
 use crate::topology::count::Rooms;
@@ -113,7 +115,7 @@ fn find_level(
         let Some(top) = line.get(0) else {
             return Err(Short { level, fit: -1 });
         };
-        if let Some(one) = alone(rooms, line, load, slices, unit) {
+        if let Some(one) = alone(rooms, line, plan.required, load, slices, unit) {
             line.fill(rooms, [one], load.least_free, true);
             return Ok(level);
         }
@@ -130,17 +132,24 @@ fn find_level(
 }
 
 /// One domain that holds everything.
-fn alone(rooms: &Rooms, line: &Line, load: Load, slices: i64, unit: Unit) -> Option<DomainId> {
+fn alone(
+    rooms: &Rooms,
+    line: &Line,
+    required: bool,
+    load: Load,
+    slices: i64,
+    unit: Unit,
+) -> Option<DomainId> {
     let holds = |one: &DomainId| {
         rooms[*one].leader >= load.leaders && unit.held(rooms[*one], load.leaders > 0) >= slices
     };
     if load.least_free {
         return line.domains().find(holds);
     }
-    let fits = line.get(0).is_some_and(|top| {
-        rooms[top].leader >= load.leaders && rooms[top].slices_with_leader >= slices
-    });
-    fits.then(|| line.smallest(rooms, 0, slices, load.leaders, unit)).flatten()
+    // Without preferences the first holds the most.
+    let candidates = if required && rooms.scores.any() { line.len() } else { 1 };
+    let first = line.domains().take(candidates).position(|one| holds(&one))?;
+    line.smallest(rooms, first, slices, load.leaders, unit)
 }
 
 /// Domains until everything is held: the one for the leader first. `Err` is how many slices fit.

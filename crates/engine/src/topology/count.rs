@@ -14,6 +14,7 @@ use crate::spec::PodSetSpec;
 use crate::state::PODS;
 use crate::topology::exclude::{Exclusion, Tally};
 use crate::topology::plan::Plan;
+use crate::topology::preferred::Scores;
 use crate::topology::table::Table;
 use crate::topology::topologies::Topologies;
 use crate::topology::tree::Tree;
@@ -30,31 +31,36 @@ pub(super) struct Room {
     pub(super) slices_with_leader: i64,
 }
 
-/// What fits into every domain of a tree.
+/// What fits into every domain of a tree, and how much each is preferred.
 #[derive(Debug, Default)]
-pub(super) struct Rooms(Vec<Room>);
+pub(super) struct Rooms {
+    rooms: Vec<Room>,
+    pub(super) scores: Scores,
+}
 
 impl Rooms {
     fn reset(&mut self, size: usize) {
-        self.0.clear();
-        self.0.resize(size, Room::default());
+        self.rooms.clear();
+        self.rooms.resize(size, Room::default());
+        self.scores.clear();
     }
 
     pub(super) fn copy_from(&mut self, other: &Self) {
-        self.0.clone_from(&other.0);
+        self.rooms.clone_from(&other.rooms);
+        self.scores.copy_from(&other.scores);
     }
 }
 
 impl Index<DomainId> for Rooms {
     type Output = Room;
     fn index(&self, id: DomainId) -> &Room {
-        &self.0[id.index()]
+        &self.rooms[id.index()]
     }
 }
 
 impl IndexMut<DomainId> for Rooms {
     fn index_mut(&mut self, id: DomainId) -> &mut Room {
-        &mut self.0[id.index()]
+        &mut self.rooms[id.index()]
     }
 }
 

@@ -16,7 +16,7 @@ use crate::topology::plan::Plan;
 use crate::topology::table::Table;
 use crate::topology::topologies::Topologies;
 use crate::topology::tree::Tree;
-use crate::topology::{TopologyReason, layers};
+use crate::topology::{TopologyReason, layers, preferred};
 
 /// Pods of one pod set that were given a leaf.
 #[derive(Debug, Clone, Copy)]
@@ -161,6 +161,9 @@ impl<'a> Search<'a> {
         let plan = Plan::new(tree, self.workers.spec.topology.as_ref())?;
         let ask = self.ask(&plan, self.note_taken(placed, taken));
         count(self.topologies, &state.names, tree, &ask, rooms, tally);
+        if state.settings.topology_preferred {
+            preferred::score(self.topologies, tree, &ask, rooms);
+        }
         let load = Load {
             pods: self.workers.pods,
             leaders: i64::from(self.leader.is_some()),

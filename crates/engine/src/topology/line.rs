@@ -1,7 +1,8 @@
 //! Domains in a line, in the order in which they are given something.
 //!
-//! *Best fit* puts the largest domains first, *least free* the smallest; of equal ones those with the least left over come
-//! first, then names decide. Where a leader looks for a place, domains that can take one precede.
+//! Domains that the pods prefer come first. Of equal ones *best fit* puts the largest first, *least free* the smallest, then
+//! those with the least left over, then names decide. Where a leader looks for a place, domains that can take one precede
+//! all others.
 
 use crate::ids::DomainId;
 use crate::topology::count::{Room, Rooms};
@@ -39,8 +40,17 @@ impl Unit {
     }
 }
 
-/// A domain's place in line: smaller comes first.
+/// A domain's place in line: smaller comes first. The first number is its [`rank`].
 type Place = (i64, i64, i64, DomainId);
+
+/// More than any score: weights have 32 bits, and machines are counted in millions.
+const LEADER: i64 = 1 << 60;
+
+/// Room for a leader, if it matters, then what is preferred; in one number, so that a line without preferences is sorted
+/// as fast as if there were none.
+fn rank(rooms: &Rooms, domain: DomainId, leader: i64) -> i64 {
+    -leader * LEADER - rooms.scores.of(domain)
+}
 
 /// See the module. Kept between searches for its memory.
 #[derive(Debug, Default)]
@@ -60,9 +70,10 @@ impl Line {
         self.0.extend(domains.into_iter().map(|domain| {
             let room = rooms[domain];
             if with_leader {
-                (-room.leader, order(room.slices_with_leader), room.pods_with_leader, domain)
+                let rank = rank(rooms, domain, room.leader);
+                (rank, order(room.slices_with_leader), room.pods_with_leader, domain)
             } else {
-                (0, order(room.slices), room.pods, domain)
+                (rank(rooms, domain, 0), order(room.slices), room.pods, domain)
             }
         }));
         self.0.sort_unstable();
@@ -74,7 +85,7 @@ impl Line {
         for place in &mut self.0 {
             let room = rooms[place.3];
             let slices = if least_free { room.slices } else { -room.slices };
-            *place = (0, slices, room.pods, place.3);
+            *place = (rank(rooms, place.3, 0), slices, room.pods, place.3);
         }
         self.0.sort_unstable();
     }
@@ -92,7 +103,7 @@ impl Line {
     }
 
     /// The smallest of those from `start` on that hold `needed` units and as many leaders; the one at `start` if none
-    /// does.
+    /// does. Only among those that are preferred as much as the one at `start`: no smaller domain is worth a lesser one.
     pub(super) fn smallest(
         &self,
         rooms: &Rooms,
@@ -103,6 +114,8 @@ impl Line {
     ) -> Option<DomainId> {
         let held = |domain: DomainId| unit.held(rooms[domain], leaders > 0);
         let rest = self.0.get(start..).unwrap_or_default().iter().map(|place| place.3);
+        let score = self.get(start).map(|first| rooms.scores.of(first));
+        let rest = rest.take_while(|&one| Some(rooms.scores.of(one)) == score);
         let fitting = rest.filter(|&one| rooms[one].leader >= leaders && held(one) >= needed);
         fitting.min_by_key(|&one| held(one)).or_else(|| self.get(start))
     }

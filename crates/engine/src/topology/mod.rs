@@ -1,9 +1,9 @@
 //! Topology-aware scheduling: which machines, racks or blocks the pods of a pod set go to.
 //!
 //! [`tree`] is the tree of domains of one flavor, [`topologies`] all of them with what is used. A search ([`find`]) reads
-//! the wish ([`plan`]), counts how many pods fit where ([`count`]) and picks domains ([`choose`], or [`balance`]). [`apply`]
-//! ties places to assignments, [`replace`] finds new ones for pods whose machine failed; [`ground`] and [`shortfall`]
-//! tell whoever asks what is missing. Source: spec/kueue-core.md §4.11.
+//! the wish ([`plan`]), counts how many pods fit where ([`count`]), asks which machines are preferred ([`preferred`]) and
+//! picks domains ([`choose`], or [`balance`]). [`apply`] ties places to assignments, [`replace`] finds new ones for pods
+//! whose machine failed; [`ground`] and [`shortfall`] tell whoever asks what is missing. Source: spec/kueue-core.md §4.11.
 
 mod apply;
 mod balance;
@@ -17,6 +17,7 @@ mod lack;
 mod layers;
 mod line;
 mod plan;
+mod preferred;
 mod replace;
 mod scarce;
 mod shortfall;
@@ -32,6 +33,7 @@ pub use exclude::Unfit;
 pub(crate) use ground::{Ground, Refusal};
 pub use holders::Holder;
 pub use lack::{Fit, Lack, PlaceCure, Scarce};
+pub use preferred::PreferredTerm;
 pub(crate) use replace::{Moved, replace, stands_on};
 pub(crate) use topologies::Topologies;
 

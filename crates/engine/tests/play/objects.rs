@@ -8,14 +8,16 @@ use engine::spec::{
     Preemption, PreemptionPolicy, Preference, ResourceGroup, ResourceQuota, Search, Strategy,
     Weight, WorkloadSpec,
 };
-use engine::topology::{HOSTNAME, HostSpec, Togetherness, TopologyRequest, TopologySpec};
+use engine::topology::{
+    HOSTNAME, HostSpec, PreferredTerm, Togetherness, TopologyRequest, TopologySpec,
+};
 use engine::{Amount, Event, Names, Time, UsageSharing};
 
 use crate::play::words::{Words, label, pair};
 use crate::play::{Player, SECOND};
 
 /// What in a line about a Workload is not a resource.
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "check",
     "q",
     "ns",
@@ -27,6 +29,7 @@ const KEYS: [&str; 21] = [
     "name",
     "on",
     "in",
+    "prefers",
     "tolerate",
     "required",
     "preferred",
@@ -291,6 +294,7 @@ impl Player {
             min_count: words.number("min"),
             requests: requests.collect(),
             selection: selection(words),
+            preferred: words.all("prefers").map(preferred).collect(),
             topology: wish(words),
             template: words.number("template").unwrap_or(0).unsigned_abs(),
         }
@@ -358,6 +362,14 @@ fn selection(words: &Words<'_>) -> Selection {
     let affinity = (!terms.is_empty()).then_some(terms);
     let tolerations = words.all("tolerate").map(toleration).collect();
     Selection { node_selector, affinity, tolerations }
+}
+
+/// `weight:key:value|value,…`; the key `metadata.name` is a field, all others are labels.
+fn preferred(text: &str) -> PreferredTerm {
+    let (weight, asked) = label(text);
+    let asked = asked.split(',').filter(|one| !one.is_empty()).map(within);
+    let (fields, labels) = asked.partition(|one| *one.key == *"metadata.name");
+    PreferredTerm { weight: weight.parse().expect("a weight"), labels, fields }
 }
 
 fn within(text: &str) -> Requirement {

@@ -24,6 +24,7 @@ pub(super) fn settings(words: &Words<'_>) -> Settings {
             "no-slices" => settings.elastic_slices = false,
             "orchestrated" => settings.orchestrated_preemption = true,
             "concurrent" => settings.concurrent_admission = true,
+            "preferences" => settings.topology_preferred = true,
             "balanced" => settings.topology_balanced = true,
             other => settings.fair_sharing = Some(strategies(other)),
         }

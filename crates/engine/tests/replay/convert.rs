@@ -298,6 +298,7 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
             affinity: terms.transpose()?,
             tolerations: spec.tolerations.iter().map(toleration).collect::<Result<_>>()?,
         },
+        preferred: Box::default(),
         topology: one.topology_request.as_ref().map(topology_request),
         template: fingerprint(spec),
     })

@@ -308,6 +308,29 @@ fn layers_of_slices_are_counted_by_the_outermost() {
 }
 
 #[test]
+fn a_flavor_that_does_not_suit_the_workers_does_not_suit_their_leader() {
+    check(
+        "
+        topology racks levels=rack
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4
+        cq team-a gpu/tas=99
+        wl one q=team-a gpu=1 required=rack group=g + pods=6 gpu=1 required=rack slice=host:2 group=g
+        cycle
+        why one
+        ",
+        &expect![[r#"
+            1  park one team-a NoMatchingFlavor
+            ?  one was refused in team-a and waits for a change
+            ?  pod set main, 1 pod
+            ?    flavor tas: its topology lacks the level that the pods ask for
+            ?  pod set more-1, 6 pods
+            ?    flavor tas: its topology lacks the level that the pods ask for
+        "#]],
+    );
+}
+
+#[test]
 fn a_leader_needs_a_place_beside_its_workers() {
     check(
         "

@@ -10,8 +10,8 @@ pub(crate) const MACHINES: [&str; 8] = [
     "topology racks levels=rack,host",
     "flavor tas topology=racks",
     "host h0 rack=r0 gpu=2",
-    "host h1 rack=r0 gpu=3",
-    "host h2 rack=r1 gpu=2",
+    "host h1 rack=r0 gpu=3 disk=ssd",
+    "host h2 rack=r1 gpu=2 disk=ssd",
     "host h3 rack=r1 gpu=3 used/gpu=1",
     "cq t0 cohort=c0 within=lower reclaim=any gpu/tas=6",
     "cq t1 cohort=c0 gpu/tas=4",
@@ -28,23 +28,38 @@ pub(crate) fn placed() -> impl Strategy<Value = Step> {
         " slice=rack:2",
         " required=rack slice=host:2",
     ]);
-    let words = (0..2, 1..5_i64, 1..3_i64, 0..3_i64, wish).prop_map(
-        |(queue, pods, gpu, priority, wish)| {
+    let sizes = (1..5_i64, 1..3_i64, prop::bool::weighted(0.3));
+    let words = (0..2, sizes, 0..3_i64, wish, preference()).prop_map(
+        |(queue, (pods, gpu, led), priority, wish, preference)| {
             // Slices are whole.
             let pods = if wish.contains("slice") { 2 * pods } else { pods };
-            format!("q=t{queue} pods={pods} gpu={gpu} prio={priority}{wish}")
+            let leader = match wish.split_once(" slice") {
+                _ if !led || wish.is_empty() => String::new(),
+                Some((together, _)) => format!(" group=g + gpu=1{together} group=g"),
+                None => format!(" group=g + gpu=1{wish} group=g"),
+            };
+            format!("q=t{queue} pods={pods} gpu={gpu} prio={priority}{wish}{preference}{leader}")
         },
     );
     (0..WORKLOADS, words).prop_map(|(index, words)| Step::Submit(index, words))
 }
 
+/// Machines that a Workload prefers.
+pub(crate) fn preference() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "",
+        "",
+        " prefers=5:rack:r1",
+        " prefers=1:metadata.name:h0",
+        " prefers=3:disk:ssd",
+        " prefers=2:rack:r0,disk:ssd prefers=3:rack:r1 prefers=1:metadata.name:h2",
+    ])
+}
+
 /// Machines and topologies that change.
 pub(crate) fn machines() -> impl Strategy<Value = Step> {
-    let machine =
-        (0..4, 0..2, 0..5_i64, prop::bool::weighted(0.2)).prop_map(|(host, rack, gpu, down)| {
-            let down = if down { " down" } else { "" };
-            format!("host h{host} rack=r{rack} gpu={gpu}{down}")
-        });
+    let machine = (0..4, 0..2, 0..5_i64, select(vec!["", "", " disk=ssd", " down"]))
+        .prop_map(|(host, rack, gpu, rest)| format!("host h{host} rack=r{rack} gpu={gpu}{rest}"));
     let others = select(vec![
         "gone host h1",
         "gone topology racks",

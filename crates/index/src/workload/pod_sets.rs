@@ -11,7 +11,7 @@ use engine::topology::{Togetherness, TopologyRequest};
 use super::template;
 use crate::amount::quantity;
 use crate::index::Index;
-use crate::labels::selection;
+use crate::labels::{preferred, selection};
 use crate::requests::effective::{Effective, effective};
 use crate::requests::formula::{Surroundings, pod_requests};
 use crate::requests::{Amounts, problems};
@@ -86,6 +86,7 @@ impl<'a> PodSets<'a> {
                     .map(|(name, &each)| (names.resources.intern(name), each))
                     .collect(),
                 selection: one.pod.map(selection).unwrap_or_default(),
+                preferred: one.pod.map(preferred).unwrap_or_default(),
                 topology: one.pod_set.topology_request.as_ref().and_then(topology),
                 template: template::hash(one.pod, workload),
             });
