@@ -1,5 +1,5 @@
 //! S6: one placement among 2,500 machines, the request of upstream's own benchmark: 2,304 pods that prefer a rack, alone
-//! and with a leader, balanced and not. Source: spec/performance.md §6.2.
+//! and with a leader, balanced and not, and such that prefer some machines. Source: spec/performance.md §6.2.
 //!
 //! Timed is the search alone, then a cycle that reserves what it finds. Time is that of this thread, so that neighbours
 //! on the machine count little.
@@ -7,14 +7,16 @@
 use std::time::Duration;
 
 use allocation_counter::measure;
-use engine::flavors::matching::Selection;
+use engine::flavors::matching::{Operator, Requirement, Selection};
 use engine::ids::{FlavorId, WorkloadId};
 use engine::spec::{
     ClusterQueueSpec, FlavorQuotas, FlavorSpec, Fungibility, Hold, LocalQueueSpec,
     NamespaceSelector, PodSetSpec, Preemption, ResourceGroup, ResourceQuota, Strategy, Weight,
     WorkloadSpec,
 };
-use engine::topology::{HOSTNAME, HostSpec, Togetherness, TopologyRequest, TopologySpec};
+use engine::topology::{
+    HOSTNAME, HostSpec, PreferredTerm, Togetherness, TopologyRequest, TopologySpec,
+};
 use engine::{Amount, Anywhere, Engine, Event, Outcome, Settings, Time};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -26,7 +28,8 @@ const ROUNDS: u32 = 200;
 
 /// Machines of 96 cores, 16 in a rack, 16 racks in a block; one queue that may use them all.
 fn machines(count: usize, balanced: bool) -> (Engine, FlavorId) {
-    let settings = Settings { topology_balanced: balanced, ..Settings::default() };
+    let settings =
+        Settings { topology_balanced: balanced, topology_preferred: true, ..Settings::default() };
     let mut engine = Engine::new(settings);
     let names = engine.names_mut();
     let topology = names.topologies.intern("racks");
@@ -97,7 +100,7 @@ fn queue(engine: &mut Engine, flavor: FlavorId) {
     ));
 }
 
-fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {
+fn submit(engine: &mut Engine, leader: bool, preferring: bool, hold: Hold) -> WorkloadId {
     let names = engine.names_mut();
     let cpu = names.resources.intern("cpu");
     let pod_set = |name: &str, count: i64, millis: i64| PodSetSpec {
@@ -106,7 +109,7 @@ fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {
         min_count: None,
         requests: vec![(cpu, Amount(millis))],
         selection: Selection::default(),
-        preferred: Box::default(),
+        preferred: preferring.then(one_in_five).into_iter().collect(),
         topology: Some(TopologyRequest {
             together: Some(Togetherness::Preferred(RACK.into())),
             slices: Vec::new(),
@@ -137,6 +140,14 @@ fn submit(engine: &mut Engine, leader: bool, hold: Hold) -> WorkloadId {
     id
 }
 
+/// Prefers the machines of one block in five.
+fn one_in_five() -> PreferredTerm {
+    let blocks = [3, 7].map(|index| format!("block-{index}").into());
+    let operator = Operator::In(blocks.into());
+    let labels = vec![Requirement { key: BLOCK.into(), operator }];
+    PreferredTerm { weight: 10, labels, fields: Vec::new() }
+}
+
 /// Mean time, and allocations, of one run.
 fn timed(mut setup: impl FnMut(), mut run: impl FnMut()) -> (f64, f64) {
     let (mut time, mut allocations) = (Duration::ZERO, 0);
@@ -164,14 +175,14 @@ fn now() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-fn search(count: usize, leader: bool, balanced: bool) -> (f64, f64) {
+fn search(count: usize, leader: bool, balanced: bool, preferring: bool) -> (f64, f64) {
     let (mut engine, flavor) = machines(count, balanced);
     engine.cycle(Time(0), &mut Anywhere);
-    let workload = submit(&mut engine, leader, Hold::Out);
+    let workload = submit(&mut engine, leader, preferring, Hold::Out);
     timed(|| (), || assert!(engine.finds_places(workload, flavor)))
 }
 
-fn reserve(count: usize, leader: bool, balanced: bool) -> (f64, f64) {
+fn reserve(count: usize, leader: bool, balanced: bool, preferring: bool) -> (f64, f64) {
     let (engine, _) = machines(count, balanced);
     let engine = std::cell::RefCell::new(engine);
     let setup = || {
@@ -179,7 +190,7 @@ fn reserve(count: usize, leader: bool, balanced: bool) -> (f64, f64) {
         if let Some(id) = engine.names().workloads.get("team/train") {
             engine.apply(Event::WorkloadGone(id));
         }
-        submit(&mut engine, leader, Hold::None);
+        submit(&mut engine, leader, preferring, Hold::None);
     };
     timed(setup, || {
         let mut engine = engine.borrow_mut();
@@ -192,14 +203,15 @@ fn reserve(count: usize, leader: bool, balanced: bool) -> (f64, f64) {
 #[expect(clippy::print_stdout, reason = "a benchmark reports")]
 pub(crate) fn report() -> (f64, f64) {
     let variants = [
-        ("s6", 2_500, false, true),
-        ("s6 with a leader", 2_500, true, true),
-        ("s6 not balanced", 2_500, false, false),
-        ("s6 of 50,000", 50_000, false, true),
+        ("s6", 2_500, false, true, false),
+        ("s6 with a leader", 2_500, true, true, false),
+        ("s6 not balanced", 2_500, false, false, false),
+        ("s6 preferring", 2_500, false, true, true),
+        ("s6 of 50,000", 50_000, false, true, false),
     ];
-    let measured = variants.map(|(name, count, leader, balanced)| {
-        let (time, allocations) = search(count, leader, balanced);
-        let (cycle, _) = reserve(count, leader, balanced);
+    let measured = variants.map(|(name, count, leader, balanced, preferring)| {
+        let (time, allocations) = search(count, leader, balanced, preferring);
+        let (cycle, _) = reserve(count, leader, balanced, preferring);
         println!(
             "{name:16} {time:>8.1} us, {allocations} allocations; with its cycle {cycle:.1} us"
         );

@@ -8,8 +8,7 @@
 use crate::flavors::matching::Requirement;
 use crate::ids::DomainId;
 use crate::topology::HostSpec;
-use crate::topology::count::{Ask, Rooms, admits};
-use crate::topology::exclude::Exclusion;
+use crate::topology::count::{Ask, Rooms};
 use crate::topology::topologies::Topologies;
 use crate::topology::tree::Tree;
 
@@ -79,11 +78,12 @@ pub(super) fn score(topologies: &Topologies, tree: &Tree, ask: &Ask<'_>, rooms: 
 }
 
 fn of_machine(topologies: &Topologies, tree: &Tree, ask: &Ask<'_>, leaf: DomainId) -> i64 {
-    let excluded = admits(topologies, tree, ask, leaf);
     let Some(host) = tree.host(leaf).and_then(|id| topologies.host(id)) else {
         return 0;
     };
-    if matches!(excluded, Err(Exclusion::Taint(_) | Exclusion::Selector)) {
+    let selection = &ask.workers.selection;
+    let tainted = selection.untolerated(&host.taints, ask.tolerations).is_some();
+    if tainted || !selection.matches_node(&host.labels) {
         return 0;
     }
     let terms = ask.workers.preferred.iter();
