@@ -118,7 +118,7 @@ pub(super) fn count(
 }
 
 /// Why nobody may stand at a leaf, whatever is free there. Only machines have taints and labels.
-fn admits<'a>(
+pub(super) fn admits<'a>(
     topologies: &'a Topologies,
     tree: &Tree,
     ask: &Ask<'_>,
