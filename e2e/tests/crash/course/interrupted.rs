@@ -8,32 +8,38 @@ use serde_json::json;
 use crate::life::Life;
 
 impl Life<'_> {
+    /// Whoever finds a program back after its death carries an interruption on and begins none: the job may be at its end.
     pub(super) async fn interrupted(&self) -> Result<()> {
         self.submit(self.job_of(4)).await?;
-        self.interrupt().await?;
+        if self.again {
+            let workload = self.until_workload("is there", |_| true).await?;
+            if workload.spec.active == Some(false) {
+                self.activate_when_evicted(&workload.name_any()).await?;
+            }
+        } else {
+            self.interrupt().await?;
+        }
         self.until_over().await
     }
 
-    /// Deactivates the Workload once it runs, and activates it when its quota is back. Only once: if a program died after
-    /// that, the job may be at its end by now.
+    /// Deactivates the Workload once it runs, and activates it when its quota is back.
     pub(super) async fn interrupt(&self) -> Result<()> {
-        let evicted = |one: &Workload| is_true(&one.status.conditions, "Evicted");
-        let on_its_way =
-            |one: &Workload| evicted(one) || is_true(&one.status.conditions, "Admitted");
-        let workload = self.until_workload("is admitted", on_its_way).await?;
-        let was_evicted = workload.status.conditions.iter().any(|one| one.r#type == "Evicted");
-        if was_evicted && !evicted(&workload) {
-            return Ok(());
-        }
-        let (workloads, name) = (self.api::<Workload>(), workload.name_any());
-        if !evicted(&workload) {
-            self.until_running().await?;
-            self.change(&workloads, &name, json!({"spec": {"active": false}})).await?;
-        }
-        let back =
-            |one: &Workload| evicted(one) && !is_true(&one.status.conditions, "QuotaReserved");
-        self.until_workload("gave its quota back", back).await?;
-        self.change(&workloads, &name, json!({"spec": {"active": true}})).await
+        let admitted = |one: &Workload| is_true(&one.status.conditions, "Admitted");
+        let workload = self.until_workload("is admitted", admitted).await?;
+        self.until_running().await?;
+        let name = workload.name_any();
+        let off = json!({"spec": {"active": false}});
+        self.change(&self.api::<Workload>(), &name, off).await?;
+        self.activate_when_evicted(&name).await
+    }
+
+    async fn activate_when_evicted(&self, name: &str) -> Result<()> {
+        let back = |one: &Workload| {
+            let holds = |kind| is_true(&one.status.conditions, kind);
+            holds("Finished") || holds("Evicted") && !holds("QuotaReserved")
+        };
+        self.until_workload("gave its quota back, or is over", back).await?;
+        self.change(&self.api::<Workload>(), name, json!({"spec": {"active": true}})).await
     }
 
     /// It never ends by itself.
