@@ -262,8 +262,9 @@ fn settle(
     pod_sets
 }
 
-/// Who has to go so that there are places; nobody, if a preemption gate is closed, or if one of them goes for somebody else already. Upstream asks for the
-/// quota once more, although it is held: where there is not as much left, more have to go, or nobody can.
+/// Who has to go so that there are places; nobody, if a preemption gate is closed, or if one of them goes for somebody else
+/// already. Upstream asks for the quota once more, although it is held: where there is not as much left, more have to go,
+/// or nobody can.
 fn victims(
     state: &mut State,
     attempt: &Attempt<'_>,

@@ -177,8 +177,8 @@ impl Control {
     }
 
     pub(super) fn all_workloads_due(&mut self) {
-        let all = self.workloads.keys().chain(self.orphans.workloads());
-        self.due.workloads.extend(all.cloned());
+        self.due.workloads.extend(self.workloads.keys().cloned());
+        self.all_orphans_due();
     }
 
     /// Decides about every Workload that is due; how many.
