@@ -2,7 +2,10 @@
 
 use crds::{
     meta::is_true,
-    names::conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+    names::{
+        conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+        labels::JOB_UID,
+    },
     v1beta2::{Admission, Workload},
 };
 use engine::{Time, ids::WorkloadId};
@@ -117,6 +120,13 @@ impl Record {
 
     pub(crate) fn object(&self) -> &Workload {
         &self.held.object
+    }
+
+    /// The uid of the Workload and that of its job, as messages about it name them.
+    pub(crate) fn uids(&self) -> (&str, &str) {
+        let metadata = &self.object().metadata;
+        let job = metadata.labels.as_ref().and_then(|labels| labels.get(JOB_UID));
+        (metadata.uid.as_deref().unwrap_or_default(), job.map_or("", String::as_str))
     }
 
     /// What the engine assumed is not going to be written.

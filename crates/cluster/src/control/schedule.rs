@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ::dispatch::{Asked, Placing, Refused, Work, summary};
-use crds::names::{conditions::EVICTED, labels::JOB_UID, reasons};
+use crds::names::{conditions::EVICTED, reasons};
 use engine::{Entry, Event, Outcome, explain, ids::WorkloadId};
 use jiff::Timestamp;
 use runtime::watch::Key;
@@ -18,7 +18,7 @@ use super::{
     due::What,
     held::after,
     pods_gate::{Guarded, for_pods},
-    record::{Evict, Pending, Reserve, is},
+    record::{Evict, Pending, Record, Reserve, is},
     time,
 };
 
@@ -181,47 +181,44 @@ impl Control {
     /// Who has to go for an entry and is not on its way yet.
     fn victims(&self, entry: &Entry) -> Vec<(WorkloadId, Evict)> {
         let mut victims = Vec::new();
-        if let Outcome::Migrating { from } = entry.outcome {
+        if let Outcome::Migrating { from } = entry.outcome
+            && !self.leaves(from)
+        {
             victims.push((from, self.migration(entry)));
         }
-        for target in entry.targets.iter().filter(|_| entry.outcome == Outcome::Preempting) {
+        let preempts = entry.outcome == Outcome::Preempting;
+        let targets = entry.targets.iter().filter(|one| preempts && !self.leaves(one.workload));
+        for target in targets {
             let message = self.preemption_message(entry, target);
             let (reason, preempted) = (reasons::PREEMPTED, Some(target.reason));
             let evict = Evict { reason, cause: String::new(), message, preempted };
             victims.push((target.workload, evict));
         }
-        victims.retain(|(victim, _)| !self.leaves(*victim));
         victims
     }
 
     fn leaves(&self, id: WorkloadId) -> bool {
-        let record = self.by_id.get(&id).and_then(|key| self.workloads.get(key));
-        record.is_some_and(|one| one.wants.evict.is_some() || is(one.object(), EVICTED))
+        self.record_of(id).is_some_and(|one| one.wants.evict.is_some() || is(one.object(), EVICTED))
     }
 
     /// The eviction of a variant in favour of a sibling with a better flavor.
     fn migration(&self, entry: &Entry) -> Evict {
-        let record = self.by_id.get(&entry.workload).and_then(|key| self.workloads.get(key));
-        let uid = record.and_then(|record| record.object().metadata.uid.as_deref());
-        let message = ::index::status::migration_message(uid.unwrap_or_default());
+        let (uid, _) = self.record_of(entry.workload).map(Record::uids).unwrap_or_default();
+        let message = ::index::status::migration_message(uid);
         let reason = reasons::FLAVOR_MIGRATION;
         Evict { reason, cause: String::new(), message, preempted: None }
     }
 
     fn preemption_message(&self, entry: &Entry, target: &engine::Target) -> String {
-        let record = self.by_id.get(&entry.workload).and_then(|key| self.workloads.get(key));
-        let metadata = record.map(|record| &record.object().metadata);
-        let uid = metadata.and_then(|one| one.uid.as_deref()).unwrap_or_default();
-        let labels = metadata.and_then(|one| one.labels.as_ref());
-        let job_uid = labels.and_then(|labels| labels.get(JOB_UID)).map_or("", String::as_str);
+        let uids = self.record_of(entry.workload).map(Record::uids).unwrap_or_default();
         let queue = |id: WorkloadId| {
-            let key = self.by_id.get(&id).and_then(|key| self.workloads.get(key));
-            let admission = key.and_then(|record| record.object().status.admission.as_ref());
+            let record = self.record_of(id);
+            let admission = record.and_then(|record| record.object().status.admission.as_ref());
             admission.map_or(String::new(), |one| format!("/{}", one.cluster_queue))
         };
         let preemptor = format!("/{}", self.engine.names().queues.name(entry.queue));
         let paths = (preemptor.as_str(), &*queue(target.workload));
-        ::index::status::preemption_message((uid, job_uid), target.reason, paths)
+        ::index::status::preemption_message(uids, target.reason, paths)
     }
 
     fn take_verdict(&mut self, key: &Key, verdict: Verdict, now: Timestamp) {

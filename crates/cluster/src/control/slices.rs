@@ -3,7 +3,7 @@
 //! Nothing is remembered of it: both objects say so, after a restart as before. If the write fails it is tried again, and
 //! meanwhile quota counts the new slice only. Source: spec/kueue-core.md §4.8 step 13, §4.13.
 
-use crds::names::{conditions::EVICTED, labels::JOB_UID, reasons};
+use crds::names::{conditions::EVICTED, reasons};
 use runtime::watch::Key;
 
 use super::{
@@ -36,13 +36,11 @@ impl Control {
     /// In whose favour a Workload is over.
     fn replaced_by(&self, key: &Key) -> Option<String> {
         let old = self.workloads.get(key)?;
-        let new = self.engine.successor(old.id)?;
-        let new = self.workloads.get(self.by_id.get(&new)?)?.object();
+        let successor = self.record_of(self.engine.successor(old.id)?)?;
+        let new = successor.object();
         // Until the new slice's quota is written, and once that is to be given back, the old one stays.
         let stands = has_quota(old.object()) && has_quota(new) && !is(new, EVICTED);
-        let job = new.metadata.labels.as_ref().and_then(|labels| labels.get(JOB_UID));
-        let uid = new.metadata.uid.as_deref().unwrap_or_default();
-        let job = job.map_or("", String::as_str);
+        let (uid, job) = successor.uids();
         stands.then(|| ::index::status::replacement_message(uid, job))
     }
 }

@@ -176,6 +176,11 @@ impl Control {
         }
     }
 
+    /// What is known of a Workload by its number.
+    pub(super) fn record_of(&self, id: WorkloadId) -> Option<&Record> {
+        self.workloads.get(self.by_id.get(&id)?)
+    }
+
     pub(super) fn all_workloads_due(&mut self) {
         self.due.workloads.extend(self.workloads.keys().cloned());
         self.all_orphans_due();
