@@ -74,7 +74,7 @@ impl Churn {
     pub(crate) fn change(&mut self) -> usize {
         self.round += 1;
         let changed = (self.round % 10..self.queues).step_by(10);
-        let nominal = if self.round / 10 % 2 == 0 { 1001 } else { 1000 };
+        let nominal = if (self.round / 10).is_multiple_of(2) { 1001 } else { 1000 };
         changed.map(|index| self.world.set_quota(index, nominal)).count()
     }
 
