@@ -134,7 +134,8 @@ fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input
 
 fn resource_quota(names: &mut Names, quota: &case::ResourceQuota) -> Result<input::ResourceQuota> {
     let parse = |text: &Option<String>| -> Result<Option<Amount>> {
-        text.as_deref().map(|text| amount(&quota.name, text)).transpose()
+        let one = text.as_deref().map(|text| amount(&quota.name, text)).transpose()?;
+        Ok(one.map(|one| one.as_quota_of(&quota.name)))
     };
     Ok(input::ResourceQuota {
         resource: names.resources.intern(&quota.name),
