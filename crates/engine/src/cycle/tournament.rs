@@ -155,8 +155,7 @@ fn weigh(state: &mut State, entries: &[Entry], node: NodeId, index: usize) -> Ca
     state.tree.charge(leaf, usage);
     let with = share(&state.tree, node);
     let borrows = usage.iter().any(|&(slot, _)| {
-        let cell = state.tree.at(node, slot);
-        charged(usage, slot) > crate::Amount::ZERO && cell.usage > cell.subtree
+        charged(usage, slot) > crate::Amount::ZERO && state.tree.borrows(node, slot)
     });
     state.tree.rewind(mark);
     state.tree.journal.close();

@@ -12,6 +12,7 @@ use crate::amount::Amount;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::quota::available::potential;
 use crate::quota::journal::Journal;
+use crate::quota::lines::Lines;
 use crate::spec::Weight;
 
 /// The numbers of one (node, slot).
@@ -85,6 +86,7 @@ pub(crate) struct Node {
 pub(crate) struct Tree {
     nodes: Vec<Node>,
     cells: Vec<Cell>,
+    lines: Lines,
     stride: usize,
     slots: Vec<(FlavorId, ResourceId)>,
     lendable: Vec<Amount>,
@@ -146,6 +148,7 @@ impl Tree {
             let tree = Self {
                 nodes: self.nodes.clone(),
                 cells: self.cells.clone(),
+                lines: self.lines.clone(),
                 stride: self.stride,
                 slots: self.slots.clone(),
                 lendable: self.lendable.clone(),
@@ -164,6 +167,7 @@ impl Tree {
         let id = NodeId::from(self.nodes.len());
         self.nodes.push(Node { queue, root: Some(id), ..Node::default() });
         self.cells.resize(self.nodes.len() * self.stride, Cell::EMPTY);
+        self.lines.add();
         id
     }
 
@@ -239,6 +243,13 @@ impl Tree {
         &self.cells[start..start + self.slots.len()]
     }
 
+    /// Whether more of a slot is used at a node than its quota, of a slot that its quota or one below it names.
+    #[inline]
+    pub(crate) fn borrows(&self, node: NodeId, slot: Slot) -> bool {
+        let cell = self.at(node, slot);
+        cell.usage > cell.subtree && self.lines.name(node, slot)
+    }
+
     /// The ancestors of a node from its parent up.
     pub(crate) fn ancestors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         std::iter::successors(self.parent(node), |&above| self.parent(above))
@@ -252,6 +263,7 @@ impl Tree {
         for cell in &mut self.cells[start..start + self.stride] {
             *cell = Cell { usage: cell.usage, ..Cell::EMPTY };
         }
+        self.lines.set(node, quotas.iter().map(|quota| quota.slot));
         for quota in quotas {
             let cell = &mut self.cells[start + quota.slot.index()];
             cell.nominal = quota.nominal;
@@ -357,6 +369,7 @@ impl Tree {
 
     fn clear_sums(&mut self, node: NodeId) {
         let is_queue = self.nodes[node.index()].queue.is_some();
+        self.lines.begin(node, self.slots.len());
         for slot in 0..self.slots.len() {
             let cell = &mut self.cells[node.index() * self.stride + slot];
             cell.subtree = cell.nominal;
@@ -370,6 +383,7 @@ impl Tree {
     }
 
     fn add_child_sums(&mut self, node: NodeId, child: NodeId) {
+        self.lines.adopt(node, child);
         for slot in 0..self.slots.len() {
             let below = self.cells[child.index() * self.stride + slot];
             let cell = &mut self.cells[node.index() * self.stride + slot];
