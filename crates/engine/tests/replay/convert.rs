@@ -292,6 +292,7 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
     Ok(input::PodSetSpec {
         name: one.name.as_str().into(),
         count: one.count - reclaimed,
+        reclaimed,
         min_count: one.min_count,
         requests: requests.collect(),
         selection: Selection {
