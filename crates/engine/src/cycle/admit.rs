@@ -35,7 +35,7 @@ pub(super) fn admit(state: &mut State, entry: &Entry, now: Time) {
     crate::admission_sharing::sent(state, entry.workload);
 }
 
-/// Takes back the places in topologies that were assumed within the cycle.
+/// Takes back the places in topologies that were assumed within the cycle, last ones first.
 pub(super) fn forget_assumed(state: &mut State, entries: &[Entry]) {
     for entry in entries.iter().rev() {
         crate::topology::forget(state, entry);

@@ -50,22 +50,23 @@ struct Candidate {
 }
 
 impl Tournament {
-    /// Lets the entries `open` enter.
-    pub(super) fn fill(
-        &mut self,
-        state: &mut State,
-        entries: &[Entry],
-        open: impl Iterator<Item = usize>,
-    ) {
+    /// Nobody has entered yet.
+    pub(super) fn begin(&mut self, state: &State) {
         self.played = None;
         self.roots.clear();
         self.rounds.iter_mut().for_each(|round| round.candidates.clear());
         self.rounds.resize_with(state.tree.ids().len(), Round::default);
-        for entry in open {
-            let leaf = state.queue(entries[entry].queue).node;
-            self.list_above(state, leaf);
-            self.enter(state, entries, leaf, entry);
-        }
+    }
+
+    /// Lets an entry into the round of its queue.
+    pub(super) fn enter(&mut self, state: &mut State, entries: &[Entry], entry: usize) {
+        let leaf = state.queue(entries[entry].queue).node;
+        self.list_above(state, leaf);
+        self.send(state, entries, leaf, entry);
+    }
+
+    /// Plays the rounds of the cohorts, lowest first.
+    pub(super) fn close(&mut self, state: &mut State, entries: &[Entry]) {
         self.cohorts.sort_unstable();
         while let Some((_, cohort)) = self.cohorts.pop() {
             self.rounds[cohort.index()].listed = false;
@@ -110,12 +111,12 @@ impl Tournament {
         if state.tree.parent(node).is_some()
             && let Some(winner) = self.winner(node)
         {
-            self.enter(state, entries, node, winner);
+            self.send(state, entries, node, winner);
         }
     }
 
     /// Puts an entry into the round above `child`, or of `child` itself if nothing is above.
-    fn enter(&mut self, state: &mut State, entries: &[Entry], child: NodeId, entry: usize) {
+    fn send(&mut self, state: &mut State, entries: &[Entry], child: NodeId, entry: usize) {
         let candidate = weigh(state, entries, child, entry);
         let at = state.tree.parent(child).unwrap_or(child);
         let candidates = &mut self.rounds[at.index()].candidates;

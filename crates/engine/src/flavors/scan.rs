@@ -11,7 +11,7 @@ use crate::flavors::grade::{Grade, Grant, grade};
 use crate::ids::{FlavorId, QueueId, ResourceId};
 use crate::reason::{Obstacle, Reason};
 use crate::slices;
-use crate::spec::{Fungibility, PodSetSpec, Preference, Search};
+use crate::spec::{FlavorSpec, Fungibility, PodSetSpec, Preference, Search};
 use crate::state::{Group, State};
 use crate::topology::topologies::Fitness;
 use crate::variants;
@@ -138,22 +138,20 @@ pub(crate) fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option
     let Some(flavor) = state.flavor(id) else {
         return Some(Reason::NoFlavor(id));
     };
-    let pod_sets = || wish.members.iter().map(|&member| &wish.attempt.shape.pod_sets[member]);
+    let pod_sets = wish.members.iter().map(|&member| &wish.attempt.shape.pod_sets[member]);
     let topology_only = state.queue(wish.attempt.queue).topology_only;
-    for pod_set in pod_sets() {
-        match state.topologies.fitness(pod_set.topology.as_ref(), flavor.topology, topology_only) {
-            Fitness::Suits => {}
-            Fitness::NoTopology => return Some(Reason::NoTopology(id)),
-            Fitness::NoLevel => return Some(Reason::NoLevel(id)),
-            Fitness::TopologyOnly => return Some(Reason::TopologyOnly(id)),
+    let unfit = |pod_set: &PodSetSpec| {
+        let request = pod_set.topology.as_ref();
+        match state.topologies.fitness(request, flavor.topology, topology_only) {
+            Fitness::Suits => None,
+            Fitness::NoTopology => Some(Reason::NoTopology(id)),
+            Fitness::NoLevel => Some(Reason::NoLevel(id)),
+            Fitness::TopologyOnly => Some(Reason::TopologyOnly(id)),
         }
-    }
-    for pod_set in pod_sets() {
-        if let Some(reason) = repelled(flavor, id, pod_set) {
-            return Some(reason);
-        }
-    }
-    None
+    };
+    pod_sets
+        .into_iter()
+        .find_map(|pod_set| unfit(pod_set).or_else(|| repelled(flavor, id, pod_set)))
 }
 
 /// Whether a pod set may get a flavor, whatever its quota.
@@ -166,17 +164,11 @@ pub(crate) fn suits(state: &State, queue: QueueId, pod_set: &PodSetSpec, id: Fla
     })
 }
 
-fn repelled(
-    flavor: &crate::spec::FlavorSpec,
-    id: FlavorId,
-    pod_set: &PodSetSpec,
-) -> Option<Reason> {
+fn repelled(flavor: &FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<Reason> {
     if let Some((taint, _)) = pod_set.selection.untolerated(&flavor.taints, &flavor.tolerations) {
         return Some(Reason::Taint { flavor: id, taint });
     }
-    let keys: SmallVec<[Box<str>; 4]> = flavor.labels.iter().map(|(key, _)| key.clone()).collect();
-    let matches = pod_set.selection.matches_flavor(&flavor.labels, &keys);
-    (!matches).then_some(Reason::Affinity(id))
+    (!pod_set.selection.matches_flavor(&flavor.labels)).then_some(Reason::Affinity(id))
 }
 
 /// Grades every covered resource in one flavor; the flavor is as good as the worst of them.
@@ -221,7 +213,7 @@ fn judge(
 }
 
 /// What is asked for beyond what the old slice has; or why it must be another flavor: that of the old slice.
-fn beyond_old(
+pub(crate) fn beyond_old(
     state: &State,
     wish: &Wish<'_>,
     resource: ResourceId,

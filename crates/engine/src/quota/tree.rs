@@ -15,6 +15,9 @@ use crate::quota::journal::Journal;
 use crate::quota::lines::Lines;
 use crate::spec::Weight;
 
+/// Cells that a head changes in a cycle, roughly: a few resources in a few levels.
+const CHANGES_PER_HEAD: usize = 8;
+
 /// The numbers of one (node, slot).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cell {
@@ -478,10 +481,19 @@ impl Tree {
     }
 
     /// Goes back to the state at `mark`.
+    #[inline]
     pub(crate) fn rewind(&mut self, mark: usize) {
         while let Some((index, usage)) = self.journal.undo(mark) {
             self.cells[index].usage = usage;
         }
+    }
+
+    /// Goes back towards the state at `mark` by about what so many heads changed. Returns true when it is reached.
+    pub(crate) fn rewind_some(&mut self, mark: usize, heads: usize) -> bool {
+        let present = self.journal.len();
+        let target = present.saturating_sub(heads.saturating_mul(CHANGES_PER_HEAD)).max(mark);
+        self.rewind(target);
+        target == mark
     }
 
     fn widen(&mut self) {

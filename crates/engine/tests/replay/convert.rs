@@ -3,7 +3,9 @@
 use std::hash::{Hash, Hasher};
 
 use anyhow::{Result, bail};
-use engine::flavors::matching::{Effect, Operator, Requirement, Selection, Taint, Toleration};
+use engine::flavors::matching::{
+    Effect, NodeTerm, Operator, Requirement, Selection, Taint, Toleration,
+};
 use engine::spec as input;
 use engine::topology::{HostSpec, Togetherness, TopologyRequest};
 use engine::{Amount, FairStrategy, Names, Settings, Time};
@@ -111,6 +113,11 @@ fn selector(one: &case::LabelSelector) -> Result<Vec<Requirement>> {
         Ok(Requirement { key: key.as_str().into(), operator })
     });
     labels.chain(one.match_expressions.iter().map(requirement)).collect()
+}
+
+fn node_term(one: &case::NodeSelectorTerm) -> Result<NodeTerm> {
+    let read = |all: &[case::Expression]| all.iter().map(requirement).collect::<Result<_>>();
+    Ok(NodeTerm { labels: read(&one.match_expressions)?, fields: read(&one.match_fields)? })
 }
 
 fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input::ResourceGroup>> {
@@ -288,7 +295,7 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
     let requests = requests.iter().map(|(name, &amount)| (names.resources.intern(name), amount));
     let required = spec.affinity.as_ref().and_then(|one| one.node_affinity.as_ref());
     let required = required.and_then(|one| one.required.as_ref());
-    let terms = required.map(|one| one.node_selector_terms.iter().map(selector).collect());
+    let terms = required.map(|one| one.node_selector_terms.iter().map(node_term).collect());
     Ok(input::PodSetSpec {
         name: one.name.as_str().into(),
         count: one.count - reclaimed,
