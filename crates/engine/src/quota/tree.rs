@@ -94,8 +94,9 @@ pub(crate) struct Tree {
     slots: Vec<(FlavorId, ResourceId)>,
     lendable: Vec<Amount>,
     n_resources: usize,
-    /// Some usage is, or was, beyond counting: what is put back is not always what was taken.
-    overflown: bool,
+    /// The most that was ever used of anything. Where that is beyond counting, what is put back is not always what was
+    /// taken.
+    peak: Amount,
     /// What happened to usage since the last mark, for going back.
     pub(crate) journal: Journal,
     /// What a what-if goes back to once the structure has changed.
@@ -156,7 +157,7 @@ impl Tree {
                 slots: self.slots.clone(),
                 lendable: self.lendable.clone(),
                 n_resources: self.n_resources,
-                overflown: self.overflown,
+                peak: self.peak,
                 journal: Journal::default(),
                 before: Watch::Off,
             };
@@ -392,7 +393,7 @@ impl Tree {
             let cell = &mut self.cells[node.index() * self.stride + slot];
             cell.subtree += below.subtree - below.local;
             cell.usage += below.above_local();
-            self.overflown |= cell.usage.is_unlimited();
+            self.peak = self.peak.max(cell.usage);
         }
     }
 
@@ -454,18 +455,23 @@ impl Tree {
         let index = node.index() * self.stride + slot.index();
         self.journal.note(index, self.cells[index].usage);
         self.cells[index].usage = usage;
-        self.overflown |= usage.is_unlimited();
+        self.peak = self.peak.max(usage);
     }
 
     /// Whether all usage was always below what can be counted: whatever is put back leaves no traces.
     pub(crate) fn is_countable(&self) -> bool {
-        !self.overflown
+        !self.peak.is_unlimited()
+    }
+
+    /// Whether no more was ever used than can be counted twice: whoever is charged once more leaves no traces either.
+    pub(crate) fn is_countable_twice(&self) -> bool {
+        self.peak.0 <= i64::MAX / 2
     }
 
     /// Takes the same amounts off a leaf and puts them on again. Nothing changes, unless a sum on the way to the root is
     /// beyond counting: it does not miss what is taken off, so that its parent may be charged what it never gave back.
     pub(crate) fn recharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
-        if self.overflown {
+        if !self.is_countable() {
             self.uncharge(leaf, usage);
             self.charge(leaf, usage);
         }
@@ -474,7 +480,7 @@ impl Tree {
     /// Ends a what-if whose changes were put back one by one. Where that undid nothing exactly, because a sum is beyond
     /// counting, what it left is seen until the enclosing what-if ends: a search is not without traces upstream.
     pub(crate) fn settle(&mut self, mark: usize) {
-        if !self.overflown || self.journal.is_outermost() {
+        if self.is_countable() || self.journal.is_outermost() {
             self.rewind(mark);
         }
         self.journal.close();

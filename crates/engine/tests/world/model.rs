@@ -103,12 +103,6 @@ impl Model {
         self.nodes[name].quotas.get(slot).copied().unwrap_or_default()
     }
 
-    /// Whether a node or somebody below it has a quota of the slot, be it of nothing.
-    pub(crate) fn names(&self, name: &str, slot: &Slot) -> bool {
-        self.nodes[name].quotas.contains_key(slot)
-            || self.children(name).iter().any(|child| self.names(child, slot))
-    }
-
     pub(crate) fn subtree(&self, name: &str, slot: &Slot) -> i64 {
         let lent = |child: &&str| self.subtree(child, slot) - self.local(child, slot);
         self.quota(name, slot).nominal + self.children(name).iter().map(lent).sum::<i64>()
