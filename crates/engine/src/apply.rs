@@ -154,6 +154,12 @@ fn changed(state: &mut State, node: NodeId) {
     state.changed.push(node);
 }
 
+/// Quotas or parent of a node are about to change: scans of flavors begin anew, in the tree that it leaves as well.
+fn requoted(state: &mut State, node: NodeId) {
+    state.requoted.push(node);
+    state.requoted.extend(state.tree.parent(node));
+}
+
 fn quotas(state: &mut State, groups: &[ResourceGroup]) -> Vec<Quota> {
     let flavors = groups.iter().flat_map(|group| &group.flavors);
     let lines = flavors.flat_map(|one| one.resources.iter().map(|quota| (one.flavor, *quota)));
@@ -178,6 +184,7 @@ fn cohort(state: &mut State, id: NodeId, spec: &CohortSpec) {
     }
     let parent = spec.parent.map(|parent| cohort_node(state, parent));
     let quotas = quotas(state, &spec.groups);
+    requoted(state, node);
     state.tree.set_quotas(node, spec.weight, &quotas);
     state.tree.set_parent(node, parent);
     changed(state, node);
@@ -191,6 +198,10 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
     let parent = spec.cohort.map(|cohort| cohort_node(state, cohort));
     let quotas = quotas(state, &spec.groups);
     wake_siblings(state, id);
+    let same_groups = state.queue(id).spec.as_ref().is_some_and(|old| old.groups == spec.groups);
+    if !same_groups || state.tree.parent(node) != parent {
+        requoted(state, node);
+    }
     state.tree.set_quotas(node, spec.weight, &quotas);
     if state.tree.parent(node) != parent {
         state.tree.set_parent(node, parent);
@@ -238,6 +249,7 @@ fn slots_of(state: &mut State, group: &ResourceGroup) -> Group {
 fn cluster_queue_gone(state: &mut State, id: QueueId) {
     let node = queue_record(state, id);
     wake_siblings(state, id);
+    requoted(state, node);
     state.tree.set_quotas(node, crate::spec::Weight::default(), &[]);
     state.tree.set_parent(node, None);
     let queue = state.queue_mut(id);

@@ -249,6 +249,8 @@ pub struct PodSetSpec {
     pub name: Box<str>,
     /// Pods that still need resources (reclaimable pods are not counted).
     pub count: i64,
+    /// Reclaimable pods: they have finished. Partial admission starts from all pods, these included.
+    pub reclaimed: i64,
     /// The smallest count it can live with.
     pub min_count: Option<i64>,
     /// Effective requests of one pod, in any order. Without the implicit resource `pods`.
@@ -261,6 +263,13 @@ pub struct PodSetSpec {
     pub topology: Option<TopologyRequest>,
     /// Tells apart pod templates that look the same here. Workloads are parked together only if these agree too.
     pub template: u64,
+}
+
+impl PodSetSpec {
+    /// The smallest count that it may be tried with.
+    pub(crate) fn least(&self) -> i64 {
+        self.min_count.map_or(self.count, |least| least.min(self.count))
+    }
 }
 
 /// What one pod set was given.

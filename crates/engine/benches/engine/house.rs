@@ -142,6 +142,7 @@ impl World {
             pod_sets: vec![PodSetSpec {
                 name: "main".into(),
                 count: 1,
+                reclaimed: 0,
                 min_count: None,
                 requests: vec![(self.resource, Amount(request))],
                 selection: Selection::default(),

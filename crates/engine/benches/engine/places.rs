@@ -106,6 +106,7 @@ fn submit(engine: &mut Engine, leader: bool, preferring: bool, hold: Hold) -> Wo
     let pod_set = |name: &str, count: i64, millis: i64| PodSetSpec {
         name: name.into(),
         count,
+        reclaimed: 0,
         min_count: None,
         requests: vec![(cpu, Amount(millis))],
         selection: Selection::default(),

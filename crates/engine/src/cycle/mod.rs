@@ -9,6 +9,7 @@
 //! thousands of queues can do something else in between.
 
 mod admit;
+mod anew;
 mod contest;
 mod heads;
 mod nominate;

@@ -113,7 +113,9 @@ fn start(state: &State, wish: &Wish<'_>) -> usize {
     };
     let tried = wish.attempt.tried.iter();
     let mut tried = tried.filter(|one| usize::from(one.0) == first && one.1 == resource);
-    tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1)
+    let next = tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1);
+    // The queue may have fewer flavors now than when the last attempt stopped. Upstream would look at none.
+    if next < wish.group.flavors.len() { next } else { 0 }
 }
 
 fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {

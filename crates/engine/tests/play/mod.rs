@@ -243,6 +243,7 @@ impl Player {
         };
         let mut spec = spec.clone();
         spec.pod_sets[0].count -= pods;
+        spec.pod_sets[0].reclaimed += pods;
         spec.admission = self.engine.admission_spec(*id);
         if let Some(admission) = &mut spec.admission {
             admission.pod_sets[0].reclaimed += pods;

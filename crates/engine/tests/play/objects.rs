@@ -293,6 +293,7 @@ impl Player {
         PodSetSpec {
             name: words.text("name").unwrap_or(&usual).into(),
             count: words.number("pods").unwrap_or(1),
+            reclaimed: 0,
             min_count: words.number("min"),
             requests: requests.collect(),
             selection: selection(words),

@@ -141,7 +141,8 @@ fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input
 
 fn resource_quota(names: &mut Names, quota: &case::ResourceQuota) -> Result<input::ResourceQuota> {
     let parse = |text: &Option<String>| -> Result<Option<Amount>> {
-        text.as_deref().map(|text| amount(&quota.name, text)).transpose()
+        let one = text.as_deref().map(|text| amount(&quota.name, text)).transpose()?;
+        Ok(one.map(|one| one.as_quota_of(&quota.name)))
     };
     Ok(input::ResourceQuota {
         resource: names.resources.intern(&quota.name),
@@ -298,6 +299,7 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
     Ok(input::PodSetSpec {
         name: one.name.as_str().into(),
         count: one.count - reclaimed,
+        reclaimed,
         min_count: one.min_count,
         requests: requests.collect(),
         selection: Selection {

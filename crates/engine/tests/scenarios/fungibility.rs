@@ -361,3 +361,92 @@ fn a_leader_with_the_first_resource_of_the_walk_goes_on() {
         "#]],
     );
 }
+
+/// The queue is held and comes back as it was: what was tried before is not tried again.
+#[test]
+fn progress_outlives_a_change_that_leaves_the_quotas() {
+    let quotas = "cohort=all preempt-stops gpu/h100=2 gpu/a100=2 + cpu/x=4";
+    check(
+        &format!(
+            "
+            cohort all
+            cq team-a {quotas}
+            cq team-b cohort=all cpu/x=0
+            wl guest q=team-b cpu=4 t=1
+            cycle
+            wl main q=team-a gpu=1 cpu=4 t=2
+            cycle
+            cq team-a {quotas} stopped
+            wl other q=team-b cpu=9 t=3
+            cycle
+            finish guest
+            cq team-a {quotas}
+            cycle
+            "
+        ),
+        &expect![[r#"
+            1  reserve guest team-b cpu=x:4 (borrows, height 1)
+            2  retry main team-a NoCandidates
+            3  park other team-b ExceedsMaxQuota
+            4  reserve main team-a cpu=x:4 gpu=a100:1
+            4  park other team-b ExceedsMaxQuota
+        "#]],
+    );
+}
+
+/// A change of quotas ends it, be it in another queue of the tree, but for the cycle that follows directly.
+#[test]
+fn progress_ends_with_a_change_of_quotas_in_the_tree() {
+    let quotas = "cohort=all preempt-stops gpu/h100=2 gpu/a100=2 + cpu/x=4";
+    check(
+        &format!(
+            "
+            cohort all
+            cq team-a {quotas}
+            cq team-b cohort=all cpu/x=0
+            wl guest q=team-b cpu=4 t=1
+            cycle
+            wl main q=team-a gpu=1 cpu=4 t=2
+            cycle
+            cq team-a {quotas} stopped
+            wl other q=team-b cpu=9 t=3
+            cycle
+            finish guest
+            cq team-b cohort=all cpu/x=1
+            cq team-a {quotas}
+            cycle
+            "
+        ),
+        &expect![[r#"
+            1  reserve guest team-b cpu=x:4 (borrows, height 1)
+            2  retry main team-a NoCandidates
+            3  park other team-b ExceedsMaxQuota
+            4  reserve main team-a cpu=x:4 gpu=h100:1
+            4  park other team-b ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn progress_beyond_the_flavors_that_are_left_is_none() {
+    check(
+        "
+        cohort all
+        cq team-a cohort=all gpu/h100=2 gpu/a100=2 gpu/t4=2 + cpu/x=4
+        cq team-b cohort=all cpu/x=0
+        wl guest q=team-b cpu=4 t=1
+        cycle
+        wl main q=team-a gpu=1 cpu=4 t=2
+        cycle 2
+        finish guest
+        cq team-a cohort=all gpu/h100=2 + cpu/x=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve guest team-b cpu=x:4 (borrows, height 1)
+            2  retry main team-a NoCandidates
+            3  retry main team-a NoCandidates
+            4  reserve main team-a cpu=x:4 gpu=h100:1
+        "#]],
+    );
+}
