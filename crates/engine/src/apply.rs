@@ -368,19 +368,28 @@ fn same(old: &Workload, new: &Workload) -> bool {
         && (&old.checks, old.gated) == (&new.checks, new.gated)
 }
 
-/// A pending Workload changed. In its queue it keeps whatever privilege it has.
+/// A pending Workload changed. In its queue it keeps whatever privilege it has, and how far its scan of flavors got if it
+/// asks for the same.
 fn replace(state: &mut State, id: WorkloadId, new: Workload, pending: bool) {
     let old = state.workloads.at(id);
-    if pending && old.local_queue == new.local_queue && new.hold != Hold::Out {
+    let stays = pending && old.local_queue == new.local_queue && new.hold != Hold::Out;
+    if stays {
         leave_line(state, id);
     } else {
         leave_queue(state, id);
     }
+    let goes_on = stays && keeps_progress(state, id, new.shape);
     let old = state.workloads.at_mut(id);
-    let old_shape = old.shape;
-    let scan = old.scan.take();
-    state.workloads.insert(id, Workload { scan, ..new });
+    let (old_shape, scan) = (old.shape, old.scan.take());
+    state.workloads.insert(id, Workload { scan: scan.filter(|_| goes_on), ..new });
     state.shapes.release(old_shape);
+}
+
+/// Without the gate every news about a Workload starts its scan anew. With it only another shape does, as far as shapes
+/// are told apart.
+fn keeps_progress(state: &State, id: WorkloadId, shape: ShapeId) -> bool {
+    let same = state.workloads.at(id).shape == shape || !state.settings.park_by_shape;
+    same && state.settings.preserve_scan_progress
 }
 
 /// A Workload that holds quota changed: its priority decides who may preempt it, its finished pods free quota.

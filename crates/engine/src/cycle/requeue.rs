@@ -3,7 +3,6 @@
 //! Source: spec/kueue-core.md §3.4.
 
 use crate::cycle::nominate::{Entry, Outcome};
-use crate::ids::WorkloadId;
 use crate::spec::Strategy;
 use crate::state::State;
 use crate::workload::ScanMemory;
@@ -113,11 +112,5 @@ fn memory(state: &State, entry: &Entry) -> ScanMemory {
             tried.extend(choice.tried.map(|flavor| (pod_set, choice.resource, flavor)));
         }
     }
-    let id: WorkloadId = entry.workload;
-    ScanMemory {
-        cycle: state.cycle,
-        generation: entry.generation,
-        shape: state.workloads.at(id).shape,
-        tried,
-    }
+    ScanMemory { cycle: state.cycle, generation: entry.generation, tried }
 }
