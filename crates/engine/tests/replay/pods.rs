@@ -8,7 +8,7 @@ use engine::Amount;
 use super::case::{Container, Map, PodSpec, WorkloadSpec};
 use super::quantity::amount;
 
-type Amounts = BTreeMap<String, Amount>;
+pub(crate) type Amounts = BTreeMap<String, Amount>;
 
 /// Effective requests of one pod.
 pub(crate) fn requests(spec: &PodSpec) -> Result<Amounts> {
@@ -32,7 +32,8 @@ pub(crate) fn requests(spec: &PodSpec) -> Result<Amounts> {
     Ok(total)
 }
 
-fn of_container(container: &Container) -> Result<Amounts> {
+/// What one container asks for: its limits where it says nothing else.
+pub(crate) fn of_container(container: &Container) -> Result<Amounts> {
     let mut own = parse(&container.resources.limits)?;
     own.extend(parse(&container.resources.requests)?);
     Ok(own)
