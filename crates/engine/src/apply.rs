@@ -377,7 +377,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
 fn same(old: &Workload, new: &Workload) -> bool {
     (old.shape, old.queued_at, old.hold, old.local_queue, &old.invalid, old.namespace)
         == (new.shape, new.queued_at, new.hold, new.local_queue, &new.invalid, new.namespace)
-        && (&old.checks, old.gated) == (&new.checks, new.gated)
+        && (&old.uid, &old.checks, old.gated) == (&new.uid, &new.checks, new.gated)
 }
 
 /// A pending Workload changed. In its queue it keeps whatever privilege it has, and how far its scan of flavors got if it

@@ -1,18 +1,35 @@
 //! A bucket: Workloads of one shape in the line of a queue, oldest first.
 //!
-//! Whoever leaves it before its turn leaves its ticket behind, which is dropped when it comes to the top.
+//! Whoever leaves it before its turn leaves its ticket behind, which is dropped when it comes to the top. Until then
+//! others are compared with it, so a ticket carries its own place in the order, whatever becomes of its Workload.
 
 use crate::ids::{NamespaceId, ShapeId, WorkloadId};
 use crate::queues::heap::Heap;
 use crate::time::Time;
-use crate::workload::{Place, Workloads};
+use crate::workload::{Place, Workload, Workloads};
 
 /// A place in a bucket. It is dead once the Workload's own ticket number has moved on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ticket {
-    pub(super) time: Time,
+    time: Time,
+    /// How the uid begins: enough to tell apart all that the API server makes.
+    uid: u128,
     pub(super) workload: WorkloadId,
-    pub(super) number: u32,
+    number: u32,
+}
+
+impl Ticket {
+    pub(super) fn new(workload: WorkloadId, one: &Workload) -> Self {
+        let (time, uid, number) = (one.queued_at, beginning(&one.uid), one.ticket);
+        Self { time, uid, workload, number }
+    }
+}
+
+/// The first bytes of a text as a number, in the order of texts.
+fn beginning(text: &str) -> u128 {
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
+    u128::from_be_bytes(bytes)
 }
 
 /// See the module.
@@ -44,8 +61,9 @@ pub(super) fn is_live(ticket: &Ticket, workloads: &Workloads) -> bool {
 }
 
 pub(super) fn older(left: Ticket, right: Ticket, workloads: &Workloads) -> bool {
-    let uid = |ticket: Ticket| workloads.get(ticket.workload).map(|workload| &workload.uid);
-    left.time.cmp(&right.time).then_with(|| uid(left).cmp(&uid(right))).is_lt()
+    let rest = |ticket: Ticket| workloads.get(ticket.workload).map(|workload| &workload.uid);
+    let order = (left.time, left.uid).cmp(&(right.time, right.uid));
+    order.then_with(|| rest(left).cmp(&rest(right))).is_lt()
 }
 
 pub(super) fn goes_first(buckets: &[Bucket], left: u32, right: u32, workloads: &Workloads) -> bool {

@@ -60,8 +60,7 @@ impl Line {
         let workload = workloads.at_mut(id);
         workload.place = Place::InLine { bucket: index };
         workload.ticket = number;
-        let (time, namespace) = (workload.queued_at, workload.namespace);
-        let ticket = Ticket { time, workload: id, number };
+        let (ticket, namespace) = (Ticket::new(id, workload), workload.namespace);
         let bucket = &mut self.buckets[index as usize];
         let alike = bucket.live == 0 || bucket.namespace == Some(namespace);
         bucket.namespace = alike.then_some(namespace);
