@@ -180,7 +180,7 @@ fn park_again(state: &mut State, id: QueueId, workload: WorkloadId) {
     let queue = queues[id.index()].as_mut().expect("invariant: listed queues exist");
     let one = workloads.at(workload);
     let (shape, priority) = (one.shape, one.priority);
-    if queue.line.park_shape(shape, priority, workloads) {
+    for _ in 0..queue.line.park_shape(shape, priority, workloads) {
         shapes.retain(shape);
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::ids::{NodeId, QueueId};
 use crate::quota::tree::Tree;
-use crate::spec::Hold;
+use crate::spec::{Hold, NamespaceSelector};
 use crate::state::{State, namespace_matches};
 
 /// What has to be brought up to date before a cycle, one step after the other.
@@ -181,8 +181,10 @@ pub(super) fn wake_queue(state: &mut State, id: QueueId) -> usize {
         return 0;
     };
     let selector = &queue.namespaces;
+    let choosy = !matches!(selector, NamespaceSelector::All(all) if all.is_empty());
     let woken = queue.line.wake(
         workloads,
+        choosy,
         |one| {
             one.hold == Hold::None
                 && one.wake.is_none()

@@ -309,14 +309,22 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
         },
         preferred: Box::default(),
         topology: one.topology_request.as_ref().map(topology_request),
-        template: fingerprint(spec),
+        template: fingerprint(spec)?,
     })
 }
 
-fn fingerprint(spec: &case::PodSpec) -> u64 {
+/// What upstream's equivalence hash takes from a template beside the sums: what each container asks for (its limits where
+/// it says nothing else) and where the pod may run. How far a container may go is not in it, so that one whose requests
+/// exceed its limits is parked with those who are valid.
+fn fingerprint(spec: &case::PodSpec) -> Result<u64> {
+    let asks = |containers: &[case::Container]| {
+        containers.iter().map(pods::of_container).collect::<Result<Vec<_>>>()
+    };
+    let containers = (asks(&spec.init_containers)?, asks(&spec.containers)?);
+    let place = (&spec.node_selector, &spec.affinity, &spec.tolerations, &spec.overhead);
     let mut hasher = std::hash::DefaultHasher::new();
-    format!("{spec:?}").hash(&mut hasher);
-    hasher.finish()
+    format!("{containers:?} {place:?}").hash(&mut hasher);
+    Ok(hasher.finish())
 }
 
 fn topology_request(one: &case::TopologyRequest) -> TopologyRequest {

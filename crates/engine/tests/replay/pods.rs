@@ -9,7 +9,7 @@ use super::case::{Container, Map, PodSpec, WorkloadSpec};
 use super::quantity::{amount, from_nanos, nanos};
 
 /// In billionths: sums are rounded, not what is summed.
-type Amounts = BTreeMap<String, i128>;
+pub(crate) type Amounts = BTreeMap<String, i128>;
 
 /// Effective requests of one pod.
 pub(crate) fn requests(spec: &PodSpec) -> Result<BTreeMap<String, Amount>> {
@@ -33,7 +33,8 @@ pub(crate) fn requests(spec: &PodSpec) -> Result<BTreeMap<String, Amount>> {
     Ok(total.into_iter().map(|(name, sum)| (name.clone(), from_nanos(&name, sum))).collect())
 }
 
-fn of_container(container: &Container) -> Result<Amounts> {
+/// What one container asks for: its limits where it says nothing else.
+pub(crate) fn of_container(container: &Container) -> Result<Amounts> {
     let mut own = parse(&container.resources.limits)?;
     own.extend(parse(&container.resources.requests)?);
     Ok(own)

@@ -253,6 +253,78 @@ fn a_head_that_was_overtaken_begins_anew_when_progress_is_not_kept() {
     );
 }
 
+/// The first pod set fits in spot, where its scan stops; the second never fits.
+#[test]
+fn another_shape_starts_the_scan_anew() {
+    let world = "
+        cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
+        wl one q=team-a t=1 gpu=1 + cpu=2
+        cycle
+        wl one q=team-a t=1 gpu=1 prio=1 + cpu=2
+        cycle 3
+    ";
+    check(
+        world,
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  retry one team-a ExceedsMaxQuota
+            3  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+    check(
+        &format!("settings no-shapes{world}"),
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  aside one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn the_scan_goes_on_if_only_the_age_is_another() {
+    let world = "
+        cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
+        wl one q=team-a t=1 gpu=1 + cpu=2
+        cycle
+        wl one q=team-a t=2 gpu=1 + cpu=2
+        cycle 3
+    ";
+    check(
+        world,
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+    check(
+        &format!("settings no-scan-progress{world}"),
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  retry one team-a ExceedsMaxQuota
+            3  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn in_another_queue_the_scan_starts_anew() {
+    check(
+        "
+        cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
+        cq team-b gpu/spot=4 gpu/h100=4 + cpu/plain=1
+        wl one q=team-a t=1 gpu=1 + cpu=2
+        cycle
+        wl one q=team-b t=1 gpu=1 + cpu=2
+        cycle 3
+        ",
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  retry one team-b ExceedsMaxQuota
+            3  park one team-b ExceedsMaxQuota
+        "#]],
+    );
+}
+
 #[test]
 fn a_scan_that_saw_all_flavors_starts_anew() {
     check(
