@@ -106,6 +106,7 @@ impl World {
                 count: 1,
                 min_count: None,
                 requests: vec![(self.resource, Amount(request))],
+                on_machine: None,
                 selection: Selection::default(),
                 preferred: Box::default(),
                 topology: None,

@@ -139,7 +139,8 @@ pub(crate) fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option
     let pod_sets = || wish.members.iter().map(|&member| &wish.attempt.shape.pod_sets[member]);
     let topology_only = state.queue(wish.attempt.queue).topology_only;
     for pod_set in pod_sets() {
-        match state.topologies.fitness(pod_set.topology.as_ref(), flavor.topology, topology_only) {
+        let covered = &wish.group.resources;
+        match state.topologies.fitness(pod_set, flavor.topology, topology_only, covered) {
             Fitness::Suits => {}
             Fitness::NoTopology => return Some(Reason::NoTopology(id)),
             Fitness::NoLevel => return Some(Reason::NoLevel(id)),
@@ -154,12 +155,18 @@ pub(crate) fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option
     None
 }
 
-/// Whether a pod set may get a flavor, whatever its quota.
-pub(crate) fn suits(state: &State, queue: QueueId, pod_set: &PodSetSpec, id: FlavorId) -> bool {
+/// Whether a pod set may get a flavor of a group, whatever its quota.
+pub(crate) fn suits(
+    state: &State,
+    queue: QueueId,
+    pod_set: &PodSetSpec,
+    group: &Group,
+    id: FlavorId,
+) -> bool {
     let topology_only = state.queue(queue).topology_only;
     state.flavor(id).is_some_and(|flavor| {
-        let wish = pod_set.topology.as_ref();
-        let fitness = state.topologies.fitness(wish, flavor.topology, topology_only);
+        let covered = &group.resources;
+        let fitness = state.topologies.fitness(pod_set, flavor.topology, topology_only, covered);
         matches!(fitness, Fitness::Suits) && repelled(flavor, id, pod_set).is_none()
     })
 }

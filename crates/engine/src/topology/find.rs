@@ -205,7 +205,7 @@ impl<'a> Search<'a> {
             let wanted = self.all.iter().find(|wanted| wanted.pod_set == one.pod_set);
             if let (Some(leaf), Some(wanted)) = (leaf, wanted) {
                 let row = self.tree.row(leaf);
-                for &(resource, amount) in &wanted.spec.requests {
+                for &(resource, amount) in wanted.spec.takes() {
                     taken.add(row, resource, amount.times(one.pods));
                 }
                 taken.add(row, PODS, crate::amount::Amount(one.pods));

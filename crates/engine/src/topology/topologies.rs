@@ -14,7 +14,7 @@ use crate::state::PODS;
 use crate::topology::find::Scratch;
 use crate::topology::table::Table;
 use crate::topology::tree::Tree;
-use crate::topology::{HostSpec, Togetherness, TopologyRequest, TopologySpec};
+use crate::topology::{HostSpec, Togetherness, TopologySpec};
 
 /// Whether a flavor can serve a topology request at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,17 +113,24 @@ impl Topologies {
         self.trees = trees.collect();
     }
 
+    /// Whether a flavor suits a pod set as far as topologies go, where `covered` resources get that flavor. One without a
+    /// topology may still give what is quota only, and nothing that pods take of a machine.
     pub(crate) fn fitness(
         &self,
-        request: Option<&TopologyRequest>,
+        pod_set: &PodSetSpec,
         topology: Option<TopologyId>,
         implied: bool,
+        covered: &[ResourceId],
     ) -> Fitness {
         let levels = topology.and_then(|id| self.specs.get(id.index())).and_then(Option::as_ref);
+        let request = pod_set.topology.as_ref().filter(|_| pod_set.asks_for_topology());
         let (request, spec) = match (request, levels) {
             (None, Some(_)) if !implied => return Fitness::TopologyOnly,
             (None, _) => return Fitness::Suits,
-            (Some(_), None) => return Fitness::NoTopology,
+            (Some(_), None) if pod_set.takes().iter().any(|one| covered.contains(&one.0)) => {
+                return Fitness::NoTopology;
+            }
+            (Some(_), None) => return Fitness::Suits,
             (Some(request), Some(spec)) => (request, spec),
         };
         let known = |level: &str| spec.levels.iter().any(|one| **one == *level);
@@ -194,7 +201,7 @@ impl Topologies {
                 (&mut tree.used, row)
             }
         };
-        for &(resource, amount) in &spec.requests {
+        for &(resource, amount) in spec.takes() {
             table.add(row, resource, amount.times(count));
         }
         table.add(row, PODS, Amount(count));
