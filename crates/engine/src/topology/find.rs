@@ -214,13 +214,13 @@ impl<'a> Search<'a> {
         Some(taken)
     }
 
-    /// The leaf of this tree that is one of another flavor's tree: flavors may share machines.
+    /// The leaf of this tree that is one of another flavor's tree: flavors may share machines, but no sums of them.
     pub(super) fn leaf_here(&self, flavor: FlavorId, leaf: DomainId) -> Option<DomainId> {
         if flavor == self.workers.flavor {
             return Some(leaf);
         }
         let host = self.topologies.tree(flavor).and_then(|tree| tree.host(leaf));
-        host.and_then(|host| self.tree.leaf_of_host(host))
+        host.and_then(|host| self.tree.machine(host))
     }
 
     fn reason(&self, plan: &Plan, rooms: &Rooms, tally: &Tally, short: Short) -> TopologyReason {

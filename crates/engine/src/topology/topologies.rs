@@ -25,6 +25,15 @@ pub(crate) enum Fitness {
     TopologyOnly,
 }
 
+/// Where pods stand.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Spot {
+    /// On a machine, which is the same in every tree that sees it.
+    Machine(HostId),
+    /// At a leaf of their tree that sums up machines.
+    Leaf(DomainId),
+}
+
 /// See the module.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Topologies {
@@ -181,7 +190,22 @@ impl Topologies {
         }
     }
 
-    /// Charges `count` pods of a pod set to a leaf; a leaf that is gone is nobody's.
+    /// Where pods stand that were placed in a flavor's tree. A machine that this tree has lost may be in another one: who
+    /// stands there stays. A leaf that is gone altogether is nobody's.
+    pub(super) fn spot(&self, flavor: FlavorId, values: &[Box<str>]) -> Option<Spot> {
+        let tree = self.tree(flavor)?;
+        let spot = |tree: &Tree| {
+            let leaf = tree.leaf(values)?;
+            Some(tree.host(leaf).map_or(Spot::Leaf(leaf), Spot::Machine))
+        };
+        let found = spot(tree);
+        if found.is_some() || !tree.leaves_are_machines() {
+            return found;
+        }
+        self.trees.iter().flatten().filter(|tree| tree.leaves_are_machines()).find_map(spot)
+    }
+
+    /// Charges `count` pods of a pod set to the place where they stand.
     pub(crate) fn charge(
         &mut self,
         flavor: FlavorId,
@@ -189,17 +213,15 @@ impl Topologies {
         spec: &PodSetSpec,
         count: i64,
     ) {
+        let spot = self.spot(flavor, values);
         let tree = self.trees.get_mut(flavor.index()).and_then(Option::as_mut);
-        let Some((tree, leaf)) = tree.and_then(|tree| tree.leaf(values).map(|leaf| (tree, leaf)))
-        else {
-            return;
-        };
-        let (table, row) = match tree.host(leaf) {
-            Some(host) => (&mut self.used, host.index()),
-            None => {
+        let (table, row) = match (spot, tree) {
+            (Some(Spot::Machine(host)), _) => (&mut self.used, host.index()),
+            (Some(Spot::Leaf(leaf)), Some(tree)) => {
                 let row = tree.row(leaf);
                 (&mut tree.used, row)
             }
+            _ => return,
         };
         for &(resource, amount) in spec.takes() {
             table.add(row, resource, amount.times(count));
