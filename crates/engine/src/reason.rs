@@ -60,10 +60,23 @@ pub enum Reason {
     TopologyOnly(FlavorId),
     /// The flavor's topology does not have the level.
     NoLevel(FlavorId),
+    /// The pod set asks for places, and gets no flavor that has any.
+    NoTopologyFlavor,
+    /// The pod set asks for places, and no flavor of the queue has any.
+    NoTopologies,
+    /// The pod set asks for places, and gets several flavors that have some; in the order of their names.
+    TopologyFlavors(Box<[FlavorId]>),
     /// Machines failed under a holder that nothing can stand in for.
     NodesFailed(Box<[HostId]>),
     /// The pods cannot be placed within the topology.
     Placement(Box<TopologyReason>),
+}
+
+impl Reason {
+    /// Whether it is an error of its pod set: nothing else is said then.
+    pub(crate) fn is_error(&self) -> bool {
+        matches!(self, Self::NoTopologyFlavor | Self::NoTopologies | Self::TopologyFlavors(_))
+    }
 }
 
 /// The kind of obstacle that a whole Workload meets, as conditions name it. Later is more severe.

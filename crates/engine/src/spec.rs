@@ -255,6 +255,9 @@ pub struct PodSetSpec {
     pub min_count: Option<i64>,
     /// Effective requests of one pod, in any order. Without the implicit resource `pods`.
     pub requests: Vec<(ResourceId, Amount)>,
+    /// What one pod takes of a machine, where that is something else: what counts as quota may be left out, or counted as
+    /// another resource. Without the implicit resource `pods`.
+    pub on_machine: Option<Box<[(ResourceId, Amount)]>>,
     /// Where its pods may run.
     pub selection: Selection,
     /// Where they would rather stand. Counts under the gate TASRespectNodeAffinityPreferred.
@@ -269,6 +272,17 @@ impl PodSetSpec {
     /// The smallest count that it may be tried with.
     pub(crate) fn least(&self) -> i64 {
         self.min_count.map_or(self.count, |least| least.min(self.count))
+    }
+
+    /// What one pod takes of a machine: the whole of its spec, whatever of that counts as quota.
+    pub(crate) fn takes(&self) -> &[(ResourceId, Amount)] {
+        self.on_machine.as_deref().unwrap_or(&self.requests)
+    }
+
+    /// Whether it asks for a topology itself. A pod set may also imply that, by its queue.
+    pub(crate) fn asks_for_topology(&self) -> bool {
+        let asks = |wish: &TopologyRequest| wish.together.is_some() || !wish.slices.is_empty();
+        self.topology.as_ref().is_some_and(asks)
     }
 }
 

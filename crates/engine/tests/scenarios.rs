@@ -46,6 +46,8 @@ mod placing;
 mod preempting;
 #[path = "scenarios/preferring.rs"]
 mod preferring;
+#[path = "scenarios/real_pods.rs"]
+mod real_pods;
 #[path = "scenarios/reclaiming.rs"]
 mod reclaiming;
 #[path = "scenarios/replacing.rs"]

@@ -145,6 +145,7 @@ impl World {
                 reclaimed: 0,
                 min_count: None,
                 requests: vec![(self.resource, Amount(request))],
+                on_machine: None,
                 selection: Selection::default(),
                 preferred: Box::default(),
                 topology: None,

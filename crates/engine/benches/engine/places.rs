@@ -109,6 +109,7 @@ fn submit(engine: &mut Engine, leader: bool, preferring: bool, hold: Hold) -> Wo
         reclaimed: 0,
         min_count: None,
         requests: vec![(cpu, Amount(millis))],
+        on_machine: None,
         selection: Selection::default(),
         preferred: preferring.then(one_in_five).into_iter().collect(),
         topology: Some(TopologyRequest {

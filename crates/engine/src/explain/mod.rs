@@ -81,9 +81,18 @@ fn failed_nodes(engine: &Engine, entry: &Entry) -> String {
     parts.map(|one| in_text(engine, one)).collect()
 }
 
-/// One part per pod set that does not fit.
+/// One part per pod set that does not fit; an error of one of them is all there is to say.
 fn summary(engine: &Engine, entry: &Entry) -> String {
     let pod_sets = entry.assignment.pod_sets.iter().zip(&entry.shape.pod_sets);
+    let error = pod_sets.clone().find(|(one, _)| one.reasons.iter().any(Reason::is_error));
+    if let Some((one, spec)) = error {
+        let reasons = reasons(engine, one);
+        return format!(
+            "failed to assign flavors to pod set {}: {}",
+            spec.name,
+            reasons.join(", ")
+        );
+    }
     let unfit = pod_sets.filter(|(one, _)| one.mode() != Mode::Fit && !one.reasons.is_empty());
     let parts = unfit.map(|(one, spec)| {
         let reasons = reasons(engine, one);
@@ -157,6 +166,14 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
         }
         Reason::NoLevel(id) => {
             format!("Flavor \"{}\" does not contain the requested level", flavor(*id))
+        }
+        Reason::NoTopologyFlavor => "no TAS flavor assigned".to_owned(),
+        Reason::NoTopologies => {
+            "workload requires Topology, but there is no TAS cache information".to_owned()
+        }
+        Reason::TopologyFlavors(flavors) => {
+            let names: Vec<&str> = flavors.iter().map(|&id| flavor(id)).collect();
+            format!("more than one TAS flavor assigned: {}", names.join(", "))
         }
         Reason::NodesFailed(hosts) => {
             let names: Vec<&str> = hosts.iter().map(|&id| engine.names().hosts.name(id)).collect();

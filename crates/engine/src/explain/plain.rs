@@ -83,6 +83,27 @@ fn pod_set(engine: &Engine, one: &PodSetWhy, indent: &str, lines: &mut Vec<Strin
     for flavor in &one.flavors {
         flavor_lines(engine, flavor, indent, lines);
     }
+    lines.extend(
+        one.misplaced.iter().map(|reason| format!("{indent}{}", misplaced(engine, reason))),
+    );
+}
+
+/// Why there are no places for pods, whatever is free.
+fn misplaced(engine: &Engine, reason: &Reason) -> String {
+    match reason {
+        Reason::NoTopologies => {
+            "the pods need places, and no flavor of the queue has any".to_owned()
+        }
+        Reason::NoTopologyFlavor => {
+            "the pods need places, and get no flavor that has any".to_owned()
+        }
+        Reason::TopologyFlavors(flavors) => {
+            let names: Vec<&str> =
+                flavors.iter().map(|&id| engine.names().flavors.name(id)).collect();
+            format!("the pods need places of one flavor, and get several: {}", names.join(", "))
+        }
+        other => super::in_text(engine, other),
+    }
 }
 
 fn flavor_lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut Vec<String>) {
@@ -103,7 +124,7 @@ fn flavor_lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut Vec<
 }
 
 /// A taint as people write it.
-pub(super) fn taint_in_words(taint: &Taint) -> String {
+pub(crate) fn taint_in_words(taint: &Taint) -> String {
     let value = if taint.value.is_empty() { "" } else { "=" };
     format!("{}{value}{}:{}", taint.key, taint.value, taint.effect.name())
 }

@@ -19,9 +19,9 @@ use crate::flavors::scan::{Wish, beyond_old, not_allowed, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::reason::Reason;
 use crate::slices;
-use crate::spec::{Hold, Places};
+use crate::spec::{Hold, Places, PodSetSpec};
 use crate::state::{Group, State, namespace_matches};
-use crate::topology::{Ground, Lack, Refusal, TopologyReason};
+use crate::topology::{self, Ground, Lack, Refusal, TopologyReason};
 use crate::variants;
 use crate::workload::{Usage, Workload, charge, charged};
 
@@ -95,6 +95,8 @@ pub struct PodSetWhy {
     pub undeclared: Vec<ResourceId>,
     /// Every flavor that could serve it, in the order in which they are tried.
     pub flavors: Vec<FlavorWhy>,
+    /// It needs places, and the flavors that would serve it have none, or have some in several topologies.
+    pub misplaced: Option<Reason>,
 }
 
 /// What a pod set meets in a flavor.
@@ -246,6 +248,7 @@ fn pod_set(
     let covered = |resource: &ResourceId| groups.iter().any(|one| one.resources.contains(resource));
     let undeclared = requests.iter().map(|one| one.0).filter(|one| !covered(one)).collect();
     let mut flavors = Vec::new();
+    let mut given: SmallVec<[Option<FlavorId>; 2]> = SmallVec::new();
     for group in groups.iter() {
         let wanted = requests.iter().filter(|one| group.resources.contains(&one.0));
         let wanted: SmallVec<[_; 4]> = wanted.copied().collect();
@@ -262,9 +265,26 @@ fn pod_set(
                 earlier.ground.settle(index, all[first].flavor);
             }
         }
+        given.push(first.map(|first| all[first].flavor));
         flavors.extend(all);
     }
-    PodSetWhy { name: spec.name.clone(), count: spec.count, undeclared, flavors }
+    let misplaced = given.into_iter().collect::<Option<SmallVec<[FlavorId; 2]>>>();
+    let misplaced = misplaced.and_then(|given| misplaced_with(state, attempt.queue, spec, &given));
+    PodSetWhy { name: spec.name.clone(), count: spec.count, undeclared, flavors, misplaced }
+}
+
+/// Why pods that get these flavors cannot be placed anywhere. Who asks for nothing stands with its group.
+fn misplaced_with(
+    state: &State,
+    queue: QueueId,
+    spec: &PodSetSpec,
+    given: &[FlavorId],
+) -> Option<Reason> {
+    let asks = spec.asks_for_topology() || state.queue(queue).topology_only;
+    let follows = given.is_empty() && spec.topology.as_ref().is_some_and(|one| one.group.is_some());
+    let later = given.iter().any(|&flavor| checks::places(state, queue, flavor) > Places::Now);
+    let matters = asks && spec.count > 0 && !follows && !later;
+    matters.then(|| topology::only_flavor(state, queue, given.iter().copied()).err()).flatten()
 }
 
 fn flavor(state: &State, wish: &Wish<'_>, at: usize, earlier: &mut Earlier<'_>) -> FlavorWhy {

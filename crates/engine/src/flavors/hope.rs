@@ -61,15 +61,16 @@ pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(
     let shape = state.shapes.at(state.workloads.at(workload).shape);
     let [pod_set] = shape.pod_sets.as_slice() else { return None };
     let fair = state.settings.fair_sharing.is_some();
-    if fair || shape.allowed.is_some() || !state.settings.fungibility || has_topology(state, queue)
-    {
+    // Whoever asks a queue without topologies for one may get quota there, and is refused all the same.
+    let places = has_topology(state, queue) || pod_set.asks_for_topology();
+    if fair || shape.allowed.is_some() || !state.settings.fungibility || places {
         return None;
     }
     let mut usage = Usage::new();
     for (resource, amount) in state.requests(id, pod_set, pod_set.count) {
         let group = queue.groups.iter().find(|group| group.resources.contains(&resource))?;
         let [flavor] = group.flavors.as_slice() else { return None };
-        if !suits(state, id, pod_set, *flavor) {
+        if !suits(state, id, pod_set, group, *flavor) {
             return None;
         }
         charge(&mut usage, group.slot(0, resource)?, amount);
@@ -151,7 +152,7 @@ impl<'a> Wish<'a> {
         });
         match slots.max() {
             Some(Hope::Open) | None
-                if suits(self.state, self.id, self.pod_set, group.flavors[flavor]) =>
+                if suits(self.state, self.id, self.pod_set, group, group.flavors[flavor]) =>
             {
                 Hope::Open
             }

@@ -140,26 +140,35 @@ pub(crate) fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option
     };
     let pod_sets = wish.members.iter().map(|&member| &wish.attempt.shape.pod_sets[member]);
     let topology_only = state.queue(wish.attempt.queue).topology_only;
-    let unfit = |pod_set: &PodSetSpec| {
-        let request = pod_set.topology.as_ref();
-        match state.topologies.fitness(request, flavor.topology, topology_only) {
-            Fitness::Suits => None,
-            Fitness::NoTopology => Some(Reason::NoTopology(id)),
-            Fitness::NoLevel => Some(Reason::NoLevel(id)),
-            Fitness::TopologyOnly => Some(Reason::TopologyOnly(id)),
-        }
+    let covered = &wish.group.resources;
+    let unfit = |pod_set: &PodSetSpec| match state.topologies.fitness(
+        pod_set,
+        flavor.topology,
+        topology_only,
+        covered,
+    ) {
+        Fitness::Suits => None,
+        Fitness::NoTopology => Some(Reason::NoTopology(id)),
+        Fitness::NoLevel => Some(Reason::NoLevel(id)),
+        Fitness::TopologyOnly => Some(Reason::TopologyOnly(id)),
     };
     pod_sets
         .into_iter()
         .find_map(|pod_set| unfit(pod_set).or_else(|| repelled(flavor, id, pod_set)))
 }
 
-/// Whether a pod set may get a flavor, whatever its quota.
-pub(crate) fn suits(state: &State, queue: QueueId, pod_set: &PodSetSpec, id: FlavorId) -> bool {
+/// Whether a pod set may get a flavor of a group, whatever its quota.
+pub(crate) fn suits(
+    state: &State,
+    queue: QueueId,
+    pod_set: &PodSetSpec,
+    group: &Group,
+    id: FlavorId,
+) -> bool {
     let topology_only = state.queue(queue).topology_only;
     state.flavor(id).is_some_and(|flavor| {
-        let wish = pod_set.topology.as_ref();
-        let fitness = state.topologies.fitness(wish, flavor.topology, topology_only);
+        let covered = &group.resources;
+        let fitness = state.topologies.fitness(pod_set, flavor.topology, topology_only, covered);
         matches!(fitness, Fitness::Suits) && repelled(flavor, id, pod_set).is_none()
     })
 }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::cycle::{Entry, Outcome};
 use crate::flavors::assign::{Assignment, Attempt, Mode};
-use crate::ids::{FlavorId, WorkloadId};
+use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::reason::{Obstacle, Reason};
 use crate::state::State;
 use crate::topology::find::{Wanted, find};
@@ -54,20 +54,50 @@ fn flavor_of(state: &State, assignment: &Assignment, index: usize) -> Option<Fla
     flavors.find(|&flavor| state.topologies.tree(flavor).is_some())
 }
 
-/// The pod sets that have to be placed.
+/// The pod sets that have to be placed; or one that asks for a place and cannot have one, and why.
 fn wanted<'a>(
     state: &State,
     attempt: &Attempt<'a>,
     assignment: &Assignment,
-) -> SmallVec<[Wanted<'a>; 2]> {
+) -> Result<SmallVec<[Wanted<'a>; 2]>, (usize, Reason)> {
+    let implied = state.queue(attempt.queue).topology_only;
+    let mut all = SmallVec::new();
     let pod_sets = attempt.shape.pod_sets.iter().zip(&assignment.pod_sets).enumerate();
-    pod_sets
-        .filter(|(_, (_, one))| one.count > 0)
-        .filter_map(|(pod_set, (spec, one))| {
-            let flavor = flavor_of(state, assignment, pod_set)?;
-            Some(Wanted { pod_set, spec, pods: one.count, flavor, within: None })
-        })
-        .collect()
+    for (pod_set, (spec, one)) in pod_sets {
+        let asks = implied || spec.asks_for_topology();
+        if asks && one.count > 0 && !one.unplaced {
+            let given = one.choices.iter().map(|choice| choice.flavor);
+            let flavor = only_flavor(state, attempt.queue, given);
+            let flavor = flavor.map_err(|reason| (pod_set, reason))?;
+            all.push(Wanted { pod_set, spec, pods: one.count, flavor, within: None });
+        }
+    }
+    Ok(all)
+}
+
+/// The one topology flavor of several that a pod set gets. It can have places neither without one nor of several.
+pub(crate) fn only_flavor(
+    state: &State,
+    queue: QueueId,
+    given: impl Iterator<Item = FlavorId> + Clone,
+) -> Result<FlavorId, Reason> {
+    let has_tree = |flavor: &FlavorId| state.topologies.tree(*flavor).is_some();
+    let mut given = given.filter(has_tree);
+    let Some(first) = given.next() else {
+        let mut all = state.queue(queue).groups.iter().flat_map(|group| &group.flavors);
+        return Err(if all.any(has_tree) {
+            Reason::NoTopologyFlavor
+        } else {
+            Reason::NoTopologies
+        });
+    };
+    if given.clone().all(|flavor| flavor == first) {
+        return Ok(first);
+    }
+    let mut several: Vec<FlavorId> = given.chain([first]).collect();
+    several.sort_by_key(|&flavor| state.names.flavors.name(flavor));
+    several.dedup();
+    Err(Reason::TopologyFlavors(several.into()))
 }
 
 /// Searches with the buffers of the state.
@@ -85,19 +115,27 @@ pub(super) fn search(
 /// Finds places for a fresh assignment. What fits the quota but finds no place would need preemption; what finds no
 /// place even in an empty topology does not fit at all.
 pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut Assignment) {
-    let all = wanted(state, attempt, assignment);
-    if assignment.mode() == Mode::NoFit || all.is_empty() {
+    if assignment.mode() == Mode::NoFit {
         return;
     }
+    let all = match wanted(state, attempt, assignment) {
+        Ok(all) if all.is_empty() => return,
+        Ok(all) => all,
+        Err((index, reason)) => {
+            let one = &mut assignment.pod_sets[index];
+            (one.no_fit, one.reasons) = (true, smallvec::smallvec![reason]);
+            return;
+        }
+    };
     if assignment.mode() == Mode::Fit {
         match search(state, &all, false) {
             Ok(()) => return keep(state, assignment),
-            Err((index, reason)) => demote(state, assignment, index, reason),
+            Err((index, reason)) => demote(assignment, index, reason),
         }
     }
     match search(state, &all, true) {
         // Which of its resources somebody must go for is not known: what is free may be free in the wrong places.
-        Ok(()) => all.iter().for_each(|one| contest(state, assignment, one.pod_set)),
+        Ok(()) => all.iter().for_each(|one| contest(assignment, one.pod_set)),
         Err((index, _)) => {
             // What was said before stands; a pod set of which nothing was said stays silent, and so does the condition.
             let one = &mut assignment.pod_sets[index];
@@ -108,17 +146,15 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut 
     }
 }
 
-fn demote(state: &State, assignment: &mut Assignment, index: usize, reason: TopologyReason) {
+fn demote(assignment: &mut Assignment, index: usize, reason: TopologyReason) {
     assignment.pod_sets[index].reasons.push(Reason::Placement(Box::new(reason)));
-    contest(state, assignment, index);
+    contest(assignment, index);
 }
 
-/// Makes a pod set wait for victims in everything it gets from a topology.
-fn contest(state: &State, assignment: &mut Assignment, index: usize) {
+/// Makes a pod set wait for victims in everything it gets.
+fn contest(assignment: &mut Assignment, index: usize) {
     for choice in &mut assignment.pod_sets[index].choices {
-        if state.topologies.tree(choice.flavor).is_some() {
-            choice.mode = Mode::Preempt;
-        }
+        choice.mode = Mode::Preempt;
     }
 }
 
@@ -147,16 +183,19 @@ pub(crate) fn place_anew(
     assignment: &mut Assignment,
     empty: bool,
 ) {
-    let all = wanted(state, attempt, assignment);
-    if assignment.mode() == Mode::Preempt && !all.is_empty() && search(state, &all, empty).is_ok() {
+    if assignment.mode() == Mode::Preempt
+        && let Ok(all) = wanted(state, attempt, assignment)
+        && !all.is_empty()
+        && search(state, &all, empty).is_ok()
+    {
         keep(state, assignment);
     }
 }
 
 /// Whether everybody finds a place now.
 pub(crate) fn fits(state: &mut State, attempt: &Attempt<'_>, assignment: &Assignment) -> bool {
-    let all = wanted(state, attempt, assignment);
-    all.is_empty() || search(state, &all, false).is_ok()
+    wanted(state, attempt, assignment)
+        .is_ok_and(|all| all.is_empty() || search(state, &all, false).is_ok())
 }
 
 /// Whether everybody who has pods finds a place in a flavor now.
@@ -185,7 +224,7 @@ pub(crate) fn still_fits(state: &State, entry: &Entry) -> bool {
                 return false;
             };
             // The implicit resource `pods` is not looked at here, as upstream does not.
-            spec.requests.iter().all(|&(resource, amount)| {
+            spec.takes().iter().all(|&(resource, amount)| {
                 let used = state.topologies.used(tree, leaf, resource);
                 amount.times(place.count) + used <= tree.capacity_of(leaf, resource)
             })

@@ -43,7 +43,8 @@ struct Search<'a> {
     load: Load,
 }
 
-/// Places the load in balance. `None` if that is impossible.
+/// Places the load in balance. `None` if that is impossible, or if a domain holds its share only in pieces of slices: such
+/// pieces count as room while shares are dealt, and upstream leaves pods without places then.
 pub(super) fn place(
     tree: &Tree,
     rooms: &Rooms,
@@ -52,7 +53,8 @@ pub(super) fn place(
     trial: &mut Trial,
     buffers: &mut Buffers,
 ) -> Option<()> {
-    // Inner layers do not count here, as upstream does not count them.
+    let layered = plan;
+    // Inner layers do not count until shares go down, as upstream does not count them.
     let plan = &Plan { layers: smallvec::SmallVec::new(), ..plan.clone() };
     let search = Search { tree, plan, slices: plan.slices(load.pods), load };
     trial.rooms.copy_from(rooms);
@@ -69,8 +71,9 @@ pub(super) fn place(
         level += 1;
     }
     search.deal(threshold, trial, buffers)?;
-    descend(tree, &trial.rooms, plan, level, false, buffers);
-    Some(())
+    descend(tree, &trial.rooms, layered, level, false, buffers);
+    let placed: i64 = buffers.shares.iter().map(|share| share.pods).sum();
+    (placed == load.pods).then_some(())
 }
 
 impl Search<'_> {

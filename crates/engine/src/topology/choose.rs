@@ -204,7 +204,8 @@ fn pick(
     Some(first)
 }
 
-/// Gives every domain in line its share of the load, in order, until nothing is left.
+/// Gives every domain in line its share of the load, in order, until nothing is left. Where a leader is part of it, domains
+/// that get nothing stay in the list: further down the leader may stand below one of them.
 fn distribute(rooms: &Rooms, load: Load, unit: Unit, buffers: &mut Buffers) {
     let Buffers { line, shares, .. } = buffers;
     let (mut pods, mut leaders) = (load.pods, load.leaders);
@@ -223,7 +224,7 @@ fn distribute(rooms: &Rooms, load: Load, unit: Unit, buffers: &mut Buffers) {
             leaders: rooms[domain].leader.min(leaders),
         };
         (left, pods, leaders) = (left - part, pods - share.pods, leaders - share.leaders);
-        if share.pods > 0 || share.leaders > 0 {
+        if share.pods > 0 || load.leaders > 0 {
             shares.push(share);
         }
         if done {

@@ -182,7 +182,7 @@ impl<'a> Free<'a> {
 
 /// Everything a pod asks for and the place of a pod, by name.
 fn needs(names: &Names, spec: &PodSetSpec) -> Needs {
-    let asked = spec.requests.iter().copied();
+    let asked = spec.takes().iter().copied();
     let mut needs: Needs =
         asked.filter(|&(one, amount)| one != PODS && amount > Amount::ZERO).collect();
     needs.push((PODS, Amount(1)));

@@ -1,5 +1,6 @@
 //! Why leaves took nobody, tallied while they are counted and put into words only when a placement fails.
 
+use crate::explain::plain::taint_in_words;
 use crate::flavors::matching::Taint;
 use crate::ids::ResourceId;
 use crate::names::Names;
@@ -78,10 +79,11 @@ impl Tally {
         let simple = simple.into_iter().filter(|(_, leaves)| *leaves > 0);
         let mut words: Vec<(String, usize)> =
             simple.map(|(word, leaves)| (word.to_owned(), leaves)).collect();
-        words.extend(self.taints.iter().map(|(taint, leaves)| {
-            let text = format!("{}={}:{}", taint.key, taint.value, taint.effect.name());
-            (format!("taint {text:?}"), *leaves)
-        }));
+        words.extend(
+            self.taints
+                .iter()
+                .map(|(taint, leaves)| (format!("taint {:?}", taint_in_words(taint)), *leaves)),
+        );
         words.extend(self.scarce.iter().map(|&(resource, leaves)| {
             (format!("resource {:?}", names.resources.name(resource)), leaves)
         }));

@@ -205,7 +205,7 @@ impl<'a> Search<'a> {
             let wanted = self.all.iter().find(|wanted| wanted.pod_set == one.pod_set);
             if let (Some(leaf), Some(wanted)) = (leaf, wanted) {
                 let row = self.tree.row(leaf);
-                for &(resource, amount) in &wanted.spec.requests {
+                for &(resource, amount) in wanted.spec.takes() {
                     taken.add(row, resource, amount.times(one.pods));
                 }
                 taken.add(row, PODS, crate::amount::Amount(one.pods));
@@ -214,13 +214,13 @@ impl<'a> Search<'a> {
         Some(taken)
     }
 
-    /// The leaf of this tree that is one of another flavor's tree: flavors may share machines.
+    /// The leaf of this tree that is one of another flavor's tree: flavors may share machines, but no sums of them.
     pub(super) fn leaf_here(&self, flavor: FlavorId, leaf: DomainId) -> Option<DomainId> {
         if flavor == self.workers.flavor {
             return Some(leaf);
         }
         let host = self.topologies.tree(flavor).and_then(|tree| tree.host(leaf));
-        host.and_then(|host| self.tree.leaf_of_host(host))
+        host.and_then(|host| self.tree.machine(host))
     }
 
     fn reason(&self, plan: &Plan, rooms: &Rooms, tally: &Tally, short: Short) -> TopologyReason {

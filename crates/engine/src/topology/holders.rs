@@ -6,11 +6,12 @@
 use std::cmp::Reverse;
 
 use crate::amount::Amount;
-use crate::ids::{DomainId, ResourceId, WorkloadId};
+use crate::ids::{DomainId, FlavorId, ResourceId, WorkloadId};
 use crate::spec::PodSetAdmission;
 use crate::state::PODS;
 use crate::topology::find::Search;
 use crate::topology::scarce::each;
+use crate::topology::topologies::Spot;
 
 /// As many are named.
 pub(super) const HOLDERS: usize = 8;
@@ -63,12 +64,16 @@ fn holder(
 }
 
 fn pods_there(search: &Search<'_>, leaves: &[DomainId], held: &PodSetAdmission) -> i64 {
-    let tree = |&(_, flavor, _): &(_, _, _)| Some((flavor, search.topologies.tree(flavor)?));
-    let Some((flavor, tree)) = held.resources.iter().find_map(tree) else {
+    let has_tree = |&flavor: &FlavorId| search.topologies.tree(flavor).is_some();
+    let Some(flavor) = held.resources.iter().map(|one| one.1).find(has_tree) else {
         return 0;
     };
     let here = held.domains.iter().filter(|place| {
-        let leaf = tree.leaf(&place.values).and_then(|leaf| search.leaf_here(flavor, leaf));
+        let leaf = match search.topologies.spot(flavor, &place.values) {
+            Some(Spot::Machine(host)) => search.tree.machine(host),
+            Some(Spot::Leaf(leaf)) => Some(leaf).filter(|_| flavor == search.workers.flavor),
+            None => None,
+        };
         leaf.is_some_and(|leaf| leaves.binary_search(&leaf).is_ok())
     });
     here.map(|place| place.count).sum()

@@ -27,7 +27,8 @@ pub(crate) mod topologies;
 mod tree;
 
 pub(crate) use apply::{
-    assign, assume, finds_places, fits, forget, place_anew, rebuild, reserve, still_fits,
+    assign, assume, finds_places, fits, forget, only_flavor, place_anew, rebuild, reserve,
+    still_fits,
 };
 pub use exclude::Unfit;
 pub(crate) use ground::{Ground, Refusal};

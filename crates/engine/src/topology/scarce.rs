@@ -44,7 +44,7 @@ pub(super) fn scarce(
 fn resources(case: &Case<'_>) -> Vec<ResourceId> {
     let names = &case.search.state.names.resources;
     let specs = [Some(case.search.workers), case.search.leader].into_iter().flatten();
-    let asked = specs.flat_map(|one| &one.spec.requests);
+    let asked = specs.flat_map(|one| one.spec.takes());
     let asked = asked.filter(|&&(one, amount)| one != PODS && amount > Amount::ZERO);
     let mut all: Vec<ResourceId> = asked.map(|one| one.0).collect();
     all.sort_by_key(|&one| names.name(one));
@@ -58,8 +58,8 @@ pub(super) fn each(spec: &PodSetSpec, resource: ResourceId) -> Amount {
     if resource == PODS {
         return Amount(1);
     }
-    let requests = spec.requests.iter().find(|one| one.0 == resource);
-    requests.map_or(Amount::ZERO, |one| one.1)
+    let takes = spec.takes().iter().find(|one| one.0 == resource);
+    takes.map_or(Amount::ZERO, |one| one.1)
 }
 
 /// The places as if pods asked for nothing but one resource.
@@ -73,8 +73,8 @@ struct Alone {
 impl Alone {
     fn count(case: &Case<'_>, resource: ResourceId, others: &[Placed], empty: bool) -> Self {
         let only = |spec: &PodSetSpec| {
-            let requests = spec.requests.iter().copied().filter(|one| one.0 == resource);
-            PodSetSpec { requests: requests.collect(), ..spec.clone() }
+            let takes = spec.takes().iter().copied().filter(|one| one.0 == resource);
+            PodSetSpec { on_machine: Some(takes.collect()), ..spec.clone() }
         };
         let workers = only(case.search.workers.spec);
         let leader = case.search.leader.map(|one| (one, only(one.spec)));

@@ -14,7 +14,7 @@ use crate::state::PODS;
 use crate::topology::find::Scratch;
 use crate::topology::table::Table;
 use crate::topology::tree::Tree;
-use crate::topology::{HostSpec, Togetherness, TopologyRequest, TopologySpec};
+use crate::topology::{HostSpec, Togetherness, TopologySpec};
 
 /// Whether a flavor can serve a topology request at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,15 @@ pub(crate) enum Fitness {
     NoTopology,
     NoLevel,
     TopologyOnly,
+}
+
+/// Where pods stand.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Spot {
+    /// On a machine, which is the same in every tree that sees it.
+    Machine(HostId),
+    /// At a leaf of their tree that sums up machines.
+    Leaf(DomainId),
 }
 
 /// See the module.
@@ -113,17 +122,24 @@ impl Topologies {
         self.trees = trees.collect();
     }
 
+    /// Whether a flavor suits a pod set as far as topologies go, where `covered` resources get that flavor. One without a
+    /// topology may still give what is quota only, and nothing that pods take of a machine.
     pub(crate) fn fitness(
         &self,
-        request: Option<&TopologyRequest>,
+        pod_set: &PodSetSpec,
         topology: Option<TopologyId>,
         implied: bool,
+        covered: &[ResourceId],
     ) -> Fitness {
         let levels = topology.and_then(|id| self.specs.get(id.index())).and_then(Option::as_ref);
+        let request = pod_set.topology.as_ref().filter(|_| pod_set.asks_for_topology());
         let (request, spec) = match (request, levels) {
             (None, Some(_)) if !implied => return Fitness::TopologyOnly,
             (None, _) => return Fitness::Suits,
-            (Some(_), None) => return Fitness::NoTopology,
+            (Some(_), None) if pod_set.takes().iter().any(|one| covered.contains(&one.0)) => {
+                return Fitness::NoTopology;
+            }
+            (Some(_), None) => return Fitness::Suits,
             (Some(request), Some(spec)) => (request, spec),
         };
         let known = |level: &str| spec.levels.iter().any(|one| **one == *level);
@@ -174,7 +190,22 @@ impl Topologies {
         }
     }
 
-    /// Charges `count` pods of a pod set to a leaf; a leaf that is gone is nobody's.
+    /// Where pods stand that were placed in a flavor's tree. A machine that this tree has lost may be in another one: who
+    /// stands there stays. A leaf that is gone altogether is nobody's.
+    pub(super) fn spot(&self, flavor: FlavorId, values: &[Box<str>]) -> Option<Spot> {
+        let tree = self.tree(flavor)?;
+        let spot = |tree: &Tree| {
+            let leaf = tree.leaf(values)?;
+            Some(tree.host(leaf).map_or(Spot::Leaf(leaf), Spot::Machine))
+        };
+        let found = spot(tree);
+        if found.is_some() || !tree.leaves_are_machines() {
+            return found;
+        }
+        self.trees.iter().flatten().filter(|tree| tree.leaves_are_machines()).find_map(spot)
+    }
+
+    /// Charges `count` pods of a pod set to the place where they stand.
     pub(crate) fn charge(
         &mut self,
         flavor: FlavorId,
@@ -182,19 +213,17 @@ impl Topologies {
         spec: &PodSetSpec,
         count: i64,
     ) {
+        let spot = self.spot(flavor, values);
         let tree = self.trees.get_mut(flavor.index()).and_then(Option::as_mut);
-        let Some((tree, leaf)) = tree.and_then(|tree| tree.leaf(values).map(|leaf| (tree, leaf)))
-        else {
-            return;
-        };
-        let (table, row) = match tree.host(leaf) {
-            Some(host) => (&mut self.used, host.index()),
-            None => {
+        let (table, row) = match (spot, tree) {
+            (Some(Spot::Machine(host)), _) => (&mut self.used, host.index()),
+            (Some(Spot::Leaf(leaf)), Some(tree)) => {
                 let row = tree.row(leaf);
                 (&mut tree.used, row)
             }
+            _ => return,
         };
-        for &(resource, amount) in &spec.requests {
+        for &(resource, amount) in spec.takes() {
             table.add(row, resource, amount.times(count));
         }
         table.add(row, PODS, Amount(count));

@@ -140,13 +140,21 @@ impl Tree {
         self.levels.last().is_some_and(|level| **level == *HOSTNAME)
     }
 
-    /// The leaf of a placement. Assignments of API objects name machines by host name alone.
+    /// The leaf of a placement. A machine is known by its name alone: assignments of API objects say no more, and it takes
+    /// its pods along when its labels change.
     pub(crate) fn leaf(&self, values: &[Box<str>]) -> Option<DomainId> {
-        let full = self.by_path.get(values).filter(|_| values.len() == self.levels.len());
-        let short = || values.last().filter(|_| values.len() == 1);
-        full.or_else(|| self.by_name.get(short()?)).copied()
+        if self.leaves_are_machines() {
+            return self.by_name.get(values.last()?).copied();
+        }
+        self.by_path.get(values).filter(|_| values.len() == self.levels.len()).copied()
     }
 
+    /// The leaf that is a machine.
+    pub(super) fn machine(&self, host: HostId) -> Option<DomainId> {
+        self.leaf_of_host(host).filter(|_| self.leaves_are_machines())
+    }
+
+    /// The leaf that a machine is, or that sums it up.
     pub(super) fn leaf_of_host(&self, host: HostId) -> Option<DomainId> {
         self.by_host.get(&host).copied()
     }

@@ -14,6 +14,7 @@
 //! lq line cq=team-a stopped                    (every cq has one of its own name)
 //! wl one q=team-a ns=lab prio=3 t=1 gpu=6 pods=2 min=1 + gpu=1   (`+` begins another pod set)
 //!    on=zone:a in=zone:a|b,metadata.name:h1 prefers=5:zone:a|b tolerate=key:value
+//!    takes/cpu=2 (what a pod takes of its machine, where that is not what counts as quota)
 //!    required=rack preferred=rack anywhere slice=rack:2
 //!    gated (a preemption gate is closed) replaces=OTHER (a slice that takes its place)
 //!    family=NAME allowed=FLAVOR,FLAVOR (a variant, and the flavors it may get; a cq says last=FLAVOR)

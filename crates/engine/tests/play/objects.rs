@@ -288,14 +288,22 @@ impl Player {
             .collect();
         wanted.sort();
         let names = self.engine.names_mut();
-        let requests = wanted.into_iter().map(|(key, one)| (names.resources.intern(key), one));
+        let mut requests = Vec::new();
+        let mut takes = Vec::new();
+        for (key, one) in wanted {
+            match key.strip_prefix("takes/") {
+                Some(key) => takes.push((names.resources.intern(key), one)),
+                None => requests.push((names.resources.intern(key), one)),
+            }
+        }
         let usual = if index == 0 { "main".to_owned() } else { format!("more-{index}") };
         PodSetSpec {
             name: words.text("name").unwrap_or(&usual).into(),
             count: words.number("pods").unwrap_or(1),
             reclaimed: 0,
             min_count: words.number("min"),
-            requests: requests.collect(),
+            requests,
+            on_machine: (!takes.is_empty()).then(|| takes.into()),
             selection: selection(words),
             preferred: words.all("prefers").map(preferred).collect(),
             topology: wish(words),

@@ -302,6 +302,7 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
         reclaimed,
         min_count: one.min_count,
         requests: requests.collect(),
+        on_machine: None,
         selection: Selection {
             node_selector: pairs(&spec.node_selector),
             affinity: terms.transpose()?,

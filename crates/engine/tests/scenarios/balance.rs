@@ -210,3 +210,41 @@ fn a_share_shrinks_until_the_leader_has_room() {
         "#]],
     );
 }
+
+#[test]
+fn balanced_shares_keep_inner_slices_whole() {
+    check(
+        "
+        settings balanced
+        topology halls levels=hall,rack,host
+        flavor tas topology=halls
+        host h1 hall=a rack=r1 gpu=3
+        host h2 hall=a rack=r1 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=4 gpu=1 preferred=hall slice=rack:4 slice=host:2 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:4 at a/r1/h1:2,a/r1/h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn where_balance_would_break_inner_slices_the_ordinary_choice_is_made() {
+    check(
+        "
+        settings balanced
+        topology halls levels=hall,rack,host
+        flavor tas topology=halls
+        host h1 hall=a rack=r1 gpu=8
+        host h2 hall=a rack=r1 gpu=2
+        host h3 hall=a rack=r1 gpu=8
+        host h4 hall=a rack=r2 gpu=6
+        cq team-a gpu/tas=18
+        wl one q=team-a pods=18 gpu=1 preferred=hall slice=rack:6 slice=host:6 t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:18 at a/r1/h1:6,a/r1/h3:6,a/r2/h4:6
+        "#]],
+    );
+}

@@ -143,3 +143,22 @@ fn the_first_pod_set_of_a_group_says_why_a_flavor_does_not_do() {
         "#]],
     );
 }
+
+#[test]
+fn a_leader_may_stand_below_a_rack_that_takes_no_slice() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h0 rack=r0 gpu=7
+        host h1 rack=r1 gpu=4
+        host h2 rack=r2 gpu=8
+        host h3 rack=r3 gpu=8
+        cq team-a gpu/tas=20
+        wl one q=team-a gpu=1 slice=host:2 group=g + pods=4 gpu=4 slice=host:2 group=g t=1
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:1 at r0/h0:1 + gpu=tas:16 at r2/h2:2,r3/h3:2
+        "#]],
+    );
+}

@@ -483,3 +483,68 @@ fn who_lost_its_quota_does_not_look_again() {
         "#]],
     );
 }
+
+#[test]
+fn a_machine_that_moves_takes_those_along_who_stand_on_it() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=2 anywhere t=1
+        cycle
+        host h1 rack=r2 gpu=2
+        wl two q=team-a gpu=1 anywhere t=2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:1
+            2  park two team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn a_machine_that_changes_flavors_is_not_empty_in_the_new_one() {
+    check(
+        "
+        topology racks levels=host
+        flavor left label=pool:l topology=racks
+        flavor right label=pool:r topology=racks
+        host h1 pool=l gpu=2
+        cq team-a cohort=all gpu/left=2
+        cq team-b cohort=all gpu/right=2
+        wl one q=team-a gpu=2 anywhere t=1
+        cycle
+        host h1 pool=r gpu=2
+        wl two q=team-b gpu=1 anywhere t=2
+        cycle
+        finish one
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=left:2 at h1:1
+            2  park two team-b NoCandidates
+            3  reserve two team-b gpu=right:1 at h1:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_sum_of_machines_does_not_know_what_stands_on_them() {
+    check(
+        "
+        topology hosts levels=host
+        topology racks levels=rack
+        flavor cpus topology=hosts
+        flavor gpus topology=racks
+        host h1 rack=r1 cpu=2 gpu=2
+        cq team-a cpu/cpus=9 + gpu/gpus=9
+        wl one q=team-a cpu=2 anywhere t=1 + gpu=1 takes/gpu=1 takes/cpu=1 anywhere
+        ",
+        &expect![[r#"
+            1  reserve one team-a cpu=cpus:2 at h1:1 + gpu=gpus:1 at r1:1
+        "#]],
+    );
+}

@@ -105,10 +105,9 @@ impl World {
     }
 
     /// Whether what stands on a machine fits on it.
-    fn has_room(&self, place: &str) -> bool {
-        let host = place.rsplit('/').next().unwrap_or_default();
-        let Some(Event::Host(_, Some(spec))) = self.player.known.get(&("host", host.to_owned()))
-        else {
+    fn has_room(&self, machine: &str) -> bool {
+        let host = self.player.known.get(&("host", machine.to_owned()));
+        let Some(Event::Host(_, Some(spec))) = host else {
             return false;
         };
         let gpu = self.player.engine.names().resources.get("gpu");
@@ -118,17 +117,20 @@ impl World {
         // Places are charged with what is asked for now.
         let used = self.held().into_iter().flat_map(|(name, held)| {
             let specs = self.pod_sets(&name).iter().map(|one| sum(&one.requests));
-            let here = held.into_iter().map(|one| places(&one.domains).remove(place).unwrap_or(0));
+            let here =
+                held.into_iter().map(|one| places(&one.domains).remove(machine).unwrap_or(0));
             here.zip(specs).map(|(pods, each)| pods * each).collect::<Vec<_>>()
         });
         used.sum::<i64>() <= sum(&spec.allocatable) - sum(&spec.foreign)
     }
 }
 
+/// Pods by machine. A machine is known by its name, wherever its labels put it.
 fn places(domains: &[PlacedDomain]) -> Places {
     let mut places = Places::new();
     for one in domains {
-        *places.entry(one.values.join("/")).or_default() += one.count;
+        let machine = one.values.last().map(|name| name.to_string());
+        *places.entry(machine.unwrap_or_default()).or_default() += one.count;
     }
     places
 }

@@ -9,7 +9,7 @@ use engine::spec::PodSetSpec;
 use engine::topology::{Togetherness, TopologyRequest};
 
 use super::template;
-use crate::amount::quantity;
+use crate::amount::{from_nanos, quantity};
 use crate::index::Index;
 use crate::labels::{preferred, selection};
 use crate::requests::effective::{Effective, effective};
@@ -77,15 +77,20 @@ impl<'a> PodSets<'a> {
         let mut specs = Vec::new();
         for one in &self.all {
             let counted = one.counted.iter();
+            let requests: Vec<_> =
+                counted.map(|(name, &each)| (names.resources.intern(name), each)).collect();
+            let real = one.real.iter().map(|(&name, &nanos)| {
+                (names.resources.intern(name), from_nanos(name, nanos).clip())
+            });
+            let real: Vec<_> = real.collect();
             let min_count = one.pod_set.min_count.filter(|_| settings.partial_admission);
             specs.push(PodSetSpec {
                 name: one.pod_set.name.as_str().into(),
                 count: one.count,
                 reclaimed: i64::from(one.pod_set.count.unwrap_or(1)) - one.count,
                 min_count: min_count.map(i64::from),
-                requests: counted
-                    .map(|(name, &each)| (names.resources.intern(name), each))
-                    .collect(),
+                on_machine: (real != requests).then(|| real.into()),
+                requests,
                 selection: one.pod.map(selection).unwrap_or_default(),
                 preferred: one.pod.map(preferred).unwrap_or_default(),
                 topology: one.pod_set.topology_request.as_ref().and_then(topology),

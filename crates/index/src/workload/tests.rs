@@ -362,7 +362,7 @@ fn the_engine_is_told_of_checks_that_are_decided() {
 }
 
 #[test]
-fn dispatch_is_told_of_real_pods() {
+fn dispatch_and_topologies_are_told_of_real_pods() {
     let transformation = crate::Transformation {
         input: "cpu".into(),
         strategy: crate::Strategy::Replace,
@@ -386,6 +386,8 @@ fn dispatch_is_told_of_real_pods() {
     };
     let pod_set = spec(&events).pod_sets.first().expect("a pod set");
     assert_eq!((pod_set.count, counted(&pod_set.requests)), (2, vec![("credits".into(), 20)]));
+    let machine = pod_set.on_machine.as_deref().map(counted);
+    assert_eq!(machine, Some(vec![("cpu".into(), 2000), ("example.com/gpu".into(), 1)]));
     let request =
         house.index.request(names.workloads.get("ns/w").expect("an id")).expect("a request");
     let pods = request.pod_sets.first().expect("pods");

@@ -1,0 +1,156 @@
+//! What pods take of machines, and what of it counts as quota.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn what_quota_leaves_out_still_takes_room_on_machines() {
+    check(
+        "
+        topology racks levels=host
+        flavor tas topology=racks
+        host h1 gpu=4 cpu=3
+        host h2 gpu=4 cpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 takes/gpu=1 takes/cpu=2 anywhere t=1
+        wl two q=team-a gpu=1 takes/gpu=1 takes/cpu=2 anywhere t=2
+        words
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at h1:1,h2:1
+            2  park two team-a NoCandidates: couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 2; excluded: resource "cpu": 2
+        "#]],
+    );
+}
+
+#[test]
+fn what_counts_as_another_resource_is_looked_for_under_its_own_name() {
+    check(
+        "
+        topology racks levels=host
+        flavor tas topology=racks
+        host h1 gpu=4
+        cq team-a credits/tas=90
+        wl one q=team-a pods=3 credits=10 takes/gpu=1 anywhere t=1
+        wl two q=team-a pods=2 credits=10 takes/gpu=1 anywhere t=2
+        words
+        ",
+        &expect![[r#"
+            1  reserve one team-a credits=tas:30 at h1:3
+            2  park two team-a NoCandidates: couldn't assign flavors to pod set main: topology "racks" allows to fit only 1 out of 2 pod(s)
+        "#]],
+    );
+}
+
+#[test]
+fn a_flavor_without_a_topology_gives_what_no_machine_has() {
+    check(
+        "
+        topology racks levels=host
+        flavor tas topology=racks
+        host h1 gpu=4
+        cq team-a gpu/tas=9 + credits/plain=90 + pods/plain=9
+        wl one q=team-a pods=2 gpu=1 credits=10 takes/gpu=1 anywhere t=1
+        wl two q=team-a gpu=1 credits=10 takes/gpu=1 takes/credits=10 anywhere t=2
+        words
+        ",
+        &expect![[r#"
+            1  reserve one team-a credits=plain:20 gpu=tas:2 pods=plain:2 at h1:2
+            2  park two team-a NoMatchingFlavor: couldn't assign flavors to pod set main: Flavor "plain" does not support TopologyAwareScheduling
+        "#]],
+    );
+}
+
+#[test]
+fn pods_of_two_topology_flavors_have_no_place() {
+    check(
+        "
+        topology racks levels=host
+        flavor left topology=racks
+        flavor right topology=racks
+        host h1 gpu=4 cpu=4
+        cq team-a gpu/right=9 + cpu/left=9
+        wl one q=team-a gpu=1 cpu=1 t=1
+        wl two q=team-a gpu=1 t=2
+        words
+        cycle 2
+        why one
+        ",
+        &expect![[r#"
+            1  park one team-a NoFit: failed to assign flavors to pod set main: more than one TAS flavor assigned: left, right
+            2  reserve two team-a gpu=right:1 at h1:1
+            ?  one was refused in team-a and waits for a change
+            ?  flavor right: enough is free, and places too
+            ?  flavor left: enough is free, and places too
+            ?  the pods need places of one flavor, and get several: left, right
+        "#]],
+    );
+}
+
+#[test]
+fn pods_without_a_topology_flavor_have_no_place() {
+    check(
+        "
+        topology racks levels=host
+        flavor tas topology=racks
+        host h1 gpu=4 cpu=4
+        cq team-a gpu/tas=9
+        cq team-b credits/plain=9
+        wl one q=team-a takes/cpu=1 t=1
+        wl two q=team-b credits=1 takes/cpu=1 anywhere t=2
+        wl none q=team-a pods=0 takes/cpu=1 + gpu=1 t=3
+        words
+        cycle 3
+        why one
+        why two
+        ",
+        &expect![[r#"
+            1  park one team-a NoFit: failed to assign flavors to pod set main: no TAS flavor assigned
+            1  park two team-b NoFit: failed to assign flavors to pod set main: workload requires Topology, but there is no TAS cache information
+            2  reserve none team-a + gpu=tas:1 at h1:1
+            ?  one was refused in team-a and waits for a change
+            ?  the pods need places, and get no flavor that has any
+            ?  two was refused in team-b and waits for a change
+            ?  flavor plain: enough is free
+            ?  the pods need places, and no flavor of the queue has any
+        "#]],
+    );
+}
+
+#[test]
+fn a_leader_without_a_request_stands_with_its_workers() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=4 cpu=1
+        host h2 rack=r2 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a takes/cpu=1 required=rack group=g + pods=2 gpu=1 required=rack group=g t=1
+        wl two q=team-a takes/cpu=1 required=rack group=g + pods=2 gpu=1 required=rack group=g t=2
+        words
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:0 at r1/h1:1 + gpu=tas:2 at r1/h1:2
+            2  park two team-a NoCandidates: couldn't assign flavors to pod set more-1: topology "racks" allows to fit only 2 out of 2 pod(s)
+        "#]],
+    );
+}
+
+#[test]
+fn a_taint_without_a_value_is_named_without_one() {
+    check(
+        "
+        topology racks levels=host
+        flavor tas topology=racks
+        host h1 gpu=4 taint=maint:
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 anywhere t=1
+        words
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed: couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: taint "maint:NoSchedule": 1
+        "#]],
+    );
+}
