@@ -7,52 +7,62 @@
 
 use crate::ids::{NodeId, Slot};
 
-/// The slots of all nodes.
+/// The slots of all nodes, in rows like the cells of the tree.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Lines {
-    rows: Vec<Row>,
+    marks: Vec<Mark>,
+    stride: usize,
 }
 
-#[derive(Debug, Default, Clone)]
-struct Row {
+#[derive(Debug, Default, Clone, Copy)]
+struct Mark {
     /// Named by the node itself.
-    own: Vec<Slot>,
-    /// By slot: named by the node or below it.
-    named: Vec<bool>,
+    own: bool,
+    /// Named by the node or below it.
+    named: bool,
 }
 
 impl Lines {
-    /// One more node, without quotas.
-    pub(super) fn add(&mut self) {
-        self.rows.push(Row::default());
+    /// Makes room for so many nodes and slots.
+    pub(super) fn resize(&mut self, nodes: usize, stride: usize) {
+        if stride != self.stride && self.stride > 0 {
+            let mut wider = vec![Mark::default(); nodes * stride];
+            for (new, old) in wider.chunks_mut(stride).zip(self.marks.chunks(self.stride)) {
+                new.iter_mut().zip(old).for_each(|(new, old)| *new = *old);
+            }
+            self.marks = wider;
+        }
+        self.stride = stride;
+        self.marks.resize(nodes * stride, Mark::default());
     }
 
     /// The quotas of a node name these slots now.
     pub(super) fn set(&mut self, node: NodeId, slots: impl Iterator<Item = Slot>) {
-        let row = &mut self.rows[node.index()];
-        row.own.clear();
-        row.own.extend(slots);
+        let row = self.row(node);
+        row.iter_mut().for_each(|mark| mark.own = false);
+        slots.for_each(|slot| row[slot.index()].own = true);
     }
 
     /// Forgets what the children of a node name.
-    pub(super) fn begin(&mut self, node: NodeId, slots: usize) {
-        let Row { own, named } = &mut self.rows[node.index()];
-        named.clear();
-        named.resize(slots, false);
-        own.iter().for_each(|slot| named[slot.index()] = true);
+    pub(super) fn begin(&mut self, node: NodeId) {
+        self.row(node).iter_mut().for_each(|mark| mark.named = mark.own);
     }
 
     /// What `child` names, `node` names as well.
     pub(super) fn adopt(&mut self, node: NodeId, child: NodeId) {
-        let below = std::mem::take(&mut self.rows[child.index()].named);
-        for (named, &also) in self.rows[node.index()].named.iter_mut().zip(&below) {
-            *named |= also;
+        let (node, child) = (node.index() * self.stride, child.index() * self.stride);
+        for slot in 0..self.stride {
+            self.marks[node + slot].named |= self.marks[child + slot].named;
         }
-        self.rows[child.index()].named = below;
     }
 
     /// Whether the quotas of a node, or of somebody below it, name the slot.
     pub(super) fn name(&self, node: NodeId, slot: Slot) -> bool {
-        self.rows[node.index()].named.get(slot.index()).copied().unwrap_or_default()
+        self.marks[node.index() * self.stride + slot.index()].named
+    }
+
+    fn row(&mut self, node: NodeId) -> &mut [Mark] {
+        let start = node.index() * self.stride;
+        &mut self.marks[start..start + self.stride]
     }
 }

@@ -171,7 +171,7 @@ impl Tree {
         let id = NodeId::from(self.nodes.len());
         self.nodes.push(Node { queue, root: Some(id), ..Node::default() });
         self.cells.resize(self.nodes.len() * self.stride, Cell::EMPTY);
-        self.lines.add();
+        self.lines.resize(self.nodes.len(), self.stride);
         id
     }
 
@@ -373,7 +373,7 @@ impl Tree {
 
     fn clear_sums(&mut self, node: NodeId) {
         let is_queue = self.nodes[node.index()].queue.is_some();
-        self.lines.begin(node, self.slots.len());
+        self.lines.begin(node);
         for slot in 0..self.slots.len() {
             let cell = &mut self.cells[node.index() * self.stride + slot];
             cell.subtree = cell.nominal;
@@ -511,5 +511,6 @@ impl Tree {
         }
         self.cells = cells;
         self.stride = stride;
+        self.lines.resize(self.nodes.len(), stride);
     }
 }
