@@ -74,6 +74,7 @@ impl House {
                 ready: true,
                 namespaces: NamespaceSelector::All(Vec::new()),
                 checks: Vec::new(),
+                generation: 0,
                 last_acceptable_flavor: None,
                 usage_based: false,
             };
@@ -114,6 +115,7 @@ impl World {
             hold: Hold::None,
             invalid: None,
             gated: false,
+            priority_of_class: false,
             allowed_flavors: None,
             variant_of: None,
             replaces: None,

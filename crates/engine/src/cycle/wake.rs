@@ -58,12 +58,14 @@ fn refresh(state: &mut State) {
     let changed = std::mem::take(&mut state.changed);
     let changed = Nodes::of(state, &changed, |_, node| node);
     let trees = Nodes::of(state, &changed.list, |state, node| state.tree.root(node));
+    let requoted = std::mem::take(&mut state.requoted);
+    let requoted = Nodes::of(state, &requoted, |state, node| state.tree.root(node));
     let left = std::mem::take(&mut state.left);
     let left = Nodes::of(state, &left, |state, node| state.tree.root(node));
     let all = std::mem::take(&mut state.flavors_changed);
     for queue in state.queues.iter_mut().flatten() {
         let root = state.tree.root(queue.node);
-        queue.generation += u64::from(trees.has(root));
+        queue.generation += u64::from(requoted.has(root));
         if all || trees.has(root) || left.has(root) {
             queue.line.forget_refusals();
         }
