@@ -37,6 +37,7 @@ fn engine() -> (Engine, ResourceId) {
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
+        generation: 0,
         last_acceptable_flavor: None,
         usage_based: false,
     };
@@ -74,6 +75,7 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         hold: Hold::None,
         invalid: None,
         gated: false,
+        priority_of_class: false,
         allowed_flavors: None,
         variant_of: None,
         replaces: None,

@@ -1,7 +1,7 @@
 //! Replays recorded scheduling cases: `cargo run --release -p engine --example replay -- [-w] FILE…`
 //!
 //! Prints the failures with their first differing step, the share of equal words, and `N passed, M failed`. With `-w`
-//! also the heads whose words differ.
+//! also the heads whose words differ, and the steps in which others were evaluated.
 
 #[path = "../tests/replay/mod.rs"]
 mod replay;
@@ -22,6 +22,9 @@ fn main() -> anyhow::Result<ExitCode> {
         if flags.iter().any(|flag| flag == "-w") {
             for difference in &tally.misspoken {
                 println!("WORDS {difference}");
+            }
+            for difference in &tally.out_of_turn {
+                println!("TURNS {difference}");
             }
         }
         passed += tally.passed;

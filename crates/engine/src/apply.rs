@@ -9,6 +9,7 @@ use crate::admission_sharing;
 use crate::event::Event;
 use crate::flavors::walk;
 use crate::ids::{HostId, LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
+use crate::pending::{enqueue, enqueue_awake, leave_line, leave_queue, replace, target};
 use crate::queues::line::Line;
 use crate::queues::priorities::Priorities;
 use crate::quota::tree::Quota;
@@ -20,7 +21,7 @@ use crate::spec::{
 };
 use crate::state::{Group, Queue, State};
 use crate::time::Time;
-use crate::workload::{Admission, Place, Usage, Workload, Workloads, charge};
+use crate::workload::{Admission, Place, Usage, Workload, charge};
 
 /// Enters one event into the books.
 pub(crate) fn apply(state: &mut State, event: Event) {
@@ -255,6 +256,8 @@ fn cluster_queue_gone(state: &mut State, id: QueueId) {
     let queue = state.queue_mut(id);
     queue.spec = None;
     queue.groups = Arc::default();
+    // Another queue of this name knows nothing of who waits for victims.
+    queue.line.forget_preemptor();
     admission_sharing::queue_changed(state, id);
     changed(state, node);
 }
@@ -287,60 +290,6 @@ fn waits_through(workload: &Workload, id: LocalQueueId) -> bool {
     workload.local_queue == Some(id) && workload.admission.is_none()
 }
 
-fn target(spec: &crate::spec::LocalQueueSpec) -> Option<QueueId> {
-    (!spec.stopped).then_some(spec.queue)
-}
-
-/// Takes a pending Workload out of its line.
-pub(crate) fn leave_line(state: &mut State, id: WorkloadId) {
-    let Some(queue) = state.workloads.at(id).queue else {
-        return;
-    };
-    if matches!(state.workloads.at(id).place, Place::InLine { .. } | Place::Aside { .. }) {
-        let line = &mut state.queues[queue.index()].as_mut().expect("invariant: known queue").line;
-        line.remove(id, &mut state.workloads);
-    }
-}
-
-/// Takes a pending Workload out of its queue: whatever privilege it had there is gone.
-fn leave_queue(state: &mut State, id: WorkloadId) {
-    leave_line(state, id);
-    if let Some(queue) = state.workloads.at(id).queue {
-        state.queue_mut(queue).line.clear_preemptor(id);
-    }
-}
-
-/// Puts a Workload without quota where it belongs.
-pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
-    put_in_line(state, id, Line::push);
-}
-
-/// The same for one that is to have its turn, although its shape may be parked. Upstream looks at who is parked only
-/// when a Workload comes that was not in line.
-fn enqueue_awake(state: &mut State, id: WorkloadId) {
-    put_in_line(state, id, Line::push_awake);
-}
-
-fn put_in_line(state: &mut State, id: WorkloadId, push: fn(&mut Line, WorkloadId, &mut Workloads)) {
-    let workload = state.workloads.at(id);
-    let local = workload.local_queue.and_then(|one| state.local_queues.get(one.index()));
-    let queue = local.and_then(Option::as_ref).and_then(target);
-    let hold = workload.hold;
-    state.workloads.at_mut(id).queue = queue;
-    let Some(queue) = queue else { return };
-    let line = &mut state.queues[queue.index()].as_mut().expect("invariant: known queue").line;
-    match hold {
-        Hold::None => push(line, id, &mut state.workloads),
-        Hold::Requeue => line.set_aside(id, &mut state.workloads),
-        Hold::Until(end) => {
-            line.set_aside(id, &mut state.workloads);
-            state.backoffs.note(end, id);
-        }
-        Hold::Out => return,
-    }
-    state.list_if_head(queue);
-}
-
 fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
     walk::sort_requests(&state.names, &mut spec.pod_sets);
     let replaces = spec.replaces.filter(|_| state.settings.elastic_slices);
@@ -356,6 +305,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
         queue: None,
         shape,
         priority: spec.priority,
+        priority_of_class: spec.priority_of_class,
         queued_at: spec.queued_at,
         hold: spec.hold,
         place: Place::Out,
@@ -392,32 +342,6 @@ fn same(old: &Workload, new: &Workload) -> bool {
         && (&old.uid, &old.checks, old.gated) == (&new.uid, &new.checks, new.gated)
 }
 
-/// A pending Workload changed. In its queue it keeps whatever privilege it has, and how far its scan of flavors got if it
-/// asks for the same. Tells whether it was in line there.
-fn replace(state: &mut State, id: WorkloadId, new: Workload, pending: bool) -> bool {
-    let old = state.workloads.at(id);
-    let stays = pending && old.local_queue == new.local_queue && new.hold != Hold::Out;
-    let awake = stays && old.queue.is_some_and(|queue| state.queue(queue).line.is_awake(old));
-    if stays {
-        leave_line(state, id);
-    } else {
-        leave_queue(state, id);
-    }
-    let goes_on = stays && keeps_progress(state, id, new.shape);
-    let old = state.workloads.at_mut(id);
-    let (old_shape, scan) = (old.shape, old.scan.take());
-    state.workloads.insert(id, Workload { scan: scan.filter(|_| goes_on), ..new });
-    state.shapes.release(old_shape);
-    awake
-}
-
-/// Without the gate every news about a Workload starts its scan anew. With it only another shape does, as far as shapes
-/// are told apart.
-fn keeps_progress(state: &State, id: WorkloadId, shape: ShapeId) -> bool {
-    let same = state.workloads.at(id).shape == shape || !state.settings.park_by_shape;
-    same && state.settings.preserve_scan_progress
-}
-
 /// A Workload that holds quota changed: its priority decides who may preempt it, its finished pods free quota.
 fn update_holder(
     state: &mut State,
@@ -428,7 +352,9 @@ fn update_holder(
     let old = state.workloads.at_mut(id);
     let changed = old.shape != new.shape;
     let (held_in, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
-    (old.priority, old.hold, old.queued_at) = (new.priority, new.hold, new.queued_at);
+    let reweighed = new.priority_of_class && new.priority != before;
+    (old.priority, old.priority_of_class) = (new.priority, new.priority_of_class);
+    (old.hold, old.queued_at) = (new.hold, new.queued_at);
     (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
     old.gated = new.gated;
     if let Some(queue) = held_in {
@@ -456,10 +382,10 @@ fn update_holder(
         recharge(state, id);
         if changed {
             state.queue_mut(queue).generation += 1;
-            // Upstream looks for those who may now preempt it in the cohort only.
-            if state.tree.parent(state.queue(queue).node).is_some() {
-                state.wake(queue);
-            }
+        }
+        if reweighed {
+            // Somebody may preempt it now.
+            state.wake(queue);
         }
     }
     crate::second_pass::note(state, id);

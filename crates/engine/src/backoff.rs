@@ -7,9 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::apply::{enqueue, leave_line};
 use crate::engine::Engine;
 use crate::ids::WorkloadId;
+use crate::pending::{enqueue, leave_line};
 use crate::spec::Hold;
 use crate::state::State;
 use crate::time::Time;

@@ -20,6 +20,7 @@ mod failures;
 pub mod flavors;
 pub mod ids;
 mod names;
+mod pending;
 mod placer;
 mod preemption;
 mod queues;

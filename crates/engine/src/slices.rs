@@ -18,9 +18,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::apply::{enqueue, leave_line, usage_of};
+use crate::apply::usage_of;
 use crate::engine::Engine;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::pending::{enqueue, leave_line};
 use crate::spec::{Hold, WorkloadSpec};
 use crate::state::State;
 use crate::workload::Place;

@@ -117,6 +117,8 @@ pub struct Fungibility {
 /// A ClusterQueue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterQueueSpec {
+    /// The generation of the object: another one wakes those who wait, whatever changed.
+    pub generation: i64,
     /// Its cohort (an id of [`crate::Names::cohorts`]).
     pub cohort: Option<NodeId>,
     /// Quotas.
@@ -343,6 +345,8 @@ pub struct WorkloadSpec {
     pub uid: Box<str>,
     /// Effective priority.
     pub priority: i64,
+    /// It is that of a WorkloadPriorityClass. Upstream does not expect any other to change while quota is held.
+    pub priority_of_class: bool,
     /// Queue-order timestamp: creation, or the eviction that counts.
     pub queued_at: Time,
     /// What it asks for.

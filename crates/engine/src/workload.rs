@@ -81,6 +81,7 @@ pub(crate) struct Workload {
     pub(crate) queue: Option<QueueId>,
     pub(crate) shape: ShapeId,
     pub(crate) priority: i64,
+    pub(crate) priority_of_class: bool,
     pub(crate) queued_at: Time,
     pub(crate) hold: Hold,
     pub(crate) place: Place,

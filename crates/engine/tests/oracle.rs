@@ -32,6 +32,8 @@ fn decisions_are_those_of_upstream() -> anyhow::Result<()> {
         let failed: Vec<&str> = tally.failed.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(tally.passed + failed.len(), family.cases, "cases of {}", family.name);
         assert_eq!(failed.len(), family.open, "{} differs in {failed:?}", family.name);
+        let turns = &tally.out_of_turn;
+        assert!(turns.is_empty(), "heads of {}:\n{}", family.name, turns.join("\n"));
         let misspoken = tally.misspoken.len();
         assert_eq!(misspoken, family.misspoken, "heads of {} with other words", family.name);
     }

@@ -72,7 +72,10 @@ impl Index {
 fn keep(names: &mut Names, queue: &v1beta2::ClusterQueue) -> ClusterQueue {
     let groups = &queue.spec.resource_groups;
     ClusterQueue {
-        spec: spec(names, &queue.spec),
+        spec: ClusterQueueSpec {
+            generation: queue.metadata.generation.unwrap_or(0),
+            ..spec(names, &queue.spec)
+        },
         flavors: groups.iter().flat_map(|one| &one.flavors).map(|one| one.name.clone()).collect(),
         covered: groups.iter().flat_map(|one| &one.covered_resources).cloned().collect(),
         rules: rules(&queue.spec),
@@ -83,6 +86,7 @@ fn keep(names: &mut Names, queue: &v1beta2::ClusterQueue) -> ClusterQueue {
 fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec {
     let cohort = quotas::cohort_name(&spec.cohort_name);
     ClusterQueueSpec {
+        generation: 0,
         cohort: cohort.map(|name| names.cohorts.intern(name)),
         groups: quotas::groups(names, &spec.resource_groups),
         strategy: match spec.queueing_strategy.as_str() {

@@ -55,6 +55,7 @@ fn thin_queue(group: ResourceGroup) -> ClusterQueueSpec {
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
+        generation: 0,
         last_acceptable_flavor: None,
         usage_based: false,
     }

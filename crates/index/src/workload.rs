@@ -45,6 +45,7 @@ impl Index {
             local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),
             uid: workload.metadata.uid.as_deref().unwrap_or_default().into(),
             priority: standing::priority(&self.settings, workload),
+            priority_of_class: standing::has_class(workload),
             queued_at: standing::queued_at(&self.settings, workload),
             pod_sets: pod_sets.specs(names, workload, &self.settings),
             hold: if is_parent { Hold::Out } else { standing::hold(&self.settings, workload, now) },

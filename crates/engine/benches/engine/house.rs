@@ -112,6 +112,7 @@ impl World {
             ready: true,
             namespaces: NamespaceSelector::All(Vec::new()),
             checks: Vec::new(),
+            generation: 0,
             last_acceptable_flavor: None,
             usage_based: false,
         };
@@ -154,6 +155,7 @@ impl World {
             hold: Hold::None,
             invalid: None,
             gated: false,
+            priority_of_class: false,
             allowed_flavors: None,
             variant_of: None,
             replaces: None,

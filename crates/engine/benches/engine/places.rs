@@ -89,6 +89,7 @@ fn queue(engine: &mut Engine, flavor: FlavorId) {
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
+        generation: 0,
         last_acceptable_flavor: None,
         usage_based: false,
     };
@@ -131,6 +132,7 @@ fn submit(engine: &mut Engine, leader: bool, preferring: bool, hold: Hold) -> Wo
         hold,
         invalid: None,
         gated: false,
+        priority_of_class: false,
         allowed_flavors: None,
         variant_of: None,
         replaces: None,

@@ -130,7 +130,7 @@ impl Entry {
 
 /// Takes a head out of its line and computes assignment and victims.
 pub(super) fn nominate(state: &mut State, entry: &mut Entry) {
-    crate::apply::leave_line(state, entry.workload);
+    crate::pending::leave_line(state, entry.workload);
     entry.outcome = rejection(state, entry.queue, entry.workload);
     if entry.outcome == Outcome::Open {
         let tried = tried(state, entry.queue, entry.workload);

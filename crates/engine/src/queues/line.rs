@@ -158,6 +158,11 @@ impl Line {
         }
     }
 
+    /// Ends whatever privilege there is.
+    pub(crate) fn forget_preemptor(&mut self) {
+        self.preemptor = None;
+    }
+
     /// Whether `id` waits for its victims.
     pub(crate) fn is_preemptor(&self, id: WorkloadId) -> bool {
         self.preemptor == Some(id)

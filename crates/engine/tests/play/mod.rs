@@ -10,12 +10,13 @@
 //! cq team-a cohort=ml gpu/h100=4 + cpu/spot=9  (`+` begins another resource group; `unlimited` is an amount)
 //!    borrow=2 lend=1 strict stopped not-ready weight=2 select=team:a select-nothing
 //!    within=lower reclaim=any poach[=PRIORITY] (policies: lower, newer, any; poach is borrowWithinCohort)
-//!    borrow-next preempt-stops prefer-preempting
+//!    borrow-next preempt-stops prefer-preempting generation=2
 //! lq line cq=team-a stopped                    (every cq has one of its own name)
 //! wl one q=team-a ns=lab prio=3 t=1 gpu=6 pods=2 min=1 + gpu=1   (`+` begins another pod set)
 //!    on=zone:a in=zone:a|b,metadata.name:h1 prefers=5:zone:a|b tolerate=key:value
 //!    takes/cpu=2 (what a pod takes of its machine, where that is not what counts as quota)
 //!    required=rack preferred=rack anywhere slice=rack:2
+//!    class (its priority is that of a WorkloadPriorityClass)
 //!    gated (a preemption gate is closed) replaces=OTHER (a slice that takes its place)
 //!    family=NAME allowed=FLAVOR,FLAVOR (a variant, and the flavors it may get; a cq says last=FLAVOR)
 //!    group=g hold=requeue hold=out hold=SECOND invalid uid=u template=1 check=NAME:STATE

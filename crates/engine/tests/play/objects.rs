@@ -166,6 +166,7 @@ impl Player {
         let poach = poach.or_else(|| words.number("poach").map(Some));
         let chosen = |flag| if words.has(flag) { Search::TryNext } else { Search::MayStop };
         let spec = ClusterQueueSpec {
+            generation: words.number("generation").unwrap_or(0),
             cohort,
             groups,
             strategy: if words.has("strict") {
@@ -267,6 +268,7 @@ impl Player {
                 .has("invalid")
                 .then(|| "resources validation failed: limits are below requests".into()),
             gated: words.has("gated"),
+            priority_of_class: words.has("class"),
             allowed_flavors: words.text("allowed").map(|all| {
                 let all = all.split(',').filter(|name| !name.is_empty());
                 all.map(|name| names.flavors.intern(name)).collect()

@@ -470,6 +470,8 @@ pub(crate) struct Head {
     #[serde(default)]
     pub(crate) reason: String,
     pub(crate) msg: Option<usize>,
+    #[serde(default)]
+    pub(crate) flavors: BTreeMap<String, Map>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -1,7 +1,8 @@
 //! Compares what came out with what was recorded.
 //!
 //! Decisions: the heads that had an effect (admitted, preempting, deferred) in order, with everything they were given or
-//! took, and the end state. Words: reason and message of every other head that both sides evaluated in a step.
+//! took, and the end state. Words: reason and message of every other head that both sides evaluated in a step. Turns: all
+//! heads of every step in order, who they were and what became of them.
 
 use super::Tally;
 use super::case::{Case, CycleExpect, Head};
@@ -15,6 +16,25 @@ pub(crate) fn compare(case: &Case, played: &Played, tally: &mut Tally) {
         Some(difference) => tally.failed.push((case.id.clone(), difference)),
     }
     words(case, played, tally);
+}
+
+/// Compares who was evaluated, step by step.
+pub(crate) fn turns(case: &Case, played: &Played, tally: &mut Tally) {
+    for step in 0..case.expect.steps {
+        let left: Vec<Head> =
+            recorded(case, step).into_iter().flat_map(|one| &one.heads).map(normal).collect();
+        let found = played.cycles.iter().filter(|(at, _)| *at == step);
+        let right: Vec<Head> =
+            found.flat_map(|(_, heads)| heads).map(|(head, _)| normal(head)).collect();
+        if left != right {
+            let brief = |heads: &[Head]| heads.iter().map(brief).collect::<Vec<_>>();
+            let (left, right) = (brief(&left), brief(&right));
+            tally.out_of_turn.push(format!(
+                "{} step {step}:\n  recorded {left:?}\n  found    {right:?}",
+                case.id
+            ));
+        }
+    }
 }
 
 fn has_effect(head: &Head) -> bool {
@@ -47,7 +67,7 @@ fn decisions(case: &Case, played: &Played) -> Option<String> {
 }
 
 fn brief(head: &Head) -> String {
-    format!("{}@{} {} b{}", head.wl, head.cq, head.result, head.borrow)
+    format!("{}@{} {} b{} {:?}", head.wl, head.cq, head.result, head.borrow, head.flavors)
 }
 
 fn recorded(case: &Case, step: u64) -> Option<&CycleExpect> {
@@ -58,6 +78,7 @@ fn recorded(case: &Case, step: u64) -> Option<&CycleExpect> {
 fn normal(head: &Head) -> Head {
     let mut head = Head { msg: None, reason: String::new(), ..head.clone() };
     head.targets.sort();
+    head.flavors.retain(|_, flavors| !flavors.is_empty());
     for pod_set in &mut head.pod_sets {
         for (resource, text) in &mut pod_set.usage {
             if let Ok(amount) = quantity::amount(resource, text) {

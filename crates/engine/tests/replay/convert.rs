@@ -200,6 +200,7 @@ pub(crate) fn queue(
     let borrow = spec.preemption.borrow_within_cohort.as_ref();
     let borrow = borrow.filter(|one| !matches!(one.policy.as_str(), "" | "Never"));
     Ok(input::ClusterQueueSpec {
+        generation: 0,
         cohort: cohort.map(|name| names.cohorts.intern(name)),
         groups: groups(names, &spec.resource_groups)?,
         strategy: match spec.queueing_strategy.as_str() {
@@ -275,6 +276,7 @@ pub(crate) fn workload(
         local_queue: Some(names.local_queues.intern(&local_queue)),
         uid: object.metadata.uid.as_str().into(),
         priority: spec.priority.unwrap_or(0),
+        priority_of_class: false,
         queued_at: Time(created),
         pod_sets,
         hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },

@@ -28,6 +28,8 @@ pub(crate) struct Tally {
     pub(crate) words: (usize, usize),
     /// Heads whose words differ: case, Workload, expected, found.
     pub(crate) misspoken: Vec<String>,
+    /// Steps in which others were evaluated, or with another result.
+    pub(crate) out_of_turn: Vec<String>,
 }
 
 /// Replays all cases of a file, plain or gzipped, with every head evaluated that upstream evaluates and without.
@@ -49,7 +51,9 @@ pub(crate) fn replay(path: &Path) -> anyhow::Result<Tally> {
         let play = |look_again| {
             run::run(&case, look_again).with_context(|| format!("replaying {}", case.id))
         };
-        compare::compare(&case, &play(true)?, &mut tally);
+        let played = play(true)?;
+        compare::compare(&case, &played, &mut tally);
+        compare::turns(&case, &played, &mut tally);
         // What is not said without looking again cannot be compared, only what is decided.
         let mut quick = Tally::default();
         compare::compare(&case, &play(false)?, &mut quick);

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use engine::spec::Hold;
-use engine::{Anywhere, Engine, Entry, Event, Outcome, PreemptionReason, Settings, Time, explain};
+use engine::{
+    Anywhere, Choice, Engine, Entry, Event, Outcome, PodSetAssignment, PreemptionReason, Settings,
+    Time, explain,
+};
 
 use super::case::{
     self, Case, Change, Head, HeadDomain, HeadPodSet, HeadTarget, HeadTopology, Object,
@@ -35,6 +38,8 @@ struct Player<'a> {
     workloads: BTreeMap<String, Known>,
     releases: BTreeMap<String, (u64, Hold)>,
     policies: BTreeMap<String, String>,
+    /// Every queue as it was told last, and how often it was another.
+    generations: BTreeMap<String, (String, i64)>,
     step: u64,
 }
 
@@ -47,6 +52,7 @@ pub(crate) fn run(case: &Case, look_again: bool) -> Result<Played> {
         workloads: BTreeMap::new(),
         releases: BTreeMap::new(),
         policies: BTreeMap::new(),
+        generations: BTreeMap::new(),
         step: 0,
     };
     player.load()?;
@@ -128,7 +134,8 @@ impl Player<'_> {
     }
 
     fn queue(&mut self, object: &Object<case::QueueSpec>) -> Result<()> {
-        let spec = convert::queue(self.engine.names_mut(), object)?;
+        let mut spec = convert::queue(self.engine.names_mut(), object)?;
+        spec.generation = self.generation(object);
         let id = self.engine.names_mut().queues.intern(&object.metadata.name);
         self.engine.apply(Event::ClusterQueue(id, Some(Box::new(spec))));
         let policy = object.spec.as_ref().map(|spec| spec.stop_policy.clone()).unwrap_or_default();
@@ -140,6 +147,15 @@ impl Player<'_> {
             self.restart(&object.metadata.name)?;
         }
         Ok(())
+    }
+
+    /// It changes with the text of the object, even where a default is spelled out that was absent before.
+    fn generation(&mut self, object: &Object<case::QueueSpec>) -> i64 {
+        let text = format!("{:?}", object.spec);
+        let (known, generation) = self.generations.entry(object.metadata.name.clone()).or_default();
+        *generation += i64::from(*known != text);
+        *known = text;
+        *generation
     }
 
     fn drain(&mut self, queue: &str) {
@@ -331,27 +347,46 @@ impl Player<'_> {
                 explain::condition_reason(entry).to_owned()
             },
             msg: None,
+            flavors: if waits_with_flavors(entry.outcome) {
+                self.flavors(entry)
+            } else {
+                BTreeMap::new()
+            },
         };
         (head, explain::message(&self.engine, entry))
     }
 
+    /// What each pod set was assigned, by name.
+    fn assigned<'a>(
+        &'a self,
+        entry: &'a Entry,
+    ) -> impl Iterator<Item = (&'a PodSetAssignment, &'a str)> + 'a {
+        let name = self.engine.names().workloads.name(entry.workload);
+        let specs = self.workloads[name].object.spec.iter().flat_map(|spec| &spec.pod_sets);
+        entry.assignment.pod_sets.iter().zip(specs.map(|spec| spec.name.as_str()))
+    }
+
+    fn flavors(&self, entry: &Entry) -> BTreeMap<String, case::Map> {
+        let some = self.assigned(entry).filter(|(one, _)| !one.choices.is_empty());
+        some.map(|(one, name)| (name.to_owned(), self.flavors_of(one))).collect()
+    }
+
+    fn flavors_of(&self, one: &PodSetAssignment) -> case::Map {
+        let names = self.engine.names();
+        let flavor = |choice: &Choice| {
+            let resource = names.resources.name(choice.resource).to_owned();
+            (resource, names.flavors.name(choice.flavor).to_owned())
+        };
+        one.choices.iter().map(flavor).collect()
+    }
+
     fn pod_sets(&self, entry: &Entry) -> Vec<HeadPodSet> {
         let names = self.engine.names();
-        let specs = self.workloads[names.workloads.name(entry.workload)].object.spec.iter();
-        let specs = specs.flat_map(|spec| &spec.pod_sets);
-        let pairs = entry.assignment.pod_sets.iter().zip(specs);
-        pairs
-            .map(|(one, spec)| HeadPodSet {
-                name: spec.name.clone(),
+        self.assigned(entry)
+            .map(|(one, name)| HeadPodSet {
+                name: name.to_owned(),
                 count: one.count,
-                flavors: one
-                    .choices
-                    .iter()
-                    .map(|choice| {
-                        let resource = names.resources.name(choice.resource).to_owned();
-                        (resource, names.flavors.name(choice.flavor).to_owned())
-                    })
-                    .collect(),
+                flavors: self.flavors_of(one),
                 usage: one
                     .choices
                     .iter()
@@ -413,6 +448,14 @@ impl Player<'_> {
         };
         all.into_iter().map(pair).collect()
     }
+}
+
+/// Of those who do not fit, and of those who were never evaluated, no flavors are recorded.
+fn waits_with_flavors(outcome: Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::NoCandidates | Outcome::Preempting | Outcome::Skipped | Outcome::Deferred
+    )
 }
 
 fn result(outcome: Outcome) -> &'static str {

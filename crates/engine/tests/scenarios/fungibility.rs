@@ -306,6 +306,36 @@ fn the_scan_goes_on_if_only_the_age_is_another() {
     );
 }
 
+/// `one` is overtaken, so that its progress is not that of the cycle before when it is looked at again.
+#[test]
+fn old_progress_is_worth_something_until_a_quota_changes() {
+    let world = "
+        cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
+        wl one q=team-a t=1 gpu=1 + cpu=2
+        cycle
+        wl urgent q=team-a t=2 prio=9 cpu=9
+        cycle
+    ";
+    check(
+        &format!("{world} cq team-a within=lower gpu/spot=4 gpu/h100=4 + cpu/plain=1 \n cycle 2"),
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  park urgent team-a ExceedsMaxQuota
+            3  park urgent team-a ExceedsMaxQuota
+            4  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+    check(
+        &format!("{world} cq team-a gpu/spot=5 gpu/h100=4 + cpu/plain=1 \n cycle 2"),
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  park urgent team-a ExceedsMaxQuota
+            3  park urgent team-a ExceedsMaxQuota
+            4  retry one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
 #[test]
 fn in_another_queue_the_scan_starts_anew() {
     check(

@@ -244,6 +244,30 @@ fn who_leaves_its_queue_is_first_no_more() {
 }
 
 #[test]
+fn a_queue_made_anew_knows_nothing_of_who_was_first() {
+    check(
+        "
+        cq team-a cohort=ml reclaim=any gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        wl guest q=team-b gpu=2 t=1
+        cycle
+        wl owner q=team-a gpu=2 t=2
+        cycle
+        gone cq team-a
+        cq team-a cohort=ml reclaim=any gpu/h100=2
+        wl urgent q=team-a gpu=2 prio=9 t=3
+        finish guest
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve guest team-b gpu=h100:2 (borrows, height 1)
+            2  preempt for owner team-a: guest InCohortReclamation
+            3  reserve urgent team-a gpu=h100:2
+        "#]],
+    );
+}
+
+#[test]
 fn in_a_strict_queue_a_waiting_preemptor_can_be_overtaken() {
     check(
         "

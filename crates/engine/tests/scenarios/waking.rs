@@ -238,40 +238,66 @@ fn a_flavor_that_lost_its_taint_wakes() {
 }
 
 #[test]
-fn a_lower_priority_of_a_holder_wakes_its_cohort() {
-    check(
-        "
-        cq team-a cohort=ml within=lower gpu/h100=2
-        wl holder q=team-a gpu=2 prio=5 t=1
-        cycle
-        wl next q=team-a gpu=2 prio=3 t=2
-        cycle
-        wl holder q=team-a gpu=2 prio=1 t=1
-        cycle
-        ",
-        &expect![[r#"
-            1  reserve holder team-a gpu=h100:2
-            2  park next team-a NoCandidates
-            3  preempt for next team-a: holder InClusterQueue
-        "#]],
-    );
+fn another_value_of_its_priority_class_makes_a_holder_wake_others() {
+    for cohort in ["", "cohort=ml"] {
+        check(
+            &format!(
+                "
+                cq team-a {cohort} within=lower gpu/h100=2
+                wl holder q=team-a gpu=2 prio=5 class t=1
+                cycle
+                wl next q=team-a gpu=2 prio=3 t=2
+                cycle
+                wl holder q=team-a gpu=2 prio=1 class t=1
+                cycle
+                "
+            ),
+            &expect![[r#"
+                1  reserve holder team-a gpu=h100:2
+                2  park next team-a NoCandidates
+                3  preempt for next team-a: holder InClusterQueue
+            "#]],
+        );
+    }
 }
 
 #[test]
-fn a_lower_priority_of_a_holder_does_not_wake_a_queue_alone() {
+fn a_priority_of_no_class_wakes_nobody_when_it_changes() {
+    for cohort in ["", "cohort=ml"] {
+        check(
+            &format!(
+                "
+                cq team-a {cohort} within=lower gpu/h100=2
+                wl holder q=team-a gpu=2 prio=5 t=1
+                cycle
+                wl next q=team-a gpu=2 prio=3 t=2
+                cycle
+                wl holder q=team-a gpu=2 prio=1 t=1
+                cycle
+                "
+            ),
+            &expect![[r#"
+                1  reserve holder team-a gpu=h100:2
+                2  park next team-a NoCandidates
+            "#]],
+        );
+    }
+}
+
+#[test]
+fn another_generation_of_a_queue_wakes_whatever_changed() {
     check(
         "
-        cq team-a within=lower gpu/h100=2
-        wl holder q=team-a gpu=2 prio=5 t=1
+        settings look-again
+        cq team-a gpu/h100=2
+        wl large q=team-a gpu=3 t=1
         cycle
-        wl next q=team-a gpu=2 prio=3 t=2
-        cycle
-        wl holder q=team-a gpu=2 prio=1 t=1
-        cycle
+        cq team-a gpu/h100=2 generation=2
+        cycle 2
         ",
         &expect![[r#"
-            1  reserve holder team-a gpu=h100:2
-            2  park next team-a NoCandidates
+            1  park large team-a ExceedsMaxQuota
+            2  park large team-a ExceedsMaxQuota
         "#]],
     );
 }

@@ -121,8 +121,9 @@ impl World {
 
     fn reprioritise(&mut self, index: usize, priority: i64) {
         self.rephrase(index, |line| {
-            let words = line.split(' ').filter(|word| !word.starts_with("prio="));
-            format!("{} prio={priority}", words.collect::<Vec<_>>().join(" "))
+            let words =
+                line.split(' ').filter(|word| !word.starts_with("prio=") && *word != "class");
+            format!("{} prio={priority} class", words.collect::<Vec<_>>().join(" "))
         });
     }
 

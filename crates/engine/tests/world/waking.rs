@@ -9,8 +9,7 @@ impl World {
     /// Once at rest, looking at everybody afresh gets nobody any further: every wake-up that mattered took place.
     ///
     /// Two things are not missed but never looked for, as in upstream: an admission wakes nobody, although it may give
-    /// those who wait somebody to preempt; nor does a holder that is younger than it was, or that has a lower priority
-    /// in a queue without a cohort.
+    /// those who wait somebody to preempt; nor does a holder that is younger than it was.
     pub(crate) fn wake_ups_never_miss(&mut self) -> Result<(), TestCaseError> {
         if !self.comes_to_rest() {
             return Ok(());
@@ -28,10 +27,9 @@ impl World {
         Ok(())
     }
 
-    /// A holder with another priority wakes its cohort only, as in upstream: who shares its queue may miss that it can be
-    /// preempted now.
+    /// A holder with another priority wakes nobody, as in upstream, if that is not the priority of a class.
     pub(crate) fn tells_a_holder_again(&self, step: &Step) -> bool {
-        matches!(step, Step::Submit(index, _) | Step::Priority(index, _) if self.holds(*index))
+        matches!(step, Step::Submit(index, _) if self.holds(*index))
     }
 
     fn is_a_miss(&self, entry: &Entry) -> bool {
@@ -48,14 +46,10 @@ impl World {
         }
     }
 
-    /// It would go for somebody who may have been more urgent, in a queue without a cohort, or older before.
+    /// It would go for somebody who may have been older before, or more urgent without being of a class.
     fn has_new_victims(&self, entry: &Entry) -> bool {
         let names = self.player.engine.names();
         let known = |kind, name: &str| self.player.known.get(&(kind, name.to_owned()));
-        let alone = match known("cq", names.queues.name(entry.queue)) {
-            Some(Event::ClusterQueue(_, Some(spec))) => spec.cohort.is_none(),
-            _ => true,
-        };
         let priority = |id| match known("wl", names.workloads.name(id)) {
             Some(Event::Workload(_, spec)) => Some(spec.priority),
             _ => None,
@@ -64,9 +58,13 @@ impl World {
             let prefix = format!("wl {} ", names.workloads.name(id));
             self.lines.iter().filter(|line| line.starts_with(&prefix)).count() > 1
         };
+        let classless = |id| match known("wl", names.workloads.name(id)) {
+            Some(Event::Workload(_, spec)) => !spec.priority_of_class,
+            _ => true,
+        };
         let equal = |id| priority(id) == priority(entry.workload);
         let mut victims = entry.targets.iter().map(|target| target.workload);
-        victims.any(|id| (alone || equal(id)) && said_again(id))
+        victims.any(|id| (equal(id) || classless(id)) && said_again(id))
     }
 
     /// The cycle of the last line of the trace that is such.

@@ -16,6 +16,12 @@ const MILLISECOND: i64 = 1_000_000;
 /// The position of a preemption gate that lets a Workload preempt.
 const OPEN: &str = "Open";
 
+/// Whether the priority is that of a WorkloadPriorityClass.
+pub(super) fn has_class(workload: &Workload) -> bool {
+    let class = workload.spec.priority_class_ref.as_ref();
+    class.is_some_and(|class| class.kind == "WorkloadPriorityClass")
+}
+
 /// `spec.priority`, and the boost if it is switched on.
 pub(super) fn priority(settings: &Settings, workload: &Workload) -> i64 {
     let own = i64::from(workload.spec.priority.unwrap_or(0));
