@@ -197,7 +197,7 @@ impl Nodes {
             given.map_or((&[][..], &[][..]), |given| (&given.labels, &given.tolerations));
         let suits = |class: &NodeClass| {
             pods.selection.untolerated(&class.taints, tolerations).is_none()
-                && pods.selection.matches_flavor(&class.labels, keys)
+                && pods.selection.may_match_node(&class.labels, keys)
                 && labels
                     .iter()
                     .all(|wanted| !keys.contains(&wanted.0) || class.labels.contains(wanted))

@@ -56,6 +56,7 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
     let pods = PodSetSpec {
         name: "main".into(),
         count: 1,
+        reclaimed: 0,
         min_count: None,
         requests: vec![(cpu, Amount(amount))],
         selection: Selection::default(),

@@ -27,6 +27,14 @@ impl Amount {
         Self(self.0.saturating_mul(count))
     }
 
+    /// What a quota of so much of `resource` counts as. Quotas of cpu are measured in whole cores: as many as can be
+    /// counted in milli, or more, are unlimited. Requests are not.
+    #[must_use]
+    pub fn as_quota_of(self, resource: &str) -> Self {
+        let most = Self(i64::MAX / 1000 * 1000);
+        if resource == "cpu" && self >= most { Self::UNLIMITED } else { self }
+    }
+
     /// Zero when negative.
     #[must_use]
     pub fn clip(self) -> Self {
@@ -84,6 +92,14 @@ mod tests {
         assert_eq!(Amount(5) - Amount::UNLIMITED, Amount(i64::MIN));
         assert_eq!(Amount(-5) + Amount::UNLIMITED, Amount::UNLIMITED);
         assert_eq!(Amount(i64::MAX - 1) + Amount(9), Amount::UNLIMITED);
+    }
+
+    #[test]
+    fn as_many_cores_as_can_be_counted_in_milli_are_an_unlimited_quota() {
+        let cores = |cores: i64| Amount(cores * 1000);
+        assert_eq!(cores(9_223_372_036_854_775).as_quota_of("cpu"), Amount::UNLIMITED);
+        assert_eq!(cores(9_223_372_036_854_774).as_quota_of("cpu"), cores(9_223_372_036_854_774));
+        assert_eq!(Amount(i64::MAX - 1).as_quota_of("memory"), Amount(i64::MAX - 1));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::spec::{
 };
 use crate::state::{Group, Queue, State};
 use crate::time::Time;
-use crate::workload::{Admission, Place, Usage, Workload, charge};
+use crate::workload::{Admission, Place, Usage, Workload, Workloads, charge};
 
 /// Enters one event into the books.
 pub(crate) fn apply(state: &mut State, event: Event) {
@@ -154,6 +154,12 @@ fn changed(state: &mut State, node: NodeId) {
     state.changed.push(node);
 }
 
+/// Quotas or parent of a node are about to change: scans of flavors begin anew, in the tree that it leaves as well.
+fn requoted(state: &mut State, node: NodeId) {
+    state.requoted.push(node);
+    state.requoted.extend(state.tree.parent(node));
+}
+
 fn quotas(state: &mut State, groups: &[ResourceGroup]) -> Vec<Quota> {
     let flavors = groups.iter().flat_map(|group| &group.flavors);
     let lines = flavors.flat_map(|one| one.resources.iter().map(|quota| (one.flavor, *quota)));
@@ -178,6 +184,7 @@ fn cohort(state: &mut State, id: NodeId, spec: &CohortSpec) {
     }
     let parent = spec.parent.map(|parent| cohort_node(state, parent));
     let quotas = quotas(state, &spec.groups);
+    requoted(state, node);
     state.tree.set_quotas(node, spec.weight, &quotas);
     state.tree.set_parent(node, parent);
     changed(state, node);
@@ -191,6 +198,10 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
     let parent = spec.cohort.map(|cohort| cohort_node(state, cohort));
     let quotas = quotas(state, &spec.groups);
     wake_siblings(state, id);
+    let same_groups = state.queue(id).spec.as_ref().is_some_and(|old| old.groups == spec.groups);
+    if !same_groups || state.tree.parent(node) != parent {
+        requoted(state, node);
+    }
     state.tree.set_quotas(node, spec.weight, &quotas);
     if state.tree.parent(node) != parent {
         state.tree.set_parent(node, parent);
@@ -238,6 +249,7 @@ fn slots_of(state: &mut State, group: &ResourceGroup) -> Group {
 fn cluster_queue_gone(state: &mut State, id: QueueId) {
     let node = queue_record(state, id);
     wake_siblings(state, id);
+    requoted(state, node);
     state.tree.set_quotas(node, crate::spec::Weight::default(), &[]);
     state.tree.set_parent(node, None);
     let queue = state.queue_mut(id);
@@ -265,7 +277,7 @@ fn local_queue(state: &mut State, id: LocalQueueId, spec: Option<crate::spec::Lo
             .collect();
         for workload in moved {
             leave_queue(state, workload);
-            enqueue(state, workload);
+            enqueue_awake(state, workload);
         }
     }
 }
@@ -300,6 +312,16 @@ fn leave_queue(state: &mut State, id: WorkloadId) {
 
 /// Puts a Workload without quota where it belongs.
 pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
+    put_in_line(state, id, Line::push);
+}
+
+/// The same for one that is to have its turn, although its shape may be parked. Upstream looks at who is parked only
+/// when a Workload comes that was not in line.
+fn enqueue_awake(state: &mut State, id: WorkloadId) {
+    put_in_line(state, id, Line::push_awake);
+}
+
+fn put_in_line(state: &mut State, id: WorkloadId, push: fn(&mut Line, WorkloadId, &mut Workloads)) {
     let workload = state.workloads.at(id);
     let local = workload.local_queue.and_then(|one| state.local_queues.get(one.index()));
     let queue = local.and_then(Option::as_ref).and_then(target);
@@ -308,7 +330,7 @@ pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
     let Some(queue) = queue else { return };
     let line = &mut state.queues[queue.index()].as_mut().expect("invariant: known queue").line;
     match hold {
-        Hold::None => line.push(id, &mut state.workloads),
+        Hold::None => push(line, id, &mut state.workloads),
         Hold::Requeue => line.set_aside(id, &mut state.workloads),
         Hold::Until(end) => {
             line.set_aside(id, &mut state.workloads);
@@ -346,6 +368,7 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
         scan: None,
         admission: None,
     };
+    let mut awake = false;
     match state.workloads.get(id) {
         None => state.workloads.insert(id, new),
         Some(old) if old.admission.is_some() => {
@@ -354,10 +377,11 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
         Some(old) if same(old, &new) && spec.admission.is_none() => {
             return state.shapes.release(shape);
         }
-        Some(_) => replace(state, id, new, spec.admission.is_none()),
+        Some(_) => awake = replace(state, id, new, spec.admission.is_none()),
     }
     match spec.admission {
         Some(admission) => hold_quota(state, id, admission),
+        None if awake => enqueue_awake(state, id),
         None => enqueue(state, id),
     }
 }
@@ -365,22 +389,33 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
 fn same(old: &Workload, new: &Workload) -> bool {
     (old.shape, old.queued_at, old.hold, old.local_queue, &old.invalid, old.namespace)
         == (new.shape, new.queued_at, new.hold, new.local_queue, &new.invalid, new.namespace)
-        && (&old.checks, old.gated) == (&new.checks, new.gated)
+        && (&old.uid, &old.checks, old.gated) == (&new.uid, &new.checks, new.gated)
 }
 
-/// A pending Workload changed. In its queue it keeps whatever privilege it has.
-fn replace(state: &mut State, id: WorkloadId, new: Workload, pending: bool) {
+/// A pending Workload changed. In its queue it keeps whatever privilege it has, and how far its scan of flavors got if it
+/// asks for the same. Tells whether it was in line there.
+fn replace(state: &mut State, id: WorkloadId, new: Workload, pending: bool) -> bool {
     let old = state.workloads.at(id);
-    if pending && old.local_queue == new.local_queue && new.hold != Hold::Out {
+    let stays = pending && old.local_queue == new.local_queue && new.hold != Hold::Out;
+    let awake = stays && old.queue.is_some_and(|queue| state.queue(queue).line.is_awake(old));
+    if stays {
         leave_line(state, id);
     } else {
         leave_queue(state, id);
     }
+    let goes_on = stays && keeps_progress(state, id, new.shape);
     let old = state.workloads.at_mut(id);
-    let old_shape = old.shape;
-    let scan = old.scan.take();
-    state.workloads.insert(id, Workload { scan, ..new });
+    let (old_shape, scan) = (old.shape, old.scan.take());
+    state.workloads.insert(id, Workload { scan: scan.filter(|_| goes_on), ..new });
     state.shapes.release(old_shape);
+    awake
+}
+
+/// Without the gate every news about a Workload starts its scan anew. With it only another shape does, as far as shapes
+/// are told apart.
+fn keeps_progress(state: &State, id: WorkloadId, shape: ShapeId) -> bool {
+    let same = state.workloads.at(id).shape == shape || !state.settings.park_by_shape;
+    same && state.settings.preserve_scan_progress
 }
 
 /// A Workload that holds quota changed: its priority decides who may preempt it, its finished pods free quota.

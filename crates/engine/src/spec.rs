@@ -249,6 +249,8 @@ pub struct PodSetSpec {
     pub name: Box<str>,
     /// Pods that still need resources (reclaimable pods are not counted).
     pub count: i64,
+    /// Reclaimable pods: they have finished. Partial admission starts from all pods, these included.
+    pub reclaimed: i64,
     /// The smallest count it can live with.
     pub min_count: Option<i64>,
     /// Effective requests of one pod, in any order. Without the implicit resource `pods`.
@@ -267,6 +269,11 @@ pub struct PodSetSpec {
 }
 
 impl PodSetSpec {
+    /// The smallest count that it may be tried with.
+    pub(crate) fn least(&self) -> i64 {
+        self.min_count.map_or(self.count, |least| least.min(self.count))
+    }
+
     /// What one pod takes of a machine: the whole of its spec, whatever of that counts as quota.
     pub(crate) fn takes(&self) -> &[(ResourceId, Amount)] {
         self.on_machine.as_deref().unwrap_or(&self.requests)

@@ -90,8 +90,10 @@ pub(crate) struct State {
     pub(crate) tree_changed: bool,
     /// Flavors or topologies changed since then.
     pub(crate) flavors_changed: bool,
-    /// Nodes whose quotas or parents changed since then.
+    /// Nodes whose configuration changed since then.
     pub(crate) changed: Vec<NodeId>,
+    /// Nodes whose quotas or parents changed since then, and those that they were under before.
+    pub(crate) requoted: Vec<NodeId>,
     /// Nodes from which a child was taken since then.
     pub(crate) left: Vec<NodeId>,
     /// How many nodes have a rank.
@@ -136,6 +138,7 @@ impl State {
             tree_changed: false,
             flavors_changed: false,
             changed: Vec::new(),
+            requoted: Vec::new(),
             left: Vec::new(),
             ranked: 0,
             cohorts: Vec::new(),

@@ -89,6 +89,7 @@ struct Before {
     tree_changed: bool,
     flavors_changed: bool,
     changed: Vec<NodeId>,
+    requoted: Vec<NodeId>,
     left: Vec<NodeId>,
     ranked: usize,
     cohorts: Vec<Option<NodeId>>,
@@ -120,6 +121,7 @@ impl Before {
             tree_changed,
             flavors_changed,
             changed,
+            requoted,
             left,
             ranked,
             cohorts,
@@ -149,6 +151,7 @@ impl Before {
             tree_changed: *tree_changed,
             flavors_changed: *flavors_changed,
             changed: changed.clone(),
+            requoted: requoted.clone(),
             left: left.clone(),
             ranked: *ranked,
             cohorts: cohorts.clone(),
@@ -175,7 +178,8 @@ impl Before {
         state.shapes.undo();
         state.tree.undo(self.mark);
         (state.tree_changed, state.flavors_changed) = (self.tree_changed, self.flavors_changed);
-        (state.changed, state.left, state.ranked) = (self.changed, self.left, self.ranked);
+        (state.changed, state.requoted) = (self.changed, self.requoted);
+        (state.left, state.ranked) = (self.left, self.ranked);
         state.cohorts = self.cohorts;
         (state.local_queues, state.namespaces) = (self.local_queues, self.namespaces);
         (state.flavors, state.checks) = (self.flavors, self.checks);

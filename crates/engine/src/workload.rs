@@ -58,8 +58,6 @@ pub(crate) struct ScanMemory {
     pub(crate) cycle: u64,
     /// The queue's generation of allocatable resources then.
     pub(crate) generation: u64,
-    /// What was asked for then.
-    pub(crate) shape: ShapeId,
     /// Per (pod set, resource): the flavor that was tried last. Those that reached the end are absent.
     pub(crate) tried: SmallVec<[(u16, ResourceId, u16); 4]>,
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crds::meta::{LabelSelector, LabelSelectorRequirement, Taint, Toleration};
 use crds::pod::PodSpec;
-use engine::flavors::matching::{self, Effect, Operator, Requirement, Selection};
+use engine::flavors::matching::{self, Effect, NodeTerm, Operator, Requirement, Selection};
 use engine::topology::PreferredTerm;
 use serde_json::Value;
 
@@ -78,8 +78,7 @@ fn toleration(one: &Toleration) -> Option<matching::Toleration> {
     Some(matching::Toleration { key: one.key.as_str().into(), value, effect })
 }
 
-/// Where the pods of a template may run. `matchFields` are ignored, as upstream ignores them
-/// (spec/kueue-core.md §4.4 step 2).
+/// Where the pods of a template may run.
 pub(crate) fn selection(pod: &PodSpec) -> Selection {
     Selection {
         node_selector: pairs(&pod.node_selector),
@@ -88,10 +87,17 @@ pub(crate) fn selection(pod: &PodSpec) -> Selection {
     }
 }
 
-fn terms(pod: &PodSpec) -> Option<Vec<Vec<Requirement>>> {
+fn terms(pod: &PodSpec) -> Option<Vec<NodeTerm>> {
     let affinity = node_affinity(pod, "requiredDuringSchedulingIgnoredDuringExecution")?;
     let terms = affinity.get("nodeSelectorTerms")?.as_array()?;
-    Some(terms.iter().map(|term| requirements(term, "matchExpressions")).collect())
+    Some(terms.iter().map(node_term).collect())
+}
+
+fn node_term(term: &Value) -> NodeTerm {
+    NodeTerm {
+        labels: requirements(term, "matchExpressions"),
+        fields: requirements(term, "matchFields"),
+    }
 }
 
 fn node_affinity<'a>(pod: &'a PodSpec, which: &str) -> Option<&'a Value> {
@@ -103,7 +109,7 @@ fn requirements(term: &Value, which: &str) -> Vec<Requirement> {
     expressions.into_iter().flatten().map(expression).collect()
 }
 
-/// The nodes that the pods of a template prefer. Here `matchFields` count.
+/// The nodes that the pods of a template prefer.
 pub(crate) fn preferred(pod: &PodSpec) -> Box<[PreferredTerm]> {
     let terms = node_affinity(pod, "preferredDuringSchedulingIgnoredDuringExecution");
     let terms = terms.and_then(Value::as_array).into_iter().flatten();
@@ -111,12 +117,8 @@ pub(crate) fn preferred(pod: &PodSpec) -> Box<[PreferredTerm]> {
 }
 
 fn preferred_term(one: &Value) -> Option<PreferredTerm> {
-    let term = one.get("preference")?;
-    Some(PreferredTerm {
-        weight: i32::try_from(one.get("weight")?.as_i64()?).ok()?,
-        labels: requirements(term, "matchExpressions"),
-        fields: requirements(term, "matchFields"),
-    })
+    let weight = i32::try_from(one.get("weight")?.as_i64()?).ok()?;
+    Some(PreferredTerm { weight, preference: node_term(one.get("preference")?) })
 }
 
 fn expression(one: &Value) -> Requirement {
@@ -152,9 +154,10 @@ mod tests {
                  "matchExpressions": [{"key": "disk", "operator": "Exists"}]},
             ]},
         }}})));
-        assert!(selection.matches_node(&labels(&[("gen", "4"), ("zone", "a")])));
-        assert!(!selection.matches_node(&labels(&[("gen", "3"), ("zone", "a")])));
-        assert!(selection.matches_node(&labels(&[("disk", "ssd")])));
+        assert!(selection.allows_node("n2", &labels(&[("gen", "4"), ("zone", "a")])));
+        assert!(!selection.allows_node("n2", &labels(&[("gen", "3"), ("zone", "a")])));
+        assert!(selection.allows_node("n1", &labels(&[("disk", "ssd")])));
+        assert!(!selection.allows_node("n2", &labels(&[("disk", "ssd")])));
     }
 
     #[test]
@@ -185,7 +188,10 @@ mod tests {
             one("gen", Operator::Lt(9)),
         ];
         let fields = vec![one("metadata.name", Operator::In(vec!["n1".into()]))];
-        let term = |weight, labels, fields| PreferredTerm { weight, labels, fields };
+        let term = |weight, labels, fields| PreferredTerm {
+            weight,
+            preference: NodeTerm { labels, fields },
+        };
         let expected = [term(70, labels, vec![]), term(1, vec![], fields), term(3, vec![], vec![])];
         assert_eq!(*read, expected);
     }

@@ -35,6 +35,11 @@ impl Lines {
         }
     }
 
+    /// The same in a tree of so many levels, instead of two.
+    pub(crate) fn of_levels(self, levels: u32) -> Self {
+        Self { of_queues: self.of_queues - 2.0 + f64::from(levels), ..self }
+    }
+
     /// Nanoseconds per decision if all lines are fetched at the same time, as far as the machine can, and if each is
     /// waited for. Heads of different queues need not wait for each other, so that an engine may come close to the first.
     pub(crate) fn floor(self) -> (f64, f64) {

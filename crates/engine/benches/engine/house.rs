@@ -2,7 +2,7 @@
 //! and times look like those of a real cluster.
 
 use engine::flavors::matching::Selection;
-use engine::ids::{LocalQueueId, NamespaceId, ResourceId, WorkloadId};
+use engine::ids::{FlavorId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, WorkloadId};
 use engine::spec::{
     ClusterQueueSpec, CohortSpec, FlavorQuotas, FlavorSpec, Fungibility, Hold, LocalQueueSpec,
     NamespaceSelector, PodSetSpec, Preemption, PreemptionPolicy, ResourceGroup, ResourceQuota,
@@ -21,16 +21,26 @@ pub(crate) struct House {
     pub(crate) shared: Option<i64>,
     /// Quota of the cohort that all are in, if they are in one.
     pub(crate) cohort: Option<i64>,
+    /// Levels of cohorts, each with [`FAN_OUT`] below; the quota is that of the topmost.
+    pub(crate) levels: u32,
     pub(crate) within: PreemptionPolicy,
 }
+
+/// Children of a cohort that has cohorts below.
+pub(crate) const FAN_OUT: usize = 10;
 
 /// A world and the ids that are needed to go on with it.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) engine: Engine,
+    house: House,
+    queues: Vec<QueueId>,
     lines: Vec<LocalQueueId>,
+    /// The lowest cohorts.
+    cohorts: Vec<NodeId>,
     namespace: NamespaceId,
     resource: ResourceId,
+    flavor: FlavorId,
     submitted: u64,
 }
 
@@ -42,55 +52,83 @@ impl House {
         let flavor = engine.names_mut().flavors.intern("default");
         engine.apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
         let resource = engine.names_mut().resources.intern("cpu");
-        let limit = self.shared.map(Amount);
-        let group = |nominal: i64, limit: Option<Amount>| ResourceGroup {
-            resources: vec![resource],
-            flavors: vec![FlavorQuotas {
-                flavor,
-                resources: vec![ResourceQuota {
-                    resource,
-                    nominal: Amount(nominal),
-                    borrowing_limit: limit,
-                    lending_limit: limit,
-                }],
-            }],
+        let mut world = World {
+            engine,
+            house: self.clone(),
+            queues: Vec::new(),
+            lines: Vec::new(),
+            cohorts: Vec::new(),
+            namespace,
+            resource,
+            flavor,
+            submitted: 0,
         };
-        let cohort = self.cohort.map(|quota| {
-            let id = engine.names_mut().cohorts.intern("all");
-            let spec = CohortSpec { groups: vec![group(quota, None)], ..CohortSpec::default() };
-            engine.apply(Event::Cohort(id, Some(spec)));
-            id
-        });
-        let lines = (0..self.queues).map(|index| {
-            let name = format!("queue-{index}");
-            let spec = ClusterQueueSpec {
-                cohort,
-                groups: vec![group(self.nominal, limit)],
-                strategy: Strategy::BestEffortFifo,
-                preemption: Preemption { within_queue: self.within, ..Preemption::default() },
-                fungibility: Fungibility::default(),
-                weight: Weight::default(),
-                stopped: false,
-                ready: true,
-                namespaces: NamespaceSelector::All(Vec::new()),
-                checks: Vec::new(),
-                last_acceptable_flavor: None,
-                usage_based: false,
-            };
-            let queue = engine.names_mut().queues.intern(&name);
-            engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
-            let line = engine.names_mut().local_queues.intern(&name);
-            let weight = Weight::default();
-            let local = LocalQueueSpec { queue, stopped: false, weight };
-            engine.apply(Event::LocalQueue(line, Some(local)));
-            line
-        });
-        let lines = lines.collect();
-        World { engine, lines, namespace, resource, submitted: 0 }
+        if let Some(quota) = self.cohort {
+            world.add_cohorts(quota);
+        }
+        (0..self.queues).for_each(|index| world.add_queue(index));
+        world
     }
 }
 
 impl World {
+    fn add_cohorts(&mut self, quota: i64) {
+        for level in 0..self.house.levels {
+            let parents = std::mem::take(&mut self.cohorts);
+            for index in 0..FAN_OUT.pow(level) {
+                let id = self.engine.names_mut().cohorts.intern(&format!("cohort-{level}-{index}"));
+                let parent = parents.get(index / FAN_OUT).copied();
+                let quota = if parent.is_some() { 0 } else { quota };
+                let groups = vec![self.group(quota, None)];
+                let spec = CohortSpec { parent, groups, ..CohortSpec::default() };
+                self.engine.apply(Event::Cohort(id, Some(spec)));
+                self.cohorts.push(id);
+            }
+        }
+    }
+
+    fn add_queue(&mut self, index: usize) {
+        let name = format!("queue-{index}");
+        let queue = self.engine.names_mut().queues.intern(&name);
+        self.queues.push(queue);
+        self.set_quota(index, self.house.nominal);
+        let line = self.engine.names_mut().local_queues.intern(&name);
+        let local = LocalQueueSpec { queue, stopped: false, weight: Weight::default() };
+        self.engine.apply(Event::LocalQueue(line, Some(local)));
+        self.lines.push(line);
+    }
+
+    /// Says a queue anew, with this quota.
+    pub(crate) fn set_quota(&mut self, index: usize, nominal: i64) {
+        let per_cohort = self.house.queues.div_ceil(self.cohorts.len().max(1));
+        let spec = ClusterQueueSpec {
+            cohort: self.cohorts.get(index / per_cohort).copied(),
+            groups: vec![self.group(nominal, self.house.shared.map(Amount))],
+            strategy: Strategy::BestEffortFifo,
+            preemption: Preemption { within_queue: self.house.within, ..Preemption::default() },
+            fungibility: Fungibility::default(),
+            weight: Weight::default(),
+            stopped: false,
+            ready: true,
+            namespaces: NamespaceSelector::All(Vec::new()),
+            checks: Vec::new(),
+            last_acceptable_flavor: None,
+            usage_based: false,
+        };
+        self.engine.apply(Event::ClusterQueue(self.queues[index], Some(Box::new(spec))));
+    }
+
+    fn group(&self, nominal: i64, limit: Option<Amount>) -> ResourceGroup {
+        let quota = ResourceQuota {
+            resource: self.resource,
+            nominal: Amount(nominal),
+            borrowing_limit: limit,
+            lending_limit: limit,
+        };
+        let flavors = vec![FlavorQuotas { flavor: self.flavor, resources: vec![quota] }];
+        ResourceGroup { resources: vec![self.resource], flavors }
+    }
+
     /// A new Workload of one pod, younger than all before.
     pub(crate) fn submit(&mut self, queue: usize, request: i64, priority: i64) -> WorkloadId {
         self.submitted += 1;
@@ -104,6 +142,7 @@ impl World {
             pod_sets: vec![PodSetSpec {
                 name: "main".into(),
                 count: 1,
+                reclaimed: 0,
                 min_count: None,
                 requests: vec![(self.resource, Amount(request))],
                 on_machine: None,

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use allocation_counter::measure;
-use engine::flavors::matching::{Operator, Requirement, Selection};
+use engine::flavors::matching::{NodeTerm, Operator, Requirement, Selection};
 use engine::ids::{FlavorId, WorkloadId};
 use engine::spec::{
     ClusterQueueSpec, FlavorQuotas, FlavorSpec, Fungibility, Hold, LocalQueueSpec,
@@ -106,6 +106,7 @@ fn submit(engine: &mut Engine, leader: bool, preferring: bool, hold: Hold) -> Wo
     let pod_set = |name: &str, count: i64, millis: i64| PodSetSpec {
         name: name.into(),
         count,
+        reclaimed: 0,
         min_count: None,
         requests: vec![(cpu, Amount(millis))],
         on_machine: None,
@@ -146,7 +147,7 @@ fn one_in_five() -> PreferredTerm {
     let blocks = [3, 7].map(|index| format!("block-{index}").into());
     let operator = Operator::In(blocks.into());
     let labels = vec![Requirement { key: BLOCK.into(), operator }];
-    PreferredTerm { weight: 10, labels, fields: Vec::new() }
+    PreferredTerm { weight: 10, preference: NodeTerm { labels, fields: Vec::new() } }
 }
 
 /// Mean time, and allocations, of one run.

@@ -1,4 +1,4 @@
-//! The shapes S1, S2, S4 and S5 at any size, and a world in balance. Source: spec/performance.md §6.2.
+//! The shapes S1 to S5 and S8 at any size, and a world in balance. Source: spec/performance.md §6.2.
 //!
 //! Each is split into the world that has to exist before and the cycles that are measured, which `cycle` runs.
 
@@ -8,7 +8,7 @@ use engine::ids::WorkloadId;
 use engine::spec::PreemptionPolicy;
 use engine::{Engine, Entry, Event, FairStrategy, Outcome, Settings, Time};
 
-use crate::house::{House, World};
+use crate::house::{FAN_OUT, House, World};
 
 /// Runs one cycle of the engine and counts what it likes.
 pub(crate) type Cycle<'a> = dyn for<'b> FnMut(&'b mut Engine) -> &'b [Entry] + 'a;
@@ -20,6 +20,7 @@ fn house(queues: usize) -> House {
         nominal: 1000,
         shared: None,
         cohort: Some(0),
+        levels: 1,
         within: PreemptionPolicy::Never,
     }
 }
@@ -41,9 +42,46 @@ pub(crate) fn fit(queues: usize, per_queue: usize) -> World {
 
 /// S2: the same with fair sharing.
 pub(crate) fn fair(queues: usize, per_queue: usize) -> World {
+    filled(&House { settings: shared_fairly(), ..house(queues) }, per_queue)
+}
+
+fn shared_fairly() -> Settings {
     let fair = Some(vec![FairStrategy::LessThanOrEqualToFinalShare]);
-    let settings = Settings { fair_sharing: fair, ..Settings::default() };
-    filled(&House { settings, ..house(queues) }, per_queue)
+    Settings { fair_sharing: fair, ..Settings::default() }
+}
+
+/// S3: 1,000 queues under three levels of cohorts; all quota belongs to the topmost, so that everybody borrows.
+pub(crate) fn deep(fair: bool, per_queue: usize) -> World {
+    let settings = if fair { shared_fairly() } else { Settings::default() };
+    let plain = house(FAN_OUT.pow(3));
+    filled(&House { settings, nominal: 0, cohort: Some(1_000_000), levels: 3, ..plain }, per_queue)
+}
+
+/// S8: as S1, but before every cycle one queue in ten gets another quota.
+#[derive(Debug)]
+pub(crate) struct Churn {
+    world: World,
+    queues: usize,
+    round: usize,
+}
+
+impl Churn {
+    pub(crate) fn new(queues: usize, per_queue: usize) -> Self {
+        Self { world: fit(queues, per_queue), queues, round: 0 }
+    }
+
+    /// Changes quotas. Returns how many.
+    pub(crate) fn change(&mut self) -> usize {
+        self.round += 1;
+        let changed = (self.round % 10..self.queues).step_by(10);
+        let nominal = if (self.round / 10).is_multiple_of(2) { 1001 } else { 1000 };
+        changed.map(|index| self.world.set_quota(index, nominal)).count()
+    }
+
+    /// Returns whether anybody was left.
+    pub(crate) fn decide(&mut self, cycle: &mut Cycle<'_>) -> bool {
+        !cycle(&mut self.world.engine).is_empty()
+    }
 }
 
 /// Cycles until nobody is left.

@@ -1,12 +1,14 @@
-//! Time and memory of the shapes S1 to S5, fixed work, one core, beside what no engine can beat.
+//! Time and memory of the shapes S1 to S5 and S8, fixed work, one core, beside what no engine can beat.
 //!
 //! Only cycles are timed, not the events that prepare them. Figures go to `target/bench/engine.json`.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::floor::Lines;
 use crate::house::World;
-use crate::meter::{Meter, to_f64};
+use crate::meter::{Meter, now, to_f64};
 use crate::shapes::{self, Balance, Parked};
 
 /// What a run of decisions came to.
@@ -16,6 +18,9 @@ struct Row {
     /// Nanoseconds per decision that no engine can beat, with memory at its best and at its worst.
     floor: (f64, f64),
 }
+
+/// The world in balance, where nothing may be allocated.
+const STEADY: &str = "steady";
 
 /// Events of S5, after each of which cycles run until nobody can go on.
 const EVENTS: u64 = 2000;
@@ -27,25 +32,29 @@ pub(crate) fn report() -> anyhow::Result<()> {
         row("s1", drain(shapes::fit(1000, 100)), Lines::of(1000, 100, 0)),
         row("s1_10k", drain(shapes::fit(10_000, 100)), Lines::of(10_000, 100, 0)),
         row("s2", drain(shapes::fair(1000, 100)), Lines::of(1000, 100, 0)),
+        row("s3", drain(shapes::deep(false, 100)), Lines::of(1000, 100, 0).of_levels(4)),
+        row("s3 fair", drain(shapes::deep(true, 100)), Lines::of(1000, 100, 0).of_levels(4)),
         row("s4", preempt(1000, 50, 11), Lines::of(1000, 51, 50)),
-        row("steady", balance(1000, 100), Lines::of(1000, 2, 0)),
+        row(STEADY, balance(1000, 100), Lines::of(1000, 2, 0)),
     ];
     rows.iter().for_each(print);
+    churn();
     let own = wake("where queues have their own quota", false);
     let shared = wake("where they compete for it", true);
     let (place, _) = crate::places::report();
     let bytes = bytes_per_pending(1000, 1000);
     println!("memory  {bytes:.0} bytes per pending Workload");
     let pause = rows.iter().map(|row| row.meter.pause).max().unwrap_or_default();
+    let steady = rows.iter().find(|row| row.name == STEADY).map(|row| row.meter.allocations());
     let mut figures = json!({
         "s5_ratio": rounded(own.max(shared)),
         "s6_us": rounded(place),
         "max_pause_ms": rounded(pause.as_secs_f64() * 1e3),
         "bytes_per_pending": rounded(bytes),
-        "allocs_per_decision": rounded(rows[4].meter.allocations()),
+        "allocs_per_decision": steady.map(rounded),
     });
-    for Row { name, meter, .. } in &rows[..4] {
-        figures[name] = json!(meter.rate().round());
+    for Row { name, meter, .. } in rows.iter().filter(|row| row.name != STEADY) {
+        figures[name.replace(' ', "_")] = json!(meter.rate().round());
     }
     write(&figures)
 }
@@ -108,6 +117,27 @@ fn balance(queues: usize, turns: usize) -> Meter {
         world.turn(&mut |engine| meter.cycle(engine));
     }
     meter
+}
+
+/// What it costs that the configuration changes all the time.
+#[expect(clippy::print_stdout, reason = "a benchmark reports")]
+fn churn() {
+    let mut world = shapes::Churn::new(1000, 100);
+    let (mut meter, mut changes, mut telling) = (Meter::default(), 0, Duration::ZERO);
+    let mut left = true;
+    while left {
+        let start = now();
+        changes += world.change();
+        telling += now() - start;
+        left = world.decide(&mut |engine| meter.cycle(engine));
+    }
+    let micros = |time: Duration, count: u64| time.as_secs_f64() * 1e6 / to_f64(count);
+    println!(
+        "s8       {:>8.0} decisions/s where {changes} quotas change, {:.1} us to be told of each, pauses up to {:.2} ms",
+        meter.rate(),
+        micros(telling, changes as u64),
+        meter.pause.as_secs_f64() * 1e3
+    );
 }
 
 /// Evaluated per admitted, with a million Workloads of 64 sizes in 16 queues.

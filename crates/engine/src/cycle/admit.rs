@@ -16,20 +16,27 @@ pub(super) fn admit(state: &mut State, entry: &Entry, now: Time) {
     }
     let granted = &entry.assignment.pod_sets;
     admission.pod_sets.resize_with(granted.len(), PodSetAdmission::default);
-    for (one, granted) in admission.pod_sets.iter_mut().zip(granted) {
-        (one.count, one.reclaimed) = (granted.count, 0);
+    let mut too_many = false;
+    let asked = entry.shape.pod_sets.iter();
+    for ((one, granted), asked) in admission.pod_sets.iter_mut().zip(granted).zip(asked) {
+        (one.count, one.reclaimed) = (granted.count, (granted.count - asked.count).max(0));
+        too_many |= one.reclaimed > 0;
         let resources = granted.choices.iter().map(|c| (c.resource, c.flavor, c.amount));
         one.resources.clear();
         one.resources.extend(resources);
         one.domains.clone_from(&granted.domains);
         one.unplaced = granted.unplaced;
     }
+    if too_many {
+        // Granted are pods that have finished, too: they hold nothing.
+        admission.usage = crate::apply::usage_of(state, &admission.pod_sets);
+    }
     state.workloads.at_mut(entry.workload).scan = None;
     crate::apply::start_holding(state, entry.workload, admission);
     crate::admission_sharing::sent(state, entry.workload);
 }
 
-/// Takes back the places in topologies that were assumed within the cycle.
+/// Takes back the places in topologies that were assumed within the cycle, last ones first.
 pub(super) fn forget_assumed(state: &mut State, entries: &[Entry]) {
     for entry in entries.iter().rev() {
         crate::topology::forget(state, entry);

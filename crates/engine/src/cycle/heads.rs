@@ -13,7 +13,8 @@ use crate::state::State;
 /// The heads of one cycle. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    heads: Vec<(QueueId, WorkloadId)>,
+    /// With the rank of the name of the queue.
+    heads: Vec<(u32, QueueId, WorkloadId)>,
     /// Those who can at most reserve quota.
     reserving: Vec<(QueueId, WorkloadId)>,
     contest: Contest,
@@ -28,9 +29,15 @@ pub(super) struct Heads {
 }
 
 impl Heads {
+    /// How many heads are to be evaluated.
+    pub(super) fn len(&self) -> usize {
+        self.heads.len()
+    }
+
     /// The heads to evaluate, in the order of the names of their queues. They are still in line.
-    pub(super) fn all(&self) -> &[(QueueId, WorkloadId)] {
-        &self.heads
+    pub(super) fn at(&self, index: usize) -> (QueueId, WorkloadId) {
+        let (_, queue, workload) = self.heads[index];
+        (queue, workload)
     }
 
     /// Whether anybody had a turn.
@@ -97,7 +104,7 @@ impl Heads {
 
     fn evaluate(&mut self, state: &State, id: QueueId, workload: WorkloadId) {
         self.stirred.mark(root(state, id));
-        self.heads.push((id, workload));
+        self.heads.push((state.tree.node(state.queue(id).node).rank, id, workload));
     }
 
     /// Where all heads of a tree are sure to fit alone, those who lose to others stay in line. A reservation matters if
@@ -118,8 +125,7 @@ impl Heads {
             }
         }
         self.reserving = reserving;
-        let rank = |id: QueueId| state.tree.node(state.queue(id).node).rank;
-        self.heads.sort_unstable_by_key(|&(id, _)| rank(id));
+        self.heads.sort_unstable();
     }
 }
 
@@ -174,7 +180,7 @@ fn park_again(state: &mut State, id: QueueId, workload: WorkloadId) {
     let queue = queues[id.index()].as_mut().expect("invariant: listed queues exist");
     let one = workloads.at(workload);
     let (shape, priority) = (one.shape, one.priority);
-    if queue.line.park_shape(shape, priority, workloads) {
+    for _ in 0..queue.line.park_shape(shape, priority, workloads) {
         shapes.retain(shape);
     }
 }

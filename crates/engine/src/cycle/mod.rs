@@ -9,6 +9,7 @@
 //! thousands of queues can do something else in between.
 
 mod admit;
+mod anew;
 mod contest;
 mod heads;
 mod nominate;
@@ -47,7 +48,16 @@ enum Stage {
         from: usize,
         mark: usize,
     },
+    Order {
+        from: usize,
+        mark: usize,
+    },
     Process {
+        mark: usize,
+    },
+    /// With the number of heads who may still have places in a topology.
+    Rewind {
+        left: usize,
         mark: usize,
     },
     Enter(usize),
@@ -107,7 +117,9 @@ impl Cycle {
             Stage::Replace => self.replace(state, heads),
             Stage::Turns => self.take(state, heads),
             Stage::Nominate { from, mark } => self.nominate(state, (from, mark), heads),
+            Stage::Order { from, mark } => self.put_in_order(state, (from, mark), heads),
             Stage::Process { mark } => self.process(state, mark, placer, heads),
+            Stage::Rewind { left, mark } => self.rewind(state, (left, mark), heads),
             Stage::Enter(from) => self.enter(state, from, heads),
         };
         self.stage == Stage::Rest
@@ -127,12 +139,17 @@ impl Cycle {
             Stage::Wake(from) => self.wake_later(state, from),
             Stage::Replace => state.failures.open.append(&mut self.failed),
             Stage::Turns => self.heads.close(state),
-            Stage::Nominate { mark, .. } => {
-                close_books(state, mark);
+            Stage::Nominate { mark, .. } | Stage::Order { mark, .. } => {
+                state.tree.rewind(mark);
+                state.tree.journal.close();
                 self.enter(state, 0, usize::MAX);
             }
             Stage::Process { mark } => {
-                self.forget_processed(state, mark);
+                self.rewind(state, (self.used - self.replaced, mark), usize::MAX);
+                self.enter(state, 0, usize::MAX);
+            }
+            Stage::Rewind { left, mark } => {
+                self.rewind(state, (left, mark), usize::MAX);
                 self.enter(state, 0, usize::MAX);
             }
             Stage::Enter(from) => {
@@ -190,17 +207,35 @@ impl Cycle {
     }
 
     fn nominate(&mut self, state: &mut State, (from, mark): (usize, usize), heads: usize) -> Stage {
-        let all = self.heads.all().len();
+        let all = self.heads.len();
         let end = from.saturating_add(heads).min(all);
         for at in from..end {
-            let (queue, workload) = self.heads.all()[at];
+            let (queue, workload) = self.heads.at(at);
             nominate::nominate(state, self.entry(state, queue, workload));
         }
         if end < all {
             return Stage::Nominate { from: end, mark };
         }
         self.victims.clear();
-        self.order.fill(state, &self.entries[self.replaced..self.used]);
+        self.order.begin(state);
+        Stage::Order { from: 0, mark }
+    }
+
+    fn put_in_order(
+        &mut self,
+        state: &mut State,
+        (from, mark): (usize, usize),
+        heads: usize,
+    ) -> Stage {
+        let entries = &self.entries[self.replaced..self.used];
+        let end = from.saturating_add(heads).min(entries.len());
+        for index in from..end {
+            self.order.enter(state, entries, index);
+        }
+        if end < entries.len() {
+            return Stage::Order { from: end, mark };
+        }
+        self.order.close(state, entries);
         Stage::Process { mark }
     }
 
@@ -234,8 +269,7 @@ impl Cycle {
         let entries = &mut self.entries[self.replaced..self.used];
         for _ in 0..heads {
             let Some(index) = self.order.pop(state, entries) else {
-                self.forget_processed(state, mark);
-                return Stage::Enter(0);
+                return Stage::Rewind { left: entries.len(), mark };
             };
             process::process(state, &mut entries[index], &mut self.victims, placer);
         }
@@ -243,31 +277,37 @@ impl Cycle {
     }
 
     /// Goes back to the state before the first head was nominated.
-    fn forget_processed(&mut self, state: &mut State, mark: usize) {
+    fn rewind(&mut self, state: &mut State, (left, mark): (usize, usize), heads: usize) -> Stage {
         let entries = &self.entries[self.replaced..self.used];
-        close_books(state, mark);
-        admit::forget_assumed(state, entries);
+        let left = if state.topologies.any() { left } else { 0 };
+        let begin = left.saturating_sub(heads);
+        admit::forget_assumed(state, &entries[begin..left]);
+        if !state.tree.rewind_some(mark, heads) || begin > 0 {
+            return Stage::Rewind { left: begin, mark };
+        }
+        state.tree.journal.close();
         self.order.number(entries.len());
+        Stage::Enter(0)
     }
 
     fn enter(&mut self, state: &mut State, from: usize, heads: usize) -> Stage {
         let entries = &mut self.entries[self.replaced..self.used];
-        let end = from.saturating_add(heads).min(entries.len());
-        for at in from..end {
-            self.order.arrange(entries, at);
+        let mut at = from;
+        for _ in 0..heads {
+            if at == entries.len() {
+                break;
+            }
+            if self.order.swap(entries, at) {
+                continue;
+            }
             let entry = &mut entries[at];
+            at += 1;
             match entry.outcome {
                 Outcome::Reserved { .. } => admit::admit(state, entry, self.now),
                 Outcome::Open => requeue::give_back(state, entry),
                 _ => requeue::requeue(state, entry),
             }
         }
-        if end < entries.len() { Stage::Enter(end) } else { Stage::Rest }
+        if at < entries.len() { Stage::Enter(at) } else { Stage::Rest }
     }
-}
-
-/// What the heads did to the books is undone.
-fn close_books(state: &mut State, mark: usize) {
-    state.tree.rewind(mark);
-    state.tree.journal.close();
 }

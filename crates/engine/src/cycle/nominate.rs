@@ -165,9 +165,7 @@ fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> Outcome {
 fn tried(state: &State, queue: QueueId, id: WorkloadId) -> Tried {
     let workload = state.workloads.at(id);
     let valid = |memory: &&ScanMemory| {
-        let fresh = state.settings.preserve_scan_progress
-            && memory.cycle + 1 == state.cycle
-            && memory.shape == workload.shape;
+        let fresh = state.settings.preserve_scan_progress && memory.cycle + 1 == state.cycle;
         fresh || memory.generation >= state.queue(queue).generation
     };
     workload.scan.as_deref().filter(valid).map(|memory| memory.tried.clone()).unwrap_or_default()

@@ -13,7 +13,7 @@ use crate::time::Time;
 /// Hands out the entries one by one. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// Entries still to come, next one last; with fair sharing only where the tournament begins.
+    /// Entries still to come, next one last; nobody with fair sharing.
     waiting: Vec<Turn>,
     tournament: Tournament,
     /// The order in which entries were handed out.
@@ -33,17 +33,29 @@ struct Turn {
 }
 
 impl Order {
-    /// Starts with the entries about which nothing is decided yet.
-    pub(super) fn fill(&mut self, state: &mut State, entries: &[Entry]) {
-        let Self { waiting, tournament, .. } = self;
-        waiting.clear();
-        let open = entries.iter().enumerate().filter(|(_, entry)| entry.outcome == Outcome::Open);
-        waiting.extend(open.map(|(index, entry)| turn(state, index, entry)));
-        if state.settings.fair_sharing.is_some() {
-            tournament.fill(state, entries, waiting.iter().map(|turn| turn.entry));
+    /// Nobody has entered yet.
+    pub(super) fn begin(&mut self, state: &State) {
+        self.waiting.clear();
+        self.tournament.begin(state);
+    }
+
+    /// Lets an entry in, unless something is decided about it already.
+    pub(super) fn enter(&mut self, state: &mut State, entries: &[Entry], index: usize) {
+        let entry = &entries[index];
+        if entry.outcome != Outcome::Open {
             return;
         }
-        waiting.sort_unstable_by(|left, right| right.cmp(left));
+        if state.settings.fair_sharing.is_some() {
+            self.tournament.enter(state, entries, index);
+        } else {
+            self.waiting.push(turn(state, index, entry));
+        }
+    }
+
+    /// Everybody has entered.
+    pub(super) fn close(&mut self, state: &mut State, entries: &[Entry]) {
+        self.waiting.sort_unstable_by(|left, right| right.cmp(left));
+        self.tournament.close(state, entries);
     }
 
     /// The next entry to process.
@@ -78,12 +90,14 @@ impl Order {
         }
     }
 
-    /// Brings the entry to `at` that belongs there. Those before are where they belong.
-    pub(super) fn arrange(&mut self, entries: &mut [Entry], at: usize) {
-        while let Some(&place) = self.places.get(at).filter(|place| **place != at) {
-            entries.swap(at, place);
-            self.places.swap(at, place);
-        }
+    /// Brings the entry at `at` to where it belongs, in exchange for the one that is there. False if it is there already.
+    pub(super) fn swap(&mut self, entries: &mut [Entry], at: usize) -> bool {
+        let Some(&place) = self.places.get(at).filter(|place| **place != at) else {
+            return false;
+        };
+        entries.swap(at, place);
+        self.places.swap(at, place);
+        true
     }
 }
 

@@ -3,7 +3,6 @@
 //! Source: spec/kueue-core.md §3.4.
 
 use crate::cycle::nominate::{Entry, Outcome};
-use crate::ids::WorkloadId;
 use crate::spec::Strategy;
 use crate::state::State;
 use crate::workload::ScanMemory;
@@ -47,11 +46,11 @@ pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
     match entry.requeue {
         Requeue::Nowhere => {}
         Requeue::Aside => queue.line.set_aside(id, workloads),
-        Requeue::InLine => queue.line.push(id, workloads),
+        Requeue::InLine => queue.line.push_awake(id, workloads),
         Requeue::WithShape => {
             let (shape, priority) = (workloads.at(id).shape, workloads.at(id).priority);
             queue.line.push(id, workloads);
-            if queue.line.park_shape(shape, priority, workloads) {
+            for _ in 0..queue.line.park_shape(shape, priority, workloads) {
                 shapes.retain(shape);
             }
         }
@@ -68,7 +67,7 @@ pub(super) fn give_back(state: &mut State, entry: &mut Entry) {
     entry.requeue = Requeue::InLine;
     let State { queues, workloads, .. } = state;
     let queue = queues[entry.queue.index()].as_mut().expect("invariant: heads have a queue");
-    queue.line.push(entry.workload, workloads);
+    queue.line.push_awake(entry.workload, workloads);
     state.list_if_head(entry.queue);
 }
 
@@ -113,11 +112,5 @@ fn memory(state: &State, entry: &Entry) -> ScanMemory {
             tried.extend(choice.tried.map(|flavor| (pod_set, choice.resource, flavor)));
         }
     }
-    let id: WorkloadId = entry.workload;
-    ScanMemory {
-        cycle: state.cycle,
-        generation: entry.generation,
-        shape: state.workloads.at(id).shape,
-        tried,
-    }
+    ScanMemory { cycle: state.cycle, generation: entry.generation, tried }
 }

@@ -8,9 +8,13 @@
 //! Cost of a pop: per level one share and a path through a heap.
 //!
 //! Invariant: processing a head leaves changes of usage only on the path from its queue to the root.
+//!
+//! Where sums may be beyond counting, already weighing somebody leaves traces, as upstream. There the tournament is played
+//! anew after every pop, see [`crate::cycle::anew`].
 
 use std::cmp::{Ordering, Reverse};
 
+use crate::cycle::anew;
 use crate::cycle::nominate::Entry;
 use crate::cycle::order::{by_age, preemptor_first};
 use crate::ids::NodeId;
@@ -43,29 +47,30 @@ struct Round {
 
 /// The best of a subtree, as it stands in the round above.
 #[derive(Debug, Clone, Copy)]
-struct Candidate {
-    entry: usize,
+pub(super) struct Candidate {
+    pub(super) entry: usize,
     share: Share,
     borrows: bool,
 }
 
 impl Tournament {
-    /// Lets the entries `open` enter.
-    pub(super) fn fill(
-        &mut self,
-        state: &mut State,
-        entries: &[Entry],
-        open: impl Iterator<Item = usize>,
-    ) {
+    /// Nobody has entered yet.
+    pub(super) fn begin(&mut self, state: &State) {
         self.played = None;
         self.roots.clear();
         self.rounds.iter_mut().for_each(|round| round.candidates.clear());
         self.rounds.resize_with(state.tree.ids().len(), Round::default);
-        for entry in open {
-            let leaf = state.queue(entries[entry].queue).node;
-            self.list_above(state, leaf);
-            self.enter(state, entries, leaf, entry);
-        }
+    }
+
+    /// Lets an entry into the round of its queue.
+    pub(super) fn enter(&mut self, state: &mut State, entries: &[Entry], entry: usize) {
+        let leaf = state.queue(entries[entry].queue).node;
+        self.list_above(state, leaf);
+        self.send(state, entries, leaf, entry);
+    }
+
+    /// Plays the rounds of the cohorts, lowest first.
+    pub(super) fn close(&mut self, state: &mut State, entries: &[Entry]) {
         self.cohorts.sort_unstable();
         while let Some((_, cohort)) = self.cohorts.pop() {
             self.rounds[cohort.index()].listed = false;
@@ -79,10 +84,23 @@ impl Tournament {
         if let Some(leaf) = self.played.take() {
             self.replay(state, entries, leaf);
         }
+        if !state.tree.is_countable_twice() {
+            return self.pop_anew(state, entries);
+        }
         let root = *self.roots.last()?;
         let winner = self.winner(root)?;
         self.played = Some(state.queue(entries[winner].queue).node);
         Some(winner)
+    }
+
+    fn pop_anew(&mut self, state: &mut State, entries: &[Entry]) -> Option<usize> {
+        loop {
+            let winner = anew::winner(state, entries, *self.roots.last()?);
+            if winner.is_some() {
+                return winner;
+            }
+            self.roots.pop();
+        }
     }
 
     fn winner(&self, node: NodeId) -> Option<usize> {
@@ -110,12 +128,12 @@ impl Tournament {
         if state.tree.parent(node).is_some()
             && let Some(winner) = self.winner(node)
         {
-            self.enter(state, entries, node, winner);
+            self.send(state, entries, node, winner);
         }
     }
 
     /// Puts an entry into the round above `child`, or of `child` itself if nothing is above.
-    fn enter(&mut self, state: &mut State, entries: &[Entry], child: NodeId, entry: usize) {
+    fn send(&mut self, state: &mut State, entries: &[Entry], child: NodeId, entry: usize) {
         let candidate = weigh(state, entries, child, entry);
         let at = state.tree.parent(child).unwrap_or(child);
         let candidates = &mut self.rounds[at.index()].candidates;
@@ -148,22 +166,25 @@ impl Tournament {
 
 /// The share of `node` with the entry's usage included.
 fn weigh(state: &mut State, entries: &[Entry], node: NodeId, index: usize) -> Candidate {
-    let entry = &entries[index];
-    let leaf = state.queue(entry.queue).node;
-    let usage = &entry.assignment.usage;
+    let leaf = state.queue(entries[index].queue).node;
     let mark = state.tree.journal.mark();
-    state.tree.charge(leaf, usage);
-    let with = share(&state.tree, node);
-    let borrows = usage.iter().any(|&(slot, _)| {
-        let cell = state.tree.at(node, slot);
-        charged(usage, slot) > crate::Amount::ZERO && cell.usage > cell.subtree
-    });
+    state.tree.charge(leaf, &entries[index].assignment.usage);
+    let candidate = measure(state, entries, node, index);
     state.tree.rewind(mark);
     state.tree.journal.close();
-    Candidate { entry: index, share: with, borrows }
+    candidate
 }
 
-fn wins(state: &State, entries: &[Entry], left: Candidate, right: Candidate) -> bool {
+/// The same once the entry is charged.
+pub(super) fn measure(state: &State, entries: &[Entry], node: NodeId, index: usize) -> Candidate {
+    let usage = &entries[index].assignment.usage;
+    let borrows = usage.iter().any(|&(slot, _)| {
+        charged(usage, slot) > crate::Amount::ZERO && state.tree.borrows(node, slot)
+    });
+    Candidate { entry: index, share: share(&state.tree, node), borrows }
+}
+
+pub(super) fn wins(state: &State, entries: &[Entry], left: Candidate, right: Candidate) -> bool {
     let (a, b) = (&entries[left.entry], &entries[right.entry]);
     let borrowing = if state.settings.prioritize_non_borrowing {
         left.borrows.cmp(&right.borrows)

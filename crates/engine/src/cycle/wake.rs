@@ -5,7 +5,7 @@
 
 use crate::ids::{NodeId, QueueId};
 use crate::quota::tree::Tree;
-use crate::spec::Hold;
+use crate::spec::{Hold, NamespaceSelector};
 use crate::state::{State, namespace_matches};
 
 /// What has to be brought up to date before a cycle, one step after the other.
@@ -58,12 +58,14 @@ fn refresh(state: &mut State) {
     let changed = std::mem::take(&mut state.changed);
     let changed = Nodes::of(state, &changed, |_, node| node);
     let trees = Nodes::of(state, &changed.list, |state, node| state.tree.root(node));
+    let requoted = std::mem::take(&mut state.requoted);
+    let requoted = Nodes::of(state, &requoted, |state, node| state.tree.root(node));
     let left = std::mem::take(&mut state.left);
     let left = Nodes::of(state, &left, |state, node| state.tree.root(node));
     let all = std::mem::take(&mut state.flavors_changed);
     for queue in state.queues.iter_mut().flatten() {
         let root = state.tree.root(queue.node);
-        queue.generation += u64::from(trees.has(root));
+        queue.generation += u64::from(requoted.has(root));
         if all || trees.has(root) || left.has(root) {
             queue.line.forget_refusals();
         }
@@ -179,8 +181,10 @@ pub(super) fn wake_queue(state: &mut State, id: QueueId) -> usize {
         return 0;
     };
     let selector = &queue.namespaces;
+    let choosy = !matches!(selector, NamespaceSelector::All(all) if all.is_empty());
     let woken = queue.line.wake(
         workloads,
+        choosy,
         |one| {
             one.hold == Hold::None
                 && one.wake.is_none()

@@ -128,7 +128,8 @@ fn unfit(lack: &Lack, why: &Unfit, count: usize) -> String {
     let of = format!("{count} of {}", counted(leaves, level(&lack.lowest)));
     match why {
         Unfit::Taint(taint) => format!("{of}, for the taint {}", taint_in_words(taint)),
-        Unfit::Selector => format!("{of}, by node selector or affinity"),
+        Unfit::Selector => format!("{of}, by node selector"),
+        Unfit::Affinity => format!("{of}, by node affinity"),
     }
 }
 

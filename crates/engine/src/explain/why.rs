@@ -15,7 +15,7 @@ use crate::checks;
 use crate::engine::Engine;
 use crate::explain::shortage::{Shortage, shortage};
 use crate::flavors::assign::{Attempt, members};
-use crate::flavors::scan::{Wish, not_allowed, unsuitable};
+use crate::flavors::scan::{Wish, beyond_old, not_allowed, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::reason::Reason;
 use crate::slices;
@@ -292,9 +292,11 @@ fn flavor(state: &State, wish: &Wish<'_>, at: usize, earlier: &mut Earlier<'_>) 
     // A group gets one flavor, which has to suit all of it.
     let together = members(wish.attempt.shape, wish.members[0]);
     let whole = Wish { members: &together, ..*wish };
+    let of_old_slice =
+        |&(resource, amount): &_| beyond_old(state, wish, resource, flavor, amount).1;
     let unsuitable = not_allowed(wish, flavor)
         .or_else(|| unsuitable(state, &whole, flavor))
-        .or_else(|| of_old_slice(state, wish, flavor));
+        .or_else(|| wish.requests.iter().find_map(of_old_slice));
     let mut shortages = Vec::new();
     for &(resource, request) in wish.requests.iter().filter(|_| unsuitable.is_none()) {
         if let Some(slot) = wish.group.slot(at, resource) {
@@ -318,16 +320,6 @@ fn places(state: &State, wish: &Wish<'_>, id: FlavorId, earlier: &mut Earlier<'_
         },
         later => PlacesWhy::PutOff(later),
     }
-}
-
-/// Why a replacement must get another flavor.
-fn of_old_slice(state: &State, wish: &Wish<'_>, flavor: FlavorId) -> Option<Reason> {
-    let old = wish.attempt.old?;
-    let pod_set = &wish.attempt.shape.pod_sets[wish.members[0]];
-    let held = |&(resource, _): &_| slices::held(state, old, &pod_set.name, resource);
-    let mut originals = wish.requests.iter().map(|one| held(one).map(|(original, _)| original));
-    let original = originals.find(|original| *original != Some(flavor))?;
-    Some(Reason::OfOldSlice { flavor, original })
 }
 
 fn take(group: &Group, at: usize, wanted: &[(ResourceId, Amount)], taken: &mut Usage) {

@@ -121,8 +121,9 @@ struct Wish<'a> {
 impl<'a> Wish<'a> {
     /// What the smallest number of pods that could be admitted asks for.
     fn requests(self) -> impl Iterator<Item = (ResourceId, Amount)> + 'a {
-        let smallest = self.pod_set.min_count.filter(|_| self.state.settings.partial_admission);
-        self.state.requests(self.id, self.pod_set, smallest.unwrap_or(self.pod_set.count))
+        let partly = self.state.settings.partial_admission;
+        let smallest = if partly { self.pod_set.least() } else { self.pod_set.count };
+        self.state.requests(self.id, self.pod_set, smallest)
     }
 
     /// It asks for something that its queue does not know.

@@ -103,13 +103,44 @@ impl Requirement {
     }
 }
 
+/// A term of node affinity: all that a node must meet at once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct NodeTerm {
+    /// `matchExpressions`: what its labels must be.
+    pub labels: Vec<Requirement>,
+    /// `matchFields`: what its name must be.
+    pub fields: Vec<Requirement>,
+}
+
+impl NodeTerm {
+    /// The only field of a node that terms may name.
+    pub const NAME: &str = "metadata.name";
+
+    /// Whether a node meets it. A term that asks for nothing matches nothing, as in Kubernetes.
+    pub fn matches(&self, name: &str, labels: &[(Box<str>, Box<str>)]) -> bool {
+        let field = |key: &str| (key == Self::NAME).then_some(name);
+        self.asks()
+            && self.met(labels, |_| true)
+            && self.fields.iter().all(|one| one.admits(field(&one.key)))
+    }
+
+    fn asks(&self) -> bool {
+        !self.labels.is_empty() || !self.fields.is_empty()
+    }
+
+    /// Whether labels meet it, as far as their keys count.
+    fn met(&self, labels: &[(Box<str>, Box<str>)], counts: impl Fn(&str) -> bool) -> bool {
+        self.labels.iter().filter(|one| counts(&one.key)).all(|one| one.matches(labels))
+    }
+}
+
 /// Where the pods of a pod set may run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Selection {
     /// `nodeSelector`, sorted by key.
     pub node_selector: Vec<(Box<str>, Box<str>)>,
-    /// Required node affinity: any of these terms, each a conjunction. `None` asks for nothing.
-    pub affinity: Option<Vec<Vec<Requirement>>>,
+    /// Required node affinity: any of these terms. `None` asks for nothing.
+    pub affinity: Option<Vec<NodeTerm>>,
     /// Tolerations.
     pub tolerations: Vec<Toleration>,
 }
@@ -133,29 +164,38 @@ impl Selection {
         self.node_selector.is_empty() && self.affinity.is_none()
     }
 
-    /// Whether labels match, all of them counted: the rule for single nodes.
-    pub fn matches_node(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
-        self.matches(labels, |_| true)
+    /// Whether the node selector picks a node with these labels.
+    pub fn selects_node(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
+        self.selects(labels, |_| true)
     }
 
-    /// Whether labels match, looking only at keys in `labels`: the rule for flavors. A term that loses all its
-    /// requirements matches everything.
-    pub fn matches_flavor(&self, labels: &[(Box<str>, Box<str>)], keys: &[Box<str>]) -> bool {
-        self.matches(labels, |key| keys.iter().any(|known| **known == *key))
+    /// Whether the required affinity allows a node.
+    pub fn allows_node(&self, name: &str, labels: &[(Box<str>, Box<str>)]) -> bool {
+        self.one_term(|term| term.matches(name, labels))
     }
 
-    fn matches(&self, labels: &[(Box<str>, Box<str>)], counts: impl Fn(&str) -> bool) -> bool {
-        let selected = self.node_selector.iter().filter(|(key, _)| counts(key));
-        let mut selected = selected.map(|wanted| labels.contains(wanted));
-        if !selected.all(|found| found) {
-            return false;
-        }
-        let Some(terms) = &self.affinity else {
-            return true;
-        };
-        terms
-            .iter()
-            .any(|term| term.iter().filter(|one| counts(&one.key)).all(|one| one.matches(labels)))
+    /// Whether a node may suit of which the labels with these keys are known, and nothing else.
+    pub fn may_match_node(&self, labels: &[(Box<str>, Box<str>)], keys: &[Box<str>]) -> bool {
+        let counts = |key: &str| keys.iter().any(|known| **known == *key);
+        self.selects(labels, counts)
+            && self.one_term(|term| term.asks() && term.met(labels, counts))
+    }
+
+    /// Whether a flavor with these labels suits: only keys that it labels count, and fields never do. A term of which
+    /// nothing is left matches everything, and so does an affinity without terms.
+    pub fn matches_flavor(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
+        let counts = |key: &str| labels.iter().any(|(known, _)| **known == *key);
+        let asks = self.affinity.as_ref().is_some_and(|terms| !terms.is_empty());
+        self.selects(labels, counts) && (!asks || self.one_term(|term| term.met(labels, counts)))
+    }
+
+    fn selects(&self, labels: &[(Box<str>, Box<str>)], counts: impl Fn(&str) -> bool) -> bool {
+        let mut wanted = self.node_selector.iter().filter(|(key, _)| counts(key));
+        wanted.all(|one| labels.contains(one))
+    }
+
+    fn one_term(&self, matches: impl Fn(&NodeTerm) -> bool) -> bool {
+        self.affinity.as_ref().is_none_or(|terms| terms.iter().any(matches))
     }
 }
 
@@ -178,17 +218,58 @@ mod tests {
             node_selector: labels(&[("zone", "a"), ("disk", "ssd")]),
             ..Selection::default()
         };
-        assert!(selection.matches_flavor(&labels(&[("zone", "a")]), &["zone".into()]));
-        assert!(!selection.matches_flavor(&labels(&[("zone", "b")]), &["zone".into()]));
-        assert!(!selection.matches_node(&labels(&[("zone", "a")])));
+        assert!(selection.matches_flavor(&labels(&[("zone", "a")])));
+        assert!(!selection.matches_flavor(&labels(&[("zone", "b")])));
+        assert!(!selection.selects_node(&labels(&[("zone", "a")])));
+    }
+
+    fn required(terms: &[NodeTerm]) -> Selection {
+        Selection { affinity: Some(terms.to_vec()), ..Selection::default() }
+    }
+
+    fn labelled(key: &str, values: &[&str]) -> NodeTerm {
+        NodeTerm { labels: vec![within(key, values)], fields: Vec::new() }
     }
 
     #[test]
     fn one_term_of_the_affinity_is_enough() {
-        let affinity = Some(vec![vec![within("zone", &["a"])], vec![within("zone", &["b"])]]);
-        let selection = Selection { affinity, ..Selection::default() };
-        assert!(selection.matches_node(&labels(&[("zone", "b")])));
-        assert!(!selection.matches_node(&labels(&[("zone", "c")])));
+        let selection = required(&[labelled("zone", &["a"]), labelled("zone", &["b"])]);
+        assert!(selection.allows_node("n1", &labels(&[("zone", "b")])));
+        assert!(!selection.allows_node("n1", &labels(&[("zone", "c")])));
+    }
+
+    #[test]
+    fn a_field_of_a_term_is_the_name_of_the_node() {
+        let one =
+            NodeTerm { fields: vec![within(NodeTerm::NAME, &["n1"])], ..labelled("zone", &["a"]) };
+        let selection = required(&[one]);
+        let (here, elsewhere) = (labels(&[("zone", "a")]), labels(&[("zone", "b")]));
+        assert!(selection.allows_node("n1", &here));
+        assert!(!selection.allows_node("n2", &here));
+        assert!(!selection.allows_node("n1", &elsewhere));
+        assert!(selection.matches_flavor(&here));
+        assert!(!selection.matches_flavor(&elsewhere));
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_node_may_match() {
+        let named =
+            NodeTerm { fields: vec![within(NodeTerm::NAME, &["n1"])], ..NodeTerm::default() };
+        let zone = labels(&[("zone", "b")]);
+        let may = |terms: &[NodeTerm]| required(terms).may_match_node(&zone, &["zone".into()]);
+        assert!(may(&[labelled("disk", &["ssd"])]));
+        assert!(may(&[named]));
+        assert!(!may(&[labelled("zone", &["a"])]));
+        assert!(!may(&[NodeTerm::default()]));
+        assert!(!may(&[]));
+    }
+
+    #[test]
+    fn what_asks_for_nothing_matches_every_flavor_and_no_node() {
+        for selection in [required(&[]), required(&[NodeTerm::default()])] {
+            assert!(selection.matches_flavor(&labels(&[("zone", "a")])));
+            assert!(!selection.allows_node("n1", &labels(&[("zone", "a")])));
+        }
     }
 
     #[test]

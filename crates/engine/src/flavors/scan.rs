@@ -11,7 +11,7 @@ use crate::flavors::grade::{Grade, Grant, grade};
 use crate::ids::{FlavorId, QueueId, ResourceId};
 use crate::reason::{Obstacle, Reason};
 use crate::slices;
-use crate::spec::{Fungibility, PodSetSpec, Preference, Search};
+use crate::spec::{FlavorSpec, Fungibility, PodSetSpec, Preference, Search};
 use crate::state::{Group, State};
 use crate::topology::topologies::Fitness;
 use crate::variants;
@@ -113,7 +113,9 @@ fn start(state: &State, wish: &Wish<'_>) -> usize {
     };
     let tried = wish.attempt.tried.iter();
     let mut tried = tried.filter(|one| usize::from(one.0) == first && one.1 == resource);
-    tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1)
+    let next = tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1);
+    // The queue may have fewer flavors now than when the last attempt stopped. Upstream would look at none.
+    if next < wish.group.flavors.len() { next } else { 0 }
 }
 
 fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {
@@ -136,23 +138,23 @@ pub(crate) fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option
     let Some(flavor) = state.flavor(id) else {
         return Some(Reason::NoFlavor(id));
     };
-    let pod_sets = || wish.members.iter().map(|&member| &wish.attempt.shape.pod_sets[member]);
+    let pod_sets = wish.members.iter().map(|&member| &wish.attempt.shape.pod_sets[member]);
     let topology_only = state.queue(wish.attempt.queue).topology_only;
-    for pod_set in pod_sets() {
-        let covered = &wish.group.resources;
-        match state.topologies.fitness(pod_set, flavor.topology, topology_only, covered) {
-            Fitness::Suits => {}
-            Fitness::NoTopology => return Some(Reason::NoTopology(id)),
-            Fitness::NoLevel => return Some(Reason::NoLevel(id)),
-            Fitness::TopologyOnly => return Some(Reason::TopologyOnly(id)),
-        }
-    }
-    for pod_set in pod_sets() {
-        if let Some(reason) = repelled(flavor, id, pod_set) {
-            return Some(reason);
-        }
-    }
-    None
+    let covered = &wish.group.resources;
+    let unfit = |pod_set: &PodSetSpec| match state.topologies.fitness(
+        pod_set,
+        flavor.topology,
+        topology_only,
+        covered,
+    ) {
+        Fitness::Suits => None,
+        Fitness::NoTopology => Some(Reason::NoTopology(id)),
+        Fitness::NoLevel => Some(Reason::NoLevel(id)),
+        Fitness::TopologyOnly => Some(Reason::TopologyOnly(id)),
+    };
+    pod_sets
+        .into_iter()
+        .find_map(|pod_set| unfit(pod_set).or_else(|| repelled(flavor, id, pod_set)))
 }
 
 /// Whether a pod set may get a flavor of a group, whatever its quota.
@@ -171,17 +173,11 @@ pub(crate) fn suits(
     })
 }
 
-fn repelled(
-    flavor: &crate::spec::FlavorSpec,
-    id: FlavorId,
-    pod_set: &PodSetSpec,
-) -> Option<Reason> {
+fn repelled(flavor: &FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<Reason> {
     if let Some((taint, _)) = pod_set.selection.untolerated(&flavor.taints, &flavor.tolerations) {
         return Some(Reason::Taint { flavor: id, taint });
     }
-    let keys: SmallVec<[Box<str>; 4]> = flavor.labels.iter().map(|(key, _)| key.clone()).collect();
-    let matches = pod_set.selection.matches_flavor(&flavor.labels, &keys);
-    (!matches).then_some(Reason::Affinity(id))
+    (!pod_set.selection.matches_flavor(&flavor.labels)).then_some(Reason::Affinity(id))
 }
 
 /// Grades every covered resource in one flavor; the flavor is as good as the worst of them.
@@ -226,7 +222,7 @@ fn judge(
 }
 
 /// What is asked for beyond what the old slice has; or why it must be another flavor: that of the old slice.
-fn beyond_old(
+pub(crate) fn beyond_old(
     state: &State,
     wish: &Wish<'_>,
     resource: ResourceId,

@@ -32,15 +32,14 @@ pub(super) fn find(state: &mut State, need: &Need<'_>, out: &mut Vec<Target>) {
     let mut targets = hunt.targets;
     if found {
         fill_back(state, &mut targets, |state| fits(state, need, true));
-    } else {
-        targets.clear();
     }
-    for &candidate in &candidates {
-        show(state, candidate);
+    for target in &targets {
+        show(state, target.workload);
     }
-    state.tree.rewind(mark);
-    state.tree.journal.close();
-    out.append(&mut targets);
+    state.tree.settle(mark);
+    if found {
+        out.append(&mut targets);
+    }
 }
 
 fn charge(state: &mut State, need: &Need<'_>) {

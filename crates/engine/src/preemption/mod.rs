@@ -74,8 +74,10 @@ pub(crate) fn find_for(
     targets: &mut Vec<Target>,
 ) {
     let contested = assignment.contested();
-    // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed.
-    let counts = |one: &&(Slot, Amount)| state.tree.pair(one.0).1 != state.pods;
+    // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed. What
+    // nothing is asked of does not count: it may be borrowed already.
+    let counts =
+        |one: &&(Slot, Amount)| one.1 != Amount::ZERO && state.tree.pair(one.0).1 != state.pods;
     let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
     if let [asked] = *usage.as_slice()
         && contested.as_slice() == [asked.0]

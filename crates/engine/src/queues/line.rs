@@ -2,8 +2,9 @@
 //!
 //! Workloads of one shape (same requests, same priority) stand in one [`Bucket`], oldest first; a heap orders the
 //! buckets by their heads. One verdict about a shape parks its whole bucket in O(log shapes), and a newcomer of a
-//! parked shape lands in the parked bucket by itself. Workloads that step aside alone (backoff, wrong namespace) are
-//! `aside`. Source: spec/kueue-core.md §3.1, §3.2, §3.4, §3.5.
+//! parked shape lands in the parked bucket by itself. Whoever is in line already when it takes on a parked shape stays
+//! in line, as a `stray`, until its turn. Workloads that step aside alone (backoff, wrong namespace) are `aside`.
+//! Source: spec/kueue-core.md §3.1, §3.2, §3.4, §3.5.
 //!
 //! Invariants: the top of every bucket is live; a bucket is in the heap iff it is not parked and not empty.
 
@@ -12,35 +13,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::admission_sharing::UsageShare;
 use crate::ids::{LocalQueueId, ShapeId, WorkloadId};
-use crate::queues::heap::{Heap, IndexHeap};
-use crate::time::Time;
+use crate::queues::bucket::{Bucket, Ticket, goes_first, is_live, older};
+use crate::queues::heap::IndexHeap;
 use crate::workload::{Place, Workload, Workloads};
-
-/// A place in a bucket. It is dead once the Workload's own ticket number has moved on.
-#[derive(Debug, Clone, Copy)]
-struct Ticket {
-    time: Time,
-    workload: WorkloadId,
-    number: u32,
-}
-
-#[derive(Debug, Clone)]
-struct Bucket {
-    shape: ShapeId,
-    priority: i64,
-    tickets: Heap<Ticket>,
-    live: u32,
-    parked: bool,
-    /// Somebody of the shape was evaluated and refused, under the present configuration.
-    refused: bool,
-}
 
 /// See the module.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Line {
     buckets: Vec<Bucket>,
     free: Vec<u32>,
+    /// Where newcomers go.
     by_shape: HashMap<ShapeId, u32>,
+    /// Further buckets, of those who were in line when they took on a shape that was parked.
+    strays: Vec<u32>,
     order: IndexHeap,
     aside: Vec<WorkloadId>,
     parked_buckets: Vec<u32>,
@@ -55,14 +40,30 @@ pub(crate) struct Line {
 impl Line {
     /// Queues a Workload behind its equals. It waits inadmissible if its shape is parked.
     pub(crate) fn push(&mut self, id: WorkloadId, workloads: &mut Workloads) {
+        let workload = workloads.at(id);
+        let index = self.bucket_of(workload.shape, workload.priority);
+        self.enter(index, id, workloads);
+    }
+
+    /// Queues a Workload that is to have its turn, although its shape may be parked.
+    pub(crate) fn push_awake(&mut self, id: WorkloadId, workloads: &mut Workloads) {
+        let (shape, priority) = (workloads.at(id).shape, workloads.at(id).priority);
+        let mut index = self.bucket_of(shape, priority);
+        if self.buckets[index as usize].parked {
+            index = self.stray_of(shape, priority);
+        }
+        self.enter(index, id, workloads);
+    }
+
+    fn enter(&mut self, index: u32, id: WorkloadId, workloads: &mut Workloads) {
         let number = workloads.stamp();
         let workload = workloads.at_mut(id);
-        let (shape, priority, time) = (workload.shape, workload.priority, workload.queued_at);
-        let index = self.bucket_of(shape, priority);
         workload.place = Place::InLine { bucket: index };
         workload.ticket = number;
-        let ticket = Ticket { time, workload: id, number };
+        let (ticket, namespace) = (Ticket::new(id, workload), workload.namespace);
         let bucket = &mut self.buckets[index as usize];
+        let alike = bucket.live == 0 || bucket.namespace == Some(namespace);
+        bucket.namespace = alike.then_some(namespace);
         bucket.tickets.push(ticket, |a, b| older(a, b, workloads));
         bucket.live += 1;
         self.settle(index, workloads);
@@ -145,6 +146,11 @@ impl Line {
         (self.preemptor, self.sticky) = (Some(id), sticky);
     }
 
+    /// Whether a Workload will have its turn without a wake-up.
+    pub(crate) fn is_awake(&self, workload: &Workload) -> bool {
+        matches!(workload.place, Place::InLine { bucket } if !self.buckets[bucket as usize].parked)
+    }
+
     /// Ends the privilege of `id`, if it has one.
     pub(crate) fn clear_preemptor(&mut self, id: WorkloadId) {
         if self.preemptor == Some(id) {
@@ -157,14 +163,26 @@ impl Line {
         self.preemptor == Some(id)
     }
 
-    /// Parks a whole shape. Returns false if it was parked already.
+    /// Parks a whole shape. Returns how many buckets were not parked before.
     pub(crate) fn park_shape(
         &mut self,
         shape: ShapeId,
         priority: i64,
         workloads: &Workloads,
-    ) -> bool {
-        let index = self.bucket_of(shape, priority);
+    ) -> usize {
+        let first = self.bucket_of(shape, priority);
+        let mut parked = usize::from(self.park(first, workloads));
+        for at in 0..self.strays.len() {
+            let index = self.strays[at];
+            if self.buckets[index as usize].shape == shape {
+                parked += usize::from(self.park(index, workloads));
+            }
+        }
+        parked
+    }
+
+    /// Parks a bucket. Returns false if it was parked already.
+    fn park(&mut self, index: u32, workloads: &Workloads) -> bool {
         let bucket = &mut self.buckets[index as usize];
         bucket.refused = true;
         if std::mem::replace(&mut bucket.parked, true) {
@@ -185,11 +203,12 @@ impl Line {
         self.buckets.iter_mut().for_each(|bucket| bucket.refused = false);
     }
 
-    /// Ends all parking and lets everybody back in line for whom `may` holds. Tells the shapes that were parked, and how
-    /// much there was to do.
+    /// Ends all parking and lets everybody back in line for whom `may` holds; of those who were parked with their shape,
+    /// everybody, unless the queue is `choosy`. Tells the shapes that were parked, and how much there was to do.
     pub(crate) fn wake(
         &mut self,
         workloads: &mut Workloads,
+        choosy: bool,
         may: impl Fn(&Workload) -> bool,
         mut unparked: impl FnMut(ShapeId),
     ) -> usize {
@@ -199,6 +218,9 @@ impl Line {
             bucket.parked = false;
             unparked(bucket.shape);
             self.settle(index, workloads);
+            if choosy {
+                self.dismiss(index, workloads, &may);
+            }
         }
         let mut at = 0;
         while let Some(&id) = self.aside.get(at) {
@@ -210,6 +232,22 @@ impl Line {
             }
         }
         all
+    }
+
+    /// Sets those of a bucket aside who may not be in line. One glance is enough if they are of one namespace.
+    fn dismiss(&mut self, index: u32, workloads: &mut Workloads, may: impl Fn(&Workload) -> bool) {
+        let bucket = &self.buckets[index as usize];
+        let Some(first) = bucket.tickets.peek() else { return };
+        if bucket.namespace.is_some() && may(workloads.at(first.workload)) {
+            return;
+        }
+        let tickets = bucket.tickets.items().iter().filter(|ticket| is_live(ticket, workloads));
+        let ids = tickets.map(|ticket| ticket.workload);
+        let ids: Vec<WorkloadId> = ids.filter(|&id| !may(workloads.at(id))).collect();
+        for id in ids {
+            self.remove(id, workloads);
+            self.set_aside(id, workloads);
+        }
     }
 
     /// Active Workloads, in queue order.
@@ -253,21 +291,33 @@ impl Line {
         if let Some(&index) = self.by_shape.get(&shape) {
             return index;
         }
-        let index = match self.free.pop() {
-            Some(index) => {
-                let bucket = &mut self.buckets[index as usize];
-                (bucket.shape, bucket.priority, bucket.refused) = (shape, priority, false);
-                index
-            }
-            None => {
-                let tickets = Heap::default();
-                let (live, parked, refused) = (0, false, false);
-                self.buckets.push(Bucket { shape, priority, tickets, live, parked, refused });
-                u32::try_from(self.buckets.len() - 1).expect("invariant: fewer than 2^32 shapes")
-            }
-        };
+        let index = self.new_bucket(shape, priority);
         self.by_shape.insert(shape, index);
         index
+    }
+
+    /// The bucket of those in line whose shape is parked.
+    fn stray_of(&mut self, shape: ShapeId, priority: i64) -> u32 {
+        let fits = |&&index: &&u32| {
+            let bucket = &self.buckets[index as usize];
+            bucket.shape == shape && !bucket.parked
+        };
+        if let Some(&index) = self.strays.iter().find(fits) {
+            return index;
+        }
+        let index = self.new_bucket(shape, priority);
+        self.strays.push(index);
+        index
+    }
+
+    fn new_bucket(&mut self, shape: ShapeId, priority: i64) -> u32 {
+        if let Some(index) = self.free.pop() {
+            let bucket = &mut self.buckets[index as usize];
+            (bucket.shape, bucket.priority, bucket.refused) = (shape, priority, false);
+            return index;
+        }
+        self.buckets.push(Bucket::new(shape, priority));
+        u32::try_from(self.buckets.len() - 1).expect("invariant: fewer than 2^32 shapes")
     }
 
     fn drop_dead(&mut self, index: u32, workloads: &Workloads) {
@@ -291,30 +341,18 @@ impl Line {
         }
         let buckets = &self.buckets;
         self.order.remove(index, |a, b| goes_first(buckets, a, b, workloads));
-        if empty && !parked && self.by_shape.remove(&self.buckets[index as usize].shape).is_some() {
+        if empty && !parked && self.forget(index) {
             self.free.push(index);
         }
     }
-}
 
-fn is_live(ticket: &Ticket, workloads: &Workloads) -> bool {
-    workloads.get(ticket.workload).is_some_and(|workload| {
-        workload.ticket == ticket.number && matches!(workload.place, Place::InLine { .. })
-    })
-}
-
-fn older(left: Ticket, right: Ticket, workloads: &Workloads) -> bool {
-    let uid = |ticket: Ticket| workloads.get(ticket.workload).map(|workload| &workload.uid);
-    left.time.cmp(&right.time).then_with(|| uid(left).cmp(&uid(right))).is_lt()
-}
-
-fn goes_first(buckets: &[Bucket], left: u32, right: u32, workloads: &Workloads) -> bool {
-    let (left, right) = (&buckets[left as usize], &buckets[right as usize]);
-    if left.priority != right.priority {
-        return left.priority > right.priority;
-    }
-    match (left.tickets.peek(), right.tickets.peek()) {
-        (Some(left), Some(right)) => older(left, right, workloads),
-        (left, _) => left.is_some(),
+    /// Nobody looks for this bucket any more. Returns false if nobody did before.
+    fn forget(&mut self, index: u32) -> bool {
+        let shape = self.buckets[index as usize].shape;
+        if self.by_shape.get(&shape) == Some(&index) {
+            return self.by_shape.remove(&shape).is_some();
+        }
+        let stray = self.strays.iter().position(|&one| one == index);
+        stray.map(|at| self.strays.swap_remove(at)).is_some()
     }
 }

@@ -1,5 +1,6 @@
 //! The waiting Workloads of a ClusterQueue. Source: spec/kueue-core.md §3.
 
+mod bucket;
 pub(crate) mod heap;
 pub(crate) mod line;
 pub(crate) mod priorities;

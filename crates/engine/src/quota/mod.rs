@@ -5,5 +5,6 @@
 
 pub(crate) mod available;
 pub(crate) mod journal;
+mod lines;
 pub(crate) mod share;
 pub(crate) mod tree;

@@ -89,13 +89,13 @@ pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
     };
     let Weight(weight) = tree.node(node).weight;
     let mut best = Share { weight, ..Share::NONE };
-    for (slot, cell) in tree.row(node).iter().enumerate() {
-        if cell.usage <= cell.subtree {
+    for slot in (0..tree.row(node).len()).map(Slot::from) {
+        if !tree.borrows(node, slot) {
             continue;
         }
         best.borrowing = true;
-        let (_, resource) = tree.pair(Slot::from(slot));
-        if first_slot_of(tree, node, resource) != slot {
+        let (_, resource) = tree.pair(slot);
+        if first_slot_of(tree, node, resource) != Some(slot) {
             continue;
         }
         let ratio = Share {
@@ -111,20 +111,24 @@ pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
 }
 
 /// The first slot of `resource` in which `node` borrows, so that each resource is summed once.
-fn first_slot_of(tree: &Tree, node: NodeId, resource: ResourceId) -> usize {
-    let row = tree.row(node);
-    let of_resource = |slot: &usize| {
-        tree.pair(Slot::from(*slot)).1 == resource && row[*slot].usage > row[*slot].subtree
-    };
-    (0..row.len()).find(of_resource).unwrap_or(usize::MAX)
+fn first_slot_of(tree: &Tree, node: NodeId, resource: ResourceId) -> Option<Slot> {
+    borrowed_slots(tree, node, resource).next()
+}
+
+fn borrowed_slots(
+    tree: &Tree,
+    node: NodeId,
+    resource: ResourceId,
+) -> impl Iterator<Item = Slot> + '_ {
+    let slots = (0..tree.row(node).len()).map(Slot::from);
+    slots.filter(move |&slot| tree.pair(slot).1 == resource && tree.borrows(node, slot))
 }
 
 fn borrowed(tree: &Tree, node: NodeId, resource: ResourceId) -> u64 {
     let mut sum = Amount::ZERO;
-    for (slot, cell) in tree.row(node).iter().enumerate() {
-        if tree.pair(Slot::from(slot)).1 == resource {
-            sum += (cell.usage - cell.subtree).clip();
-        }
+    for slot in borrowed_slots(tree, node, resource) {
+        let cell = tree.at(node, slot);
+        sum += cell.usage - cell.subtree;
     }
     sum.0.unsigned_abs()
 }

@@ -12,7 +12,11 @@ use crate::amount::Amount;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::quota::available::potential;
 use crate::quota::journal::Journal;
+use crate::quota::lines::Lines;
 use crate::spec::Weight;
+
+/// Cells that a head changes in a cycle, roughly: a few resources in a few levels.
+const CHANGES_PER_HEAD: usize = 8;
 
 /// The numbers of one (node, slot).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,12 +89,14 @@ pub(crate) struct Node {
 pub(crate) struct Tree {
     nodes: Vec<Node>,
     cells: Vec<Cell>,
+    lines: Lines,
     stride: usize,
     slots: Vec<(FlavorId, ResourceId)>,
     lendable: Vec<Amount>,
     n_resources: usize,
-    /// Some usage is, or was, beyond counting: what is put back is not always what was taken.
-    overflown: bool,
+    /// The most that was ever used of anything. Where that is beyond counting, what is put back is not always what was
+    /// taken.
+    peak: Amount,
     /// What happened to usage since the last mark, for going back.
     pub(crate) journal: Journal,
     /// What a what-if goes back to once the structure has changed.
@@ -146,11 +152,12 @@ impl Tree {
             let tree = Self {
                 nodes: self.nodes.clone(),
                 cells: self.cells.clone(),
+                lines: self.lines.clone(),
                 stride: self.stride,
                 slots: self.slots.clone(),
                 lendable: self.lendable.clone(),
                 n_resources: self.n_resources,
-                overflown: self.overflown,
+                peak: self.peak,
                 journal: Journal::default(),
                 before: Watch::Off,
             };
@@ -164,6 +171,7 @@ impl Tree {
         let id = NodeId::from(self.nodes.len());
         self.nodes.push(Node { queue, root: Some(id), ..Node::default() });
         self.cells.resize(self.nodes.len() * self.stride, Cell::EMPTY);
+        self.lines.add();
         id
     }
 
@@ -239,6 +247,13 @@ impl Tree {
         &self.cells[start..start + self.slots.len()]
     }
 
+    /// Whether more of a slot is used at a node than its quota, of a slot that its quota or one below it names.
+    #[inline]
+    pub(crate) fn borrows(&self, node: NodeId, slot: Slot) -> bool {
+        let cell = self.at(node, slot);
+        cell.usage > cell.subtree && self.lines.name(node, slot)
+    }
+
     /// The ancestors of a node from its parent up.
     pub(crate) fn ancestors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         std::iter::successors(self.parent(node), |&above| self.parent(above))
@@ -252,6 +267,7 @@ impl Tree {
         for cell in &mut self.cells[start..start + self.stride] {
             *cell = Cell { usage: cell.usage, ..Cell::EMPTY };
         }
+        self.lines.set(node, quotas.iter().map(|quota| quota.slot));
         for quota in quotas {
             let cell = &mut self.cells[start + quota.slot.index()];
             cell.nominal = quota.nominal;
@@ -357,6 +373,7 @@ impl Tree {
 
     fn clear_sums(&mut self, node: NodeId) {
         let is_queue = self.nodes[node.index()].queue.is_some();
+        self.lines.begin(node, self.slots.len());
         for slot in 0..self.slots.len() {
             let cell = &mut self.cells[node.index() * self.stride + slot];
             cell.subtree = cell.nominal;
@@ -370,12 +387,13 @@ impl Tree {
     }
 
     fn add_child_sums(&mut self, node: NodeId, child: NodeId) {
+        self.lines.adopt(node, child);
         for slot in 0..self.slots.len() {
             let below = self.cells[child.index() * self.stride + slot];
             let cell = &mut self.cells[node.index() * self.stride + slot];
             cell.subtree += below.subtree - below.local;
             cell.usage += below.above_local();
-            self.overflown |= cell.usage.is_unlimited();
+            self.peak = self.peak.max(cell.usage);
         }
     }
 
@@ -437,18 +455,23 @@ impl Tree {
         let index = node.index() * self.stride + slot.index();
         self.journal.note(index, self.cells[index].usage);
         self.cells[index].usage = usage;
-        self.overflown |= usage.is_unlimited();
+        self.peak = self.peak.max(usage);
     }
 
     /// Whether all usage was always below what can be counted: whatever is put back leaves no traces.
     pub(crate) fn is_countable(&self) -> bool {
-        !self.overflown
+        !self.peak.is_unlimited()
+    }
+
+    /// Whether no more was ever used than can be counted twice: whoever is charged once more leaves no traces either.
+    pub(crate) fn is_countable_twice(&self) -> bool {
+        self.peak.0 <= i64::MAX / 2
     }
 
     /// Takes the same amounts off a leaf and puts them on again. Nothing changes, unless a sum on the way to the root is
     /// beyond counting: it does not miss what is taken off, so that its parent may be charged what it never gave back.
     pub(crate) fn recharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
-        if self.overflown {
+        if !self.is_countable() {
             self.uncharge(leaf, usage);
             self.charge(leaf, usage);
         }
@@ -457,17 +480,26 @@ impl Tree {
     /// Ends a what-if whose changes were put back one by one. Where that undid nothing exactly, because a sum is beyond
     /// counting, what it left is seen until the enclosing what-if ends: a search is not without traces upstream.
     pub(crate) fn settle(&mut self, mark: usize) {
-        if !self.overflown || self.journal.is_outermost() {
+        if self.is_countable() || self.journal.is_outermost() {
             self.rewind(mark);
         }
         self.journal.close();
     }
 
     /// Goes back to the state at `mark`.
+    #[inline]
     pub(crate) fn rewind(&mut self, mark: usize) {
         while let Some((index, usage)) = self.journal.undo(mark) {
             self.cells[index].usage = usage;
         }
+    }
+
+    /// Goes back towards the state at `mark` by about what so many heads changed. Returns true when it is reached.
+    pub(crate) fn rewind_some(&mut self, mark: usize, heads: usize) -> bool {
+        let present = self.journal.len();
+        let target = present.saturating_sub(heads.saturating_mul(CHANGES_PER_HEAD)).max(mark);
+        self.rewind(target);
+        target == mark
     }
 
     fn widen(&mut self) {

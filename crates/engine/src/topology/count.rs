@@ -12,6 +12,7 @@ use crate::ids::{DomainId, HostId, ResourceId};
 use crate::names::Names;
 use crate::spec::PodSetSpec;
 use crate::state::PODS;
+use crate::topology::HostSpec;
 use crate::topology::exclude::{Exclusion, Tally};
 use crate::topology::plan::Plan;
 use crate::topology::preferred::Scores;
@@ -124,19 +125,30 @@ pub(super) fn admits<'a>(
     ask: &Ask<'_>,
     leaf: DomainId,
 ) -> Result<(), Exclusion<'a>> {
-    let selection = &ask.workers.selection;
-    let matters = |&id: &HostId| !selection.takes_any_labels() || topologies.is_tainted(id);
-    if let Some(host) = tree.host(leaf).filter(matters).and_then(|id| topologies.host(id)) {
-        if let Some((_, taint)) = selection.untolerated(&host.taints, ask.tolerations) {
-            return Err(Exclusion::Taint(taint));
-        }
-        if !selection.matches_node(&host.labels) {
-            return Err(Exclusion::Selector);
-        }
+    let takes_any = ask.workers.selection.takes_any_labels();
+    let matters = |&id: &HostId| !takes_any || topologies.is_tainted(id);
+    let host = tree.host(leaf).filter(matters).and_then(|id| topologies.host(id));
+    if let Some(exclusion) = host.and_then(|host| exclusion(ask, host)) {
+        return Err(exclusion);
     }
     match ask.within {
         Some(domain) if !tree.is_below(leaf, domain) => Err(Exclusion::OtherDomain),
         _ => Ok(()),
+    }
+}
+
+/// What keeps the workers from a machine.
+#[inline]
+pub(super) fn exclusion<'a>(ask: &Ask<'_>, host: &'a HostSpec) -> Option<Exclusion<'a>> {
+    let selection = &ask.workers.selection;
+    if let Some((_, taint)) = selection.untolerated(&host.taints, ask.tolerations) {
+        Some(Exclusion::Taint(taint))
+    } else if !selection.selects_node(&host.labels) {
+        Some(Exclusion::Selector)
+    } else if !selection.allows_node(&host.name, &host.labels) {
+        Some(Exclusion::Affinity)
+    } else {
+        None
     }
 }
 

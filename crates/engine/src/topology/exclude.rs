@@ -10,6 +10,7 @@ use crate::names::Names;
 pub(super) enum Exclusion<'a> {
     Taint(&'a Taint),
     Selector,
+    Affinity,
     /// A replacement must stand elsewhere.
     OtherDomain,
     /// Too little of this is free.
@@ -21,8 +22,10 @@ pub(super) enum Exclusion<'a> {
 pub enum Unfit {
     /// Its taint is not tolerated.
     Taint(Taint),
-    /// The pods' node selector or affinity excludes it.
+    /// The pods' node selector excludes it.
     Selector,
+    /// Their required node affinity does.
+    Affinity,
 }
 
 /// How many leaves took nobody, by reason.
@@ -30,6 +33,7 @@ pub enum Unfit {
 pub(super) struct Tally {
     taints: Vec<(Taint, usize)>,
     selector: usize,
+    affinity: usize,
     other_domain: usize,
     scarce: Vec<(ResourceId, usize)>,
 }
@@ -38,12 +42,13 @@ impl Tally {
     pub(super) fn clear(&mut self) {
         self.taints.clear();
         self.scarce.clear();
-        (self.selector, self.other_domain) = (0, 0);
+        (self.selector, self.affinity, self.other_domain) = (0, 0, 0);
     }
 
     pub(super) fn add(&mut self, exclusion: Exclusion<'_>) {
         match exclusion {
             Exclusion::Selector => self.selector += 1,
+            Exclusion::Affinity => self.affinity += 1,
             Exclusion::OtherDomain => self.other_domain += 1,
             Exclusion::Taint(taint) => match self.taints.iter_mut().find(|(one, _)| one == taint) {
                 Some((_, leaves)) => *leaves += 1,
@@ -60,13 +65,17 @@ impl Tally {
     pub(super) fn unfit(&self) -> Vec<(Unfit, usize)> {
         let tainted = self.taints.iter();
         let tainted = tainted.map(|(taint, leaves)| (Unfit::Taint(taint.clone()), *leaves));
-        let selector = (self.selector > 0).then_some((Unfit::Selector, self.selector));
-        tainted.chain(selector).collect()
+        let asked = [(Unfit::Selector, self.selector), (Unfit::Affinity, self.affinity)];
+        tainted.chain(asked.into_iter().filter(|(_, leaves)| *leaves > 0)).collect()
     }
 
     /// Words and how many leaves they are about, sorted by words.
     pub(super) fn in_words(&self, names: &Names) -> Vec<(String, usize)> {
-        let simple = [("nodeSelector", self.selector), ("topologyDomain", self.other_domain)];
+        let simple = [
+            ("nodeSelector", self.selector),
+            ("affinity", self.affinity),
+            ("topologyDomain", self.other_domain),
+        ];
         let simple = simple.into_iter().filter(|(_, leaves)| *leaves > 0);
         let mut words: Vec<(String, usize)> =
             simple.map(|(word, leaves)| (word.to_owned(), leaves)).collect();

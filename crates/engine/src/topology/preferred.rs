@@ -5,35 +5,19 @@
 //! The pods are those of the workers: what a leader would prefer does not count. Source: spec/kueue-core.md §4.11, gate
 //! TASRespectNodeAffinityPreferred. Cost: leaves times terms, once per search of pods that prefer something.
 
-use crate::flavors::matching::Requirement;
+use crate::flavors::matching::NodeTerm;
 use crate::ids::DomainId;
-use crate::topology::HostSpec;
-use crate::topology::count::{Ask, Rooms};
+use crate::topology::count::{Ask, Rooms, exclusion};
 use crate::topology::topologies::Topologies;
 use crate::topology::tree::Tree;
-
-/// The only field of a node that terms may name.
-const NAME: &str = "metadata.name";
 
 /// What pods prefer of a node, and how much.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PreferredTerm {
-    /// Counts for a node that meets all of the following.
+    /// Counts for a node that meets the preference.
     pub weight: i32,
-    /// `matchExpressions`: what its labels must be.
-    pub labels: Vec<Requirement>,
-    /// `matchFields`: what its name must be.
-    pub fields: Vec<Requirement>,
-}
-
-impl PreferredTerm {
-    /// Whether a machine is preferred. A term that asks for nothing prefers nothing.
-    fn matches(&self, host: &HostSpec) -> bool {
-        let field = |key: &str| (key == NAME).then_some(&*host.name);
-        let asks = !self.labels.is_empty() || !self.fields.is_empty();
-        asks && self.labels.iter().all(|one| one.matches(&host.labels))
-            && self.fields.iter().all(|one| one.admits(field(&one.key)))
-    }
+    /// What the node must be.
+    pub preference: NodeTerm,
 }
 
 /// Scores of all domains of a tree; none if they are all the same to the pods.
@@ -81,11 +65,10 @@ fn of_machine(topologies: &Topologies, tree: &Tree, ask: &Ask<'_>, leaf: DomainI
     let Some(host) = tree.host(leaf).and_then(|id| topologies.host(id)) else {
         return 0;
     };
-    let selection = &ask.workers.selection;
-    let tainted = selection.untolerated(&host.taints, ask.tolerations).is_some();
-    if tainted || !selection.matches_node(&host.labels) {
+    if exclusion(ask, host).is_some() {
         return 0;
     }
     let terms = ask.workers.preferred.iter();
-    terms.filter(|term| term.matches(host)).map(|term| i64::from(term.weight)).sum()
+    let met = terms.filter(|term| term.preference.matches(&host.name, &host.labels));
+    met.map(|term| i64::from(term.weight)).sum()
 }

@@ -13,7 +13,7 @@
 //!    borrow-next preempt-stops prefer-preempting
 //! lq line cq=team-a stopped                    (every cq has one of its own name)
 //! wl one q=team-a ns=lab prio=3 t=1 gpu=6 pods=2 min=1 + gpu=1   (`+` begins another pod set)
-//!    on=zone:a in=zone:a|b prefers=5:zone:a|b,metadata.name:h1 tolerate=key:value
+//!    on=zone:a in=zone:a|b,metadata.name:h1 prefers=5:zone:a|b tolerate=key:value
 //!    takes/cpu=2 (what a pod takes of its machine, where that is not what counts as quota)
 //!    required=rack preferred=rack anywhere slice=rack:2
 //!    gated (a preemption gate is closed) replaces=OTHER (a slice that takes its place)
@@ -244,6 +244,7 @@ impl Player {
         };
         let mut spec = spec.clone();
         spec.pod_sets[0].count -= pods;
+        spec.pod_sets[0].reclaimed += pods;
         spec.admission = self.engine.admission_spec(*id);
         if let Some(admission) = &mut spec.admission {
             admission.pod_sets[0].reclaimed += pods;

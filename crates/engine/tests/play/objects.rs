@@ -1,6 +1,8 @@
 //! Lines about objects, turned into events.
 
-use engine::flavors::matching::{Effect, Operator, Requirement, Selection, Taint, Toleration};
+use engine::flavors::matching::{
+    Effect, NodeTerm, Operator, Requirement, Selection, Taint, Toleration,
+};
 use engine::ids::CheckId;
 use engine::spec::{
     BorrowWithinCohort, CheckRule, CheckSpec, CheckState, ClusterQueueSpec, CohortSpec,
@@ -298,6 +300,7 @@ impl Player {
         PodSetSpec {
             name: words.text("name").unwrap_or(&usual).into(),
             count: words.number("pods").unwrap_or(1),
+            reclaimed: 0,
             min_count: words.number("min"),
             requests,
             on_machine: (!takes.is_empty()).then(|| takes.into()),
@@ -365,19 +368,24 @@ fn amount(text: &str) -> Amount {
 fn selection(words: &Words<'_>) -> Selection {
     let mut node_selector: Vec<_> = words.all("on").map(label).collect();
     node_selector.sort();
-    let terms: Vec<Vec<Requirement>> =
-        words.all("in").map(|term| term.split(',').map(within).collect()).collect();
+    let terms: Vec<NodeTerm> = words.all("in").map(node_term).collect();
     let affinity = (!terms.is_empty()).then_some(terms);
     let tolerations = words.all("tolerate").map(toleration).collect();
     Selection { node_selector, affinity, tolerations }
 }
 
-/// `weight:key:value|value,…`; the key `metadata.name` is a field, all others are labels.
+/// `weight:` and a term.
 fn preferred(text: &str) -> PreferredTerm {
     let (weight, asked) = label(text);
-    let asked = asked.split(',').filter(|one| !one.is_empty()).map(within);
-    let (fields, labels) = asked.partition(|one| *one.key == *"metadata.name");
-    PreferredTerm { weight: weight.parse().expect("a weight"), labels, fields }
+    let weight = weight.parse().expect("a weight");
+    PreferredTerm { weight, preference: node_term(&asked) }
+}
+
+/// `key:value|value,…`; the key `metadata.name` is a field, all others are labels.
+fn node_term(text: &str) -> NodeTerm {
+    let asked = text.split(',').filter(|one| !one.is_empty()).map(within);
+    let (fields, labels) = asked.partition(|one| *one.key == *NodeTerm::NAME);
+    NodeTerm { labels, fields }
 }
 
 fn within(text: &str) -> Requirement {

@@ -377,7 +377,16 @@ pub(crate) struct NodeAffinity {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NodeSelector {
     #[serde(default)]
-    pub(crate) node_selector_terms: Vec<LabelSelector>,
+    pub(crate) node_selector_terms: Vec<NodeSelectorTerm>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeSelectorTerm {
+    #[serde(default)]
+    pub(crate) match_expressions: Vec<Expression>,
+    #[serde(default)]
+    pub(crate) match_fields: Vec<Expression>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -3,7 +3,9 @@
 use std::hash::{Hash, Hasher};
 
 use anyhow::{Result, bail};
-use engine::flavors::matching::{Effect, Operator, Requirement, Selection, Taint, Toleration};
+use engine::flavors::matching::{
+    Effect, NodeTerm, Operator, Requirement, Selection, Taint, Toleration,
+};
 use engine::spec as input;
 use engine::topology::{HostSpec, Togetherness, TopologyRequest};
 use engine::{Amount, FairStrategy, Names, Settings, Time};
@@ -113,6 +115,11 @@ fn selector(one: &case::LabelSelector) -> Result<Vec<Requirement>> {
     labels.chain(one.match_expressions.iter().map(requirement)).collect()
 }
 
+fn node_term(one: &case::NodeSelectorTerm) -> Result<NodeTerm> {
+    let read = |all: &[case::Expression]| all.iter().map(requirement).collect::<Result<_>>();
+    Ok(NodeTerm { labels: read(&one.match_expressions)?, fields: read(&one.match_fields)? })
+}
+
 fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input::ResourceGroup>> {
     let mut all = Vec::new();
     for group in groups {
@@ -134,7 +141,8 @@ fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input
 
 fn resource_quota(names: &mut Names, quota: &case::ResourceQuota) -> Result<input::ResourceQuota> {
     let parse = |text: &Option<String>| -> Result<Option<Amount>> {
-        text.as_deref().map(|text| amount(&quota.name, text)).transpose()
+        let one = text.as_deref().map(|text| amount(&quota.name, text)).transpose()?;
+        Ok(one.map(|one| one.as_quota_of(&quota.name)))
     };
     Ok(input::ResourceQuota {
         resource: names.resources.intern(&quota.name),
@@ -287,10 +295,11 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
     let requests = requests.iter().map(|(name, &amount)| (names.resources.intern(name), amount));
     let required = spec.affinity.as_ref().and_then(|one| one.node_affinity.as_ref());
     let required = required.and_then(|one| one.required.as_ref());
-    let terms = required.map(|one| one.node_selector_terms.iter().map(selector).collect());
+    let terms = required.map(|one| one.node_selector_terms.iter().map(node_term).collect());
     Ok(input::PodSetSpec {
         name: one.name.as_str().into(),
         count: one.count - reclaimed,
+        reclaimed,
         min_count: one.min_count,
         requests: requests.collect(),
         on_machine: None,
@@ -301,14 +310,22 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
         },
         preferred: Box::default(),
         topology: one.topology_request.as_ref().map(topology_request),
-        template: fingerprint(spec),
+        template: fingerprint(spec)?,
     })
 }
 
-fn fingerprint(spec: &case::PodSpec) -> u64 {
+/// What upstream's equivalence hash takes from a template beside the sums: what each container asks for (its limits where
+/// it says nothing else) and where the pod may run. How far a container may go is not in it, so that one whose requests
+/// exceed its limits is parked with those who are valid.
+fn fingerprint(spec: &case::PodSpec) -> Result<u64> {
+    let asks = |containers: &[case::Container]| {
+        containers.iter().map(pods::of_container).collect::<Result<Vec<_>>>()
+    };
+    let containers = (asks(&spec.init_containers)?, asks(&spec.containers)?);
+    let place = (&spec.node_selector, &spec.affinity, &spec.tolerations, &spec.overhead);
     let mut hasher = std::hash::DefaultHasher::new();
-    format!("{spec:?}").hash(&mut hasher);
-    hasher.finish()
+    format!("{containers:?} {place:?}").hash(&mut hasher);
+    Ok(hasher.finish())
 }
 
 fn topology_request(one: &case::TopologyRequest) -> TopologyRequest {

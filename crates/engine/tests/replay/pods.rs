@@ -6,12 +6,13 @@ use anyhow::Result;
 use engine::Amount;
 
 use super::case::{Container, Map, PodSpec, WorkloadSpec};
-use super::quantity::amount;
+use super::quantity::{amount, from_nanos, nanos};
 
-type Amounts = BTreeMap<String, Amount>;
+/// In billionths: sums are rounded, not what is summed.
+pub(crate) type Amounts = BTreeMap<String, i128>;
 
 /// Effective requests of one pod.
-pub(crate) fn requests(spec: &PodSpec) -> Result<Amounts> {
+pub(crate) fn requests(spec: &PodSpec) -> Result<BTreeMap<String, Amount>> {
     let mut total = Amounts::new();
     for container in &spec.containers {
         add(&mut total, &of_container(container)?);
@@ -29,17 +30,18 @@ pub(crate) fn requests(spec: &PodSpec) -> Result<Amounts> {
     add(&mut total, &sidecars);
     raise(&mut total, &peak);
     add(&mut total, &parse(&spec.overhead)?);
-    Ok(total)
+    Ok(total.into_iter().map(|(name, sum)| (name.clone(), from_nanos(&name, sum))).collect())
 }
 
-fn of_container(container: &Container) -> Result<Amounts> {
+/// What one container asks for: its limits where it says nothing else.
+pub(crate) fn of_container(container: &Container) -> Result<Amounts> {
     let mut own = parse(&container.resources.limits)?;
     own.extend(parse(&container.resources.requests)?);
     Ok(own)
 }
 
 fn parse(map: &Map) -> Result<Amounts> {
-    map.iter().map(|(name, text)| Ok((name.clone(), amount(name, text)?))).collect()
+    map.iter().map(|(name, text)| Ok((name.clone(), nanos(text)?))).collect()
 }
 
 fn add(total: &mut Amounts, more: &Amounts) {
@@ -83,10 +85,12 @@ pub(crate) fn problems(workload: &WorkloadSpec) -> Result<Option<String>> {
 }
 
 fn above_limits(container: &Container) -> Result<BTreeSet<String>> {
-    let limits = parse(&container.resources.limits)?;
-    let requests = parse(&container.resources.requests)?;
-    let above = |(name, amount): &(&String, &Amount)| {
-        limits.get(*name).is_some_and(|limit| *amount > limit)
-    };
-    Ok(requests.iter().filter(above).map(|(name, _)| name.clone()).collect())
+    let mut above = BTreeSet::new();
+    for (name, text) in &container.resources.requests {
+        let limit = container.resources.limits.get(name).map(|limit| amount(name, limit));
+        if limit.transpose()?.is_some_and(|limit| amount(name, text).is_ok_and(|one| one > limit)) {
+            above.insert(name.clone());
+        }
+    }
+    Ok(above)
 }

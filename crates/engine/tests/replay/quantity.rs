@@ -9,8 +9,29 @@ pub(crate) fn amount(resource: &str, text: &str) -> anyhow::Result<Amount> {
     scaled(text, scale).map(Amount)
 }
 
+/// How many billionths `text` says.
+pub(crate) fn nanos(text: &str) -> anyhow::Result<i128> {
+    product(text, NANOS)
+}
+
+/// The amount of `resource` that so many billionths are.
+pub(crate) fn from_nanos(resource: &str, nanos: i128) -> Amount {
+    let step = if resource == "cpu" { NANOS / 1000 } else { NANOS };
+    Amount(saturate(nanos.div_euclid(step) + i128::from(nanos.rem_euclid(step) != 0)))
+}
+
+const NANOS: i128 = 1_000_000_000;
+
 /// `text` times `scale`, rounded up to an integer; saturating.
 pub(crate) fn scaled(text: &str, scale: i128) -> anyhow::Result<i64> {
+    product(text, scale).map(saturate)
+}
+
+fn saturate(value: i128) -> i64 {
+    i64::try_from(value).unwrap_or(if value > 0 { i64::MAX } else { i64::MIN })
+}
+
+fn product(text: &str, scale: i128) -> anyhow::Result<i128> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+');
     let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -22,9 +43,7 @@ pub(crate) fn scaled(text: &str, scale: i128) -> anyhow::Result<i64> {
         Factor::Times(times) => numerator = numerator.saturating_mul(times),
         Factor::Over(over) => denominator *= over,
     }
-    let value =
-        numerator.div_euclid(denominator) + i128::from(numerator.rem_euclid(denominator) != 0);
-    Ok(i64::try_from(value).unwrap_or(if value > 0 { i64::MAX } else { i64::MIN }))
+    Ok(numerator.div_euclid(denominator) + i128::from(numerator.rem_euclid(denominator) != 0))
 }
 
 enum Factor {

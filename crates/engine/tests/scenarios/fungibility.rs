@@ -253,6 +253,78 @@ fn a_head_that_was_overtaken_begins_anew_when_progress_is_not_kept() {
     );
 }
 
+/// The first pod set fits in spot, where its scan stops; the second never fits.
+#[test]
+fn another_shape_starts_the_scan_anew() {
+    let world = "
+        cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
+        wl one q=team-a t=1 gpu=1 + cpu=2
+        cycle
+        wl one q=team-a t=1 gpu=1 prio=1 + cpu=2
+        cycle 3
+    ";
+    check(
+        world,
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  retry one team-a ExceedsMaxQuota
+            3  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+    check(
+        &format!("settings no-shapes{world}"),
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  aside one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn the_scan_goes_on_if_only_the_age_is_another() {
+    let world = "
+        cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
+        wl one q=team-a t=1 gpu=1 + cpu=2
+        cycle
+        wl one q=team-a t=2 gpu=1 + cpu=2
+        cycle 3
+    ";
+    check(
+        world,
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+    check(
+        &format!("settings no-scan-progress{world}"),
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  retry one team-a ExceedsMaxQuota
+            3  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn in_another_queue_the_scan_starts_anew() {
+    check(
+        "
+        cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
+        cq team-b gpu/spot=4 gpu/h100=4 + cpu/plain=1
+        wl one q=team-a t=1 gpu=1 + cpu=2
+        cycle
+        wl one q=team-b t=1 gpu=1 + cpu=2
+        cycle 3
+        ",
+        &expect![[r#"
+            1  retry one team-a ExceedsMaxQuota
+            2  retry one team-b ExceedsMaxQuota
+            3  park one team-b ExceedsMaxQuota
+        "#]],
+    );
+}
+
 #[test]
 fn a_scan_that_saw_all_flavors_starts_anew() {
     check(
@@ -358,6 +430,95 @@ fn a_leader_with_the_first_resource_of_the_walk_goes_on() {
         &expect![[r#"
             1  retry one team-a TopologyPlacementFailed
             2  park one team-a NoMatchingFlavor
+        "#]],
+    );
+}
+
+/// The queue is held and comes back as it was: what was tried before is not tried again.
+#[test]
+fn progress_outlives_a_change_that_leaves_the_quotas() {
+    let quotas = "cohort=all preempt-stops gpu/h100=2 gpu/a100=2 + cpu/x=4";
+    check(
+        &format!(
+            "
+            cohort all
+            cq team-a {quotas}
+            cq team-b cohort=all cpu/x=0
+            wl guest q=team-b cpu=4 t=1
+            cycle
+            wl main q=team-a gpu=1 cpu=4 t=2
+            cycle
+            cq team-a {quotas} stopped
+            wl other q=team-b cpu=9 t=3
+            cycle
+            finish guest
+            cq team-a {quotas}
+            cycle
+            "
+        ),
+        &expect![[r#"
+            1  reserve guest team-b cpu=x:4 (borrows, height 1)
+            2  retry main team-a NoCandidates
+            3  park other team-b ExceedsMaxQuota
+            4  reserve main team-a cpu=x:4 gpu=a100:1
+            4  park other team-b ExceedsMaxQuota
+        "#]],
+    );
+}
+
+/// A change of quotas ends it, be it in another queue of the tree, but for the cycle that follows directly.
+#[test]
+fn progress_ends_with_a_change_of_quotas_in_the_tree() {
+    let quotas = "cohort=all preempt-stops gpu/h100=2 gpu/a100=2 + cpu/x=4";
+    check(
+        &format!(
+            "
+            cohort all
+            cq team-a {quotas}
+            cq team-b cohort=all cpu/x=0
+            wl guest q=team-b cpu=4 t=1
+            cycle
+            wl main q=team-a gpu=1 cpu=4 t=2
+            cycle
+            cq team-a {quotas} stopped
+            wl other q=team-b cpu=9 t=3
+            cycle
+            finish guest
+            cq team-b cohort=all cpu/x=1
+            cq team-a {quotas}
+            cycle
+            "
+        ),
+        &expect![[r#"
+            1  reserve guest team-b cpu=x:4 (borrows, height 1)
+            2  retry main team-a NoCandidates
+            3  park other team-b ExceedsMaxQuota
+            4  reserve main team-a cpu=x:4 gpu=h100:1
+            4  park other team-b ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn progress_beyond_the_flavors_that_are_left_is_none() {
+    check(
+        "
+        cohort all
+        cq team-a cohort=all gpu/h100=2 gpu/a100=2 gpu/t4=2 + cpu/x=4
+        cq team-b cohort=all cpu/x=0
+        wl guest q=team-b cpu=4 t=1
+        cycle
+        wl main q=team-a gpu=1 cpu=4 t=2
+        cycle 2
+        finish guest
+        cq team-a cohort=all gpu/h100=2 + cpu/x=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve guest team-b cpu=x:4 (borrows, height 1)
+            2  retry main team-a NoCandidates
+            3  retry main team-a NoCandidates
+            4  reserve main team-a cpu=x:4 gpu=h100:1
         "#]],
     );
 }

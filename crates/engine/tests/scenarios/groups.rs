@@ -126,6 +126,25 @@ fn workers_without_room_for_their_leader_wait() {
 }
 
 #[test]
+fn the_first_pod_set_of_a_group_says_why_a_flavor_does_not_do() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks taint=spot:yes
+        host h1 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=2 gpu=1 required=room group=g tolerate=spot:yes
+        wl two q=team-a gpu=1 required=room group=g t=2 tolerate=spot:yes + pods=2 gpu=1 required=rack group=g
+        words
+        ",
+        &expect![[r#"
+            1  park one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: untolerated taint {spot yes NoSchedule <nil>} in flavor tas; couldn't assign flavors to pod set more-1: untolerated taint {spot yes NoSchedule <nil>} in flavor tas
+            2  park two team-a NoMatchingFlavor: couldn't assign flavors to pod set main: Flavor "tas" does not contain the requested level; couldn't assign flavors to pod set more-1: Flavor "tas" does not contain the requested level
+        "#]],
+    );
+}
+
+#[test]
 fn a_leader_may_stand_below_a_rack_that_takes_no_slice() {
     check(
         "

@@ -92,6 +92,48 @@ fn a_node_selector_picks_machines() {
 }
 
 #[test]
+fn a_required_affinity_picks_machines_by_label_or_name() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=2 zone=a
+        host h2 rack=r1 gpu=2 zone=b
+        host h3 rack=r1 gpu=2 zone=c
+        cq team-a gpu/tas=9
+        wl both q=team-a pods=4 gpu=1 required=rack in=zone:b in=metadata.name:h3 t=1
+        wl neither q=team-a gpu=1 required=rack in=zone:b,metadata.name:h1 t=2
+        words
+        ",
+        &expect![[r#"
+            1  reserve both team-a gpu=tas:4 at r1/h2:2,r1/h3:2
+            2  park neither team-a TopologyPlacementFailed: couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 3; excluded: affinity: 3
+        "#]],
+    );
+}
+
+#[test]
+fn a_required_term_that_asks_for_nothing_matches_no_machine() {
+    check(
+        "
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        flavor plain
+        host h1 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        cq team-b gpu/plain=9
+        wl one q=team-a gpu=1 required=rack in= t=1
+        wl two q=team-b gpu=1 in= t=1
+        words
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed: couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: affinity: 1
+            1  reserve two team-b gpu=plain:1
+        "#]],
+    );
+}
+
+#[test]
 fn a_machine_that_is_not_ready_is_left_out() {
     check(
         "

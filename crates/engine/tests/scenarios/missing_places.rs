@@ -211,7 +211,7 @@ fn slices_are_counted_whole() {
             ?    would help: places for 1 more slice given back there
             ?  beside was refused in team-a and waits for a change
             ?  flavor tas: enough is free, but 1 pod asked for, anywhere, never places for any
-            ?    not for these pods: 2 of 2 machines, by node selector or affinity
+            ?    not for these pods: 2 of 2 machines, by node selector
             ?    would help: machines with places for 1 more pod
         "#]],
     );
@@ -240,12 +240,12 @@ fn machines_where_pods_may_not_stand_are_told() {
             ?  flavor tas: enough is free, but 3 pods asked for, anywhere, never places for more than 2
             ?    3 gpu asked for, 2 in all, 1 missing
             ?    not for these pods: 1 of 3 machines, for the taint spot=yes:NoSchedule
-            ?    not for these pods: 1 of 3 machines, by node selector or affinity
+            ?    not for these pods: 1 of 3 machines, by node selector
             ?    would help: machines with places for 1 more pod
             ?  none was refused in team-a and waits for a change
             ?  flavor tas: enough is free, but 1 pod asked for, all in one rack, never places for any
             ?    not for these pods: 1 of 3 machines, for the taint spot=yes:NoSchedule
-            ?    not for these pods: 2 of 3 machines, by node selector or affinity
+            ?    not for these pods: 2 of 3 machines, by node selector
             ?    would help: machines with places for 1 more pod
         "#]],
     );

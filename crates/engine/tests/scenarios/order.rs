@@ -50,6 +50,24 @@ fn the_uid_decides_between_twins() {
 }
 
 #[test]
+fn a_twin_that_is_gone_does_not_come_between_the_others() {
+    check(
+        "
+        cq team-a gpu/h100=1
+        wl second q=team-a gpu=1 t=1 uid=b
+        wl gone q=team-a gpu=1 t=1 uid=c
+        wl third q=team-a gpu=1 t=1 uid=d
+        finish gone
+        wl first q=team-a gpu=1 t=1 uid=a
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
 fn every_queue_has_one_head_per_cycle() {
     check(
         "

@@ -173,6 +173,79 @@ fn a_changed_request_leaves_the_parking_place() {
 }
 
 #[test]
+fn who_is_in_line_keeps_its_turn_when_it_takes_on_a_parked_shape() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl large q=team-a gpu=5 prio=1 t=1
+        cycle
+        wl other q=team-a gpu=5 t=2
+        wl third q=team-a gpu=5 t=3
+        wl small q=team-a gpu=1 t=4
+        wl other q=team-a gpu=5 prio=1 t=2
+        show team-a
+        cycle 4
+        show team-a
+        ",
+        &expect![[r#"
+            1  park large team-a ExceedsMaxQuota
+            -  team-a uses nothing, in line other third small, parked large
+            2  park other team-a ExceedsMaxQuota
+            3  park third team-a ExceedsMaxQuota
+            4  reserve small team-a gpu=h100:1
+            -  team-a uses gpu/h100=1, holds small, parked large other third
+        "#]],
+    );
+}
+
+#[test]
+fn one_verdict_parks_those_in_line_who_took_on_the_shape() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        wl large q=team-a gpu=5 prio=1 t=1
+        cycle
+        wl other q=team-a gpu=5 t=2
+        wl third q=team-a gpu=5 t=3
+        wl other q=team-a gpu=5 prio=1 t=2
+        wl third q=team-a gpu=5 prio=1 t=3
+        cycle 2
+        wl small q=team-a gpu=1 t=4
+        cq team-a gpu/h100=6
+        cycle 4
+        show team-a
+        ",
+        &expect![[r#"
+            1  park large team-a ExceedsMaxQuota
+            2  park other team-a ExceedsMaxQuota
+            4  reserve large team-a gpu=h100:5
+            5  park other team-a NoCandidates
+            6  reserve small team-a gpu=h100:1
+            -  team-a uses gpu/h100=6, holds large small, parked other third
+        "#]],
+    );
+}
+
+#[test]
+fn a_local_queue_that_runs_again_brings_a_parked_shape_to_its_turn() {
+    check(
+        "
+        cq team-a gpu/h100=4
+        lq line cq=team-a stopped
+        wl one q=line gpu=5 t=1
+        wl large q=team-a gpu=5 t=2
+        cycle
+        lq line cq=team-a
+        cycle 2
+        ",
+        &expect![[r#"
+            1  park large team-a ExceedsMaxQuota
+            2  park one team-a ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
 fn the_same_words_again_change_nothing() {
     check(
         "

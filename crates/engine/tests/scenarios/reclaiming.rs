@@ -478,3 +478,25 @@ fn the_released_victim_waits_behind_its_preemptor() {
         "#]],
     );
 }
+
+/// Its queue borrows cpu, but it asks for none.
+#[test]
+fn what_is_not_asked_for_may_be_borrowed_already() {
+    check(
+        "
+        cohort all cpu/x=4
+        cq team-a cohort=all reclaim=any gpu/h100=2 + cpu/x=0
+        cq team-b cohort=all gpu/h100=0 + cpu/x=0
+        wl guest q=team-b gpu=2 t=1
+        wl borrower q=team-a cpu=1 t=2
+        cycle
+        wl owner q=team-a gpu=2 cpu=0 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve guest team-b gpu=h100:2 (borrows, height 1)
+            1  reserve borrower team-a cpu=x:1 (borrows, height 1)
+            2  preempt for owner team-a: guest InCohortReclamation
+        "#]],
+    );
+}

@@ -357,3 +357,61 @@ fn branches_are_compared_below_their_common_cohort() {
         "#]],
     );
 }
+
+/// `team-b` uses more of everything than `team-c`, but most of it of a flavor that it does not have any more.
+#[test]
+fn what_is_used_of_a_flavor_that_was_taken_away_is_no_share() {
+    check(
+        "
+        settings fair=final,initial
+        cohort ml gpu/h100=4 gpu/a100=4
+        cq team-a cohort=ml reclaim=any gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0 gpu/a100=0
+        cq team-c cohort=ml gpu/h100=0
+        flavor h100 taint=new:yes
+        wl old q=team-b gpu=4 t=1
+        cycle
+        wl b-1 q=team-b gpu=1 t=2 tolerate=new:yes
+        wl c-1 q=team-c gpu=1 t=3 tolerate=new:yes
+        wl c-2 q=team-c gpu=2 t=4 tolerate=new:yes
+        cycle 2
+        cq team-b cohort=ml gpu/h100=0
+        wl mine q=team-a gpu=1 t=5 tolerate=new:yes
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-b gpu=a100:4 (borrows, height 1)
+            2  reserve c-1 team-c gpu=h100:1 (borrows, height 1)
+            2  reserve b-1 team-b gpu=h100:1 (borrows, height 1)
+            3  reserve c-2 team-c gpu=h100:2 (borrows, height 1)
+            4  preempt for mine team-a: c-2 InCohortFairSharing
+        "#]],
+    );
+}
+
+/// The same in the order of the heads.
+#[test]
+fn who_uses_a_flavor_that_was_taken_away_is_not_behind_for_it() {
+    check(
+        "
+        settings fair=final
+        cohort ml gpu/h100=4 gpu/a100=4
+        cq team-b cohort=ml gpu/h100=0 gpu/a100=0
+        cq team-c cohort=ml gpu/h100=0
+        flavor h100 taint=new:yes
+        wl old q=team-b gpu=4 t=1
+        wl c-1 q=team-c gpu=1 t=2 tolerate=new:yes
+        cycle
+        cq team-b cohort=ml gpu/h100=0
+        wl c-2 q=team-c gpu=3 t=3 tolerate=new:yes
+        wl b-1 q=team-b gpu=3 t=4 tolerate=new:yes
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve c-1 team-c gpu=h100:1 (borrows, height 1)
+            1  reserve old team-b gpu=a100:4 (borrows, height 1)
+            2  reserve b-1 team-b gpu=h100:3 (borrows, height 1)
+            2  retry c-2 team-c Skipped
+        "#]],
+    );
+}

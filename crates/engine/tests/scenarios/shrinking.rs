@@ -149,3 +149,52 @@ fn a_borrowing_limit_is_a_reason_to_shrink() {
         "#]],
     );
 }
+
+/// One of two leaders has finished. In proportion means of all pods: the leaders are two again, though one holds nothing.
+#[test]
+fn what_shrinks_begins_with_the_pods_that_have_finished() {
+    check(
+        "
+        cq team-a gpu/h100=10
+        wl one q=team-a pods=2 gpu=1 t=1 + pods=8 min=2 gpu=1
+        cycle
+        reclaim one 1
+        evict one
+        release one t=1
+        cq team-a gpu/h100=6
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2 + gpu=h100:8
+            2  reserve one team-a gpu=h100:2 + gpu=h100:4
+            -  team-a uses gpu/h100=5, holds one
+        "#]],
+    );
+}
+
+/// Two of eight are left where four are the minimum. They wait for two, not for four.
+#[test]
+fn what_is_left_may_be_less_than_the_minimum() {
+    check(
+        "
+        cq team-a gpu/h100=8
+        wl one q=team-a pods=8 min=4 gpu=1 t=1
+        cycle
+        reclaim one 6
+        evict one
+        wl guest q=team-a gpu=2 prio=9 t=2
+        cq team-a gpu/h100=3
+        release one t=1
+        cycle 2
+        finish guest
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:8
+            2  reserve guest team-a gpu=h100:2
+            3  park one team-a NoCandidates
+            4  reserve one team-a gpu=h100:2
+        "#]],
+    );
+}

@@ -119,3 +119,59 @@ fn a_search_charges_again_what_is_above_a_sum_beyond_counting() {
         "#]],
     );
 }
+
+/// Both searches and the look without the victim charge it again above the sum.
+#[test]
+fn a_search_by_shares_charges_again_what_is_above_a_sum_beyond_counting() {
+    check(
+        "
+        settings fair=final
+        cohort all mem/h100=8 gpu/h100=0
+        cohort lab parent=all mem/h100=unlimited,lend:1 gpu/h100=0
+        cq team-a cohort=lab mem/h100=0 gpu/h100=4 within=lower
+        wl whale q=team-a mem=unlimited prio=9 t=1
+        wl small q=team-a mem=2 gpu=4 t=2
+        cycle 2
+        wl next q=team-a mem=4 gpu=4 prio=5 t=3
+        cycle
+        show all
+        ",
+        &expect![[r#"
+            1  reserve whale team-a mem=h100:unlimited (borrows, height 1)
+            2  reserve small team-a gpu=h100:4 mem=h100:2 (borrows, height 1)
+            3  park next team-a NoCandidates
+            -  all uses gpu/h100=4 mem/h100=2
+        "#]],
+    );
+}
+
+/// `next` is weighed before it is charged, so that too little is left for `other`; what was weighed is forgotten with the
+/// cycle.
+#[test]
+fn whoever_is_weighed_is_charged_above_a_sum_beyond_counting() {
+    check(
+        "
+        settings fair=final
+        cohort all mem/h100=9
+        cohort lab parent=all mem/h100=unlimited,lend:1
+        cq team-a cohort=lab mem/h100=0
+        cq team-c cohort=all mem/h100=0
+        wl whale q=team-a mem=unlimited t=1
+        cycle
+        wl next q=team-a mem=2 t=2
+        wl other q=team-c mem=6 t=3
+        cycle
+        show all
+        cycle
+        show all
+        ",
+        &expect![[r#"
+            1  reserve whale team-a mem=h100:unlimited (borrows, height 1)
+            2  reserve next team-a mem=h100:2 (borrows, height 1)
+            2  retry other team-c Skipped
+            -  all uses mem/h100=2
+            3  reserve other team-c mem=h100:6 (borrows, height 2)
+            -  all uses mem/h100=8
+        "#]],
+    );
+}

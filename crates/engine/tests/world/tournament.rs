@@ -166,14 +166,21 @@ fn share(model: &Model, name: &str) -> Share {
     let resources: BTreeSet<String> = model.slots().into_iter().map(|slot| slot.0).collect();
     for resource in resources {
         let slots = || model.slots().into_iter().filter(|slot| slot.0 == resource);
+        let named = |slot: &Slot| names(model, name, slot);
         let over = |slot: Slot| (model.usage(name, &slot) - model.subtree(name, &slot)).max(0);
-        let borrowed = i128::from(slots().map(over).sum::<i64>());
+        let borrowed = i128::from(slots().filter(named).map(over).sum::<i64>());
         let lendable = i128::from(slots().map(|slot| potential(model, parent, &slot)).sum::<i64>());
         if lendable > 0 && borrowed * best.lendable > best.borrowed * lendable {
             best = Share { borrowed, lendable, weight };
         }
     }
     best
+}
+
+/// Whether a node or somebody below it has a quota of the slot, be it of nothing.
+fn names(model: &Model, name: &str, slot: &Slot) -> bool {
+    model.nodes[name].quotas.contains_key(slot)
+        || model.children(name).iter().any(|child| names(model, child, slot))
 }
 
 /// What a node could take if nobody used anything.

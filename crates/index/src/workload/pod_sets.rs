@@ -87,6 +87,7 @@ impl<'a> PodSets<'a> {
             specs.push(PodSetSpec {
                 name: one.pod_set.name.as_str().into(),
                 count: one.count,
+                reclaimed: i64::from(one.pod_set.count.unwrap_or(1)) - one.count,
                 min_count: min_count.map(i64::from),
                 on_machine: (real != requests).then(|| real.into()),
                 requests,

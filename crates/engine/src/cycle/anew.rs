@@ -1,0 +1,52 @@
+//! The fair-sharing tournament where sums may be beyond counting: played anew for every pop.
+//!
+//! Every entry of the tree is charged, weighed at all levels, and taken back. A sum beyond counting does not miss what is
+//! taken back, so that this leaves traces, which those see who are weighed and processed later. Upstream weighs queues in
+//! no particular order, here it is that of their names. Source: spec/kueue-core.md §4.6. Cost: entries · depth per pop.
+
+use crate::cycle::nominate::{Entry, Outcome};
+use crate::cycle::tournament::{Candidate, measure, wins};
+use crate::ids::NodeId;
+use crate::state::State;
+
+/// The entry of the tree below `root` that is next, among those about which nothing is decided yet.
+pub(super) fn winner(state: &mut State, entries: &[Entry], root: NodeId) -> Option<usize> {
+    let leaf = |state: &State, entry: usize| state.queue(entries[entry].queue).node;
+    let is_open = |entry: &usize| entries[*entry].outcome == Outcome::Open;
+    let mut own: Vec<usize> = (0..entries.len()).filter(is_open).collect();
+    own.retain(|&entry| state.tree.root(leaf(state, entry)) == root);
+    own.sort_by_key(|&entry| state.tree.node(leaf(state, entry)).rank);
+    if state.tree.node(root).queue.is_some() {
+        return own.first().copied();
+    }
+    let mut weighed = Vec::new();
+    for entry in own {
+        let leaf = leaf(state, entry);
+        state.tree.charge(leaf, &entries[entry].assignment.usage);
+        let levels = std::iter::once(leaf).chain(state.tree.ancestors(leaf));
+        weighed.extend(levels.map(|node| (node, measure(state, entries, node, entry))));
+        state.tree.uncharge(leaf, &entries[entry].assignment.usage);
+    }
+    play(state, entries, &weighed, root).map(|candidate| candidate.entry)
+}
+
+/// The best of a subtree, as it was weighed at its top.
+fn play(
+    state: &State,
+    entries: &[Entry],
+    weighed: &[(NodeId, Candidate)],
+    node: NodeId,
+) -> Option<Candidate> {
+    let at = |node: NodeId, entry: usize| {
+        let mut here = weighed.iter().filter(|(level, one)| *level == node && one.entry == entry);
+        here.next().map(|(_, candidate)| *candidate)
+    };
+    if state.tree.node(node).queue.is_some() {
+        return weighed.iter().find(|(level, _)| *level == node).map(|(_, candidate)| *candidate);
+    }
+    let children = state.tree.node(node).children.iter();
+    let best = children
+        .filter_map(|&child| play(state, entries, weighed, child))
+        .reduce(|best, next| if wins(state, entries, next, best) { next } else { best })?;
+    at(node, best.entry)
+}
