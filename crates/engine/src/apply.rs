@@ -404,8 +404,8 @@ fn reshape_holder(state: &mut State, id: WorkloadId, shape: ShapeId) {
     let workload = state.workloads.at_mut(id);
     let old = std::mem::replace(&mut workload.shape, shape);
     if let Some(admission) = workload.admission.as_deref() {
-        state.topologies.free(&admission.pod_sets, &old, &state.shapes);
-        state.topologies.place(&admission.pod_sets, &shape, &state.shapes);
+        state.topologies.free(admission, &old, &state.shapes);
+        state.topologies.place(admission, &shape, &state.shapes);
     }
     state.shapes.release(old);
 }
@@ -416,6 +416,7 @@ fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
         queue: spec.queue,
         reserved_at: spec.reserved_at,
         evicted: spec.evicted,
+        taken_over: false,
         usage: usage_of(state, &spec.pod_sets),
         pod_sets: spec.pod_sets,
     };
@@ -439,7 +440,7 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Bo
     admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
     state.tree.charge(state.queue(queue).node, &admission.usage);
-    state.topologies.place(&admission.pod_sets, &state.workloads.at(id).shape, &state.shapes);
+    state.topologies.place(&admission, &state.workloads.at(id).shape, &state.shapes);
     let holding = &mut state.queue_mut(queue).holding;
     holding.push(id);
     let place = u32::try_from(holding.len() - 1).expect("invariant: fewer than 2^32 Workloads");
@@ -469,7 +470,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     let Some(admission) = state.workloads.at_mut(id).admission.take() else {
         return;
     };
-    state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
+    state.topologies.free(&admission, &shape, &state.shapes);
     let queue = admission.queue;
     let node = state.queue(queue).node;
     for &(slot, amount) in &admission.usage {

@@ -137,7 +137,8 @@ mod tests {
         let from = Move { host: HostId::from(0), before: on(&["a", "c"]) };
         failures.moved(WorkloadId::from(0), from);
         let AdmissionSpec { queue, reserved_at, evicted, pod_sets } = told(&["b", "c"]);
-        (failures, Admission { queue, reserved_at, evicted, usage: Default::default(), pod_sets })
+        let (taken_over, usage) = (false, Default::default());
+        (failures, Admission { queue, reserved_at, evicted, taken_over, usage, pod_sets })
     }
 
     #[test]

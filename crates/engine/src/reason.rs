@@ -66,6 +66,11 @@ pub enum Reason {
     NoTopologies,
     /// The pod set asks for places, and gets several flavors that have some; in the order of their names.
     TopologyFlavors(Box<[FlavorId]>),
+    /// The pod set of a slice that replaces another must stand together, or else would rather do so.
+    ElasticTogether {
+        /// It must.
+        required: bool,
+    },
     /// Machines failed under a holder that nothing can stand in for.
     NodesFailed(Box<[HostId]>),
     /// The pods cannot be placed within the topology.
@@ -75,7 +80,13 @@ pub enum Reason {
 impl Reason {
     /// Whether it is an error of its pod set: nothing else is said then.
     pub(crate) fn is_error(&self) -> bool {
-        matches!(self, Self::NoTopologyFlavor | Self::NoTopologies | Self::TopologyFlavors(_))
+        matches!(
+            self,
+            Self::NoTopologyFlavor
+                | Self::NoTopologies
+                | Self::TopologyFlavors(_)
+                | Self::ElasticTogether { .. }
+        )
     }
 }
 

@@ -161,9 +161,9 @@ fn give(state: &mut State, id: WorkloadId, pod_sets: Vec<PodSetAdmission>) {
     let Some(admission) = workload.admission.as_deref_mut() else {
         return;
     };
-    state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
-    state.topologies.place(&pod_sets, &shape, &state.shapes);
+    state.topologies.free(admission, &shape, &state.shapes);
     admission.pod_sets = pod_sets;
+    state.topologies.place(admission, &shape, &state.shapes);
 }
 
 impl Engine {

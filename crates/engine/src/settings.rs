@@ -46,6 +46,8 @@ pub struct Settings {
     pub evict_unreplaced: bool,
     /// Gate ElasticJobsViaWorkloadSlices.
     pub elastic_slices: bool,
+    /// Gate ElasticJobsViaWorkloadSlicesWithTAS.
+    pub elastic_places: bool,
     /// Gate MultiKueueOrchestratedPreemption: closed preemption gates count.
     pub orchestrated_preemption: bool,
     /// Gate ConcurrentAdmission: variants. Closed preemption gates count then, too.
@@ -78,6 +80,7 @@ impl Default for Settings {
             replace_failed_nodes: true,
             evict_unreplaced: true,
             elastic_slices: true,
+            elastic_places: false,
             orchestrated_preemption: false,
             concurrent_admission: false,
         }

@@ -7,7 +7,8 @@
 //! write fails. Source: spec/kueue-core.md §4.4 step 3, §4.13; gate ElasticJobsViaWorkloadSlices.
 //!
 //! Places in topologies are found anew and counted beside those of the old slice, as upstream does without its gate
-//! ElasticJobsViaWorkloadSlicesWithTAS. Of holders that name each other in a ring, as they never should, those do not
+//! ElasticJobsViaWorkloadSlicesWithTAS. With it pods stay where those of the old slice stand, and places change hands with
+//! the quota. Of holders that name each other in a ring, as they never should, those do not
 //! replace the next who got their quota before it.
 //!
 //! Cost: a look at an empty table where nobody replaces anybody; else a few lookups by name per change of a slice.
@@ -225,17 +226,24 @@ fn settle(state: &mut State, id: WorkloadId) {
     }
     let node = state.queue(queue).node;
     let workload = state.workloads.at_mut(id);
+    let shape = workload.shape;
     let Some(mut admission) = workload.admission.take() else {
         return;
     };
     if charged {
         state.tree.uncharge(node, &admission.usage);
         admission.usage.clear();
+        state.topologies.free(&admission, &shape, &state.shapes);
+        admission.taken_over = state.settings.elastic_places;
+        state.topologies.place(&admission, &shape, &state.shapes);
         // The replacement may have less of something.
         state.wake(queue);
     } else {
         admission.usage = usage_of(state, &admission.pod_sets);
         state.tree.charge(node, &admission.usage);
+        state.topologies.free(&admission, &shape, &state.shapes);
+        admission.taken_over = false;
+        state.topologies.place(&admission, &shape, &state.shapes);
     }
     state.workloads.at_mut(id).admission = Some(admission);
     state.queue_mut(queue).generation += 1;

@@ -68,6 +68,8 @@ pub(crate) struct Admission {
     pub(crate) queue: QueueId,
     pub(crate) reserved_at: Time,
     pub(crate) evicted: bool,
+    /// Its places are those of the slice that replaced it.
+    pub(crate) taken_over: bool,
     pub(crate) usage: Usage,
     pub(crate) pod_sets: Vec<PodSetAdmission>,
 }
@@ -151,6 +153,7 @@ impl Workloads {
                 queue: QueueId(0),
                 reserved_at: Time(0),
                 evicted: false,
+                taken_over: false,
                 usage: Usage::new(),
                 pod_sets: Vec::with_capacity(1),
             })

@@ -24,6 +24,8 @@ mod fungibility;
 mod gates;
 #[path = "scenarios/groups.rs"]
 mod groups;
+#[path = "scenarios/growing.rs"]
+mod growing;
 #[path = "scenarios/holding.rs"]
 mod holding;
 #[path = "scenarios/inactive.rs"]

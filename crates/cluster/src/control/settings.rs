@@ -186,6 +186,7 @@ fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
         replace_failed_nodes: on(Gate::TASFailedNodeReplacement),
         evict_unreplaced: on(Gate::TASFailedNodeReplacementFailFast),
         elastic_slices: on(Gate::ElasticJobsViaWorkloadSlices),
+        elastic_places: on(Gate::ElasticJobsViaWorkloadSlicesWithTAS),
         orchestrated_preemption: on(Gate::MultiKueueOrchestratedPreemption),
         concurrent_admission: on(Gate::ConcurrentAdmission),
     }

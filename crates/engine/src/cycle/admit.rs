@@ -8,7 +8,8 @@ use crate::time::Time;
 /// Gives an entry what it was assigned.
 pub(super) fn admit(state: &mut State, entry: &Entry, now: Time) {
     let mut admission = state.workloads.blank_admission();
-    (admission.queue, admission.reserved_at, admission.evicted) = (entry.queue, now, false);
+    (admission.queue, admission.reserved_at) = (entry.queue, now);
+    (admission.evicted, admission.taken_over) = (false, false);
     match entry.replaces {
         None => admission.usage.clone_from(&entry.assignment.usage),
         Some(_) => admission.usage = entry.assignment.whole_usage(),

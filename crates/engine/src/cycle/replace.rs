@@ -97,13 +97,13 @@ fn move_pods(state: &mut State, id: WorkloadId, moved: topology::Moved) {
     let Some(mut admission) = workload.admission.take() else {
         return;
     };
-    state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
+    state.topologies.free(&admission, &shape, &state.shapes);
     for (pod_set, domains) in moved {
         if let Some(one) = admission.pod_sets.get_mut(pod_set) {
             one.domains = domains;
         }
     }
-    state.topologies.place(&admission.pod_sets, &shape, &state.shapes);
+    state.topologies.place(&admission, &shape, &state.shapes);
     state.workloads.at_mut(id).admission = Some(admission);
 }
 

@@ -175,6 +175,10 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
             let names: Vec<&str> = flavors.iter().map(|&id| flavor(id)).collect();
             format!("more than one TAS flavor assigned: {}", names.join(", "))
         }
+        Reason::ElasticTogether { required } => {
+            let how = if *required { "required" } else { "preferred" };
+            format!("{how} topology is not supported with ElasticJobsViaWorkloadSlices")
+        }
         Reason::NodesFailed(hosts) => {
             let names: Vec<&str> = hosts.iter().map(|&id| engine.names().hosts.name(id)).collect();
             match names[..] {

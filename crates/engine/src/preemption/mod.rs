@@ -178,10 +178,10 @@ fn change(state: &mut State, id: WorkloadId, hidden: bool) {
     let node = state.queue(admission.queue).node;
     if hidden {
         state.tree.uncharge(node, &admission.usage);
-        state.topologies.free(&admission.pod_sets, &shape, &state.shapes);
+        state.topologies.free(&admission, &shape, &state.shapes);
     } else {
         state.tree.charge(node, &admission.usage);
-        state.topologies.place(&admission.pod_sets, &shape, &state.shapes);
+        state.topologies.place(&admission, &shape, &state.shapes);
     }
     state.workloads.at_mut(id).admission = Some(admission);
 }

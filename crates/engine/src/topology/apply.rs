@@ -10,6 +10,7 @@ use crate::flavors::assign::{Assignment, Attempt, Mode};
 use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::reason::{Obstacle, Reason};
 use crate::state::State;
+use crate::topology::elastic::{self, Stays};
 use crate::topology::find::{Wanted, find};
 use crate::topology::{PlacedDomain, Topologies, TopologyReason};
 
@@ -42,7 +43,7 @@ fn build(state: &State, topologies: &mut Topologies) {
         if let Some(workload) = state.workloads.get(WorkloadId::from(index))
             && let Some(admission) = workload.admission.as_deref()
         {
-            topologies.place(&admission.pod_sets, &workload.shape, &state.shapes);
+            topologies.place(admission, &workload.shape, &state.shapes);
         }
     }
 }
@@ -54,11 +55,12 @@ fn flavor_of(state: &State, assignment: &Assignment, index: usize) -> Option<Fla
     flavors.find(|&flavor| state.topologies.tree(flavor).is_some())
 }
 
-/// The pod sets that have to be placed; or one that asks for a place and cannot have one, and why.
+/// The pod sets that have to be placed, but for pods that stay; or one that asks for a place and cannot have one, and why.
 fn wanted<'a>(
     state: &State,
     attempt: &Attempt<'a>,
     assignment: &Assignment,
+    stays: &'a Stays,
 ) -> Result<SmallVec<[Wanted<'a>; 2]>, (usize, Reason)> {
     let implied = state.queue(attempt.queue).topology_only;
     let mut all = SmallVec::new();
@@ -69,7 +71,11 @@ fn wanted<'a>(
             let given = one.choices.iter().map(|choice| choice.flavor);
             let flavor = only_flavor(state, attempt.queue, given);
             let flavor = flavor.map_err(|reason| (pod_set, reason))?;
-            all.push(Wanted { pod_set, spec, pods: one.count, flavor, within: None });
+            if let Some(reason) = elastic::unfit(state, attempt, spec) {
+                return Err((pod_set, reason));
+            }
+            let (stay, pods) = (stays.get(pod_set), one.count - stays.pods(pod_set));
+            all.push(Wanted { pod_set, spec, pods, flavor, within: None, stay });
         }
     }
     Ok(all)
@@ -118,7 +124,8 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut 
     if assignment.mode() == Mode::NoFit {
         return;
     }
-    let all = match wanted(state, attempt, assignment) {
+    let stays = Stays::of(state, attempt, assignment);
+    let all = match wanted(state, attempt, assignment, &stays) {
         Ok(all) if all.is_empty() => return,
         Ok(all) => all,
         Err((index, reason)) => {
@@ -129,7 +136,7 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut 
     };
     if assignment.mode() == Mode::Fit {
         match search(state, &all, false) {
-            Ok(()) => return keep(state, assignment),
+            Ok(()) => return keep(state, assignment, &all),
             Err((index, reason)) => demote(assignment, index, reason),
         }
     }
@@ -159,20 +166,36 @@ fn contest(assignment: &mut Assignment, index: usize) {
 }
 
 /// Enters what a search found.
-fn keep(state: &State, assignment: &mut Assignment) {
+fn keep(state: &State, assignment: &mut Assignment, all: &[Wanted<'_>]) {
     for one in &mut assignment.pod_sets {
         one.domains.clear();
     }
-    for placed in &state.topologies.scratch.placed {
-        if let Some(tree) = state.topologies.tree(placed.flavor) {
-            let values = Arc::clone(tree.path(placed.leaf));
-            let domain = PlacedDomain { values, count: placed.pods };
-            assignment.pod_sets[placed.pod_set].domains.push(domain);
+    let found = state.topologies.scratch.placed.iter();
+    let found = found.map(|one| (one.flavor, one.pod_set, one.leaf, one.pods));
+    let stay = all
+        .iter()
+        .flat_map(|one| one.stay.iter().map(|&(leaf, pods)| (one.flavor, one.pod_set, leaf, pods)));
+    for (flavor, pod_set, leaf, count) in found.chain(stay) {
+        if let Some(tree) = state.topologies.tree(flavor) {
+            let values = Arc::clone(tree.path(leaf));
+            assignment.pod_sets[pod_set].domains.push(PlacedDomain { values, count });
         }
     }
     for one in &mut assignment.pod_sets {
         one.domains.sort_by(|left, right| left.values.cmp(&right.values));
     }
+    for one in all.iter().filter(|one| !one.stay.is_empty()) {
+        join(&mut assignment.pod_sets[one.pod_set].domains);
+    }
+}
+
+/// Pods in the same place are said once.
+fn join(domains: &mut Vec<PlacedDomain>) {
+    domains.dedup_by(|later, first| {
+        let same = later.values == first.values;
+        first.count += if same { later.count } else { 0 };
+        same
+    });
 }
 
 /// Places for a Workload that waits for its victims, as if they were gone; in an empty topology if it has none. They
@@ -183,18 +206,20 @@ pub(crate) fn place_anew(
     assignment: &mut Assignment,
     empty: bool,
 ) {
+    let stays = Stays::of(state, attempt, assignment);
     if assignment.mode() == Mode::Preempt
-        && let Ok(all) = wanted(state, attempt, assignment)
+        && let Ok(all) = wanted(state, attempt, assignment, &stays)
         && !all.is_empty()
         && search(state, &all, empty).is_ok()
     {
-        keep(state, assignment);
+        keep(state, assignment, &all);
     }
 }
 
 /// Whether everybody finds a place now.
 pub(crate) fn fits(state: &mut State, attempt: &Attempt<'_>, assignment: &Assignment) -> bool {
-    wanted(state, attempt, assignment)
+    let stays = Stays::of(state, attempt, assignment);
+    wanted(state, attempt, assignment, &stays)
         .is_ok_and(|all| all.is_empty() || search(state, &all, false).is_ok())
 }
 
@@ -203,7 +228,14 @@ pub(crate) fn finds_places(state: &mut State, workload: WorkloadId, flavor: Flav
     let shape = state.shape_of(workload);
     let pod_sets = shape.pod_sets.iter().enumerate().filter(|(_, spec)| spec.count > 0);
     let all: SmallVec<[Wanted<'_>; 2]> = pod_sets
-        .map(|(pod_set, spec)| Wanted { pod_set, spec, pods: spec.count, flavor, within: None })
+        .map(|(pod_set, spec)| Wanted {
+            pod_set,
+            spec,
+            pods: spec.count,
+            flavor,
+            within: None,
+            stay: &[],
+        })
         .collect();
     rebuild(state);
     search(state, &all, false).is_ok()
@@ -224,9 +256,10 @@ pub(crate) fn still_fits(state: &State, entry: &Entry) -> bool {
                 return false;
             };
             // The implicit resource `pods` is not looked at here, as upstream does not.
+            let pods = elastic::beside(state, entry, index, flavor, place);
             spec.takes().iter().all(|&(resource, amount)| {
                 let used = state.topologies.used(tree, leaf, resource);
-                amount.times(place.count) + used <= tree.capacity_of(leaf, resource)
+                amount.times(pods) + used <= tree.capacity_of(leaf, resource)
             })
         })
     })
@@ -265,7 +298,8 @@ fn charge(state: &mut State, entry: &Entry, sign: i64) {
             continue;
         };
         for place in &one.domains {
-            state.topologies.charge(flavor, &place.values, spec, place.count * sign);
+            let pods = elastic::beside(state, entry, index, flavor, place);
+            state.topologies.charge(flavor, &place.values, spec, pods * sign);
         }
     }
 }

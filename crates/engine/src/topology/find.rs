@@ -36,6 +36,8 @@ pub(super) struct Wanted<'a> {
     pub(super) flavor: FlavorId,
     /// Only below this domain of the flavor's tree.
     pub(super) within: Option<DomainId>,
+    /// Pods that have places already, and keep them. In use they are charged.
+    pub(super) stay: &'a [(DomainId, i64)],
 }
 
 /// The result of a search, and buffers kept between searches.
@@ -83,7 +85,7 @@ pub(super) fn find(
     }
     flavors.sort_by_key(|&flavor| state.names.flavors.name(flavor));
     for flavor in flavors {
-        for first in all.iter().filter(|one| one.flavor == flavor) {
+        for first in all.iter().filter(|one| one.flavor == flavor && one.pods > 0) {
             let Some(search) = Search::of(state, &state.topologies, all, first, empty) else {
                 continue;
             };
@@ -104,7 +106,8 @@ fn roles<'a>(
     let Some(name) = group(first) else {
         return Some((first, None));
     };
-    let alike = |one: &&Wanted<'_>| group(one) == Some(name) && one.flavor == first.flavor;
+    let alike =
+        |one: &&Wanted<'_>| group(one) == Some(name) && one.flavor == first.flavor && one.pods > 0;
     let mut members = all.iter().filter(alike);
     match (members.next(), members.next()) {
         (Some(one), _) if one.pod_set != first.pod_set => None,
@@ -190,28 +193,37 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What other pod sets were given of the machines of this tree.
+    /// What other pod sets were given of the machines of this tree; as if nothing were in use also what those have who
+    /// stay.
     pub(super) fn note_taken<'t>(
         &self,
         placed: &[Placed],
         taken: &'t mut Table,
     ) -> Option<&'t Table> {
-        if placed.is_empty() {
+        let stays = self.empty && self.all.iter().any(|one| !one.stay.is_empty());
+        if placed.is_empty() && !stays {
             return None;
         }
         taken.reset(self.tree.leaves().count(), self.state.names.resources.len());
         for one in placed {
-            let leaf = self.leaf_here(one.flavor, one.leaf);
             let wanted = self.all.iter().find(|wanted| wanted.pod_set == one.pod_set);
-            if let (Some(leaf), Some(wanted)) = (leaf, wanted) {
-                let row = self.tree.row(leaf);
-                for &(resource, amount) in wanted.spec.takes() {
-                    taken.add(row, resource, amount.times(one.pods));
-                }
-                taken.add(row, PODS, crate::amount::Amount(one.pods));
-            }
+            wanted.into_iter().for_each(|wanted| self.take(taken, wanted, one.leaf, one.pods));
+        }
+        for wanted in self.all.iter().filter(|_| stays) {
+            wanted.stay.iter().for_each(|&(leaf, pods)| self.take(taken, wanted, leaf, pods));
         }
         Some(taken)
+    }
+
+    fn take(&self, taken: &mut Table, wanted: &Wanted<'_>, leaf: DomainId, pods: i64) {
+        let Some(leaf) = self.leaf_here(wanted.flavor, leaf) else {
+            return;
+        };
+        let row = self.tree.row(leaf);
+        for &(resource, amount) in wanted.spec.takes() {
+            taken.add(row, resource, amount.times(pods));
+        }
+        taken.add(row, PODS, crate::amount::Amount(pods));
     }
 
     /// The leaf of this tree that is one of another flavor's tree: flavors may share machines, but no sums of them.

@@ -111,7 +111,7 @@ impl<'a> Ground<'a> {
         let specs = &self.shape.pod_sets;
         let all = all.filter_map(|(pod_set, flavor)| {
             let spec = specs.get(pod_set).filter(|spec| spec.count > 0)?;
-            Some(Wanted { pod_set, spec, pods: spec.count, flavor, within: None })
+            Some(Wanted { pod_set, spec, pods: spec.count, flavor, within: None, stay: &[] })
         });
         all.collect()
     }

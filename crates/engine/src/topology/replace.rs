@@ -61,6 +61,7 @@ pub(crate) fn replace(
         pods: loss.missing,
         flavor: loss.flavor,
         within: loss.within,
+        stay: &[],
     });
     let all: Vec<Wanted<'_>> = wanted.collect();
     search(state, &all, false)?;

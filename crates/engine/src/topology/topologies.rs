@@ -15,6 +15,7 @@ use crate::topology::find::Scratch;
 use crate::topology::table::Table;
 use crate::topology::tree::Tree;
 use crate::topology::{HostSpec, Togetherness, TopologySpec};
+use crate::workload::Admission;
 
 /// Whether a flavor can serve a topology request at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,14 +165,18 @@ impl Topologies {
         self.used_row(tree, leaf).get(resource.index()).copied().unwrap_or_default()
     }
 
-    /// Charges the placements of a Workload.
-    pub(crate) fn place(&mut self, pod_sets: &[PodSetAdmission], shape: &ShapeId, shapes: &Shapes) {
-        self.charge_all(pod_sets, *shape, shapes, 1);
+    /// Charges the places of a Workload, unless another has taken them over.
+    pub(crate) fn place(&mut self, admission: &Admission, shape: &ShapeId, shapes: &Shapes) {
+        if !admission.taken_over {
+            self.charge_all(&admission.pod_sets, *shape, shapes, 1);
+        }
     }
 
     /// Takes back what [`Topologies::place`] charged.
-    pub(crate) fn free(&mut self, pod_sets: &[PodSetAdmission], shape: &ShapeId, shapes: &Shapes) {
-        self.charge_all(pod_sets, *shape, shapes, -1);
+    pub(crate) fn free(&mut self, admission: &Admission, shape: &ShapeId, shapes: &Shapes) {
+        if !admission.taken_over {
+            self.charge_all(&admission.pod_sets, *shape, shapes, -1);
+        }
     }
 
     fn charge_all(&mut self, all: &[PodSetAdmission], shape: ShapeId, shapes: &Shapes, sign: i64) {

@@ -22,6 +22,7 @@ pub(super) fn settings(words: &Words<'_>) -> Settings {
             "no-replacement" => settings.replace_failed_nodes = false,
             "no-fail-fast" => settings.evict_unreplaced = false,
             "no-slices" => settings.elastic_slices = false,
+            "elastic-places" => settings.elastic_places = true,
             "orchestrated" => settings.orchestrated_preemption = true,
             "concurrent" => settings.concurrent_admission = true,
             "preferences" => settings.topology_preferred = true,

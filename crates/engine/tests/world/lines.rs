@@ -159,8 +159,11 @@ pub(crate) fn upheaval() -> BoxedStrategy<Step> {
 /// A line of settings.
 pub(crate) fn settings() -> impl Strategy<Value = String> {
     let fair = select(vec!["", "", " fair=final", " fair=initial", " fair=final,initial"]);
-    let places = (flag("balanced", 3), flag("no-fail-fast", 3), flag("preferences", 2))
-        .prop_map(|(balanced, patient, preferences)| balanced + &patient + &preferences);
+    let places = (flag("balanced", 3), flag("no-fail-fast", 3), flag("preferences", 2));
+    let places =
+        (places, flag("elastic-places", 2)).prop_map(|((balanced, patient, prefers), elastic)| {
+            balanced + &patient + &prefers + &elastic
+        });
     let gates = select(vec!["", " orchestrated", " concurrent", " concurrent"]);
     (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6), places, gates)
         .prop_map(|(fair, partial, shapes, progress, places, gates)| {

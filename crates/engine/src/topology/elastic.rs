@@ -1,0 +1,148 @@
+//! Places of a slice that takes the place of another: its pods stay where those of the old slice stand.
+//!
+//! Only the pods beyond the old slice's are looked for, beside them; of fewer the last ones go. A leader stays too. Where a
+//! machine of the old slice is gone, or pods do not fill slices, everybody is placed anew. Pods must not have to stand
+//! together, or want to, for those who come later could not. Gate ElasticJobsViaWorkloadSlicesWithTAS; source:
+//! spec/kueue-core.md §4.11, §4.13.
+//!
+//! Until the new slice gets its places the old one's are charged, and the new one counts for what it takes beside them;
+//! from then on all of it is the new one's ([`crate::slices`]).
+
+use smallvec::SmallVec;
+
+use crate::cycle::Entry;
+use crate::flavors::assign::{Assignment, Attempt, members};
+use crate::ids::{DomainId, FlavorId, WorkloadId};
+use crate::reason::Reason;
+use crate::spec::{PodSetAdmission, PodSetSpec};
+use crate::state::State;
+use crate::topology::{PlacedDomain, Togetherness};
+
+/// Leaves, and how many pods of a pod set stay there; by pod set.
+#[derive(Debug, Default)]
+pub(super) struct Stays(Vec<Stay>);
+
+/// Those of one pod set who stay.
+pub(super) type Stay = SmallVec<[(DomainId, i64); 4]>;
+
+impl Stays {
+    /// Who stays of an assignment for a slice that replaces another.
+    pub(super) fn of(state: &State, attempt: &Attempt<'_>, assignment: &Assignment) -> Self {
+        let Some(old) = attempt.old.filter(|_| state.settings.elastic_places) else {
+            return Self::default();
+        };
+        let count = assignment.pod_sets.len();
+        let mut stays = Self(vec![Stay::new(); count]);
+        for first in 0..count {
+            let group = members(attempt.shape, first);
+            if group[0] == first
+                && let Some(found) = of_group(state, attempt, assignment, old, &group)
+            {
+                found.into_iter().for_each(|(at, stay)| stays.0[at] = stay);
+            }
+        }
+        stays
+    }
+
+    pub(super) fn get(&self, pod_set: usize) -> &[(DomainId, i64)] {
+        self.0.get(pod_set).map(Stay::as_slice).unwrap_or_default()
+    }
+
+    pub(super) fn pods(&self, pod_set: usize) -> i64 {
+        self.get(pod_set).iter().map(|one| one.1).sum()
+    }
+}
+
+/// Who stays of a group of pod sets; `None` if everybody is placed anew.
+fn of_group(
+    state: &State,
+    attempt: &Attempt<'_>,
+    assignment: &Assignment,
+    old: WorkloadId,
+    group: &[usize],
+) -> Option<Vec<(usize, Stay)>> {
+    let count = |at: usize| assignment.pod_sets.get(at).map_or(0, |one| one.count);
+    // Of two pod sets the larger works, the first of equal ones.
+    let workers = group.iter().copied().rev().max_by_key(|&at| count(at))?;
+    let mut found = Vec::new();
+    for &at in group {
+        let spec = &attempt.shape.pod_sets[at];
+        let stay = standing(state, assignment, old, at, spec)?;
+        let before: i64 = stay.iter().map(|one| one.1).sum();
+        let whole = |pods: i64| slice_size(spec).is_none_or(|size| pods % size == 0);
+        if at == workers && (before == 0 || !whole(before) || !whole(count(at))) {
+            return None;
+        }
+        found.push((at, first_of(stay, count(at))));
+    }
+    Some(found)
+}
+
+fn slice_size(spec: &PodSetSpec) -> Option<i64> {
+    let slices = spec.topology.iter().flat_map(|wish| &wish.slices);
+    slices.map(|one| one.1.max(1)).next()
+}
+
+/// Where the old slice's pods of a pod set stand; `None` if one of these places is gone.
+fn standing(
+    state: &State,
+    assignment: &Assignment,
+    old: WorkloadId,
+    at: usize,
+    spec: &PodSetSpec,
+) -> Option<Stay> {
+    let mut flavors = assignment.pod_sets.get(at)?.choices.iter().map(|choice| choice.flavor);
+    let Some(tree) = flavors.find_map(|flavor| state.topologies.tree(flavor)) else {
+        return Some(Stay::new());
+    };
+    let places = held(state, old, &spec.name).map(|one| one.domains.as_slice());
+    let leaf = |place: &PlacedDomain| Some((tree.leaf(&place.values)?, place.count));
+    places.unwrap_or_default().iter().map(leaf).collect()
+}
+
+/// What the old slice holds for its pod set of this name.
+fn held<'a>(state: &'a State, old: WorkloadId, name: &str) -> Option<&'a PodSetAdmission> {
+    let workload = state.workloads.get(old)?;
+    let shape = state.shapes.at(workload.shape);
+    let at = shape.pod_sets.iter().position(|one| *one.name == *name)?;
+    workload.admission.as_deref()?.pod_sets.get(at)
+}
+
+/// So many pods, those in front.
+fn first_of(stay: Stay, mut pods: i64) -> Stay {
+    let mut first = Stay::new();
+    for (leaf, here) in stay {
+        let here = here.min(pods);
+        pods -= here;
+        first.extend((here > 0).then_some((leaf, here)));
+    }
+    first
+}
+
+/// Why a pod set of a replacement cannot have a place: who has to stand together, or wants to, cannot grow.
+pub(super) fn unfit(state: &State, attempt: &Attempt<'_>, spec: &PodSetSpec) -> Option<Reason> {
+    let elastic = state.settings.elastic_places && attempt.shape.replaces.is_some();
+    match spec.topology.as_ref().filter(|_| elastic)?.together.as_ref()? {
+        Togetherness::Required(_) => Some(Reason::ElasticTogether { required: true }),
+        Togetherness::Preferred(_) => Some(Reason::ElasticTogether { required: false }),
+        Togetherness::Unconstrained => None,
+    }
+}
+
+/// How many pods an entry puts on a place beside those that the slice that it replaces has there.
+pub(super) fn beside(
+    state: &State,
+    entry: &Entry,
+    pod_set: usize,
+    flavor: FlavorId,
+    place: &PlacedDomain,
+) -> i64 {
+    let old = entry.replaces.filter(|_| state.settings.elastic_places);
+    let held = old.and_then(|old| held(state, old, &entry.shape.pod_sets[pod_set].name));
+    let (Some(held), Some(tree)) = (held, state.topologies.tree(flavor)) else {
+        return place.count;
+    };
+    let leaf = tree.leaf(&place.values);
+    let there = held.domains.iter().filter(|one| tree.leaf(&one.values) == leaf);
+    (place.count - there.map(|one| one.count).sum::<i64>()).max(0)
+}

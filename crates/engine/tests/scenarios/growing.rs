@@ -1,0 +1,234 @@
+//! Places of a slice that takes the place of another: pods stay where they stand, and others join them.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn pods_of_the_old_slice_stay_and_more_join_them() {
+    check(
+        "
+        settings elastic-places
+        topology hosts levels=host
+        flavor tas topology=hosts
+        host h1 gpu=3
+        host h2 gpu=2
+        cq team-a gpu/tas=9
+        wl old q=team-a pods=2 gpu=1 anywhere t=1
+        cycle
+        wl new q=team-a pods=4 gpu=1 anywhere t=2 replaces=old
+        cycle
+        wl beside q=team-a gpu=1 anywhere t=3
+        cycle
+        finish old
+        wl behind q=team-a gpu=1 anywhere t=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:2 at h2:2
+            2  reserve new team-a gpu=tas:4 at h1:2,h2:2
+            3  reserve beside team-a gpu=tas:1 at h1:1
+            4  park behind team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn without_the_gate_both_slices_need_places() {
+    check(
+        "
+        topology hosts levels=host
+        flavor tas topology=hosts
+        host h1 gpu=3
+        host h2 gpu=2
+        cq team-a gpu/tas=9
+        wl old q=team-a pods=2 gpu=1 anywhere t=1
+        cycle
+        wl new q=team-a pods=4 gpu=1 anywhere t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:2 at h2:2
+            2  aside new team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn only_those_who_join_need_room() {
+    check(
+        "
+        settings elastic-places
+        topology hosts levels=host
+        flavor tas topology=hosts
+        host h1 gpu=3
+        host h2 gpu=2
+        cq team-a gpu/tas=9
+        wl old q=team-a pods=2 gpu=1 anywhere t=1
+        wl other q=team-a pods=2 gpu=1 anywhere t=2
+        cycle 2
+        words
+        wl new q=team-a pods=4 gpu=1 anywhere t=3 replaces=old
+        cycle
+        wl new q=team-a pods=6 gpu=1 anywhere t=3 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:2 at h2:2
+            2  reserve other team-a gpu=tas:2 at h1:2
+            3  aside new team-a NoCandidates: couldn't assign flavors to pod set main: topology "hosts" allows to fit only 1 out of 2 pod(s). Total nodes: 2; excluded: resource "gpu": 1
+            4  aside new team-a TopologyPlacementFailed: couldn't assign flavors to pod set main: topology "hosts" allows to fit only 1 out of 4 pod(s). Total nodes: 2; excluded: resource "gpu": 1
+        "#]],
+    );
+}
+
+#[test]
+fn where_a_machine_is_gone_everybody_is_placed_anew() {
+    check(
+        "
+        settings elastic-places
+        topology hosts levels=host
+        flavor tas topology=hosts
+        host h1 gpu=2
+        host h2 gpu=2
+        host h3 gpu=2
+        cq team-a gpu/tas=9
+        wl old q=team-a pods=3 gpu=1 anywhere t=1
+        cycle
+        gone host h2
+        host h4 gpu=2
+        host h5 gpu=2
+        wl new q=team-a pods=4 gpu=1 anywhere t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:3 at h1:2,h2:1
+            2  reserve new team-a gpu=tas:4 at h3:2,h4:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_leader_stays_too() {
+    check(
+        "
+        settings elastic-places
+        topology hosts levels=host
+        flavor tas topology=hosts
+        host h1 gpu=3
+        host h2 gpu=2
+        cq team-a gpu/tas=9
+        wl old q=team-a gpu=1 anywhere group=g + pods=2 gpu=1 anywhere group=g t=1
+        cycle
+        wl new q=team-a gpu=1 anywhere group=g + pods=4 gpu=1 anywhere group=g t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:1 at h1:1 + gpu=tas:2 at h1:2
+            2  reserve new team-a gpu=tas:1 at h1:1 + gpu=tas:4 at h1:2,h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn of_fewer_pods_the_last_ones_go() {
+    check(
+        "
+        settings elastic-places
+        topology hosts levels=host
+        flavor tas topology=hosts
+        host h1 gpu=2 cpu=2
+        host h2 gpu=2 cpu=2
+        cq team-a gpu/tas=9 cpu/tas=9
+        wl old q=team-a pods=4 gpu=1 anywhere + cpu=1 anywhere t=1
+        cycle
+        wl new q=team-a pods=3 gpu=1 anywhere + pods=3 cpu=1 anywhere t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:4 at h1:2,h2:2 + cpu=tas:1 at h1:1
+            2  reserve new team-a gpu=tas:3 at h1:2,h2:1 + cpu=tas:3 at h1:1,h2:2
+        "#]],
+    );
+}
+
+#[test]
+fn who_has_to_stand_together_cannot_grow() {
+    check(
+        "
+        settings elastic-places
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=9
+        cq team-a gpu/tas=9
+        wl old q=team-a pods=2 gpu=1 required=rack t=1
+        cycle
+        words
+        wl new q=team-a pods=4 gpu=1 required=rack t=2 replaces=old
+        cycle
+        wl new q=team-a pods=4 gpu=1 preferred=rack t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:2 at r1/h1:2
+            2  aside new team-a NoFit: failed to assign flavors to pod set main: required topology is not supported with ElasticJobsViaWorkloadSlices
+            3  aside new team-a NoFit: failed to assign flavors to pod set main: preferred topology is not supported with ElasticJobsViaWorkloadSlices
+        "#]],
+    );
+}
+
+#[test]
+fn whole_slices_join_whole_slices() {
+    check(
+        "
+        settings elastic-places
+        topology racks levels=rack,host
+        flavor tas topology=racks
+        host h1 rack=r1 gpu=3
+        host h2 rack=r1 gpu=3
+        host h3 rack=r2 gpu=2
+        cq team-a gpu/tas=9
+        wl old q=team-a pods=2 gpu=1 slice=host:2 t=1
+        cycle
+        wl new q=team-a pods=6 gpu=1 slice=host:2 t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:2 at r2/h3:2
+            2  reserve new team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r2/h3:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_slice_that_loses_its_quota_gives_the_places_back_to_the_old_one() {
+    check(
+        "
+        settings elastic-places
+        topology hosts levels=host
+        flavor tas topology=hosts
+        host h1 gpu=3
+        host h2 gpu=2
+        cq team-a gpu/tas=9
+        wl old q=team-a pods=2 gpu=1 anywhere t=1
+        cycle
+        wl new q=team-a pods=4 gpu=1 anywhere t=2 replaces=old
+        cycle
+        release new hold=out
+        wl large q=team-a pods=4 gpu=1 anywhere t=3
+        wl small q=team-a pods=3 gpu=1 anywhere t=4
+        cycle 2
+        finish old
+        wl late q=team-a pods=2 gpu=1 anywhere t=5
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:2 at h2:2
+            2  reserve new team-a gpu=tas:4 at h1:2,h2:2
+            3  park large team-a NoCandidates
+            4  reserve small team-a gpu=tas:3 at h1:3
+            5  park large team-a NoCandidates
+            6  reserve late team-a gpu=tas:2 at h2:2
+        "#]],
+    );
+}
