@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use crds::meta::{LabelSelector, LabelSelectorRequirement, Taint, Toleration};
 use crds::pod::PodSpec;
-use engine::flavors::matching::{self, Effect, NodeTerm, Operator, Requirement, Selection};
+use engine::flavors::matching::{
+    self, Effect, NodeTerm, Operator, Requirement, Selection, TolerationOperator, integer,
+};
 use engine::topology::PreferredTerm;
 use serde_json::Value;
 
@@ -66,16 +68,18 @@ pub(crate) fn tolerations(tolerations: &[Toleration]) -> Vec<matching::Toleratio
 }
 
 fn toleration(one: &Toleration) -> Option<matching::Toleration> {
-    let value = match one.operator.as_str() {
-        "" | "Equal" => Some(one.value.as_str().into()),
-        "Exists" => None,
+    let operator = match one.operator.as_str() {
+        "" | "Equal" => TolerationOperator::Equal(one.value.as_str().into()),
+        "Exists" => TolerationOperator::Exists,
+        "Gt" => TolerationOperator::Gt(integer(&one.value)?),
+        "Lt" => TolerationOperator::Lt(integer(&one.value)?),
         _ => return None,
     };
     let effect = match one.effect.as_str() {
         "" => None,
         name => Some(effect(name)?),
     };
-    Some(matching::Toleration { key: one.key.as_str().into(), value, effect })
+    Some(matching::Toleration { key: one.key.as_str().into(), operator, effect })
 }
 
 /// Where the pods of a template may run.
@@ -214,14 +218,25 @@ mod tests {
             let one = expression(&json!({"key": "zone", "operator": operator, "values": values}));
             assert!(!one.matches(&labels(&[("zone", "a")])), "{operator}");
         }
-        let strange = Toleration { operator: "Near".into(), ..Toleration::default() };
-        assert_eq!(tolerations(&[strange]), []);
+        for (operator, value) in [("Near", "a"), ("Gt", "x"), ("Lt", "")] {
+            let (operator, value) = (operator.into(), value.into());
+            let strange = Toleration { operator, value, ..Toleration::default() };
+            assert_eq!(tolerations(&[strange]), []);
+        }
+    }
+
+    #[test]
+    fn a_toleration_may_compare_integers() {
+        let one = Toleration { operator: "Lt".into(), value: "-5".into(), ..Toleration::default() };
+        let read = tolerations(&[one]);
+        assert_eq!(read.first().map(|one| &one.operator), Some(&TolerationOperator::Lt(-5)));
     }
 
     #[test]
     fn a_toleration_without_operator_compares_the_value() {
         let one = Toleration { key: "team".into(), value: "a".into(), ..Toleration::default() };
         let read = tolerations(&[one]);
-        assert_eq!(read.first().and_then(|one| one.value.as_deref()), Some("a"));
+        let equal = TolerationOperator::Equal("a".into());
+        assert_eq!(read.first().map(|one| &one.operator), Some(&equal));
     }
 }

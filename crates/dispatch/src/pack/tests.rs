@@ -1,4 +1,4 @@
-use engine::flavors::matching::{Effect, Selection, Taint, Toleration};
+use engine::flavors::matching::{Effect, Selection, Taint, Toleration, TolerationOperator};
 use proptest::prelude::*;
 
 use super::*;
@@ -105,7 +105,8 @@ fn labels_and_tolerations_of_flavors_count() {
     let tainted = NodeClass { taints: vec![taint], ..class(1, "a", 4, 0) };
     let nodes = nodes(vec![tainted]);
     let given = |zone: &str, tolerated: bool| {
-        let tolerations = Toleration { key: "spot".into(), value: None, effect: None };
+        let tolerations =
+            Toleration { key: "spot".into(), operator: TolerationOperator::Exists, effect: None };
         let given = Given {
             count: 1,
             labels: vec![pair("zone", zone), pair("unknown", "x")],

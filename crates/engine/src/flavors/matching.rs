@@ -39,20 +39,43 @@ pub struct Taint {
 /// A toleration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Toleration {
-    /// Key; empty tolerates every key (with `value: None`).
+    /// Key; empty tolerates every key (with [`TolerationOperator::Exists`]).
     pub key: Box<str>,
-    /// `None` is the operator `Exists`.
-    pub value: Option<Box<str>>,
+    /// Which values.
+    pub operator: TolerationOperator,
     /// `None` tolerates every effect.
     pub effect: Option<Effect>,
+}
+
+/// Which values of a taint are tolerated.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum TolerationOperator {
+    /// All.
+    Exists,
+    /// This one.
+    Equal(Box<str>),
+    /// Integers above this one.
+    Gt(i64),
+    /// Integers below this one.
+    Lt(i64),
 }
 
 impl Toleration {
     fn tolerates(&self, taint: &Taint) -> bool {
         self.effect.is_none_or(|effect| effect == taint.effect)
             && (self.key.is_empty() || self.key == taint.key)
-            && self.value.as_ref().is_none_or(|value| *value == taint.value)
+            && match &self.operator {
+                TolerationOperator::Exists => true,
+                TolerationOperator::Equal(value) => *value == taint.value,
+                TolerationOperator::Gt(bound) => integer(&taint.value).is_some_and(|v| v > *bound),
+                TolerationOperator::Lt(bound) => integer(&taint.value).is_some_and(|v| v < *bound),
+            }
     }
+}
+
+/// The integer that a taint or a toleration names: without leading zeros or a plus, as Kubernetes wants it.
+pub fn integer(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|number: &i64| number.to_string() == text)
 }
 
 /// How a requirement compares.
@@ -275,14 +298,28 @@ mod tests {
     #[test]
     fn a_toleration_names_key_value_and_effect() {
         let taint = Taint { key: "team".into(), value: "a".into(), effect: Effect::NoExecute };
-        let tolerate = |key: &str, value: Option<&str>, effect| Toleration {
-            key: key.into(),
-            value: value.map(Into::into),
-            effect,
+        let tolerates = |key: &str, value: Option<&str>, effect| {
+            let operator = value
+                .map_or(TolerationOperator::Exists, |one| TolerationOperator::Equal(one.into()));
+            Toleration { key: key.into(), operator, effect }.tolerates(&taint)
         };
-        assert!(tolerate("", None, None).tolerates(&taint));
-        assert!(tolerate("team", Some("a"), None).tolerates(&taint));
-        assert!(!tolerate("team", Some("b"), None).tolerates(&taint));
-        assert!(!tolerate("team", None, Some(Effect::NoSchedule)).tolerates(&taint));
+        assert!(tolerates("", None, None));
+        assert!(tolerates("team", Some("a"), None));
+        assert!(!tolerates("team", Some("b"), None));
+        assert!(!tolerates("team", None, Some(Effect::NoSchedule)));
+    }
+
+    #[test]
+    fn a_toleration_may_compare_integers() {
+        let tolerates = |operator: &TolerationOperator, value: &str| {
+            let (key, effect): (Box<str>, _) = ("failures".into(), Effect::NoSchedule);
+            let taint = Taint { key: key.clone(), value: value.into(), effect };
+            Toleration { key, operator: operator.clone(), effect: None }.tolerates(&taint)
+        };
+        let (few, many) = (TolerationOperator::Lt(5), TolerationOperator::Gt(5));
+        assert!(tolerates(&few, "4") && tolerates(&many, "6"));
+        for value in ["5", "", "x", "05", "+6", "4.5"] {
+            assert!(!tolerates(&few, value) && !tolerates(&many, value), "{value}");
+        }
     }
 }

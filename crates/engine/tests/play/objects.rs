@@ -1,7 +1,7 @@
 //! Lines about objects, turned into events.
 
 use engine::flavors::matching::{
-    Effect, NodeTerm, Operator, Requirement, Selection, Taint, Toleration,
+    Effect, NodeTerm, Operator, Requirement, Selection, Taint, Toleration, TolerationOperator,
 };
 use engine::ids::CheckId;
 use engine::spec::{
@@ -428,7 +428,8 @@ fn taint(text: &str) -> Taint {
 
 fn toleration(text: &str) -> Toleration {
     let (key, value) = pair(text);
-    Toleration { key, value, effect: None }
+    let operator = value.map_or(TolerationOperator::Exists, TolerationOperator::Equal);
+    Toleration { key, operator, effect: None }
 }
 
 fn selector(words: &Words<'_>) -> NamespaceSelector {

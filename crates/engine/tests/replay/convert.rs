@@ -2,9 +2,10 @@
 
 use std::hash::{Hash, Hasher};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use engine::flavors::matching::{
-    Effect, NodeTerm, Operator, Requirement, Selection, Taint, Toleration,
+    Effect, NodeTerm, Operator, Requirement, Selection, Taint, Toleration, TolerationOperator,
+    integer,
 };
 use engine::spec as input;
 use engine::topology::{HostSpec, Togetherness, TopologyRequest};
@@ -84,10 +85,15 @@ fn taint(one: &case::Taint) -> Result<Taint> {
 }
 
 fn toleration(one: &case::Toleration) -> Result<Toleration> {
-    let exists = one.operator == "Exists";
+    let bound = || integer(&one.value).context("a toleration that compares");
     Ok(Toleration {
         key: one.key.as_str().into(),
-        value: (!exists).then(|| one.value.as_str().into()),
+        operator: match one.operator.as_str() {
+            "Exists" => TolerationOperator::Exists,
+            "Gt" => TolerationOperator::Gt(bound()?),
+            "Lt" => TolerationOperator::Lt(bound()?),
+            _ => TolerationOperator::Equal(one.value.as_str().into()),
+        },
         effect: if one.effect.is_empty() { None } else { Some(effect(&one.effect)?) },
     })
 }
