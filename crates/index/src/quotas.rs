@@ -24,7 +24,7 @@ fn group(names: &mut Names, group: &ResourceGroup) -> spec::ResourceGroup {
 }
 
 fn resource_quota(names: &mut Names, quota: &ResourceQuota) -> spec::ResourceQuota {
-    let read = |quantity| amount(&quota.name, quantity);
+    let read = |quantity| amount(&quota.name, quantity).as_quota_of(&quota.name);
     spec::ResourceQuota {
         resource: names.resources.intern(&quota.name),
         nominal: read(&quota.nominal_quota),
@@ -60,6 +60,16 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quota_of_more_cores_than_can_be_counted_in_milli_is_unlimited() {
+        let quota = serde_json::from_value(serde_json::json!({
+            "name": "cpu", "nominalQuota": "9223372036854775", "borrowingLimit": "1",
+        }));
+        let read = resource_quota(&mut Names::default(), &quota.expect("a quota"));
+        assert_eq!(read.nominal, engine::Amount::UNLIMITED);
+        assert_eq!(read.borrowing_limit, Some(engine::Amount(1000)));
+    }
 
     #[test]
     fn weights_are_exact() {
