@@ -60,6 +60,7 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         reclaimed: 0,
         min_count: None,
         requests: vec![(cpu, Amount(amount))],
+        on_machine: None,
         selection: Selection::default(),
         preferred: Box::default(),
         topology: None,

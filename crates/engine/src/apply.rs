@@ -21,6 +21,8 @@ use crate::spec::{
 };
 use crate::state::{Group, Queue, State};
 use crate::time::Time;
+use crate::topology::HostSpec;
+use crate::topology::topologies::HostChange;
 use crate::workload::{Admission, Place, Usage, Workload, charge};
 
 /// Enters one event into the books.
@@ -38,11 +40,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             state.topologies.set_topology(id, spec);
             flavors_changed(state);
         }
-        Event::Host(id, spec) => {
-            state.topologies.set_host(id, spec);
-            state.failures.freed();
-            wake_all(state);
-        }
+        Event::Host(id, spec) => host(state, id, spec),
         Event::Check(id, spec) => crate::checks::tell(state, id, spec),
         Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
@@ -98,6 +96,25 @@ pub(crate) fn mark_evicted(state: &mut State, id: WorkloadId) {
 fn wake_all(state: &mut State) {
     for index in 0..state.queues.len() {
         if state.queues[index].is_some() {
+            state.wake(QueueId::from(index));
+        }
+    }
+}
+
+/// A changed machine wakes everybody; pods that leave one, those who could stand there. Source: spec/kueue-core.md §3.6.
+fn host(state: &mut State, id: HostId, spec: Option<HostSpec>) {
+    let change = state.topologies.set_host(id, spec);
+    if change == HostChange::Nothing {
+        return;
+    }
+    state.failures.freed();
+    if change == HostChange::Machine || state.topologies.stale {
+        return wake_all(state);
+    }
+    for index in 0..state.queues.len() {
+        let groups = state.queues[index].iter().flat_map(|queue| queue.groups.iter());
+        let mut flavors = groups.flat_map(|group| &group.flavors);
+        if flavors.any(|&flavor| state.topologies.has_host(flavor, id)) {
             state.wake(QueueId::from(index));
         }
     }

@@ -65,7 +65,7 @@ impl Topologies {
         self.stale = true;
     }
 
-    pub(crate) fn set_host(&mut self, id: HostId, spec: Option<HostSpec>) {
+    pub(crate) fn set_host(&mut self, id: HostId, spec: Option<HostSpec>) -> HostChange {
         if self.hosts.len() <= id.index() {
             self.hosts.resize_with(id.index() + 1, || None);
             self.tainted.resize(id.index() + 1, false);
@@ -77,9 +77,18 @@ impl Topologies {
                 for tree in self.trees.iter_mut().flatten() {
                     tree.replace_capacity(id, old, new);
                 }
+                change(old, new)
             }
-            _ => self.stale = true,
+            _ => {
+                self.stale = true;
+                HostChange::Machine
+            }
         }
+    }
+
+    /// Whether the tree of a flavor has a machine, or sums it up.
+    pub(crate) fn has_host(&self, flavor: FlavorId, host: HostId) -> bool {
+        self.tree(flavor).is_some_and(|tree| tree.leaf_of_host(host).is_some())
     }
 
     pub(crate) fn exists(&self, id: TopologyId) -> bool {
@@ -233,6 +242,27 @@ impl Topologies {
         }
         table.add(row, PODS, Amount(count));
     }
+}
+
+/// What is new about a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostChange {
+    /// The machine itself: it came or went, or is another.
+    Machine,
+    /// Pods that are none of the engine's business left it.
+    Freed,
+    /// Nothing for which anybody waits.
+    Nothing,
+}
+
+/// What is new about a machine that stands where it stood.
+fn change(old: &HostSpec, new: &HostSpec) -> HostChange {
+    if old.name != new.name || old.taints != new.taints || old.allocatable != new.allocatable {
+        return HostChange::Machine;
+    }
+    let now = |resource| new.foreign.iter().find(|one| one.0 == resource).map(|one| one.1);
+    let less = |&(resource, amount): &_| now(resource).unwrap_or_default() < amount;
+    if old.foreign.iter().any(less) { HostChange::Freed } else { HostChange::Nothing }
 }
 
 /// Whether a changed machine is in the same trees, at the same leaves.

@@ -548,3 +548,36 @@ fn a_sum_of_machines_does_not_know_what_stands_on_them() {
         "#]],
     );
 }
+
+#[test]
+fn pods_that_leave_a_machine_wake_those_who_could_stand_there() {
+    check(
+        "
+        topology racks levels=host
+        flavor left label=pool:l topology=racks
+        flavor right label=pool:r topology=racks
+        host h1 pool=l gpu=2
+        host h2 pool=r gpu=2
+        cq team-a gpu/left=9
+        cq team-b gpu/right=9
+        wl one q=team-a gpu=3 anywhere t=1
+        wl two q=team-b gpu=3 anywhere t=2
+        cycle
+        host h1 pool=l gpu=2
+        cycle
+        host h1 pool=l gpu=2 used/gpu=1
+        cycle
+        host h1 pool=l gpu=2
+        cycle
+        host h1 pool=l gpu=1
+        cycle
+        ",
+        &expect![[r#"
+            1  park one team-a TopologyPlacementFailed
+            1  park two team-b TopologyPlacementFailed
+            4  park one team-a TopologyPlacementFailed
+            5  park one team-a TopologyPlacementFailed
+            5  park two team-b TopologyPlacementFailed
+        "#]],
+    );
+}
