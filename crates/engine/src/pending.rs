@@ -75,6 +75,7 @@ pub(crate) fn replace(state: &mut State, id: WorkloadId, new: Workload, pending:
         leave_queue(state, id);
     }
     let goes_on = stays && keeps_progress(state, id, new.shape);
+    alter_preemptor(state, id, new.shape);
     let old = state.workloads.at_mut(id);
     let (old_shape, scan) = (old.shape, old.scan.take());
     state.workloads.insert(id, Workload { scan: scan.filter(|_| goes_on), ..new });
@@ -87,4 +88,17 @@ pub(crate) fn replace(state: &mut State, id: WorkloadId, new: Workload, pending:
 fn keeps_progress(state: &State, id: WorkloadId, shape: ShapeId) -> bool {
     let same = state.workloads.at(id).shape == shape || !state.settings.park_by_shape;
     same && state.settings.preserve_scan_progress
+}
+
+/// Notes that a head which waits for its victims asks for something else. Upstream goes by the generation of the object,
+/// which finished pods do not change.
+fn alter_preemptor(state: &mut State, id: WorkloadId, shape: ShapeId) {
+    let old = state.workloads.at(id);
+    let Some(queue) = old.queue.filter(|&queue| state.queue(queue).line.is_preemptor(id)) else {
+        return;
+    };
+    let (old, new) = (state.shapes.at(old.shape), state.shapes.at(shape));
+    if !old.is_same_but_for_finished_pods(new) {
+        state.queue_mut(queue).line.alter_preemptor(id);
+    }
 }

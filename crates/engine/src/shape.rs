@@ -22,6 +22,21 @@ pub(crate) struct Shape {
     pub(crate) allowed: Option<Box<[FlavorId]>>,
 }
 
+impl Shape {
+    /// Whether `other` asks for the same, apart from pods that have finished.
+    pub(crate) fn is_same_but_for_finished_pods(&self, other: &Self) -> bool {
+        let counted = |one: &PodSetSpec| PodSetSpec {
+            count: one.count + one.reclaimed,
+            reclaimed: 0,
+            ..one.clone()
+        };
+        let pod_sets = |shape: &Self| shape.pod_sets.iter().map(counted).collect::<Vec<_>>();
+        (self.priority, &self.replaces, &self.allowed)
+            == (other.priority, &other.replaces, &other.allowed)
+            && pod_sets(self) == pod_sets(other)
+    }
+}
+
 /// The table of shapes, counted references.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {

@@ -113,8 +113,9 @@ fn turn(state: &State, index: usize, entry: &Entry) -> Turn {
     }
 }
 
+/// In its queue it stays first whatever is told of it; before the heads of others it goes only for what it asked for.
 fn waits(state: &State, entry: &Entry) -> bool {
-    state.queue(entry.queue).line.is_preemptor(entry.workload)
+    state.queue(entry.queue).line.is_unaltered_preemptor(entry.workload)
 }
 
 /// Under the gate PrioritizePreemptorWorkloads, heads that wait for their victims go first.

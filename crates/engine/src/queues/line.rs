@@ -33,6 +33,8 @@ pub(crate) struct Line {
     preemptor: Option<WorkloadId>,
     /// It stays first, whoever comes.
     sticky: bool,
+    /// It asks for something else since.
+    altered: bool,
     /// How much LocalQueues have used, if those that used less come first. That goes before all other order.
     shares: Option<BTreeMap<LocalQueueId, UsageShare>>,
 }
@@ -143,7 +145,7 @@ impl Line {
 
     /// Marks the head that waits for its victims; a sticky one stays first meanwhile.
     pub(crate) fn set_preemptor(&mut self, id: WorkloadId, sticky: bool) {
-        (self.preemptor, self.sticky) = (Some(id), sticky);
+        (self.preemptor, self.sticky, self.altered) = (Some(id), sticky, false);
     }
 
     /// Whether a Workload will have its turn without a wake-up.
@@ -161,6 +163,16 @@ impl Line {
     /// Ends whatever privilege there is.
     pub(crate) fn forget_preemptor(&mut self) {
         self.preemptor = None;
+    }
+
+    /// `id` asks for something else than when it got its victims, if it did.
+    pub(crate) fn alter_preemptor(&mut self, id: WorkloadId) {
+        self.altered |= self.preemptor == Some(id);
+    }
+
+    /// Whether `id` waits for the victims that it got for what it asks for.
+    pub(crate) fn is_unaltered_preemptor(&self, id: WorkloadId) -> bool {
+        self.is_preemptor(id) && !self.altered
     }
 
     /// Whether `id` waits for its victims.

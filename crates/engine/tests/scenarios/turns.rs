@@ -272,3 +272,57 @@ fn under_a_gate_it_is_the_preemptors() {
         "#]],
     );
 }
+
+/// In a queue of its own it stays first nevertheless.
+#[test]
+fn under_a_gate_it_is_nobodys_if_the_preemptor_asks_for_something_else() {
+    check(
+        "
+        settings preemptors-first
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml within=lower poach gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a gpu=2 prio=1 t=2
+        cycle
+        wl urgent q=team-a gpu=2 prio=7 t=3
+        wl other q=team-b gpu=2 prio=9 t=4
+        wl high q=team-a gpu=2 prio=2 t=2
+        release low t=9
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2 (borrows, height 1)
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve other team-b gpu=h100:2 (borrows, height 1)
+            3  retry high team-a Skipped
+        "#]],
+    );
+}
+
+#[test]
+fn under_a_gate_it_is_the_preemptors_though_some_pods_are_finished() {
+    check(
+        "
+        settings preemptors-first
+        cohort ml gpu/h100=2
+        cq team-a cohort=ml within=lower poach gpu/h100=0
+        cq team-b cohort=ml gpu/h100=0
+        wl low q=team-a gpu=2 t=1
+        cycle
+        wl high q=team-a pods=2 gpu=1 prio=1 t=2
+        cycle
+        wl other q=team-b gpu=2 prio=9 t=3
+        reclaim high 1
+        release low t=9
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve low team-a gpu=h100:2 (borrows, height 1)
+            2  preempt for high team-a: low InClusterQueue
+            3  reserve high team-a gpu=h100:1 (borrows, height 1)
+            3  retry other team-b Skipped
+        "#]],
+    );
+}
