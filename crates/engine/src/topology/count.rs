@@ -138,7 +138,6 @@ pub(super) fn admits<'a>(
 }
 
 /// What keeps the workers from a machine.
-#[inline]
 pub(super) fn exclusion<'a>(ask: &Ask<'_>, host: &'a HostSpec) -> Option<Exclusion<'a>> {
     let selection = &ask.workers.selection;
     if let Some((_, taint)) = selection.untolerated(&host.taints, ask.tolerations) {
@@ -160,6 +159,8 @@ pub(super) struct Free<'a> {
 }
 
 impl<'a> Free<'a> {
+    // Once per leaf: whether the compiler inlines this hung on what else is in the crate.
+    #[inline(always)]
     pub(super) fn of(
         topologies: &'a Topologies,
         tree: &'a Tree,
