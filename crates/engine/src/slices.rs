@@ -8,8 +8,8 @@
 //!
 //! Places in topologies are found anew and counted beside those of the old slice, as upstream does without its gate
 //! ElasticJobsViaWorkloadSlicesWithTAS. With it pods stay where those of the old slice stand, and places change hands with
-//! the quota. Of holders that name each other in a ring, as they never should, those do not
-//! replace the next who got their quota before it.
+//! the quota. Of holders that name each other in a ring, as they never should, those do not replace the next who got their
+//! quota before it.
 //!
 //! Cost: a look at an empty table where nobody replaces anybody; else a few lookups by name per change of a slice.
 
@@ -23,7 +23,7 @@ use crate::apply::usage_of;
 use crate::engine::Engine;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::pending::{enqueue, leave_line};
-use crate::spec::{Hold, WorkloadSpec};
+use crate::spec::{Hold, PodSetAdmission, WorkloadSpec};
 use crate::state::State;
 use crate::workload::Place;
 
@@ -154,17 +154,26 @@ fn held_in(state: &State, id: WorkloadId) -> Option<QueueId> {
     Some(state.workloads.get(id)?.admission.as_deref()?.queue)
 }
 
-/// What an old slice has of a resource for its pod set of this name.
+/// What an old slice was given for its pod set of this name.
+pub(crate) fn given<'a>(
+    state: &'a State,
+    old: WorkloadId,
+    pod_set: &str,
+) -> Option<&'a PodSetAdmission> {
+    let workload = state.workloads.get(old)?;
+    let shape = state.shapes.at(workload.shape);
+    let at = shape.pod_sets.iter().position(|one| *one.name == *pod_set)?;
+    workload.admission.as_deref()?.pod_sets.get(at)
+}
+
+/// What it has of a resource there.
 pub(crate) fn held(
     state: &State,
     old: WorkloadId,
     pod_set: &str,
     resource: ResourceId,
 ) -> Option<(FlavorId, Amount)> {
-    let workload = state.workloads.at(old);
-    let shape = state.shapes.at(workload.shape);
-    let at = shape.pod_sets.iter().position(|one| *one.name == *pod_set)?;
-    let one = workload.admission.as_deref()?.pod_sets.get(at)?;
+    let one = given(state, old, pod_set)?;
     let &(_, flavor, total) = one.resources.iter().find(|(known, ..)| *known == resource)?;
     Some((flavor, one.left_of(total)))
 }
@@ -230,20 +239,17 @@ fn settle(state: &mut State, id: WorkloadId) {
     let Some(mut admission) = workload.admission.take() else {
         return;
     };
+    state.topologies.free(&admission, &shape, &state.shapes);
+    admission.taken_over = charged && state.settings.elastic_places;
+    state.topologies.place(&admission, &shape, &state.shapes);
     if charged {
         state.tree.uncharge(node, &admission.usage);
         admission.usage.clear();
-        state.topologies.free(&admission, &shape, &state.shapes);
-        admission.taken_over = state.settings.elastic_places;
-        state.topologies.place(&admission, &shape, &state.shapes);
         // The replacement may have less of something.
         state.wake(queue);
     } else {
         admission.usage = usage_of(state, &admission.pod_sets);
         state.tree.charge(node, &admission.usage);
-        state.topologies.free(&admission, &shape, &state.shapes);
-        admission.taken_over = false;
-        state.topologies.place(&admission, &shape, &state.shapes);
     }
     state.workloads.at_mut(id).admission = Some(admission);
     state.queue_mut(queue).generation += 1;

@@ -6,6 +6,7 @@
 //! keep quota from somebody who may. Source: spec/kueue-core.md §3.3, §3.4. Cost: one judgement of [`hope`] per turn.
 
 use crate::cycle::contest::Contest;
+use crate::cycle::requeue::park_with_shape;
 use crate::flavors::hope::{Hope, hope, sure};
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::state::State;
@@ -178,9 +179,5 @@ fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> Outlook {
 fn park_again(state: &mut State, id: QueueId, workload: WorkloadId) {
     let State { queues, workloads, shapes, .. } = state;
     let queue = queues[id.index()].as_mut().expect("invariant: listed queues exist");
-    let one = workloads.at(workload);
-    let (shape, priority) = (one.shape, one.priority);
-    for _ in 0..queue.line.park_shape(shape, priority, workloads) {
-        shapes.retain(shape);
-    }
+    park_with_shape(&mut queue.line, workload, workloads, shapes);
 }

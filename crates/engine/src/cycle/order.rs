@@ -36,7 +36,9 @@ impl Order {
     /// Nobody has entered yet.
     pub(super) fn begin(&mut self, state: &State) {
         self.waiting.clear();
-        self.tournament.begin(state);
+        if state.settings.fair_sharing.is_some() {
+            self.tournament.begin(state);
+        }
     }
 
     /// Lets an entry in, unless something is decided about it already.
@@ -54,8 +56,11 @@ impl Order {
 
     /// Everybody has entered.
     pub(super) fn close(&mut self, state: &mut State, entries: &[Entry]) {
-        self.waiting.sort_unstable_by(|left, right| right.cmp(left));
-        self.tournament.close(state, entries);
+        if state.settings.fair_sharing.is_some() {
+            self.tournament.close(state, entries);
+        } else {
+            self.waiting.sort_unstable_by(|left, right| right.cmp(left));
+        }
     }
 
     /// The next entry to process.

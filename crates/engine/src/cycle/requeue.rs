@@ -3,9 +3,12 @@
 //! Source: spec/kueue-core.md §3.4.
 
 use crate::cycle::nominate::{Entry, Outcome};
+use crate::ids::WorkloadId;
+use crate::queues::line::Line;
+use crate::shape::Shapes;
 use crate::spec::Strategy;
 use crate::state::State;
-use crate::workload::ScanMemory;
+use crate::workload::{ScanMemory, Workloads};
 
 /// Where a head went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,11 +51,8 @@ pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
         Requeue::Aside => queue.line.set_aside(id, workloads),
         Requeue::InLine => queue.line.push_awake(id, workloads),
         Requeue::WithShape => {
-            let (shape, priority) = (workloads.at(id).shape, workloads.at(id).priority);
             queue.line.push(id, workloads);
-            for _ in 0..queue.line.park_shape(shape, priority, workloads) {
-                shapes.retain(shape);
-            }
+            park_with_shape(&mut queue.line, id, workloads, shapes);
         }
     }
     if waits {
@@ -60,6 +60,19 @@ pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
         queue.line.set_preemptor(id, queue.strategy == Strategy::BestEffortFifo);
     }
     state.list_if_head(entry.queue);
+}
+
+/// Parks everybody in a line who asks for the same as a Workload. A shape is kept as long as it is parked.
+pub(super) fn park_with_shape(
+    line: &mut Line,
+    id: WorkloadId,
+    workloads: &Workloads,
+    shapes: &mut Shapes,
+) {
+    let one = workloads.at(id);
+    for _ in 0..line.park_shape(one.shape, one.priority, workloads) {
+        shapes.retain(one.shape);
+    }
 }
 
 /// Puts a head back about which nothing was decided.

@@ -2,7 +2,6 @@
 
 use crate::amount::Amount;
 use crate::engine::Engine;
-use crate::explain::plain::taint_in_words;
 use crate::explain::quantity::in_words;
 use crate::explain::why::{FlavorWhy, PlacesWhy};
 use crate::spec::Places;
@@ -127,7 +126,7 @@ fn unfit(lack: &Lack, why: &Unfit, count: usize) -> String {
     let leaves = i64::try_from(lack.leaves).unwrap_or(i64::MAX);
     let of = format!("{count} of {}", counted(leaves, level(&lack.lowest)));
     match why {
-        Unfit::Taint(taint) => format!("{of}, for the taint {}", taint_in_words(taint)),
+        Unfit::Taint(taint) => format!("{of}, for the taint {taint}"),
         Unfit::Selector => format!("{of}, by node selector"),
         Unfit::Affinity => format!("{of}, by node affinity"),
     }

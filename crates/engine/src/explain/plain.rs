@@ -123,18 +123,12 @@ fn flavor_lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut Vec<
     places::lines(engine, one, indent, lines);
 }
 
-/// A taint as people write it.
-pub(crate) fn taint_in_words(taint: &Taint) -> String {
-    let value = if taint.value.is_empty() { "" } else { "=" };
-    format!("{}{value}{}:{}", taint.key, taint.value, taint.effect.name())
-}
-
 /// Why pods may not run on a flavor's nodes. The flavor is named already.
 fn unsuitable(engine: &Engine, reason: &Reason) -> String {
     match reason {
         Reason::Taint { flavor, taint } => {
             let spec = engine.state.flavor(*flavor);
-            let taint = spec.and_then(|spec| spec.taints.get(*taint)).map(taint_in_words);
+            let taint = spec.and_then(|spec| spec.taints.get(*taint)).map(Taint::to_string);
             format!("its taint {} is not tolerated", taint.unwrap_or_default())
         }
         Reason::Affinity(_) => "node selector or affinity exclude it".to_owned(),

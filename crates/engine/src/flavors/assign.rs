@@ -303,22 +303,17 @@ fn push_pod_set(
         charge(&mut out.usage, choice.slot, amount - held.map_or(Amount::ZERO, |(_, held)| held));
         one.choices.push(Choice { amount, ..*choice });
     }
-    if state.requests(attempt.queue, pod_set, count).next().is_none() {
-        borrow_places(state, pod_set, chosen, &mut one.choices);
+    let grouped = pod_set.topology.as_ref().is_some_and(|wish| wish.group.is_some());
+    if grouped && state.requests(attempt.queue, pod_set, count).next().is_none() {
+        borrow_places(state, chosen, &mut one.choices);
     }
     out.pod_sets.push(one);
 }
 
 /// A pod set without a request that counts as quota, as leaders may be, stands with its group: it gets the topology flavor
 /// of the others, and nothing of it.
-fn borrow_places(
-    state: &State,
-    pod_set: &PodSetSpec,
-    chosen: &[Choice],
-    choices: &mut SmallVec<[Choice; 4]>,
-) {
-    let grouped = pod_set.topology.as_ref().is_some_and(|wish| wish.group.is_some());
+fn borrow_places(state: &State, chosen: &[Choice], choices: &mut SmallVec<[Choice; 4]>) {
     let of_machines = |choice: &&Choice| state.topologies.tree(choice.flavor).is_some();
-    let chosen = chosen.iter().filter(|_| grouped).filter(of_machines);
+    let chosen = chosen.iter().filter(of_machines);
     choices.extend(chosen.map(|choice| Choice { amount: Amount::ZERO, ..*choice }));
 }

@@ -3,6 +3,8 @@
 //! The same rules serve ResourceFlavors (where only the keys that the flavor labels count) and single nodes. Source:
 //! spec/kueue-core.md §4.4 step 2.
 
+use std::fmt;
+
 /// What a taint does to pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
@@ -34,6 +36,14 @@ pub struct Taint {
     pub value: Box<str>,
     /// Effect.
     pub effect: Effect,
+}
+
+/// As people write it.
+impl fmt::Display for Taint {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = if self.value.is_empty() { "" } else { "=" };
+        write!(to, "{}{value}{}:{}", self.key, self.value, self.effect.name())
+    }
 }
 
 /// A toleration.

@@ -135,26 +135,9 @@ pub(crate) fn not_allowed(wish: &Wish<'_>, flavor: FlavorId) -> Option<Reason> {
 
 /// Why no pod of the pod sets may get the flavor, whatever its quota.
 pub(crate) fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option<Reason> {
-    let Some(flavor) = state.flavor(id) else {
-        return Some(Reason::NoFlavor(id));
-    };
-    let pod_sets = wish.members.iter().map(|&member| &wish.attempt.shape.pod_sets[member]);
-    let topology_only = state.queue(wish.attempt.queue).topology_only;
-    let covered = &wish.group.resources;
-    let unfit = |pod_set: &PodSetSpec| match state.topologies.fitness(
-        pod_set,
-        flavor.topology,
-        topology_only,
-        covered,
-    ) {
-        Fitness::Suits => None,
-        Fitness::NoTopology => Some(Reason::NoTopology(id)),
-        Fitness::NoLevel => Some(Reason::NoLevel(id)),
-        Fitness::TopologyOnly => Some(Reason::TopologyOnly(id)),
-    };
-    pod_sets
-        .into_iter()
-        .find_map(|pod_set| unfit(pod_set).or_else(|| repelled(flavor, id, pod_set)))
+    let Attempt { queue, shape, .. } = wish.attempt;
+    let mut pod_sets = wish.members.iter().map(|&member| &shape.pod_sets[member]);
+    pod_sets.find_map(|pod_set| unfit(state, *queue, pod_set, wish.group, id))
 }
 
 /// Whether a pod set may get a flavor of a group, whatever its quota.
@@ -165,12 +148,27 @@ pub(crate) fn suits(
     group: &Group,
     id: FlavorId,
 ) -> bool {
-    let topology_only = state.queue(queue).topology_only;
-    state.flavor(id).is_some_and(|flavor| {
-        let covered = &group.resources;
-        let fitness = state.topologies.fitness(pod_set, flavor.topology, topology_only, covered);
-        matches!(fitness, Fitness::Suits) && repelled(flavor, id, pod_set).is_none()
-    })
+    unfit(state, queue, pod_set, group, id).is_none()
+}
+
+/// Why a pod set may not.
+fn unfit(
+    state: &State,
+    queue: QueueId,
+    pod_set: &PodSetSpec,
+    group: &Group,
+    id: FlavorId,
+) -> Option<Reason> {
+    let Some(flavor) = state.flavor(id) else {
+        return Some(Reason::NoFlavor(id));
+    };
+    let (implied, covered) = (state.queue(queue).topology_only, &group.resources);
+    match state.topologies.fitness(pod_set, flavor.topology, implied, covered) {
+        Fitness::Suits => repelled(flavor, id, pod_set),
+        Fitness::NoTopology => Some(Reason::NoTopology(id)),
+        Fitness::NoLevel => Some(Reason::NoLevel(id)),
+        Fitness::TopologyOnly => Some(Reason::TopologyOnly(id)),
+    }
 }
 
 fn repelled(flavor: &FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<Reason> {

@@ -14,7 +14,8 @@ use crate::cycle::Entry;
 use crate::flavors::assign::{Assignment, Attempt, members};
 use crate::ids::{DomainId, FlavorId, WorkloadId};
 use crate::reason::Reason;
-use crate::spec::{PodSetAdmission, PodSetSpec};
+use crate::slices;
+use crate::spec::PodSetSpec;
 use crate::state::State;
 use crate::topology::{PlacedDomain, Togetherness};
 
@@ -95,17 +96,9 @@ fn standing(
     let Some(tree) = flavors.find_map(|flavor| state.topologies.tree(flavor)) else {
         return Some(Stay::new());
     };
-    let places = held(state, old, &spec.name).map(|one| one.domains.as_slice());
+    let places = slices::given(state, old, &spec.name).map(|one| one.domains.as_slice());
     let leaf = |place: &PlacedDomain| Some((tree.leaf(&place.values)?, place.count));
     places.unwrap_or_default().iter().map(leaf).collect()
-}
-
-/// What the old slice holds for its pod set of this name.
-fn held<'a>(state: &'a State, old: WorkloadId, name: &str) -> Option<&'a PodSetAdmission> {
-    let workload = state.workloads.get(old)?;
-    let shape = state.shapes.at(workload.shape);
-    let at = shape.pod_sets.iter().position(|one| *one.name == *name)?;
-    workload.admission.as_deref()?.pod_sets.get(at)
 }
 
 /// So many pods, those in front.
@@ -138,7 +131,7 @@ pub(super) fn beside(
     place: &PlacedDomain,
 ) -> i64 {
     let old = entry.replaces.filter(|_| state.settings.elastic_places);
-    let held = old.and_then(|old| held(state, old, &entry.shape.pod_sets[pod_set].name));
+    let held = old.and_then(|old| slices::given(state, old, &entry.shape.pod_sets[pod_set].name));
     let (Some(held), Some(tree)) = (held, state.topologies.tree(flavor)) else {
         return place.count;
     };

@@ -1,6 +1,5 @@
 //! Why leaves took nobody, tallied while they are counted and put into words only when a placement fails.
 
-use crate::explain::plain::taint_in_words;
 use crate::flavors::matching::Taint;
 use crate::ids::ResourceId;
 use crate::names::Names;
@@ -82,7 +81,7 @@ impl Tally {
         words.extend(
             self.taints
                 .iter()
-                .map(|(taint, leaves)| (format!("taint {:?}", taint_in_words(taint)), *leaves)),
+                .map(|(taint, leaves)| (format!("taint {:?}", taint.to_string()), *leaves)),
         );
         words.extend(self.scarce.iter().map(|&(resource, leaves)| {
             (format!("resource {:?}", names.resources.name(resource)), leaves)
