@@ -3,7 +3,7 @@
 //! A conversion renames and moves what the versions call differently and then re-encodes spec and status through the
 //! types of the wanted version. Re-encoding is part of the behaviour: upstream's converter decodes into structs too, so
 //! quantities become canonical, empty values vanish, and fields without a place in the wanted version are lost
-//! (spec/kueue-core.md §1; the fields are named where they are dropped).
+//! (docs/reference/kueue.md §1; the fields are named where they are dropped).
 
 mod cluster_queue;
 mod local_queue;

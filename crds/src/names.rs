@@ -1,7 +1,7 @@
 //! Every name on the wire: groups, labels, annotations, finalizers, gates, conditions and their reasons.
 //!
-//! They are interface, exactly upstream's (spec/kueue-core.md §2.1, §2.10; spec/multikueue.md §1.2–1.6), except those under
-//! `sluice.dev/`, which are ours (spec/dispatch.md).
+//! They are interface, exactly upstream's (docs/reference/kueue.md §2.1, §2.10; docs/reference/multikueue.md §1.2–1.6), except those under
+//! `sluice.dev/`, which are ours (docs/reference/dispatch.md).
 
 /// Declares string constants with their doc.
 macro_rules! names {

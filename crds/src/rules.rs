@@ -1,6 +1,6 @@
 //! The cross-field rules of the CRDs, in CEL.
 //!
-//! What they demand: spec/kueue-core.md §1, spec/multikueue.md §1. The messages are interface.
+//! What they demand: docs/reference/kueue.md §1, docs/reference/multikueue.md §1. The messages are interface.
 
 use crate::schema::Rule;
 

@@ -1,4 +1,4 @@
-//! Flags. Those that upstream has keep their names and meaning (spec/kueue-core.md §6.4).
+//! Flags. Those that upstream has keep their names and meaning (docs/reference/kueue.md §6.4).
 
 use std::path::PathBuf;
 

@@ -23,7 +23,7 @@ struct Labels {
     platform: String,
 }
 
-/// Registers `kueue_build_info` (spec/kueue-core.md §6.2).
+/// Registers `kueue_build_info` (docs/reference/kueue.md §6.2).
 pub(crate) fn register(kueue: &mut Registry) {
     let info = Family::<Labels, Gauge>::default();
     let labels = Labels {

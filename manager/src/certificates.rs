@@ -30,7 +30,7 @@ const SETTLED: Duration = Duration::from_secs(10);
 /// Pause when something is missing or failed.
 const UNSETTLED: Duration = Duration::from_secs(2);
 
-/// CRDs that convert by webhook (spec/kueue-core.md §1.1).
+/// CRDs that convert by webhook (docs/reference/kueue.md §1.1).
 const CONVERTED: &[&str] = &[
     "clusterqueues.kueue.x-k8s.io",
     "cohorts.kueue.x-k8s.io",

@@ -1,5 +1,5 @@
 //! The configuration file: what the hub may use of this worker. It is the worker's to say, not the hub's
-//! (spec/dispatch.md §4).
+//! (docs/reference/dispatch.md §4).
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The configuration file `config.kueue.x-k8s.io`, v1beta1 and v1beta2, read strictly (spec/kueue-core.md §6.4,
-//! spec/multikueue.md §1.7).
+//! The configuration file `config.kueue.x-k8s.io`, v1beta1 and v1beta2, read strictly (docs/reference/kueue.md §6.4,
+//! docs/reference/multikueue.md §1.7).
 //!
 //! Text in, one typed [`Configuration`] out; both versions end in the same shape. No IO. Invariants: what is loaded
 //! is valid and has its defaults; an unknown field, version or value is an error that says where.

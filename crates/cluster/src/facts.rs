@@ -1,6 +1,6 @@
 //! What webhooks of jobs must know about the cluster, and no more: names, where they lead, and labels of namespaces.
 //!
-//! [`Facts`] is pure: objects and keys go in as a watch tells them, answers come out (spec/kueue-core.md §5.3). [`Known`]
+//! [`Facts`] is pure: objects and keys go in as a watch tells them, answers come out (docs/reference/kueue.md §5.3). [`Known`]
 //! shares it: written by [`follow`], read by handlers under a short lock. Invariants: of an object only what an answer
 //! needs is kept; the picture is complete when every kind has been listed once.
 

@@ -1,4 +1,4 @@
-//! Feature gates: upstream's names, defaults and dependencies (spec/kueue-core.md §6.5).
+//! Feature gates: upstream's names, defaults and dependencies (docs/reference/kueue.md §6.5).
 //!
 //! Invariant: a [`Gates`] never has a gate on whose needs are off because somebody asked for it; a gate that is on by
 //! default goes off quietly with what it needs.

@@ -1,7 +1,7 @@
 //! The webhooks of Kueue's own kinds and of jobs, and the conversion of versions.
 //!
 //! A handler decodes a review, asks a pure rule, and encodes the answer. Paths, names and answers are upstream's
-//! (spec/kueue-core.md §5.1–5.2): kinds are registered in v1beta2 only, the API server converts what comes in v1beta1.
+//! (docs/reference/kueue.md §5.1–5.2): kinds are registered in v1beta2 only, the API server converts what comes in v1beta1.
 
 mod cluster_queue;
 mod cohort;

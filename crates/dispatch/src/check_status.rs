@@ -1,4 +1,4 @@
-//! The condition `Active` of a dispatching AdmissionCheck. Source and texts: spec/multikueue.md §1.4.
+//! The condition `Active` of a dispatching AdmissionCheck. Source and texts: docs/reference/multikueue.md §1.4.
 
 /// What is known of a cluster that a MultiKueueConfig lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

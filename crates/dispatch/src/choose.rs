@@ -3,7 +3,7 @@
 //! A cluster is a candidate if it can be reached, reports, may run the kind and the namespace, is wanted, did not refuse
 //! lately and has room, or that of equal work that is over. Among candidates the policy's strategy decides, then weight, then the order of the
 //! configuration. A share is what stays free of what the report lists as free, of the asked resource that gets scarcest;
-//! shares are compared exactly. Source: spec/dispatch.md §1-3, §5.
+//! shares are compared exactly. Source: docs/reference/dispatch.md §1-3, §5.
 //!
 //! Waking is precise: a key is told only if somebody who waits under it would be let in at this moment, and it is never
 //! missed. Whatever changes at a cluster, its keys are looked at again, and only there.

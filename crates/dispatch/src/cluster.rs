@@ -1,7 +1,7 @@
 //! One worker as the manager knows it: its report, and what was placed there since.
 //!
 //! In flight is what was placed and is not yet part of the report: the clone's resourceVersion is unknown, or above
-//! the report's `as_of` (spec/dispatch.md §2). It is packed onto the nodes, in the order in which it was placed, before
+//! the report's `as_of` (docs/reference/dispatch.md §2). It is packed onto the nodes, in the order in which it was placed, before
 //! anything is asked. What has the room of work that is over ([`credit`](crate::credit)) is not packed again. The packed
 //! nodes are kept until something changes here.
 

@@ -2,7 +2,7 @@
 //!
 //! A report that does not take the end of a Workload into account still counts its pods. On which nodes they ran is not
 //! known, so their room cannot be added to what else is free there. But whoever asks for the very same pods can have it,
-//! and in a queue of equal Workloads that is the next one: it need not wait for the report (spec/dispatch.md §2).
+//! and in a queue of equal Workloads that is the next one: it need not wait for the report (docs/reference/dispatch.md §2).
 //!
 //! Cost: one comparison per credit and placement; credits live until the next report, a second or so.
 

@@ -1,7 +1,7 @@
 //! All workers as the manager knows them, and what it placed on them.
 //!
 //! Whoever owns a fleet tells it what changed, asks it for clusters ([`Fleet::choose`]) and, after changes, who may
-//! ask again ([`Fleet::woken`]). Source: spec/dispatch.md §1-3.
+//! ask again ([`Fleet::woken`]). Source: docs/reference/dispatch.md §1-3.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a cluster has left when pods that are still to come have taken theirs. Source: spec/dispatch.md §2.
+//! What a cluster has left when pods that are still to come have taken theirs. Source: docs/reference/dispatch.md §2.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 //! * [`life::decide`] says what to do next for a Workload that has a cluster, until nothing of it is left anywhere.
 //! * [`orphans()`] finds what a worker should not have, [`check_status()`] what to say of an AdmissionCheck.
 //!
-//! Nothing here reads a clock, waits or writes (spec/dispatch.md).
+//! Nothing here reads a clock, waits or writes (docs/reference/dispatch.md).
 
 mod check_status;
 mod choose;

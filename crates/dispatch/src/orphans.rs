@@ -1,7 +1,7 @@
 //! What a worker has that the hub does not want any more.
 //!
 //! The durable intent to remove something is its absence on the hub, or a higher epoch there. A hub that was restored from
-//! a backup misses much at once: then nothing is deleted before a person says so. Source: spec/dispatch.md §9.
+//! a backup misses much at once: then nothing is deleted before a person says so. Source: docs/reference/dispatch.md §9.
 
 use std::collections::BTreeSet;
 

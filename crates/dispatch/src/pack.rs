@@ -1,4 +1,4 @@
-//! Packing pods onto nodes. Source: spec/dispatch.md §2, "packs gangs over classes itself".
+//! Packing pods onto nodes. Source: docs/reference/dispatch.md §2, "packs gangs over classes itself".
 //!
 //! Each pod stands on one node: four nodes with two free each do not take a pod of four. Largest pods go first, and each
 //! goes where the fewest is left over. Nodes that look alike are one group with a count; placing pods splits a group,

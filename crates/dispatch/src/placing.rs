@@ -1,4 +1,4 @@
-//! The fleet as the engine's [`Placer`]: quota is reserved only together with a cluster (spec/dispatch.md §1).
+//! The fleet as the engine's [`Placer`]: quota is reserved only together with a cluster (docs/reference/dispatch.md §1).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What may choose among clusters: a MultiKueueConfig and its DispatchPolicy (spec/dispatch.md §3).
+//! What may choose among clusters: a MultiKueueConfig and its DispatchPolicy (docs/reference/dispatch.md §3).
 
 use engine::ids::ClusterId;
 

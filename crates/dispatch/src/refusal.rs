@@ -1,6 +1,6 @@
 //! Why a cluster does not take a Workload: values first, words when somebody asks.
 //!
-//! Source: spec/dispatch.md §1 and §5, "a reason per cluster".
+//! Source: docs/reference/dispatch.md §1 and §5, "a reason per cluster".
 
 use std::fmt;
 

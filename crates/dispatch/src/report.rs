@@ -1,4 +1,4 @@
-//! What a cluster can take now (spec/dispatch.md §2), in the engine's terms.
+//! What a cluster can take now (docs/reference/dispatch.md §2), in the engine's terms.
 
 use engine::{Amount, flavors::matching::Taint, ids::ResourceId};
 

@@ -6,7 +6,7 @@
 //! cluster takes only work that is over by then, or that fits beside; whoever comes earlier in turn is not bound. What is
 //! kept of a cluster stays below the policy's share, and nothing is kept where it could never stand. Reservations follow
 //! from the present state; only the moment from which one counts is remembered, so that work let in beside it stays
-//! beside it. Source: spec/dispatch.md §1.
+//! beside it. Source: docs/reference/dispatch.md §1.
 //!
 //! Cost, only while somebody waits long enough: per change one look at every distinct ask that waits, and a packing per
 //! cluster and bisection step over its work for every reservation; per ask on such a cluster two packings.

@@ -3,7 +3,7 @@
 //! A key stands for everybody who asks for the same work under the same configuration with the same exclusions: whatever
 //! lets one of them in would let in any. A key lives as long as somebody waits under it; a Workload stops waiting when a
 //! cluster is chosen for it, when it asks for something else, and when it is forgotten. So there are never more keys
-//! than waiting Workloads. Source: spec/dispatch.md §1.
+//! than waiting Workloads. Source: docs/reference/dispatch.md §1.
 //!
 //! How long one has waited is kept while it is pending and wants the same, also while it lacks something else than room:
 //! quota comes and goes with every neighbour, and a gang that began anew each time would never be the oldest.

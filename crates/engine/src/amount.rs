@@ -2,7 +2,7 @@
 //!
 //! Arithmetic saturates. The largest value means *unlimited* and absorbs: unlimited plus or minus anything finite is
 //! unlimited; unlimited less unlimited is nothing; anything finite less unlimited is as little as can be. Source:
-//! spec/kueue-core.md §2.7.
+//! docs/reference/kueue.md §2.7.
 
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 

@@ -1,7 +1,7 @@
 //! Keeping the books: one function per event, no decision.
 //!
 //! What frees or adds capacity asks for a wake-up of the tree it happened in; the next cycle carries it out. Source:
-//! spec/kueue-core.md §2.5 (bookkeeping), §3.6 (wake-up sources).
+//! docs/reference/kueue.md §2.5 (bookkeeping), §3.6 (wake-up sources).
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn wake_all(state: &mut State) {
     }
 }
 
-/// A changed machine wakes everybody; pods that leave one, those who could stand there. Source: spec/kueue-core.md §3.6.
+/// A changed machine wakes everybody; pods that leave one, those who could stand there. Source: docs/reference/kueue.md §3.6.
 fn host(state: &mut State, id: HostId, spec: Option<HostSpec>) {
     let change = state.topologies.set_host(id, spec);
     if change == HostChange::Nothing {

@@ -1,7 +1,7 @@
 //! Backoff: how long an evicted Workload stays away, and its return when that time is over.
 //!
 //! How long follows from how often it was evicted before; there is no random part, since the same events must give the
-//! same decisions. Source: spec/kueue-core.md §2.4, §3.4.
+//! same decisions. Source: docs/reference/kueue.md §2.4, §3.4.
 //!
 //! Cost: one entry per Workload that waits, O(log of them) to enter and to leave.
 

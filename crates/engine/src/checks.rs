@@ -3,7 +3,7 @@
 //! A rule of a ClusterQueue names a check and the flavors that need it; a rule without flavors holds for all. A queue is
 //! inactive while one of its checks is missing or not active. A head with a check that asks to start over, or that is
 //! rejected, is not evaluated. A check that provides machines puts off the search for places in topologies to the
-//! second pass. Source: spec/kueue-core.md §2.3, §3.7, §4.2.
+//! second pass. Source: docs/reference/kueue.md §2.3, §3.7, §4.2.
 //!
 //! Cost: a look at the rules of the queue per assignment; nothing where there are none.
 

@@ -2,7 +2,7 @@
 //!
 //! [`Engine::apply`] keeps the books and marks whom a change may help; [`Engine::cycle`] is one scheduling cycle and
 //! returns what was decided about the head of every queue. There is no IO, no clock and no hash order in an outcome: the
-//! same events give the same decisions. Source: spec/kueue-core.md §3-4.
+//! same events give the same decisions. Source: docs/reference/kueue.md §3-4.
 //!
 //! What-if is done on the live state: changes of usage are journalled and rewound, nothing is copied.
 

@@ -1,6 +1,6 @@
 //! Workloads that wait: into a line, out of it, and what stays with them when they change.
 //!
-//! Source: spec/kueue-core.md §2.5, §3.4.
+//! Source: docs/reference/kueue.md §2.5, §3.4.
 
 use crate::ids::{QueueId, ShapeId, WorkloadId};
 use crate::queues::line::Line;

@@ -1,4 +1,4 @@
-//! Reservation only together with a cluster that has room. Source: spec/dispatch.md §1.
+//! Reservation only together with a cluster that has room. Source: docs/reference/dispatch.md §1.
 
 use crate::cycle::Entry;
 use crate::ids::ClusterId;

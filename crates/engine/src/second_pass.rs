@@ -4,7 +4,7 @@
 //! with the flavors that were assigned, charging nothing. Where all places are taken, those who hold them may have to go,
 //! by the same policies as for heads; the places are then taken by a later attempt. An attempt that fails is repeated
 //! after one second, two, four, up to thirty. What was found stands until its write fails; what is told without places
-//! meanwhile does not take it away. Source: spec/kueue-core.md §3.7.
+//! meanwhile does not take it away. Source: docs/reference/kueue.md §3.7.
 //!
 //! Cost: nothing while nobody waits; a search in the topology per attempt, and one for each victim that is considered.
 

@@ -1,6 +1,6 @@
 //! Switches of the engine: fair sharing and the feature gates that change decisions. Defaults are upstream's.
 
-/// A rule that allows a fair-sharing preemption. Source: spec/kueue-core.md §4.10.
+/// A rule that allows a fair-sharing preemption. Source: docs/reference/kueue.md §4.10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FairStrategy {
     /// The preemptor's share stays at or below what the victim's queue has left.

@@ -1,7 +1,7 @@
 //! Shapes: what Workloads ask for, each kept once however many Workloads ask for the same.
 //!
 //! Two Workloads of one shape get the same verdict in the same situation, so one verdict parks both. A shape is its pod
-//! sets, the priority, the flavors it is allowed, and whose place it takes. Source: spec/kueue-core.md §3.5.
+//! sets, the priority, the flavors it is allowed, and whose place it takes. Source: docs/reference/kueue.md §3.5.
 
 use std::collections::HashMap;
 use std::sync::Arc;

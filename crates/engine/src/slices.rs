@@ -4,7 +4,7 @@
 //! that the old one has, and is charged in every check for what it asks beyond it. Once the replacement holds quota itself,
 //! all of it is charged to the replacement and nothing to the old slice, which keeps its record until it is finished. If the
 //! replacement goes first, the old slice is charged again. So quota never counts both, whoever is told first and whatever
-//! write fails. Source: spec/kueue-core.md §4.4 step 3, §4.13; gate ElasticJobsViaWorkloadSlices.
+//! write fails. Source: docs/reference/kueue.md §4.4 step 3, §4.13; gate ElasticJobsViaWorkloadSlices.
 //!
 //! Places in topologies are found anew and counted beside those of the old slice, as upstream does without its gate
 //! ElasticJobsViaWorkloadSlicesWithTAS. With it pods stay where those of the old slice stand, and places change hands with

@@ -4,7 +4,7 @@
 //! queue that is admitted with a flavor before its own is passed over. Whoever fits, and has a sibling that is admitted
 //! with a flavor behind its own, gets nothing yet: the sibling is evicted, if the queue lets variants move to that flavor,
 //! and the place of both stays one. What makes variants, and opens their preemption gates, is not the engine's business.
-//! Source: spec/kueue-core.md §4.4 step 1, §4.8 steps 1 and 12, §4.13; gate ConcurrentAdmission.
+//! Source: docs/reference/kueue.md §4.4 step 1, §4.8 steps 1 and 12, §4.13; gate ConcurrentAdmission.
 //!
 //! Cost: nothing for those who are not restricted to flavors; for a variant, a look at its family.
 

@@ -1,7 +1,7 @@
 //! Whether a queue takes Workloads, and why not: its condition Active.
 //!
-//! The first broken rule gives the reason, all of them together the message. Source: spec/kueue-core.md §1.3, §1.4,
-//! spec/multikueue.md §1.4. The words are upstream's.
+//! The first broken rule gives the reason, all of them together the message. Source: docs/reference/kueue.md §1.3, §1.4,
+//! docs/reference/multikueue.md §1.4. The words are upstream's.
 
 use crds::names::reasons;
 

@@ -1,4 +1,4 @@
-//! Which clusters a job may run on: a label selector over clusters, as text. Source: spec/dispatch.md §3.
+//! Which clusters a job may run on: a label selector over clusters, as text. Source: docs/reference/dispatch.md §3.
 //!
 //! ```text
 //! region in (eu, us), tier=gold, !spot, generation > 3

@@ -1,7 +1,7 @@
 //! Between the API's quantities and the engine's amounts.
 //!
 //! cpu is counted in milli, everything else in base units. What is asked for is rounded up, what is offered down; both
-//! saturate. Source: spec/kueue-core.md §2.7.
+//! saturate. Source: docs/reference/kueue.md §2.7.
 
 use crds::quantity::Quantity;
 use engine::{Amount, explain::quantity::in_words};

@@ -1,6 +1,6 @@
 //! Why a Workload is in no queue at all: what its condition QuotaReserved says before the engine has looked at it.
 //!
-//! Source: spec/kueue-core.md §2.1, §4.2; the words are upstream's.
+//! Source: docs/reference/kueue.md §2.1, §4.2; the words are upstream's.
 
 use crds::names::reasons;
 use crds::v1beta2::Workload;

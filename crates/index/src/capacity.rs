@@ -1,4 +1,4 @@
-//! What a worker says of itself, as dispatch reads it. Source: spec/dispatch.md §2.
+//! What a worker says of itself, as dispatch reads it. Source: docs/reference/dispatch.md §2.
 //!
 //! Every list is sorted, so that equal clusters give equal reports. What is free is rounded down.
 

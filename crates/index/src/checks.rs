@@ -1,6 +1,6 @@
 //! AdmissionChecks: which of them a Workload must pass, and what they mean for its queue.
 //!
-//! Source: spec/kueue-core.md §2.3, spec/multikueue.md §1.4.
+//! Source: docs/reference/kueue.md §2.3, docs/reference/multikueue.md §1.4.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! ClusterQueues as the engine's. Source: spec/kueue-core.md §1.3.
+//! ClusterQueues as the engine's. Source: docs/reference/kueue.md §1.3.
 //!
 //! Defaults are filled in here for objects that passed no webhook: an absent `whenCanPreempt` means TryNextFlavor, an
 //! absent policy means Never.

@@ -1,4 +1,4 @@
-//! Which time a Workload is given to a cluster. Source: spec/dispatch.md §6.
+//! Which time a Workload is given to a cluster. Source: docs/reference/dispatch.md §6.
 
 use crds::names::annotations::EPOCH;
 use crds::v1beta2::Workload;

@@ -1,4 +1,4 @@
-//! ResourceFlavors, and the Topologies of their nodes. Source: spec/kueue-core.md §1.4.
+//! ResourceFlavors, and the Topologies of their nodes. Source: docs/reference/kueue.md §1.4.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! What assigned flavors add to pods: node labels to select by, and tolerations.
 //!
 //! [`Added`] is in the API's terms, for the clone's annotation and the job; [`dispatch::Given`] in the engine's, for packing. Source:
-//! spec/dispatch.md §4, spec/kueue-core.md §7.7.
+//! docs/reference/dispatch.md §4, docs/reference/kueue.md §7.7.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

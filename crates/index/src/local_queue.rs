@@ -1,4 +1,4 @@
-//! LocalQueues. Source: spec/kueue-core.md §1.4.
+//! LocalQueues. Source: docs/reference/kueue.md §1.4.
 
 use crds::names::reasons;
 use crds::v1beta2;

@@ -1,7 +1,7 @@
 //! Namespaces, their LimitRanges, and RuntimeClasses.
 //!
 //! LimitRanges and RuntimeClasses change what pending Workloads ask for, so these are entered again. Source:
-//! spec/kueue-core.md §2.5 (last paragraph), §2.7.
+//! docs/reference/kueue.md §2.5 (last paragraph), §2.7.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Quotas of ClusterQueues and Cohorts as the engine's. Source: spec/kueue-core.md §1.3, §2.7.
+//! Quotas of ClusterQueues and Cohorts as the engine's. Source: docs/reference/kueue.md §1.3, §2.7.
 
 use crds::v1beta2::{Cohort, FairSharing, ResourceGroup, ResourceQuota};
 use engine::spec::{self, CohortSpec, Weight};

@@ -2,7 +2,7 @@
 //!
 //! [`defaults`] is what LimitRanges and RuntimeClasses add, [`formula`] the sum over the containers of one pod,
 //! [`effective`] what of it counts as quota, [`problems`] what is wrong with it. Pure, and never written back to a spec.
-//! Amounts are exact here, in billionths; they are rounded once, when they leave. Source: spec/kueue-core.md §2.7.
+//! Amounts are exact here, in billionths; they are rounded once, when they leave. Source: docs/reference/kueue.md §2.7.
 
 pub(crate) mod defaults;
 pub(crate) mod effective;

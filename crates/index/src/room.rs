@@ -1,4 +1,4 @@
-//! What pods take of nodes, and what nodes have: the terms in which room is counted (spec/dispatch.md §2).
+//! What pods take of nodes, and what nodes have: the terms in which room is counted (docs/reference/dispatch.md §2).
 
 use std::collections::BTreeMap;
 

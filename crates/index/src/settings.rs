@@ -1,6 +1,6 @@
 //! Settings of the index: what of the configuration file and the feature gates changes what objects mean.
 //!
-//! Source: spec/kueue-core.md §2.7, §2.8, §3.2, §6.4. Defaults are upstream's.
+//! Source: docs/reference/kueue.md §2.7, §2.8, §3.2, §6.4. Defaults are upstream's.
 
 use crds::quantity::Quantity;
 
@@ -49,7 +49,7 @@ pub struct Settings {
     pub concurrent_admission: bool,
     /// Gate AdmissionGatedBy.
     pub admission_gated_by: bool,
-    /// A worker without queues: every Workload belongs to one that is made up (spec/dispatch.md §4).
+    /// A worker without queues: every Workload belongs to one that is made up (docs/reference/dispatch.md §4).
     pub thin: bool,
 }
 

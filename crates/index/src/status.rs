@@ -1,7 +1,7 @@
 //! Decisions out: each transition of a Workload is a function from one status to the next.
 //!
 //! A transition is complete: everything that changes with it is in the one status it returns, so that one write carries
-//! it. Where nothing changes the returned status is equal, and nothing is written. Source: spec/kueue-core.md §2.1 to
+//! it. Where nothing changes the returned status is equal, and nothing is written. Source: docs/reference/kueue.md §2.1 to
 //! §2.6; the words of conditions are upstream's.
 
 mod admission;

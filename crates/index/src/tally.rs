@@ -1,7 +1,7 @@
 //! What queues show of themselves: Active, how many Workloads wait, hold quota and are admitted, and how much they use.
 //!
 //! A ClusterQueue and its LocalQueues are counted in one walk over the Workloads of the queue. Every flavor and resource
-//! of the queue is shown, also those nobody uses; borrowing is shown only in a cohort. Source: spec/kueue-core.md §1.3,
+//! of the queue is shown, also those nobody uses; borrowing is shown only in a cohort. Source: docs/reference/kueue.md §1.3,
 //! §1.4.
 
 use std::collections::BTreeMap;

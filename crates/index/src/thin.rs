@@ -1,4 +1,4 @@
-//! A worker without queues: one made-up queue for everything. Source: spec/dispatch.md §4.
+//! A worker without queues: one made-up queue for everything. Source: docs/reference/dispatch.md §4.
 //!
 //! The queue has one flavor and one group that covers what the cluster has. A resource that a Workload asks for and the
 //! cluster has not is not covered, so the Workload is not admitted.

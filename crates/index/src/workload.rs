@@ -2,7 +2,7 @@
 //!
 //! [`pod_sets`] is what the pods ask for, [`standing`] where the Workload stands in its life, [`holding`] what it holds,
 //! [`request`] what it asks of a cluster, [`variant`] whose variant it is, [`record`] what is kept of it. Source:
-//! spec/kueue-core.md §2, §3.2.
+//! docs/reference/kueue.md §2, §3.2.
 
 mod holding;
 mod pod_sets;

@@ -1,4 +1,4 @@
-//! The search for the topmost ancestor that is managed (spec/kueue-core.md §7.3 row 0e).
+//! The search for the topmost ancestor that is managed (docs/reference/kueue.md §7.3 row 0e).
 //!
 //! A pure machine: it says which owner to read, and is told what was read.
 //!

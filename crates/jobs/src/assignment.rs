@@ -1,5 +1,5 @@
 //! What the flavors of an assignment add to pods, carried on a clone to a cluster that has no flavors
-//! (spec/dispatch.md §4).
+//! (docs/reference/dispatch.md §4).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the webhook of a job kind fills in when a job is made (spec/kueue-core.md §5.3).
+//! What the webhook of a job kind fills in when a job is made (docs/reference/kueue.md §5.3).
 
 use crds::names::{
     DEFAULT_LOCAL_QUEUE, DEFAULT_WORKLOAD_PRIORITY_CLASS, JOB_CONTROLLER, MULTI_KUEUE_CONTROLLER,

@@ -1,4 +1,4 @@
-//! A Workload and its job as they are made on a worker (spec/dispatch.md §5, §6).
+//! A Workload and its job as they are made on a worker (docs/reference/dispatch.md §5, §6).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The scheduling gate of elastic jobs (spec/kueue-core.md §5.3, §4.13).
+//! The scheduling gate of elastic jobs (docs/reference/kueue.md §5.3, §4.13).
 //!
 //! An elastic job runs while it grows, so its new pods are what waits: each is made with a gate, which goes once the
 //! pod is counted.

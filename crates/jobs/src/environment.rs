@@ -1,4 +1,4 @@
-//! Variables of containers, one of a name (spec/kueue-core.md §7.2).
+//! Variables of containers, one of a name (docs/reference/kueue.md §7.2).
 //!
 //! The API server keeps only one variable of a name in a Workload. Pod sets of a job are brought into the same form, or
 //! the Workload would never be equal to its job.

@@ -1,4 +1,4 @@
-//! Whether a Workload still says what its job says (spec/kueue-core.md §7.4).
+//! Whether a Workload still says what its job says (docs/reference/kueue.md §7.4).
 //!
 //! Compared are the owner, the longest run time, and of each pod set the counts, tolerations and containers; not where
 //! the pods shall stand, their labels, volumes or priority.

@@ -1,4 +1,4 @@
-//! The kinds of jobs that exist, and which of them are managed (spec/kueue-core.md §7.1, §7.3 row 0e).
+//! The kinds of jobs that exist, and which of them are managed (docs/reference/kueue.md §7.1, §7.3 row 0e).
 //!
 //! A kind is *known* when upstream has an integration for it, enabled or not: the search for an ancestor goes through
 //! it. It is *managed* when its integration is enabled, or when the configuration names it as another controller's.

@@ -1,4 +1,4 @@
-//! Feature gates that job kinds look at (spec/kueue-core.md §6.5).
+//! Feature gates that job kinds look at (docs/reference/kueue.md §6.5).
 
 /// Which features are on. The default is upstream's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

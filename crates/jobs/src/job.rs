@@ -1,4 +1,4 @@
-//! batch/v1 Job (spec/kueue-core.md §7.8).
+//! batch/v1 Job (docs/reference/kueue.md §7.8).
 //!
 //! What decisions read is typed, the rest of the object is carried along untouched.
 

@@ -1,4 +1,4 @@
-//! What every kind of job can tell about itself (spec/kueue-core.md §7.2).
+//! What every kind of job can tell about itself (docs/reference/kueue.md §7.2).
 
 use crds::{
     names::annotations::ELASTIC_JOB,

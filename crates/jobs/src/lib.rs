@@ -1,7 +1,7 @@
 //! Kinds of jobs, decided without doing: what their webhooks refuse and default, their pod sets, how they start and stop.
 //!
 //! One file per kind behind [`JobKind`]; what all kinds have in common stands in files of its own.
-//! Objects go in, values come out; the caller reads and writes (spec/kueue-core.md §5.3, §7).
+//! Objects go in, values come out; the caller reads and writes (docs/reference/kueue.md §5.3, §7).
 
 pub mod ancestors;
 pub mod assignment;

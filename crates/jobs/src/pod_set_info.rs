@@ -1,4 +1,4 @@
-//! What is added to a pod template when a job starts, and put back when it stops (spec/kueue-core.md §7.7).
+//! What is added to a pod template when a job starts, and put back when it stops (docs/reference/kueue.md §7.7).
 //!
 //! A key that is there with another value is a conflict, and for good: the job cannot be started as it was admitted.
 

@@ -1,4 +1,4 @@
-//! The name of a Workload that exists already and that a job uses (spec/kueue-core.md §7.4).
+//! The name of a Workload that exists already and that a job uses (docs/reference/kueue.md §7.4).
 
 use crds::names::labels::PREBUILT_WORKLOAD_NAME;
 

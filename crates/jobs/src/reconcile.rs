@@ -1,4 +1,4 @@
-//! What is to be done about a job and its Workload now (spec/kueue-core.md §7.3, §7.4).
+//! What is to be done about a job and its Workload now (docs/reference/kueue.md §7.3, §7.4).
 //!
 //! Level-triggered: asked again after every change, it answers with the next steps and with none when all is as it should
 //! be. A step that was taken shows in the objects of the next question, so that a process that dies in between goes on

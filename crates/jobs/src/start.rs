@@ -1,4 +1,4 @@
-//! What the pod sets of an admitted Workload get when its job starts (spec/kueue-core.md §7.7).
+//! What the pod sets of an admitted Workload get when its job starts (docs/reference/kueue.md §7.7).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the annotations of a template ask of the topology (spec/kueue-core.md §4.11, §5.3).
+//! What the annotations of a template ask of the topology (docs/reference/kueue.md §4.11, §5.3).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the webhooks of all job kinds refuse (spec/kueue-core.md §5.3).
+//! What the webhooks of all job kinds refuse (docs/reference/kueue.md §5.3).
 
 mod elastic;
 mod exec_time;

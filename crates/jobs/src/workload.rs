@@ -1,4 +1,4 @@
-//! The Workload that is made for a job (spec/kueue-core.md §7.5).
+//! The Workload that is made for a job (docs/reference/kueue.md §7.5).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The name of the Workload of a job (spec/kueue-core.md §2.9).
+//! The name of the Workload of a job (docs/reference/kueue.md §2.9).
 
 use sha1::{Digest, Sha1};
 

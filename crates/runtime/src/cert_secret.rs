@@ -1,4 +1,4 @@
-//! A CA and a serving certificate that several replicas share through a Secret (spec/kueue-core.md §6.4).
+//! A CA and a serving certificate that several replicas share through a Secret (docs/reference/kueue.md §6.4).
 //!
 //! The Secret (`ca.crt`, `ca.key`, `tls.crt`, `tls.key`) is made or renewed by whoever comes first: a write carries the
 //! resourceVersion that it stands on, and the loser of a race reads again. What is to be written is decided by [`plan`],

@@ -8,7 +8,7 @@
 //! What must stay true: events cost a bounded amount of memory and a bounded number of writes, whatever is told, and an API
 //! server that does not answer holds up nothing but events. What is lost is counted ([`EventMetrics`]).
 //!
-//! Source: spec/kueue-core.md §6.3 for the length of notes; the rest are the rules of the API server.
+//! Source: docs/reference/kueue.md §6.3 for the length of notes; the rest are the rules of the API server.
 
 mod book;
 mod bucket;

@@ -1,4 +1,4 @@
-//! The certificates of one cluster (spec/lab.md, "Booting" and "Aggregated APIs").
+//! The certificates of one cluster (docs/reference/lab.md, "Booting" and "Aggregated APIs").
 //!
 //! Every cluster has its own CA: a credential for one worker must not open another. The front proxy has a CA of its own,
 //! because whoever holds a client certificate of that CA may claim to be anybody.

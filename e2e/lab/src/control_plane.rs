@@ -1,4 +1,4 @@
-//! The arguments with which a cluster's programs run (spec/lab.md, "Booting").
+//! The arguments with which a cluster's programs run (docs/reference/lab.md, "Booting").
 //!
 //! Everything listens on 127.0.0.1 at ports of the state file. What differs from Kubernetes' defaults, and why:
 //! * Leader election is off and etcd does not sync to disk: one of each, and nothing to survive.

@@ -1,4 +1,4 @@
-//! A worker whose API server is away costs nobody but its own Jobs, and those only time (spec/multikueue.md §1.2, §2.8).
+//! A worker whose API server is away costs nobody but its own Jobs, and those only time (docs/reference/multikueue.md §1.2, §2.8).
 
 use anyhow::{Context, Result, ensure};
 use e2e::world::SOON;

@@ -1,4 +1,4 @@
-//! Kubeconfigs of workers that are no good, and what is said about them (spec/multikueue.md §1.2, §1.4, §2.9).
+//! Kubeconfigs of workers that are no good, and what is said about them (docs/reference/multikueue.md §1.2, §1.4, §2.9).
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{AdmissionCheck, MultiKueueCluster};

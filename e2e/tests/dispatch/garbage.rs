@@ -1,4 +1,4 @@
-//! What carries our origin on a worker and is unknown on the hub (spec/dispatch.md §9).
+//! What carries our origin on a worker and is unknown on the hub (docs/reference/dispatch.md §9).
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::Workload;

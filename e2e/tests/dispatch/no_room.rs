@@ -1,4 +1,4 @@
-//! What no worker can hold waits without taking anything from others (spec/dispatch.md §1, §2).
+//! What no worker can hold waits without taking anything from others (docs/reference/dispatch.md §1, §2).
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::ClusterQueue;

@@ -1,4 +1,4 @@
-//! Pods that are waited for, and work that takes longer than it may (spec/kueue-core.md §2.4, §7.6).
+//! Pods that are waited for, and work that takes longer than it may (docs/reference/kueue.md §2.4, §7.6).
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::Workload;

@@ -1,4 +1,4 @@
-//! Pods that no node takes although the worker seemed to have room (spec/dispatch.md §4).
+//! Pods that no node takes although the worker seemed to have room (docs/reference/dispatch.md §4).
 
 use anyhow::Result;
 use crds::v1beta2::Workload;

@@ -1,4 +1,4 @@
-//! The leader is killed; the standby goes on with what it finds (spec/dispatch.md §6).
+//! The leader is killed; the standby goes on with what it finds (docs/reference/dispatch.md §6).
 
 use anyhow::{Context, Result};
 use e2e::world::{NAMESPACE, SOON};

@@ -1,4 +1,4 @@
-//! A worker whose MultiKueueCluster is deleted (spec/dispatch.md §9).
+//! A worker whose MultiKueueCluster is deleted (docs/reference/dispatch.md §9).
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{MultiKueueCluster, Workload};

@@ -1,4 +1,4 @@
-//! What is to be done for a MultiKueueCluster (spec/multikueue.md §1.2). Pure.
+//! What is to be done for a MultiKueueCluster (docs/reference/multikueue.md §1.2). Pure.
 //!
 //! A cluster that is registered has a task, whether or not it can be reached: the task tells why not. One that is not
 //! registered any more keeps its connection until nothing of ours is left there, for a while at most; then its task ends.

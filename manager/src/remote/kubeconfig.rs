@@ -1,4 +1,4 @@
-//! Reads a kubeconfig that somebody else wrote, and takes only what is safe from it (spec/multikueue.md §2.9). Pure.
+//! Reads a kubeconfig that somebody else wrote, and takes only what is safe from it (docs/reference/multikueue.md §2.9). Pure.
 //!
 //! An allow-list: https server, certificate authority as data, server name, token, client certificate and key as data.
 //! Everything that runs a program, reads a file, goes through a proxy or switches verification off is refused, in every

@@ -1,4 +1,4 @@
-//! Worker clusters as the manager reaches them (spec/multikueue.md §1.2, §2.8, §2.9).
+//! Worker clusters as the manager reaches them (docs/reference/multikueue.md §1.2, §2.8, §2.9).
 //!
 //! | question | answered by |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Why a kubeconfig is not used (spec/multikueue.md §1.2, §2.9).
+//! Why a kubeconfig is not used (docs/reference/multikueue.md §1.2, §2.9).
 //!
 //! The texts go into the MultiKueueCluster's condition. They name the field, the user or the cluster, never a value that
 //! could be a credential.

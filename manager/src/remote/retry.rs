@@ -1,4 +1,4 @@
-//! When a connection is tried again, and what is said meanwhile (spec/multikueue.md §1.2, §2.8). Pure.
+//! When a connection is tried again, and what is said meanwhile (docs/reference/multikueue.md §1.2, §2.8). Pure.
 //!
 //! The pause doubles from five seconds to five minutes and twenty seconds. Success, or another configuration, begins anew.
 

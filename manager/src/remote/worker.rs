@@ -1,4 +1,4 @@
-//! The task of one worker: it connects, keeps connected, and tells how that is (spec/multikueue.md §2.8).
+//! The task of one worker: it connects, keeps connected, and tells how that is (docs/reference/multikueue.md §2.8).
 //!
 //! ```text
 //!            +------------------------- another kubeconfig -------------------------+

@@ -1,4 +1,4 @@
-//! The block `multiKueue` (spec/multikueue.md §1.7).
+//! The block `multiKueue` (docs/reference/multikueue.md §1.7).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The block `resources`: how requests are counted (spec/kueue-core.md §6.4).
+//! The block `resources`: how requests are counted (docs/reference/kueue.md §6.4).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The configuration as the product sees it: the v1beta2 file with its defaults (spec/kueue-core.md §6.4).
+//! The configuration as the product sees it: the v1beta2 file with its defaults (docs/reference/kueue.md §6.4).
 //!
 //! Each struct is one block of the file; `Default` is the block that nobody wrote.
 
@@ -192,7 +192,7 @@ pub struct FairSharing {
     pub preemption_strategies: Vec<PreemptionStrategy>,
 }
 
-/// A rule by which a victim is chosen (spec/kueue-core.md §4.10).
+/// A rule by which a victim is chosen (docs/reference/kueue.md §4.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum PreemptionStrategy {
     /// The preemptor's share stays at or below what the target has left.

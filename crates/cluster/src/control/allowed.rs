@@ -1,4 +1,4 @@
-//! What a thin worker runs for managers: it is the worker's to say, not the manager's (spec/dispatch.md §4).
+//! What a thin worker runs for managers: it is the worker's to say, not the manager's (docs/reference/dispatch.md §4).
 
 use ::jobs::Job;
 use crds::{

@@ -1,7 +1,7 @@
 //! What a thin worker can take: its nodes, less what is bound to them, less what is still to come.
 //!
 //! The same numbers decide here and are reported to the manager: of pods that are bound, the node is known; pods of
-//! clones that are not bound yet are packed where they fit. What is reported never overstates (spec/dispatch.md §2).
+//! clones that are not bound yet are packed where they fit. What is reported never overstates (docs/reference/dispatch.md §2).
 
 mod machines;
 mod node;

@@ -246,7 +246,7 @@ impl Control {
         }
     }
 
-    /// Whether a job is ours to hold back and start (spec/kueue-core.md §7.3, 0d to 0g).
+    /// Whether a job is ours to hold back and start (docs/reference/kueue.md §7.3, 0d to 0g).
     fn manages(&self, key: &Key, job: &Job) -> bool {
         if self.settings.role == Role::Thin {
             return true;

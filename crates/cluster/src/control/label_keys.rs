@@ -1,4 +1,4 @@
-//! The node labels that workers report by: they must tell apart what flavors name (spec/dispatch.md §2).
+//! The node labels that workers report by: they must tell apart what flavors name (docs/reference/dispatch.md §2).
 
 use crds::v1alpha1::{ClusterCapacity, LOCAL};
 use jiff::Timestamp;

@@ -1,7 +1,7 @@
 //! What the status of a Workload becomes next, all in one write.
 //!
 //! Everything that was decided and does not show yet is applied in the order of the life of a Workload; what follows from
-//! that at once is applied with it. A Workload that is over changes no more. Source: spec/kueue-core.md §2.
+//! that at once is applied with it. A Workload that is over changes no more. Source: docs/reference/kueue.md §2.
 
 mod limits;
 

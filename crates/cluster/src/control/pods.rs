@@ -1,4 +1,4 @@
-//! Waiting for pods: what is noted about them, and how long they may take (spec/kueue-core.md §2.4, §7.6).
+//! Waiting for pods: what is noted about them, and how long they may take (docs/reference/kueue.md §2.4, §7.6).
 //!
 //! The condition `PodsReady` of a Workload follows the status of its job; of a dispatched one, the status that was copied
 //! from the worker. That it is not ready is no news of its own and goes out with whatever else is written. A thin worker

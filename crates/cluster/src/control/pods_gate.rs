@@ -1,7 +1,7 @@
 //! `waitForPodsReady.blockAdmission`: nobody is admitted while the pods of somebody who holds quota are waited for.
 //!
 //! Upstream's scheduler stands still meanwhile. Here a cycle refuses whoever would be admitted, so that it can be told why,
-//! and admits at most one; they are woken together when the last pods are ready. Source: spec/kueue-core.md §4.8, step 11.
+//! and admits at most one; they are woken together when the last pods are ready. Source: docs/reference/kueue.md §4.8, step 11.
 
 use std::collections::BTreeSet;
 

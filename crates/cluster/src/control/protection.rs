@@ -1,4 +1,4 @@
-//! The finalizer of queues and flavors: it keeps them while somebody uses them (spec/kueue-core.md §1.5).
+//! The finalizer of queues and flavors: it keeps them while somebody uses them (docs/reference/kueue.md §1.5).
 
 use crds::{names::RESOURCE_IN_USE_FINALIZER, v1beta2::ClusterQueue};
 use index::tally::Tally;

@@ -1,7 +1,7 @@
 //! Old slices of elastic jobs: once the API knows that a larger slice holds quota, the one that it replaced is over.
 //!
 //! Nothing is remembered of it: both objects say so, after a restart as before. If the write fails it is tried again, and
-//! meanwhile quota counts the new slice only. Source: spec/kueue-core.md §4.8 step 13, §4.13.
+//! meanwhile quota counts the new slice only. Source: docs/reference/kueue.md §4.8 step 13, §4.13.
 
 use crds::names::{conditions::EVICTED, reasons};
 use runtime::watch::Key;

@@ -69,7 +69,7 @@ impl Sources<'_> {
         self.all::<Job>("jobs", Input::Job);
     }
 
-    /// What a worker has of ours, looked at so often for what its watches may have lost (spec/dispatch.md §9). The manager's
+    /// What a worker has of ours, looked at so often for what its watches may have lost (docs/reference/dispatch.md §9). The manager's
     /// name for it is in the watches' names.
     pub fn worker(&mut self, cluster: &str, origin_label: &str, look_every: Option<Duration>) {
         // A connection that dies in silence is noticed after this time.

@@ -1,7 +1,7 @@
 //! Where a LocalQueue leads, step by step: its ClusterQueue, the checks of that, and who acts on them.
 //!
 //! An object that a watch has not shown yet may be there all the same: a user makes queues and their first jobs in one go.
-//! So a route that ends at an unknown object says which one, and whoever asks may read it (spec/kueue-core.md §5.3).
+//! So a route that ends at an unknown object says which one, and whoever asks may read it (docs/reference/kueue.md §5.3).
 
 use crds::names::MULTI_KUEUE_CONTROLLER;
 

@@ -1,4 +1,4 @@
-//! The table of gates: name, stage, default, lock, and what each stands on (spec/kueue-core.md §6.5).
+//! The table of gates: name, stage, default, lock, and what each stands on (docs/reference/kueue.md §6.5).
 
 /// How settled a gate's feature is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What must hold of a ClusterQueue (spec/kueue-core.md §1.3, §5.2).
+//! What must hold of a ClusterQueue (docs/reference/kueue.md §1.3, §5.2).
 
 use crds::{
     v1beta2::{ClusterQueue, ClusterQueueSpec, ConcurrentAdmissionPolicy},

@@ -1,4 +1,4 @@
-//! What must hold of a Cohort (spec/kueue-core.md §1.4).
+//! What must hold of a Cohort (docs/reference/kueue.md §1.4).
 
 use crds::{v1beta2::Cohort, validation::Errors};
 

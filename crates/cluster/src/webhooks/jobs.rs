@@ -1,4 +1,4 @@
-//! The webhooks of job kinds (spec/kueue-core.md §5.1, §5.3).
+//! The webhooks of job kinds (docs/reference/kueue.md §5.1, §5.3).
 //!
 //! A handler decodes a review, gathers what the rules of `jobs` must know of the cluster, asks them, and encodes the
 //! answer. Upstream's static configuration calls all kinds, so every path answers: kinds that are not enabled, or not

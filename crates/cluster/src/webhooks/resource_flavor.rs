@@ -1,4 +1,4 @@
-//! What must hold of a ResourceFlavor (spec/kueue-core.md §1.4).
+//! What must hold of a ResourceFlavor (docs/reference/kueue.md §1.4).
 
 use std::collections::BTreeSet;
 

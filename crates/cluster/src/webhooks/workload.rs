@@ -1,4 +1,4 @@
-//! What must hold of a Workload (spec/kueue-core.md §5.2).
+//! What must hold of a Workload (docs/reference/kueue.md §5.2).
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@
 //!     +-------------------------------------------- Withdrawn -----------------------------------------+
 //! ```
 //! [`decide`] is called whenever anything changed, also after a restart with nothing but what the API servers hold, and says what is
-//! still to do. Source: spec/dispatch.md §5-8.
+//! still to do. Source: docs/reference/dispatch.md §5-8.
 //!
 //! Invariants: what is recorded decides (cluster name, epoch), never what was seen first. Nothing starts elsewhere before
 //! everything that could run is confirmed to be stopped, or its cluster was lost for `lost_after`. A create that is on its

@@ -5,7 +5,7 @@
 //!
 //! When no nominated cluster will take the Workload it is unplaced: jobs are stopped, the epoch is raised, the nomination is given
 //! back. The clone that says why stays until then, so that a restart in between changes nothing; without a job it
-//! can start nothing. Source: spec/dispatch.md §4-6.
+//! can start nothing. Source: docs/reference/dispatch.md §4-6.
 
 use engine::{Time, ids::ClusterId};
 

@@ -1,7 +1,7 @@
 //! From the record to the end: the recorded cluster runs the Workload, and nobody else does.
 //!
 //! Only the recorded epoch is adopted; whatever else is found is removed, and so is a clone that does not ask for what the
-//! hub's Workload asks for. A recorded cluster without a clone is a reason to start over. Source: spec/dispatch.md §5-6, spec/multikueue.md §2.3.
+//! hub's Workload asks for. A recorded cluster without a clone is a reason to start over. Source: docs/reference/dispatch.md §5-6, docs/reference/multikueue.md §2.3.
 
 use super::{
     CloneView, Copy, Life, Link, Retry, Step,

@@ -1,7 +1,7 @@
 //! Removing copies: the job first, the clone when the job is gone.
 //!
 //! The clone stays as long as a job may be there, so that the worker knows what the job is. What is being deleted
-//! is waited for. A cluster that is not live is left for later: absence on the hub is the durable intent (spec/dispatch.md §9).
+//! is waited for. A cluster that is not live is left for later: absence on the hub is the durable intent (docs/reference/dispatch.md §9).
 
 use super::{Copy, Link, Step};
 

@@ -63,7 +63,7 @@ pub enum Retry {
 }
 
 impl Retry {
-    /// The message of the check, as upstream words it (spec/multikueue.md §1.5); of a refusal, our own.
+    /// The message of the check, as upstream words it (docs/reference/multikueue.md §1.5); of a refusal, our own.
     pub fn message<'a>(self, name: impl Fn(ClusterId) -> &'a str) -> String {
         match self {
             Self::Lost => "Admitting remote lost, Previously: \"Ready\"".to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! A cluster is empty when it is live, nothing is there and nothing is on its way. One that cannot be reached counts
 //! as empty if nothing was ever sent under this epoch, or when it is lost (KeepRunning: the old copy may still run). Only when
-//! all are empty is the epoch raised, and only then is the quota released. Source: spec/dispatch.md §6, §8.
+//! all are empty is the epoch raised, and only then is the quota released. Source: docs/reference/dispatch.md §6, §8.
 
 use engine::Time;
 

@@ -1,5 +1,5 @@
 //! S6: one placement among 2,500 machines, the request of upstream's own benchmark: 2,304 pods that prefer a rack, alone
-//! and with a leader, balanced and not, and such that prefer some machines. Source: spec/performance.md §6.2.
+//! and with a leader, balanced and not, and such that prefer some machines. Source: docs/reference/performance.md §6.2.
 //!
 //! Timed is the search alone, then a cycle that reserves what it finds. Time is that of this thread, so that neighbours
 //! on the machine count little.

@@ -1,4 +1,4 @@
-//! The shapes S1 to S5 and S8 at any size, and a world in balance. Source: spec/performance.md §6.2.
+//! The shapes S1 to S5 and S8 at any size, and a world in balance. Source: docs/reference/performance.md §6.2.
 //!
 //! Each is split into the world that has to exist before and the cycles that are measured, which `cycle` runs.
 

@@ -3,7 +3,7 @@
 //! At every sample the past decays and the present enters, each by how much time went by. A reservation counts at once
 //! as a penalty, as much of it as one sampling interval would enter, or a LocalQueue could take everything between two
 //! samples. The penalty becomes consumption when the Workload is admitted, and is dropped when its quota is given back
-//! before that. Source: spec/kueue-core.md §3.8.
+//! before that. Source: docs/reference/kueue.md §3.8.
 //!
 //! Cost: per sample a look at all holders; per reservation one entry. Nothing while no sharing is configured.
 

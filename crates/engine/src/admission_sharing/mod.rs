@@ -1,7 +1,7 @@
 //! Admission fair sharing: within a ClusterQueue that asks for it, Workloads of the LocalQueue that used least come first.
 //!
 //! [`decay`] is the arithmetic, [`ledger`] what every LocalQueue consumed and how it is told. Shares reach the lines of
-//! the queues, which order by them. Source: spec/kueue-core.md §3.8.
+//! the queues, which order by them. Source: docs/reference/kueue.md §3.8.
 //!
 //! There is no clock and no floating point here: times come with events, and equal events give equal shares on every
 //! machine. What was consumed is known to 2^-20 of a unit.

@@ -2,7 +2,7 @@
 //!
 //! Every entry of the tree is charged, weighed at all levels, and taken back. A sum beyond counting does not miss what is
 //! taken back, so that this leaves traces, which those see who are weighed and processed later. Upstream weighs queues in
-//! no particular order, here it is that of their names. Source: spec/kueue-core.md §4.6. Cost: entries · depth per pop.
+//! no particular order, here it is that of their names. Source: docs/reference/kueue.md §4.6. Cost: entries · depth per pop.
 
 use crate::cycle::nominate::{Entry, Outcome};
 use crate::cycle::tournament::{Candidate, measure, wins};

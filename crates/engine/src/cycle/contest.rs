@@ -3,7 +3,7 @@
 //! Where it is known of every head of a tree that it fits, and in which way, the order in which they will be processed
 //! and what each leaves to the next is known too. Those who lose are not evaluated: they stay in line, as upstream's
 //! skipped heads do. If the placer refuses a winner, the losers have their turn in the next cycle. Source:
-//! spec/kueue-core.md §4.6, §4.8. Cost: sorting, and a walk to the root per head and slot.
+//! docs/reference/kueue.md §4.6, §4.8. Cost: sorting, and a walk to the root per head and slot.
 
 use std::cmp::Reverse;
 

@@ -3,7 +3,7 @@
 //! Every active queue hands out its head. A wake-up brings back all parked shapes of a tree, and each takes its turn, as
 //! in upstream; but a shape that was evaluated here before and must be refused again is not evaluated: it takes its
 //! turn and is parked. So the order of decisions is upstream's, and only those are evaluated who may now fit, preempt, or
-//! keep quota from somebody who may. Source: spec/kueue-core.md §3.3, §3.4. Cost: one judgement of [`hope`] per turn.
+//! keep quota from somebody who may. Source: docs/reference/kueue.md §3.3, §3.4. Cost: one judgement of [`hope`] per turn.
 
 use crate::cycle::contest::Contest;
 use crate::cycle::requeue::park_with_shape;

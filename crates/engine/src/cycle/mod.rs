@@ -3,7 +3,7 @@
 //! Wake whom the last events may have helped. Replace machines that failed under holders. Take the head of every active
 //! queue. Nominate: compute what each head would get, all against the same state. Order the heads. Process them in order,
 //! each seeing what those before it took. Rewind the state, then enter what was decided and requeue the rest. Source:
-//! spec/kueue-core.md §4.1.
+//! docs/reference/kueue.md §4.1.
 //!
 //! All of it can be done in parts of a bounded number of heads, one [`Stage`] after the other, so that a caller with
 //! thousands of queues can do something else in between.

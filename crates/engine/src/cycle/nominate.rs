@@ -1,6 +1,6 @@
 //! Nomination: what a head would get if it were alone in this cycle.
 //!
-//! Source: spec/kueue-core.md §4.2.
+//! Source: docs/reference/kueue.md §4.2.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The order in which the heads of a cycle are processed.
 //!
 //! Without fair sharing: less borrowing, higher priority, older. With it: a tournament per tree, decided anew after each
-//! head. Ties end with the names of the queues. Source: spec/kueue-core.md §4.6.
+//! head. Ties end with the names of the queues. Source: docs/reference/kueue.md §4.6.
 
 use std::cmp::Reverse;
 

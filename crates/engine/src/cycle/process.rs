@@ -1,6 +1,6 @@
 //! Processing one head: it sees what the heads before it took, and takes its own.
 //!
-//! Source: spec/kueue-core.md §4.8.
+//! Source: docs/reference/kueue.md §4.8.
 
 use smallvec::SmallVec;
 

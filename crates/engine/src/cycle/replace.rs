@@ -2,7 +2,7 @@
 //!
 //! They come before all heads and take no new quota. One failed machine is replaced; a Workload that has lost several at
 //! once is evicted, and so is one that finds no replacement, unless the gate TASFailedNodeReplacementFailFast is off: then
-//! it is looked at again when something was freed. Source: spec/kueue-core.md §3.7, §4.8 step 3, §4.11.
+//! it is looked at again when something was freed. Source: docs/reference/kueue.md §3.7, §4.8 step 3, §4.11.
 
 use crate::cycle::nominate::{Entry, Outcome};
 use crate::cycle::requeue::Requeue;

@@ -1,6 +1,6 @@
 //! Where a head goes that got nothing: back in line, aside, or parked together with its equals.
 //!
-//! Source: spec/kueue-core.md §3.4.
+//! Source: docs/reference/kueue.md §3.4.
 
 use crate::cycle::nominate::{Entry, Outcome};
 use crate::ids::WorkloadId;

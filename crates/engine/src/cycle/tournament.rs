@@ -1,7 +1,7 @@
 //! The fair-sharing tournament: in every cohort the child with the smaller share wins, shares taken as if its candidate
 //! were admitted already.
 //!
-//! Source: spec/kueue-core.md §4.6, which takes all shares anew after every pop. Here every cohort keeps the candidates
+//! Source: docs/reference/kueue.md §4.6, which takes all shares anew after every pop. Here every cohort keeps the candidates
 //! of its children in a heap, and a pop repairs the heaps above the winner. That is enough because the share of a child
 //! depends on the usage within that child and on what its cohort could lend, and the latter does not change within a
 //! cycle. The child that held the winner is the top of its cohort's heap, at every level, so only tops are replaced.

@@ -1,6 +1,6 @@
 //! Bringing derived state up to date before a cycle, and waking parked Workloads.
 //!
-//! Source: spec/kueue-core.md §3.6. A wake-up concerns the whole tree in which something was freed or changed; trees
+//! Source: docs/reference/kueue.md §3.6. A wake-up concerns the whole tree in which something was freed or changed; trees
 //! with a cohort cycle are left alone.
 
 use crate::ids::{NodeId, QueueId};

@@ -2,7 +2,7 @@
 //!
 //! [`message`] and [`condition_reason`] speak upstream's language: the words people grep for and dashboards show.
 //! [`explanation`] is ours: it says of every flavor what is missing, who uses it and what would help.
-//! Source: spec/kueue-core.md §4.12.
+//! Source: docs/reference/kueue.md §4.12.
 
 mod places;
 pub(crate) mod plain;

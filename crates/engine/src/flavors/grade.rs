@@ -1,6 +1,6 @@
 //! The judgement on one (flavor, resource): does the request fit, could it, and at whose cost.
 //!
-//! Source: spec/kueue-core.md §4.4 steps 4 and 6.
+//! Source: docs/reference/kueue.md §4.4 steps 4 and 6.
 
 use crate::amount::Amount;
 use crate::flavors::assign::{Attempt, Mode};

@@ -3,7 +3,7 @@
 //! It is refused as long as one of its pod sets finds, in every flavor of one resource group, a resource that is short
 //! and for which nobody can be made to go: nobody in its own queue has a priority that the policy lets it take, and the
 //! request is beyond what the queue's side of the tree owns, so that others cannot owe it. Where the answer is not
-//! that simple, there is hope. Source: spec/kueue-core.md §4.4 and §4.9, read backwards. Cost: flavors · resources ·
+//! that simple, there is hope. Source: docs/reference/kueue.md §4.4 and §4.9, read backwards. Cost: flavors · resources ·
 //! depth, no allocation.
 
 use crate::amount::Amount;

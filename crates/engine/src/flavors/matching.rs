@@ -1,7 +1,7 @@
 //! Whether the pods of a pod set may run on a flavor's nodes: taints, tolerations, node labels, node affinity.
 //!
 //! The same rules serve ResourceFlavors (where only the keys that the flavor labels count) and single nodes. Source:
-//! spec/kueue-core.md §4.4 step 2.
+//! docs/reference/kueue.md §4.4 step 2.
 
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //!
 //! [`assign`] walks the pod sets, resources in the order of [`walk`], [`scan`] tries the flavors of one resource group,
 //! [`grade`] judges one (flavor, resource), [`matching`] knows taints and labels, [`partial`] looks for a smaller Workload
-//! that fits, [`hope`] tells without all that who would be refused again. Source: spec/kueue-core.md §4.4, §4.5.
+//! that fits, [`hope`] tells without all that who would be refused again. Source: docs/reference/kueue.md §4.4, §4.5.
 
 pub(crate) mod assign;
 pub(crate) mod grade;

@@ -2,7 +2,7 @@
 //!
 //! Every pod set shrinks from its count towards its minimum, all in proportion. Pods that have finished count here: what
 //! a pod set is tried with may be more than it still needs. The smallest reduction that works is
-//! bisected, as if larger reductions always worked when smaller ones do. Source: spec/kueue-core.md §4.5.
+//! bisected, as if larger reductions always worked when smaller ones do. Source: docs/reference/kueue.md §4.5.
 
 use smallvec::SmallVec;
 

@@ -1,6 +1,6 @@
 //! The scan of one resource group: its flavors in order, from where the last attempt stopped, until one is good enough.
 //!
-//! Source: spec/kueue-core.md §4.4 steps 1-7. Cost: flavors tried times resources, plus a preemption search for each
+//! Source: docs/reference/kueue.md §4.4 steps 1-7. Cost: flavors tried times resources, plus a preemption search for each
 //! resource that is in use.
 
 use smallvec::SmallVec;

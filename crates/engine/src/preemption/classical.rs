@@ -2,7 +2,7 @@
 //!
 //! Candidates of the own queue, and of every queue of the tree that uses more than its own quota, in three lists:
 //! those whose quota belongs to the preemptor's side of the tree (*hierarchical*), those that may be taken on grounds of
-//! priority, and those of the own queue. Source: spec/kueue-core.md §4.9. Cost: candidates, and
+//! priority, and those of the own queue. Source: docs/reference/kueue.md §4.9. Cost: candidates, and
 //! for each that is looked at log(candidates) + depth.
 
 use std::cmp::{Ordering, Reverse};

@@ -1,7 +1,7 @@
 //! Preemption by fair sharing: take from whoever has the largest share, as long as a strategy allows it.
 //!
 //! The preemptor's request is charged for the length of the search, so that shares show the world as it would be.
-//! Source: spec/kueue-core.md §4.10. Cost: candidates · depth, plus a walk down the tree per victim.
+//! Source: docs/reference/kueue.md §4.10. Cost: candidates · depth, plus a walk down the tree per victim.
 
 use std::cmp::Ordering;
 

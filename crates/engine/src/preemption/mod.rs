@@ -2,7 +2,7 @@
 //!
 //! [`classical`] follows priorities and ownership of quota, [`fair`] follows shares; [`candidates`] knows the policies
 //! and the order. Both remove candidates until the request fits and then put back whoever was not needed. Everything
-//! happens inside a what-if. Source: spec/kueue-core.md §4.9, §4.10.
+//! happens inside a what-if. Source: docs/reference/kueue.md §4.9, §4.10.
 
 pub(crate) mod candidates;
 pub(crate) mod classical;

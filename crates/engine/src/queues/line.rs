@@ -4,7 +4,7 @@
 //! buckets by their heads. One verdict about a shape parks its whole bucket in O(log shapes), and a newcomer of a
 //! parked shape lands in the parked bucket by itself. Whoever is in line already when it takes on a parked shape stays
 //! in line, as a `stray`, until its turn. Workloads that step aside alone (backoff, wrong namespace) are `aside`.
-//! Source: spec/kueue-core.md §3.1, §3.2, §3.4, §3.5.
+//! Source: docs/reference/kueue.md §3.1, §3.2, §3.4, §3.5.
 //!
 //! Invariants: the top of every bucket is live; a bucket is in the heap iff it is not parked and not empty.
 

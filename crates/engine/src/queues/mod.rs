@@ -1,4 +1,4 @@
-//! The waiting Workloads of a ClusterQueue. Source: spec/kueue-core.md §3.
+//! The waiting Workloads of a ClusterQueue. Source: docs/reference/kueue.md §3.
 
 mod bucket;
 pub(crate) mod heap;

@@ -1,7 +1,7 @@
 //! How much of a slot a node may still take, and how far up the tree it must reach for it.
 //!
 //! A node may take what is left of its local part, and from its parent what the parent has, bounded by its borrowing
-//! limit. Source: spec/kueue-core.md §4.3. Cost: one cell per level, no allocation.
+//! limit. Source: docs/reference/kueue.md §4.3. Cost: one cell per level, no allocation.
 
 use crate::amount::Amount;
 use crate::ids::{NodeId, Slot};

@@ -1,7 +1,7 @@
 //! Which slots the quotas of a node name, and those of the nodes below it.
 //!
 //! A quota of nothing is a quota: only what somebody names can be borrowed, lent and counted as a share. What is still
-//! used of a flavor that a queue does not have any more is charged, and no share of anything. Source: spec/kueue-core.md
+//! used of a flavor that a queue does not have any more is charged, and no share of anything. Source: docs/reference/kueue.md
 //! §4.3, §4.7: a node's quota lists what its own lines and its children's list. Cost: looked at only where more is used
 //! than there is.
 

@@ -1,7 +1,7 @@
 //! Quotas: who may use how much of what.
 //!
 //! [`tree`] holds the hierarchy and its numbers, [`available`] answers what is left, [`share`] says who uses more than
-//! others. Source: spec/kueue-core.md §4.3, §4.7.
+//! others. Source: docs/reference/kueue.md §4.3, §4.7.
 
 pub(crate) mod available;
 pub(crate) mod journal;

@@ -1,7 +1,7 @@
 //! Dominant resource share: how much more than its own a node uses, measured against what its parent could lend.
 //!
 //! Per resource, borrowed amount over lendable amount; the largest ratio, divided by the node's weight. Kept as a
-//! fraction of integers and compared exactly. Source: spec/kueue-core.md §4.7. Cost: the slots of one row.
+//! fraction of integers and compared exactly. Source: docs/reference/kueue.md §4.7. Cost: the slots of one row.
 
 use std::cmp::Ordering;
 

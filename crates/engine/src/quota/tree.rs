@@ -2,7 +2,7 @@
 //!
 //! Every node has one [`Cell`] per [`Slot`]. A node keeps `local` of its quota for itself; usage above that is charged
 //! to its parent, and so on up. Cells lie in one array, a row per node, so that a walk to the root touches one line per
-//! level. Source: spec/kueue-core.md §4.3. Cost of a change of quotas: the nodes of one tree; of a change of usage: the
+//! level. Source: docs/reference/kueue.md §4.3. Cost of a change of quotas: the nodes of one tree; of a change of usage: the
 //! path to the root.
 //!
 //! Invariant: a cohort's usage is the sum over its children of what they use beyond their `local`, as long as all sums can

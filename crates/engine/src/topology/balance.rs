@@ -5,7 +5,7 @@
 //! are struck off. The siblings with the highest threshold win, then those that need fewer domains; every chosen domain
 //! gets the threshold, and what is left is dealt out in order. Where this fails, the ordinary choice is made. Preferred
 //! domains are counted first whatever they hold, and the count ends at one that holds nothing: as in upstream, a preferred
-//! domain that is full or struck off ends the attempt. Source: spec/kueue-core.md §4.11. Cost: counting every group of
+//! domain that is full or struck off ends the attempt. Source: docs/reference/kueue.md §4.11. Cost: counting every group of
 //! siblings once more, and [`subset`].
 
 use crate::ids::DomainId;

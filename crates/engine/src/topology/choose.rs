@@ -5,7 +5,7 @@
 //! choose among the domains that the pods prefer most: if those do not hold everything, others are taken beside them, if
 //! need be of a higher level, and only where a level is required a domain that is preferred less. From the level that was
 //! found, shares go down to the leaves: above the level of slices over all children at once, below it within each domain.
-//! Source: spec/kueue-core.md §4.11.
+//! Source: docs/reference/kueue.md §4.11.
 
 use crate::ids::DomainId;
 use crate::topology::count::Rooms;

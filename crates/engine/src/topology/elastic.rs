@@ -3,7 +3,7 @@
 //! Only the pods beyond the old slice's are looked for, beside them; of fewer the last ones go. A leader stays too. Where a
 //! machine of the old slice is gone, or pods do not fill slices, everybody is placed anew. Pods must not have to stand
 //! together, or want to, for those who come later could not. Gate ElasticJobsViaWorkloadSlicesWithTAS; source:
-//! spec/kueue-core.md §4.11, §4.13.
+//! docs/reference/kueue.md §4.11, §4.13.
 //!
 //! Until the new slice gets its places the old one's are charged, and the new one counts for what it takes beside them;
 //! from then on all of it is the new one's ([`crate::slices`]).

@@ -4,7 +4,7 @@
 //! the wish ([`plan`]), counts how many pods fit where ([`count`]), asks which machines are preferred ([`preferred`]) and
 //! picks domains ([`choose`], or [`balance`]). [`apply`] ties places to assignments, [`elastic`] keeps those of an older
 //! slice, [`replace`] finds new ones for pods whose machine failed; [`ground`] and [`shortfall`] tell whoever asks what is
-//! missing. Source: spec/kueue-core.md §4.11.
+//! missing. Source: docs/reference/kueue.md §4.11.
 
 mod apply;
 mod balance;

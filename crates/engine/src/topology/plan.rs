@@ -2,7 +2,7 @@
 //!
 //! Required and preferred name a level. A wish for slices alone starts at the top, everything else at the lowest level,
 //! and both may spread at once. The first layer of slices is the whole of them; each further layer stands at a deeper level
-//! and divides the one before. Source: spec/kueue-core.md §4.11, request normalization.
+//! and divides the one before. Source: docs/reference/kueue.md §4.11, request normalization.
 
 use smallvec::SmallVec;
 

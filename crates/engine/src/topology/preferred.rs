@@ -2,7 +2,7 @@
 //!
 //! A machine scores the weights of all preferred terms that it matches, a domain the sum of its machines, whether they have
 //! room or not; those whose taints or labels keep the pods away score nothing, and so does every leaf that is not a machine.
-//! The pods are those of the workers: what a leader would prefer does not count. Source: spec/kueue-core.md §4.11, gate
+//! The pods are those of the workers: what a leader would prefer does not count. Source: docs/reference/kueue.md §4.11, gate
 //! TASRespectNodeAffinityPreferred. Cost: leaves times terms, once per search of pods that prefer something.
 
 use crate::flavors::matching::NodeTerm;

@@ -2,7 +2,7 @@
 //!
 //! The failed machine is taken out of the places, and those that are left must still exist. Who has to move stands with
 //! the slice that is incomplete now, or in the required domain of those who stay; anywhere if nobody stays or neither is
-//! asked for. Source: spec/kueue-core.md §4.11. Cost: one search per pod set that stood there.
+//! asked for. Source: docs/reference/kueue.md §4.11. Cost: one search per pod set that stood there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A second opinion about quotas: the definitions of spec/kueue-core.md §4.3, written down as they stand there,
+//! A second opinion about quotas: the definitions of docs/reference/kueue.md §4.3, written down as they stand there,
 //! computed anew from what was said and what is held. Slow on purpose.
 
 use std::collections::{BTreeMap, BTreeSet};

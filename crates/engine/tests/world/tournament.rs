@@ -1,4 +1,4 @@
-//! A second opinion about fair sharing: shares of spec/kueue-core.md §4.7 and the tournament of §4.6, taken anew from
+//! A second opinion about fair sharing: shares of docs/reference/kueue.md §4.7 and the tournament of §4.6, taken anew from
 //! scratch for every head.
 
 use std::cmp::Ordering;

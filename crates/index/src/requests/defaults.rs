@@ -1,7 +1,7 @@
 //! What a namespace's LimitRanges and a pod's RuntimeClass add to requests.
 //!
 //! Several LimitRanges count together: the smallest maximum, the largest minimum, the first default in the order of
-//! their names. Source: spec/kueue-core.md §2.7 steps 1 and 2.
+//! their names. Source: docs/reference/kueue.md §2.7 steps 1 and 2.
 
 use std::collections::BTreeMap;
 

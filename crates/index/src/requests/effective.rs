@@ -1,7 +1,7 @@
 //! What of a pod's requests counts as quota.
 //!
 //! Excluded resources are dropped, some resources are counted as others, nothing is below zero. Source:
-//! spec/kueue-core.md §2.7 steps 5, 6 and 8.
+//! docs/reference/kueue.md §2.7 steps 5, 6 and 8.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //!
 //! The containers run together, so they add up. Init containers run one after the other before them, so the largest
 //! counts; one that restarts always is a sidecar and stays, so it adds to everything after it. What the pod as a whole
-//! asks for replaces the sum. The runtime's overhead comes on top. Source: spec/kueue-core.md §2.7 steps 1 to 4.
+//! asks for replaces the sum. The runtime's overhead comes on top. Source: docs/reference/kueue.md §2.7 steps 1 to 4.
 
 use crds::pod::{Container, PodSpec};
 

@@ -1,7 +1,7 @@
 //! What is wrong with the requests of a Workload, in the words of the API machinery, after what kind of problem it is.
 //!
 //! Requests above limits come first; only if there are none, the bounds of the namespace's LimitRanges are looked at.
-//! Source: spec/kueue-core.md §2.7 (last paragraph), §4.2.
+//! Source: docs/reference/kueue.md §2.7 (last paragraph), §4.2.
 
 use crds::pod::{Container, PodSpec};
 

@@ -1,4 +1,4 @@
-//! An assignment as the API's admission. Source: spec/kueue-core.md §1.2.
+//! An assignment as the API's admission. Source: docs/reference/kueue.md §1.2.
 
 use crds::v1beta1;
 use crds::v1beta2::{Admission, PodSetAssignment, TopologyAssignment};

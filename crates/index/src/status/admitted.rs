@@ -1,6 +1,6 @@
 //! The condition Admitted follows from the rest of a status: quota, checks, and topologies that are still to be chosen.
 //!
-//! Time spent admitted is added up, for the longest execution time. Source: spec/kueue-core.md §2.1, §2.2.
+//! Time spent admitted is added up, for the longest execution time. Source: docs/reference/kueue.md §2.1, §2.2.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;

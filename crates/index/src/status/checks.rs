@@ -1,4 +1,4 @@
-//! The states of admission checks. Source: spec/kueue-core.md §2.3, spec/multikueue.md §1.5.
+//! The states of admission checks. Source: docs/reference/kueue.md §2.3, docs/reference/multikueue.md §1.5.
 
 use crds::v1beta2::{AdmissionCheckState, WorkloadStatus};
 

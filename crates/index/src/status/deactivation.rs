@@ -1,6 +1,6 @@
 //! Deactivation: first the intent, then `spec.active` is switched off elsewhere, then the eviction.
 //!
-//! Source: spec/kueue-core.md §2.2, §2.4.
+//! Source: docs/reference/kueue.md §2.2, §2.4.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;

@@ -1,4 +1,4 @@
-//! A cluster has admitted the Workload. Source: spec/multikueue.md §1.4, §1.5.
+//! A cluster has admitted the Workload. Source: docs/reference/multikueue.md §1.4, §1.5.
 
 use crds::v1beta2::WorkloadStatus;
 

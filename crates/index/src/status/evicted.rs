@@ -1,6 +1,6 @@
 //! An eviction: the Workload must give its quota back, and keeps it until its pods are gone.
 //!
-//! Source: spec/kueue-core.md §2.4. Other than upstream, the chosen cluster and the nomination stay on the object until
+//! Source: docs/reference/kueue.md §2.4. Other than upstream, the chosen cluster and the nomination stay on the object until
 //! the release: whoever withdraws copies must know where they are, also after a restart.
 
 use crds::names::{conditions, reasons};

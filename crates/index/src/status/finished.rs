@@ -1,4 +1,4 @@
-//! A Workload is over. Source: spec/kueue-core.md §2.1.
+//! A Workload is over. Source: docs/reference/kueue.md §2.1.
 
 use crds::names::conditions;
 use crds::v1beta2::WorkloadStatus;

@@ -1,6 +1,6 @@
 //! What the field manager `kueue-admission` owns of a status: the payload of a server-side apply.
 //!
-//! What others own must not be in it, or applying it would take it from them. Source: spec/kueue-core.md §2.6.
+//! What others own must not be in it, or applying it would take it from them. Source: docs/reference/kueue.md §2.6.
 
 use crds::names::conditions;
 use crds::v1beta2::{RequeueState, WorkloadStatus};

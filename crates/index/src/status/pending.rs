@@ -1,4 +1,4 @@
-//! A Workload waits, and says what for. Source: spec/kueue-core.md §2.1.
+//! A Workload waits, and says what for. Source: docs/reference/kueue.md §2.1.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{PodSetRequest, WorkloadStatus};

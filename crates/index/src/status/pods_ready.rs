@@ -1,4 +1,4 @@
-//! Whether all pods are ready, or were. Source: spec/kueue-core.md §7.6.
+//! Whether all pods are ready, or were. Source: docs/reference/kueue.md §7.6.
 
 use crds::meta::is_true;
 use crds::names::{conditions, reasons};

@@ -1,4 +1,4 @@
-//! A preemption: an eviction that says for whom. Source: spec/kueue-core.md §2.1, §4.8.
+//! A preemption: an eviction that says for whom. Source: docs/reference/kueue.md §2.1, §4.8.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;

@@ -1,6 +1,6 @@
 //! Quota is given back: after an eviction, or because no cluster takes the Workload.
 //!
-//! Source: spec/kueue-core.md §2.2, §2.4 (last column: who may queue again at once).
+//! Source: docs/reference/kueue.md §2.2, §2.4 (last column: who may queue again at once).
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;

@@ -1,4 +1,4 @@
-//! When an evicted Workload may queue again. Source: spec/kueue-core.md §2.4.
+//! When an evicted Workload may queue again. Source: docs/reference/kueue.md §2.4.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;

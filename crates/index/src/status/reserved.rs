@@ -1,4 +1,4 @@
-//! Quota is reserved. Source: spec/kueue-core.md §2.1, §2.3.
+//! Quota is reserved. Source: docs/reference/kueue.md §2.1, §2.3.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{Admission, WorkloadStatus};

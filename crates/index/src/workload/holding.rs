@@ -1,6 +1,6 @@
 //! The quota that a Workload's object shows.
 //!
-//! What is charged is what the status says, less the pods that have finished. Source: spec/kueue-core.md §2.7.
+//! What is charged is what the status says, less the pods that have finished. Source: docs/reference/kueue.md §2.7.
 
 use crds::meta::is_true;
 use crds::names::conditions;

@@ -1,4 +1,4 @@
-//! What the pod sets of a Workload ask for. Source: spec/kueue-core.md §2.7.
+//! What the pod sets of a Workload ask for. Source: docs/reference/kueue.md §2.7.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a Workload asks of a cluster: real pods, before quota is made of them. Source: spec/dispatch.md §1, §3.
+//! What a Workload asks of a cluster: real pods, before quota is made of them. Source: docs/reference/dispatch.md §1, §3.
 
 use crds::names::annotations::{AFFINITY, JOB_OWNER_GVK};
 use crds::v1beta2::Workload;

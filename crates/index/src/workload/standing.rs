@@ -1,6 +1,6 @@
 //! Where a Workload stands: its priority, its place in time, and what keeps it out of its queue.
 //!
-//! Source: spec/kueue-core.md §2.1 (last line), §2.4, §2.8, §3.2, §4.2.
+//! Source: docs/reference/kueue.md §2.1 (last line), §2.4, §2.8, §3.2, §4.2.
 
 use crds::meta::{Condition, is_true};
 use crds::names::{annotations, conditions, reasons};

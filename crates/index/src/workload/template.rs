@@ -2,7 +2,7 @@
 //!
 //! Workloads are parked together only if a verdict on one holds for the other, so everything that may matter to where a
 //! pod runs goes into the number. It must be the same in every process: a fixed function of the JSON text, which has its
-//! keys in order. Source: spec/kueue-core.md §3.5.
+//! keys in order. Source: docs/reference/kueue.md §3.5.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Variants: Workloads that are made of another, their parent, one per flavor. Source: spec/kueue-core.md §2.10, §4.13.
+//! Variants: Workloads that are made of another, their parent, one per flavor. Source: docs/reference/kueue.md §2.10, §4.13.
 
 use crds::names::{annotations::ALLOWED_RESOURCE_FLAVORS, labels::CONCURRENT_ADMISSION_PARENT};
 use crds::v1beta2::Workload;

@@ -1,4 +1,4 @@
-//! What is wrong with a Job beyond what is common to all kinds (spec/kueue-core.md §5.3).
+//! What is wrong with a Job beyond what is common to all kinds (docs/reference/kueue.md §5.3).
 
 use crds::{
     names::annotations::{JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM},

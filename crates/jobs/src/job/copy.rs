@@ -1,4 +1,4 @@
-//! A Job and its copy on a worker (spec/dispatch.md §5, spec/multikueue.md §2.7).
+//! A Job and its copy on a worker (docs/reference/dispatch.md §5, docs/reference/multikueue.md §2.7).
 
 use crds::{meta::Condition, names::reasons::MULTI_KUEUE_ADAPTER, v1beta2::PodSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

@@ -1,4 +1,4 @@
-//! How far a Job is, as its status tells (spec/kueue-core.md §7.8).
+//! How far a Job is, as its status tells (docs/reference/kueue.md §7.8).
 
 use crds::v1beta2::ReclaimablePod;
 

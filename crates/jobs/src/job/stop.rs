@@ -1,4 +1,4 @@
-//! Stopping a Job, step by step (spec/kueue-core.md §7.8).
+//! Stopping a Job, step by step (docs/reference/kueue.md §7.8).
 //!
 //! ```text
 //! running --suspend, mark--> suspended, marked --clear start time--> suspended, marked --restore, unmark--> as it was

@@ -1,4 +1,4 @@
-//! Starting a Job, and putting it back as it was (spec/kueue-core.md §7.7, §7.8).
+//! Starting a Job, and putting it back as it was (docs/reference/kueue.md §7.7, §7.8).
 
 use super::{Job, shape};
 use crate::{

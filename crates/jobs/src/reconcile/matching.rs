@@ -1,4 +1,4 @@
-//! Which Workload is the job's (spec/kueue-core.md §7.4).
+//! Which Workload is the job's (docs/reference/kueue.md §7.4).
 
 use crds::{
     meta::is_true,

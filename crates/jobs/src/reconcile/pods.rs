@@ -1,4 +1,4 @@
-//! What a Workload is told about the pods of its job (spec/kueue-core.md §7.3, step 5).
+//! What a Workload is told about the pods of its job (docs/reference/kueue.md §7.3, step 5).
 
 use crate::JobKind;
 

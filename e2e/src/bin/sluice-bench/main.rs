@@ -2,7 +2,7 @@
 //!
 //! Times are those at which watches of its own brought a change, never those that objects carry. Writes are counted twice
 //! in a second lab: by our own counters, and by the API servers' audit logs. It prints a table and writes JSON. Targets
-//! are spec/dispatch.md §10 and the cost budget of the design; what misses one is said to miss it.
+//! are docs/reference/dispatch.md §10 and the cost budget of the design; what misses one is said to miss it.
 #![expect(clippy::print_stdout, reason = "a command line tool's output")]
 
 mod audit;

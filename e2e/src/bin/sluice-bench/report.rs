@@ -14,7 +14,7 @@ use crate::sequence::Sequence;
 /// Unloaded, from submission to admission, at the median.
 const ADMITTED_WITHIN: Duration = Duration::from_millis(60);
 
-/// Object writes to admission, and of a whole life with one worker (spec/dispatch.md §10).
+/// Object writes to admission, and of a whole life with one worker (docs/reference/dispatch.md §10).
 const WRITES: (f64, f64) = (7.0, 17.0);
 
 /// Resident memory of an agent.

@@ -1,4 +1,4 @@
-//! Pods of clones that no node takes although there seemed to be room (spec/dispatch.md §4).
+//! Pods of clones that no node takes although there seemed to be room (docs/reference/dispatch.md §4).
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Pods that are noted and waited for, and work that takes longer than it may (spec/kueue-core.md §2.4, §7.6).
+//! Pods that are noted and waited for, and work that takes longer than it may (docs/reference/kueue.md §2.4, §7.6).
 //!
 //! That pods are not ready yet is no news of its own: it is written with whatever else is written.
 

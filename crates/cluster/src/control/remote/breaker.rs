@@ -1,4 +1,4 @@
-//! What a worker has and the hub does not know (spec/dispatch.md §9).
+//! What a worker has and the hub does not know (docs/reference/dispatch.md §9).
 //!
 //! The durable intent to delete is absence on the hub. But a hub that was restored from a backup misses much at once; then
 //! nothing is deleted there before a person says so. So whenever much may be found at once, it is counted before anything

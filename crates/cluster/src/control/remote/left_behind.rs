@@ -1,4 +1,4 @@
-//! A worker that is not registered any more: what it has of ours stays there (spec/dispatch.md §9).
+//! A worker that is not registered any more: what it has of ours stays there (docs/reference/dispatch.md §9).
 //!
 //! Its connection outlives its registration until it is clean, for a while at most, but not the process. People are told once per
 //! worker: when it is given up although it has something, and after a restart, when Workloads hold quota there. More is not

@@ -1,7 +1,7 @@
 //! The fleet as the hub's API shows it: a `ClusterCapacity` with the name of each worker, a copy of its last report.
 //!
 //! For people, and for programs that see the hub only; nothing is decided by it. It belongs to its MultiKueueCluster and
-//! goes with that. Cost: at most one write per worker in ten seconds, none while nothing changes (spec/dispatch.md §2).
+//! goes with that. Cost: at most one write per worker in ten seconds, none while nothing changes (docs/reference/dispatch.md §2).
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 //! A status changes several times within moments: pods are made, get ready, end, are counted. Every copy of it is a
 //! write on the hub, so news that others follow is not told by itself: counts wait a little for what comes next, and are
 //! told once a second at most. That pods run, that all are ready, and the end wait for nobody: a job that runs undisturbed is
-//! told of three times (spec/dispatch.md §10 counts the first two as one, but Kubernetes itself tells of readiness a second late).
+//! told of three times (docs/reference/dispatch.md §10 counts the first two as one, but Kubernetes itself tells of readiness a second late).
 
 use std::time::Duration;
 

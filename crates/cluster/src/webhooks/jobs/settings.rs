@@ -1,4 +1,4 @@
-//! What the configuration says about jobs (spec/kueue-core.md §6.4).
+//! What the configuration says about jobs (docs/reference/kueue.md §6.4).
 
 use jobs::frameworks::Kinds;
 

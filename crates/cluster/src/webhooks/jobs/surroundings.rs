@@ -1,4 +1,4 @@
-//! What is known of the place that a job is made in (spec/kueue-core.md §5.3).
+//! What is known of the place that a job is made in (docs/reference/kueue.md §5.3).
 //!
 //! Facts answer first. The API server is asked only where the answer changes what is defaulted: for a namespace that the
 //! watch has not shown yet, for a queue like that and what it leads to, and for owners.
