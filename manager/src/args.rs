@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser};
-use runtime::telemetry::Format;
+use runtime::telemetry::LogFormat;
 
 use crate::components::{self, Component};
 
@@ -61,10 +61,10 @@ pub(crate) struct Logs {
 
 impl Logs {
     /// How lines look.
-    pub(crate) fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> LogFormat {
         match self.log_format.as_str() {
-            "json" => Format::Json,
-            _ => Format::Text,
+            "json" => LogFormat::Json,
+            _ => LogFormat::Text,
         }
     }
 
@@ -100,7 +100,7 @@ mod tests {
         ]);
         let args = args.expect("flags");
         assert_eq!(args.logs.filter().expect("a filter"), "debug");
-        assert_eq!(args.logs.format(), Format::Json);
+        assert_eq!(args.logs.format(), LogFormat::Json);
         assert_eq!(args.components.len(), 5, "everything runs unless something is named");
     }
 

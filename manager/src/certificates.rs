@@ -16,10 +16,10 @@ use jiff::Timestamp;
 use kube::Client;
 use runtime::{
     Stop,
-    ca_bundle::{self, Kind, Outcome, Target},
+    ca_bundle::{self, InjectedKind, Injection, InjectionTarget},
     cert_dir::CertDir,
     cert_secret::CertSecret,
-    tls::Slot,
+    tls::CertificateSlot,
 };
 
 use crate::chain;
@@ -57,8 +57,8 @@ pub(crate) enum Source {
 pub(crate) struct Own {
     client: Client,
     secret: CertSecret,
-    targets: Vec<Target>,
-    slot: Arc<Slot>,
+    targets: Vec<InjectionTarget>,
+    slot: Arc<CertificateSlot>,
     trusted: Arc<AtomicBool>,
 }
 
@@ -72,19 +72,19 @@ pub(crate) fn names(service: &str, namespace: &str, host: &str) -> Vec<String> {
 }
 
 /// Everything that names the CA of the webhooks.
-pub(crate) fn targets() -> Vec<Target> {
-    let target = |kind| move |name: &str| Target { kind, name: name.to_owned() };
-    let mut targets: Vec<Target> =
-        CONVERTED.iter().copied().map(target(Kind::CustomResourceDefinition)).collect();
-    let mutating = target(Kind::MutatingWebhookConfiguration);
+pub(crate) fn targets() -> Vec<InjectionTarget> {
+    let target = |kind| move |name: &str| InjectionTarget { kind, name: name.to_owned() };
+    let mut targets: Vec<InjectionTarget> =
+        CONVERTED.iter().copied().map(target(InjectedKind::CustomResourceDefinition)).collect();
+    let mutating = target(InjectedKind::MutatingWebhookConfiguration);
     targets.push(mutating("kueue-mutating-webhook-configuration"));
-    let validating = target(Kind::ValidatingWebhookConfiguration);
+    let validating = target(InjectedKind::ValidatingWebhookConfiguration);
     targets.push(validating("kueue-validating-webhook-configuration"));
     targets
 }
 
 impl Own {
-    pub(crate) fn new(client: Client, secret: CertSecret, slot: Arc<Slot>) -> Self {
+    pub(crate) fn new(client: Client, secret: CertSecret, slot: Arc<CertificateSlot>) -> Self {
         Self { client, secret, targets: targets(), slot, trusted: Arc::default() }
     }
 
@@ -115,25 +115,25 @@ impl Own {
     async fn round(&self) -> anyhow::Result<bool> {
         let bundle = self.secret.ensure(&self.client, Timestamp::now()).await?;
         self.slot.load(&bundle.serving.certificate, &bundle.serving.key)?;
-        let (mut settled, mut known) = (true, true);
+        let (mut settled, mut cache) = (true, true);
         for target in &self.targets {
             let injected =
                 ca_bundle::inject(&self.client, target, &bundle.authority.certificate).await;
             match injected {
-                Ok(Outcome::Unchanged) => {}
-                Ok(Outcome::Injected) => tracing::info!(object = %target.name, "injected the CA"),
-                Ok(Outcome::Missing) => {
+                Ok(Injection::Unchanged) => {}
+                Ok(Injection::Injected) => tracing::info!(object = %target.name, "injected the CA"),
+                Ok(Injection::Missing) => {
                     tracing::debug!(object = %target.name, "not there to be told the CA");
                     settled = false;
                 }
-                Ok(Outcome::Stale) => (settled, known) = (false, false),
+                Ok(Injection::Stale) => (settled, cache) = (false, false),
                 Err(error) => {
                     tracing::warn!(error = chain::describe(&error), "cannot inject the CA");
-                    (settled, known) = (false, false);
+                    (settled, cache) = (false, false);
                 }
             }
         }
-        if known && !self.trusted.swap(true, Ordering::Relaxed) {
+        if cache && !self.trusted.swap(true, Ordering::Relaxed) {
             tracing::info!("the webhooks' certificate is in place");
         }
         Ok(settled)
@@ -141,7 +141,7 @@ impl Own {
 }
 
 /// Follows a mounted certificate until `stop`; waits for it if it is not there yet.
-pub(crate) async fn follow(dir: PathBuf, slot: Arc<Slot>, stop: Stop) {
+pub(crate) async fn follow(dir: PathBuf, slot: Arc<CertificateSlot>, stop: Stop) {
     loop {
         match CertDir::open(&dir, slot.clone()).await {
             Ok(source) => return source.follow(stop).await,

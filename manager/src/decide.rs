@@ -6,14 +6,14 @@ use anyhow::Context;
 use cluster::{
     config::Configuration,
     control,
-    led::{Election, Leading, Led, Metrics},
+    leader::{ClientMetrics, Election, Leader, LeaderContext},
 };
 use crds::names::dispatchers;
 use kube::Client;
 use runtime::{
     Stop,
     events::Reporter,
-    lease::{LeaseName, Timing, identity},
+    lease::{LeaseName, LeaseTiming, identity},
 };
 use tokio::task::JoinSet;
 
@@ -37,14 +37,14 @@ pub(crate) fn begin(
     settings: &Settings,
     client: &Client,
     dispatches: bool,
-    metrics: &Metrics,
+    metrics: &ClientMetrics,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
     if dispatches {
         check_dispatcher(&settings.file.multi_kueue.dispatcher_name)?;
     }
-    let led = Led {
+    let leader = Leader {
         client: client.clone(),
         settings: control::Settings::manager(&settings.file, &settings.gates, dispatches),
         election: election(&settings.file)?,
@@ -61,13 +61,13 @@ pub(crate) fn begin(
         namespace: file.namespace().to_owned(),
         origin: file.multi_kueue.origin.clone(),
         metrics: metrics.clone(),
-        look_every: file.multi_kueue.gc_interval(),
+        check_every: file.multi_kueue.gc_interval(),
         keep_for: file.multi_kueue.worker_lost_timeout.positive().unwrap_or_default() * 2,
     });
     let stop = stop.clone();
     tasks.spawn(async move {
-        let beside = |leading| beside(remote, leading);
-        if let Err(error) = Box::pin(led.run(beside, stop)).await {
+        let runnable = |leading| runnable(remote, leading);
+        if let Err(error) = Box::pin(leader.run(runnable, stop)).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
     });
@@ -79,8 +79,8 @@ struct Remote {
     home: Client,
     namespace: String,
     origin: String,
-    metrics: Metrics,
-    look_every: Option<Duration>,
+    metrics: ClientMetrics,
+    check_every: Option<Duration>,
     keep_for: Duration,
 }
 
@@ -103,7 +103,7 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
     let own = Some(wanted.resource_namespace.clone()).filter(|namespace| !namespace.is_empty());
     let namespace = own.unwrap_or_else(|| file.namespace().to_owned());
     let lease = LeaseName { namespace, name: wanted.resource_name.clone() };
-    let timing = Timing {
+    let timing = LeaseTiming {
         lease: wanted.lease_duration.positive().unwrap_or_default(),
         renew_deadline: wanted.renew_deadline.positive().unwrap_or_default(),
         retry: wanted.retry_period.positive().unwrap_or_default(),
@@ -114,12 +114,12 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
 }
 
 /// What else a leader does: it keeps connections to the workers.
-async fn beside(remote: Option<Remote>, leading: Leading) {
-    let Leading { inputs, workers, leadership, stop } = leading;
-    let Some(Remote { home, namespace, origin, metrics, look_every, keep_for }) = remote else {
+async fn runnable(remote: Option<Remote>, leading: LeaderContext) {
+    let LeaderContext { inputs, workers, leadership, stop } = leading;
+    let Some(Remote { home, namespace, origin, metrics, check_every, keep_for }) = remote else {
         return stop.cancelled().await;
     };
-    let Metrics { requests, watches, writes, .. } = metrics;
+    let ClientMetrics { requests, watches, writes, .. } = metrics;
     let pace = Pace::default();
     let around = Surroundings {
         home,
@@ -130,7 +130,7 @@ async fn beside(remote: Option<Remote>, leading: Leading) {
         requests,
         watches,
         writes,
-        look_every,
+        check_every,
         keep_for,
         claims: SharedClaims::default(),
         pace,

@@ -9,12 +9,12 @@ mod certificates;
 mod chain;
 mod components;
 mod decide;
-mod facts;
 mod listen;
 mod metrics_access;
 mod process;
 mod remote;
 mod settings;
+mod webhook_cache;
 
 use std::process::ExitCode;
 

@@ -6,17 +6,17 @@ use std::{
 };
 
 use axum::{Router, middleware};
-use cluster::led::{HOME, Metrics};
+use cluster::leader::{ClientMetrics, HOME};
 use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
     Stop,
     cert_secret::CertSecret,
     client, health,
-    health::Checks,
+    health::HealthChecks,
     metrics,
     server::Server,
-    tls::{self, Slot},
+    tls::{self, CertificateSlot},
 };
 use rustls::ServerConfig;
 use tokio::task::JoinSet;
@@ -26,8 +26,9 @@ use crate::{
     build_info,
     certificates::{self, Own, Source},
     components::Component,
-    decide, facts, listen, metrics_access,
+    decide, listen, metrics_access,
     settings::Settings,
+    webhook_cache,
 };
 
 /// Runs until `stop`, or until a task gives up.
@@ -37,18 +38,18 @@ pub(crate) async fn run(
     components: &BTreeSet<Component>,
     stop: Stop,
 ) -> anyhow::Result<()> {
-    let metrics = Metrics::default();
+    let metrics = ClientMetrics::default();
     let count = metrics.requests.of(HOME);
     let kubeconfig = args.kubeconfig.as_deref();
     let client = client::connect(kubeconfig, build_info::USER_AGENT, &count).await?;
-    let slot = Slot::new();
+    let slot = CertificateSlot::new();
     let tls = tls::server_config(slot.clone(), settings.min_tls())?;
     let mut tasks = JoinSet::new();
 
     let ready = if components.contains(&Component::Webhooks) {
         webhooks(settings, &client, (&slot, &tls), &metrics, &stop, &mut tasks).await?
     } else {
-        Checks::default()
+        HealthChecks::default()
     };
     if components.contains(&Component::Core) {
         let dispatches = components.contains(&Component::Multikueue);
@@ -56,7 +57,7 @@ pub(crate) async fn run(
     }
     if let Some((host, port)) = listen::parse(&settings.file.health.health_probe_bind_address)? {
         let health = &settings.file.health;
-        let alive = Checks::default().with("ping", || true);
+        let alive = HealthChecks::default().with("ping", || true);
         let router = health::router(
             (&health.liveness_endpoint_name, alive),
             (&health.readiness_endpoint_name, ready),
@@ -81,19 +82,19 @@ pub(crate) async fn run(
 async fn webhooks(
     settings: &Settings,
     client: &Client,
-    (slot, tls): (&Arc<Slot>, &Arc<ServerConfig>),
-    metrics: &Metrics,
+    (slot, tls): (&Arc<CertificateSlot>, &Arc<ServerConfig>),
+    metrics: &ClientMetrics,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
-) -> anyhow::Result<Checks> {
+) -> anyhow::Result<HealthChecks> {
     let webhook = &settings.file.webhook;
     let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
-    let known = facts::begin(client, &metrics.watches, stop, tasks);
-    let jobs = settings.job_webhooks(client, &known);
+    let cache = webhook_cache::start(client, &metrics.watches, stop, tasks);
+    let jobs = settings.job_webhooks(client, &cache);
     let router = cluster::webhooks::router(settings.rules(), jobs);
     tasks.spawn(Server::tls(router, tls.clone()).run(listener, stop.clone()));
     let ready = keep_certificate(settings, client, slot.clone(), stop, tasks);
-    Ok(facts::check(ready, known))
+    Ok(webhook_cache::add_check(ready, cache))
 }
 
 /// Metrics for those who may read them.
@@ -102,7 +103,7 @@ fn guarded(router: Router, client: Client) -> Router {
 }
 
 /// Upstream's metrics under its prefix, those that only we have under ours.
-fn registry(metrics: &Metrics) -> Registry {
+fn registry(metrics: &ClientMetrics) -> Registry {
     let mut registry = Registry::default();
     build_info::register(registry.sub_registry_with_prefix("kueue"));
     metrics.register(registry.sub_registry_with_prefix("sluice"));
@@ -113,12 +114,12 @@ fn registry(metrics: &Metrics) -> Registry {
 fn keep_certificate(
     settings: &Settings,
     client: &Client,
-    slot: Arc<Slot>,
+    slot: Arc<CertificateSlot>,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
-) -> Checks {
+) -> HealthChecks {
     let shown = slot.clone();
-    let checks = Checks::default().with("certificate", move || shown.is_loaded());
+    let checks = HealthChecks::default().with("certificate", move || shown.is_loaded());
     match settings.certificates() {
         Source::Directory(dir) => {
             tasks.spawn(certificates::follow(dir, slot, stop.clone()));
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn the_build_is_a_metric() {
         let mut text = String::new();
-        let registry = registry(&Metrics::default());
+        let registry = registry(&ClientMetrics::default());
         prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         assert!(text.contains("kueue_build_info{git_version=\"v"), "{text}");
     }

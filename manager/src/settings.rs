@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::Context;
 use cluster::{
     config::Configuration,
-    facts::Known,
     gates::Gates,
+    webhook_cache::SharedWebhookCache,
     webhooks::{JobSettings, JobWebhooks, Rules},
 };
 use kube::Client;
@@ -59,10 +59,10 @@ impl Settings {
         Rules::from(&self.gates)
     }
 
-    /// The webhooks of jobs, which answer from `known`.
-    pub(crate) fn job_webhooks(&self, client: &Client, known: &Known) -> JobWebhooks {
+    /// The webhooks of jobs, which answer from `cache`.
+    pub(crate) fn job_webhooks(&self, client: &Client, cache: &SharedWebhookCache) -> JobWebhooks {
         let settings = JobSettings::new(&self.file, &self.gates);
-        JobWebhooks::new(settings, known.clone(), client.clone())
+        JobWebhooks::new(settings, cache.clone(), client.clone())
     }
 
     /// The lowest version of TLS that servers speak.

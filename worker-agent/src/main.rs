@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use runtime::telemetry::{self, Format};
+use runtime::telemetry::{self, LogFormat};
 
 use crate::{
     args::{Admission, Args},
@@ -22,7 +22,7 @@ use crate::{
 async fn main() -> ExitCode {
     let args = Args::parse();
     runtime::failpoint::set_up();
-    let format = if args.log_format == "json" { Format::Json } else { Format::Text };
+    let format = if args.log_format == "json" { LogFormat::Json } else { LogFormat::Text };
     if let Err(error) = telemetry::init(format, &args.log_level) {
         eprintln!("sluice-agent: {error}");
         return ExitCode::FAILURE;

@@ -5,15 +5,15 @@ use std::{net::SocketAddr, sync::Arc};
 use anyhow::Context;
 use cluster::{
     control::Settings,
-    led::{Election, HOME, Leading, Led, Metrics},
+    leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
 };
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use prometheus_client::registry::Registry;
 use runtime::{
     Stop, client,
     events::Reporter,
-    health::{self, Checks},
-    lease::{LeaseName, Timing, identity},
+    health::{self, HealthChecks},
+    lease::{LeaseName, LeaseTiming, identity},
     metrics,
     server::Server,
     tasks::supervise,
@@ -37,11 +37,11 @@ pub(crate) async fn run(
     config: &AgentConfiguration,
     stop: Stop,
 ) -> anyhow::Result<()> {
-    let counters = Metrics::default();
+    let counters = ClientMetrics::default();
     let count = counters.requests.of(HOME);
     let client = client::connect(args.kubeconfig.as_deref(), USER_AGENT, &count).await?;
     let mut tasks = JoinSet::new();
-    let check = || Checks::default().with("ping", || true);
+    let check = || HealthChecks::default().with("ping", || true);
     let router = health::router(("healthz", check()), ("readyz", check()));
     let listener = bind("health probes", args.health_probe_bind_address).await?;
     tasks.spawn(Server::plain(router).run(listener, stop.clone()));
@@ -50,7 +50,7 @@ pub(crate) async fn run(
         let listener = bind("metrics", address).await?;
         tasks.spawn(Server::plain(router).run(listener, stop.clone()));
     }
-    let led = Led {
+    let leader = Leader {
         client,
         settings: Settings::thin(config.allowed()),
         election: election(config)?,
@@ -63,7 +63,7 @@ pub(crate) async fn run(
     };
     let until = stop.clone();
     tasks.spawn(async move {
-        if let Err(error) = led.run(beside, until).await {
+        if let Err(error) = leader.run(runnable, until).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
     });
@@ -75,7 +75,7 @@ async fn bind(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     listener.with_context(|| format!("cannot listen on {address} for {what}"))
 }
 
-fn registry(counters: &Metrics) -> Registry {
+fn registry(counters: &ClientMetrics) -> Registry {
     let mut registry = Registry::default();
     counters.register(registry.sub_registry_with_prefix("sluice"));
     registry
@@ -87,10 +87,10 @@ fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
     }
     let lease = LeaseName { namespace: config.namespace.clone(), name: LEADER_LEASE.to_owned() };
     let identity = identity().context("leader election")?;
-    Ok(Some(Election { lease, identity, timing: Timing::default() }))
+    Ok(Some(Election { lease, identity, timing: LeaseTiming::default() }))
 }
 
 /// Nothing else runs beside.
-async fn beside(leading: Leading) {
+async fn runnable(leading: LeaderContext) {
     leading.stop.cancelled().await;
 }

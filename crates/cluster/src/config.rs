@@ -25,7 +25,7 @@ pub use validate::Invalid;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use crate::gates::{Asked, GateError, Gates};
+use crate::gates::{GateError, GateSetting, Gates};
 
 /// The namespace where nothing else is known.
 pub const DEFAULT_NAMESPACE: &str = "kueue-system";
@@ -147,10 +147,10 @@ impl Configuration {
 
     /// The gates that the file names, with their lines.
     #[must_use]
-    pub fn asked_gates(&self) -> Vec<Asked> {
+    pub fn gate_settings(&self) -> Vec<GateSetting> {
         let gates = self.feature_gates.iter();
         gates
-            .map(|(name, on)| Asked {
+            .map(|(name, on)| GateSetting {
                 name: name.clone(),
                 on: on.value,
                 line: Some(on.referenced.line()),
@@ -160,7 +160,7 @@ impl Configuration {
 
     /// The gates that are on, from the file or the flag.
     pub fn gates(&self, flag: &str) -> Result<Gates, GateError> {
-        Gates::from_sources(flag, &self.asked_gates())
+        Gates::from_sources(flag, &self.gate_settings())
     }
 
     /// Settings in the file that nothing acts on yet, for one warning.

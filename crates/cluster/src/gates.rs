@@ -60,7 +60,7 @@ fn at(line: Option<u64>) -> String {
 
 /// What somebody asked for, with its line when it came from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct GateSetting {
     /// The gate's name, or `AllAlpha`, `AllBeta`.
     pub name: String,
     /// On or off.
@@ -92,7 +92,7 @@ impl Gates {
     }
 
     /// Resolves the flag and the file's map; at most one of them may say anything.
-    pub fn from_sources(flag: &str, file: &[Asked]) -> Result<Self, GateError> {
+    pub fn from_sources(flag: &str, file: &[GateSetting]) -> Result<Self, GateError> {
         let flag = split(flag)?;
         match (flag.is_empty(), file.is_empty()) {
             (false, false) => Err(GateError::Both),
@@ -102,7 +102,7 @@ impl Gates {
     }
 
     /// Applies `AllAlpha` and `AllBeta`, then the named gates, then what gates need.
-    pub fn resolve(asked: &[Asked]) -> Result<Self, GateError> {
+    pub fn resolve(asked: &[GateSetting]) -> Result<Self, GateError> {
         let mut gates = Self::default();
         for (name, stage) in [(ALL_ALPHA, Stage::Alpha), (ALL_BETA, Stage::Beta)] {
             if let Some(all) = asked.iter().rev().find(|asked| asked.name == name) {
@@ -144,7 +144,7 @@ impl Gates {
     }
 }
 
-fn entry(asked: &Asked) -> Result<&'static Entry, GateError> {
+fn entry(asked: &GateSetting) -> Result<&'static Entry, GateError> {
     let (name, line) = (&asked.name, asked.line);
     let found = TABLE.iter().find(|entry| entry.gate.name() == name);
     let entry = found.ok_or_else(|| GateError::Unknown { name: name.clone(), line })?;
@@ -155,12 +155,12 @@ fn entry(asked: &Asked) -> Result<&'static Entry, GateError> {
     Ok(entry)
 }
 
-fn split(flag: &str) -> Result<Vec<Asked>, GateError> {
+fn split(flag: &str) -> Result<Vec<GateSetting>, GateError> {
     let pieces = flag.split(',').map(str::trim).filter(|piece| !piece.is_empty());
     pieces.map(one).collect()
 }
 
-fn one(piece: &str) -> Result<Asked, GateError> {
+fn one(piece: &str) -> Result<GateSetting, GateError> {
     let malformed = || GateError::Malformed { text: piece.to_owned() };
     let (name, value) = piece.split_once('=').ok_or_else(malformed)?;
     let on = match value.trim() {
@@ -168,7 +168,7 @@ fn one(piece: &str) -> Result<Asked, GateError> {
         "false" | "False" | "FALSE" | "f" | "F" | "0" => false,
         _ => return Err(malformed()),
     };
-    Ok(Asked { name: name.trim().to_owned(), on, line: None })
+    Ok(GateSetting { name: name.trim().to_owned(), on, line: None })
 }
 
 #[cfg(test)]

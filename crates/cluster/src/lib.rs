@@ -2,7 +2,7 @@
 
 pub mod config;
 pub mod control;
-pub mod facts;
 pub mod gates;
-pub mod led;
+pub mod leader;
+pub mod webhook_cache;
 pub mod webhooks;

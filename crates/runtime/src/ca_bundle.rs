@@ -42,7 +42,7 @@ pub enum CaBundleError {
 
 /// Kinds of objects that name a CA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InjectedKind {
     /// A CRD, if it converts by webhook.
     CustomResourceDefinition,
     /// All webhooks of the configuration.
@@ -51,7 +51,7 @@ pub enum Kind {
     ValidatingWebhookConfiguration,
 }
 
-impl Kind {
+impl InjectedKind {
     fn name(self) -> &'static str {
         match self {
             Self::CustomResourceDefinition => "CustomResourceDefinition",
@@ -87,16 +87,16 @@ impl Kind {
 
 /// An object to inject into.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct InjectionTarget {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: InjectedKind,
     /// Its name.
     pub name: String,
 }
 
 /// What came of an injection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Injection {
     /// Everything was right already.
     Unchanged,
     /// It is right now.
@@ -109,7 +109,7 @@ pub enum Outcome {
 
 /// The patch that makes `object` trust `ca_pem`; none if it does.
 #[must_use]
-pub fn patch(kind: Kind, object: &Value, ca_pem: &str) -> Option<Value> {
+pub fn patch(kind: InjectedKind, object: &Value, ca_pem: &str) -> Option<Value> {
     let bundle = json!(ByteString(ca_pem.as_bytes().to_vec()));
     let differs =
         |pointer: &String| object.pointer(&format!("{pointer}/caBundle")) != Some(&bundle);
@@ -132,10 +132,10 @@ pub fn patch(kind: Kind, object: &Value, ca_pem: &str) -> Option<Value> {
 /// If a request fails for another reason than the object being missing or changed.
 pub async fn inject(
     client: &Client,
-    target: &Target,
+    target: &InjectionTarget,
     ca_pem: &str,
-) -> Result<Outcome, CaBundleError> {
-    let Target { kind, name } = target;
+) -> Result<Injection, CaBundleError> {
+    let InjectionTarget { kind, name } = target;
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
     let failed = |operation, source| CaBundleError::Request {
         operation,
@@ -145,20 +145,20 @@ pub async fn inject(
     };
     let invalid = |source| CaBundleError::Patch { name: name.clone(), source };
     let Some(object) = api.get_opt(name).await.map_err(|error| failed("read", error))? else {
-        return Ok(Outcome::Missing);
+        return Ok(Injection::Missing);
     };
     let object = serde_json::to_value(object).map_err(invalid)?;
     let Some(operations) = patch(*kind, &object, ca_pem) else {
-        return Ok(Outcome::Unchanged);
+        return Ok(Injection::Unchanged);
     };
     let operations: JsonPatch = serde_json::from_value(operations).map_err(invalid)?;
     let patch = Patch::Json::<()>(operations);
     match around(CA_BUNDLE, api.patch(name, &PatchParams::default(), &patch)).await {
-        Ok(_) => Ok(Outcome::Injected),
+        Ok(_) => Ok(Injection::Injected),
         // A failed test is a 422.
         Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => {
             tracing::debug!(%name, message = %status.message, "changed meanwhile");
-            Ok(Outcome::Stale)
+            Ok(Injection::Stale)
         }
         Err(error) => Err(failed("patch", error)),
     }
@@ -186,7 +186,7 @@ mod tests {
             {"op": "add", "path": "/webhooks/1/clientConfig/caBundle", "value": BASE64},
             {"op": "add", "path": "/webhooks/2/clientConfig/caBundle", "value": BASE64},
         ]);
-        let patch = patch(Kind::ValidatingWebhookConfiguration, &webhooks, CA);
+        let patch = patch(InjectedKind::ValidatingWebhookConfiguration, &webhooks, CA);
         assert_eq!(patch, Some(expected));
     }
 
@@ -196,7 +196,7 @@ mod tests {
         let webhook = |config: Value| {
             crd(json!({"strategy": "Webhook", "webhook": {"clientConfig": config}}))
         };
-        let kind = Kind::CustomResourceDefinition;
+        let kind = InjectedKind::CustomResourceDefinition;
         assert_eq!(patch(kind, &crd(json!({"strategy": "None"})), CA), None);
         assert_eq!(patch(kind, &webhook(json!({"caBundle": BASE64})), CA), None);
         assert!(patch(kind, &webhook(json!({"url": "https://x"})), CA).is_some());
@@ -204,6 +204,6 @@ mod tests {
 
     #[test]
     fn an_empty_configuration_needs_nothing() {
-        assert_eq!(patch(Kind::MutatingWebhookConfiguration, &json!({}), CA), None);
+        assert_eq!(patch(InjectedKind::MutatingWebhookConfiguration, &json!({}), CA), None);
     }
 }

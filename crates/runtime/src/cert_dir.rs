@@ -10,8 +10,8 @@ use std::{
 
 use crate::{
     Stop,
-    certs::Pair,
-    tls::{Slot, TlsError},
+    certs::CertPair,
+    tls::{CertificateSlot, TlsError},
 };
 
 /// How often the files are looked at.
@@ -41,8 +41,8 @@ pub enum CertDirError {
 /// The certificate in a directory.
 pub struct CertDir {
     dir: PathBuf,
-    slot: Arc<Slot>,
-    loaded: Option<Pair>,
+    slot: Arc<CertificateSlot>,
+    loaded: Option<CertPair>,
 }
 
 impl CertDir {
@@ -50,7 +50,7 @@ impl CertDir {
     ///
     /// # Errors
     /// If there is none yet, or it is unusable.
-    pub async fn open(dir: &Path, slot: Arc<Slot>) -> Result<Self, CertDirError> {
+    pub async fn open(dir: &Path, slot: Arc<CertificateSlot>) -> Result<Self, CertDirError> {
         let mut source = Self { dir: dir.to_owned(), slot, loaded: None };
         source.reload().await?;
         Ok(source)
@@ -63,7 +63,7 @@ impl CertDir {
     pub async fn reload(&mut self) -> Result<bool, CertDirError> {
         let certificate = self.read("tls.crt").await?;
         let key = self.read("tls.key").await?;
-        let found = Pair { certificate, key };
+        let found = CertPair { certificate, key };
         if self.loaded.as_ref() == Some(&found) {
             return Ok(false);
         }
@@ -101,12 +101,12 @@ mod tests {
     use super::*;
     use crate::certs;
 
-    fn write(dir: &Path, pair: &Pair) {
+    fn write(dir: &Path, pair: &CertPair) {
         fs::write(dir.join("tls.crt"), &pair.certificate).expect("written");
         fs::write(dir.join("tls.key"), &pair.key).expect("written");
     }
 
-    fn pair() -> Pair {
+    fn pair() -> CertPair {
         let now = "2026-03-01T12:00:00Z".parse().expect("a time");
         certs::make_authority("x", now).expect("a certificate")
     }
@@ -114,7 +114,7 @@ mod tests {
     #[tokio::test]
     async fn a_change_is_loaded_once_and_a_broken_one_not_at_all() {
         let dir = tempfile::tempdir().expect("a directory");
-        let slot = Slot::new();
+        let slot = CertificateSlot::new();
         let error = CertDir::open(dir.path(), slot.clone()).await.err().expect("no files");
         assert!(error.to_string().contains("tls.crt"), "{error}");
         assert!(!slot.is_loaded());
@@ -125,7 +125,7 @@ mod tests {
         assert!(!source.reload().await.expect("read"));
 
         let (one, other) = (pair(), pair());
-        write(dir.path(), &Pair { key: other.key, ..one });
+        write(dir.path(), &CertPair { key: other.key, ..one });
         let error = source.reload().await.expect_err("a foreign key").to_string();
         assert!(error.starts_with("cannot use the certificate in "), "{error}");
         assert!(slot.is_loaded());

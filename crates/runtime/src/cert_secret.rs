@@ -11,7 +11,7 @@ use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::{Api, Client, api::PostParams};
 
 use crate::{
-    certs::{self, CertError, Pair},
+    certs::{self, CertError, CertPair},
     failpoint::{CERT_SECRET, around},
 };
 
@@ -48,58 +48,58 @@ pub enum CertSecretError {
 
 /// The CA and what it signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bundle {
+pub struct CertBundle {
     /// The CA.
-    pub authority: Pair,
+    pub authority: CertPair,
     /// The serving certificate.
-    pub serving: Pair,
+    pub serving: CertPair,
 }
 
 /// What to do about the data of a Secret.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum SecretPlan {
     /// It is good.
-    Keep(Bundle),
+    Keep(CertBundle),
     /// It must become this.
-    Write(Bundle),
+    Write(CertBundle),
 }
 
-type Data = BTreeMap<String, ByteString>;
+type SecretData = BTreeMap<String, ByteString>;
 
 /// Keeps what is good of `data`, and makes the rest: a CA that is good signs again.
 ///
 /// # Errors
 /// If a certificate cannot be made for the names.
 pub fn plan(
-    data: &Data,
+    data: &SecretData,
     subject: &str,
     names: &[String],
     now: Timestamp,
-) -> Result<Plan, CertError> {
+) -> Result<SecretPlan, CertError> {
     let authority = pair(data, "ca");
     let good = authority.filter(|authority| !certs::authority_needs_renewal(authority, now));
     let Some(authority) = good else {
         let authority = certs::make_authority(subject, now)?;
         let serving = certs::issue(&authority, names, now)?;
-        return Ok(Plan::Write(Bundle { authority, serving }));
+        return Ok(SecretPlan::Write(CertBundle { authority, serving }));
     };
     match pair(data, "tls") {
         Some(serving) if !certs::needs_renewal(&serving, &authority, names, now) => {
-            Ok(Plan::Keep(Bundle { authority, serving }))
+            Ok(SecretPlan::Keep(CertBundle { authority, serving }))
         }
         _ => {
             let serving = certs::issue(&authority, names, now)?;
-            Ok(Plan::Write(Bundle { authority, serving }))
+            Ok(SecretPlan::Write(CertBundle { authority, serving }))
         }
     }
 }
 
-fn pair(data: &Data, stem: &str) -> Option<Pair> {
+fn pair(data: &SecretData, stem: &str) -> Option<CertPair> {
     let text = |end: &str| String::from_utf8(data.get(&format!("{stem}.{end}"))?.0.clone()).ok();
-    Some(Pair { certificate: text("crt")?, key: text("key")? })
+    Some(CertPair { certificate: text("crt")?, key: text("key")? })
 }
 
-fn write(data: &mut Data, stem: &str, pair: &Pair) {
+fn write(data: &mut SecretData, stem: &str, pair: &CertPair) {
     data.insert(format!("{stem}.crt"), ByteString(pair.certificate.clone().into_bytes()));
     data.insert(format!("{stem}.key"), ByteString(pair.key.clone().into_bytes()));
 }
@@ -120,14 +120,18 @@ impl CertSecret {
     ///
     /// # Errors
     /// If a request fails, or others keep writing.
-    pub async fn ensure(&self, client: &Client, now: Timestamp) -> Result<Bundle, CertSecretError> {
+    pub async fn ensure(
+        &self,
+        client: &Client,
+        now: Timestamp,
+    ) -> Result<CertBundle, CertSecretError> {
         let api: Api<Secret> = Api::namespaced(client.clone(), &self.namespace);
         for _ in 0..ATTEMPTS {
             let found = api.get_opt(&self.name).await.map_err(|e| self.failed("read", e))?;
             let data = found.as_ref().and_then(|secret| secret.data.clone()).unwrap_or_default();
             match plan(&data, &format!("{}-ca", self.name), &self.names, now)? {
-                Plan::Keep(bundle) => return Ok(bundle),
-                Plan::Write(bundle) => {
+                SecretPlan::Keep(bundle) => return Ok(bundle),
+                SecretPlan::Write(bundle) => {
                     if self.write(&api, found, &bundle).await? {
                         tracing::info!(secret = %self.name, "wrote certificates");
                         return Ok(bundle);
@@ -146,7 +150,7 @@ impl CertSecret {
         &self,
         api: &Api<Secret>,
         found: Option<Secret>,
-        bundle: &Bundle,
+        bundle: &CertBundle,
     ) -> Result<bool, CertSecretError> {
         let exists = found.is_some();
         let mut secret = found.unwrap_or_default();
@@ -195,30 +199,30 @@ mod tests {
         vec![name.to_owned()]
     }
 
-    fn data(bundle: &Bundle) -> Data {
-        let mut data = Data::new();
+    fn data(bundle: &CertBundle) -> SecretData {
+        let mut data = SecretData::new();
         write(&mut data, "ca", &bundle.authority);
         write(&mut data, "tls", &bundle.serving);
         data
     }
 
-    fn made(data: &Data, name: &str, now: Timestamp) -> Bundle {
+    fn made(data: &SecretData, name: &str, now: Timestamp) -> CertBundle {
         match plan(data, "ca", &names(name), now).expect("a plan") {
-            Plan::Write(bundle) => bundle,
-            Plan::Keep(_) => panic!("kept"),
+            SecretPlan::Write(bundle) => bundle,
+            SecretPlan::Keep(_) => panic!("kept"),
         }
     }
 
     #[test]
     fn what_is_good_is_kept() {
-        let bundle = made(&Data::new(), "a", now());
+        let bundle = made(&SecretData::new(), "a", now());
         let plan = plan(&data(&bundle), "ca", &names("a"), now()).expect("a plan");
-        assert_eq!(plan, Plan::Keep(bundle));
+        assert_eq!(plan, SecretPlan::Keep(bundle));
     }
 
     #[test]
     fn a_new_name_or_age_needs_a_certificate_of_the_same_ca() {
-        let bundle = made(&Data::new(), "a", now());
+        let bundle = made(&SecretData::new(), "a", now());
         let renamed = made(&data(&bundle), "b", now());
         assert_eq!(renamed.authority, bundle.authority);
         assert_ne!(renamed.serving, bundle.serving);
@@ -228,7 +232,7 @@ mod tests {
 
     #[test]
     fn without_a_good_ca_everything_is_new() {
-        let bundle = made(&Data::new(), "a", now());
+        let bundle = made(&SecretData::new(), "a", now());
         let aged = made(&data(&bundle), "a", now() + (3600 * 24).hours());
         assert_ne!(aged.authority, bundle.authority);
         let mut broken = data(&bundle);

@@ -34,16 +34,16 @@ pub enum CertError {
 
 /// A certificate and its private key, as PEM.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Pair {
+pub struct CertPair {
     /// The certificate.
     pub certificate: String,
     /// The private key, PKCS#8.
     pub key: String,
 }
 
-impl std::fmt::Debug for Pair {
+impl std::fmt::Debug for CertPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pair").field("certificate", &self.certificate).finish_non_exhaustive()
+        f.debug_struct("CertPair").field("certificate", &self.certificate).finish_non_exhaustive()
     }
 }
 
@@ -51,21 +51,25 @@ impl std::fmt::Debug for Pair {
 ///
 /// # Errors
 /// If the time does not fit into a certificate.
-pub fn make_authority(subject: &str, now: Timestamp) -> Result<Pair, CertError> {
+pub fn make_authority(subject: &str, now: Timestamp) -> Result<CertPair, CertError> {
     let failed = |source| CertError::Make { subject: subject.to_owned(), source };
     let mut params = params(subject, &[], AUTHORITY_DAYS, now)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     let key = KeyPair::generate().map_err(failed)?;
     let certificate = params.self_signed(&key).map_err(failed)?;
-    Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+    Ok(CertPair { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
 /// A serving certificate for these DNS names and addresses, signed by `authority`.
 ///
 /// # Errors
 /// If a name is none, or the authority is not a CA with its key.
-pub fn issue(authority: &Pair, names: &[String], now: Timestamp) -> Result<Pair, CertError> {
+pub fn issue(
+    authority: &CertPair,
+    names: &[String],
+    now: Timestamp,
+) -> Result<CertPair, CertError> {
     let subject = names.first().map_or("server", String::as_str);
     let failed = |source| CertError::Make { subject: subject.to_owned(), source };
     let mut params = params(subject, names, SERVING_DAYS, now)?;
@@ -76,7 +80,7 @@ pub fn issue(authority: &Pair, names: &[String], now: Timestamp) -> Result<Pair,
     let issuer = Issuer::from_ca_cert_pem(&authority.certificate, authority_key).map_err(failed)?;
     let key = KeyPair::generate().map_err(failed)?;
     let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
-    Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+    Ok(CertPair { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
 fn params(
@@ -107,7 +111,12 @@ fn date(now: Timestamp, days: i64) -> Option<(i32, u8, u8)> {
 /// Whether a serving certificate must be replaced: unreadable, near its end, not signed by `authority`, or without one
 /// of the names.
 #[must_use]
-pub fn needs_renewal(pair: &Pair, authority: &Pair, names: &[String], now: Timestamp) -> bool {
+pub fn needs_renewal(
+    pair: &CertPair,
+    authority: &CertPair,
+    names: &[String],
+    now: Timestamp,
+) -> bool {
     !matches_key(pair)
         || !with_certificate(&pair.certificate, |certificate| {
             lives_on(certificate, now)
@@ -120,14 +129,14 @@ pub fn needs_renewal(pair: &Pair, authority: &Pair, names: &[String], now: Times
 
 /// Whether a CA must be replaced: unreadable, near its end, or no CA.
 #[must_use]
-pub fn authority_needs_renewal(authority: &Pair, now: Timestamp) -> bool {
+pub fn authority_needs_renewal(authority: &CertPair, now: Timestamp) -> bool {
     !matches_key(authority)
         || !with_certificate(&authority.certificate, |certificate| {
             certificate.is_ca() && lives_on(certificate, now)
         })
 }
 
-fn matches_key(pair: &Pair) -> bool {
+fn matches_key(pair: &CertPair) -> bool {
     let Ok(key) = KeyPair::from_pem(&pair.key) else {
         return false;
     };
@@ -188,8 +197,8 @@ mod tests {
         let authority = make_authority("ca", now()).expect("a CA");
         let other = make_authority("ca", now()).expect("a CA");
         let pair = issue(&authority, &names(NAMES), now()).expect("a certificate");
-        let foreign_key = Pair { key: other.key.clone(), ..pair.clone() };
-        let garbage = Pair { certificate: "x".into(), key: "y".into() };
+        let foreign_key = CertPair { key: other.key.clone(), ..pair.clone() };
+        let garbage = CertPair { certificate: "x".into(), key: "y".into() };
         let table = [
             ("fresh", &pair, &authority, NAMES, 0, false),
             ("fewer names", &pair, &authority, &NAMES[..1], 0, false),

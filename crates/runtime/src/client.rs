@@ -9,7 +9,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use crate::requests::Count;
+use crate::requests::RequestCounter;
 
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum ClientError {
 pub async fn connect(
     path: Option<&Path>,
     user_agent: &str,
-    count: &Count,
+    count: &RequestCounter,
 ) -> Result<Client, ClientError> {
     let mut config = match path {
         Some(path) => from_file(path).await?,

@@ -1,6 +1,6 @@
 //! Events (`events.k8s.io/v1`): what people read below `kubectl describe`.
 //!
-//! * [`News`] is what happened to an object, told through a [`Recorder`] from anywhere. Telling never waits.
+//! * [`EventRecord`] is what happened to an object, told through a [`Recorder`] from anywhere. Telling never waits.
 //! * `Book` is the rule, pure: news and the time in, what to write out. Equal news within ten minutes of each other are one
 //!   Event whose `series` counts them. New Events and changes of series share fifty writes a second.
 //! * [`Events`] is the task that writes: one write at a time, never twice, and what fails is not tried again.
@@ -13,13 +13,13 @@
 mod book;
 mod bucket;
 mod metrics;
-mod news;
 mod object;
+mod record;
 mod recorder;
 #[cfg(test)]
 mod tests;
 
 pub use metrics::EventMetrics;
-pub use news::{About, News, Severity};
 pub use object::Reporter;
+pub use record::{EventRecord, EventType, Regarding};
 pub use recorder::{Events, Recorder, recorder};

@@ -13,15 +13,15 @@ use axum::{
 };
 use http::StatusCode;
 
-type Check = Box<dyn Fn() -> bool + Send + Sync>;
+type HealthCheck = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// Named checks. All must hold.
 #[derive(Default)]
-pub struct Checks {
-    checks: Vec<(&'static str, Check)>,
+pub struct HealthChecks {
+    checks: Vec<(&'static str, HealthCheck)>,
 }
 
-impl Checks {
+impl HealthChecks {
     /// Adds a check; it must not block.
     #[must_use]
     pub fn with(
@@ -65,15 +65,15 @@ impl Checks {
 /// What an endpoint serves, and its name in the answers.
 struct Endpoint {
     name: String,
-    checks: Checks,
+    checks: HealthChecks,
 }
 
 /// Serves the checks of liveness and readiness under these names.
-pub fn router(liveness: (&str, Checks), readiness: (&str, Checks)) -> Router {
+pub fn router(liveness: (&str, HealthChecks), readiness: (&str, HealthChecks)) -> Router {
     endpoint(liveness).merge(endpoint(readiness))
 }
 
-fn endpoint((name, checks): (&str, Checks)) -> Router {
+fn endpoint((name, checks): (&str, HealthChecks)) -> Router {
     let name = name.trim_matches('/').to_owned();
     let (all, one) = (format!("/{name}"), format!("/{name}/{{check}}"));
     Router::new()
@@ -113,8 +113,8 @@ mod tests {
     #[tokio::test]
     async fn answers_name_the_checks_that_fail() {
         let router = router(
-            ("healthz", Checks::default().with("ping", || true)),
-            ("/ready", Checks::default().with("up", || true).with("certs", || false)),
+            ("healthz", HealthChecks::default().with("ping", || true)),
+            ("/ready", HealthChecks::default().with("up", || true).with("certs", || false)),
         );
         let table = [
             ("/healthz", 200, "ok"),

@@ -2,7 +2,7 @@
 //!
 //! * [`decide`] is the rule: what is known of the lease and the time in, the next step out.
 //! * [`Elector`] does it: reads, writes on the condition of the resourceVersion, and tells others through [`Leadership`].
-//! * [`Record`] is the wire: the fields that controllers of Kubernetes write, so that one can take over from another.
+//! * [`LeaseRecord`] is the wire: the fields that controllers of Kubernetes write, so that one can take over from another.
 //!
 //! What must stay true: a leader stops before anybody else may take its lease, whatever happens to its requests. It counts
 //! from when it sent its last answered write, the others from when they saw that write. Who acts as leader asks
@@ -23,8 +23,8 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Observed, Step, Timing, TimingError, decide};
-pub use elector::{Elector, Ended, LeaseName};
+pub use decide::{ElectionStep, LeaseTiming, LeaseTimingError, ObservedLease, decide};
+pub use elector::{ElectionEnd, Elector, LeaseName};
 pub use identity::{IdentityError, identity};
-pub use leadership::{Leadership, Role};
-pub use record::Record;
+pub use leadership::{LeaderRole, Leadership};
+pub use record::LeaseRecord;

@@ -38,34 +38,34 @@ impl RequestMetrics {
 
     /// What counts the requests of a client of `cluster`.
     #[must_use]
-    pub fn of(&self, cluster: &str) -> Count {
-        Count { cluster: cluster.into(), metrics: self.clone() }
+    pub fn of(&self, cluster: &str) -> RequestCounter {
+        RequestCounter { cluster: cluster.into(), metrics: self.clone() }
     }
 }
 
 /// Puts the counting around a service.
 #[derive(Clone, Debug)]
-pub struct Count {
+pub struct RequestCounter {
     cluster: Arc<str>,
     metrics: RequestMetrics,
 }
 
 /// A service whose requests are counted.
 #[derive(Clone, Debug)]
-pub struct Counted<S> {
+pub struct CountedService<S> {
     inner: S,
-    count: Count,
+    count: RequestCounter,
 }
 
-impl<S> Layer<S> for Count {
-    type Service = Counted<S>;
+impl<S> Layer<S> for RequestCounter {
+    type Service = CountedService<S>;
 
-    fn layer(&self, inner: S) -> Counted<S> {
-        Counted { inner, count: self.clone() }
+    fn layer(&self, inner: S) -> CountedService<S> {
+        CountedService { inner, count: self.clone() }
     }
 }
 
-impl<S, B> Service<Request<B>> for Counted<S>
+impl<S, B> Service<Request<B>> for CountedService<S>
 where
     S: Service<Request<B>>,
 {
@@ -83,7 +83,7 @@ where
     }
 }
 
-impl Count {
+impl RequestCounter {
     fn note(&self, method: &Method, uri: &Uri) {
         let target = Target::of(uri.path());
         let watch = uri.query().is_some_and(is_watch);

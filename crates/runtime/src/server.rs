@@ -24,7 +24,7 @@ use crate::Stop;
 
 /// What a server may cost.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Connections at a time; more wait to be accepted.
     pub connections: usize,
     /// Time for a TLS handshake, and again for the headers of a request.
@@ -35,7 +35,7 @@ pub struct Limits {
     pub accept_pause: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connections: 1024,
@@ -50,25 +50,25 @@ impl Default for Limits {
 pub struct Server {
     router: Router,
     tls: Option<Arc<ServerConfig>>,
-    limits: Limits,
+    limits: ServerLimits,
 }
 
 impl Server {
     /// Serves plain HTTP.
     #[must_use]
     pub fn plain(router: Router) -> Self {
-        Self { router, tls: None, limits: Limits::default() }
+        Self { router, tls: None, limits: ServerLimits::default() }
     }
 
     /// Serves HTTPS.
     #[must_use]
     pub fn tls(router: Router, config: Arc<ServerConfig>) -> Self {
-        Self { router, tls: Some(config), limits: Limits::default() }
+        Self { router, tls: Some(config), limits: ServerLimits::default() }
     }
 
     /// With other limits than the default ones.
     #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Self {
+    pub fn with_limits(self, limits: ServerLimits) -> Self {
         Self { limits, ..self }
     }
 
@@ -77,7 +77,7 @@ impl Server {
         let permits = Arc::new(Semaphore::new(self.limits.connections));
         let connections = GracefulShutdown::new();
         while let Some((stream, permit)) = self.next(&listener, &permits, &stop).await {
-            let connection = Connection {
+            let connection = ServerConnection {
                 service: self.router.clone(),
                 tls: self.tls.clone().map(TlsAcceptor::from),
                 handshake: self.limits.handshake,
@@ -118,7 +118,7 @@ impl Server {
     }
 }
 
-struct Connection {
+struct ServerConnection {
     service: Router,
     tls: Option<TlsAcceptor>,
     handshake: Duration,
@@ -127,7 +127,7 @@ struct Connection {
 
 type Watcher = hyper_util::server::graceful::Watcher;
 
-impl Connection {
+impl ServerConnection {
     async fn serve(mut self, stream: TcpStream, watcher: Watcher, stop: Stop) {
         // Small answers should not wait for more.
         let _ = stream.set_nodelay(true);

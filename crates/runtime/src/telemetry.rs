@@ -10,7 +10,7 @@ const QUIET: &str = "kube_client=error,hyper=warn,rustls=warn";
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum LogFormat {
     /// For people.
     #[default]
     Text,
@@ -44,14 +44,14 @@ fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
 ///
 /// # Errors
 /// If the level is not one, or logs are set up already.
-pub fn init(format: Format, level: &str) -> Result<(), TelemetryError> {
+pub fn init(format: LogFormat, level: &str) -> Result<(), TelemetryError> {
     let builder = fmt()
         .with_env_filter(filter(level)?)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
     match format {
-        Format::Text => builder.finish().try_init()?,
-        Format::Json => builder.json().flatten_event(true).finish().try_init()?,
+        LogFormat::Text => builder.finish().try_init()?,
+        LogFormat::Json => builder.json().flatten_event(true).finish().try_init()?,
     }
     Ok(())
 }

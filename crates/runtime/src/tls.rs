@@ -1,6 +1,6 @@
 //! The certificate a server shows, replaced while it runs.
 //!
-//! A [`Slot`] starts empty: handshakes fail until something is loaded, and readiness can ask for it. A replacement is
+//! A [`CertificateSlot`] starts empty: handshakes fail until something is loaded, and readiness can ask for it. A replacement is
 //! seen by the next handshake; connections that stand keep theirs.
 
 use std::sync::Arc;
@@ -58,11 +58,11 @@ impl MinVersion {
 
 /// Where the current certificate stands.
 #[derive(Debug, Default)]
-pub struct Slot {
+pub struct CertificateSlot {
     current: ArcSwapOption<CertifiedKey>,
 }
 
-impl Slot {
+impl CertificateSlot {
     /// An empty slot.
     #[must_use]
     pub fn new() -> Arc<Self> {
@@ -94,7 +94,7 @@ impl Slot {
     }
 }
 
-impl ResolvesServerCert for Slot {
+impl ResolvesServerCert for CertificateSlot {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.current.load_full()
     }
@@ -104,7 +104,10 @@ impl ResolvesServerCert for Slot {
 ///
 /// # Errors
 /// If the crypto provider does not support the versions.
-pub fn server_config(slot: Arc<Slot>, min: MinVersion) -> Result<Arc<ServerConfig>, TlsError> {
+pub fn server_config(
+    slot: Arc<CertificateSlot>,
+    min: MinVersion,
+) -> Result<Arc<ServerConfig>, TlsError> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(min.versions())?
         .with_no_client_auth()

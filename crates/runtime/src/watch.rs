@@ -24,7 +24,7 @@ mod tests;
 pub use key::Key;
 pub use kube::{core::DeserializeGuard as Guarded, runtime::watcher::Config};
 pub use metrics::WatchMetrics;
-pub use task::{Ended, Watch};
+pub use task::{Watch, WatchEnd};
 
 /// What happened to the objects of a watch. Changes of one object come in order.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
-//! A write as a value: made by whoever decides, sent by a [`Writer`](crate::writer::Writer).
+//! A write request as a value: built by the component that decides, sent by a [`Writer`](crate::writer::Writer).
 //!
-//! Every write says what it is for in one word. The word names it in metrics and logs, and is where a test can stop a
-//! process ([`crate::failpoint`]). A write repeats well: it carries a precondition, or says how things shall be.
+//! Every write has a *purpose*, one word that labels it in metrics and logs and names its two failpoints
+//! ([`crate::failpoint`]). Writes are idempotent: each carries a precondition or states the desired values, so sending it
+//! twice does no harm.
 
 use http::{HeaderValue, Request, header::CONTENT_TYPE};
 use kube::{
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::watch::Key;
 
-/// Why a write cannot be made.
+/// A write that cannot be encoded as a request.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make the request to {purpose} {object}: {source}")]
 pub struct WriteError {
@@ -23,58 +24,58 @@ pub struct WriteError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// A request that changes something.
+/// A create, apply, patch or delete request.
 #[derive(Debug)]
 pub struct Write {
-    /// What it is for, in one word of lower case and dashes.
+    /// What the write is for: one word of lower-case letters and dashes.
     pub purpose: &'static str,
     /// Kind, namespace and name, for logs.
     pub object: String,
     pub(crate) request: Request<Vec<u8>>,
 }
 
-/// What must hold of an object for a deletion to be meant for it.
+/// Preconditions of a deletion. The API server refuses the request if the object does not match them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Only {
-    /// Its uid.
+pub struct DeletePreconditions {
+    /// The uid of the object.
     pub uid: Option<String>,
-    /// Its resourceVersion.
+    /// The resourceVersion of the object.
     pub resource_version: Option<String>,
 }
 
-/// When an object is gone: before what it owns, or after.
+/// Whether the garbage collector deletes dependents after the object or before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
-    /// What it owns is collected later.
-    First,
-    /// It stays until all that it owns is gone.
-    Last,
+pub enum DeletePropagation {
+    /// The object is deleted at once, its dependents later.
+    Background,
+    /// The object stays until all its dependents are deleted.
+    Foreground,
 }
 
-/// Whose writes these are, for the record of who set which field.
+/// The field manager of every write that is not a server-side apply.
 pub const FIELD_MANAGER: &str = "sluice";
 
-/// Makes writes of one kind for one purpose.
+/// Builds requests for kind `K` in a namespace.
 fn requests<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Requests {
     Requests::new(K::url_path(&(), namespace))
 }
 
-/// An object in words.
-fn words<K: Resource<DynamicType = ()>>(key: &Key) -> String {
+/// Kind, namespace and name, for logs.
+fn describe<K: Resource<DynamicType = ()>>(key: &Key) -> String {
     format!("{} {key}", K::kind(&()))
 }
 
 impl Write {
-    /// What is sent.
+    /// The HTTP request.
     #[must_use]
     pub fn request(&self) -> &Request<Vec<u8>> {
         &self.request
     }
 
-    /// Creates an object.
+    /// Creates `object`.
     ///
     /// # Errors
-    /// If it cannot be encoded.
+    /// If the object cannot be encoded.
     pub fn create<K>(purpose: &'static str, object: &K) -> Result<Self, WriteError>
     where
         K: Resource<DynamicType = ()> + Serialize,
@@ -85,17 +86,18 @@ impl Write {
         let request = typed(object).map_err(Into::into).and_then(|body| {
             requests::<K>(key.namespace.as_deref()).create(&params, body).map_err(request_error)
         });
-        Self::made::<K>(purpose, &key, request)
+        Self::from_request::<K>(purpose, &key, request)
     }
 
-    /// Applies fields as `manager`, who takes them from whoever has them. `part` is a subresource.
+    /// Server-side apply of `fields` as field manager `manager`, with force: `manager` becomes the owner of the fields.
+    /// `subresource` is for example `status`.
     ///
     /// # Errors
-    /// If they cannot be encoded.
+    /// If the fields cannot be encoded.
     pub fn apply<K>(
         purpose: &'static str,
         key: &Key,
-        part: Option<&str>,
+        subresource: Option<&str>,
         manager: &str,
         fields: &Value,
     ) -> Result<Self, WriteError>
@@ -105,20 +107,20 @@ impl Write {
         Self::patch::<K>(
             purpose,
             key,
-            part,
+            subresource,
             &PatchParams::apply(manager).force(),
             &Patch::Apply(fields),
         )
     }
 
-    /// Merges fields into an object; null takes a field away. `part` is a subresource.
+    /// JSON merge patch: null removes a field. `subresource` is for example `status`.
     ///
     /// # Errors
-    /// If they cannot be encoded.
+    /// If the fields cannot be encoded.
     pub fn merge<K>(
         purpose: &'static str,
         key: &Key,
-        part: Option<&str>,
+        subresource: Option<&str>,
         fields: &Value,
     ) -> Result<Self, WriteError>
     where
@@ -126,13 +128,13 @@ impl Write {
     {
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        Self::patch::<K>(purpose, key, part, &params, &Patch::Merge(fields))
+        Self::patch::<K>(purpose, key, subresource, &params, &Patch::Merge(fields))
     }
 
     fn patch<K>(
         purpose: &'static str,
         key: &Key,
-        part: Option<&str>,
+        subresource: Option<&str>,
         params: &PatchParams,
         patch: &Patch<&Value>,
     ) -> Result<Self, WriteError>
@@ -140,48 +142,48 @@ impl Write {
         K: Resource<DynamicType = ()>,
     {
         let requests = requests::<K>(key.namespace.as_deref());
-        let request = match part {
-            Some(part) => requests.patch_subresource(part, &key.name, params, patch),
+        let request = match subresource {
+            Some(subresource) => requests.patch_subresource(subresource, &key.name, params, patch),
             None => requests.patch(&key.name, params, patch),
         };
-        Self::made::<K>(purpose, key, request.map_err(request_error))
+        Self::from_request::<K>(purpose, key, request.map_err(request_error))
     }
 
-    /// Deletes an object.
+    /// Deletes the object if it matches `preconditions`.
     ///
     /// # Errors
-    /// If the request cannot be made.
+    /// If the request cannot be encoded.
     pub fn delete<K>(
         purpose: &'static str,
         key: &Key,
-        only: Only,
-        gone: Gone,
+        preconditions: DeletePreconditions,
+        propagation: DeletePropagation,
     ) -> Result<Self, WriteError>
     where
         K: Resource<DynamicType = ()>,
     {
-        let policy = match gone {
-            Gone::First => PropagationPolicy::Background,
-            Gone::Last => PropagationPolicy::Foreground,
+        let policy = match propagation {
+            DeletePropagation::Background => PropagationPolicy::Background,
+            DeletePropagation::Foreground => PropagationPolicy::Foreground,
         };
         let params = DeleteParams {
             propagation_policy: Some(policy),
             preconditions: Some(Preconditions {
-                uid: only.uid,
-                resource_version: only.resource_version,
+                uid: preconditions.uid,
+                resource_version: preconditions.resource_version,
             }),
             ..DeleteParams::default()
         };
         let request = requests::<K>(key.namespace.as_deref()).delete(&key.name, &params);
-        Self::made::<K>(purpose, key, request.map_err(request_error)).map(as_json)
+        Self::from_request::<K>(purpose, key, request.map_err(request_error)).map(as_json)
     }
 
-    fn made<K: Resource<DynamicType = ()>>(
+    fn from_request<K: Resource<DynamicType = ()>>(
         purpose: &'static str,
         key: &Key,
         request: Result<Request<Vec<u8>>, Box<dyn std::error::Error + Send + Sync>>,
     ) -> Result<Self, WriteError> {
-        let object = words::<K>(key);
+        let object = describe::<K>(key);
         match request {
             Ok(request) => Ok(Self { purpose, object, request }),
             Err(source) => Err(WriteError { purpose, object, source }),
@@ -252,8 +254,9 @@ mod tests {
     #[test]
     fn a_deletion_is_meant_for_one_object_only() {
         let key = Key { namespace: Some("ns".into()), name: "m".into() };
-        let only = Only { uid: Some("u".to_owned()), resource_version: None };
-        let write = Write::delete::<ConfigMap>("drop", &key, only, Gone::Last).expect("a request");
+        let only = DeletePreconditions { uid: Some("u".to_owned()), resource_version: None };
+        let write = Write::delete::<ConfigMap>("drop", &key, only, DeletePropagation::Foreground)
+            .expect("a request");
         assert_eq!(write.object, "ConfigMap ns/m");
         assert_eq!(write.request.uri().path(), "/api/v1/namespaces/ns/configmaps/m");
         let body: Value = serde_json::from_slice(write.request.body()).expect("JSON");

@@ -15,7 +15,7 @@ use crate::{failpoint, write::Write};
 
 /// What came of a write.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum WriteOutcome {
     /// It was done; the object as it is now, or the status of a deletion.
     Done(Value),
     /// There is such an object already.
@@ -83,31 +83,31 @@ impl Writer {
     }
 
     /// Sends a write. It waits for its turn, and then no longer than the deadline.
-    pub async fn send(&self, write: Write) -> Answer {
+    pub async fn send(&self, write: Write) -> WriteOutcome {
         let Write { purpose, object, request } = write;
         let Ok(_turn) = self.room.acquire().await else {
-            return Answer::Unknown("the writer is closed".to_owned());
+            return WriteOutcome::Unknown("the writer is closed".to_owned());
         };
         let request = self.client.request::<Value>(request);
         let sent = failpoint::around(purpose, time::timeout(self.deadline, request)).await;
         let answer = match sent {
-            Ok(Ok(value)) => Answer::Done(value),
+            Ok(Ok(value)) => WriteOutcome::Done(value),
             Ok(Err(error)) => judge(error),
-            Err(_) => Answer::Unknown(format!("no answer within {:?}", self.deadline)),
+            Err(_) => WriteOutcome::Unknown(format!("no answer within {:?}", self.deadline)),
         };
         self.note(purpose, &object, &answer);
         answer
     }
 
-    fn note(&self, purpose: &'static str, object: &str, answer: &Answer) {
+    fn note(&self, purpose: &'static str, object: &str, answer: &WriteOutcome) {
         let labels = Labels { cluster: self.cluster.to_string(), purpose, answer: answer.word() };
         self.metrics.writes.get_or_create(&labels).inc();
         let cluster = &*self.cluster;
         match answer {
-            Answer::Refused { code, message, .. } => {
+            WriteOutcome::Refused { code, message, .. } => {
                 tracing::warn!(cluster, purpose, object, code, message, "a write was refused");
             }
-            Answer::Unknown(error) => {
+            WriteOutcome::Unknown(error) => {
                 tracing::warn!(cluster, purpose, object, error, "a write failed");
             }
             answer => tracing::debug!(cluster, purpose, object, answer = answer.word(), "wrote"),
@@ -115,7 +115,7 @@ impl Writer {
     }
 }
 
-impl Answer {
+impl WriteOutcome {
     fn word(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",
@@ -129,18 +129,18 @@ impl Answer {
 }
 
 /// A server that is overloaded or starting is asked again.
-fn judge(error: kube::Error) -> Answer {
+fn judge(error: kube::Error) -> WriteOutcome {
     let kube::Error::Api(status) = error else {
-        return Answer::Unknown(error.to_string());
+        return WriteOutcome::Unknown(error.to_string());
     };
     match (status.code, status.reason.as_str()) {
-        (409, "AlreadyExists") => Answer::Exists,
-        (409, _) => Answer::Stale,
+        (409, "AlreadyExists") => WriteOutcome::Exists,
+        (409, _) => WriteOutcome::Stale,
         // A namespace that is missing is named by its own kind, and makes the write impossible rather than needless.
-        (404, _) if !is_namespace(&status) => Answer::Gone,
-        (408 | 429, _) | (500.., _) => Answer::Unknown(status.message),
+        (404, _) if !is_namespace(&status) => WriteOutcome::Gone,
+        (408 | 429, _) | (500.., _) => WriteOutcome::Unknown(status.message),
         (code, reason) => {
-            Answer::Refused { code, reason: reason.to_owned(), message: status.message }
+            WriteOutcome::Refused { code, reason: reason.to_owned(), message: status.message }
         }
     }
 }

@@ -7,7 +7,7 @@ use harness::{Cluster, Fault, FaultProxy, Space, secs};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use runtime::Stop;
-use runtime::lease::{Elector, Ended, Leadership, LeaseName, Timing};
+use runtime::lease::{ElectionEnd, Elector, Leadership, LeaseName, LeaseTiming};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -17,17 +17,17 @@ use crate::{SOON, lab};
 const NAME: &str = "leader";
 
 /// Short enough for a test, with a margin that a busy machine does not eat up.
-const QUICK: Timing =
-    Timing { lease: secs(6), renew_deadline: secs(4), retry: Duration::from_millis(500) };
+const QUICK: LeaseTiming =
+    LeaseTiming { lease: secs(6), renew_deadline: secs(4), retry: Duration::from_millis(500) };
 
 struct Candidate {
     leadership: Leadership,
     stop: Stop,
-    task: JoinHandle<Ended>,
+    task: JoinHandle<ElectionEnd>,
 }
 
 impl Candidate {
-    fn start(space: &Space, client: Client, identity: &str, timing: Timing) -> Result<Self> {
+    fn start(space: &Space, client: Client, identity: &str, timing: LeaseTiming) -> Result<Self> {
         let name = LeaseName { namespace: space.namespace().to_owned(), name: NAME.to_owned() };
         let (elector, leadership) = Elector::new(client, name, identity.to_owned(), timing)?;
         let stop = Stop::new();
@@ -81,7 +81,7 @@ async fn cut_off_by(fault: Fault, test: &str) -> Result<()> {
     proxy.set(fault);
     let (lost, gained) = handover(&one, &two).await?;
     assert!(lost < gained, "two led for {:?}", lost - gained);
-    assert_eq!(timeout(SOON, one.task).await??, Ended::Lost);
+    assert_eq!(timeout(SOON, one.task).await??, ElectionEnd::Lost);
 
     // What was held back arrives now, and changes nothing.
     proxy.set(Fault::None);
@@ -113,7 +113,7 @@ async fn a_leader_that_stops_gives_the_lease_back() -> Result<()> {
     let space = lab().await?.space("given_back").await?;
     let cluster = space.manager()?;
     // So long that only giving back explains what follows.
-    let slow = Timing { lease: secs(600), renew_deadline: secs(400), ..QUICK };
+    let slow = LeaseTiming { lease: secs(600), renew_deadline: secs(400), ..QUICK };
     let mut one = Candidate::start(&space, cluster.client(), "one", slow)?;
     one.gained().await?;
     let held = spec(cluster, &space).await?;
@@ -126,7 +126,7 @@ async fn a_leader_that_stops_gives_the_lease_back() -> Result<()> {
     }
 
     one.stop.cancel();
-    assert_eq!(timeout(SOON, one.task).await??, Ended::Stopped);
+    assert_eq!(timeout(SOON, one.task).await??, ElectionEnd::Stopped);
     let free = spec(cluster, &space).await?;
     assert_eq!((&free["holderIdentity"], &free["leaseDurationSeconds"]), (&"".into(), &1.into()));
 
@@ -143,7 +143,7 @@ async fn of_many_that_start_together_one_leads() -> Result<()> {
     let names = ["a", "b", "c", "d", "e"];
     let candidates: Vec<Candidate> = names
         .iter()
-        .map(|name| Candidate::start(&space, cluster.client(), name, Timing::default()))
+        .map(|name| Candidate::start(&space, cluster.client(), name, LeaseTiming::default()))
         .collect::<Result<_>>()?;
     let winner = candidates.iter().map(|candidate| {
         let mut leadership = candidate.leadership.clone();

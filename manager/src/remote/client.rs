@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{Client, Config, client::ClientBuilder, config::AuthInfo};
 
-use runtime::requests::Count;
+use runtime::requests::RequestCounter;
 
 use super::{kubeconfig::Kubeconfig, limit::Limit};
 use crate::{build_info, chain};
@@ -44,7 +44,10 @@ pub(super) enum Unreachable {
 ///
 /// # Errors
 /// If the certificates do not fit together.
-pub(super) fn build(kubeconfig: &Kubeconfig, count: &Count) -> Result<Client, Unreachable> {
+pub(super) fn build(
+    kubeconfig: &Kubeconfig,
+    count: &RequestCounter,
+) -> Result<Client, Unreachable> {
     let failed = |error: kube::Error| Unreachable::Build(tell(&error));
     let builder = ClientBuilder::try_from(config(kubeconfig)).map_err(failed)?;
     Ok(builder.with_layer(&Limit).with_layer(count).build())

@@ -68,7 +68,7 @@ impl Prepared {
             tasks: &mut watches,
         };
         let ours = format!("{MULTI_KUEUE_ORIGIN}={}", around.origin);
-        sources.worker(name, &ours, around.look_every);
+        sources.worker(name, &ours, around.check_every);
         Connection { server, switch, watches, stop }
     }
 }

@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use runtime::{
     watch::Key,
     write::Write,
-    writer::{Answer, Writer},
+    writer::{WriteOutcome, Writer},
 };
 use serde_json::json;
 
@@ -76,8 +76,12 @@ async fn write(name: &str, uid: &str, around: &Surroundings) -> Result<(), Unrea
     let deadline = around.pace.deadline;
     let home = Writer::new(around.home.clone(), "home", 1, deadline, around.writes.clone());
     match home.send(write).await {
-        Answer::Done(_) => Ok(()),
-        Answer::Refused { message, .. } | Answer::Unknown(message) => Err(failed(&message)),
-        Answer::Exists | Answer::Stale | Answer::Gone => Err(failed(&"it has just changed")),
+        WriteOutcome::Done(_) => Ok(()),
+        WriteOutcome::Refused { message, .. } | WriteOutcome::Unknown(message) => {
+            Err(failed(&message))
+        }
+        WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Gone => {
+            Err(failed(&"it has just changed"))
+        }
     }
 }

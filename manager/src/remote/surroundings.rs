@@ -27,7 +27,7 @@ pub(crate) struct Surroundings {
     /// Counts writes.
     pub(crate) writes: WriteMetrics,
     /// How often what a worker has is looked at, for what its watches may have lost; never when unset.
-    pub(crate) look_every: Option<Duration>,
+    pub(crate) check_every: Option<Duration>,
     /// How long a connection goes on at most without its MultiKueueCluster: twice the time after which a silent worker is lost.
     pub(crate) keep_for: Duration,
     /// Which registration each worker cluster belongs to.

@@ -18,10 +18,10 @@ use cluster::control::{
 use kube::Client;
 use runtime::{
     Stop,
-    certs::{self, Pair},
+    certs::{self, CertPair},
     requests::RequestMetrics,
     server::Server,
-    tls::{self, MinVersion, Slot},
+    tls::{self, CertificateSlot, MinVersion},
     watch::WatchMetrics,
     writer::WriteMetrics,
 };
@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An API server that answers to its tokens, with its version and nothing else.
 struct Place {
-    authority: Pair,
+    authority: CertPair,
     address: SocketAddr,
     state: Arc<ApiState>,
     running: Option<(Stop, JoinHandle<()>)>,
@@ -108,7 +108,7 @@ impl Place {
         let now = jiff::Timestamp::now();
         let names = ["localhost".to_owned()];
         let pair = certs::issue(&self.authority, &names, now).expect("a certificate");
-        let slot = Slot::new();
+        let slot = CertificateSlot::new();
         slot.load(&pair.certificate, &pair.key).expect("a pair");
         let tls = tls::server_config(slot, MinVersion::Tls12).expect("a configuration");
         let listener = TcpListener::bind(self.address).await.expect("a port");
@@ -205,7 +205,7 @@ fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
         requests: RequestMetrics::default(),
         watches: WatchMetrics::default(),
         writes: WriteMetrics::default(),
-        look_every: None,
+        check_every: None,
         keep_for: Duration::from_millis(50),
         claims: SharedClaims::default(),
         pace: Pace {

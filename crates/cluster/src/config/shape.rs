@@ -57,7 +57,7 @@ pub struct Configuration {
     pub admission_fair_sharing: Option<AdmissionFairSharing>,
     /// How requests are counted.
     pub resources: Resources,
-    /// Gates by name; see [`super::Configuration::asked_gates`].
+    /// Gates by name; see [`super::Configuration::gate_settings`].
     pub feature_gates: BTreeMap<String, Spanned<bool>>,
     /// How long finished objects stay.
     pub object_retention_policies: Option<ObjectRetentionPolicies>,

@@ -26,7 +26,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use runtime::{
     watch::{Change, Key},
-    writer::Answer,
+    writer::WriteOutcome,
 };
 
 pub(super) use self::stranded::Stranded;
@@ -120,11 +120,11 @@ impl Control {
         });
     }
 
-    pub(super) fn capacity_answer(&mut self, answer: Answer, now: Timestamp) {
+    pub(super) fn capacity_answer(&mut self, answer: WriteOutcome, now: Timestamp) {
         self.capacity.creating = false;
         match (&mut self.capacity.report, answer) {
             (Some(held), answer) => held.answered(answer, now),
-            (report, Answer::Done(value)) => {
+            (report, WriteOutcome::Done(value)) => {
                 *report = serde_json::from_value(value).ok().map(Held::new);
             }
             _ => {}

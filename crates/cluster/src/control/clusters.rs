@@ -24,7 +24,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use runtime::{
     watch::{Change, Key},
-    writer::Answer,
+    writer::WriteOutcome,
 };
 
 use super::{
@@ -186,7 +186,12 @@ impl Control {
     }
 
     /// What came of writing the status of a queue, a worker or a check.
-    pub(super) fn condition_answer(&mut self, ticket: &Ticket, answer: Answer, now: Timestamp) {
+    pub(super) fn condition_answer(
+        &mut self,
+        ticket: &Ticket,
+        answer: WriteOutcome,
+        now: Timestamp,
+    ) {
         let name = &ticket.key.name;
         match ticket.subject {
             Subject::MultiKueueCluster => {

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
-use runtime::writer::Answer;
+use runtime::writer::WriteOutcome;
 use serde::de::DeserializeOwned;
 
 /// The pause after the first failure; it doubles with each further one.
@@ -130,9 +130,9 @@ impl<K: Resource> Held<K> {
 
 impl<K: Resource + DeserializeOwned> Held<K> {
     /// Takes note of what came of the write.
-    pub(crate) fn answered(&mut self, answer: Answer, now: Timestamp) {
+    pub(crate) fn answered(&mut self, answer: WriteOutcome, now: Timestamp) {
         match answer {
-            Answer::Done(value) => {
+            WriteOutcome::Done(value) => {
                 self.writing = Writing::Idle;
                 self.n_failures = 0;
                 // The status of a deletion is no object.
@@ -143,9 +143,11 @@ impl<K: Resource + DeserializeOwned> Held<K> {
                 }
             }
             // Of an object that is gone, the removal is on its way.
-            Answer::Exists | Answer::Stale | Answer::Gone => self.writing = self.outdated(now),
-            Answer::Refused { .. } => self.pause(AFTER_REFUSAL, now),
-            Answer::Unknown(_) => {
+            WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Gone => {
+                self.writing = self.outdated(now)
+            }
+            WriteOutcome::Refused { .. } => self.pause(AFTER_REFUSAL, now),
+            WriteOutcome::Unknown(_) => {
                 let pause = FIRST_PAUSE.saturating_mul(1 << self.n_failures.min(10));
                 self.pause(pause.min(LONGEST_PAUSE), now);
             }
@@ -211,7 +213,7 @@ mod tests {
         let mut held = Held::new(object("5"));
         held.sent();
         assert!(!held.is_free(NOW));
-        held.answered(Answer::Done(value("9")), NOW);
+        held.answered(WriteOutcome::Done(value("9")), NOW);
         assert!(held.is_free(NOW));
         assert!(!held.see(object("7")));
         assert!(!held.see(object("9")), "the echo of the write is no news");
@@ -222,13 +224,13 @@ mod tests {
     fn after_a_conflict_something_newer_must_be_seen() {
         let mut held = Held::new(object("5"));
         held.sent();
-        held.answered(Answer::Stale, NOW);
+        held.answered(WriteOutcome::Stale, NOW);
         assert!(!held.is_free(NOW));
         assert!(held.see(object("6")));
         assert!(held.is_free(NOW));
         held.sent();
         assert!(held.see(object("8")), "it came before the answer");
-        held.answered(Answer::Stale, NOW);
+        held.answered(WriteOutcome::Stale, NOW);
         assert!(held.is_free(NOW), "8 may be what the write met, and nothing newer may come");
     }
 
@@ -238,13 +240,13 @@ mod tests {
         let mut pauses = Vec::new();
         for _ in 0..9 {
             held.sent();
-            held.answered(Answer::Unknown("down".to_owned()), NOW);
+            held.answered(WriteOutcome::Unknown("down".to_owned()), NOW);
             pauses.push(held.later().map_or(0, |at| at.as_millisecond()));
         }
         assert_eq!(pauses, [200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000]);
-        held.answered(Answer::Done(value("6")), NOW);
+        held.answered(WriteOutcome::Done(value("6")), NOW);
         assert!(held.is_free(NOW));
-        held.answered(Answer::Unknown("down".to_owned()), NOW);
+        held.answered(WriteOutcome::Unknown("down".to_owned()), NOW);
         assert_eq!(held.later().map(|at| at.as_millisecond()), Some(200));
     }
 }

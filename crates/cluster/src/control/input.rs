@@ -13,7 +13,7 @@ use k8s_openapi::api::{
     node::v1::RuntimeClass,
     scheduling::v1::PriorityClass,
 };
-use runtime::{watch::Change, writer::Answer};
+use runtime::{watch::Change, writer::WriteOutcome};
 
 use super::order::Ticket;
 
@@ -60,7 +60,7 @@ pub enum Input {
     /// Something about a worker.
     Remote(Box<str>, RemoteInput),
     /// What came of an order.
-    Answer(Ticket, Answer),
+    WriteOutcome(Ticket, WriteOutcome),
 }
 
 /// One thing that happened on a worker.

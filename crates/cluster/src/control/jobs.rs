@@ -17,10 +17,10 @@ use crds::{
 };
 use jiff::Timestamp;
 use runtime::{
-    events::{About, News, Severity},
+    events::{EventRecord, EventType, Regarding},
     watch::{Change, Key},
     write::{Write, difference},
-    writer::Answer,
+    writer::WriteOutcome,
 };
 use serde_json::{Value, json};
 
@@ -327,12 +327,12 @@ impl Control {
         }
     }
 
-    pub(super) fn creation_answer(&mut self, key: &Key, answer: Answer, now: Timestamp) {
+    pub(super) fn creation_answer(&mut self, key: &Key, answer: WriteOutcome, now: Timestamp) {
         if let Some(job) = self.jobs.creating.remove(key) {
             if let Some(held) = self.jobs.jobs.get_mut(&job) {
                 // The answer was about the Workload: of the job, it says only whether to try again.
                 let about_job = match &answer {
-                    Answer::Done(_) | Answer::Exists => Answer::Done(Value::Null),
+                    WriteOutcome::Done(_) | WriteOutcome::Exists => WriteOutcome::Done(Value::Null),
                     other => other.clone(),
                 };
                 held.answered(about_job, now);
@@ -342,7 +342,7 @@ impl Control {
             }
             self.due.now(What::Job(job));
         }
-        if let Answer::Done(value) = answer
+        if let WriteOutcome::Done(value) = answer
             && let Ok(mut workload) = serde_json::from_value::<Workload>(value)
         {
             workload.metadata.managed_fields = None;
@@ -438,15 +438,15 @@ impl Control {
         order.into_iter().for_each(|order| self.send(order));
     }
 
-    pub(super) fn job_answer(&mut self, ticket: &Ticket, answer: Answer, now: Timestamp) {
+    pub(super) fn job_answer(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp) {
         let key = &ticket.key;
         let Some(held) = self.jobs.jobs.get_mut(key) else {
             return;
         };
-        if answer == Answer::Gone && held.is_as_sent() {
+        if answer == WriteOutcome::Gone && held.is_as_sent() {
             return self.lose_job(key);
         }
-        let started = ticket.purpose == Purpose::Start && matches!(answer, Answer::Done(_));
+        let started = ticket.purpose == Purpose::Start && matches!(answer, WriteOutcome::Done(_));
         held.answered(answer, now);
         if let Some(at) = held.later() {
             self.due.at(at, What::Job(key.clone()));
@@ -472,10 +472,16 @@ impl Control {
     }
 
     fn notice_job(&mut self, job: &Job, warning: bool, reason: &'static str, message: String) {
-        let about = About::of(job);
-        let severity = if warning { Severity::Warning } else { Severity::Normal };
+        let about = Regarding::of(job);
+        let severity = if warning { EventType::Warning } else { EventType::Normal };
         let (action, reason) = (reason.to_owned(), reason.to_owned());
-        self.notices.push(News { about, severity, action, reason, note: message });
+        self.notices.push(EventRecord {
+            regarding: about,
+            event_type: severity,
+            action,
+            reason,
+            note: message,
+        });
     }
 
     /// Whether the hub's job can be dispatched at all; if not, why.

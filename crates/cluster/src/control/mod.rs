@@ -49,7 +49,7 @@ use ::dispatch::Fleet;
 use ::index::Index;
 use engine::{Engine, Time, ids::WorkloadId};
 use jiff::Timestamp;
-use runtime::{events::News, watch::Key};
+use runtime::{events::EventRecord, watch::Key};
 
 pub use self::{
     allowed::Allowed,
@@ -100,7 +100,7 @@ pub struct Control {
     schedule: bool,
     began: Option<Timestamp>,
     orders: Vec<Order>,
-    notices: Vec<News>,
+    notices: Vec<EventRecord>,
 }
 
 /// What is to be done now.
@@ -109,7 +109,7 @@ pub struct Step {
     /// Writes.
     pub orders: Vec<Order>,
     /// What people may want to know.
-    pub notices: Vec<News>,
+    pub notices: Vec<EventRecord>,
     /// Workers that are not registered any more and have nothing of ours: nobody needs to be connected to them.
     pub clean: task::Names,
     /// When to ask again, if nothing happens before.
@@ -172,7 +172,7 @@ impl Control {
             Input::Pod(change) => self.pods(change),
             Input::Capacity(change) => self.capacities(change),
             Input::Remote(cluster, input) => self.remote(&cluster, input, now),
-            Input::Answer(ticket, answer) => self.answer(&ticket, answer, now),
+            Input::WriteOutcome(ticket, answer) => self.answer(&ticket, answer, now),
         }
     }
 

@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use kube::Resource;
 use runtime::{
     watch::{Change, Key},
-    writer::Answer,
+    writer::WriteOutcome,
 };
 
 pub(super) use self::view::hub_job;
@@ -294,7 +294,7 @@ impl Control {
         &mut self,
         cluster: &str,
         ticket: &Ticket,
-        answer: Answer,
+        answer: WriteOutcome,
         now: Timestamp,
     ) {
         let Some(remote) = self.remotes.get_mut(cluster) else {
@@ -312,13 +312,13 @@ impl Control {
         remote.sent.remove(&sent);
         match answer {
             // It is gone, and only the watch may say so; until then it is not deleted again.
-            Answer::Done(value) if is_status(&value) && remote.still_has(ticket) => {
+            WriteOutcome::Done(value) if is_status(&value) && remote.still_has(ticket) => {
                 let until = after(now, ON_ITS_WAY);
                 remote.sent.insert(sent, Sent::Unknown(until));
                 self.due.at(until, What::Workload(key.clone()));
             }
-            Answer::Done(value) => remote.enter(ticket, value, self.settings.jobs),
-            Answer::Gone => {
+            WriteOutcome::Done(value) => remote.enter(ticket, value, self.settings.jobs),
+            WriteOutcome::Gone => {
                 if ticket.subject == Subject::Workload {
                     remote.clones.objects.remove(key);
                 } else {
@@ -326,16 +326,16 @@ impl Control {
                     remote.job_seen(key, self.settings.jobs);
                 }
             }
-            Answer::Exists => {}
-            Answer::Refused { message, .. } => {
+            WriteOutcome::Exists => {}
+            WriteOutcome::Refused { message, .. } => {
                 if let Some(workload) = &workload {
                     let epoch =
                         self.workloads.get(workload).map_or(1, |one| ::index::epoch(one.object()));
                     remote.refused.insert(workload.clone(), (epoch, message));
                 }
             }
-            Answer::Stale => {}
-            Answer::Unknown(_) => {
+            WriteOutcome::Stale => {}
+            WriteOutcome::Unknown(_) => {
                 let until = after(now, ON_ITS_WAY);
                 remote.sent.insert(sent, Sent::Unknown(until));
                 if let Some(workload) = &workload {

@@ -71,14 +71,14 @@ impl Sources<'_> {
 
     /// What a worker has of ours, looked at so often for what its watches may have lost (docs/reference/dispatch.md §9). The manager's
     /// name for it is in the watches' names.
-    pub fn worker(&mut self, cluster: &str, origin_label: &str, look_every: Option<Duration>) {
+    pub fn worker(&mut self, cluster: &str, origin_label: &str, check_every: Option<Duration>) {
         // A connection that dies in silence is noticed after this time.
         let near = |config: Config| config.timeout(60);
         let ours = || near(Config::default().labels(origin_label));
         let name = |kind: &str| format!("{cluster}/{kind}");
-        let clones = self.watch(&name("workloads"), ours()).look_every(look_every);
+        let clones = self.watch(&name("workloads"), ours()).check_every(check_every);
         self.tell(clones, from_worker(cluster, RemoteInput::Workload));
-        let jobs = self.watch::<Job>(&name("jobs"), ours()).look_every(look_every);
+        let jobs = self.watch::<Job>(&name("jobs"), ours()).check_every(check_every);
         self.tell(jobs, from_worker(cluster, RemoteInput::Job));
         let reports =
             self.watch::<ClusterCapacity>(&name("clustercapacities"), near(Config::default()));

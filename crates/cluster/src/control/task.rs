@@ -11,7 +11,7 @@ use runtime::{
     Stop,
     events::Recorder,
     lease::Leadership,
-    writer::{Answer, Writer},
+    writer::{WriteOutcome, Writer},
 };
 use tokio::{
     sync::{
@@ -136,7 +136,7 @@ pub async fn run(
             carry_out(order, writer, around.leadership.clone(), answers.clone());
         }
         for news in step.notices {
-            around.recorder.tell(news);
+            around.recorder.record(news);
         }
     }
 }
@@ -151,11 +151,13 @@ fn carry_out(
     tokio::spawn(async move {
         let Order { ticket, write } = order;
         let answer = match writer {
-            _ if !leadership.leads() => Answer::Unknown("this process does not lead".to_owned()),
+            _ if !leadership.leads() => {
+                WriteOutcome::Unknown("this process does not lead".to_owned())
+            }
             Some(writer) => writer.send(write).await,
-            None => Answer::Unknown("the worker is not connected".to_owned()),
+            None => WriteOutcome::Unknown("the worker is not connected".to_owned()),
         };
-        let _ = answers.send(Input::Answer(ticket, answer));
+        let _ = answers.send(Input::WriteOutcome(ticket, answer));
     });
 }
 

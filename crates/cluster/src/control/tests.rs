@@ -10,7 +10,7 @@ use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, Wo
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use proptest::prelude::*;
-use runtime::{watch::Change, writer::Answer};
+use runtime::{watch::Change, writer::WriteOutcome};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

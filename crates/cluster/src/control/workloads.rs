@@ -13,10 +13,10 @@ use crds::{
 use engine::{Event, ids::WorkloadId};
 use jiff::Timestamp;
 use runtime::{
-    events::{About, News, Severity},
+    events::{EventRecord, EventType, Regarding},
     watch::{Change, Key},
-    write::{Gone, Only, Write},
-    writer::Answer,
+    write::{DeletePreconditions, DeletePropagation, Write},
+    writer::WriteOutcome,
 };
 use serde_json::{Value, json};
 
@@ -354,7 +354,7 @@ impl Control {
         self.orders.push(order);
     }
 
-    pub(super) fn answer(&mut self, ticket: &Ticket, answer: Answer, now: Timestamp) {
+    pub(super) fn answer(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp) {
         match (&ticket.to, ticket.subject) {
             (Destination::Worker(cluster), _) => self.remote_answer(cluster, ticket, answer, now),
             (Destination::Home, Subject::Workload) => self.workload_answer(ticket, answer, now),
@@ -367,7 +367,7 @@ impl Control {
         }
     }
 
-    fn workload_answer(&mut self, ticket: &Ticket, answer: Answer, now: Timestamp) {
+    fn workload_answer(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp) {
         let key = &ticket.key;
         if ticket.purpose == Purpose::WorkloadCreate {
             return self.creation_answer(key, answer, now);
@@ -375,11 +375,11 @@ impl Control {
         let Some(record) = self.workloads.get_mut(key) else {
             return;
         };
-        if answer == Answer::Gone && record.held.is_as_sent() {
+        if answer == WriteOutcome::Gone && record.held.is_as_sent() {
             // The watch need not say so: it may never have told of what came and went between two lists.
             return self.lose_workload(key);
         }
-        let done = matches!(answer, Answer::Done(_));
+        let done = matches!(answer, WriteOutcome::Done(_));
         let before = record.held.object.clone();
         record.held.answered(answer, now);
         let news = record.held.object.metadata.resource_version != before.metadata.resource_version;
@@ -445,10 +445,16 @@ impl Control {
             }
             _ => said.message.clone(),
         };
-        let about = About::of(workload);
-        let severity = if warning { Severity::Warning } else { Severity::Normal };
+        let about = Regarding::of(workload);
+        let severity = if warning { EventType::Warning } else { EventType::Normal };
         let action = reason.clone();
-        self.notices.push(News { about, severity, action, reason, note: message });
+        self.notices.push(EventRecord {
+            regarding: about,
+            event_type: severity,
+            action,
+            reason,
+            note: message,
+        });
     }
 }
 
@@ -524,7 +530,9 @@ pub(super) fn merge_order(
 
 /// Deletes a Workload as it was seen.
 pub(super) fn delete_order(key: &Key, workload: &Workload, purpose: Purpose) -> Option<Order> {
-    let only = Only { uid: workload.metadata.uid.clone(), resource_version: None };
+    let only = DeletePreconditions { uid: workload.metadata.uid.clone(), resource_version: None };
     let ticket = Ticket::home(Subject::Workload, key, purpose);
-    Order::of(ticket, |purpose, key| Write::delete::<Workload>(purpose, key, only, Gone::First))
+    Order::of(ticket, |purpose, key| {
+        Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
+    })
 }

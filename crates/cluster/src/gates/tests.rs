@@ -75,7 +75,7 @@ fn bad_flags_are_refused() {
 
 #[test]
 fn flag_and_file_exclude_each_other_and_the_file_names_its_line() {
-    let file = [Asked { name: "Nope".to_owned(), on: true, line: Some(7) }];
+    let file = [GateSetting { name: "Nope".to_owned(), on: true, line: Some(7) }];
     assert_eq!(Gates::from_sources("MultiKueue=true", &file), Err(GateError::Both));
     let error = Gates::from_sources("", &file).expect_err("unknown");
     assert_eq!(error.to_string(), "line 7: featureGates: unknown feature gate \"Nope\"");

@@ -30,7 +30,7 @@ use super::{
     decode,
     review::{Operation, Request, Response, Review},
 };
-use crate::facts::Known;
+use crate::webhook_cache::SharedWebhookCache;
 
 /// Frameworks whose webhooks do something.
 pub(crate) const SERVED: &[&str] = &[BATCH_JOB];
@@ -38,16 +38,16 @@ pub(crate) const SERVED: &[&str] = &[BATCH_JOB];
 /// What the webhooks of jobs stand on.
 pub struct JobWebhooks {
     settings: JobSettings,
-    known: Known,
+    cache: SharedWebhookCache,
     owners: Owners,
     client: Client,
 }
 
 impl JobWebhooks {
-    /// Webhooks that answer from `known`, and read with `client` what those lack.
+    /// Webhooks that answer from `cache`, and read with `client` what those lack.
     #[must_use]
-    pub fn new(settings: JobSettings, known: Known, client: Client) -> Self {
-        Self { settings, known, owners: Owners::new(client.clone()), client }
+    pub fn new(settings: JobSettings, cache: SharedWebhookCache, client: Client) -> Self {
+        Self { settings, cache, owners: Owners::new(client.clone()), client }
     }
 }
 
@@ -123,7 +123,7 @@ fn find_errors<J: JobKind + DeserializeOwned>(
         return Ok(validate::create(&job, gates));
     }
     let old: J = decode::object(&request.old_object)?;
-    let default_queue = webhooks.known.ask(|facts| facts.has_default_queue(&request.namespace));
+    let default_queue = webhooks.cache.read(|cache| cache.has_default_queue(&request.namespace));
     Ok(validate::update(&job, &old, default_queue, gates))
 }
 

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 
 use super::{
-    News,
+    EventRecord,
     bucket::Bucket,
     object::{self, Reporter},
 };
@@ -63,7 +63,7 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Book {
     reporter: Reporter,
-    entries: HashMap<News, Entry>,
+    entries: HashMap<EventRecord, Entry>,
     bucket: Bucket,
     newest: i128,
 }
@@ -75,7 +75,7 @@ impl Book {
     }
 
     /// Enters news.
-    pub(super) fn enter(&mut self, news: &News, now: Now) -> Decision {
+    pub(super) fn enter(&mut self, news: &EventRecord, now: Now) -> Decision {
         match self.entries.get_mut(news).filter(|entry| entry.remembers(now)) {
             Some(entry) => {
                 entry.count = entry.count.saturating_add(1);
@@ -111,7 +111,7 @@ impl Book {
         self.entries.retain(|_, entry| entry.key != *key);
     }
 
-    fn create(&mut self, news: &News, now: Now) -> Decision {
+    fn create(&mut self, news: &EventRecord, now: Now) -> Decision {
         self.newest = now.wall.as_nanosecond().max(self.newest + 1);
         let key = object::key(news, self.newest);
         let event = object::event(&self.reporter, news, &key, now.wall);

@@ -6,7 +6,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 
-use super::News;
+use super::EventRecord;
 use crate::watch::Key;
 
 /// The longest note, in bytes.
@@ -28,7 +28,7 @@ pub struct Reporter {
 }
 
 /// Cuts what would be refused for its length, so that two that are equal on the wire are equal before.
-pub(super) fn within_limits(mut news: News) -> News {
+pub(super) fn within_limits(mut news: EventRecord) -> EventRecord {
     cut(&mut news.note, NOTE);
     cut(&mut news.action, WORD);
     cut(&mut news.reason, WORD);
@@ -36,22 +36,22 @@ pub(super) fn within_limits(mut news: News) -> News {
 }
 
 /// Namespace and name of a new Event: that of the object, and the time of the first of its kind.
-pub(super) fn key(news: &News, nanosecond: i128) -> Key {
+pub(super) fn key(news: &EventRecord, nanosecond: i128) -> Key {
     let end = format!(".{nanosecond:x}");
-    let mut name = news.about.key.name.to_string();
+    let mut name = news.regarding.key.name.to_string();
     cut(&mut name, NAME - end.len());
     // A part of a name ends with a letter or a digit.
     let name = name.trim_end_matches(['.', '-']);
-    let namespace = news.about.key.namespace.as_deref().unwrap_or(NO_NAMESPACE);
+    let namespace = news.regarding.key.namespace.as_deref().unwrap_or(NO_NAMESPACE);
     Key { namespace: Some(namespace.into()), name: format!("{name}{end}").into() }
 }
 
 /// The Event of the first of its kind.
-pub(super) fn event(reporter: &Reporter, news: &News, key: &Key, at: Timestamp) -> Event {
+pub(super) fn event(reporter: &Reporter, news: &EventRecord, key: &Key, at: Timestamp) -> Event {
     let text = |text: &str| Some(text.to_owned());
     let mut instance = reporter.instance.clone();
     cut(&mut instance, WORD);
-    let about = &news.about;
+    let about = &news.regarding;
     Event {
         metadata: ObjectMeta {
             name: text(&key.name),
@@ -64,7 +64,7 @@ pub(super) fn event(reporter: &Reporter, news: &News, key: &Key, at: Timestamp) 
         action: text(&news.action),
         reason: text(&news.reason),
         note: text(&news.note),
-        type_: text(news.severity.word()),
+        type_: text(news.event_type.word()),
         regarding: Some(ObjectReference {
             api_version: text(&about.api_version),
             kind: text(&about.kind),
@@ -85,19 +85,19 @@ fn cut(text: &mut String, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{About, Severity};
+    use crate::events::{EventType, Regarding};
 
-    fn news(namespace: Option<&str>, name: &str, note: &str) -> News {
+    fn news(namespace: Option<&str>, name: &str, note: &str) -> EventRecord {
         let key = Key { namespace: namespace.map(Into::into), name: name.into() };
-        let about = About {
+        let regarding = Regarding {
             api_version: "batch/v1".to_owned(),
             kind: "Job".to_owned(),
             key,
             uid: "u".to_owned(),
         };
-        News {
-            about,
-            severity: Severity::Normal,
+        EventRecord {
+            regarding,
+            event_type: EventType::Normal,
             action: "Act".to_owned(),
             reason: "Why".to_owned(),
             note: note.to_owned(),

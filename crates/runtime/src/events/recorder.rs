@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    EventMetrics, News,
+    EventMetrics, EventRecord,
     book::{Book, Decision, Now},
     metrics::Lost,
     object::{self, Reporter},
@@ -21,7 +21,7 @@ use crate::{
     failpoint::{EVENT_CREATE, EVENT_SERIES},
     watch::Key,
     write::{Write, WriteError},
-    writer::{Answer, Writer},
+    writer::{WriteOutcome, Writer},
 };
 
 /// News that may wait.
@@ -34,13 +34,13 @@ const TICK: Duration = Duration::from_secs(1);
 /// Takes news. Cheap to clone; never waits.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    outbox: mpsc::Sender<News>,
+    outbox: mpsc::Sender<EventRecord>,
     metrics: EventMetrics,
 }
 
 /// Writes the news that recorders take; see the module of events.
 pub struct Events {
-    inbox: mpsc::Receiver<News>,
+    inbox: mpsc::Receiver<EventRecord>,
     book: Book,
     writer: Writer,
     metrics: EventMetrics,
@@ -56,7 +56,7 @@ pub fn recorder(writer: Writer, reporter: Reporter, metrics: EventMetrics) -> (R
 
 impl Recorder {
     /// Takes news, unless too many wait or the process is ending.
-    pub fn tell(&self, news: News) {
+    pub fn record(&self, news: EventRecord) {
         match self.outbox.try_send(object::within_limits(news)) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => self.metrics.lost(Lost::Full, 1),
@@ -104,7 +104,7 @@ impl Events {
         }
     }
 
-    async fn enter(&mut self, news: &News) {
+    async fn enter(&mut self, news: &EventRecord) {
         loop {
             match self.book.enter(news, now()) {
                 Decision::Wait(wait) => time::sleep(wait).await,
@@ -133,7 +133,7 @@ impl Events {
 
     async fn send(&mut self, key: &Key, write: Result<Write, WriteError>) {
         let done = match write {
-            Ok(write) => matches!(self.writer.send(write).await, Answer::Done(_)),
+            Ok(write) => matches!(self.writer.send(write).await, WriteOutcome::Done(_)),
             Err(error) => {
                 tracing::error!(%error, "an event cannot be written");
                 false

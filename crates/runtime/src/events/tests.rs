@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use super::{
-    About, EventMetrics, News, Recorder, Reporter, Severity,
+    EventMetrics, EventRecord, EventType, Recorder, Regarding, Reporter,
     book::{Book, Decision, MEMORY, MOST, Now, PACE},
     metrics::Lost,
     recorder,
@@ -32,16 +32,16 @@ fn reporter() -> Reporter {
     Reporter { component: "example.com/tests".to_owned(), instance: "one".to_owned() }
 }
 
-fn news(name: &str, note: &str) -> News {
-    let about = About {
+fn news(name: &str, note: &str) -> EventRecord {
+    let regarding = Regarding {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),
         key: Key { namespace: Some("ns".into()), name: name.into() },
         uid: "u".to_owned(),
     };
-    News {
-        about,
-        severity: Severity::Warning,
+    EventRecord {
+        regarding,
+        event_type: EventType::Warning,
         action: "Act".to_owned(),
         reason: "Why".to_owned(),
         note: note.to_owned(),
@@ -65,12 +65,12 @@ impl Desk {
         Now { steady: self.start + self.passed, wall: Timestamp::UNIX_EPOCH + passed }
     }
 
-    fn enter(&mut self, news: &News) -> Decision {
+    fn enter(&mut self, news: &EventRecord) -> Decision {
         self.book.enter(news, self.now())
     }
 
     /// In one word, and the count of a series.
-    fn told(&mut self, news: &News) -> String {
+    fn told(&mut self, news: &EventRecord) -> String {
         words(&self.enter(news))
     }
 
@@ -103,9 +103,9 @@ fn equal_news_are_one_event_that_counts_and_others_are_not() {
     for other in [
         news("train", "room"),
         news("other", "no room"),
-        News { severity: Severity::Normal, ..first.clone() },
-        News { reason: "Other".to_owned(), ..first.clone() },
-        News { action: "Other".to_owned(), ..first.clone() },
+        EventRecord { event_type: EventType::Normal, ..first.clone() },
+        EventRecord { reason: "Other".to_owned(), ..first.clone() },
+        EventRecord { action: "Other".to_owned(), ..first.clone() },
     ] {
         assert_eq!(desk.told(&other), "create", "{other:?}");
     }
@@ -306,8 +306,8 @@ impl World {
 #[tokio::test(start_paused = true)]
 async fn a_first_is_created_and_a_second_counted() {
     let world = World::new();
-    world.recorder.tell(news("train", "no room"));
-    world.recorder.tell(news("train", "no room"));
+    world.recorder.record(news("train", "no room"));
+    world.recorder.record(news("train", "no room"));
     let server = world.server.clone();
     world.end().await;
 
@@ -339,13 +339,13 @@ async fn an_event_that_is_gone_is_made_anew() {
     let methods = |server: &Server| -> Vec<Method> {
         server.asked().into_iter().map(|(method, ..)| method).collect()
     };
-    world.recorder.tell(news("train", ""));
+    world.recorder.record(news("train", ""));
     time::sleep(SECOND).await;
     world.server.set(Mood::Gone);
-    world.recorder.tell(news("train", ""));
+    world.recorder.record(news("train", ""));
     time::sleep(SECOND).await;
     world.server.set(Mood::Well);
-    world.recorder.tell(news("train", ""));
+    world.recorder.record(news("train", ""));
     time::sleep(SECOND).await;
     assert_eq!(methods(&world.server), [Method::POST, Method::PATCH, Method::POST]);
     assert_eq!(world.metrics.n_lost(Lost::Failed), 1);
@@ -356,10 +356,10 @@ async fn a_silent_server_costs_events_and_nothing_else() {
     let world = World::new();
     world.server.set(Mood::Silent);
     let number = |number: usize| news(&format!("job-{number}"), "");
-    world.recorder.tell(number(0));
+    world.recorder.record(number(0));
     time::sleep(SECOND).await;
     for one in 1..=BACKLOG + 3 {
-        world.recorder.tell(number(one));
+        world.recorder.record(number(one));
     }
     assert_eq!(world.metrics.n_lost(Lost::Full), 3);
     let (metrics, recorder) = (world.metrics.clone(), world.recorder.clone());
@@ -367,7 +367,7 @@ async fn a_silent_server_costs_events_and_nothing_else() {
     assert!(took >= DRAIN && took < DRAIN + SECOND, "{took:?}");
     let n_left = u64::try_from(BACKLOG).expect("a number");
     assert_eq!(metrics.n_lost(Lost::Stopped), n_left);
-    recorder.tell(number(0));
+    recorder.record(number(0));
     assert_eq!(metrics.n_lost(Lost::Stopped), n_left + 1);
 }
 
@@ -376,7 +376,7 @@ async fn a_flood_is_spread_over_time_and_nothing_of_it_is_lost() {
     let world = World::new();
     let n_told = 5 * PACE as usize;
     for number in 0..n_told {
-        world.recorder.tell(news(&format!("job-{number}"), ""));
+        world.recorder.record(news(&format!("job-{number}"), ""));
     }
     time::sleep(SECOND / 2).await;
     let n_soon = world.server.asked().len();
@@ -392,7 +392,7 @@ async fn a_flood_is_spread_over_time_and_nothing_of_it_is_lost() {
 async fn what_waits_at_the_stop_is_still_written() {
     let world = World::new();
     for number in 0..20 {
-        world.recorder.tell(news(&format!("job-{number}"), ""));
+        world.recorder.record(news(&format!("job-{number}"), ""));
     }
     let server = world.server.clone();
     world.end().await;
@@ -402,7 +402,7 @@ async fn what_waits_at_the_stop_is_still_written() {
 #[tokio::test]
 async fn the_task_ends_when_nobody_can_tell_any_more() {
     let World { recorder, task, server, .. } = World::new();
-    recorder.tell(news("train", ""));
+    recorder.record(news("train", ""));
     drop(recorder);
     task.await.expect("the task");
     assert_eq!(server.asked().len(), 1);

@@ -9,37 +9,37 @@ use std::time::Instant;
 use jiff::Timestamp;
 
 use super::{
-    decide::{Observed, Step, Timing, decide},
-    record::Record,
+    decide::{ElectionStep, LeaseTiming, ObservedLease, decide},
+    record::LeaseRecord,
 };
 
 /// A lease as an answer of the server shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) record: Record,
+pub(super) struct FoundLease {
+    pub(super) record: LeaseRecord,
     pub(super) version: String,
 }
 
 /// A write, and the version on which it stands; none for an object that must not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Proposal {
-    pub(super) record: Record,
+pub(super) struct LeaseWrite {
+    pub(super) record: LeaseRecord,
     pub(super) expects: Option<String>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     me: String,
-    timing: Timing,
-    observed: Option<Observed>,
+    timing: LeaseTiming,
+    observed: Option<ObservedLease>,
 }
 
 impl Candidate {
-    pub(super) fn new(me: String, timing: Timing) -> Self {
+    pub(super) fn new(me: String, timing: LeaseTiming) -> Self {
         Self { me, timing, observed: None }
     }
 
-    pub(super) fn step(&self, now: Instant) -> Step {
+    pub(super) fn step(&self, now: Instant) -> ElectionStep {
         decide(self.observed.as_ref(), &self.me, now, &self.timing)
     }
 
@@ -61,7 +61,7 @@ impl Candidate {
     }
 
     /// A read was answered.
-    pub(super) fn saw(&mut self, found: Option<Found>, now: Instant) {
+    pub(super) fn saw(&mut self, found: Option<FoundLease>, now: Instant) {
         match (found, &mut self.observed) {
             (None, None) => {}
             (None, Some(observed)) => observed.version = None,
@@ -76,11 +76,11 @@ impl Candidate {
     }
 
     /// What to write to get or keep the lease.
-    pub(super) fn propose(&self, wall: Timestamp) -> Proposal {
+    pub(super) fn propose(&self, wall: Timestamp) -> LeaseWrite {
         let (me, duration) = (&self.me, self.timing.lease);
         match &self.observed {
-            None => Proposal { record: Record::first(me, duration, wall), expects: None },
-            Some(observed) => Proposal {
+            None => LeaseWrite { record: LeaseRecord::first(me, duration, wall), expects: None },
+            Some(observed) => LeaseWrite {
                 record: observed.record.held_by(me, duration, wall),
                 expects: observed.version.clone(),
             },
@@ -88,15 +88,15 @@ impl Candidate {
     }
 
     /// What to write to let the next one in; none if the lease is not its own.
-    pub(super) fn propose_release(&self, wall: Timestamp) -> Option<Proposal> {
+    pub(super) fn propose_release(&self, wall: Timestamp) -> Option<LeaseWrite> {
         let observed = self.observed.as_ref()?;
         let version = observed.version.clone()?;
         (observed.record.holder == self.me)
-            .then(|| Proposal { record: observed.record.released(wall), expects: Some(version) })
+            .then(|| LeaseWrite { record: observed.record.released(wall), expects: Some(version) })
     }
 
     /// A write that was sent at `sent` was answered with success.
-    pub(super) fn wrote(&mut self, found: Found, sent: Instant) {
+    pub(super) fn wrote(&mut self, found: FoundLease, sent: Instant) {
         self.observed = Some(observation(found, sent, Some(sent)));
     }
 
@@ -108,6 +108,6 @@ impl Candidate {
     }
 }
 
-fn observation(found: Found, changed: Instant, confirmed: Option<Instant>) -> Observed {
-    Observed { record: found.record, version: Some(found.version), changed, confirmed }
+fn observation(found: FoundLease, changed: Instant, confirmed: Option<Instant>) -> ObservedLease {
+    ObservedLease { record: found.record, version: Some(found.version), changed, confirmed }
 }

@@ -12,11 +12,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::record::Record;
+use super::record::LeaseRecord;
 
 /// How long things take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timing {
+pub struct LeaseTiming {
     /// How long a record that does not change is respected.
     pub lease: Duration,
     /// How long a leader goes on without an answered write. Shorter than `lease`.
@@ -25,7 +25,7 @@ pub struct Timing {
     pub retry: Duration,
 }
 
-impl Default for Timing {
+impl Default for LeaseTiming {
     /// What Kubernetes' own controllers use.
     fn default() -> Self {
         let [lease, renew_deadline, retry] = [15, 10, 2].map(Duration::from_secs);
@@ -35,7 +35,7 @@ impl Default for Timing {
 
 /// Why a timing cannot be used.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
-pub enum TimingError {
+pub enum LeaseTimingError {
     /// Two could lead.
     #[error("the renew deadline {0:?} is not shorter than the lease's duration {1:?}")]
     Deadline(Duration, Duration),
@@ -49,20 +49,20 @@ pub enum TimingError {
     Granularity(Duration, Duration),
 }
 
-impl Timing {
+impl LeaseTiming {
     /// Checks what safety stands on.
     ///
     /// # Errors
     /// If two candidates could lead at once, or none would try again.
-    pub fn check(&self) -> Result<(), TimingError> {
+    pub fn check(&self) -> Result<(), LeaseTimingError> {
         if self.lease.subsec_nanos() != 0 || self.retry.is_zero() {
-            return Err(TimingError::Granularity(self.lease, self.retry));
+            return Err(LeaseTimingError::Granularity(self.lease, self.retry));
         }
         if self.renew_deadline >= self.lease {
-            return Err(TimingError::Deadline(self.renew_deadline, self.lease));
+            return Err(LeaseTimingError::Deadline(self.renew_deadline, self.lease));
         }
         if self.retry >= self.renew_deadline {
-            return Err(TimingError::Retry(self.retry, self.renew_deadline));
+            return Err(LeaseTimingError::Retry(self.retry, self.renew_deadline));
         }
         Ok(())
     }
@@ -70,9 +70,9 @@ impl Timing {
 
 /// What a candidate knows of the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Observed {
+pub struct ObservedLease {
     /// The record as last seen.
-    pub record: Record,
+    pub record: LeaseRecord,
     /// The object's resourceVersion; none if the object was seen to be gone, which does not end its holder's time.
     pub version: Option<String>,
     /// When this process saw the record change.
@@ -83,7 +83,7 @@ pub struct Observed {
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ElectionStep {
     /// Write the lease, to become its holder.
     Acquire,
     /// Write the lease, to stay its holder.
@@ -99,35 +99,40 @@ pub enum Step {
 
 /// What candidate `me` does next.
 #[must_use]
-pub fn decide(observed: Option<&Observed>, me: &str, now: Instant, timing: &Timing) -> Step {
+pub fn decide(
+    observed: Option<&ObservedLease>,
+    me: &str,
+    now: Instant,
+    timing: &LeaseTiming,
+) -> ElectionStep {
     let Some(observed) = observed else {
-        return Step::Acquire;
+        return ElectionStep::Acquire;
     };
     let holder = observed.record.holder.as_str();
     match observed.confirmed {
-        Some(_) if holder != me => Step::Lost,
+        Some(_) if holder != me => ElectionStep::Lost,
         Some(sent) => keep(sent, now, timing),
-        None if holder.is_empty() || holder == me => Step::Acquire,
+        None if holder.is_empty() || holder == me => ElectionStep::Acquire,
         None => respect(observed, now, timing),
     }
 }
 
 /// A leader's step.
-fn keep(sent: Instant, now: Instant, timing: &Timing) -> Step {
+fn keep(sent: Instant, now: Instant, timing: &LeaseTiming) -> ElectionStep {
     let due = sent + timing.retry;
     if now >= sent + timing.renew_deadline {
-        Step::Lost
+        ElectionStep::Lost
     } else if now >= due {
-        Step::Renew
+        ElectionStep::Renew
     } else {
-        Step::Wait { until: due }
+        ElectionStep::Wait { until: due }
     }
 }
 
 /// A follower's step while somebody else holds the lease. The duration that counts is the holder's.
-fn respect(observed: &Observed, now: Instant, timing: &Timing) -> Step {
+fn respect(observed: &ObservedLease, now: Instant, timing: &LeaseTiming) -> ElectionStep {
     let until = observed.changed + observed.record.duration.unwrap_or(timing.lease);
-    if now >= until { Step::Acquire } else { Step::Wait { until } }
+    if now >= until { ElectionStep::Acquire } else { ElectionStep::Wait { until } }
 }
 
 #[cfg(test)]
@@ -144,46 +149,54 @@ mod tests {
     /// changed in second 100.
     type Case = (&'static str, Option<u64>, Option<u64>);
 
-    fn observed(start: Instant, (holder, duration, confirmed): Case) -> Observed {
-        let record =
-            Record { holder: holder.to_owned(), duration: duration.map(secs), ..Record::default() };
+    fn observed(start: Instant, (holder, duration, confirmed): Case) -> ObservedLease {
+        let record = LeaseRecord {
+            holder: holder.to_owned(),
+            duration: duration.map(secs),
+            ..LeaseRecord::default()
+        };
         let confirmed = confirmed.map(|at| start + secs(at));
-        Observed { record, version: Some("1".to_owned()), changed: start + secs(100), confirmed }
+        ObservedLease {
+            record,
+            version: Some("1".to_owned()),
+            changed: start + secs(100),
+            confirmed,
+        }
     }
 
     #[test]
     fn every_edge() {
         let start = Instant::now();
         let at = |seconds| start + secs(seconds);
-        let wait = |seconds| Step::Wait { until: at(seconds) };
-        let table: [(Case, u64, Step); 18] = [
+        let wait = |seconds| ElectionStep::Wait { until: at(seconds) };
+        let table: [(Case, u64, ElectionStep); 18] = [
             // Following.
-            (("", Some(1), None), 100, Step::Acquire),
-            (("", Some(15), None), 100, Step::Acquire),
-            ((ME, Some(15), None), 100, Step::Acquire),
+            (("", Some(1), None), 100, ElectionStep::Acquire),
+            (("", Some(15), None), 100, ElectionStep::Acquire),
+            ((ME, Some(15), None), 100, ElectionStep::Acquire),
             (("other", Some(15), None), 100, wait(115)),
             (("other", Some(15), None), 114, wait(115)),
-            (("other", Some(15), None), 115, Step::Acquire),
-            (("other", Some(15), None), 500, Step::Acquire),
+            (("other", Some(15), None), 115, ElectionStep::Acquire),
+            (("other", Some(15), None), 500, ElectionStep::Acquire),
             (("other", Some(60), None), 115, wait(160)),
-            (("other", Some(1), None), 101, Step::Acquire),
+            (("other", Some(1), None), 101, ElectionStep::Acquire),
             (("other", None, None), 114, wait(115)),
-            (("other", None, None), 115, Step::Acquire),
+            (("other", None, None), 115, ElectionStep::Acquire),
             // Leading.
             ((ME, Some(15), Some(100)), 100, wait(102)),
-            ((ME, Some(15), Some(100)), 102, Step::Renew),
-            ((ME, Some(15), Some(100)), 109, Step::Renew),
-            ((ME, Some(15), Some(100)), 110, Step::Lost),
-            ((ME, Some(60), Some(100)), 110, Step::Lost),
-            (("other", Some(15), Some(100)), 100, Step::Lost),
-            (("", Some(1), Some(100)), 100, Step::Lost),
+            ((ME, Some(15), Some(100)), 102, ElectionStep::Renew),
+            ((ME, Some(15), Some(100)), 109, ElectionStep::Renew),
+            ((ME, Some(15), Some(100)), 110, ElectionStep::Lost),
+            ((ME, Some(60), Some(100)), 110, ElectionStep::Lost),
+            (("other", Some(15), Some(100)), 100, ElectionStep::Lost),
+            (("", Some(1), Some(100)), 100, ElectionStep::Lost),
         ];
         for (case, now, expected) in table {
             let observed = observed(start, case);
-            let step = decide(Some(&observed), ME, at(now), &Timing::default());
+            let step = decide(Some(&observed), ME, at(now), &LeaseTiming::default());
             assert_eq!(step, expected, "{case:?} at {now}");
         }
-        assert_eq!(decide(None, ME, start, &Timing::default()), Step::Acquire);
+        assert_eq!(decide(None, ME, start, &LeaseTiming::default()), ElectionStep::Acquire);
     }
 
     #[test]
@@ -191,8 +204,8 @@ mod tests {
         let start = Instant::now();
         let mut gone = observed(start, ("other", Some(15), None));
         gone.version = None;
-        let wait = Step::Wait { until: start + secs(115) };
-        assert_eq!(decide(Some(&gone), ME, start + secs(110), &Timing::default()), wait);
+        let wait = ElectionStep::Wait { until: start + secs(115) };
+        assert_eq!(decide(Some(&gone), ME, start + secs(110), &LeaseTiming::default()), wait);
     }
 
     #[test]
@@ -200,9 +213,9 @@ mod tests {
         let timing = |lease, deadline, retry| {
             let [lease, renew_deadline, retry] =
                 [lease, deadline, retry].map(Duration::from_millis);
-            Timing { lease, renew_deadline, retry }
+            LeaseTiming { lease, renew_deadline, retry }
         };
-        assert_eq!(Timing::default().check(), Ok(()));
+        assert_eq!(LeaseTiming::default().check(), Ok(()));
         let refused = [
             timing(15_000, 15_000, 2_000),
             timing(15_000, 16_000, 2_000),

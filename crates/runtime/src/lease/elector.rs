@@ -11,10 +11,10 @@ use kube::{
 use tokio::time;
 
 use super::{
-    candidate::{Candidate, Found, Proposal},
-    decide::{Step, Timing, TimingError},
-    leadership::{Announcer, Leadership, Role, now},
-    record::Record,
+    candidate::{Candidate, FoundLease, LeaseWrite},
+    decide::{ElectionStep, LeaseTiming, LeaseTimingError},
+    leadership::{Announcer, LeaderRole, Leadership, now},
+    record::LeaseRecord,
 };
 use crate::{
     Stop,
@@ -32,7 +32,7 @@ pub struct LeaseName {
 
 /// Why the election ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ElectionEnd {
     /// It was asked to; the lease, if held, was given back.
     Stopped,
     /// It led and could not go on. State that was kept as leader is worth nothing now: the process should end.
@@ -41,7 +41,7 @@ pub enum Ended {
 
 /// What came of a request.
 #[derive(Debug)]
-enum Answer {
+enum LeaseResponse {
     /// The lease was written, or read.
     Done,
     /// Somebody wrote it since it was read.
@@ -54,7 +54,7 @@ enum Answer {
 pub struct Elector {
     api: Api<Lease>,
     name: LeaseName,
-    timing: Timing,
+    timing: LeaseTiming,
     candidate: Candidate,
     /// What the object had besides its record when it was last seen; it is written back.
     metadata: ObjectMeta,
@@ -70,8 +70,8 @@ impl Elector {
         client: Client,
         name: LeaseName,
         identity: String,
-        timing: Timing,
-    ) -> Result<(Self, Leadership), TimingError> {
+        timing: LeaseTiming,
+    ) -> Result<(Self, Leadership), LeaseTimingError> {
         timing.check()?;
         let api = Api::namespaced(client, &name.namespace);
         let (announcer, leadership) = Announcer::new();
@@ -82,21 +82,21 @@ impl Elector {
 
     /// Competes until stopped, or until leadership was won and lost. Listeners hear of the end before it is returned, and
     /// before the lease is given back; still, stop what acts as leader first, and this after it.
-    pub async fn run(mut self, stop: Stop) -> Ended {
+    pub async fn run(mut self, stop: Stop) -> ElectionEnd {
         let ended = tokio::select! {
-            () = self.compete() => Ended::Lost,
-            () = stop.cancelled() => Ended::Stopped,
+            () = self.compete() => ElectionEnd::Lost,
+            () = stop.cancelled() => ElectionEnd::Stopped,
         };
         let led = self.candidate.leads_until().is_some();
         self.candidate.stand_down();
-        self.announcer.tell(Role::Following);
+        self.announcer.tell(LeaderRole::Following);
         let lease = &self.name.name;
         match ended {
-            Ended::Lost => {
+            ElectionEnd::Lost => {
                 tracing::error!(%lease, holder = self.candidate.holder(), "lost the lease");
             }
-            Ended::Stopped if led => self.release().await,
-            Ended::Stopped => {}
+            ElectionEnd::Stopped if led => self.release().await,
+            ElectionEnd::Stopped => {}
         }
         ended
     }
@@ -109,26 +109,26 @@ impl Elector {
             }
             let step = self.candidate.step(now());
             let answer = match step {
-                Step::Lost => return,
-                Step::Wait { .. } => Answer::Done,
-                Step::Acquire | Step::Renew => self.advance().await,
+                ElectionStep::Lost => return,
+                ElectionStep::Wait { .. } => LeaseResponse::Done,
+                ElectionStep::Acquire | ElectionStep::Renew => self.advance().await,
             };
             match answer {
-                Answer::Stale => self.reread().await,
-                Answer::Done | Answer::Failed => self.pause(step).await,
+                LeaseResponse::Stale => self.reread().await,
+                LeaseResponse::Done | LeaseResponse::Failed => self.pause(step).await,
             }
         }
     }
 
     /// One write to get or keep the lease.
-    async fn advance(&mut self) -> Answer {
+    async fn advance(&mut self) -> LeaseResponse {
         let proposal = self.candidate.propose(Timestamp::now());
         let led = self.candidate.leads_until().is_some();
         let answer = self.write(proposal).await;
         if let Some(until) = self.candidate.leads_until()
             && self.candidate.leads(now())
         {
-            self.announcer.tell(Role::Leading { until });
+            self.announcer.tell(LeaderRole::Leading { until });
             if !led {
                 tracing::info!(lease = %self.name.name, "got the lease");
             }
@@ -140,58 +140,58 @@ impl Elector {
     /// follower has been overtaken, and has time.
     async fn reread(&mut self) {
         let led = self.candidate.leads_until().is_some();
-        if matches!(self.read().await, Answer::Failed) || !led {
-            self.pause(Step::Renew).await;
+        if matches!(self.read().await, LeaseResponse::Failed) || !led {
+            self.pause(ElectionStep::Renew).await;
         }
     }
 
     /// Until the next attempt: a pause, shorter if a leader's time ends before.
-    async fn pause(&self, step: Step) {
+    async fn pause(&self, step: ElectionStep) {
         let next = now() + self.timing.retry;
         let until = match (step, self.candidate.leads_until()) {
-            (Step::Wait { until }, Some(_)) => until,
+            (ElectionStep::Wait { until }, Some(_)) => until,
             (_, Some(end)) => next.min(end),
             // A follower reads at every pause, so as to see each change soon.
-            (Step::Wait { until }, None) => next.min(until),
+            (ElectionStep::Wait { until }, None) => next.min(until),
             (_, None) => next,
         };
         time::sleep_until(until.into()).await;
     }
 
-    async fn read(&mut self) -> Answer {
+    async fn read(&mut self) -> LeaseResponse {
         let request = self.api.get_opt(&self.name.name);
         let answered = time::timeout_at(self.patience(now()).into(), request).await;
         match answered {
             Ok(Ok(lease)) => {
                 let found = lease.map(|lease| self.remember(lease));
                 self.candidate.saw(found, now());
-                Answer::Done
+                LeaseResponse::Done
             }
             Ok(Err(error)) => self.failed("read", &error),
             Err(_) => self.late("read"),
         }
     }
 
-    async fn write(&mut self, proposal: Proposal) -> Answer {
+    async fn write(&mut self, proposal: LeaseWrite) -> LeaseResponse {
         let sent = now();
         let answered = time::timeout_at(self.patience(sent).into(), self.send(proposal)).await;
         match answered {
             Ok(Ok(lease)) => {
                 let found = self.remember(lease);
                 self.candidate.wrote(found, sent);
-                Answer::Done
+                LeaseResponse::Done
             }
             // 404: it was deleted; 409: it was written, or created.
             Ok(Err(kube::Error::Api(status))) if [404, 409].contains(&status.code) => {
                 tracing::debug!(lease = %self.name.name, message = %status.message, "stale");
-                Answer::Stale
+                LeaseResponse::Stale
             }
             Ok(Err(error)) => self.failed("write", &error),
             Err(_) => self.late("write"),
         }
     }
 
-    fn send(&self, proposal: Proposal) -> impl Future<Output = kube::Result<Lease>> + use<> {
+    fn send(&self, proposal: LeaseWrite) -> impl Future<Output = kube::Result<Lease>> + use<> {
         let exists = proposal.expects.is_some();
         let name = self.name.clone();
         let metadata = match exists {
@@ -218,11 +218,11 @@ impl Elector {
         self.candidate.leads_until().map_or(patience, |until| patience.min(until))
     }
 
-    fn remember(&mut self, lease: Lease) -> Found {
-        let record = Record::read(&lease);
+    fn remember(&mut self, lease: Lease) -> FoundLease {
+        let record = LeaseRecord::read(&lease);
         let version = lease.metadata.resource_version.clone().unwrap_or_default();
         self.metadata = ObjectMeta { managed_fields: None, ..lease.metadata };
-        Found { record, version }
+        FoundLease { record, version }
     }
 
     /// Gives the lease back. What goes wrong is only logged: the lease runs out by itself.
@@ -253,15 +253,15 @@ impl Elector {
         }
     }
 
-    fn failed(&self, operation: &str, error: &kube::Error) -> Answer {
+    fn failed(&self, operation: &str, error: &kube::Error) -> LeaseResponse {
         let LeaseName { namespace, name } = &self.name;
         tracing::warn!(%namespace, lease = %name, operation, %error, "the lease does not answer");
-        Answer::Failed
+        LeaseResponse::Failed
     }
 
-    fn late(&self, operation: &str) -> Answer {
+    fn late(&self, operation: &str) -> LeaseResponse {
         let LeaseName { namespace, name } = &self.name;
         tracing::warn!(%namespace, lease = %name, operation, "no answer in time");
-        Answer::Failed
+        LeaseResponse::Failed
     }
 }

@@ -12,7 +12,7 @@ use kube::api::ObjectMeta;
 
 /// The content of a lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct LeaseRecord {
     /// Who holds it; empty if nobody does.
     pub holder: String,
     /// How long the holder wants it to be respected; none if it does not say.
@@ -25,7 +25,7 @@ pub struct Record {
     pub transitions: i32,
 }
 
-impl Record {
+impl LeaseRecord {
     /// What `me` writes over this record to get or keep the lease.
     #[must_use]
     pub fn held_by(&self, me: &str, duration: Duration, now: Timestamp) -> Self {
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn the_wire_has_the_fields_that_others_read() {
         let now = time("2026-03-01T10:00:00.123456Z");
-        let lease = Record::first("pod_1", LEASE, now).write(ObjectMeta::default());
+        let lease = LeaseRecord::first("pod_1", LEASE, now).write(ObjectMeta::default());
         let expected = json!({
             "holderIdentity": "pod_1",
             "leaseDurationSeconds": 15,
@@ -111,15 +111,15 @@ mod tests {
             "leaseTransitions": 0,
         });
         assert_eq!(serde_json::to_value(&lease).expect("JSON")["spec"], expected);
-        assert_eq!(Record::read(&lease), Record::first("pod_1", LEASE, now));
+        assert_eq!(LeaseRecord::read(&lease), LeaseRecord::first("pod_1", LEASE, now));
     }
 
     #[test]
     fn renewing_keeps_the_time_of_acquiring_and_taking_over_counts() {
         let [then, now] = ["2026-03-01T10:00:00Z", "2026-03-01T11:00:00Z"].map(time);
-        let first = Record::first("a", LEASE, then);
+        let first = LeaseRecord::first("a", LEASE, then);
         let renewed = first.held_by("a", LEASE, now);
-        assert_eq!(renewed, Record { renewed: Some(now), ..first });
+        assert_eq!(renewed, LeaseRecord { renewed: Some(now), ..first });
         let taken = renewed.held_by("b", LEASE, now);
         assert_eq!((taken.acquired, taken.transitions), (Some(now), 1));
     }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_released_lease_has_no_holder_and_a_short_duration() {
         let now = time("2026-03-01T10:00:00Z");
-        let released = Record::first("a", LEASE, now).held_by("b", LEASE, now).released(now);
+        let released = LeaseRecord::first("a", LEASE, now).held_by("b", LEASE, now).released(now);
         let lease = released.write(ObjectMeta::default());
         let spec = serde_json::to_value(&lease).expect("JSON")["spec"].clone();
         assert_eq!(spec["holderIdentity"], "");
@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn an_empty_lease_belongs_to_nobody() {
-        assert_eq!(Record::read(&Lease::default()), Record::default());
+        assert_eq!(LeaseRecord::read(&Lease::default()), LeaseRecord::default());
         let negative = json!({"spec": {"leaseDurationSeconds": -5, "holderIdentity": "a"}});
         let negative: Lease = serde_json::from_value(negative).expect("a lease");
-        assert_eq!(Record::read(&negative).duration, None);
+        assert_eq!(LeaseRecord::read(&negative).duration, None);
     }
 }

@@ -14,9 +14,9 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::{
-    candidate::{Candidate, Found, Proposal},
-    decide::{Step, Timing},
-    record::Record,
+    candidate::{Candidate, FoundLease, LeaseWrite},
+    decide::{ElectionStep, LeaseTiming},
+    record::LeaseRecord,
 };
 
 const ROUNDS: usize = 400;
@@ -55,9 +55,9 @@ enum Reply {
 }
 
 /// The record that stands for holder, version and transitions. The version is the time of renewal: each write differs.
-fn record(timing: &Timing, version: u64, holder: &str, transitions: i32) -> Record {
+fn record(timing: &LeaseTiming, version: u64, holder: &str, transitions: i32) -> LeaseRecord {
     let seconds = i64::try_from(version).expect("a small number");
-    Record {
+    LeaseRecord {
         holder: holder.to_owned(),
         duration: Some(timing.lease),
         acquired: None,
@@ -67,7 +67,7 @@ fn record(timing: &Timing, version: u64, holder: &str, transitions: i32) -> Reco
 }
 
 struct World {
-    timing: Timing,
+    timing: LeaseTiming,
     start: Instant,
     queue: BinaryHeap<Reverse<(Duration, usize, usize, What)>>,
     pushed: usize,
@@ -80,7 +80,7 @@ struct World {
 }
 
 impl World {
-    fn new(candidates: usize, timing: Timing) -> Self {
+    fn new(candidates: usize, timing: LeaseTiming) -> Self {
         let mut world = Self {
             timing,
             start: Instant::now(),
@@ -131,16 +131,16 @@ impl World {
         }
         self.reads_next[who] = true;
         match self.candidates[who].step(instant) {
-            Step::Lost => {
+            ElectionStep::Lost => {
                 self.candidates[who].stand_down();
                 self.push(now + self.timing.retry, who, What::Wake);
             }
-            Step::Wait { until } => {
+            ElectionStep::Wait { until } => {
                 let at = (until - self.start).min(now + self.timing.retry);
                 self.push(at, who, What::Wake);
             }
-            Step::Acquire | Step::Renew => {
-                let Proposal { record, expects } =
+            ElectionStep::Acquire | ElectionStep::Renew => {
+                let LeaseWrite { record, expects } =
                     self.candidates[who].propose(Timestamp::UNIX_EPOCH);
                 let expects = expects.map(|version| version.parse().expect("a version"));
                 let request = (expects, record.holder, record.transitions);
@@ -180,7 +180,7 @@ impl World {
         }
         self.waiting_for[who] = 0;
         let timing = self.timing;
-        let found = |(version, holder, transitions): (u64, String, i32)| Found {
+        let found = |(version, holder, transitions): (u64, String, i32)| FoundLease {
             record: record(&timing, version, &holder, transitions),
             version: version.to_string(),
         };
@@ -223,7 +223,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 proptest! {
     #[test]
     fn at_most_one_leads_at_any_time(candidates in 2_usize..6, fates in fates()) {
-        let mut world = World::new(candidates, Timing::default());
+        let mut world = World::new(candidates, LeaseTiming::default());
         for fate in fates {
             let now = world.turn(fate);
             prop_assert!(world.leaders(now) <= 1, "{} lead at {now:?}", world.leaders(now));
@@ -242,7 +242,8 @@ proptest! {
 /// The property above is worth something only if the simulation can show two leaders.
 #[test]
 fn a_deadline_beyond_the_lease_lets_two_lead() {
-    let reckless = Timing { renew_deadline: Duration::from_secs(40), ..Timing::default() };
+    let reckless =
+        LeaseTiming { renew_deadline: Duration::from_secs(40), ..LeaseTiming::default() };
     let mut world = World::new(2, reckless);
     for _ in 0..10 {
         world.turn(SMOOTH);

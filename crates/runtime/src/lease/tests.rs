@@ -11,7 +11,7 @@ use kube::{Client, client::Body, core::Status};
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time};
 
-use super::{Elector, Ended, Leadership, LeaseName, Timing};
+use super::{ElectionEnd, Elector, Leadership, LeaseName, LeaseTiming};
 use crate::Stop;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -77,13 +77,14 @@ impl Server {
         Ok(Response::builder().status(code).body(body).expect("a response"))
     }
 
-    fn candidate(&self, identity: &str) -> (Leadership, Stop, JoinHandle<Ended>) {
+    fn candidate(&self, identity: &str) -> (Leadership, Stop, JoinHandle<ElectionEnd>) {
         let server = self.clone();
         let service = tower::service_fn(move |request| server.clone().answer(request));
         let client = Client::new(service, "here");
         let name = LeaseName { namespace: "here".to_owned(), name: "leader".to_owned() };
         let (elector, leadership) =
-            Elector::new(client, name, identity.to_owned(), Timing::default()).expect("a timing");
+            Elector::new(client, name, identity.to_owned(), LeaseTiming::default())
+                .expect("a timing");
         let stop = Stop::new();
         (leadership, stop.clone(), tokio::spawn(elector.run(stop)))
     }
@@ -156,7 +157,7 @@ async fn a_leader_without_answers_stops_after_the_renew_deadline() {
         leadership.lost().await;
         assert!(!leadership.leads());
         assert_eq!(begun.elapsed().as_secs(), 10, "{mood:?}");
-        assert_eq!(task.await.expect("the task"), Ended::Lost, "{mood:?}");
+        assert_eq!(task.await.expect("the task"), ElectionEnd::Lost, "{mood:?}");
     }
 }
 
@@ -168,8 +169,8 @@ async fn a_leader_whose_lease_was_taken_stops_with_its_next_renewal() {
     let begun = time::Instant::now();
     server.put("other", 7);
     leadership.lost().await;
-    assert!(begun.elapsed() < Timing::default().retry * 2);
-    assert_eq!(task.await.expect("the task"), Ended::Lost);
+    assert!(begun.elapsed() < LeaseTiming::default().retry * 2);
+    assert_eq!(task.await.expect("the task"), ElectionEnd::Lost);
     assert_eq!(server.stored()["spec"]["holderIdentity"], "other");
 }
 
@@ -194,7 +195,7 @@ async fn a_follower_that_stops_writes_nothing() {
     let (leadership, stop, task) = server.candidate("one");
     time::sleep(Duration::from_secs(5)).await;
     stop.cancel();
-    assert_eq!(task.await.expect("the task"), Ended::Stopped);
+    assert_eq!(task.await.expect("the task"), ElectionEnd::Stopped);
     assert!(!leadership.leads());
     assert_eq!(server.look(|state| state.writes), 0);
 }
@@ -206,10 +207,10 @@ async fn a_stop_during_a_renewal_still_gives_the_lease_back() {
     gained(&mut leadership).await;
     server.look(|state| state.mood = Mood::Forgetful);
     // The renewal is stored, and waits for its answer.
-    time::sleep(Timing::default().retry + Duration::from_secs(1)).await;
+    time::sleep(LeaseTiming::default().retry + Duration::from_secs(1)).await;
     assert_eq!(server.look(|state| (state.writes, state.mood)), (2, Mood::Well));
     stop.cancel();
-    assert_eq!(task.await.expect("the task"), Ended::Stopped);
+    assert_eq!(task.await.expect("the task"), ElectionEnd::Stopped);
     assert_eq!(server.stored()["spec"]["holderIdentity"], "");
 }
 

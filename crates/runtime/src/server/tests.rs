@@ -9,8 +9,8 @@ use tokio_rustls::TlsConnector;
 
 use super::*;
 use crate::{
-    certs::{self, Pair},
-    tls::{self, MinVersion, Slot},
+    certs::{self, CertPair},
+    tls::{self, CertificateSlot, MinVersion},
 };
 
 type Sender = hyper::client::conn::http1::SendRequest<Empty<hyper::body::Bytes>>;
@@ -21,16 +21,16 @@ async fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-fn pair(authority: &Pair) -> Pair {
+fn pair(authority: &CertPair) -> CertPair {
     let now = jiff::Timestamp::now();
     certs::issue(authority, &["127.0.0.1".to_owned()], now).expect("a certificate")
 }
 
-fn authority() -> Pair {
+fn authority() -> CertPair {
     certs::make_authority("ca", jiff::Timestamp::now()).expect("a CA")
 }
 
-async fn connect(address: SocketAddr, authority: &Pair) -> std::io::Result<Sender> {
+async fn connect(address: SocketAddr, authority: &CertPair) -> std::io::Result<Sender> {
     let mut roots = RootCertStore::empty();
     let certificate = CertificateDer::from_pem_slice(authority.certificate.as_bytes());
     roots.add(certificate.expect("a certificate")).expect("a root");
@@ -67,7 +67,7 @@ fn hello() -> Router {
 
 #[tokio::test]
 async fn a_new_certificate_is_shown_to_new_connections() {
-    let (slot, first, second) = (Slot::new(), authority(), authority());
+    let (slot, first, second) = (CertificateSlot::new(), authority(), authority());
     let config = tls::server_config(slot.clone(), MinVersion::Tls12).expect("a configuration");
     let (listener, address) = listen().await;
     let stop = Stop::new();
@@ -132,7 +132,7 @@ async fn a_drain_has_an_end() {
         std::future::pending::<&str>().await
     };
     let stop = Stop::new();
-    let limits = Limits { drain: Duration::ZERO, ..Limits::default() };
+    let limits = ServerLimits { drain: Duration::ZERO, ..ServerLimits::default() };
     let server = Server::plain(Router::new().route("/", get(handler))).with_limits(limits);
     let task = tokio::spawn(server.run(listener, stop.clone()));
     let mut sender = handshake(TcpStream::connect(address).await.expect("connected")).await;
@@ -149,7 +149,7 @@ async fn a_drain_has_an_end() {
 async fn connections_beyond_the_limit_wait() {
     let (listener, address) = listen().await;
     let stop = Stop::new();
-    let limits = Limits { connections: 1, ..Limits::default() };
+    let limits = ServerLimits { connections: 1, ..ServerLimits::default() };
     let server = Server::plain(hello()).with_limits(limits);
     let task = tokio::spawn(server.run(listener, stop.clone()));
     let mut first = handshake(TcpStream::connect(address).await.expect("connected")).await;

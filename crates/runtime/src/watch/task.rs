@@ -24,11 +24,11 @@ use crate::Stop;
 
 /// Why a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum WatchEnd {
     /// It was asked to.
     Stopped,
     /// Nobody listens any more.
-    Unheard,
+    ReceiverClosed,
 }
 
 /// A watch that has not begun yet.
@@ -37,7 +37,7 @@ pub struct Watch<K> {
     api: Api<Guarded<K>>,
     config: Config,
     metrics: OneWatch,
-    look_every: Option<Duration>,
+    check_every: Option<Duration>,
 }
 
 impl<K> Watch<K>
@@ -51,24 +51,24 @@ where
     /// shorter one for servers far away.
     #[must_use]
     pub fn new(name: &str, api: Api<Guarded<K>>, config: Config, metrics: &WatchMetrics) -> Self {
-        Self { name: name.to_owned(), api, config, metrics: metrics.of(name), look_every: None }
+        Self { name: name.to_owned(), api, config, metrics: metrics.of(name), check_every: None }
     }
 
     /// Also looks at what is there so often, and begins anew when something of that was never told: a server that forgot
     /// an event says nothing, and neither does a watch. Costs a list of names and versions each time.
     #[must_use]
-    pub fn look_every(self, interval: Option<Duration>) -> Self {
-        Self { look_every: interval, ..self }
+    pub fn check_every(self, interval: Option<Duration>) -> Self {
+        Self { check_every: interval, ..self }
     }
 
     /// Sends changes until stopped or until nobody listens. Whoever listens slowly holds the watch up, and nothing else: what
     /// is missed for being too slow comes with the next list.
-    pub async fn run(self, changes: Sender<Change<K>>, stop: Stop) -> Ended {
+    pub async fn run(self, changes: Sender<Change<K>>, stop: Stop) -> WatchEnd {
         let heard = changes.clone();
         let ended = tokio::select! {
-            () = stop.cancelled() => Ended::Stopped,
-            () = heard.closed() => Ended::Unheard,
-            _ = self.supervise(&changes) => Ended::Unheard,
+            () = stop.cancelled() => WatchEnd::Stopped,
+            () = heard.closed() => WatchEnd::ReceiverClosed,
+            _ = self.supervise(&changes) => WatchEnd::ReceiverClosed,
         };
         self.metrics.unreadable.set(0);
         ended
@@ -120,7 +120,7 @@ where
                     let listed = matches!(event, Event::InitDone);
                     self.enter(book, event, changes).await?;
                     if listed {
-                        looking.set(looks(self.look_every));
+                        looking.set(looks(self.check_every));
                     }
                 }
                 Err(error) => {

@@ -14,7 +14,7 @@ use kube::{Api, Client, client::Body, core::Status};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time};
 
-use super::{Change, Config, Ended, Guarded, Watch, WatchMetrics};
+use super::{Change, Config, Guarded, Watch, WatchEnd, WatchMetrics};
 use crate::Stop;
 
 /// On the stopped clock, so that what never happens fails at once.
@@ -103,7 +103,7 @@ async fn changes(server: &Server, wanted: usize) -> Vec<String> {
     let service = tower::service_fn(move |request| service.clone().answer(request));
     let api: Api<Guarded<ConfigMap>> = Api::all(Client::new(service, "here"));
     let watch = Watch::new("maps", api, Config::default(), &WatchMetrics::default());
-    let watch = watch.look_every(Some(Duration::from_secs(60)));
+    let watch = watch.check_every(Some(Duration::from_secs(60)));
     let (sender, mut receiver) = mpsc::channel(1);
     let task = tokio::spawn(watch.run(sender, Stop::new()));
     let mut changes = Vec::new();
@@ -112,7 +112,7 @@ async fn changes(server: &Server, wanted: usize) -> Vec<String> {
         changes.push(text(&change.expect("a change")));
     }
     drop(receiver);
-    assert_eq!(task.await.expect("the task"), Ended::Unheard);
+    assert_eq!(task.await.expect("the task"), WatchEnd::ReceiverClosed);
     changes
 }
 

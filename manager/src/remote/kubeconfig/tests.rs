@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn authority() -> runtime::certs::Pair {
+fn authority() -> runtime::certs::CertPair {
     let now = "2026-01-01T00:00:00Z".parse().expect("a time");
     runtime::certs::make_authority("test", now).expect("a certificate")
 }
@@ -49,7 +49,7 @@ pub(in crate::remote) fn sample(certificate: bool) -> Kubeconfig {
     read(&if certificate { by_certificate(&authority()) } else { good() }).expect("accepted")
 }
 
-fn by_certificate(pair: &runtime::certs::Pair) -> Value {
+fn by_certificate(pair: &runtime::certs::CertPair) -> Value {
     let folded = |pem: &str| {
         let text = data(pem);
         let (head, tail) = text.split_at(20);

@@ -11,7 +11,7 @@ use crds::{names::reasons::LEFT_BEHIND, v1beta2::MultiKueueCluster};
 use jiff::Timestamp;
 use kube::Resource;
 use runtime::{
-    events::{About, News, Severity},
+    events::{EventRecord, EventType, Regarding},
     watch::Key,
 };
 
@@ -76,7 +76,7 @@ impl Control {
             "worker cluster \"{cluster}\" is not registered any more; what it has of {n_workloads} workloads is left behind, unless it is registered again"
         );
         tracing::warn!(cluster, n_workloads, "what an unregistered worker has is left behind");
-        let about = About {
+        let about = Regarding {
             api_version: MultiKueueCluster::api_version(&()).into_owned(),
             kind: MultiKueueCluster::kind(&()).into_owned(),
             key: Key { namespace: None, name: cluster.into() },
@@ -102,7 +102,7 @@ impl Control {
             "worker cluster \"{cluster}\" is not registered any more; what it has of this workload is left behind"
         );
         tracing::warn!(cluster, workload = %key, "what an unregistered worker has is left behind");
-        self.notices.push(warning(About::of(workload), note));
+        self.notices.push(warning(Regarding::of(workload), note));
     }
 }
 
@@ -121,7 +121,7 @@ impl Remote {
     }
 }
 
-fn warning(about: About, note: String) -> News {
-    let (severity, reason) = (Severity::Warning, LEFT_BEHIND.to_owned());
-    News { about, severity, action: reason.clone(), reason, note }
+fn warning(about: Regarding, note: String) -> EventRecord {
+    let (severity, reason) = (EventType::Warning, LEFT_BEHIND.to_owned());
+    EventRecord { regarding: about, event_type: severity, action: reason.clone(), reason, note }
 }

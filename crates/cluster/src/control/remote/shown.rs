@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::{
     watch::Key,
     write::{FIELD_MANAGER, Write},
-    writer::Answer,
+    writer::WriteOutcome,
 };
 use serde_json::json;
 
@@ -70,7 +70,7 @@ impl Control {
     }
 
     /// What came of writing a copy.
-    pub(crate) fn shown_answer(&mut self, ticket: &Ticket, answer: Answer, now: Timestamp) {
+    pub(crate) fn shown_answer(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp) {
         let Some(remote) = self.remotes.get_mut(&ticket.key.name) else {
             return;
         };
@@ -79,9 +79,9 @@ impl Control {
         shown.due = true;
         match (&mut shown.copy, answer) {
             // It was deleted, or is being made with the report.
-            (copy, Answer::Gone) => *copy = None,
+            (copy, WriteOutcome::Gone) => *copy = None,
             (Some(held), answer) => held.answered(answer, now),
-            (copy, Answer::Done(value)) => {
+            (copy, WriteOutcome::Done(value)) => {
                 *copy = serde_json::from_value(value).ok().map(Held::new);
                 // What it shows is empty.
                 shown.not_before = None;

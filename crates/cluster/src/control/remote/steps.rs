@@ -13,7 +13,7 @@ use index::status::find;
 use jiff::Timestamp;
 use runtime::{
     watch::Key,
-    write::{Gone, Only, Write},
+    write::{DeletePreconditions, DeletePropagation, Write},
 };
 use serde_json::json;
 
@@ -174,7 +174,7 @@ impl Control {
             return;
         };
         self.send_to(cluster, key, (Subject::Job, &job_key), Purpose::JobDelete, |purpose, key| {
-            Write::delete::<Job>(purpose, key, only, Gone::Last)
+            Write::delete::<Job>(purpose, key, only, DeletePropagation::Foreground)
         });
     }
 
@@ -190,7 +190,9 @@ impl Control {
             key,
             (Subject::Workload, key),
             Purpose::CloneDelete,
-            |purpose, key| Write::delete::<Workload>(purpose, key, only, Gone::First),
+            |purpose, key| {
+                Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
+            },
         );
     }
 
@@ -312,8 +314,8 @@ impl Remote {
 }
 
 /// Of a deletion: what was seen and is not being deleted yet.
-fn only<K: kube::Resource>(held: &Held<K>) -> Option<Only> {
+fn only<K: kube::Resource>(held: &Held<K>) -> Option<DeletePreconditions> {
     let meta = held.object.meta();
     let going = meta.deletion_timestamp.is_some();
-    (!going).then(|| Only { uid: meta.uid.clone(), resource_version: None })
+    (!going).then(|| DeletePreconditions { uid: meta.uid.clone(), resource_version: None })
 }

@@ -139,7 +139,7 @@ pub(super) fn done(
 ) {
     let order = step.orders.iter().find(|order| order.ticket.purpose.name() == purpose);
     let ticket = order.expect("it was ordered").ticket.clone();
-    control.hear(Input::Answer(ticket, Answer::Done(value)), now);
+    control.hear(Input::WriteOutcome(ticket, WriteOutcome::Done(value)), now);
 }
 
 fn gone(control: &mut Control) {
@@ -259,8 +259,8 @@ fn what_was_on_its_way_when_a_worker_was_lost_may_still_arrive() {
 
     for order in creates.orders {
         if order.ticket.to != Destination::Home {
-            let unknown = Answer::Unknown("no answer within 10s".to_owned());
-            control.hear(Input::Answer(order.ticket, unknown), NOW);
+            let unknown = WriteOutcome::Unknown("no answer within 10s".to_owned());
+            control.hear(Input::WriteOutcome(order.ticket, unknown), NOW);
         }
     }
     let early = orders(&control.decide(NOW));
@@ -278,7 +278,7 @@ fn a_workload_that_a_write_does_not_find_is_gone_though_no_watch_says_so() {
     let step = control.decide(NOW);
     let noted = step.orders.iter().find(|order| order.ticket.purpose == Purpose::PodsReady);
     let ticket = noted.expect("its pods are ready").ticket.clone();
-    control.hear(Input::Answer(ticket, Answer::Gone), NOW);
+    control.hear(Input::WriteOutcome(ticket, WriteOutcome::Gone), NOW);
     assert_eq!(orders(&control.decide(NOW)), ["hub stop", "east job-delete"]);
 }
 
@@ -317,7 +317,7 @@ fn a_worker_that_is_not_registered_any_more_is_said_to_be_left_behind() {
     let told = |step: Step| -> Vec<String> {
         step.notices
             .into_iter()
-            .filter(|news| news.reason == "LeftBehind" && news.about.kind == "Workload")
+            .filter(|news| news.reason == "LeftBehind" && news.regarding.kind == "Workload")
             .map(|news| news.note)
             .collect()
     };

@@ -41,7 +41,7 @@ fn a_worker_that_did_not_answer_is_asked_again() {
     flavor(&mut control, "zone");
     let step = control.decide(NOW);
     let ticket = asked(&step).expect("a write").ticket.clone();
-    control.hear(Input::Answer(ticket, Answer::Unknown("late".to_owned())), NOW);
+    control.hear(Input::WriteOutcome(ticket, WriteOutcome::Unknown("late".to_owned())), NOW);
     let step = control.decide(NOW);
     assert!(asked(&step).is_none(), "not at once");
     let later = step.wake.expect("a time");
@@ -63,7 +63,7 @@ fn a_new_report_is_asked_for_the_labels_again() {
     report["metadata"]["uid"] = json!("another");
     let change = Change::Apply(object(report));
     control.hear(Input::Remote("east".into(), RemoteInput::Capacity(change)), NOW);
-    control.hear(Input::Answer(ticket, Answer::Gone), NOW);
+    control.hear(Input::WriteOutcome(ticket, WriteOutcome::Gone), NOW);
     let step = control.decide(NOW);
     let at_once = asked(&step).is_some();
     assert!(at_once || asked(&control.decide(step.wake.expect("a time"))).is_some());

@@ -56,8 +56,8 @@ fn nobody_is_admitted_while_pods_are_waited_for_where_that_is_asked() {
     assert_eq!(reserved(&step), ["a"]);
     let order = step.orders.into_iter().find(|order| order.ticket.purpose == Purpose::Reserve);
     let ticket = order.expect("the order").ticket;
-    let answer = Answer::Done(admitted("a", "40", false));
-    control.hear(Input::Answer(ticket, answer), NOW);
+    let answer = WriteOutcome::Done(admitted("a", "40", false));
+    control.hear(Input::WriteOutcome(ticket, answer), NOW);
     let later = NOW + jiff::SignedDuration::from_secs(5);
     let step = control.decide(later);
     assert_eq!(reserved(&step), [""; 0], "the pods of a are waited for");
@@ -70,7 +70,7 @@ fn nobody_is_admitted_while_pods_are_waited_for_where_that_is_asked() {
     let status = json!({"conditions": [
         {"type": "QuotaReserved", "status": "False", "reason": "WaitingForPodsReady", "message": ""},
     ]});
-    let answer = Answer::Done(alone("bb", "42", &status));
-    control.hear(Input::Answer(told.ticket.clone(), answer), later);
+    let answer = WriteOutcome::Done(alone("bb", "42", &status));
+    control.hear(Input::WriteOutcome(told.ticket.clone(), answer), later);
     assert_eq!(reserved(&control.decide(later)), ["bb"]);
 }

@@ -19,10 +19,10 @@ fn purposes(step: &Step) -> Vec<&str> {
 }
 
 /// The only copy that is ordered is answered so.
-fn answer(control: &mut Control, step: &Step, answer: Answer, now: Timestamp) {
+fn answer(control: &mut Control, step: &Step, answer: WriteOutcome, now: Timestamp) {
     let [order] = copies(step)[..] else { panic!("one order") };
     assert_eq!(&*order.ticket.key.name, "east");
-    control.hear(Input::Answer(order.ticket.clone(), answer), now);
+    control.hear(Input::WriteOutcome(order.ticket.clone(), answer), now);
 }
 
 /// The copy, with what is free on its only node.
@@ -48,11 +48,11 @@ fn a_report_is_copied_at_once_and_then_every_ten_seconds_at_most() {
     let step = control.decide(NOW);
     assert_eq!(purposes(&step), ["capacity-copy-create"]);
     assert_eq!(purposes(&control.decide(NOW)), [""; 0], "it is being made");
-    answer(&mut control, &step, Answer::Done(copy("70", None)), NOW);
+    answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);
     report(&mut control, "7", "3", NOW);
     let step = control.decide(NOW);
     assert_eq!(purposes(&step), ["capacity-copy"], "it was empty");
-    answer(&mut control, &step, Answer::Done(copy("71", Some("3"))), NOW);
+    answer(&mut control, &step, WriteOutcome::Done(copy("71", Some("3"))), NOW);
     assert_eq!(purposes(&control.decide(NOW)), [""; 0], "it says what there is to say");
 
     report(&mut control, "8", "2", NOW + 1.second());
@@ -70,9 +70,9 @@ fn a_report_is_copied_at_once_and_then_every_ten_seconds_at_most() {
 fn a_copy_goes_with_its_registration_and_is_made_for_the_next() {
     let mut control = manager(&json!({}));
     let step = control.decide(NOW);
-    answer(&mut control, &step, Answer::Done(copy("70", None)), NOW);
+    answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);
     let step = control.decide(NOW);
-    answer(&mut control, &step, Answer::Done(copy("71", Some("8"))), NOW);
+    answer(&mut control, &step, WriteOutcome::Done(copy("71", Some("8"))), NOW);
     let again = json!({
         "metadata": {"name": "east", "uid": "east-2", "resourceVersion": "80"}, "spec": {},
     });
@@ -86,9 +86,9 @@ fn a_copy_goes_with_its_registration_and_is_made_for_the_next() {
 fn a_copy_that_somebody_deleted_is_made_again() {
     let mut control = manager(&json!({}));
     let step = control.decide(NOW);
-    answer(&mut control, &step, Answer::Done(copy("70", None)), NOW);
+    answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);
     let step = control.decide(NOW);
-    answer(&mut control, &step, Answer::Gone, NOW);
+    answer(&mut control, &step, WriteOutcome::Gone, NOW);
     let step = control.decide(NOW + 10.seconds());
     assert_eq!(purposes(&step), ["capacity-copy-create"]);
 }

@@ -67,8 +67,8 @@ fn it_gets_nothing_new_though_it_is_still_connected() {
 
 /// What is told of workers, and how often.
 fn told(step: Step) -> Vec<String> {
-    let news = step.notices.into_iter().filter(|news| news.about.kind == "MultiKueueCluster");
-    news.map(|news| format!("{} {}: {}", news.about.key, news.reason, news.note)).collect()
+    let news = step.notices.into_iter().filter(|news| news.regarding.kind == "MultiKueueCluster");
+    news.map(|news| format!("{} {}: {}", news.regarding.key, news.reason, news.note)).collect()
 }
 
 /// Workloads that hold quota on these workers.

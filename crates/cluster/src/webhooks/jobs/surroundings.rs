@@ -83,7 +83,7 @@ pub(super) async fn gather<J: JobKind + Sync>(
     job: &J,
     namespace: &str,
 ) -> Result<Surroundings, Unknown> {
-    if !webhooks.known.complete() {
+    if !webhooks.cache.is_synced() {
         return Err(Unknown::NotListed);
     }
     let around = at_hand(webhooks, job, namespace);
@@ -93,11 +93,11 @@ pub(super) async fn gather<J: JobKind + Sync>(
 
 /// What needs no request.
 fn at_hand<J: JobKind>(webhooks: &JobWebhooks, job: &J, namespace: &str) -> Surroundings {
-    let JobWebhooks { settings, known, .. } = webhooks;
+    let JobWebhooks { settings, cache, .. } = webhooks;
     let owner = controller(job.metadata());
-    known.ask(|facts| Surroundings {
-        default_queue: facts.has_default_queue(namespace),
-        default_priority_class: facts.has_default_priority_class(),
+    cache.read(|cache| Surroundings {
+        default_queue: cache.has_default_queue(namespace),
+        default_priority_class: cache.has_default_priority_class(),
         owner_managed: owner.is_some_and(|owner| settings.kinds.manage(owner)),
         manage_without_queue_name: settings.manage_without_queue_name,
         ..Surroundings::default()
@@ -110,7 +110,7 @@ async fn ask_server<J: JobKind + Sync>(
     namespace: &str,
     mut around: Surroundings,
 ) -> Result<Surroundings, Unknown> {
-    let JobWebhooks { settings, known, owners, client } = webhooks;
+    let JobWebhooks { settings, cache, owners, client } = webhooks;
     if defaulting::asks_for_namespace(job, around) {
         let labels = labels_of(webhooks, namespace).await?;
         around.namespace_managed = settings.namespaces.matches(&labels);
@@ -122,7 +122,7 @@ async fn ask_server<J: JobKind + Sync>(
     if settings.multi_kueue
         && let Some(queue) = defaulting::asks_for_route(job, around)
     {
-        around.queue_dispatches = queues::dispatches(known, client, namespace, queue).await?;
+        around.queue_dispatches = queues::dispatches(cache, client, namespace, queue).await?;
     }
     Ok(around)
 }
@@ -132,7 +132,7 @@ async fn labels_of(
     webhooks: &JobWebhooks,
     namespace: &str,
 ) -> Result<BTreeMap<String, String>, Unknown> {
-    match webhooks.known.ask(|facts| facts.labels_of(namespace).cloned()) {
+    match webhooks.cache.read(|cache| cache.labels_of(namespace).cloned()) {
         Some(labels) => Ok(labels),
         None => webhooks.owners.labels_of_namespace(namespace).await,
     }

@@ -12,7 +12,7 @@ use world::{Server, World};
 pub(in crate::webhooks) fn unused() -> JobWebhooks {
     let config = Configuration::without_file(None).expect("defaults");
     let settings = JobSettings::new(&config, &Gates::default());
-    JobWebhooks::new(settings, Known::default(), Server::default().client())
+    JobWebhooks::new(settings, SharedWebhookCache::default(), Server::default().client())
 }
 
 fn review(namespace: &str, object: &Value, old: &Value) -> Value {
@@ -180,7 +180,7 @@ async fn the_resource_of_a_kind_of_others_is_asked_for_once() {
     let child = owned("near", "example.com/v1", "Flow");
     let job: Job = serde_json::from_value(child).expect("a Job");
     for _ in 0..2 {
-        let around = surroundings::gather(&webhooks, &job, "team").await.expect("known");
+        let around = surroundings::gather(&webhooks, &job, "team").await.expect("cache");
         assert!(around.ancestor_managed && around.owner_managed);
     }
     let path = format!("metadata of {path}");
@@ -198,7 +198,7 @@ async fn an_api_server_that_does_not_answer_is_waited_for_only_so_long() {
 #[tokio::test]
 async fn nothing_is_defaulted_before_everything_was_listed() {
     let mut world = World::new("");
-    world.known = Known::default();
+    world.cache = SharedWebhookCache::default();
     let refused = world.create(&job("near")).await.expect_err("refused");
     assert_eq!(refused["code"], 503);
 }

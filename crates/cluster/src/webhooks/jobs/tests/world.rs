@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{
     config::Configuration,
-    facts::{Fact, Known},
     gates::Gates,
+    webhook_cache::{CachedKind, SharedWebhookCache},
 };
 
 /// An API server that has these objects, by path, and notes what it is asked for.
@@ -79,16 +79,16 @@ impl Server {
 
 /// Facts, settings and an API server.
 pub(super) struct World {
-    pub(super) known: Known,
+    pub(super) cache: SharedWebhookCache,
     pub(super) server: Server,
     pub(super) config: String,
     pub(super) gates: &'static str,
 }
 
-fn list<K: Fact>(known: &Known, objects: &[Value]) {
+fn list<K: CachedKind>(cache: &SharedWebhookCache, objects: &[Value]) {
     let object = |object: &Value| serde_json::from_value(object.clone()).expect("an object");
     let objects = objects.iter().map(object).collect();
-    known.learn(Change::Reset::<K> { objects, removed: vec![] });
+    cache.handle(Change::Reset::<K> { objects, removed: vec![] });
 }
 
 fn object(kind: &str, name: &str, spec: &Value) -> Value {
@@ -99,29 +99,29 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
 impl World {
     /// Two queues, of which `far` leads to workers.
     pub(super) fn new(config: &str) -> Self {
-        let known = Known::default();
+        let cache = SharedWebhookCache::default();
         let queue = |name: &str| object("LocalQueue", name, &json!({"clusterQueue": name}));
-        list::<LocalQueue>(&known, &[queue("far"), queue("near")]);
+        list::<LocalQueue>(&cache, &[queue("far"), queue("near")]);
         let checks = json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "off"}]}});
         let near = object("ClusterQueue", "near", &json!({}));
-        list::<ClusterQueue>(&known, &[object("ClusterQueue", "far", &checks), near]);
+        list::<ClusterQueue>(&cache, &[object("ClusterQueue", "far", &checks), near]);
         let controller = json!({"controllerName": "kueue.x-k8s.io/multikueue"});
-        list::<AdmissionCheck>(&known, &[object("AdmissionCheck", "off", &controller)]);
+        list::<AdmissionCheck>(&cache, &[object("AdmissionCheck", "off", &controller)]);
         let mut namespace = object("Namespace", "team", &json!({}));
         namespace["metadata"]["labels"] = json!({"kubernetes.io/metadata.name": "team"});
-        list::<Namespace>(&known, &[namespace]);
-        list::<WorkloadPriorityClass>(&known, &[]);
-        Self { known, server: Server::default(), config: config.to_owned(), gates: "" }
+        list::<Namespace>(&cache, &[namespace]);
+        list::<WorkloadPriorityClass>(&cache, &[]);
+        Self { cache, server: Server::default(), config: config.to_owned(), gates: "" }
     }
 
     pub(super) fn with_default_queue(self) -> Self {
-        list::<LocalQueue>(&self.known, &[object("LocalQueue", "default", &json!({}))]);
+        list::<LocalQueue>(&self.cache, &[object("LocalQueue", "default", &json!({}))]);
         self
     }
 
     pub(super) fn with_default_priority_class(self) -> Self {
         let class = object("WorkloadPriorityClass", "default", &Value::Null);
-        list::<WorkloadPriorityClass>(&self.known, &[class]);
+        list::<WorkloadPriorityClass>(&self.cache, &[class]);
         self
     }
 
@@ -139,7 +139,7 @@ impl World {
         let head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
         let config = Configuration::load(&format!("{head}{}", self.config), None).expect("valid");
         let settings = JobSettings::new(&config, &Gates::parse(self.gates).expect("gates"));
-        JobWebhooks::new(settings, self.known.clone(), self.server.client())
+        JobWebhooks::new(settings, self.cache.clone(), self.server.client())
     }
 
     pub(super) async fn ask(&self, path: &str, review: Value) -> Value {

@@ -6,7 +6,7 @@ use crate::watch::Key;
 
 /// Whether something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
+pub enum EventType {
     /// Things go as they should.
     Normal,
     /// Somebody may have to do something.
@@ -15,7 +15,7 @@ pub enum Severity {
 
 /// The object that an event is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct About {
+pub struct Regarding {
     /// Group and version, as in a manifest.
     pub api_version: String,
     /// The kind.
@@ -26,7 +26,7 @@ pub struct About {
     pub uid: String,
 }
 
-impl About {
+impl Regarding {
     /// An object, as it was seen.
     #[must_use]
     pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Self {
@@ -42,11 +42,11 @@ impl About {
 /// One thing that happened. Two that are equal may become one Event that counts. The server refuses what has no action or no
 /// reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct News {
+pub struct EventRecord {
     /// To which object.
-    pub about: About,
+    pub regarding: Regarding,
     /// Whether something is wrong.
-    pub severity: Severity,
+    pub event_type: EventType,
     /// What was being done, in one word for programs.
     pub action: String,
     /// Why this is told, in one word for programs.
@@ -55,7 +55,7 @@ pub struct News {
     pub note: String,
 }
 
-impl Severity {
+impl EventType {
     /// The word on the wire.
     pub(super) fn word(self) -> &'static str {
         match self {

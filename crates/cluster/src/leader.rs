@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 use runtime::{
     Stop,
     events::{EventMetrics, Reporter, recorder},
-    lease::{Elector, Leadership, LeaseName, Timing, TimingError},
+    lease::{Elector, Leadership, LeaseName, LeaseTiming, LeaseTimingError},
     requests::RequestMetrics,
     watch::WatchMetrics,
     writer::{WriteMetrics, Writer},
@@ -43,12 +43,12 @@ pub struct Election {
     /// Who this process is.
     pub identity: String,
     /// How long things take.
-    pub timing: Timing,
+    pub timing: LeaseTiming,
 }
 
 /// Counters of requests, watches and writes.
 #[derive(Clone, Debug, Default)]
-pub struct Metrics {
+pub struct ClientMetrics {
     /// Of all requests.
     pub requests: RequestMetrics,
     /// Of watches.
@@ -60,7 +60,7 @@ pub struct Metrics {
 }
 
 /// What a leader needs.
-pub struct Led {
+pub struct Leader {
     /// The cluster that it decides for.
     pub client: Client,
     /// What it is told once.
@@ -68,7 +68,7 @@ pub struct Led {
     /// How it is elected; without rivals if unset.
     pub election: Option<Election>,
     /// What it counts.
-    pub metrics: Metrics,
+    pub metrics: ClientMetrics,
     /// Who tells people.
     pub reporter: Reporter,
     /// Label selector of what belongs to managers, on a worker.
@@ -76,7 +76,7 @@ pub struct Led {
 }
 
 /// What else runs while this process leads.
-pub struct Leading {
+pub struct LeaderContext {
     /// Takes inputs.
     pub inputs: Inputs,
     /// Takes the writers of workers.
@@ -87,7 +87,7 @@ pub struct Leading {
     pub stop: Stop,
 }
 
-impl Metrics {
+impl ClientMetrics {
     /// Puts them into a registry.
     pub fn register(&self, registry: &mut Registry) {
         self.requests.register(registry);
@@ -97,21 +97,21 @@ impl Metrics {
     }
 }
 
-impl Led {
-    /// Waits to lead, leads, and gives the lease back when `stop` comes. `beside` runs what else a leader does.
+impl Leader {
+    /// Waits to lead, leads, and gives the lease back when `stop` comes. `runnable` runs what else a leader does.
     ///
     /// # Errors
     /// If the election's timing would allow two leaders.
     pub async fn run<B>(
         self,
-        beside: impl FnOnce(Leading) -> B,
+        runnable: impl FnOnce(LeaderContext) -> B,
         stop: Stop,
-    ) -> Result<(), TimingError>
+    ) -> Result<(), LeaseTimingError>
     where
         B: Future<Output = ()> + Send + 'static,
     {
         let Some(Election { lease, identity, timing }) = self.election.clone() else {
-            self.lead(Leadership::alone(), beside, stop).await;
+            self.lead(Leadership::alone(), runnable, stop).await;
             return Ok(());
         };
         let (elector, leadership) = Elector::new(self.client.clone(), lease, identity, timing)?;
@@ -121,7 +121,7 @@ impl Led {
         let leads = stop.run_until_cancelled(gained.gained()).await.is_some();
         if leads {
             let mut lost = leadership.clone();
-            let leading = self.lead(leadership, beside, stop.child_token());
+            let leading = self.lead(leadership, runnable, stop.child_token());
             tokio::select! {
                 () = leading => {}
                 () = lost.lost() => tracing::error!("this process does not lead any more"),
@@ -132,8 +132,12 @@ impl Led {
         Ok(())
     }
 
-    async fn lead<B>(self, leadership: Leadership, beside: impl FnOnce(Leading) -> B, stop: Stop)
-    where
+    async fn lead<B>(
+        self,
+        leadership: Leadership,
+        runnable: impl FnOnce(LeaderContext) -> B,
+        stop: Stop,
+    ) where
         B: Future<Output = ()> + Send + 'static,
     {
         let (inputs, heard) = task::inputs();
@@ -161,8 +165,8 @@ impl Led {
             leadership: leadership.clone(),
             recorder,
         };
-        let leading = Leading { inputs, workers, leadership, stop: stop.clone() };
-        tasks.spawn(beside(leading));
+        let leading = LeaderContext { inputs, workers, leadership, stop: stop.clone() };
+        tasks.spawn(runnable(leading));
         tasks.spawn(events.run(stop.clone()));
         task::run(Control::new(self.settings), heard, surroundings, stop.clone()).await;
         stop.cancel();
