@@ -12,7 +12,7 @@ use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 use engine::{
-    Time, WakeKey,
+    RequeueKey, Time,
     ids::{ClusterId, WorkloadId},
 };
 
@@ -59,7 +59,7 @@ impl Fleet {
     }
 
     /// The keys under which somebody waits who would now be let in, oldest first. Each is told once per change.
-    pub fn woken(&mut self, now: Time) -> Vec<WakeKey> {
+    pub fn woken(&mut self, now: Time) -> Vec<RequeueKey> {
         self.reserve(now);
         let stale: Vec<_> = self.waits.iter().filter_map(|one| self.stale(one, now)).collect();
         let mut woken = Vec::new();
@@ -67,7 +67,7 @@ impl Fleet {
             let config = self.config(&question.config);
             let mut again = again.into_iter();
             if again.any(|id| self.judge(&question, first, &config.policy, id, now).is_ok()) {
-                woken.push(WakeKey(key));
+                woken.push(RequeueKey(key));
             }
             self.waits.check(key, self.changes, now);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{
-    Entry, Outcome, Placer, Time, WakeKey,
+    CycleEntry, CycleOutcome, Placer, RequeueKey, Time,
     ids::{ClusterId, WorkloadId},
 };
 
@@ -22,7 +22,7 @@ pub struct Asked {
 }
 
 /// Finds what an entry is dispatched as. `None` if it is not dispatched by room.
-pub type Lookup<'a> = dyn Fn(&Entry) -> Option<Asked> + 'a;
+pub type Lookup<'a> = dyn Fn(&CycleEntry) -> Option<Asked> + 'a;
 
 /// Places the entries of one cycle.
 pub struct Placing<'a> {
@@ -41,8 +41,8 @@ impl<'a> Placing<'a> {
 
     /// The outcome of the cycle. A head that lacks something else than room does not wait for room meanwhile, and none is
     /// kept for it.
-    pub fn settle(&mut self, entries: &[Entry]) {
-        let room = |one: &&Entry| matches!(one.outcome, Outcome::NoRoom(_));
+    pub fn settle(&mut self, entries: &[CycleEntry]) {
+        let room = |one: &&CycleEntry| matches!(one.outcome, CycleOutcome::NoClusterCapacity(_));
         for entry in entries.iter().filter(|one| !room(one)) {
             self.fleet.stop_waiting(entry.workload);
         }
@@ -51,7 +51,7 @@ impl<'a> Placing<'a> {
 
 impl Placer for Placing<'_> {
     /// What is placed counts at once, so that later heads of the cycle see it.
-    fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey> {
+    fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
         let Some(Asked { config, work, turn }) = (self.lookup)(entry) else {
             return Ok(None);
         };

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use engine::{
-    Amount, Names, Time, WakeKey,
+    Amount, Names, RequeueKey, Time,
     explain::quantity::in_words,
     ids::{ClusterId, ResourceId, WorkloadId},
 };
@@ -83,7 +83,7 @@ pub enum Refusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// What it waits for.
-    pub key: WakeKey,
+    pub key: RequeueKey,
     /// Why, cluster by cluster, in the order of the configuration.
     pub why: Vec<(ClusterId, Refusal)>,
 }

@@ -1,6 +1,6 @@
 //! What a cluster can take now (docs/reference/dispatch.md §2), in the engine's terms.
 
-use engine::{Amount, flavors::matching::Taint, ids::ResourceId};
+use engine::{Amount, ids::ResourceId, node_selection::Taint};
 
 use crate::Kind;
 

@@ -2,8 +2,8 @@
 
 use engine::{
     Amount,
-    flavors::matching::{Requirement, Selection},
     ids::ResourceId,
+    node_selection::{LabelRequirement, NodeSelection},
 };
 
 /// A kind of job.
@@ -27,7 +27,7 @@ pub struct Pods {
     /// What one pod takes of a node, sorted by resource: before transformations and exclusions, which are about quota.
     pub requests: Vec<(ResourceId, Amount)>,
     /// Which nodes it may run on.
-    pub selection: Selection,
+    pub selection: NodeSelection,
 }
 
 /// What a Workload asks of a cluster.
@@ -40,7 +40,7 @@ pub struct Request {
     /// Its pods.
     pub pod_sets: Vec<Pods>,
     /// Requirements on the labels of clusters; all must hold.
-    pub affinity: Vec<Requirement>,
+    pub affinity: Vec<LabelRequirement>,
     /// How long it runs at most, in nanoseconds, if that is known.
     pub runs: Option<i64>,
 }

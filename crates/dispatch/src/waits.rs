@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use engine::{
-    Time, WakeKey,
+    RequeueKey, Time,
     ids::{ClusterId, WorkloadId},
 };
 
@@ -99,7 +99,7 @@ impl Waits {
         question: Question,
         checked: u64,
         at: Time,
-    ) -> WakeKey {
+    ) -> RequeueKey {
         let request = &question.work.request;
         if self.ages.get(&workload).is_none_or(|age| age.request != *request) {
             self.ages.insert(workload, Age { request: Arc::clone(request), since: at });
@@ -116,7 +116,7 @@ impl Waits {
             self.changes += 1;
         }
         self.of.insert(workload, Waiter { key, turn });
-        WakeKey(key)
+        RequeueKey(key)
     }
 
     fn open(&mut self, question: Question, checked: u64, at: Time) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Amount, flavors::matching::Toleration, ids::ResourceId};
+use engine::{Amount, ids::ResourceId, node_selection::Toleration};
 
 use crate::{Pods, Request};
 

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use dispatch::{Asked, Config, Fleet, Kind, NodeClass, Placing, Pods, Report, Request, Turn, Work};
-use engine::flavors::matching::Selection;
 use engine::ids::{ResourceId, WorkloadId};
+use engine::node_selection::NodeSelection;
 use engine::spec::{
-    ClusterQueueSpec, FlavorQuotas, FlavorSpec, Fungibility, Hold, LocalQueueSpec,
-    NamespaceSelector, PodSetSpec, Preemption, ResourceGroup, ResourceQuota, Strategy, Weight,
-    WorkloadSpec,
+    ClusterQueueSpec, FairSharingWeight, FlavorQuotas, FlavorSpec, FungibilitySpec, LocalQueueSpec,
+    NamespaceSelector, PodSetSpec, PreemptionSpec, QueueEligibility, QueueingStrategy,
+    ResourceGroup, ResourceQuota, WorkloadSpec,
 };
-use engine::{Amount, Engine, Event, Outcome, Settings, Time};
+use engine::{Amount, CycleOutcome, Engine, EngineSettings, Event, Time};
 
 /// An engine with one queue of 100 cpus.
 fn engine() -> (Engine, ResourceId) {
-    let mut engine = Engine::new(Settings::default());
+    let mut engine = Engine::new(EngineSettings::default());
     let names = engine.names_mut();
     let (cpu, flavor) = (names.resources.intern("cpu"), names.flavors.intern("any"));
     let (queue, local) = (names.queues.intern("team"), names.local_queues.intern("ns/team"));
@@ -29,24 +29,24 @@ fn engine() -> (Engine, ResourceId) {
     let spec = ClusterQueueSpec {
         cohort: None,
         groups: vec![ResourceGroup { resources: vec![cpu], flavors }],
-        strategy: Strategy::BestEffortFifo,
-        preemption: Preemption::default(),
-        fungibility: Fungibility::default(),
-        weight: Weight::default(),
+        strategy: QueueingStrategy::BestEffortFifo,
+        preemption: PreemptionSpec::default(),
+        flavor_fungibility: FungibilitySpec::default(),
+        weight: FairSharingWeight::default(),
         stopped: false,
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
         generation: 0,
         last_acceptable_flavor: None,
-        usage_based: false,
+        admission_fair_sharing: false,
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
     engine.apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
     engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
     engine.apply(Event::LocalQueue(
         local,
-        Some(LocalQueueSpec { queue, stopped: false, weight: Weight::default() }),
+        Some(LocalQueueSpec { queue, stopped: false, weight: FairSharingWeight::default() }),
     ));
     (engine, cpu)
 }
@@ -60,8 +60,8 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         reclaimed: 0,
         min_count: None,
         requests: vec![(cpu, Amount(amount))],
-        on_machine: None,
-        selection: Selection::default(),
+        on_node: None,
+        selection: NodeSelection::default(),
         preferred: Box::default(),
         topology: None,
         template: 0,
@@ -73,13 +73,13 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         priority: 0,
         queued_at: Time(0),
         pod_sets: vec![pods],
-        hold: Hold::None,
+        eligibility: QueueEligibility::Eligible,
         invalid: None,
-        gated: false,
-        priority_of_class: false,
+        preemption_gated: false,
+        has_priority_class: false,
         allowed_flavors: None,
         variant_of: None,
-        replaces: None,
+        replaced_slice: None,
         checks: Vec::new(),
         admission: None,
     };
@@ -102,7 +102,7 @@ fn quota_is_held_only_together_with_a_cluster() {
     fleet.set_config("all", Some(Config { clusters: vec![east], ..Config::default() }));
     let (first, second) =
         (submit(&mut engine, "ns/a", cpu, 4), submit(&mut engine, "ns/b", cpu, 3));
-    let lookup = |entry: &engine::Entry| {
+    let lookup = |entry: &engine::CycleEntry| {
         let amount = if entry.workload == first { 4 } else { 3 };
         let requests = vec![(cpu, Amount(amount))];
         let pods = Pods { count: 1, requests, ..Pods::default() };
@@ -115,15 +115,15 @@ fn quota_is_held_only_together_with_a_cluster() {
         let entries = engine.cycle(Time(1), &mut placing);
         entries.iter().map(|entry| (entry.workload, entry.outcome)).collect::<Vec<_>>()
     };
-    let reserved = Outcome::Reserved { cluster: Some(east) };
+    let reserved = CycleOutcome::Reserved { cluster: Some(east) };
     assert_eq!(outcomes(&mut engine, &mut fleet), [(first, reserved)]);
     let refused = outcomes(&mut engine, &mut fleet);
-    let [(_, Outcome::NoRoom(key))] = refused[..] else {
+    let [(_, CycleOutcome::NoClusterCapacity(key))] = refused[..] else {
         panic!("{refused:?}");
     };
     assert_eq!(outcomes(&mut engine, &mut fleet), [], "it is parked");
     fleet.gone(first);
     assert_eq!(fleet.woken(Time(1)), [key]);
-    engine.apply(Event::Room(key));
+    engine.apply(Event::ClusterCapacity(key));
     assert_eq!(outcomes(&mut engine, &mut fleet), [(second, reserved)]);
 }

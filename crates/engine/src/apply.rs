@@ -5,25 +5,26 @@
 
 use std::sync::Arc;
 
-use crate::admission_sharing;
+use crate::admission_fair_sharing;
+use crate::equivalence_class::EquivalenceClass;
 use crate::event::Event;
-use crate::flavors::walk;
-use crate::ids::{HostId, LocalQueueId, NodeId, QueueId, ShapeId, WorkloadId};
-use crate::pending::{enqueue, enqueue_awake, leave_line, leave_queue, replace, target};
-use crate::queues::line::Line;
-use crate::queues::priorities::Priorities;
+use crate::flavors::request_order;
+use crate::ids::{CohortId, EquivalenceClassId, HostId, LocalQueueId, NodeId, QueueId, WorkloadId};
+use crate::pending::{dequeue, enqueue, enqueue_active, leave_queue, replace, target};
+use crate::queues::pending_queue::PendingQueue;
+use crate::queues::priority_counts::PriorityCounts;
 use crate::quota::tree::Quota;
-use crate::shape::Shape;
 use crate::slices;
 use crate::spec::{
-    AdmissionSpec, ClusterQueueSpec, CohortSpec, Fungibility, Hold, NamespaceSelector,
-    PodSetAdmission, Preemption, ResourceGroup, Strategy, WorkloadSpec,
+    AdmissionSpec, ClusterQueueSpec, CohortSpec, FungibilitySpec, NamespaceSelector,
+    PodSetAdmission, PreemptionSpec, QueueEligibility, QueueingStrategy, ResourceGroup,
+    WorkloadSpec,
 };
-use crate::state::{Group, Queue, State};
+use crate::state::{ClusterQueueRecord, GroupSlots, State};
 use crate::time::Time;
 use crate::topology::HostSpec;
 use crate::topology::topologies::HostChange;
-use crate::workload::{Admission, Place, Usage, Workload, charge};
+use crate::workload::{Admission, QueuePosition, Usage, Workload, charge};
 
 /// Enters one event into the books.
 pub(crate) fn apply(state: &mut State, event: Event) {
@@ -46,12 +47,12 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
         Event::ClusterQueue(id, None) => cluster_queue_gone(state, id),
         Event::LocalQueue(id, spec) => local_queue(state, id, spec),
-        Event::UsageSharing(sharing) => admission_sharing::configure(state, sharing),
-        Event::Consumed(id, consumed, at) => {
-            admission_sharing::consumed(state, id, &consumed, at);
+        Event::AdmissionFairSharing(sharing) => admission_fair_sharing::configure(state, sharing),
+        Event::ConsumedResources(id, consumed, at) => {
+            admission_fair_sharing::consumed(state, id, &consumed, at);
         }
-        Event::Sample(now) => admission_sharing::sample(state, now),
-        Event::Admitted(id, now) => admission_sharing::admitted(state, id, now),
+        Event::SampleUsage(now) => admission_fair_sharing::sample(state, now),
+        Event::Admitted(id, now) => admission_fair_sharing::admitted(state, id, now),
         Event::Workload(id, spec) => {
             let touched = slices::telling(state, id, Some(&spec));
             workload(state, id, *spec);
@@ -65,9 +66,11 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::Evicting(id) => {
             mark_evicted(state, id);
         }
-        Event::Released { workload, hold, queued_at } => released(state, workload, hold, queued_at),
+        Event::Released { workload, eligibility, queued_at } => {
+            released(state, workload, eligibility, queued_at);
+        }
         Event::UnhealthyNodes(id, hosts) => unhealthy_nodes(state, id, hosts),
-        Event::Room(key) => room(state, key),
+        Event::ClusterCapacity(key) => room(state, key),
         Event::Written(id) => {
             state.second_passes.written(id);
             state.failures.written(id);
@@ -135,7 +138,7 @@ fn queue_record(state: &mut State, id: QueueId) -> NodeId {
         return queue.node;
     }
     let node = state.tree.add_node(Some(id));
-    state.queues[id.index()] = Some(Queue {
+    state.queues[id.index()] = Some(ClusterQueueRecord {
         node,
         spec: None,
         active: false,
@@ -143,22 +146,22 @@ fn queue_record(state: &mut State, id: QueueId) -> NodeId {
         stopped: false,
         ready: false,
         listed: false,
-        strategy: Strategy::default(),
-        preemption: Preemption::default(),
-        fungibility: Fungibility::default(),
+        strategy: QueueingStrategy::default(),
+        preemption: PreemptionSpec::default(),
+        flavor_fungibility: FungibilitySpec::default(),
         namespaces: NamespaceSelector::Nothing,
         groups: Arc::default(),
         covers_pods: false,
         topology_only: false,
         generation: 0,
-        line: Line::default(),
-        holding: Vec::new(),
-        priorities: Priorities::default(),
+        pending: PendingQueue::default(),
+        reserving: Vec::new(),
+        priorities: PriorityCounts::default(),
     });
     node
 }
 
-fn cohort_node(state: &mut State, id: NodeId) -> NodeId {
+fn cohort_node(state: &mut State, id: CohortId) -> NodeId {
     if let Some(&Some(node)) = state.cohorts.get(id.index()) {
         return node;
     }
@@ -193,7 +196,7 @@ fn quotas(state: &mut State, groups: &[ResourceGroup]) -> Vec<Quota> {
     quotas
 }
 
-fn cohort(state: &mut State, id: NodeId, spec: &CohortSpec) {
+fn cohort(state: &mut State, id: CohortId, spec: &CohortSpec) {
     let node = cohort_node(state, id);
     state.wake_tree(node);
     if let Some(parent) = state.tree.parent(node) {
@@ -231,12 +234,12 @@ fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
     queue.ready = spec.ready;
     queue.strategy = spec.strategy;
     queue.preemption = spec.preemption;
-    queue.fungibility = spec.fungibility;
+    queue.flavor_fungibility = spec.flavor_fungibility;
     queue.namespaces.clone_from(&spec.namespaces);
     queue.covers_pods = spec.groups.iter().any(|group| group.resources.contains(&pods));
     queue.groups = Arc::new(groups);
     queue.spec = Some(spec);
-    admission_sharing::queue_changed(state, id);
+    admission_fair_sharing::queue_changed(state, id);
     changed(state, node);
     state.wake(id);
     wake_siblings(state, id);
@@ -250,14 +253,14 @@ fn wake_siblings(state: &mut State, id: QueueId) {
     }
 }
 
-fn slots_of(state: &mut State, group: &ResourceGroup) -> Group {
+fn slots_of(state: &mut State, group: &ResourceGroup) -> GroupSlots {
     let mut slots = Vec::new();
     for one in &group.flavors {
         for &resource in &group.resources {
             slots.push(state.tree.slot(one.flavor, resource));
         }
     }
-    Group {
+    GroupSlots {
         resources: group.resources.clone(),
         flavors: group.flavors.iter().map(|one| one.flavor).collect(),
         slots,
@@ -268,14 +271,14 @@ fn cluster_queue_gone(state: &mut State, id: QueueId) {
     let node = queue_record(state, id);
     wake_siblings(state, id);
     requoted(state, node);
-    state.tree.set_quotas(node, crate::spec::Weight::default(), &[]);
+    state.tree.set_quotas(node, crate::spec::FairSharingWeight::default(), &[]);
     state.tree.set_parent(node, None);
     let queue = state.queue_mut(id);
     queue.spec = None;
     queue.groups = Arc::default();
     // Another queue of this name knows nothing of who waits for victims.
-    queue.line.forget_preemptor();
-    admission_sharing::queue_changed(state, id);
+    queue.pending.forget_preemptor();
+    admission_fair_sharing::queue_changed(state, id);
     changed(state, node);
 }
 
@@ -286,49 +289,55 @@ fn local_queue(state: &mut State, id: LocalQueueId, spec: Option<crate::spec::Lo
     let old = state.local_queues.get(id.index()).and_then(Option::as_ref).map(target);
     let new = spec.as_ref().map(target);
     if spec.is_none() {
-        admission_sharing::forget(state, id);
+        admission_fair_sharing::forget(state, id);
     }
     put(&mut state.local_queues, id.index(), spec);
-    admission_sharing::tell_shares(state, id);
+    admission_fair_sharing::update_usage(state, id);
     if old != new {
         let moved: Vec<WorkloadId> = (0..state.names.workloads.len())
             .map(WorkloadId::from)
-            .filter(|&one| state.workloads.get(one).is_some_and(|w| waits_through(w, id)))
+            .filter(|&one| state.workloads.get(one).is_some_and(|w| queued_through(w, id)))
             .collect();
         for workload in moved {
             leave_queue(state, workload);
-            enqueue_awake(state, workload);
+            enqueue_active(state, workload);
         }
     }
 }
 
 /// Holders stay where they hold, wherever their LocalQueue points now.
-fn waits_through(workload: &Workload, id: LocalQueueId) -> bool {
+fn queued_through(workload: &Workload, id: LocalQueueId) -> bool {
     workload.local_queue == Some(id) && workload.admission.is_none()
 }
 
 fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
-    walk::sort_requests(&state.names, &mut spec.pod_sets);
-    let replaces = spec.replaces.filter(|_| state.settings.elastic_slices);
+    request_order::sort_requests(&state.names, &mut spec.pod_sets);
+    let replaced_slice =
+        spec.replaced_slice.filter(|_| state.settings.elastic_jobs_via_workload_slices);
     let allowed = spec.allowed_flavors.filter(|_| state.settings.concurrent_admission);
     let allowed = allowed.map(Into::into);
-    let shape = Shape { priority: spec.priority, pod_sets: spec.pod_sets, replaces, allowed };
+    let class = EquivalenceClass {
+        priority: spec.priority,
+        pod_sets: spec.pod_sets,
+        replaced_slice,
+        allowed,
+    };
     state.families.tell(id, spec.variant_of.as_deref());
-    let shape = state.shapes.acquire(shape);
+    let class = state.classes.acquire(class);
     let new = Workload {
         uid: spec.uid,
         namespace: spec.namespace,
         local_queue: spec.local_queue,
         queue: None,
-        shape,
+        class,
         priority: spec.priority,
-        priority_of_class: spec.priority_of_class,
+        has_priority_class: spec.has_priority_class,
         queued_at: spec.queued_at,
-        hold: spec.hold,
-        place: Place::Out,
+        eligibility: spec.eligibility,
+        place: QueuePosition::Out,
         ticket: 0,
         hidden: false,
-        gated: spec.gated,
+        preemption_gated: spec.preemption_gated,
         wake: None,
         invalid: spec.invalid,
         checks: spec.checks.into(),
@@ -342,21 +351,22 @@ fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
             return update_holder(state, id, new, spec.admission);
         }
         Some(old) if same(old, &new) && spec.admission.is_none() => {
-            return state.shapes.release(shape);
+            return state.classes.release(class);
         }
         Some(_) => awake = replace(state, id, new, spec.admission.is_none()),
     }
     match spec.admission {
         Some(admission) => hold_quota(state, id, admission),
-        None if awake => enqueue_awake(state, id),
+        None if awake => enqueue_active(state, id),
         None => enqueue(state, id),
     }
 }
 
 fn same(old: &Workload, new: &Workload) -> bool {
-    (old.shape, old.queued_at, old.hold, old.local_queue, &old.invalid, old.namespace)
-        == (new.shape, new.queued_at, new.hold, new.local_queue, &new.invalid, new.namespace)
-        && (&old.uid, &old.checks, old.gated) == (&new.uid, &new.checks, new.gated)
+    (old.class, old.queued_at, old.eligibility, old.local_queue, &old.invalid, old.namespace)
+        == (new.class, new.queued_at, new.eligibility, new.local_queue, &new.invalid, new.namespace)
+        && (&old.uid, &old.checks, old.preemption_gated)
+            == (&new.uid, &new.checks, new.preemption_gated)
 }
 
 /// A Workload that holds quota changed: its priority decides who may preempt it, its finished pods free quota.
@@ -367,19 +377,19 @@ fn update_holder(
     admission: Option<AdmissionSpec>,
 ) {
     let old = state.workloads.at_mut(id);
-    let changed = old.shape != new.shape;
+    let changed = old.class != new.class;
     let (held_in, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
-    let reweighed = new.priority_of_class && new.priority != before;
-    (old.priority, old.priority_of_class) = (new.priority, new.priority_of_class);
-    (old.hold, old.queued_at) = (new.hold, new.queued_at);
+    let reweighed = new.has_priority_class && new.priority != before;
+    (old.priority, old.has_priority_class) = (new.priority, new.has_priority_class);
+    (old.eligibility, old.queued_at) = (new.eligibility, new.queued_at);
     (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
-    old.gated = new.gated;
+    old.preemption_gated = new.preemption_gated;
     if let Some(queue) = held_in {
         let priorities = &mut state.queue_mut(queue).priorities;
         priorities.remove(before);
         priorities.add(new.priority);
     }
-    reshape_holder(state, id, new.shape);
+    reshape_holder(state, id, new.class);
     let Some(current) = state.workloads.at(id).admission.as_deref() else {
         return;
     };
@@ -417,14 +427,14 @@ fn recharge(state: &mut State, id: WorkloadId) {
 }
 
 /// Places are charged by shape: those of the old one are given back before it is forgotten.
-fn reshape_holder(state: &mut State, id: WorkloadId, shape: ShapeId) {
+fn reshape_holder(state: &mut State, id: WorkloadId, class: EquivalenceClassId) {
     let workload = state.workloads.at_mut(id);
-    let old = std::mem::replace(&mut workload.shape, shape);
+    let old = std::mem::replace(&mut workload.class, class);
     if let Some(admission) = workload.admission.as_deref() {
-        state.topologies.free(admission, &old, &state.shapes);
-        state.topologies.place(admission, &shape, &state.shapes);
+        state.topologies.free(admission, &old, &state.classes);
+        state.topologies.place(admission, &class, &state.classes);
     }
-    state.shapes.release(old);
+    state.classes.release(old);
 }
 
 fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
@@ -457,18 +467,18 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Bo
     admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
     state.tree.charge(state.queue(queue).node, &admission.usage);
-    state.topologies.place(&admission, &state.workloads.at(id).shape, &state.shapes);
-    let holding = &mut state.queue_mut(queue).holding;
-    holding.push(id);
-    let place = u32::try_from(holding.len() - 1).expect("invariant: fewer than 2^32 Workloads");
+    state.topologies.place(&admission, &state.workloads.at(id).class, &state.classes);
+    let reserving = &mut state.queue_mut(queue).reserving;
+    reserving.push(id);
+    let place = u32::try_from(reserving.len() - 1).expect("invariant: fewer than 2^32 Workloads");
     let workload = state.workloads.at_mut(id);
     workload.queue = Some(queue);
-    workload.place = Place::Holding { place };
+    workload.place = QueuePosition::Reserving { place };
     workload.admission = Some(admission);
     let priority = workload.priority;
     let queue = state.queue_mut(queue);
     queue.priorities.add(priority);
-    queue.line.clear_preemptor(id);
+    queue.pending.clear_preemptor(id);
     queue.generation += 1;
     slices::started(state, id);
     crate::second_pass::note(state, id);
@@ -477,27 +487,28 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Bo
 /// Gives back what a Workload holds, and wakes those who may want it.
 fn free_quota(state: &mut State, id: WorkloadId) {
     let workload = state.workloads.at_mut(id);
-    let (Some(_), Place::Holding { place }) = (&workload.admission, workload.place) else {
+    let (Some(_), QueuePosition::Reserving { place }) = (&workload.admission, workload.place)
+    else {
         return;
     };
-    workload.place = Place::Out;
-    let (shape, priority) = (workload.shape, workload.priority);
+    workload.place = QueuePosition::Out;
+    let (class, priority) = (workload.class, workload.priority);
     state.second_passes.forget(id);
-    admission_sharing::unsent(state, id);
+    admission_fair_sharing::unsent(state, id);
     let Some(admission) = state.workloads.at_mut(id).admission.take() else {
         return;
     };
-    state.topologies.free(&admission, &shape, &state.shapes);
+    state.topologies.free(&admission, &class, &state.classes);
     let queue = admission.queue;
     let node = state.queue(queue).node;
     for &(slot, amount) in &admission.usage {
         state.tree.remove_usage(node, slot, amount);
     }
     state.queue_mut(queue).priorities.remove(priority);
-    let holding = &mut state.queue_mut(queue).holding;
-    holding.swap_remove(place as usize);
-    if let Some(&moved) = holding.get(place as usize) {
-        state.workloads.at_mut(moved).place = Place::Holding { place };
+    let reserving = &mut state.queue_mut(queue).reserving;
+    reserving.swap_remove(place as usize);
+    if let Some(&moved) = reserving.get(place as usize) {
+        state.workloads.at_mut(moved).place = QueuePosition::Reserving { place };
     }
     state.workloads.keep_blank(admission);
     state.queue_mut(queue).generation += 1;
@@ -508,7 +519,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
 
 fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<HostId>) {
     let holds = state.workloads.get(id).is_some_and(|one| one.admission.is_some());
-    if holds && state.settings.replace_failed_nodes {
+    if holds && state.settings.tas_failed_node_replacement {
         state.failures.set(id, hosts.into());
     }
 }
@@ -520,28 +531,28 @@ fn workload_gone(state: &mut State, id: WorkloadId) {
     let queue = workload.queue;
     state.failures.forget(id);
     state.families.tell(id, None);
-    leave_line(state, id);
+    dequeue(state, id);
     free_quota(state, id);
     if let Some(queue) = queue {
-        state.queue_mut(queue).line.clear_preemptor(id);
+        state.queue_mut(queue).pending.clear_preemptor(id);
         state.wake(queue);
     }
     if let Some(workload) = state.workloads.remove(id) {
-        state.shapes.release(workload.shape);
+        state.classes.release(workload.class);
         if !state.workloads.is_watched() {
             state.names.workloads.forget(id);
         }
     }
 }
 
-fn released(state: &mut State, id: WorkloadId, hold: Hold, queued_at: Time) {
+fn released(state: &mut State, id: WorkloadId, eligibility: QueueEligibility, queued_at: Time) {
     if state.workloads.get(id).is_none_or(|workload| workload.admission.is_none()) {
         return;
     }
     state.failures.forget(id);
     free_quota(state, id);
     let workload = state.workloads.at_mut(id);
-    (workload.hold, workload.queued_at) = (hold, queued_at);
+    (workload.eligibility, workload.queued_at) = (eligibility, queued_at);
     enqueue(state, id);
 }
 
@@ -551,14 +562,14 @@ fn write_failed(state: &mut State, id: WorkloadId) {
     }
     if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {
         let queued_at = state.workloads.at(id).queued_at;
-        released(state, id, Hold::None, queued_at);
+        released(state, id, QueueEligibility::Eligible, queued_at);
     }
 }
 
 /// The placer has room again for those who wait under `key`.
-fn room(state: &mut State, key: crate::placer::WakeKey) {
+fn room(state: &mut State, key: crate::placer::RequeueKey) {
     for id in state.workloads.told(key) {
-        leave_line(state, id);
+        dequeue(state, id);
         enqueue(state, id);
     }
 }

@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 
 use crate::engine::Engine;
 use crate::ids::WorkloadId;
-use crate::pending::{enqueue, leave_line};
-use crate::spec::Hold;
+use crate::pending::{dequeue, enqueue};
+use crate::spec::QueueEligibility;
 use crate::state::State;
 use crate::time::Time;
 
 /// How long to wait after an eviction because pods were not ready in time. Spans are in the unit of [`Time`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Backoff {
+pub struct RequeueBackoff {
     /// After the first eviction. It doubles with every further one.
     pub base: i64,
     /// The longest wait.
@@ -27,28 +27,28 @@ pub struct Backoff {
 
 /// What follows an eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Requeuing {
+pub enum RequeueDecision {
     /// Another attempt.
-    Again {
+    RequeueDestination {
         /// Evictions so far, this one included.
         count: u32,
         /// Not before this time.
         at: Time,
     },
     /// The limit is exceeded: the Workload is deactivated.
-    Over,
+    Deactivate,
 }
 
-impl Backoff {
+impl RequeueBackoff {
     /// What follows an eviction at `now`, after `count` earlier ones.
-    pub fn after(&self, count: u32, now: Time) -> Requeuing {
+    pub fn after(&self, count: u32, now: Time) -> RequeueDecision {
         let next = count.saturating_add(1);
         if self.limit.is_some_and(|limit| next > limit) {
-            return Requeuing::Over;
+            return RequeueDecision::Deactivate;
         }
         let factor = 1_i64.checked_shl(count).filter(|factor| *factor > 0).unwrap_or(i64::MAX);
         let wait = self.base.saturating_mul(factor).min(self.longest).max(0);
-        Requeuing::Again { count: next, at: Time(now.0.saturating_add(wait)) }
+        RequeueDecision::RequeueDestination { count: next, at: Time(now.0.saturating_add(wait)) }
     }
 
     /// When a Workload may try again that was sent back by checks: each says since when, and how long it wants to wait.
@@ -77,8 +77,8 @@ pub(crate) fn end(state: &mut State, now: Time) {
         }
         state.backoffs.0.pop_first();
         if waits(state, id, end) {
-            state.workloads.at_mut(id).hold = Hold::None;
-            leave_line(state, id);
+            state.workloads.at_mut(id).eligibility = QueueEligibility::Eligible;
+            dequeue(state, id);
             enqueue(state, id);
         }
     }
@@ -86,13 +86,15 @@ pub(crate) fn end(state: &mut State, now: Time) {
 
 fn waits(state: &State, id: WorkloadId, end: Time) -> bool {
     let workload = state.workloads.get(id);
-    workload.is_some_and(|one| one.hold == Hold::Until(end) && one.admission.is_none())
+    workload.is_some_and(|one| {
+        one.eligibility == QueueEligibility::BackoffUntil(end) && one.admission.is_none()
+    })
 }
 
 impl Engine {
     /// When a cycle or a second pass may decide something although nothing happened: the end of a backoff, or another
     /// attempt to find places.
-    pub fn next_change(&self) -> Option<Time> {
+    pub fn next_deadline(&self) -> Option<Time> {
         let backoffs = self.state.backoffs.0.iter();
         let backoff =
             backoffs.filter(|(end, id)| waits(&self.state, *id, *end)).map(|(end, _)| *end);

@@ -11,20 +11,20 @@ use crate::apply::put;
 use crate::engine::Engine;
 use crate::flavors::assign::Assignment;
 use crate::ids::{CheckId, FlavorId, QueueId, WorkloadId};
-use crate::spec::{CheckRule, CheckSpec, CheckState, Places};
-use crate::state::{Queue, State};
+use crate::spec::{AdmissionCheckRule, CheckSpec, CheckState, TopologyTiming};
+use crate::state::{ClusterQueueRecord, State};
 use crate::workload::{Admission, Workload};
 
 impl Engine {
     /// Checks that a Workload of a queue needs whatever flavors it gets, by name: those that bind every flavor.
-    pub fn checks_before(&self, queue: QueueId) -> Vec<CheckId> {
+    pub fn checks_for_every_flavor(&self, queue: QueueId) -> Vec<CheckId> {
         let groups = self.state.queue(queue).groups.iter();
         let flavors: Vec<FlavorId> = groups.flat_map(|group| group.flavors.clone()).collect();
         self.checks_where(queue, |rule| flavors.iter().all(|&flavor| applies(rule, flavor)))
     }
 
     /// Checks that a Workload needs for the flavors it holds, by name; none if it holds nothing.
-    pub fn checks_of(&self, workload: WorkloadId) -> Vec<CheckId> {
+    pub fn required_checks(&self, workload: WorkloadId) -> Vec<CheckId> {
         let workload = self.state.workloads.get(workload);
         let Some(admission) = workload.and_then(|one| one.admission.as_deref()) else {
             return Vec::new();
@@ -38,7 +38,11 @@ impl Engine {
         self.state.workloads.get(id).is_some() && is_admitted(&self.state, id)
     }
 
-    fn checks_where(&self, queue: QueueId, needs: impl Fn(&CheckRule) -> bool) -> Vec<CheckId> {
+    fn checks_where(
+        &self,
+        queue: QueueId,
+        needs: impl Fn(&AdmissionCheckRule) -> bool,
+    ) -> Vec<CheckId> {
         let rules = rules(self.state.queue(queue)).iter().filter(|rule| needs(rule));
         let mut checks: Vec<CheckId> = rules.map(|rule| rule.check).collect();
         let names = &self.state.names.checks;
@@ -48,15 +52,15 @@ impl Engine {
     }
 }
 
-fn rules(queue: &Queue) -> &[CheckRule] {
+fn rules(queue: &ClusterQueueRecord) -> &[AdmissionCheckRule] {
     queue.spec.as_ref().map_or(&[], |spec| &spec.checks)
 }
 
-fn applies(rule: &CheckRule, flavor: FlavorId) -> bool {
+fn applies(rule: &AdmissionCheckRule, flavor: FlavorId) -> bool {
     rule.flavors.is_empty() || rule.flavors.contains(&flavor)
 }
 
-fn binds(rule: &CheckRule, admission: &Admission) -> bool {
+fn binds(rule: &AdmissionCheckRule, admission: &Admission) -> bool {
     let mut resources = admission.pod_sets.iter().flat_map(|one| &one.resources);
     rule.flavors.is_empty() || resources.any(|&(_, flavor, _)| applies(rule, flavor))
 }
@@ -67,7 +71,8 @@ pub(crate) fn is_admitted(state: &State, id: WorkloadId) -> bool {
     let Some(admission) = workload.admission.as_deref() else {
         return false;
     };
-    let waits = |rule: &CheckRule| !workload.checks.contains(&(rule.check, CheckState::Ready));
+    let waits =
+        |rule: &AdmissionCheckRule| !workload.checks.contains(&(rule.check, CheckState::Ready));
     let mut rules = rules(state.queue(admission.queue)).iter();
     !rules.any(|rule| binds(rule, admission) && waits(rule)) && !state.second_passes.awaits(id)
 }
@@ -92,7 +97,7 @@ pub(crate) fn tell(state: &mut State, id: CheckId, check: Option<CheckSpec>) {
 }
 
 /// A check of a queue that does not exist, or whose controller does not run.
-pub(crate) fn inactive(state: &State, queue: &Queue) -> Option<CheckId> {
+pub(crate) fn inactive(state: &State, queue: &ClusterQueueRecord) -> Option<CheckId> {
     let active = |check| spec(state, check).is_some_and(|check| check.active);
     rules(queue).iter().map(|rule| rule.check).find(|&check| !active(check))
 }
@@ -104,7 +109,7 @@ pub(crate) fn failed(workload: &Workload) -> Option<CheckId> {
 }
 
 /// When places for what gets this flavor are looked for: as late as the latest of its checks says.
-pub(crate) fn places(state: &State, queue: QueueId, flavor: FlavorId) -> Places {
+pub(crate) fn places(state: &State, queue: QueueId, flavor: FlavorId) -> TopologyTiming {
     let rules = rules(state.queue(queue)).iter().filter(|rule| applies(rule, flavor));
     let places = rules.filter_map(|rule| spec(state, rule.check)).map(|check| check.places);
     places.max().unwrap_or_default()
@@ -116,9 +121,10 @@ pub(crate) fn put_off_places(state: &State, queue: QueueId, assignment: &mut Ass
         return;
     }
     for one in &mut assignment.pod_sets {
-        let mut flavors = one.choices.iter().map(|choice| choice.flavor);
-        one.unplaced = flavors.any(|flavor| {
-            state.topologies.tree(flavor).is_some() && places(state, queue, flavor) > Places::Now
+        let mut flavors = one.flavor_assignments.iter().map(|choice| choice.flavor);
+        one.delayed_topology = flavors.any(|flavor| {
+            state.topologies.tree(flavor).is_some()
+                && places(state, queue, flavor) > TopologyTiming::WithQuota
         });
     }
 }

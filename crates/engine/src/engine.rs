@@ -1,10 +1,10 @@
 //! The front door: events in, decisions out.
 
-use crate::cycle::{Cycle, Entry};
+use crate::cycle::{Cycle, CycleEntry};
 use crate::event::Event;
 use crate::names::Names;
 use crate::placer::Placer;
-use crate::settings::Settings;
+use crate::settings::EngineSettings;
 use crate::state::State;
 use crate::time::Time;
 
@@ -17,7 +17,7 @@ pub struct Engine {
 
 impl Engine {
     /// An engine that knows nothing yet.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: EngineSettings) -> Self {
         Self { state: State::new(settings), cycle: Cycle::default() }
     }
 
@@ -37,8 +37,8 @@ impl Engine {
     }
 
     /// Runs one scheduling cycle: at most one decision per queue. Empty when no queue has anybody to evaluate; whoever
-    /// is still in line then ([`Engine::in_line`]) gets a turn in one of the next cycles.
-    pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[Entry] {
+    /// is still in line then ([`Engine::has_pending_heads`]) gets a turn in one of the next cycles.
+    pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[CycleEntry] {
         let mut ongoing = self.begin(now);
         while !ongoing.advance(placer, usize::MAX) {}
         drop(ongoing);
@@ -46,38 +46,43 @@ impl Engine {
     }
 
     /// Begins a cycle that is run in parts.
-    pub fn begin(&mut self, now: Time) -> Ongoing<'_> {
+    pub fn begin(&mut self, now: Time) -> CycleInProgress<'_> {
         self.cycle.begin(&mut self.state, now);
-        Ongoing { engine: self }
+        CycleInProgress { engine: self }
     }
 
     /// What the last cycle decided.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[CycleEntry] {
         self.cycle.entries()
     }
 
     /// Whether any active queue has somebody in line for the next cycle, or a machine is to be replaced. The head of a
     /// strict queue that cannot be admitted stays in line.
-    pub fn in_line(&self) -> bool {
+    pub fn has_pending_heads(&self) -> bool {
         let queue = |&id: &crate::ids::QueueId| self.state.queue(id);
         let State { to_wake, tree_changed, failures, .. } = &self.state;
         let waiting = !to_wake.is_empty() || *tree_changed || failures.are_due();
         waiting
-            || self.state.with_heads.iter().map(queue).any(|one| one.active && one.line.has_head())
+            || self
+                .state
+                .with_heads
+                .iter()
+                .map(queue)
+                .any(|one| one.active && one.pending.has_head())
     }
 }
 
 /// A cycle that has begun: between its parts the caller can do anything, except tell the engine events, of which the
 /// cycle knows nothing yet. When it is complete, [`Engine::entries`] has what it decided.
 ///
-/// If it is dropped before, what was processed counts; entries that are still [`Outcome::Open`](crate::Outcome::Open)
+/// If it is dropped before, what was processed counts; entries that are still [`CycleOutcome::Nominated`](crate::Outcome::Nominated)
 /// and heads that have none yet are in line for the next cycle.
 #[derive(Debug)]
-pub struct Ongoing<'a> {
+pub struct CycleInProgress<'a> {
     engine: &'a mut Engine,
 }
 
-impl Ongoing<'_> {
+impl CycleInProgress<'_> {
     /// Goes on for about so many queues or heads. Returns true when the cycle is complete.
     pub fn advance(&mut self, placer: &mut dyn Placer, heads: usize) -> bool {
         let Engine { state, cycle } = &mut *self.engine;
@@ -85,7 +90,7 @@ impl Ongoing<'_> {
     }
 }
 
-impl Drop for Ongoing<'_> {
+impl Drop for CycleInProgress<'_> {
     fn drop(&mut self) {
         let Engine { state, cycle } = &mut *self.engine;
         cycle.cut_short(state);

@@ -1,14 +1,15 @@
 //! Everything that can happen to the engine.
 
-use crate::admission_sharing::UsageSharing;
+use crate::admission_fair_sharing::AdmissionFairSharing;
 use crate::amount::Amount;
 use crate::ids::{
-    CheckId, FlavorId, HostId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId,
-    WorkloadId,
+    CheckId, CohortId, FlavorId, HostId, LocalQueueId, NamespaceId, QueueId, ResourceId,
+    TopologyId, WorkloadId,
 };
-use crate::placer::WakeKey;
+use crate::placer::RequeueKey;
 use crate::spec::{
-    CheckSpec, ClusterQueueSpec, CohortSpec, FlavorSpec, Hold, LocalQueueSpec, WorkloadSpec,
+    CheckSpec, ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, QueueEligibility,
+    WorkloadSpec,
 };
 use crate::time::Time;
 use crate::topology::{HostSpec, TopologySpec};
@@ -27,17 +28,17 @@ pub enum Event {
     /// An AdmissionCheck.
     Check(CheckId, Option<CheckSpec>),
     /// A cohort (an id of [`crate::Names::cohorts`]). A cohort that is only named by others needs no event.
-    Cohort(NodeId, Option<CohortSpec>),
+    Cohort(CohortId, Option<CohortSpec>),
     /// A ClusterQueue.
     ClusterQueue(QueueId, Option<Box<ClusterQueueSpec>>),
     /// A LocalQueue.
     LocalQueue(LocalQueueId, Option<LocalQueueSpec>),
     /// How LocalQueues share by usage; `None` switches it off.
-    UsageSharing(Option<UsageSharing>),
+    AdmissionFairSharing(Option<AdmissionFairSharing>),
     /// What a LocalQueue had consumed at some time, as it was recorded.
-    Consumed(LocalQueueId, Vec<(ResourceId, Amount)>, Time),
+    ConsumedResources(LocalQueueId, Vec<(ResourceId, Amount)>, Time),
     /// Time to sample what LocalQueues use.
-    Sample(Time),
+    SampleUsage(Time),
     /// A Workload that holds quota was admitted: nothing more is to be checked.
     Admitted(WorkloadId, Time),
     /// A Workload, new or changed. A spec without admission takes no quota away: only [`Event::Released`] does.
@@ -51,14 +52,14 @@ pub enum Event {
         /// Which.
         workload: WorkloadId,
         /// Whether it may be queued again at once.
-        hold: Hold,
+        eligibility: QueueEligibility,
         /// Its queue-order timestamp from now on.
         queued_at: Time,
     },
     /// All machines that failed under a Workload that holds places on them; none once they are well again.
     UnhealthyNodes(WorkloadId, Vec<HostId>),
     /// The placer may have room for those who wait under this key.
-    Room(WakeKey),
+    ClusterCapacity(RequeueKey),
     /// A decision about this Workload was written.
     Written(WorkloadId),
     /// A decision about this Workload could not be written: what was assumed is taken back.

@@ -52,6 +52,10 @@ id!(
     NodeId
 );
 id!(
+    /// A cohort, as [`crate::Names::cohorts`] numbers them.
+    CohortId
+);
+id!(
     /// A LocalQueue.
     LocalQueueId
 );
@@ -65,7 +69,7 @@ id!(
 );
 id!(
     /// A scheduling-equivalence shape: what a Workload asks for, and its priority.
-    ShapeId
+    EquivalenceClassId
 );
 id!(
     /// A Topology.

@@ -6,53 +6,56 @@
 //!
 //! What-if is done on the live state: changes of usage are journalled and rewound, nothing is copied.
 
-mod admission_sharing;
+mod admission_fair_sharing;
 mod amount;
 mod apply;
 mod backoff;
-mod books;
 mod checks;
 mod cycle;
+mod debug_dump;
 mod engine;
+mod equivalence_class;
 mod event;
 pub mod explain;
-mod failures;
-pub mod flavors;
+mod flavors;
 pub mod ids;
 mod names;
+mod node_failures;
+pub mod node_selection;
 mod pending;
 mod placer;
 mod preemption;
 mod queues;
 mod quota;
 mod reason;
+mod row_undo;
 mod second_pass;
 mod settings;
-mod shape;
 mod slices;
 pub mod spec;
 mod state;
 mod time;
 pub mod topology;
-mod undo;
 mod variants;
 mod view;
 mod what_if;
 mod workload;
 
-pub use crate::admission_sharing::{UsageShare, UsageSharing};
+pub use crate::admission_fair_sharing::{AdmissionFairSharing, FairSharingUsage};
 pub use crate::amount::Amount;
-pub use crate::backoff::{Backoff, Requeuing};
-pub use crate::cycle::{Entry, Outcome, Requeue};
-pub use crate::engine::{Engine, Ongoing};
+pub use crate::backoff::{RequeueBackoff, RequeueDecision};
+pub use crate::cycle::{CycleEntry, CycleOutcome, RequeueDestination};
+pub use crate::engine::{CycleInProgress, Engine};
 pub use crate::event::Event;
-pub use crate::flavors::assign::{Assignment, Choice, Mode, PodSetAssignment};
+pub use crate::flavors::assign::{
+    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
+};
 pub use crate::names::{Interner, Names};
-pub use crate::placer::{Anywhere, Placer, WakeKey};
-pub use crate::preemption::Target;
-pub use crate::reason::{Obstacle, PreemptionReason, Reason};
+pub use crate::placer::{AcceptAll, Placer, RequeueKey};
+pub use crate::preemption::PreemptionTarget;
+pub use crate::reason::{NoFitReason, PendingReason, PreemptionReason};
 pub use crate::second_pass::SecondPass;
-pub use crate::settings::{FairStrategy, Settings};
+pub use crate::settings::{EngineSettings, FairStrategy};
 pub use crate::time::Time;
-pub use crate::view::Placement;
+pub use crate::view::AssignedTopology;
 pub use crate::what_if::WhatIf;

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use crate::ids::{
-    CheckId, FlavorId, HostId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId,
-    WorkloadId,
+    CheckId, CohortId, FlavorId, HostId, LocalQueueId, NamespaceId, QueueId, ResourceId,
+    TopologyId, WorkloadId,
 };
 
 /// One table of names.
@@ -85,7 +85,7 @@ pub struct Names {
     /// ClusterQueues.
     pub queues: Interner<QueueId>,
     /// Cohorts. Ids of a table of their own, mapped to tree nodes by the engine.
-    pub cohorts: Interner<NodeId>,
+    pub cohorts: Interner<CohortId>,
     /// LocalQueues, as `namespace/name`.
     pub local_queues: Interner<LocalQueueId>,
     /// Namespaces.

@@ -1,11 +1,11 @@
 //! Reservation only together with a cluster that has room. Source: docs/reference/dispatch.md §1.
 
-use crate::cycle::Entry;
+use crate::cycle::CycleEntry;
 use crate::ids::ClusterId;
 
 /// What a refused Workload waits for; named by the placer, meaningless to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WakeKey(pub u64);
+pub struct RequeueKey(pub u64);
 
 /// Chooses a cluster for a Workload whose quota fits.
 pub trait Placer {
@@ -13,15 +13,15 @@ pub trait Placer {
     ///
     /// # Errors
     /// When no cluster has room.
-    fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey>;
+    fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey>;
 }
 
 /// Says yes to everything: plain Kueue.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Anywhere;
+pub struct AcceptAll;
 
-impl Placer for Anywhere {
-    fn place(&mut self, _: &Entry) -> Result<Option<ClusterId>, WakeKey> {
+impl Placer for AcceptAll {
+    fn place(&mut self, _: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
         Ok(None)
     }
 }

@@ -6,7 +6,7 @@ use crate::topology::TopologyReason;
 
 /// One obstacle for one pod set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum NoFitReason {
     /// The request is larger than the queue can ever have.
     ExceedsMaximum {
         /// Flavor and resource.
@@ -35,7 +35,7 @@ pub enum Reason {
     /// Node selector or affinity exclude the flavor.
     Affinity(FlavorId),
     /// The flavor does not exist.
-    NoFlavor(FlavorId),
+    FlavorNotFound(FlavorId),
     /// On a second look within a cycle only the flavors of the first are considered.
     NotNominated {
         /// The flavor that was passed over.
@@ -44,22 +44,22 @@ pub enum Reason {
         resource: ResourceId,
     },
     /// The Workload is not allowed the flavor.
-    NotAllowed(FlavorId),
+    FlavorNotAllowed(FlavorId),
     /// The Workload replaces a slice that has another flavor.
-    OfOldSlice {
+    DiffersFromReplacedSlice {
         /// The flavor that was passed over.
         flavor: FlavorId,
         /// The one that the old slice has; none if it never had the resource.
         original: Option<FlavorId>,
     },
     /// No resource group covers the resource.
-    Undeclared(ResourceId),
+    ResourceNotCovered(ResourceId),
     /// The pod set wants a topology, the flavor has none.
     NoTopology(FlavorId),
     /// The flavor has a topology, the pod set asks for none.
-    TopologyOnly(FlavorId),
+    OnlyTopologyAware(FlavorId),
     /// The flavor's topology does not have the level.
-    NoLevel(FlavorId),
+    NoTopologyLevel(FlavorId),
     /// The pod set asks for places, and gets no flavor that has any.
     NoTopologyFlavor,
     /// The pod set asks for places, and no flavor of the queue has any.
@@ -67,17 +67,17 @@ pub enum Reason {
     /// The pod set asks for places, and gets several flavors that have some; in the order of their names.
     TopologyFlavors(Box<[FlavorId]>),
     /// The pod set of a slice that replaces another must stand together, or else would rather do so.
-    ElasticTogether {
+    ElasticConstraint {
         /// It must.
         required: bool,
     },
     /// Machines failed under a holder that nothing can stand in for.
     NodesFailed(Box<[HostId]>),
     /// The pods cannot be placed within the topology.
-    Placement(Box<TopologyReason>),
+    TopologyPlacement(Box<TopologyReason>),
 }
 
-impl Reason {
+impl NoFitReason {
     /// Whether it is an error of its pod set: nothing else is said then.
     pub(crate) fn is_error(&self) -> bool {
         matches!(
@@ -85,14 +85,14 @@ impl Reason {
             Self::NoTopologyFlavor
                 | Self::NoTopologies
                 | Self::TopologyFlavors(_)
-                | Self::ElasticTogether { .. }
+                | Self::ElasticConstraint { .. }
         )
     }
 }
 
 /// The kind of obstacle that a whole Workload meets, as conditions name it. Later is more severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Obstacle {
+pub enum PendingReason {
     /// There is quota, but no place in the topology.
     TopologyPlacementFailed,
     /// Quota is in use.
@@ -103,7 +103,7 @@ pub enum Obstacle {
     NoMatchingFlavor,
 }
 
-impl Obstacle {
+impl PendingReason {
     /// The condition reason.
     pub fn name(self) -> &'static str {
         match self {

@@ -12,11 +12,13 @@ use std::collections::BTreeMap;
 
 use crate::cycle;
 use crate::engine::Engine;
-use crate::flavors::assign::{Assignment, Attempt, Choice, Mode, PodSetAssignment};
+use crate::flavors::assign::{
+    Assignment, AssignmentAttempt, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
+};
 use crate::ids::{QueueId, WorkloadId};
-use crate::preemption::{self, Ids, Need, Target};
-use crate::reason::Reason;
-use crate::spec::{AdmissionSpec, CheckState, Places, PodSetAdmission};
+use crate::preemption::{self, PreemptionRequest, PreemptionTarget, WorkloadIds};
+use crate::reason::NoFitReason;
+use crate::spec::{AdmissionSpec, CheckState, PodSetAdmission, TopologyTiming};
 use crate::state::State;
 use crate::time::Time;
 use crate::topology;
@@ -36,14 +38,14 @@ pub struct SecondPass {
     /// Where it holds quota.
     pub queue: QueueId,
     /// What it holds from now on, or why there are no places. No reason is given where the queue is not active.
-    pub outcome: Result<Vec<PodSetAdmission>, Vec<Reason>>,
+    pub outcome: Result<Vec<PodSetAdmission>, Vec<NoFitReason>>,
     /// Who has to go before there are places. Some may be on their way already.
-    pub targets: Vec<Target>,
+    pub targets: Vec<PreemptionTarget>,
 }
 
 /// A Workload on its second pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Pass {
+enum SecondPassState {
     /// Its first wait begins when time is next looked at.
     New,
     /// It waits for its next attempt, after so many that failed.
@@ -54,7 +56,7 @@ enum Pass {
 
 /// Everybody on a second pass.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct SecondPasses(BTreeMap<WorkloadId, Pass>);
+pub(crate) struct SecondPasses(BTreeMap<WorkloadId, SecondPassState>);
 
 impl SecondPasses {
     pub(crate) fn forget(&mut self, id: WorkloadId) {
@@ -63,21 +65,21 @@ impl SecondPasses {
 
     /// What was found is written.
     pub(crate) fn written(&mut self, id: WorkloadId) {
-        if matches!(self.0.get(&id), Some(Pass::Placed(_))) {
+        if matches!(self.0.get(&id), Some(SecondPassState::Placed(_))) {
             self.0.remove(&id);
         }
     }
 
     /// Whether places are still to be found.
     pub(crate) fn awaits(&self, id: WorkloadId) -> bool {
-        self.0.get(&id).is_some_and(|pass| !matches!(pass, Pass::Placed(_)))
+        self.0.get(&id).is_some_and(|pass| !matches!(pass, SecondPassState::Placed(_)))
     }
 
     /// When the next attempt is due.
     pub(crate) fn next(&self) -> Option<Time> {
         let due = self.0.values().filter_map(|pass| match pass {
-            Pass::Waits { until, .. } => Some(*until),
-            Pass::New | Pass::Placed(_) => None,
+            SecondPassState::Waits { until, .. } => Some(*until),
+            SecondPassState::New | SecondPassState::Placed(_) => None,
         });
         due.min()
     }
@@ -89,15 +91,15 @@ impl SecondPasses {
         current: &Admission,
         mut told: AdmissionSpec,
     ) -> AdmissionSpec {
-        let Some(Pass::Placed(pod_sets)) = self.0.get(&id) else {
+        let Some(SecondPassState::Placed(pod_sets)) = self.0.get(&id) else {
             return told;
         };
         for &index in pod_sets {
             let own = current.pod_sets.get(index);
             if let (Some(one), Some(own)) = (told.pod_sets.get_mut(index), own)
-                && one.unplaced
+                && one.delayed_topology
             {
-                (one.unplaced, one.domains) = (false, own.domains.clone());
+                (one.delayed_topology, one.domains) = (false, own.domains.clone());
             }
         }
         told
@@ -108,10 +110,10 @@ impl SecondPasses {
 pub(crate) fn note(state: &mut State, id: WorkloadId) {
     let needs = state.workloads.get(id).is_some_and(|workload| is_needed(state, workload));
     match state.second_passes.0.get(&id) {
-        Some(Pass::Placed(_)) => {}
+        Some(SecondPassState::Placed(_)) => {}
         Some(_) if !needs => state.second_passes.forget(id),
         None if needs => {
-            state.second_passes.0.insert(id, Pass::New);
+            state.second_passes.0.insert(id, SecondPassState::New);
         }
         _ => {}
     }
@@ -128,13 +130,14 @@ fn is_needed(state: &State, workload: &Workload) -> bool {
 
 fn waits_here(state: &State, queue: QueueId, pod_set: &PodSetAdmission) -> bool {
     let mut flavors = pod_set.resources.iter().map(|(_, flavor, _)| *flavor);
-    pod_set.unplaced
-        && !flavors.any(|flavor| crate::checks::places(state, queue, flavor) == Places::Elsewhere)
+    pod_set.delayed_topology
+        && !flavors
+            .any(|flavor| crate::checks::places(state, queue, flavor) == TopologyTiming::OnWorker)
 }
 
 /// The places could not be written: they are given back, and looked for again. Says whether that was it.
 pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
-    let Some(Pass::Placed(found)) = state.second_passes.0.get(&id).cloned() else {
+    let Some(SecondPassState::Placed(found)) = state.second_passes.0.get(&id).cloned() else {
         return false;
     };
     let Some(admission) = state.workloads.at(id).admission.as_deref() else {
@@ -144,7 +147,7 @@ pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
     for index in found {
         if let Some(one) = pod_sets.get_mut(index) {
             one.domains.clear();
-            one.unplaced = true;
+            one.delayed_topology = true;
         }
     }
     give(state, id, pod_sets);
@@ -157,13 +160,13 @@ pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
 /// Replaces what a holder has, quota unchanged.
 fn give(state: &mut State, id: WorkloadId, pod_sets: Vec<PodSetAdmission>) {
     let workload = state.workloads.at_mut(id);
-    let shape = workload.shape;
+    let class = workload.class;
     let Some(admission) = workload.admission.as_deref_mut() else {
         return;
     };
-    state.topologies.free(admission, &shape, &state.shapes);
+    state.topologies.free(admission, &class, &state.classes);
     admission.pod_sets = pod_sets;
-    state.topologies.place(admission, &shape, &state.shapes);
+    state.topologies.place(admission, &class, &state.classes);
 }
 
 impl Engine {
@@ -176,7 +179,7 @@ impl Engine {
         topology::rebuild(state);
         cycle::catch_up(state);
         let due = due(state, now);
-        let mut taken = Ids::new();
+        let mut taken = WorkloadIds::new();
         let mut passes = Vec::with_capacity(due.len());
         for (id, failed) in due {
             let pass = attempt(state, id, failed, now, &taken);
@@ -192,9 +195,11 @@ fn due(state: &mut State, now: Time) -> Vec<(WorkloadId, u32)> {
     let mut due = Vec::new();
     for (&id, pass) in &mut state.second_passes.0 {
         match *pass {
-            Pass::New => *pass = Pass::Waits { until: Time(now.0 + SECOND), failed: 0 },
-            Pass::Waits { until, failed } if until <= now => due.push((id, failed)),
-            Pass::Waits { .. } | Pass::Placed(_) => {}
+            SecondPassState::New => {
+                *pass = SecondPassState::Waits { until: Time(now.0 + SECOND), failed: 0 }
+            }
+            SecondPassState::Waits { until, failed } if until <= now => due.push((id, failed)),
+            SecondPassState::Waits { .. } | SecondPassState::Placed(_) => {}
         }
     }
     due.sort_by(|&(left, _), &(right, _)| {
@@ -217,11 +222,11 @@ fn attempt(
     let admission = workload.admission.as_deref().expect("invariant: only holders are due");
     let (queue, pod_sets) = (admission.queue, admission.pod_sets.clone());
     let counts: Vec<i64> = pod_sets.iter().map(|one| one.count - one.reclaimed).collect();
-    let shape = state.shape_of(id);
-    let attempt = Attempt {
+    let class = state.class_of(id);
+    let attempt = AssignmentAttempt {
         workload: id,
         queue,
-        shape: &shape,
+        class: &class,
         counts: Some(&counts),
         tried: &[],
         old: None,
@@ -232,11 +237,11 @@ fn attempt(
     if active {
         topology::assign(state, &attempt, &mut assignment);
     }
-    if active && assignment.mode() == Mode::Fit {
+    if active && assignment.mode() == FlavorAssignmentMode::Fit {
         let outcome = Ok(settle(state, id, pod_sets, &mut assignment));
         return SecondPass { workload: id, queue, outcome, targets: Vec::new() };
     }
-    let next = Pass::Waits { until: Time(now.0 + wait(failed + 1)), failed: failed + 1 };
+    let next = SecondPassState::Waits { until: Time(now.0 + wait(failed + 1)), failed: failed + 1 };
     state.second_passes.0.insert(id, next);
     let targets = victims(state, &attempt, &assignment, taken);
     let reasons = assignment.pod_sets.into_iter().flat_map(|one| one.reasons);
@@ -252,13 +257,13 @@ fn settle(
 ) -> Vec<PodSetAdmission> {
     let mut placed = Vec::new();
     for (index, (one, found)) in pod_sets.iter_mut().zip(&mut assignment.pod_sets).enumerate() {
-        if !found.unplaced {
-            (one.unplaced, one.domains) = (false, std::mem::take(&mut found.domains));
+        if !found.delayed_topology {
+            (one.delayed_topology, one.domains) = (false, std::mem::take(&mut found.domains));
             placed.push(index);
         }
     }
     give(state, id, pod_sets.clone());
-    state.second_passes.0.insert(id, Pass::Placed(placed));
+    state.second_passes.0.insert(id, SecondPassState::Placed(placed));
     pod_sets
 }
 
@@ -267,19 +272,24 @@ fn settle(
 /// or nobody can.
 fn victims(
     state: &mut State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,
     taken: &[WorkloadId],
-) -> Vec<Target> {
+) -> Vec<PreemptionTarget> {
     let admission = state.workloads.at(attempt.workload).admission.as_deref();
-    let (Mode::Preempt, Some(admission)) = (assignment.mode(), admission) else {
+    let (FlavorAssignmentMode::Preempt, Some(admission)) = (assignment.mode(), admission) else {
         return Vec::new();
     };
-    if state.is_gated(attempt.workload) {
+    if state.is_preemption_gated(attempt.workload) {
         return Vec::new();
     }
     let (usage, contested) = (admission.usage.clone(), assignment.contested());
-    let need = Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) };
+    let need = PreemptionRequest {
+        attempt,
+        usage: &usage,
+        contested: &contested,
+        assignment: Some(assignment),
+    };
     let mut targets = Vec::new();
     preemption::find(state, &need, &mut targets);
     if targets.iter().any(|target| taken.contains(&target.workload)) {
@@ -300,13 +310,26 @@ fn held(
 ) -> Assignment {
     let mut assignment = Assignment::default();
     for (one, &count) in pod_sets.iter().zip(counts) {
-        let unplaced = !waits_here(state, queue, one);
-        let choices = one.resources.iter().map(|&(resource, flavor, amount)| {
+        let delayed_topology = !waits_here(state, queue, one);
+        let flavor_assignments = one.resources.iter().map(|&(resource, flavor, amount)| {
             let slot = state.tree.slot(flavor, resource);
-            Choice { resource, flavor, slot, amount, mode: Mode::Fit, borrow: 0, tried: None }
+            FlavorAssignment {
+                resource,
+                flavor,
+                slot,
+                amount,
+                mode: FlavorAssignmentMode::Fit,
+                borrow: 0,
+                tried: None,
+            }
         });
-        let choices = choices.collect();
-        let one = PodSetAssignment { count, choices, unplaced, ..PodSetAssignment::default() };
+        let flavor_assignments = flavor_assignments.collect();
+        let one = PodSetAssignment {
+            count,
+            flavor_assignments,
+            delayed_topology,
+            ..PodSetAssignment::default()
+        };
         assignment.pod_sets.push(one);
     }
     assignment

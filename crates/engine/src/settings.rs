@@ -12,76 +12,76 @@ pub enum FairStrategy {
 /// Settings of one engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "feature gates are independent switches")]
-pub struct Settings {
+pub struct EngineSettings {
     /// `Some` switches fair sharing on; the strategies are tried in order.
     pub fair_sharing: Option<Vec<FairStrategy>>,
     /// Gate PartialAdmission.
     pub partial_admission: bool,
     /// Gate FlavorFungibility.
-    pub fungibility: bool,
+    pub flavor_fungibility: bool,
     /// Gate FlavorFungibilityPreserveScanProgress.
-    pub preserve_scan_progress: bool,
+    pub flavor_fungibility_preserve_scan_progress: bool,
     /// Gate SchedulingEquivalenceHashing.
-    pub park_by_shape: bool,
+    pub scheduling_equivalence_hashing: bool,
     /// Gate FairSharingPreemptWithinNominal.
-    pub preempt_within_nominal: bool,
+    pub fair_sharing_preempt_within_nominal: bool,
     /// Gate FairSharingPrioritizeNonBorrowing.
-    pub prioritize_non_borrowing: bool,
+    pub fair_sharing_prioritize_non_borrowing: bool,
     /// Gate PrioritySortingWithinCohort.
-    pub priority_sorting: bool,
+    pub priority_sorting_within_cohort: bool,
     /// Gate PrioritizePreemptorWorkloads.
-    pub prioritize_preemptors: bool,
+    pub prioritize_preemptor_workloads: bool,
     /// Evaluate also heads whose refusal is known in advance, as upstream does. Decisions are the same; what is said
     /// about those who wait is newer.
-    pub look_again: bool,
+    pub reevaluate_refused: bool,
     /// Gate TASProfileMixed.
-    pub topology_mixed: bool,
+    pub tas_profile_mixed: bool,
     /// Gate TASBalancedPlacement.
-    pub topology_balanced: bool,
+    pub tas_balanced_placement: bool,
     /// Gate TASRespectNodeAffinityPreferred.
-    pub topology_preferred: bool,
+    pub tas_respect_node_affinity_preferred: bool,
     /// Gate TASFailedNodeReplacement.
-    pub replace_failed_nodes: bool,
+    pub tas_failed_node_replacement: bool,
     /// Gate TASFailedNodeReplacementFailFast.
-    pub evict_unreplaced: bool,
+    pub tas_failed_node_replacement_fail_fast: bool,
     /// Gate ElasticJobsViaWorkloadSlices.
-    pub elastic_slices: bool,
+    pub elastic_jobs_via_workload_slices: bool,
     /// Gate ElasticJobsViaWorkloadSlicesWithTAS.
-    pub elastic_places: bool,
+    pub elastic_jobs_via_workload_slices_with_tas: bool,
     /// Gate MultiKueueOrchestratedPreemption: closed preemption gates count.
-    pub orchestrated_preemption: bool,
+    pub multi_kueue_orchestrated_preemption: bool,
     /// Gate ConcurrentAdmission: variants. Closed preemption gates count then, too.
     pub concurrent_admission: bool,
 }
 
-impl Settings {
+impl EngineSettings {
     /// Whether a Workload whose preemption gates are closed is kept from preempting.
-    pub(crate) fn heeds_gates(&self) -> bool {
-        self.orchestrated_preemption || self.concurrent_admission
+    pub(crate) fn respects_preemption_gates(&self) -> bool {
+        self.multi_kueue_orchestrated_preemption || self.concurrent_admission
     }
 }
 
-impl Default for Settings {
+impl Default for EngineSettings {
     fn default() -> Self {
         Self {
             fair_sharing: None,
             partial_admission: true,
-            fungibility: true,
-            preserve_scan_progress: true,
-            park_by_shape: true,
-            preempt_within_nominal: true,
-            prioritize_non_borrowing: true,
-            priority_sorting: true,
-            prioritize_preemptors: false,
-            look_again: false,
-            topology_mixed: true,
-            topology_balanced: false,
-            topology_preferred: false,
-            replace_failed_nodes: true,
-            evict_unreplaced: true,
-            elastic_slices: true,
-            elastic_places: false,
-            orchestrated_preemption: false,
+            flavor_fungibility: true,
+            flavor_fungibility_preserve_scan_progress: true,
+            scheduling_equivalence_hashing: true,
+            fair_sharing_preempt_within_nominal: true,
+            fair_sharing_prioritize_non_borrowing: true,
+            priority_sorting_within_cohort: true,
+            prioritize_preemptor_workloads: false,
+            reevaluate_refused: false,
+            tas_profile_mixed: true,
+            tas_balanced_placement: false,
+            tas_respect_node_affinity_preferred: false,
+            tas_failed_node_replacement: true,
+            tas_failed_node_replacement_fail_fast: true,
+            elastic_jobs_via_workload_slices: true,
+            elastic_jobs_via_workload_slices_with_tas: false,
+            multi_kueue_orchestrated_preemption: false,
             concurrent_admission: false,
         }
     }

@@ -22,17 +22,17 @@ use crate::amount::Amount;
 use crate::apply::usage_of;
 use crate::engine::Engine;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
-use crate::pending::{enqueue, leave_line};
-use crate::spec::{Hold, PodSetAdmission, WorkloadSpec};
+use crate::pending::{dequeue, enqueue};
+use crate::spec::{PodSetAdmission, QueueEligibility, WorkloadSpec};
 use crate::state::State;
-use crate::workload::Place;
+use crate::workload::QueuePosition;
 
 /// Who says that it replaces a Workload, by the name of the old one. Shared with what-ifs that do not change it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Slices(Arc<BTreeMap<Box<str>, BTreeSet<WorkloadId>>>);
 
 /// Workloads whom a change of what is said of slices may concern.
-pub(crate) type Touched = SmallVec<[WorkloadId; 2]>;
+pub(crate) type AffectedSlices = SmallVec<[WorkloadId; 2]>;
 
 impl Slices {
     fn add(&mut self, old: &str, new: WorkloadId) {
@@ -59,27 +59,31 @@ impl Slices {
 
 impl Engine {
     /// The slice that took over what a holder has: whoever knows that the new one's quota is written finishes the old one.
-    pub fn successor(&self, old: WorkloadId) -> Option<WorkloadId> {
-        if self.state.slices.0.is_empty() { None } else { successor(&self.state, old) }
+    pub fn replacement_slice(&self, old: WorkloadId) -> Option<WorkloadId> {
+        if self.state.slices.0.is_empty() { None } else { replacement_slice(&self.state, old) }
     }
 
     /// The slice whose quota a holder took over.
-    pub fn predecessor(&self, new: WorkloadId) -> Option<WorkloadId> {
+    pub fn replaced_slice(&self, new: WorkloadId) -> Option<WorkloadId> {
         if self.state.slices.0.is_empty() { None } else { whom(&self.state, new) }
     }
 }
 
 /// Before a Workload is told, or gone (without a spec): forgets whom it replaced, if that is another now. Returns what
 /// [`told`] has to know.
-pub(crate) fn telling(state: &mut State, id: WorkloadId, spec: Option<&WorkloadSpec>) -> Touched {
-    let new = spec.and_then(|spec| spec.replaces.as_deref());
-    let new = new.filter(|_| state.settings.elastic_slices);
+pub(crate) fn telling(
+    state: &mut State,
+    id: WorkloadId,
+    spec: Option<&WorkloadSpec>,
+) -> AffectedSlices {
+    let new = spec.and_then(|spec| spec.replaced_slice.as_deref());
+    let new = new.filter(|_| state.settings.elastic_jobs_via_workload_slices);
     if state.slices.0.is_empty() && new.is_none() {
-        return Touched::new();
+        return AffectedSlices::new();
     }
     let touched = chain(state, id);
     if let Some(workload) = state.workloads.get(id)
-        && let Some(old) = &state.shapes.at(workload.shape).replaces
+        && let Some(old) = &state.classes.at(workload.class).replaced_slice
         && new != Some(old)
     {
         state.slices.remove(old, id);
@@ -88,9 +92,9 @@ pub(crate) fn telling(state: &mut State, id: WorkloadId, spec: Option<&WorkloadS
 }
 
 /// After a Workload was told, or is gone: notes whom it replaces, and brings up to date whoever that concerns.
-pub(crate) fn told(state: &mut State, id: WorkloadId, before: &Touched) {
+pub(crate) fn told(state: &mut State, id: WorkloadId, before: &AffectedSlices) {
     if let Some(workload) = state.workloads.get(id)
-        && let Some(old) = &state.shapes.at(workload.shape).replaces
+        && let Some(old) = &state.classes.at(workload.class).replaced_slice
     {
         state.slices.add(old, id);
     }
@@ -101,7 +105,7 @@ pub(crate) fn told(state: &mut State, id: WorkloadId, before: &Touched) {
     for &one in before.iter().chain(&after) {
         settle(state, one);
         if *before != after {
-            look_again(state, one);
+            requeue_after_slice_change(state, one);
         }
     }
 }
@@ -113,9 +117,9 @@ pub(crate) fn started(state: &mut State, id: WorkloadId) {
     }
     settle_all(state, id);
     let name = state.names.workloads.name(id);
-    let waiting: Touched = state.slices.of(name).collect();
+    let waiting: AffectedSlices = state.slices.of(name).collect();
     for one in waiting {
-        look_again(state, one);
+        requeue_after_slice_change(state, one);
     }
 }
 
@@ -140,12 +144,12 @@ pub(crate) fn replaced(state: &State, id: WorkloadId, queue: QueueId) -> Option<
     }
     let old = named(state, id)?;
     let counts = held_in(state, old) == Some(queue) && !state.workloads.at(old).hidden;
-    let free = counts && successor(state, old).is_none() && !leads_to(state, old, id);
+    let free = counts && replacement_slice(state, old).is_none() && !leads_to(state, old, id);
     free.then_some(old)
 }
 
 /// The holder that took over what a holder has.
-fn successor(state: &State, old: WorkloadId) -> Option<WorkloadId> {
+fn replacement_slice(state: &State, old: WorkloadId) -> Option<WorkloadId> {
     let mut claims = state.slices.of(state.names.workloads.name(old));
     claims.find(|&new| whom(state, new) == Some(old))
 }
@@ -161,8 +165,8 @@ pub(crate) fn given<'a>(
     pod_set: &str,
 ) -> Option<&'a PodSetAdmission> {
     let workload = state.workloads.get(old)?;
-    let shape = state.shapes.at(workload.shape);
-    let at = shape.pod_sets.iter().position(|one| *one.name == *pod_set)?;
+    let class = state.classes.at(workload.class);
+    let at = class.pod_sets.iter().position(|one| *one.name == *pod_set)?;
     workload.admission.as_deref()?.pod_sets.get(at)
 }
 
@@ -181,7 +185,7 @@ pub(crate) fn held(
 /// The other Workload of which `id` says that it replaces it, if that one is known.
 fn named(state: &State, id: WorkloadId) -> Option<WorkloadId> {
     let workload = state.workloads.get(id)?;
-    let name = state.shapes.at(workload.shape).replaces.as_deref()?;
+    let name = state.classes.at(workload.class).replaced_slice.as_deref()?;
     let old = state.names.workloads.get(name)?;
     let known = state.workloads.get(old)?;
     (old != id && known.namespace == workload.namespace).then_some(old)
@@ -214,8 +218,8 @@ fn leads_to(state: &State, old: WorkloadId, new: WorkloadId) -> bool {
 }
 
 /// Whom `id` replaces, whom that one replaces, and so on; and `id` itself.
-fn chain(state: &State, id: WorkloadId) -> Touched {
-    let mut all = Touched::new();
+fn chain(state: &State, id: WorkloadId) -> AffectedSlices {
+    let mut all = AffectedSlices::new();
     let mut at = Some(id);
     while let Some(one) = at.filter(|one| !all.contains(one)) {
         all.push(one);
@@ -230,18 +234,18 @@ fn settle(state: &mut State, id: WorkloadId) {
         return;
     };
     let (queue, charged) = (admission.queue, !admission.usage.is_empty());
-    if successor(state, id).is_some() != charged {
+    if replacement_slice(state, id).is_some() != charged {
         return;
     }
     let node = state.queue(queue).node;
     let workload = state.workloads.at_mut(id);
-    let shape = workload.shape;
+    let class = workload.class;
     let Some(mut admission) = workload.admission.take() else {
         return;
     };
-    state.topologies.free(&admission, &shape, &state.shapes);
-    admission.taken_over = charged && state.settings.elastic_places;
-    state.topologies.place(&admission, &shape, &state.shapes);
+    state.topologies.free(&admission, &class, &state.classes);
+    admission.taken_over = charged && state.settings.elastic_jobs_via_workload_slices_with_tas;
+    state.topologies.place(&admission, &class, &state.classes);
     if charged {
         state.tree.uncharge(node, &admission.usage);
         admission.usage.clear();
@@ -256,12 +260,14 @@ fn settle(state: &mut State, id: WorkloadId) {
 }
 
 /// A replacement that was refused gets another turn, for the one that it replaces is not what it was.
-fn look_again(state: &mut State, id: WorkloadId) {
+fn requeue_after_slice_change(state: &mut State, id: WorkloadId) {
     let waits = state.workloads.get(id).is_some_and(|one| {
-        matches!(one.place, Place::Aside { .. }) && one.hold == Hold::None && one.wake.is_none()
+        matches!(one.place, QueuePosition::Inadmissible { .. })
+            && one.eligibility == QueueEligibility::Eligible
+            && one.wake.is_none()
     });
     if waits {
-        leave_line(state, id);
+        dequeue(state, id);
         enqueue(state, id);
     }
 }

@@ -3,10 +3,10 @@
 //! These are plain values. Turning API objects into them is the caller's work.
 
 use crate::amount::Amount;
-use crate::flavors::matching::{Selection, Taint, Toleration};
 use crate::ids::{
-    CheckId, FlavorId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, TopologyId,
+    CheckId, CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, ResourceId, TopologyId,
 };
+use crate::node_selection::{NodeSelection, Taint, Toleration};
 use crate::time::Time;
 use crate::topology::{PlacedDomain, PreferredTerm, TopologyRequest};
 
@@ -43,7 +43,7 @@ pub struct ResourceGroup {
 
 /// How heads are taken from a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Strategy {
+pub enum QueueingStrategy {
     /// The oldest Workload blocks those behind it.
     StrictFifo,
     /// Workloads that cannot be admitted step aside.
@@ -74,9 +74,9 @@ pub struct BorrowWithinCohort {
 
 /// Whom a ClusterQueue may preempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Preemption {
+pub struct PreemptionSpec {
     /// Within the queue.
-    pub within_queue: PreemptionPolicy,
+    pub within_cluster_queue: PreemptionPolicy,
     /// In other queues of the cohort that use more than their own.
     pub reclaim: PreemptionPolicy,
     /// `None` is the policy `Never`.
@@ -85,17 +85,17 @@ pub struct Preemption {
 
 /// Whether the scan of flavors stops at a flavor that would do, or looks for a better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Search {
+pub enum FlavorFungibilityPolicy {
     /// Take it.
     #[default]
-    MayStop,
+    MayStopSearch,
     /// Look further.
-    TryNext,
+    TryNextFlavor,
 }
 
 /// Which of two imperfect flavors is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Preference {
+pub enum FlavorFungibilityPreference {
     /// Borrowing is better than preempting.
     #[default]
     BorrowingOverPreemption,
@@ -105,13 +105,13 @@ pub enum Preference {
 
 /// How flavors are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Fungibility {
+pub struct FungibilitySpec {
     /// At a flavor that needs borrowing.
-    pub when_can_borrow: Search,
+    pub when_can_borrow: FlavorFungibilityPolicy,
     /// At a flavor that needs preemption.
-    pub when_can_preempt: Search,
+    pub when_can_preempt: FlavorFungibilityPolicy,
     /// Between scanned flavors.
-    pub preference: Preference,
+    pub preference: FlavorFungibilityPreference,
 }
 
 /// A ClusterQueue.
@@ -120,17 +120,17 @@ pub struct ClusterQueueSpec {
     /// The generation of the object: another one wakes those who wait, whatever changed.
     pub generation: i64,
     /// Its cohort (an id of [`crate::Names::cohorts`]).
-    pub cohort: Option<NodeId>,
+    pub cohort: Option<CohortId>,
     /// Quotas.
     pub groups: Vec<ResourceGroup>,
     /// Queueing strategy.
-    pub strategy: Strategy,
+    pub strategy: QueueingStrategy,
     /// Preemption policies.
-    pub preemption: Preemption,
+    pub preemption: PreemptionSpec,
     /// Flavor choice.
-    pub fungibility: Fungibility,
+    pub flavor_fungibility: FungibilitySpec,
     /// Fair-sharing weight.
-    pub weight: Weight,
+    pub weight: FairSharingWeight,
     /// A held or drained queue hands out no heads.
     pub stopped: bool,
     /// False while something outside of the engine keeps the queue inactive (a check that is not ready).
@@ -138,16 +138,16 @@ pub struct ClusterQueueSpec {
     /// Which namespaces may use it.
     pub namespaces: NamespaceSelector,
     /// What its Workloads must pass beside quota.
-    pub checks: Vec<CheckRule>,
+    pub checks: Vec<AdmissionCheckRule>,
     /// Variants do not move from one flavor to another that is behind this one; `None` is no bound.
     pub last_acceptable_flavor: Option<FlavorId>,
     /// Admission mode UsageBasedAdmissionFairSharing: LocalQueues that used less come first.
-    pub usage_based: bool,
+    pub admission_fair_sharing: bool,
 }
 
 /// One AdmissionCheck of a ClusterQueue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckRule {
+pub struct AdmissionCheckRule {
     /// Which check.
     pub check: CheckId,
     /// Flavors that need it; empty for all.
@@ -160,19 +160,19 @@ pub struct CheckSpec {
     /// Its controller runs. A queue with a check that does not is inactive.
     pub active: bool,
     /// When places in topologies are looked for.
-    pub places: Places,
+    pub places: TopologyTiming,
 }
 
 /// When places in topologies are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Places {
+pub enum TopologyTiming {
     /// Together with the quota.
     #[default]
-    Now,
+    WithQuota,
     /// When all checks are ready: this one provides the machines. A second pass finds the places.
-    WhenReady,
+    AfterChecks,
     /// Never here: another cluster finds them.
-    Elsewhere,
+    OnWorker,
 }
 
 /// How far a Workload is with a check.
@@ -193,18 +193,18 @@ pub enum CheckState {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CohortSpec {
     /// Its parent (an id of [`crate::Names::cohorts`]).
-    pub parent: Option<NodeId>,
+    pub parent: Option<CohortId>,
     /// Quotas of its own.
     pub groups: Vec<ResourceGroup>,
     /// Fair-sharing weight.
-    pub weight: Weight,
+    pub weight: FairSharingWeight,
 }
 
 /// A fair-sharing weight in units of 10^-9. Exact, so that shares can be compared without rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Weight(pub u64);
+pub struct FairSharingWeight(pub u64);
 
-impl Default for Weight {
+impl Default for FairSharingWeight {
     fn default() -> Self {
         Self(1_000_000_000)
     }
@@ -231,7 +231,7 @@ pub struct LocalQueueSpec {
     /// A stopped LocalQueue hands nothing to its ClusterQueue.
     pub stopped: bool,
     /// Its weight where LocalQueues share by usage.
-    pub weight: Weight,
+    pub weight: FairSharingWeight,
 }
 
 /// Which namespaces a ClusterQueue takes Workloads from.
@@ -241,7 +241,7 @@ pub enum NamespaceSelector {
     #[default]
     Nothing,
     /// All of these requirements; none of them matches everything.
-    All(Vec<crate::flavors::matching::Requirement>),
+    All(Vec<crate::node_selection::LabelRequirement>),
 }
 
 /// One pod set as the engine schedules it.
@@ -259,9 +259,9 @@ pub struct PodSetSpec {
     pub requests: Vec<(ResourceId, Amount)>,
     /// What one pod takes of a machine, where that is something else: what counts as quota may be left out, or counted as
     /// another resource. Without the implicit resource `pods`.
-    pub on_machine: Option<Box<[(ResourceId, Amount)]>>,
+    pub on_node: Option<Box<[(ResourceId, Amount)]>>,
     /// Where its pods may run.
-    pub selection: Selection,
+    pub selection: NodeSelection,
     /// Where they would rather stand. Counts under the gate TASRespectNodeAffinityPreferred.
     pub preferred: Box<[PreferredTerm]>,
     /// Topology wishes.
@@ -278,7 +278,7 @@ impl PodSetSpec {
 
     /// What one pod takes of a machine: the whole of its spec, whatever of that counts as quota.
     pub(crate) fn takes(&self) -> &[(ResourceId, Amount)] {
-        self.on_machine.as_deref().unwrap_or(&self.requests)
+        self.on_node.as_deref().unwrap_or(&self.requests)
     }
 
     /// Whether it asks for a topology itself. A pod set may also imply that, by its queue.
@@ -299,8 +299,8 @@ pub struct PodSetAdmission {
     pub resources: Vec<(ResourceId, FlavorId, Amount)>,
     /// Where its pods stand.
     pub domains: Vec<PlacedDomain>,
-    /// Its pods have no places yet, by [`Places::WhenReady`] or [`Places::Elsewhere`].
-    pub unplaced: bool,
+    /// Its pods have no places yet, by [`TopologyTiming::AfterChecks`] or [`TopologyTiming::OnWorker`].
+    pub delayed_topology: bool,
 }
 
 impl PodSetAdmission {
@@ -322,16 +322,16 @@ impl PodSetAdmission {
 
 /// Why a Workload is not in its queue although it has no quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Hold {
+pub enum QueueEligibility {
     /// It is not held.
     #[default]
-    None,
+    Eligible,
     /// It waits for its queue to be restarted: known, counted as inadmissible, never woken by capacity.
-    Requeue,
+    AwaitsRequeue,
     /// It waits for the end of a backoff, inadmissible until then. The first cycle at or after this time lets it in.
-    Until(Time),
+    BackoffUntil(Time),
     /// It must not be queued at all (inactive, finished, gated).
-    Out,
+    Excluded,
 }
 
 /// A Workload.
@@ -346,24 +346,24 @@ pub struct WorkloadSpec {
     /// Effective priority.
     pub priority: i64,
     /// It is that of a WorkloadPriorityClass. Upstream does not expect any other to change while quota is held.
-    pub priority_of_class: bool,
+    pub has_priority_class: bool,
     /// Queue-order timestamp: creation, or the eviction that counts.
     pub queued_at: Time,
     /// What it asks for.
     pub pod_sets: Vec<PodSetSpec>,
     /// Why it must not be queued.
-    pub hold: Hold,
+    pub eligibility: QueueEligibility,
     /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator: the
     /// message of the condition.
     pub invalid: Option<Box<str>>,
     /// One of its preemption gates is closed: it may take what is free, and preempt nobody.
-    pub gated: bool,
+    pub preemption_gated: bool,
     /// The only flavors that it may get, its own first; `None` for all.
     pub allowed_flavors: Option<Vec<FlavorId>>,
     /// It is a variant of the Workload with this uid: one of several of which one is to run.
     pub variant_of: Option<Box<str>>,
     /// The Workload whose place it takes, as it is named in [`crate::Names::workloads`]: an older slice of its job.
-    pub replaces: Option<Box<str>>,
+    pub replaced_slice: Option<Box<str>>,
     /// How far it is with its checks; those that are not listed are not decided yet.
     pub checks: Vec<(CheckId, CheckState)>,
     /// Quota it already holds.

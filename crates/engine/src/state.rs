@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use crate::admission_sharing::Ledger;
+use crate::admission_fair_sharing::ConsumptionLedger;
 use crate::amount::Amount;
 use crate::backoff::Backoffs;
-use crate::failures::Failures;
+use crate::equivalence_class::{EquivalenceClass, EquivalenceClasses};
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
 use crate::names::Names;
+use crate::node_failures::NodeFailures;
 use crate::preemption::Scratch;
-use crate::queues::line::Line;
-use crate::queues::priorities::Priorities;
-use crate::queues::table::Queues;
+use crate::queues::pending_queue::PendingQueue;
+use crate::queues::priority_counts::PriorityCounts;
+use crate::queues::table::ClusterQueueTable;
 use crate::quota::tree::Tree;
 use crate::second_pass::SecondPasses;
-use crate::settings::Settings;
-use crate::shape::{Shape, Shapes};
+use crate::settings::EngineSettings;
 use crate::slices::Slices;
 use crate::spec::{
-    CheckSpec, ClusterQueueSpec, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector,
-    PodSetSpec, Preemption, Strategy,
+    CheckSpec, ClusterQueueSpec, FlavorSpec, FungibilitySpec, LocalQueueSpec, NamespaceSelector,
+    PodSetSpec, PreemptionSpec, QueueingStrategy,
 };
 use crate::topology::Topologies;
-use crate::variants::Families;
+use crate::variants::VariantGroups;
 use crate::workload::{Workload, Workloads};
 
 /// Labels of an object, sorted by key.
@@ -30,14 +30,14 @@ pub(crate) type Labels = Vec<(Box<str>, Box<str>)>;
 
 /// Resources that get their flavor together, with the slots of every (flavor, resource).
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Group {
+pub(crate) struct GroupSlots {
     pub(crate) resources: Vec<ResourceId>,
     pub(crate) flavors: Vec<FlavorId>,
     /// Flavor-major: `slots[flavor * resources.len() + resource]`.
     pub(crate) slots: Vec<Slot>,
 }
 
-impl Group {
+impl GroupSlots {
     /// The slot of the `flavor`-th flavor for a covered resource.
     pub(crate) fn slot(&self, flavor: usize, resource: ResourceId) -> Option<Slot> {
         let column = self.resources.iter().position(|&known| known == resource)?;
@@ -47,7 +47,7 @@ impl Group {
 
 /// A ClusterQueue.
 #[derive(Debug, Clone)]
-pub(crate) struct Queue {
+pub(crate) struct ClusterQueueRecord {
     pub(crate) node: NodeId,
     /// As it was told last; `None` while only Workloads or LocalQueues refer to it.
     pub(crate) spec: Option<Box<ClusterQueueSpec>>,
@@ -60,21 +60,21 @@ pub(crate) struct Queue {
     pub(crate) ready: bool,
     /// Is in [`State::with_heads`].
     pub(crate) listed: bool,
-    pub(crate) strategy: Strategy,
-    pub(crate) preemption: Preemption,
-    pub(crate) fungibility: Fungibility,
+    pub(crate) strategy: QueueingStrategy,
+    pub(crate) preemption: PreemptionSpec,
+    pub(crate) flavor_fungibility: FungibilitySpec,
     pub(crate) namespaces: NamespaceSelector,
-    pub(crate) groups: Arc<Vec<Group>>,
+    pub(crate) groups: Arc<Vec<GroupSlots>>,
     pub(crate) covers_pods: bool,
     /// All flavors have a topology, so that every pod set implies a wish for one.
     pub(crate) topology_only: bool,
     /// Grows with every change of its quotas and of what its Workloads hold. Progress of flavor scans is dated by it.
     pub(crate) generation: u64,
-    pub(crate) line: Line,
+    pub(crate) pending: PendingQueue,
     /// Workloads that hold quota here, in no particular order.
-    pub(crate) holding: Vec<WorkloadId>,
+    pub(crate) reserving: Vec<WorkloadId>,
     /// Their priorities.
-    pub(crate) priorities: Priorities,
+    pub(crate) priorities: PriorityCounts,
 }
 
 /// The implicit resource of which every pod takes one. It is interned first.
@@ -84,7 +84,7 @@ pub(crate) const PODS: ResourceId = ResourceId(0);
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) names: Names,
-    pub(crate) settings: Settings,
+    pub(crate) settings: EngineSettings,
     pub(crate) tree: Tree,
     /// Quotas or parents changed since the last rebuild.
     pub(crate) tree_changed: bool,
@@ -100,23 +100,23 @@ pub(crate) struct State {
     pub(crate) ranked: usize,
     /// Tree node of each cohort name.
     pub(crate) cohorts: Vec<Option<NodeId>>,
-    pub(crate) queues: Queues,
+    pub(crate) queues: ClusterQueueTable,
     pub(crate) local_queues: Vec<Option<LocalQueueSpec>>,
     pub(crate) namespaces: Vec<Option<Labels>>,
     pub(crate) flavors: Vec<Option<FlavorSpec>>,
     pub(crate) checks: Vec<Option<CheckSpec>>,
     pub(crate) topologies: Topologies,
-    pub(crate) failures: Failures,
+    pub(crate) failures: NodeFailures,
     pub(crate) workloads: Workloads,
-    pub(crate) shapes: Shapes,
+    pub(crate) classes: EquivalenceClasses,
     /// Who replaces whom.
     pub(crate) slices: Slices,
     /// Which variants belong together.
-    pub(crate) families: Families,
+    pub(crate) families: VariantGroups,
     pub(crate) backoffs: Backoffs,
     pub(crate) second_passes: SecondPasses,
     /// What LocalQueues consumed.
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: ConsumptionLedger,
     /// Queues that may have a head.
     pub(crate) with_heads: Vec<QueueId>,
     /// Nodes whose trees must be woken before the next cycle.
@@ -127,7 +127,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: EngineSettings) -> Self {
         let mut names = Names::default();
         let pods = names.resources.intern("pods");
         debug_assert_eq!(pods, PODS);
@@ -142,20 +142,20 @@ impl State {
             left: Vec::new(),
             ranked: 0,
             cohorts: Vec::new(),
-            queues: Queues::default(),
+            queues: ClusterQueueTable::default(),
             local_queues: Vec::new(),
             namespaces: Vec::new(),
             flavors: Vec::new(),
             checks: Vec::new(),
             topologies: Topologies::default(),
-            failures: Failures::default(),
+            failures: NodeFailures::default(),
             workloads: Workloads::default(),
-            shapes: Shapes::default(),
+            classes: EquivalenceClasses::default(),
             slices: Slices::default(),
-            families: Families::default(),
+            families: VariantGroups::default(),
             backoffs: Backoffs::default(),
             second_passes: SecondPasses::default(),
-            ledger: Ledger::default(),
+            ledger: ConsumptionLedger::default(),
             with_heads: Vec::new(),
             to_wake: Vec::new(),
             scratch: Scratch::default(),
@@ -164,11 +164,11 @@ impl State {
         }
     }
 
-    pub(crate) fn queue(&self, id: QueueId) -> &Queue {
+    pub(crate) fn queue(&self, id: QueueId) -> &ClusterQueueRecord {
         self.queues[id.index()].as_ref().expect("invariant: ids of queues in use are in the table")
     }
 
-    pub(crate) fn queue_mut(&mut self, id: QueueId) -> &mut Queue {
+    pub(crate) fn queue_mut(&mut self, id: QueueId) -> &mut ClusterQueueRecord {
         self.queues[id.index()].as_mut().expect("invariant: ids of queues in use are in the table")
     }
 
@@ -176,13 +176,13 @@ impl State {
         self.flavors.get(id.index()).and_then(Option::as_ref)
     }
 
-    pub(crate) fn shape_of(&self, workload: WorkloadId) -> Arc<Shape> {
-        Arc::clone(self.shapes.at(self.workloads.at(workload).shape))
+    pub(crate) fn class_of(&self, workload: WorkloadId) -> Arc<EquivalenceClass> {
+        Arc::clone(self.classes.at(self.workloads.at(workload).class))
     }
 
     /// Whether a Workload must not preempt: one of its preemption gates is closed, and gates count.
-    pub(crate) fn is_gated(&self, workload: WorkloadId) -> bool {
-        self.settings.heeds_gates() && self.workloads.at(workload).gated
+    pub(crate) fn is_preemption_gated(&self, workload: WorkloadId) -> bool {
+        self.settings.respects_preemption_gates() && self.workloads.at(workload).preemption_gated
     }
 
     /// Asks for a wake-up of a queue's tree before the next cycle.
@@ -221,7 +221,7 @@ impl State {
     /// The cheapest way to learn whether any Workload could be evaluated.
     pub(crate) fn list_if_head(&mut self, id: QueueId) {
         let queue = self.queue_mut(id);
-        if !queue.listed && queue.line.has_head() {
+        if !queue.listed && queue.pending.has_head() {
             queue.listed = true;
             self.with_heads.push(id);
         }

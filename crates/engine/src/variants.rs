@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::checks::is_admitted;
+use crate::equivalence_class::EquivalenceClass;
 use crate::ids::{FlavorId, QueueId, WorkloadId};
-use crate::shape::Shape;
 use crate::state::State;
 
 /// Who belongs together. Shared with what-ifs that do not change it.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Families(Arc<Tables>);
+pub(crate) struct VariantGroups(Arc<Tables>);
 
 #[derive(Debug, Default, Clone)]
 struct Tables {
@@ -26,7 +26,7 @@ struct Tables {
     members: BTreeMap<Box<str>, BTreeSet<WorkloadId>>,
 }
 
-impl Families {
+impl VariantGroups {
     /// Notes to which family a Workload belongs, if to any.
     pub(crate) fn tell(&mut self, id: WorkloadId, family: Option<&str>) {
         let known = self.0.of.get(&id).map(|known| &**known);
@@ -64,8 +64,8 @@ pub(crate) enum Migration {
 }
 
 /// Whether pods of a shape may get a flavor at all.
-pub(crate) fn allows(shape: &Shape, flavor: FlavorId) -> bool {
-    shape.allowed.as_ref().is_none_or(|allowed| allowed.contains(&flavor))
+pub(crate) fn allows(class: &EquivalenceClass, flavor: FlavorId) -> bool {
+    class.allowed.as_ref().is_none_or(|allowed| allowed.contains(&flavor))
 }
 
 /// The sibling that is admitted with a flavor before that of `id`.
@@ -106,8 +106,8 @@ fn admitted(
 
 /// The place of a variant's flavor, the first that it is allowed, in the order of the queue.
 fn rank(state: &State, id: WorkloadId, queue: QueueId) -> Option<usize> {
-    let shape = state.shapes.at(state.workloads.at(id).shape);
-    rank_of(state, queue, *shape.allowed.as_ref()?.first()?)
+    let class = state.classes.at(state.workloads.at(id).class);
+    rank_of(state, queue, *class.allowed.as_ref()?.first()?)
 }
 
 fn rank_of(state: &State, queue: QueueId, flavor: FlavorId) -> Option<usize> {

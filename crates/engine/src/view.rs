@@ -3,12 +3,12 @@
 use crate::amount::Amount;
 use crate::engine::Engine;
 use crate::flavors::assign::PodSetAssignment;
-use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, WorkloadId};
+use crate::ids::{CohortId, FlavorId, NodeId, QueueId, ResourceId, WorkloadId};
 use crate::spec::{AdmissionSpec, PodSetAdmission};
 
 /// Where the pods of a pod set go, in the terms of an API object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placement {
+pub struct AssignedTopology {
     /// Node labels of the levels.
     pub levels: Vec<String>,
     /// Values of these labels, and how many pods.
@@ -17,19 +17,19 @@ pub struct Placement {
 
 impl Engine {
     /// Workloads of a queue that are evaluated in coming cycles, in queue order.
-    pub fn active(&self, queue: QueueId) -> Vec<WorkloadId> {
-        self.state.queue(queue).line.active(&self.state.workloads)
+    pub fn active_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
+        self.state.queue(queue).pending.active(&self.state.workloads)
     }
 
     /// Workloads of a queue that wait for something to change, in queue order.
-    pub fn inadmissible(&self, queue: QueueId) -> Vec<WorkloadId> {
-        self.state.queue(queue).line.inadmissible(&self.state.workloads)
+    pub fn inadmissible_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
+        self.state.queue(queue).pending.inadmissible(&self.state.workloads)
     }
 
     /// Workloads that hold quota in a queue, by name.
-    pub fn holding(&self, queue: QueueId) -> Vec<WorkloadId> {
+    pub fn reserving_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
         let names = &self.state.names.workloads;
-        let mut ids = self.state.queue(queue).holding.clone();
+        let mut ids = self.state.queue(queue).reserving.clone();
         ids.sort_by(|&left, &right| names.name(left).cmp(names.name(right)));
         ids
     }
@@ -52,19 +52,20 @@ impl Engine {
     }
 
     /// A placement as an API object names it: only the host name if the lowest level has it.
-    pub fn placement(&self, pod_set: &PodSetAssignment) -> Option<Placement> {
+    pub fn topology_assignment(&self, pod_set: &PodSetAssignment) -> Option<AssignedTopology> {
         let topologies = &self.state.topologies;
-        let tree = pod_set.choices.iter().find_map(|choice| topologies.tree(choice.flavor))?;
+        let tree =
+            pod_set.flavor_assignments.iter().find_map(|choice| topologies.tree(choice.flavor))?;
         let skip = if tree.leaves_are_machines() { tree.levels.len() - 1 } else { 0 };
         let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
         let domains = pod_set.domains.iter().map(|one| (text(&one.values), one.count)).collect();
-        Some(Placement { levels: text(&tree.levels), domains })
+        Some(AssignedTopology { levels: text(&tree.levels), domains })
     }
 
     /// Whether the pods of a Workload would find places among the machines of a flavor now. Cost: one search.
-    pub fn finds_places(&mut self, workload: WorkloadId, flavor: FlavorId) -> bool {
+    pub fn finds_topology_assignment(&mut self, workload: WorkloadId, flavor: FlavorId) -> bool {
         let known = self.state.workloads.get(workload).is_some();
-        known && crate::topology::finds_places(&mut self.state, workload, flavor)
+        known && crate::topology::finds_topology_assignment(&mut self.state, workload, flavor)
     }
 
     /// Whether a Workload is being evicted.
@@ -79,7 +80,7 @@ impl Engine {
     }
 
     /// What is charged to a cohort (an id of [`crate::Names::cohorts`]); nothing for an unknown one.
-    pub fn cohort_usage(&self, cohort: NodeId) -> Vec<(FlavorId, ResourceId, Amount)> {
+    pub fn cohort_usage(&self, cohort: CohortId) -> Vec<(FlavorId, ResourceId, Amount)> {
         let node = self.state.cohorts.get(cohort.index()).copied().flatten();
         node.map(|node| self.usage(node)).unwrap_or_default()
     }

@@ -5,19 +5,19 @@
 //! structure. Configuration and marks are small and copied, topologies as a whole where there are any. Names that were
 //! interned stay.
 //!
-//! Invariant: after a what-if the engine decides what it would have decided without it; `Engine::books` is the same to
+//! Invariant: after a what-if the engine decides what it would have decided without it; `Engine::debug_dump` is the same to
 //! the byte.
 
 use std::ops::Deref;
 
-use crate::admission_sharing::Ledger;
+use crate::admission_fair_sharing::ConsumptionLedger;
 use crate::backoff::Backoffs;
-use crate::cycle::{Cycle, Entry};
+use crate::cycle::{Cycle, CycleEntry};
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::failures::Failures;
 use crate::ids::{NodeId, QueueId};
 use crate::names::Names;
+use crate::node_failures::NodeFailures;
 use crate::placer::Placer;
 use crate::second_pass::{SecondPass, SecondPasses};
 use crate::slices::Slices;
@@ -25,20 +25,20 @@ use crate::spec::{CheckSpec, FlavorSpec, LocalQueueSpec};
 use crate::state::{Labels, State};
 use crate::time::Time;
 use crate::topology::Topologies;
-use crate::variants::Families;
+use crate::variants::VariantGroups;
 
 /// An engine in which something is tried out. Dropping it undoes everything.
 #[derive(Debug)]
 pub struct WhatIf<'a> {
     engine: &'a mut Engine,
-    before: Before,
+    before: Checkpoint,
     cycle: Cycle,
 }
 
 impl Engine {
     /// Begins a what-if.
     pub fn what_if(&mut self) -> WhatIf<'_> {
-        let before = Before::begin(&mut self.state);
+        let before = Checkpoint::begin(&mut self.state);
         let cycle = std::mem::take(&mut self.cycle);
         WhatIf { engine: self, before, cycle }
     }
@@ -56,7 +56,7 @@ impl WhatIf<'_> {
     }
 
     /// Supposes a cycle. What the placer is told is the caller's to undo.
-    pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[Entry] {
+    pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[CycleEntry] {
         self.engine.cycle(now, placer)
     }
 
@@ -83,7 +83,7 @@ impl Drop for WhatIf<'_> {
 
 /// What is small, as it was.
 #[derive(Debug, Default)]
-struct Before {
+struct Checkpoint {
     /// The state of the usage journal.
     mark: usize,
     tree_changed: bool,
@@ -98,18 +98,18 @@ struct Before {
     flavors: Vec<Option<FlavorSpec>>,
     checks: Vec<Option<CheckSpec>>,
     topologies: Option<Topologies>,
-    failures: Failures,
+    failures: NodeFailures,
     backoffs: Backoffs,
     second_passes: SecondPasses,
     slices: Slices,
-    families: Families,
-    ledger: Ledger,
+    families: VariantGroups,
+    ledger: ConsumptionLedger,
     with_heads: Vec<QueueId>,
     to_wake: Vec<NodeId>,
     cycle: u64,
 }
 
-impl Before {
+impl Checkpoint {
     fn begin(state: &mut State) -> Self {
         // Every table is named, so that nobody forgets a new one.
         let State {
@@ -133,7 +133,7 @@ impl Before {
             topologies,
             failures,
             workloads,
-            shapes,
+            classes,
             backoffs,
             second_passes,
             slices,
@@ -145,7 +145,7 @@ impl Before {
         } = state;
         queues.begin();
         workloads.begin();
-        shapes.begin();
+        classes.begin();
         Self {
             mark: tree.begin(),
             tree_changed: *tree_changed,
@@ -175,7 +175,7 @@ impl Before {
     fn undo(self, state: &mut State) {
         state.queues.undo();
         state.workloads.undo();
-        state.shapes.undo();
+        state.classes.undo();
         state.tree.undo(self.mark);
         (state.tree_changed, state.flavors_changed) = (self.tree_changed, self.flavors_changed);
         (state.changed, state.requoted) = (self.changed, self.requoted);

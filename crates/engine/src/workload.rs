@@ -6,12 +6,12 @@ use smallvec::SmallVec;
 
 use crate::amount::Amount;
 use crate::ids::{
-    CheckId, LocalQueueId, NamespaceId, QueueId, ResourceId, ShapeId, Slot, WorkloadId,
+    CheckId, EquivalenceClassId, LocalQueueId, NamespaceId, QueueId, ResourceId, Slot, WorkloadId,
 };
-use crate::placer::WakeKey;
-use crate::spec::{CheckState, Hold, PodSetAdmission};
+use crate::placer::RequeueKey;
+use crate::row_undo::RowUndo;
+use crate::spec::{CheckState, PodSetAdmission, QueueEligibility};
 use crate::time::Time;
-use crate::undo::Saved;
 
 /// Amounts per slot. Few enough to search linearly.
 pub(crate) type Usage = SmallVec<[(Slot, Amount); 4]>;
@@ -31,21 +31,21 @@ pub(crate) fn charged(usage: &[(Slot, Amount)], slot: Slot) -> Amount {
 
 /// Where a Workload stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum QueuePosition {
     /// Nowhere: being evaluated, held out, or without a queue.
     Out,
     /// In a bucket of its queue's line.
-    InLine {
+    Pending {
         /// Which.
         bucket: u32,
     },
     /// Set aside in its queue's line.
-    Aside {
+    Inadmissible {
         /// Position among those aside.
         place: u32,
     },
     /// Among those that hold quota in its queue.
-    Holding {
+    Reserving {
         /// Position among them.
         place: u32,
     },
@@ -81,19 +81,19 @@ pub(crate) struct Workload {
     pub(crate) namespace: NamespaceId,
     pub(crate) local_queue: Option<LocalQueueId>,
     pub(crate) queue: Option<QueueId>,
-    pub(crate) shape: ShapeId,
+    pub(crate) class: EquivalenceClassId,
     pub(crate) priority: i64,
-    pub(crate) priority_of_class: bool,
+    pub(crate) has_priority_class: bool,
     pub(crate) queued_at: Time,
-    pub(crate) hold: Hold,
-    pub(crate) place: Place,
+    pub(crate) eligibility: QueueEligibility,
+    pub(crate) place: QueuePosition,
     pub(crate) ticket: u32,
     /// Simulated away in a what-if: not a candidate.
     pub(crate) hidden: bool,
     /// A preemption gate of it is closed.
-    pub(crate) gated: bool,
+    pub(crate) preemption_gated: bool,
     /// It waits for the placer to have room.
-    pub(crate) wake: Option<WakeKey>,
+    pub(crate) wake: Option<RequeueKey>,
     pub(crate) invalid: Option<Box<str>>,
     pub(crate) checks: Box<[(CheckId, CheckState)]>,
     pub(crate) scan: Option<Box<ScanMemory>>,
@@ -105,7 +105,7 @@ pub(crate) struct Workload {
 pub(crate) struct Workloads {
     table: Vec<Option<Workload>>,
     stamps: u32,
-    saved: Saved<Workload>,
+    saved: RowUndo<Workload>,
     /// The stamps when the what-if began.
     saved_stamps: u32,
     /// What was given back, for those who are admitted next.
@@ -117,7 +117,7 @@ pub(crate) struct Workloads {
 }
 
 /// Who waits for room, by the key under which it will be told.
-type Waits = BTreeMap<WakeKey, BTreeSet<WorkloadId>>;
+type Waits = BTreeMap<RequeueKey, BTreeSet<WorkloadId>>;
 
 /// Enough blank admissions for a cycle that follows when many were done at once.
 const BLANKS: usize = 16_384;
@@ -169,14 +169,14 @@ impl Workloads {
     }
 
     /// A Workload waits for room.
-    pub(crate) fn wait(&mut self, id: WorkloadId, key: WakeKey) {
+    pub(crate) fn wait(&mut self, id: WorkloadId, key: RequeueKey) {
         self.wait_no_more(id);
         self.at_mut(id).wake = Some(key);
         self.waits.entry(key).or_default().insert(id);
     }
 
     /// There may be room for those who wait under a key: who they are.
-    pub(crate) fn told(&mut self, key: WakeKey) -> BTreeSet<WorkloadId> {
+    pub(crate) fn told(&mut self, key: RequeueKey) -> BTreeSet<WorkloadId> {
         let told = self.waits.remove(&key).unwrap_or_default();
         for &id in &told {
             self.at_mut(id).wake = None;

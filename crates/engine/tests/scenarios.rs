@@ -19,7 +19,7 @@ mod choosing;
 #[path = "scenarios/explaining.rs"]
 mod explaining;
 #[path = "scenarios/fungibility.rs"]
-mod fungibility;
+mod flavor_fungibility;
 #[path = "scenarios/gates.rs"]
 mod gates;
 #[path = "scenarios/groups.rs"]

@@ -6,10 +6,10 @@
 //! The grammar is that of label selectors on command lines. All parts must hold; an empty text asks for nothing.
 
 use crds::validation::labels;
-use engine::flavors::matching::{Operator, Requirement};
+use engine::node_selection::{LabelOperator, LabelRequirement};
 
 /// The requirements of a selector, or what is wrong with it.
-pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<LabelRequirement>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -34,53 +34,56 @@ fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-fn requirement(part: &str) -> Result<Requirement, String> {
+fn requirement(part: &str) -> Result<LabelRequirement, String> {
     let (key, operator) = cut(part).ok_or_else(|| format!("cannot read {part:?}"))?;
     let sound = labels::check_key("", key).is_empty()
         && values(&operator).iter().all(|value| labels::check_value("", value).is_empty());
     if !sound {
         return Err(format!("{part:?} has an invalid key or value"));
     }
-    Ok(Requirement { key: key.into(), operator })
+    Ok(LabelRequirement { key: key.into(), operator })
 }
 
-fn values(operator: &Operator) -> &[Box<str>] {
+fn values(operator: &LabelOperator) -> &[Box<str>] {
     match operator {
-        Operator::In(values) | Operator::NotIn(values) => values,
-        Operator::Exists | Operator::DoesNotExist | Operator::Gt(_) | Operator::Lt(_) => &[],
+        LabelOperator::In(values) | LabelOperator::NotIn(values) => values,
+        LabelOperator::Exists
+        | LabelOperator::DoesNotExist
+        | LabelOperator::Gt(_)
+        | LabelOperator::Lt(_) => &[],
     }
 }
 
-fn cut(part: &str) -> Option<(&str, Operator)> {
+fn cut(part: &str) -> Option<(&str, LabelOperator)> {
     if let Some(key) = part.strip_prefix('!') {
-        return Some((key.trim(), Operator::DoesNotExist));
+        return Some((key.trim(), LabelOperator::DoesNotExist));
     }
     if let Some(before) = part.strip_suffix(')') {
         return cut_set(before);
     }
     if let Some((key, value)) = part.split_once("!=") {
-        return Some((key.trim(), Operator::NotIn(one(value))));
+        return Some((key.trim(), LabelOperator::NotIn(one(value))));
     }
     if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
-        return Some((key.trim(), Operator::In(one(value))));
+        return Some((key.trim(), LabelOperator::In(one(value))));
     }
     if let Some((key, bound)) = part.split_once('>') {
-        return Some((key.trim(), Operator::Gt(bound.trim().parse().ok()?)));
+        return Some((key.trim(), LabelOperator::Gt(bound.trim().parse().ok()?)));
     }
     if let Some((key, bound)) = part.split_once('<') {
-        return Some((key.trim(), Operator::Lt(bound.trim().parse().ok()?)));
+        return Some((key.trim(), LabelOperator::Lt(bound.trim().parse().ok()?)));
     }
-    Some((part, Operator::Exists))
+    Some((part, LabelOperator::Exists))
 }
 
 /// `key in (a, b` and `key notin (a, b`.
-fn cut_set(before: &str) -> Option<(&str, Operator)> {
+fn cut_set(before: &str) -> Option<(&str, LabelOperator)> {
     let (head, list) = before.split_once('(')?;
     let (key, word) = head.trim().split_once(char::is_whitespace)?;
     let values = list.split(',').map(|value| value.trim().into()).collect();
     match word.trim() {
-        "in" => Some((key, Operator::In(values))),
-        "notin" => Some((key, Operator::NotIn(values))),
+        "in" => Some((key, LabelOperator::In(values))),
+        "notin" => Some((key, LabelOperator::NotIn(values))),
         _ => None,
     }
 }
@@ -97,17 +100,17 @@ mod tests {
     fn every_operator_is_understood() {
         let set = |values: &[&str]| values.iter().map(|&value| value.into()).collect();
         for (text, key, operator) in [
-            ("region in (eu, us)", "region", Operator::In(set(&["eu", "us"]))),
-            ("region notin (eu)", "region", Operator::NotIn(set(&["eu"]))),
-            ("tier=gold", "tier", Operator::In(set(&["gold"]))),
-            ("tier == gold", "tier", Operator::In(set(&["gold"]))),
-            ("tier!=gold", "tier", Operator::NotIn(set(&["gold"]))),
-            ("example.com/gpu", "example.com/gpu", Operator::Exists),
-            ("!spot", "spot", Operator::DoesNotExist),
-            ("generation > 3", "generation", Operator::Gt(3)),
-            ("generation<3", "generation", Operator::Lt(3)),
+            ("region in (eu, us)", "region", LabelOperator::In(set(&["eu", "us"]))),
+            ("region notin (eu)", "region", LabelOperator::NotIn(set(&["eu"]))),
+            ("tier=gold", "tier", LabelOperator::In(set(&["gold"]))),
+            ("tier == gold", "tier", LabelOperator::In(set(&["gold"]))),
+            ("tier!=gold", "tier", LabelOperator::NotIn(set(&["gold"]))),
+            ("example.com/gpu", "example.com/gpu", LabelOperator::Exists),
+            ("!spot", "spot", LabelOperator::DoesNotExist),
+            ("generation > 3", "generation", LabelOperator::Gt(3)),
+            ("generation<3", "generation", LabelOperator::Lt(3)),
         ] {
-            let wanted = Requirement { key: key.into(), operator };
+            let wanted = LabelRequirement { key: key.into(), operator };
             assert_eq!(parse(text), Ok(vec![wanted]), "{text}");
         }
     }

@@ -8,7 +8,7 @@ use crds::meta::is_true;
 use crds::names::{MULTI_KUEUE_CONTROLLER, PROVISIONING_CONTROLLER, conditions::ACTIVE};
 use crds::v1beta2::{AdmissionCheck, ClusterQueueSpec, Workload};
 use engine::ids::CheckId;
-use engine::spec::{CheckRule, CheckSpec, CheckState};
+use engine::spec::{AdmissionCheckRule, CheckSpec, CheckState};
 use engine::{Event, Names};
 
 use crate::cluster_queue::ClusterQueue;
@@ -54,8 +54,8 @@ pub(crate) fn rules(spec: &ClusterQueueSpec) -> Vec<Rule> {
 }
 
 /// The rules in the engine's terms.
-pub(crate) fn told(names: &mut Names, rules: &[Rule]) -> Vec<CheckRule> {
-    let one = |rule: &Rule| CheckRule {
+pub(crate) fn told(names: &mut Names, rules: &[Rule]) -> Vec<AdmissionCheckRule> {
+    let one = |rule: &Rule| AdmissionCheckRule {
         check: names.checks.intern(&rule.check),
         flavors: rule.flavors.iter().map(|flavor| names.flavors.intern(flavor)).collect(),
     };
@@ -111,7 +111,7 @@ impl Index {
 
     /// Names of the checks that a Workload must pass before its flavors are known: those that bind every flavor.
     #[must_use]
-    pub fn checks_before(&self, cluster_queue: &str) -> Vec<String> {
+    pub fn checks_for_every_flavor(&self, cluster_queue: &str) -> Vec<String> {
         let Some(queue) = self.queues.get(cluster_queue) else {
             return Vec::new();
         };

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use crds::v1beta2::{self, ClusterQueuePreemption, FlavorFungibility};
 use engine::spec::{
-    BorrowWithinCohort, ClusterQueueSpec, Fungibility, NamespaceSelector, Preemption,
-    PreemptionPolicy, Preference, Search, Strategy,
+    BorrowWithinCohort, ClusterQueueSpec, FlavorFungibilityPolicy, FlavorFungibilityPreference,
+    FungibilitySpec, NamespaceSelector, PreemptionPolicy, PreemptionSpec, QueueingStrategy,
 };
 use engine::{Event, Names};
 
@@ -90,17 +90,17 @@ fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec
         cohort: cohort.map(|name| names.cohorts.intern(name)),
         groups: quotas::groups(names, &spec.resource_groups),
         strategy: match spec.queueing_strategy.as_str() {
-            "StrictFIFO" => Strategy::StrictFifo,
-            _ => Strategy::BestEffortFifo,
+            "StrictFIFO" => QueueingStrategy::StrictFifo,
+            _ => QueueingStrategy::BestEffortFifo,
         },
         preemption: spec.preemption.as_ref().map(preemption).unwrap_or_default(),
-        fungibility: fungibility(spec.flavor_fungibility.as_ref()),
+        flavor_fungibility: flavor_fungibility(spec.flavor_fungibility.as_ref()),
         weight: quotas::weight(spec.fair_sharing.as_ref()),
         stopped: is_stopped(spec.stop_policy.as_deref()),
         ready: false,
         checks: told(names, &rules(spec)),
         last_acceptable_flavor: last_acceptable(spec).map(|name| names.flavors.intern(name)),
-        usage_based: spec
+        admission_fair_sharing: spec
             .admission_scope
             .as_ref()
             .is_some_and(|scope| scope.admission_mode == "UsageBasedAdmissionFairSharing"),
@@ -122,11 +122,11 @@ pub(crate) fn is_stopped(policy: Option<&str>) -> bool {
     matches!(policy, Some("Hold" | "HoldAndDrain"))
 }
 
-fn preemption(spec: &ClusterQueuePreemption) -> Preemption {
+fn preemption(spec: &ClusterQueuePreemption) -> PreemptionSpec {
     let borrow = spec.borrow_within_cohort.as_ref();
     let borrow = borrow.filter(|one| one.policy == "LowerPriority");
-    Preemption {
-        within_queue: policy(&spec.within_cluster_queue),
+    PreemptionSpec {
+        within_cluster_queue: policy(&spec.within_cluster_queue),
         reclaim: policy(&spec.reclaim_within_cohort),
         borrow: borrow.map(|one| BorrowWithinCohort {
             max_priority: one.max_priority_threshold.map(i64::from),
@@ -143,20 +143,24 @@ fn policy(name: &str) -> PreemptionPolicy {
     }
 }
 
-fn fungibility(spec: Option<&FlavorFungibility>) -> Fungibility {
+fn flavor_fungibility(spec: Option<&FlavorFungibility>) -> FungibilitySpec {
     let borrow = spec.map_or("", |one| one.when_can_borrow.as_str());
     let preempt = spec.map_or("", |one| one.when_can_preempt.as_str());
     let preference = spec.and_then(|one| one.preference.as_deref());
-    Fungibility {
-        when_can_borrow: if borrow == "TryNextFlavor" { Search::TryNext } else { Search::MayStop },
-        when_can_preempt: if preempt == "MayStopSearch" {
-            Search::MayStop
+    FungibilitySpec {
+        when_can_borrow: if borrow == "TryNextFlavor" {
+            FlavorFungibilityPolicy::TryNextFlavor
         } else {
-            Search::TryNext
+            FlavorFungibilityPolicy::MayStopSearch
+        },
+        when_can_preempt: if preempt == "MayStopSearch" {
+            FlavorFungibilityPolicy::MayStopSearch
+        } else {
+            FlavorFungibilityPolicy::TryNextFlavor
         },
         preference: match preference {
-            Some("PreemptionOverBorrowing") => Preference::PreemptionOverBorrowing,
-            _ => Preference::BorrowingOverPreemption,
+            Some("PreemptionOverBorrowing") => FlavorFungibilityPreference::PreemptionOverBorrowing,
+            _ => FlavorFungibilityPreference::BorrowingOverPreemption,
         },
     }
 }
@@ -168,10 +172,13 @@ mod tests {
     #[test]
     fn what_is_absent_has_its_default() {
         let spec = spec(&mut Names::default(), &v1beta2::ClusterQueueSpec::default());
-        assert_eq!(spec.fungibility.when_can_borrow, Search::MayStop);
-        assert_eq!(spec.fungibility.when_can_preempt, Search::TryNext);
-        assert_eq!(spec.preemption, Preemption::default());
-        assert_eq!(spec.strategy, Strategy::BestEffortFifo);
+        assert_eq!(spec.flavor_fungibility.when_can_borrow, FlavorFungibilityPolicy::MayStopSearch);
+        assert_eq!(
+            spec.flavor_fungibility.when_can_preempt,
+            FlavorFungibilityPolicy::TryNextFlavor
+        );
+        assert_eq!(spec.preemption, PreemptionSpec::default());
+        assert_eq!(spec.strategy, QueueingStrategy::BestEffortFifo);
         assert_eq!(spec.namespaces, NamespaceSelector::Nothing);
         assert_eq!((spec.cohort, spec.stopped), (None, false));
         assert_eq!(spec.last_acceptable_flavor, None);
@@ -200,7 +207,7 @@ mod tests {
         };
         let read = preemption(&spec("LowerPriority"));
         assert_eq!(read.reclaim, PreemptionPolicy::Any);
-        assert_eq!(read.within_queue, PreemptionPolicy::LowerOrNewerEqualPriority);
+        assert_eq!(read.within_cluster_queue, PreemptionPolicy::LowerOrNewerEqualPriority);
         assert_eq!(read.borrow, Some(BorrowWithinCohort { max_priority: Some(7) }));
         assert_eq!(preemption(&spec("Never")).borrow, None);
         for (policy, stopped) in [

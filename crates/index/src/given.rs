@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crds::meta;
 use crds::v1beta2::{Admission, PodSetAssignment};
 use dispatch::Given;
-use engine::Entry;
+use engine::CycleEntry;
 
 use crate::index::Index;
 use crate::labels;
@@ -41,7 +41,7 @@ impl Index {
     /// What a placer wants to know of a head: the MultiKueueConfig, the request, and what its flavors add. `None` if its
     /// queue does not dispatch. Asks for no names, since the engine has them in hand during a cycle.
     #[must_use]
-    pub fn asked(&self, entry: &Entry) -> Option<(&str, &Arc<dispatch::Request>, Vec<Given>)> {
+    pub fn asked(&self, entry: &CycleEntry) -> Option<(&str, &Arc<dispatch::Request>, Vec<Given>)> {
         let config = self.dispatches(self.queue_names.get(&entry.queue)?)?;
         let request = self.request(entry.workload)?;
         Some((config, request, self.given(&entry.assignment.pod_sets)))
@@ -51,7 +51,7 @@ impl Index {
     #[must_use]
     pub fn given(&self, pod_sets: &[engine::PodSetAssignment]) -> Vec<Given> {
         let one = |pod_set: &engine::PodSetAssignment| {
-            let ids = pod_set.choices.iter().map(|choice| choice.flavor);
+            let ids = pod_set.flavor_assignments.iter().map(|choice| choice.flavor);
             let flavors = ids.filter_map(|id| self.flavor_names.get(&id)).map(String::as_str);
             given(&self.sum("", pod_set.count, flavors))
         };

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use crds::meta::{LabelSelector, LabelSelectorRequirement, Taint, Toleration};
 use crds::pod::PodSpec;
-use engine::flavors::matching::{
-    self, Effect, NodeTerm, Operator, Requirement, Selection, TolerationOperator, integer,
+use engine::node_selection::{
+    self, LabelOperator, LabelRequirement, NodeSelection, NodeSelectorTerm, TaintEffect,
+    TolerationOperator, integer,
 };
 use engine::topology::PreferredTerm;
 use serde_json::Value;
@@ -21,53 +22,53 @@ pub(crate) fn pairs(map: &BTreeMap<String, String>) -> Labels {
 }
 
 /// All requirements of a label selector.
-pub(crate) fn selector(selector: &LabelSelector) -> Vec<Requirement> {
-    let labels = selector.match_labels.iter().map(|(key, value)| Requirement {
+pub(crate) fn selector(selector: &LabelSelector) -> Vec<LabelRequirement> {
+    let labels = selector.match_labels.iter().map(|(key, value)| LabelRequirement {
         key: key.as_str().into(),
-        operator: Operator::In(vec![value.as_str().into()]),
+        operator: LabelOperator::In(vec![value.as_str().into()]),
     });
     labels.chain(selector.match_expressions.iter().map(requirement)).collect()
 }
 
-fn requirement(one: &LabelSelectorRequirement) -> Requirement {
+fn requirement(one: &LabelSelectorRequirement) -> LabelRequirement {
     let values = one.values.iter().map(|value| value.as_str().into()).collect();
-    Requirement { key: one.key.as_str().into(), operator: operator(&one.operator, values) }
+    LabelRequirement { key: one.key.as_str().into(), operator: operator(&one.operator, values) }
 }
 
-fn operator(name: &str, values: Vec<Box<str>>) -> Operator {
+fn operator(name: &str, values: Vec<Box<str>>) -> LabelOperator {
     let bound = || values.first().and_then(|value| value.parse().ok());
     match name {
-        "NotIn" => Operator::NotIn(values),
-        "Exists" => Operator::Exists,
-        "DoesNotExist" => Operator::DoesNotExist,
-        "Gt" => bound().map_or(Operator::In(Vec::new()), Operator::Gt),
-        "Lt" => bound().map_or(Operator::In(Vec::new()), Operator::Lt),
-        "In" => Operator::In(values),
-        _ => Operator::In(Vec::new()),
+        "NotIn" => LabelOperator::NotIn(values),
+        "Exists" => LabelOperator::Exists,
+        "DoesNotExist" => LabelOperator::DoesNotExist,
+        "Gt" => bound().map_or(LabelOperator::In(Vec::new()), LabelOperator::Gt),
+        "Lt" => bound().map_or(LabelOperator::In(Vec::new()), LabelOperator::Lt),
+        "In" => LabelOperator::In(values),
+        _ => LabelOperator::In(Vec::new()),
     }
 }
 
-fn effect(name: &str) -> Option<Effect> {
-    let all = [Effect::NoSchedule, Effect::PreferNoSchedule, Effect::NoExecute];
+fn effect(name: &str) -> Option<TaintEffect> {
+    let all = [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule, TaintEffect::NoExecute];
     all.into_iter().find(|one| one.name() == name)
 }
 
 /// Taints; those with an unknown effect keep everybody away.
-pub(crate) fn taints(taints: &[Taint]) -> Vec<matching::Taint> {
-    let one = |taint: &Taint| matching::Taint {
+pub(crate) fn taints(taints: &[Taint]) -> Vec<node_selection::Taint> {
+    let one = |taint: &Taint| node_selection::Taint {
         key: taint.key.as_str().into(),
         value: taint.value.as_str().into(),
-        effect: effect(&taint.effect).unwrap_or(Effect::NoSchedule),
+        effect: effect(&taint.effect).unwrap_or(TaintEffect::NoSchedule),
     };
     taints.iter().map(one).collect()
 }
 
 /// Tolerations.
-pub(crate) fn tolerations(tolerations: &[Toleration]) -> Vec<matching::Toleration> {
+pub(crate) fn tolerations(tolerations: &[Toleration]) -> Vec<node_selection::Toleration> {
     tolerations.iter().filter_map(toleration).collect()
 }
 
-fn toleration(one: &Toleration) -> Option<matching::Toleration> {
+fn toleration(one: &Toleration) -> Option<node_selection::Toleration> {
     let operator = match one.operator.as_str() {
         "" | "Equal" => TolerationOperator::Equal(one.value.as_str().into()),
         "Exists" => TolerationOperator::Exists,
@@ -79,26 +80,26 @@ fn toleration(one: &Toleration) -> Option<matching::Toleration> {
         "" => None,
         name => Some(effect(name)?),
     };
-    Some(matching::Toleration { key: one.key.as_str().into(), operator, effect })
+    Some(node_selection::Toleration { key: one.key.as_str().into(), operator, effect })
 }
 
 /// Where the pods of a template may run.
-pub(crate) fn selection(pod: &PodSpec) -> Selection {
-    Selection {
+pub(crate) fn selection(pod: &PodSpec) -> NodeSelection {
+    NodeSelection {
         node_selector: pairs(&pod.node_selector),
         affinity: terms(pod),
         tolerations: tolerations(&pod.tolerations),
     }
 }
 
-fn terms(pod: &PodSpec) -> Option<Vec<NodeTerm>> {
+fn terms(pod: &PodSpec) -> Option<Vec<NodeSelectorTerm>> {
     let affinity = node_affinity(pod, "requiredDuringSchedulingIgnoredDuringExecution")?;
     let terms = affinity.get("nodeSelectorTerms")?.as_array()?;
     Some(terms.iter().map(node_term).collect())
 }
 
-fn node_term(term: &Value) -> NodeTerm {
-    NodeTerm {
+fn node_term(term: &Value) -> NodeSelectorTerm {
+    NodeSelectorTerm {
         labels: requirements(term, "matchExpressions"),
         fields: requirements(term, "matchFields"),
     }
@@ -108,7 +109,7 @@ fn node_affinity<'a>(pod: &'a PodSpec, which: &str) -> Option<&'a Value> {
     pod.rest.get("affinity")?.get("nodeAffinity")?.get(which)
 }
 
-fn requirements(term: &Value, which: &str) -> Vec<Requirement> {
+fn requirements(term: &Value, which: &str) -> Vec<LabelRequirement> {
     let expressions = term.get(which).and_then(Value::as_array);
     expressions.into_iter().flatten().map(expression).collect()
 }
@@ -125,11 +126,11 @@ fn preferred_term(one: &Value) -> Option<PreferredTerm> {
     Some(PreferredTerm { weight, preference: node_term(one.get("preference")?) })
 }
 
-fn expression(one: &Value) -> Requirement {
+fn expression(one: &Value) -> LabelRequirement {
     let text = |field: &str| one.get(field).and_then(Value::as_str).unwrap_or_default();
     let values = one.get("values").and_then(Value::as_array).into_iter().flatten();
     let values = values.filter_map(Value::as_str).map(Into::into).collect();
-    Requirement { key: text("key").into(), operator: operator(text("operator"), values) }
+    LabelRequirement { key: text("key").into(), operator: operator(text("operator"), values) }
 }
 
 #[cfg(test)]
@@ -182,19 +183,19 @@ mod tests {
                 {"weight": 3, "preference": {}},
             ],
         }}})));
-        let one = |key: &str, operator| Requirement { key: key.into(), operator };
+        let one = |key: &str, operator| LabelRequirement { key: key.into(), operator };
         let labels = vec![
-            one("zone", Operator::In(vec!["a".into(), "b".into()])),
-            one("zone", Operator::NotIn(vec!["c".into()])),
-            one("disk", Operator::Exists),
-            one("old", Operator::DoesNotExist),
-            one("gen", Operator::Gt(3)),
-            one("gen", Operator::Lt(9)),
+            one("zone", LabelOperator::In(vec!["a".into(), "b".into()])),
+            one("zone", LabelOperator::NotIn(vec!["c".into()])),
+            one("disk", LabelOperator::Exists),
+            one("old", LabelOperator::DoesNotExist),
+            one("gen", LabelOperator::Gt(3)),
+            one("gen", LabelOperator::Lt(9)),
         ];
-        let fields = vec![one("metadata.name", Operator::In(vec!["n1".into()]))];
+        let fields = vec![one("metadata.name", LabelOperator::In(vec!["n1".into()]))];
         let term = |weight, labels, fields| PreferredTerm {
             weight,
-            preference: NodeTerm { labels, fields },
+            preference: NodeSelectorTerm { labels, fields },
         };
         let expected = [term(70, labels, vec![]), term(1, vec![], fields), term(3, vec![], vec![])];
         assert_eq!(*read, expected);

@@ -1,7 +1,7 @@
 //! Quotas of ClusterQueues and Cohorts as the engine's. Source: docs/reference/kueue.md §1.3, §2.7.
 
 use crds::v1beta2::{Cohort, FairSharing, ResourceGroup, ResourceQuota};
-use engine::spec::{self, CohortSpec, Weight};
+use engine::spec::{self, CohortSpec, FairSharingWeight};
 use engine::{Event, Names};
 
 use crate::amount::amount;
@@ -34,11 +34,11 @@ fn resource_quota(names: &mut Names, quota: &ResourceQuota) -> spec::ResourceQuo
 }
 
 /// A weight in billionths; 1 when nothing is said.
-pub(crate) fn weight(fair_sharing: Option<&FairSharing>) -> Weight {
+pub(crate) fn weight(fair_sharing: Option<&FairSharing>) -> FairSharingWeight {
     let Some(weight) = fair_sharing.and_then(|one| one.weight.as_ref()) else {
-        return Weight::default();
+        return FairSharingWeight::default();
     };
-    Weight(u64::try_from(weight.nanos().max(0)).unwrap_or(u64::MAX))
+    FairSharingWeight(u64::try_from(weight.nanos().max(0)).unwrap_or(u64::MAX))
 }
 
 pub(crate) fn cohort_name(name: &str) -> Option<&str> {
@@ -77,9 +77,9 @@ mod tests {
         for (text, nanos) in
             [("1", 1_000_000_000), ("500m", 500_000_000), ("2n", 2), ("0", 0), ("-1", 0)]
         {
-            assert_eq!(weight(Some(&of(text))), Weight(nanos), "{text}");
+            assert_eq!(weight(Some(&of(text))), FairSharingWeight(nanos), "{text}");
         }
-        assert_eq!(weight(None), Weight(1_000_000_000));
-        assert_eq!(weight(Some(&FairSharing::default())), Weight(1_000_000_000));
+        assert_eq!(weight(None), FairSharingWeight(1_000_000_000));
+        assert_eq!(weight(Some(&FairSharing::default())), FairSharingWeight(1_000_000_000));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::{meta::LabelSelector, pod::PodSpec, quantity::Quantity};
-use engine::{Amount, flavors::matching};
+use engine::{Amount, node_selection};
 
 use crate::{
     labels,
@@ -32,7 +32,7 @@ pub fn quantity(resource: &str, amount: Amount) -> Quantity {
 
 /// Taints of a node.
 #[must_use]
-pub fn taints(taints: &[crds::meta::Taint]) -> Vec<matching::Taint> {
+pub fn taints(taints: &[crds::meta::Taint]) -> Vec<node_selection::Taint> {
     labels::taints(taints)
 }
 

@@ -56,10 +56,12 @@ impl Tally {
         let Some(queue) = engine.names().queues.get(cluster_queue) else {
             return tally;
         };
-        for id in engine.active(queue).into_iter().chain(engine.inadmissible(queue)) {
+        for id in
+            engine.active_workloads(queue).into_iter().chain(engine.inadmissible_workloads(queue))
+        {
             tally.each(index, id, |counts| counts.pending += 1);
         }
-        for id in engine.holding(queue) {
+        for id in engine.reserving_workloads(queue) {
             let pod_sets = engine.admission(id).unwrap_or_default();
             let admitted = index.records.get(id).is_some_and(|record| record.admitted);
             tally.each(index, id, |counts| counts.hold(pod_sets, admitted));

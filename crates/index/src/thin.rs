@@ -5,8 +5,8 @@
 
 use crds::names::THIN_QUEUE;
 use engine::spec::{
-    ClusterQueueSpec, FlavorQuotas, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector,
-    Preemption, ResourceGroup, ResourceQuota, Strategy, Weight,
+    ClusterQueueSpec, FairSharingWeight, FlavorQuotas, FlavorSpec, FungibilitySpec, LocalQueueSpec,
+    NamespaceSelector, PreemptionSpec, QueueingStrategy, ResourceGroup, ResourceQuota,
 };
 use engine::{Amount, Event, Names};
 
@@ -37,7 +37,11 @@ impl Index {
             Event::ClusterQueue(queue, Some(Box::new(thin_queue(group)))),
             Event::LocalQueue(
                 local_queue,
-                Some(LocalQueueSpec { queue, stopped: false, weight: Weight::default() }),
+                Some(LocalQueueSpec {
+                    queue,
+                    stopped: false,
+                    weight: FairSharingWeight::default(),
+                }),
             ),
         ]
     }
@@ -47,16 +51,16 @@ fn thin_queue(group: ResourceGroup) -> ClusterQueueSpec {
     ClusterQueueSpec {
         cohort: None,
         groups: vec![group],
-        strategy: Strategy::BestEffortFifo,
-        preemption: Preemption::default(),
-        fungibility: Fungibility::default(),
-        weight: Weight::default(),
+        strategy: QueueingStrategy::BestEffortFifo,
+        preemption: PreemptionSpec::default(),
+        flavor_fungibility: FungibilitySpec::default(),
+        weight: FairSharingWeight::default(),
         stopped: false,
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
         generation: 0,
         last_acceptable_flavor: None,
-        usage_based: false,
+        admission_fair_sharing: false,
     }
 }

@@ -18,7 +18,7 @@ use crds::meta::is_true;
 use crds::names::{THIN_QUEUE, conditions};
 use crds::v1beta2::{PodSetRequest, Workload};
 use engine::ids::WorkloadId;
-use engine::spec::{Hold, WorkloadSpec};
+use engine::spec::{QueueEligibility, WorkloadSpec};
 use engine::{Event, Names, Time};
 
 use crate::index::Index;
@@ -45,15 +45,19 @@ impl Index {
             local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),
             uid: workload.metadata.uid.as_deref().unwrap_or_default().into(),
             priority: standing::priority(&self.settings, workload),
-            priority_of_class: standing::has_class(workload),
+            has_priority_class: standing::has_class(workload),
             queued_at: standing::queued_at(&self.settings, workload),
             pod_sets: pod_sets.specs(names, workload, &self.settings),
-            hold: if is_parent { Hold::Out } else { standing::hold(&self.settings, workload, now) },
+            eligibility: if is_parent {
+                QueueEligibility::Excluded
+            } else {
+                standing::eligibility(&self.settings, workload, now)
+            },
             invalid: pod_sets.problem().or(affinity).map(Into::into),
-            gated: standing::is_gated(workload),
+            preemption_gated: standing::is_preemption_gated(workload),
             allowed_flavors: variant::allowed(names, workload),
             variant_of: variant::parent(workload).map(Into::into),
-            replaces: standing::replaces(workload).map(Into::into),
+            replaced_slice: standing::replaced_slice(workload).map(Into::into),
             checks: crate::checks::states(names, workload),
             admission: held,
         };
@@ -136,11 +140,11 @@ fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&Record>) -> Vec<Event
     let held = old.is_some_and(|old| old.holding);
     let was_evicted = old.is_some_and(|old| old.evicted);
     let evicted = spec.admission.as_ref().is_some_and(|one| one.evicted);
-    let (hold, queued_at) = (spec.hold, spec.queued_at);
+    let (eligibility, queued_at) = (spec.eligibility, spec.queued_at);
     let released = held && spec.admission.is_none();
     let mut events = vec![Event::Workload(id, Box::new(spec))];
     if released {
-        events.push(Event::Released { workload: id, hold, queued_at });
+        events.push(Event::Released { workload: id, eligibility, queued_at });
     } else if evicted && !was_evicted && old.is_some() {
         events.push(Event::Evicting(id));
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use crds::names::reasons;
 use crds::v1beta2::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, WorkloadStatus};
-use engine::{Anywhere, Engine, Entry, Event, FairStrategy, Outcome, Time, explain};
+use engine::{AcceptAll, CycleEntry, CycleOutcome, Engine, Event, FairStrategy, Time, explain};
 use flate2::read::GzDecoder;
 use index::status::{self, At, Eviction, Reservation};
 use index::{Index, Settings};
@@ -99,7 +99,8 @@ impl<'a> Player<'a> {
             }
             vec![FairStrategy::LessThanOrEqualToFinalShare, FairStrategy::LessThanInitialShare]
         });
-        let settings = engine::Settings { fair_sharing: fair, ..engine::Settings::default() };
+        let settings =
+            engine::EngineSettings { fair_sharing: fair, ..engine::EngineSettings::default() };
         let mut player = Self {
             case,
             index: Index::new(Settings::default()),
@@ -311,10 +312,10 @@ impl<'a> Player<'a> {
     /// Runs a cycle, writes what was decided, and returns the heads that had an effect.
     fn cycle(&mut self) -> Vec<Value> {
         let now = Time(self.at().now.as_second() * 1_000_000_000);
-        let entries = self.engine.cycle(now, &mut Anywhere).to_vec();
+        let entries = self.engine.cycle(now, &mut AcceptAll).to_vec();
         let heads: Vec<Value> =
             entries.iter().filter_map(|entry| effect(&self.head(entry))).collect();
-        let mut named: Vec<(String, Entry)> =
+        let mut named: Vec<(String, CycleEntry)> =
             entries.into_iter().map(|entry| (self.name_of(entry.workload), entry)).collect();
         named.sort_by(|left, right| left.0.cmp(&right.0));
         for (name, entry) in &named {
@@ -323,9 +324,9 @@ impl<'a> Player<'a> {
         heads
     }
 
-    fn carry_out(&mut self, name: &str, entry: &Entry) {
+    fn carry_out(&mut self, name: &str, entry: &CycleEntry) {
         let at = self.at();
-        if matches!(entry.outcome, Outcome::Reserved { .. }) {
+        if matches!(entry.outcome, CycleOutcome::Reserved { .. }) {
             let admission = self.index.admission(&self.engine, entry);
             let reservation = Reservation { admission, checks: &[], nominated: &[] };
             return self.write(name, |old| status::reserved(old, reservation, at));
@@ -333,7 +334,7 @@ impl<'a> Player<'a> {
         let reason = explain::condition_reason(entry);
         let message = explain::message(&self.engine, entry);
         self.write(name, |old| status::pending(old, reason, &message, Vec::new(), at));
-        if entry.outcome == Outcome::Preempting {
+        if entry.outcome == CycleOutcome::Preempting {
             for target in &entry.targets {
                 let victim = self.name_of(target.workload);
                 if !self.is(&victim, "Evicted", "True") {
@@ -350,11 +351,11 @@ impl<'a> Player<'a> {
     }
 
     /// A head as the recording has it.
-    fn head(&self, entry: &Entry) -> Value {
+    fn head(&self, entry: &CycleEntry) -> Value {
         let result = match entry.outcome {
-            Outcome::Reserved { .. } => "admitted",
-            Outcome::Preempting => "preempting",
-            Outcome::Deferred => "deferred",
+            CycleOutcome::Reserved { .. } => "admitted",
+            CycleOutcome::Preempting => "preempting",
+            CycleOutcome::Deferred => "deferred",
             _ => "other",
         };
         let admission = json!(self.index.admission(&self.engine, entry));
@@ -381,7 +382,7 @@ impl<'a> Player<'a> {
 
     fn holding(&self, queue: &str) -> Vec<String> {
         let id = self.engine.names().queues.get(queue);
-        let ids = id.map(|id| self.engine.holding(id)).unwrap_or_default();
+        let ids = id.map(|id| self.engine.reserving_workloads(id)).unwrap_or_default();
         ids.into_iter().map(|id| self.name_of(id)).collect()
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use ::dispatch::Placing;
 use crds::names::{conditions::PODS_READY, reasons};
 use engine::{
-    Entry, Placer, WakeKey,
+    CycleEntry, Placer, RequeueKey,
     ids::{ClusterId, WorkloadId},
 };
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ use super::{
 };
 
 /// What those wait for who are kept out. The fleet counts its keys from one.
-const PODS: WakeKey = WakeKey(u64::MAX);
+const PODS: RequeueKey = RequeueKey(u64::MAX);
 
 /// Whose pods are waited for.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct PodsGate {
 
 impl PodsGate {
     /// The key of those who were kept out, if nobody's pods are waited for any more.
-    pub(crate) fn opened(&mut self) -> Option<WakeKey> {
+    pub(crate) fn opened(&mut self) -> Option<RequeueKey> {
         (self.awaited.is_empty() && std::mem::take(&mut self.knocked)).then_some(PODS)
     }
 }
@@ -54,7 +54,7 @@ impl<'a> Guarded<'a> {
 }
 
 impl Placer for Guarded<'_> {
-    fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey> {
+    fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
         if self.blocks && (self.admitted || !self.gate.awaited.is_empty()) {
             self.gate.knocked = true;
             self.waiting.insert(entry.workload);

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ::dispatch::{Asked, Placing, Refused, Work, summary};
 use crds::names::{conditions::EVICTED, reasons};
-use engine::{Entry, Event, Outcome, explain, ids::WorkloadId};
+use engine::{CycleEntry, CycleOutcome, Event, explain, ids::WorkloadId};
 use jiff::Timestamp;
 use runtime::watch::Key;
 
@@ -67,11 +67,11 @@ impl Control {
             self.schedule = true;
         }
         if let Some(key) = self.pods_gate.opened() {
-            self.engine.apply(Event::Room(key));
+            self.engine.apply(Event::ClusterCapacity(key));
             self.schedule = true;
         }
         for key in self.fleet.woken(time(now)) {
-            self.engine.apply(Event::Room(key));
+            self.engine.apply(Event::ClusterCapacity(key));
             self.schedule = true;
         }
         if let Some(at) = self.fleet.next_change() {
@@ -96,7 +96,7 @@ impl Control {
     /// each takes somebody out of line who will be refused.
     fn run_cycle(&mut self, now: Timestamp) -> (Vec<WorkloadId>, bool) {
         let mut verdicts = self.cycle(now);
-        while verdicts.is_empty() && self.engine.in_line() {
+        while verdicts.is_empty() && self.engine.has_pending_heads() {
             verdicts = self.cycle(now);
         }
         let heads = verdicts.iter().map(|(id, _)| *id).collect();
@@ -114,7 +114,7 @@ impl Control {
     fn cycle(&mut self, now: Timestamp) -> Vec<(WorkloadId, Verdict)> {
         let Self { engine, index, fleet, settings, workloads, by_id, pods_gate, .. } = self;
         let thin = settings.role == Role::Thin;
-        let lookup = |entry: &Entry| {
+        let lookup = |entry: &CycleEntry| {
             let (config, request, given) = if thin {
                 let request = index.request(entry.workload)?;
                 let clone = workloads.get(by_id.get(&entry.workload)?)?.object();
@@ -149,9 +149,14 @@ impl Control {
             .collect()
     }
 
-    fn verdict(&self, entry: &Entry, refused: Option<&Refused>, not_before: Timestamp) -> Verdict {
+    fn verdict(
+        &self,
+        entry: &CycleEntry,
+        refused: Option<&Refused>,
+        not_before: Timestamp,
+    ) -> Verdict {
         let names = self.engine.names();
-        if let Outcome::Reserved { cluster } = entry.outcome {
+        if let CycleOutcome::Reserved { cluster } = entry.outcome {
             let thin = self.settings.role == Role::Thin;
             let admission = self.index.admission(&self.engine, entry);
             let flavors = admission.pod_set_assignments.iter().flat_map(|one| one.flavors.values());
@@ -169,7 +174,7 @@ impl Control {
             None => explain::message(&self.engine, entry),
         };
         let reason = explain::condition_reason(entry).to_owned();
-        let gated = entry.outcome == Outcome::Gated;
+        let gated = entry.outcome == CycleOutcome::PreemptionGated;
         let pending = Pending { reason, message, gated, not_before };
         let victims = self.victims(entry);
         if victims.is_empty() {
@@ -179,14 +184,14 @@ impl Control {
     }
 
     /// Who has to go for an entry and is not on its way yet.
-    fn victims(&self, entry: &Entry) -> Vec<(WorkloadId, Evict)> {
+    fn victims(&self, entry: &CycleEntry) -> Vec<(WorkloadId, Evict)> {
         let mut victims = Vec::new();
-        if let Outcome::Migrating { from } = entry.outcome
+        if let CycleOutcome::Migrating { from } = entry.outcome
             && !self.leaves(from)
         {
             victims.push((from, self.migration(entry)));
         }
-        let preempts = entry.outcome == Outcome::Preempting;
+        let preempts = entry.outcome == CycleOutcome::Preempting;
         let targets = entry.targets.iter().filter(|one| preempts && !self.leaves(one.workload));
         for target in targets {
             let message = self.preemption_message(entry, target);
@@ -202,14 +207,14 @@ impl Control {
     }
 
     /// The eviction of a variant in favour of a sibling with a better flavor.
-    fn migration(&self, entry: &Entry) -> Evict {
+    fn migration(&self, entry: &CycleEntry) -> Evict {
         let (uid, _) = self.record_of(entry.workload).map(Record::uids).unwrap_or_default();
         let message = ::index::status::migration_message(uid);
         let reason = reasons::FLAVOR_MIGRATION;
         Evict { reason, cause: String::new(), message, preempted: None }
     }
 
-    fn preemption_message(&self, entry: &Entry, target: &engine::Target) -> String {
+    fn preemption_message(&self, entry: &CycleEntry, target: &engine::PreemptionTarget) -> String {
         let uids = self.record_of(entry.workload).map(Record::uids).unwrap_or_default();
         let queue = |id: WorkloadId| {
             let record = self.record_of(id);

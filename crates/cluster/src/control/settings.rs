@@ -75,7 +75,7 @@ pub struct Settings {
     /// What the cluster is.
     pub role: Role,
     /// Feature gates that the engine looks at.
-    pub engine: engine::Settings,
+    pub engine: engine::EngineSettings,
     /// How objects are read.
     pub index: index::Settings,
     /// Feature gates that kinds of jobs look at.
@@ -160,7 +160,7 @@ fn patience(file: &Configuration, gates: &Gates) -> Option<Patience> {
     wait.filter(|_| !gates.enabled(Gate::DisableWaitForPodsReady)).map(Patience::from)
 }
 
-fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
+fn engine_settings(file: &Configuration, gates: &Gates) -> engine::EngineSettings {
     let on = |gate| gates.enabled(gate);
     let strategy = |one: &PreemptionStrategy| match one {
         PreemptionStrategy::LessThanOrEqualToFinalShare => {
@@ -169,25 +169,25 @@ fn engine_settings(file: &Configuration, gates: &Gates) -> engine::Settings {
         PreemptionStrategy::LessThanInitialShare => FairStrategy::LessThanInitialShare,
     };
     let fair = file.fair_sharing.as_ref();
-    engine::Settings {
+    engine::EngineSettings {
         fair_sharing: fair.map(|fair| fair.preemption_strategies.iter().map(strategy).collect()),
         partial_admission: on(Gate::PartialAdmission),
-        fungibility: on(Gate::FlavorFungibility),
-        preserve_scan_progress: on(Gate::FlavorFungibilityPreserveScanProgress),
-        park_by_shape: on(Gate::SchedulingEquivalenceHashing),
-        preempt_within_nominal: on(Gate::FairSharingPreemptWithinNominal),
-        prioritize_non_borrowing: on(Gate::FairSharingPrioritizeNonBorrowing),
-        priority_sorting: on(Gate::PrioritySortingWithinCohort),
-        prioritize_preemptors: on(Gate::PrioritizePreemptorWorkloads),
-        topology_mixed: on(Gate::TASProfileMixed),
-        look_again: false,
-        topology_balanced: on(Gate::TASBalancedPlacement),
-        topology_preferred: on(Gate::TASRespectNodeAffinityPreferred),
-        replace_failed_nodes: on(Gate::TASFailedNodeReplacement),
-        evict_unreplaced: on(Gate::TASFailedNodeReplacementFailFast),
-        elastic_slices: on(Gate::ElasticJobsViaWorkloadSlices),
-        elastic_places: on(Gate::ElasticJobsViaWorkloadSlicesWithTAS),
-        orchestrated_preemption: on(Gate::MultiKueueOrchestratedPreemption),
+        flavor_fungibility: on(Gate::FlavorFungibility),
+        flavor_fungibility_preserve_scan_progress: on(Gate::FlavorFungibilityPreserveScanProgress),
+        scheduling_equivalence_hashing: on(Gate::SchedulingEquivalenceHashing),
+        fair_sharing_preempt_within_nominal: on(Gate::FairSharingPreemptWithinNominal),
+        fair_sharing_prioritize_non_borrowing: on(Gate::FairSharingPrioritizeNonBorrowing),
+        priority_sorting_within_cohort: on(Gate::PrioritySortingWithinCohort),
+        prioritize_preemptor_workloads: on(Gate::PrioritizePreemptorWorkloads),
+        tas_profile_mixed: on(Gate::TASProfileMixed),
+        reevaluate_refused: false,
+        tas_balanced_placement: on(Gate::TASBalancedPlacement),
+        tas_respect_node_affinity_preferred: on(Gate::TASRespectNodeAffinityPreferred),
+        tas_failed_node_replacement: on(Gate::TASFailedNodeReplacement),
+        tas_failed_node_replacement_fail_fast: on(Gate::TASFailedNodeReplacementFailFast),
+        elastic_jobs_via_workload_slices: on(Gate::ElasticJobsViaWorkloadSlices),
+        elastic_jobs_via_workload_slices_with_tas: on(Gate::ElasticJobsViaWorkloadSlicesWithTAS),
+        multi_kueue_orchestrated_preemption: on(Gate::MultiKueueOrchestratedPreemption),
         concurrent_admission: on(Gate::ConcurrentAdmission),
     }
 }

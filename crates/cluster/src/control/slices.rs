@@ -16,7 +16,7 @@ impl Control {
     /// A Workload may hold what another had: that one is looked at.
     pub(super) fn old_slice_due(&mut self, key: &Key) {
         let new = self.workloads.get(key).map(|record| record.id);
-        let old = new.and_then(|new| self.engine.predecessor(new));
+        let old = new.and_then(|new| self.engine.replaced_slice(new));
         if let Some(old) = old.and_then(|old| self.by_id.get(&old)) {
             self.due.now(What::Workload(old.clone()));
         }
@@ -36,7 +36,7 @@ impl Control {
     /// In whose favour a Workload is over.
     fn replaced_by(&self, key: &Key) -> Option<String> {
         let old = self.workloads.get(key)?;
-        let successor = self.record_of(self.engine.successor(old.id)?)?;
+        let successor = self.record_of(self.engine.replacement_slice(old.id)?)?;
         let new = successor.object();
         // Until the new slice's quota is written, and once that is to be given back, the old one stays.
         let stands = has_quota(old.object()) && has_quota(new) && !is(new, EVICTED);

@@ -465,7 +465,7 @@ fn is_of_workload(event: &Event) -> bool {
         | Event::WorkloadGone(_)
         | Event::Evicting(_)
         | Event::Released { .. }
-        | Event::Room(_)
+        | Event::ClusterCapacity(_)
         | Event::Written(_)
         | Event::WriteFailed(_)
         | Event::UnhealthyNodes(..)
@@ -478,9 +478,9 @@ fn is_of_workload(event: &Event) -> bool {
         | Event::Cohort(..)
         | Event::ClusterQueue(..)
         | Event::LocalQueue(..)
-        | Event::UsageSharing(_)
-        | Event::Consumed(..)
-        | Event::Sample(_) => false,
+        | Event::AdmissionFairSharing(_)
+        | Event::ConsumedResources(..)
+        | Event::SampleUsage(_) => false,
     }
 }
 

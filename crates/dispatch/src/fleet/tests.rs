@@ -1,8 +1,8 @@
 //! Scenarios as tables of asks, and the property that waking is precise and complete.
 
-use engine::flavors::matching::{Operator, Requirement};
 use engine::ids::ResourceId;
-use engine::{Amount, Names, WakeKey};
+use engine::node_selection::{LabelOperator, LabelRequirement};
+use engine::{Amount, Names, RequeueKey};
 use proptest::prelude::*;
 
 use super::*;
@@ -75,7 +75,7 @@ fn put(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
     name
 }
 
-fn key(answer: Result<ClusterId, Refused>) -> WakeKey {
+fn key(answer: Result<ClusterId, Refused>) -> RequeueKey {
     answer.expect_err("no room").key
 }
 
@@ -182,7 +182,7 @@ fn every_refusal_has_its_reason() {
     };
     let plain = only(&|_| {});
     let draining = |cluster| ClusterPolicy { cluster, weight: 0, draining: true };
-    let near = Requirement { key: "region".into(), operator: Operator::Exists };
+    let near = LabelRequirement { key: "region".into(), operator: LabelOperator::Exists };
     let pod = Kind { kind: "Pod".into(), ..Kind::default() };
     type Change<'a> = &'a dyn Fn(&mut Fleet, ClusterId);
     let policy = |policy: &dyn Fn(ClusterId) -> Policy, fleet: &mut Fleet, id| {
@@ -359,7 +359,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// A fleet and those who wait, with what they asked.
 struct World {
     fleet: Fleet,
-    waiting: BTreeMap<u32, (Arc<Work>, WakeKey)>,
+    waiting: BTreeMap<u32, (Arc<Work>, RequeueKey)>,
     now: i64,
     log: Vec<String>,
 }

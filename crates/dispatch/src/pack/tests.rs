@@ -1,4 +1,4 @@
-use engine::flavors::matching::{Effect, Selection, Taint, Toleration, TolerationOperator};
+use engine::node_selection::{NodeSelection, Taint, TaintEffect, Toleration, TolerationOperator};
 use proptest::prelude::*;
 
 use super::*;
@@ -32,7 +32,7 @@ fn nodes(classes: Vec<NodeClass>) -> Nodes {
 
 fn pods(count: i64, cpu: i64, gpu: i64) -> Pods {
     let requests = vec![(CPU, Amount(cpu)), (GPU, Amount(gpu))];
-    Pods { name: "main".into(), count, requests, selection: Selection::default() }
+    Pods { name: "main".into(), count, requests, selection: NodeSelection::default() }
 }
 
 fn work(pod_sets: Vec<Pods>) -> Work {
@@ -91,7 +91,10 @@ fn a_node_that_is_given_too_much_takes_nothing_more() {
 fn only_labels_that_the_report_tells_apart_are_compared() {
     let nodes = nodes(vec![class(1, "a", 4, 0)]);
     let selecting = |key, value| Pods {
-        selection: Selection { node_selector: vec![pair(key, value)], ..Selection::default() },
+        selection: NodeSelection {
+            node_selector: vec![pair(key, value)],
+            ..NodeSelection::default()
+        },
         ..pods(1, 1, 0)
     };
     assert_eq!(lack(&nodes, vec![selecting("zone", "a")]), None);
@@ -101,7 +104,7 @@ fn only_labels_that_the_report_tells_apart_are_compared() {
 
 #[test]
 fn labels_and_tolerations_of_flavors_count() {
-    let taint = Taint { key: "spot".into(), value: "".into(), effect: Effect::NoSchedule };
+    let taint = Taint { key: "spot".into(), value: "".into(), effect: TaintEffect::NoSchedule };
     let tainted = NodeClass { taints: vec![taint], ..class(1, "a", 4, 0) };
     let nodes = nodes(vec![tainted]);
     let given = |zone: &str, tolerated: bool| {

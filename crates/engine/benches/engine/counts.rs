@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use engine::{Anywhere, Engine, Entry, Time};
+use engine::{AcceptAll, CycleEntry, Engine, Time};
 
 use crate::house::World;
 use crate::meter::to_f64;
@@ -33,40 +33,45 @@ const HEAD: &str = "\
 ";
 
 /// A shape that is run at a size and at four times the size.
-struct Shape {
+struct EquivalenceClass {
     name: &'static str,
     size: usize,
     slope: f64,
     run: fn(usize, &mut Tally),
 }
 
-const SHAPES: [Shape; 6] = [
-    Shape {
+const SHAPES: [EquivalenceClass; 6] = [
+    EquivalenceClass {
         name: "s1",
         size: 250,
         slope: LINEAR,
         run: |queues, tally| drain(shapes::fit(queues, 4), tally),
     },
-    Shape {
+    EquivalenceClass {
         name: "s2",
         size: 250,
         slope: LINEAR,
         run: |queues, tally| drain(shapes::fair(queues, 4), tally),
     },
-    Shape { name: "s4", size: 50, slope: LINEAR, run: |queues, tally| preempt(queues, 50, tally) },
-    Shape {
+    EquivalenceClass {
+        name: "s4",
+        size: 50,
+        slope: LINEAR,
+        run: |queues, tally| preempt(queues, 50, tally),
+    },
+    EquivalenceClass {
         name: "s4-victims",
         size: 50,
         slope: LINEAR,
         run: |candidates, tally| preempt(10, candidates, tally),
     },
-    Shape {
+    EquivalenceClass {
         name: "s5",
         size: 5,
         slope: CONSTANT,
         run: |per_size, tally| wake(per_size, false, tally),
     },
-    Shape {
+    EquivalenceClass {
         name: "s5-shared",
         size: 5,
         slope: CONSTANT,
@@ -85,10 +90,11 @@ struct Tally {
 
 impl Tally {
     /// A cycle of which everything counts.
-    fn cycle<'a>(&mut self, engine: &'a mut Engine) -> &'a [Entry] {
+    fn cycle<'a>(&mut self, engine: &'a mut Engine) -> &'a [CycleEntry] {
         let allocations = allocation_counter::measure(|| cycle_that_counts(engine)).count_total;
         let entries = engine.entries();
-        let got_it = |one: &&Entry| matches!(one.outcome, engine::Outcome::Reserved { .. });
+        let got_it =
+            |one: &&CycleEntry| matches!(one.outcome, engine::CycleOutcome::Reserved { .. });
         self.admitted += entries.iter().filter(got_it).count() as u64;
         self.evaluated += entries.len() as u64;
         self.allocations += allocations;
@@ -98,7 +104,7 @@ impl Tally {
 
 #[inline(never)]
 fn cycle_that_counts(engine: &mut Engine) {
-    engine.cycle(Time(0), &mut Anywhere);
+    engine.cycle(Time(0), &mut AcceptAll);
 }
 
 /// Something to do, so that there is such a function.
@@ -114,7 +120,7 @@ fn drain(mut world: World, tally: &mut Tally) {
 /// The first round fills the buffers that the second uses.
 fn preempt(queues: usize, candidates: usize, tally: &mut Tally) {
     let mut world = shapes::full(queues, candidates);
-    shapes::preempt(&mut world, queues, 1, &mut |engine| engine.cycle(Time(0), &mut Anywhere));
+    shapes::preempt(&mut world, queues, 1, &mut |engine| engine.cycle(Time(0), &mut AcceptAll));
     shapes::preempt(&mut world, queues, 2, &mut |engine| tally.cycle(engine));
 }
 
@@ -136,7 +142,7 @@ pub(crate) fn run() {
     }
 }
 
-fn sizes() -> impl Iterator<Item = (&'static Shape, usize)> {
+fn sizes() -> impl Iterator<Item = (&'static EquivalenceClass, usize)> {
     SHAPES.iter().flat_map(|shape| [(shape, shape.size), (shape, 4 * shape.size)])
 }
 

@@ -1,19 +1,19 @@
 //! Worlds to measure: queues of one cohort or of none, and as many Workloads as wanted. Nothing is random; names, uids
 //! and times look like those of a real cluster.
 
-use engine::flavors::matching::Selection;
-use engine::ids::{FlavorId, LocalQueueId, NamespaceId, NodeId, QueueId, ResourceId, WorkloadId};
+use engine::ids::{CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, ResourceId, WorkloadId};
+use engine::node_selection::NodeSelection;
 use engine::spec::{
-    ClusterQueueSpec, CohortSpec, FlavorQuotas, FlavorSpec, Fungibility, Hold, LocalQueueSpec,
-    NamespaceSelector, PodSetSpec, Preemption, PreemptionPolicy, ResourceGroup, ResourceQuota,
-    Strategy, Weight, WorkloadSpec,
+    ClusterQueueSpec, CohortSpec, FairSharingWeight, FlavorQuotas, FlavorSpec, FungibilitySpec,
+    LocalQueueSpec, NamespaceSelector, PodSetSpec, PreemptionPolicy, PreemptionSpec,
+    QueueEligibility, QueueingStrategy, ResourceGroup, ResourceQuota, WorkloadSpec,
 };
-use engine::{Amount, Engine, Event, Settings, Time};
+use engine::{Amount, Engine, EngineSettings, Event, Time};
 
 /// What all queues of a world have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct House {
-    pub(crate) settings: Settings,
+    pub(crate) settings: EngineSettings,
     pub(crate) queues: usize,
     /// Quota of each queue.
     pub(crate) nominal: i64,
@@ -37,7 +37,7 @@ pub(crate) struct World {
     queues: Vec<QueueId>,
     lines: Vec<LocalQueueId>,
     /// The lowest cohorts.
-    cohorts: Vec<NodeId>,
+    cohorts: Vec<CohortId>,
     namespace: NamespaceId,
     resource: ResourceId,
     flavor: FlavorId,
@@ -93,7 +93,7 @@ impl World {
         self.queues.push(queue);
         self.set_quota(index, self.house.nominal);
         let line = self.engine.names_mut().local_queues.intern(&name);
-        let local = LocalQueueSpec { queue, stopped: false, weight: Weight::default() };
+        let local = LocalQueueSpec { queue, stopped: false, weight: FairSharingWeight::default() };
         self.engine.apply(Event::LocalQueue(line, Some(local)));
         self.lines.push(line);
     }
@@ -104,17 +104,20 @@ impl World {
         let spec = ClusterQueueSpec {
             cohort: self.cohorts.get(index / per_cohort).copied(),
             groups: vec![self.group(nominal, self.house.shared.map(Amount))],
-            strategy: Strategy::BestEffortFifo,
-            preemption: Preemption { within_queue: self.house.within, ..Preemption::default() },
-            fungibility: Fungibility::default(),
-            weight: Weight::default(),
+            strategy: QueueingStrategy::BestEffortFifo,
+            preemption: PreemptionSpec {
+                within_cluster_queue: self.house.within,
+                ..PreemptionSpec::default()
+            },
+            flavor_fungibility: FungibilitySpec::default(),
+            weight: FairSharingWeight::default(),
             stopped: false,
             ready: true,
             namespaces: NamespaceSelector::All(Vec::new()),
             checks: Vec::new(),
             generation: 0,
             last_acceptable_flavor: None,
-            usage_based: false,
+            admission_fair_sharing: false,
         };
         self.engine.apply(Event::ClusterQueue(self.queues[index], Some(Box::new(spec))));
     }
@@ -146,19 +149,19 @@ impl World {
                 reclaimed: 0,
                 min_count: None,
                 requests: vec![(self.resource, Amount(request))],
-                on_machine: None,
-                selection: Selection::default(),
+                on_node: None,
+                selection: NodeSelection::default(),
                 preferred: Box::default(),
                 topology: None,
                 template: 0,
             }],
-            hold: Hold::None,
+            eligibility: QueueEligibility::Eligible,
             invalid: None,
-            gated: false,
-            priority_of_class: false,
+            preemption_gated: false,
+            has_priority_class: false,
             allowed_flavors: None,
             variant_of: None,
-            replaces: None,
+            replaced_slice: None,
             checks: Vec::new(),
             admission: None,
         };

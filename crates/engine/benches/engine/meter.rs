@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use allocation_counter::measure;
-use engine::{Anywhere, Engine, Entry, Time};
+use engine::{AcceptAll, CycleEntry, Engine, Time};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Heads per part of a cycle.
@@ -22,7 +22,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// Runs one cycle in parts and counts it. Nobody has to wait longer than for one part.
-    pub(crate) fn cycle<'a>(&mut self, engine: &'a mut Engine) -> &'a [Entry] {
+    pub(crate) fn cycle<'a>(&mut self, engine: &'a mut Engine) -> &'a [CycleEntry] {
         let (mut pause, mut time) = (Duration::ZERO, Duration::ZERO);
         let counted = measure(|| {
             let mut start = now();
@@ -33,7 +33,7 @@ impl Meter {
                 pause = pause.max(end - start);
                 time += end - start;
                 start = end;
-                complete = ongoing.advance(&mut Anywhere, PART);
+                complete = ongoing.advance(&mut AcceptAll, PART);
             }
             drop(ongoing);
             let end = now();

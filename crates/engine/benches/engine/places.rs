@@ -7,17 +7,17 @@
 use std::time::Duration;
 
 use allocation_counter::measure;
-use engine::flavors::matching::{NodeTerm, Operator, Requirement, Selection};
 use engine::ids::{FlavorId, WorkloadId};
+use engine::node_selection::{LabelOperator, LabelRequirement, NodeSelection, NodeSelectorTerm};
 use engine::spec::{
-    ClusterQueueSpec, FlavorQuotas, FlavorSpec, Fungibility, Hold, LocalQueueSpec,
-    NamespaceSelector, PodSetSpec, Preemption, ResourceGroup, ResourceQuota, Strategy, Weight,
-    WorkloadSpec,
+    ClusterQueueSpec, FairSharingWeight, FlavorQuotas, FlavorSpec, FungibilitySpec, LocalQueueSpec,
+    NamespaceSelector, PodSetSpec, PreemptionSpec, QueueEligibility, QueueingStrategy,
+    ResourceGroup, ResourceQuota, WorkloadSpec,
 };
 use engine::topology::{
     HOSTNAME, HostSpec, PreferredTerm, Togetherness, TopologyRequest, TopologySpec,
 };
-use engine::{Amount, Anywhere, Engine, Event, Outcome, Settings, Time};
+use engine::{AcceptAll, Amount, CycleOutcome, Engine, EngineSettings, Event, Time};
 use rustix::time::{ClockId, clock_gettime};
 
 const BLOCK: &str = "cloud.provider.com/topology-block";
@@ -28,8 +28,11 @@ const ROUNDS: u32 = 200;
 
 /// Machines of 96 cores, 16 in a rack, 16 racks in a block; one queue that may use them all.
 fn machines(count: usize, balanced: bool) -> (Engine, FlavorId) {
-    let settings =
-        Settings { topology_balanced: balanced, topology_preferred: true, ..Settings::default() };
+    let settings = EngineSettings {
+        tas_balanced_placement: balanced,
+        tas_respect_node_affinity_preferred: true,
+        ..EngineSettings::default()
+    };
     let mut engine = Engine::new(settings);
     let names = engine.names_mut();
     let topology = names.topologies.intern("racks");
@@ -81,27 +84,32 @@ fn queue(engine: &mut Engine, flavor: FlavorId) {
     let spec = ClusterQueueSpec {
         cohort: None,
         groups: vec![ResourceGroup { resources: vec![cpu], flavors }],
-        strategy: Strategy::BestEffortFifo,
-        preemption: Preemption::default(),
-        fungibility: Fungibility::default(),
-        weight: Weight::default(),
+        strategy: QueueingStrategy::BestEffortFifo,
+        preemption: PreemptionSpec::default(),
+        flavor_fungibility: FungibilitySpec::default(),
+        weight: FairSharingWeight::default(),
         stopped: false,
         ready: true,
         namespaces: NamespaceSelector::All(Vec::new()),
         checks: Vec::new(),
         generation: 0,
         last_acceptable_flavor: None,
-        usage_based: false,
+        admission_fair_sharing: false,
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
     engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
     engine.apply(Event::LocalQueue(
         line,
-        Some(LocalQueueSpec { queue, stopped: false, weight: Weight::default() }),
+        Some(LocalQueueSpec { queue, stopped: false, weight: FairSharingWeight::default() }),
     ));
 }
 
-fn submit(engine: &mut Engine, leader: bool, preferring: bool, hold: Hold) -> WorkloadId {
+fn submit(
+    engine: &mut Engine,
+    leader: bool,
+    preferring: bool,
+    eligibility: QueueEligibility,
+) -> WorkloadId {
     let names = engine.names_mut();
     let cpu = names.resources.intern("cpu");
     let pod_set = |name: &str, count: i64, millis: i64| PodSetSpec {
@@ -110,8 +118,8 @@ fn submit(engine: &mut Engine, leader: bool, preferring: bool, hold: Hold) -> Wo
         reclaimed: 0,
         min_count: None,
         requests: vec![(cpu, Amount(millis))],
-        on_machine: None,
-        selection: Selection::default(),
+        on_node: None,
+        selection: NodeSelection::default(),
         preferred: preferring.then(one_in_five).into_iter().collect(),
         topology: Some(TopologyRequest {
             together: Some(Togetherness::Preferred(RACK.into())),
@@ -129,13 +137,13 @@ fn submit(engine: &mut Engine, leader: bool, preferring: bool, hold: Hold) -> Wo
         priority: 0,
         queued_at: Time(0),
         pod_sets: std::iter::once(workers).chain(leader).collect(),
-        hold,
+        eligibility,
         invalid: None,
-        gated: false,
-        priority_of_class: false,
+        preemption_gated: false,
+        has_priority_class: false,
         allowed_flavors: None,
         variant_of: None,
-        replaces: None,
+        replaced_slice: None,
         checks: Vec::new(),
         admission: None,
     };
@@ -147,9 +155,9 @@ fn submit(engine: &mut Engine, leader: bool, preferring: bool, hold: Hold) -> Wo
 /// Prefers the machines of one block in five.
 fn one_in_five() -> PreferredTerm {
     let blocks = [3, 7].map(|index| format!("block-{index}").into());
-    let operator = Operator::In(blocks.into());
-    let labels = vec![Requirement { key: BLOCK.into(), operator }];
-    PreferredTerm { weight: 10, preference: NodeTerm { labels, fields: Vec::new() } }
+    let operator = LabelOperator::In(blocks.into());
+    let labels = vec![LabelRequirement { key: BLOCK.into(), operator }];
+    PreferredTerm { weight: 10, preference: NodeSelectorTerm { labels, fields: Vec::new() } }
 }
 
 /// Mean time, and allocations, of one run.
@@ -181,9 +189,9 @@ fn now() -> Duration {
 
 fn search(count: usize, leader: bool, balanced: bool, preferring: bool) -> (f64, f64) {
     let (mut engine, flavor) = machines(count, balanced);
-    engine.cycle(Time(0), &mut Anywhere);
-    let workload = submit(&mut engine, leader, preferring, Hold::Out);
-    timed(|| (), || assert!(engine.finds_places(workload, flavor)))
+    engine.cycle(Time(0), &mut AcceptAll);
+    let workload = submit(&mut engine, leader, preferring, QueueEligibility::Excluded);
+    timed(|| (), || assert!(engine.finds_topology_assignment(workload, flavor)))
 }
 
 fn reserve(count: usize, leader: bool, balanced: bool, preferring: bool) -> (f64, f64) {
@@ -194,12 +202,12 @@ fn reserve(count: usize, leader: bool, balanced: bool, preferring: bool) -> (f64
         if let Some(id) = engine.names().workloads.get("team/train") {
             engine.apply(Event::WorkloadGone(id));
         }
-        submit(&mut engine, leader, preferring, Hold::None);
+        submit(&mut engine, leader, preferring, QueueEligibility::Eligible);
     };
     timed(setup, || {
         let mut engine = engine.borrow_mut();
-        let entries = engine.cycle(Time(0), &mut Anywhere);
-        assert!(matches!(entries[0].outcome, Outcome::Reserved { .. }));
+        let entries = engine.cycle(Time(0), &mut AcceptAll);
+        assert!(matches!(entries[0].outcome, CycleOutcome::Reserved { .. }));
     })
 }
 

@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 
 use engine::ids::WorkloadId;
 use engine::spec::PreemptionPolicy;
-use engine::{Engine, Entry, Event, FairStrategy, Outcome, Settings, Time};
+use engine::{CycleEntry, CycleOutcome, Engine, EngineSettings, Event, FairStrategy, Time};
 
 use crate::house::{FAN_OUT, House, World};
 
 /// Runs one cycle of the engine and counts what it likes.
-pub(crate) type Cycle<'a> = dyn for<'b> FnMut(&'b mut Engine) -> &'b [Entry] + 'a;
+pub(crate) type Cycle<'a> = dyn for<'b> FnMut(&'b mut Engine) -> &'b [CycleEntry] + 'a;
 
 fn house(queues: usize) -> House {
     House {
-        settings: Settings::default(),
+        settings: EngineSettings::default(),
         queues,
         nominal: 1000,
         shared: None,
@@ -45,14 +45,14 @@ pub(crate) fn fair(queues: usize, per_queue: usize) -> World {
     filled(&House { settings: shared_fairly(), ..house(queues) }, per_queue)
 }
 
-fn shared_fairly() -> Settings {
+fn shared_fairly() -> EngineSettings {
     let fair = Some(vec![FairStrategy::LessThanOrEqualToFinalShare]);
-    Settings { fair_sharing: fair, ..Settings::default() }
+    EngineSettings { fair_sharing: fair, ..EngineSettings::default() }
 }
 
 /// S3: 1,000 queues under three levels of cohorts; all quota belongs to the topmost, so that everybody borrows.
 pub(crate) fn deep(fair: bool, per_queue: usize) -> World {
-    let settings = if fair { shared_fairly() } else { Settings::default() };
+    let settings = if fair { shared_fairly() } else { EngineSettings::default() };
     let plain = house(FAN_OUT.pow(3));
     filled(&House { settings, nominal: 0, cohort: Some(1_000_000), levels: 3, ..plain }, per_queue)
 }
@@ -97,7 +97,7 @@ pub(crate) fn full(queues: usize, candidates: usize) -> World {
     let mut clock = 0;
     drain(&mut world, &mut |engine| {
         clock += 1;
-        engine.cycle(Time(clock), &mut engine::Anywhere)
+        engine.cycle(Time(clock), &mut engine::AcceptAll)
     });
     world
 }
@@ -113,7 +113,7 @@ pub(crate) fn preempt(world: &mut World, queues: usize, priority: i64, cycle: &m
     for victim in victims {
         world.engine.apply(Event::WorkloadGone(victim));
     }
-    world.engine.cycle(Time(LATER + priority), &mut engine::Anywhere);
+    world.engine.cycle(Time(LATER + priority), &mut engine::AcceptAll);
 }
 
 /// A time after all cycles that filled the queues.
@@ -154,10 +154,10 @@ impl Parked {
                 }
             }
         }
-        let mut parked = Self { world, holders: VecDeque::new(), evaluated: 0, admitted: 0 };
-        parked.settle(&mut |engine| engine.cycle(Time(0), &mut engine::Anywhere));
-        (parked.evaluated, parked.admitted) = (0, 0);
-        parked
+        let mut inadmissible = Self { world, holders: VecDeque::new(), evaluated: 0, admitted: 0 };
+        inadmissible.settle(&mut |engine| engine.cycle(Time(0), &mut engine::AcceptAll));
+        (inadmissible.evaluated, inadmissible.admitted) = (0, 0);
+        inadmissible
     }
 
     /// One Workload is done; cycles until everybody who can go on has gone on.
@@ -169,7 +169,7 @@ impl Parked {
     }
 
     fn settle(&mut self, cycle: &mut Cycle<'_>) {
-        while self.world.engine.in_line() {
+        while self.world.engine.has_pending_heads() {
             let entries = cycle(&mut self.world.engine);
             self.evaluated += entries.len() as u64;
             let known = self.holders.len();
@@ -179,8 +179,8 @@ impl Parked {
     }
 }
 
-fn reserved(entries: &[Entry]) -> impl Iterator<Item = WorkloadId> + '_ {
-    let got_it = |one: &&Entry| matches!(one.outcome, Outcome::Reserved { .. });
+fn reserved(entries: &[CycleEntry]) -> impl Iterator<Item = WorkloadId> + '_ {
+    let got_it = |one: &&CycleEntry| matches!(one.outcome, CycleOutcome::Reserved { .. });
     entries.iter().filter(got_it).map(|one| one.workload)
 }
 
@@ -195,8 +195,8 @@ impl Balance {
     pub(crate) fn new(queues: usize) -> Self {
         let mut world = filled(&House { nominal: 1, ..house(queues) }, 2);
         let mut running = Vec::new();
-        while world.engine.in_line() {
-            running.extend(reserved(world.engine.cycle(Time(0), &mut engine::Anywhere)));
+        while world.engine.has_pending_heads() {
+            running.extend(reserved(world.engine.cycle(Time(0), &mut engine::AcceptAll)));
         }
         Self { world, running }
     }
@@ -207,7 +207,7 @@ impl Balance {
             self.world.engine.apply(Event::WorkloadGone(done));
             self.world.submit(queue, 1, 0);
         }
-        while self.world.engine.in_line() {
+        while self.world.engine.has_pending_heads() {
             self.running.extend(reserved(cycle(&mut self.world.engine)));
         }
     }

@@ -1,31 +1,31 @@
 //! Entering a reservation into the books. The write that makes it true follows; until it fails, it counts.
 
-use crate::cycle::nominate::Entry;
+use crate::cycle::nominate::CycleEntry;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::time::Time;
 
 /// Gives an entry what it was assigned.
-pub(super) fn admit(state: &mut State, entry: &Entry, now: Time) {
+pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
     let mut admission = state.workloads.blank_admission();
     (admission.queue, admission.reserved_at) = (entry.queue, now);
     (admission.evicted, admission.taken_over) = (false, false);
-    match entry.replaces {
+    match entry.replaced_slice {
         None => admission.usage.clone_from(&entry.assignment.usage),
         Some(_) => admission.usage = entry.assignment.whole_usage(),
     }
     let granted = &entry.assignment.pod_sets;
     admission.pod_sets.resize_with(granted.len(), PodSetAdmission::default);
     let mut too_many = false;
-    let asked = entry.shape.pod_sets.iter();
+    let asked = entry.class.pod_sets.iter();
     for ((one, granted), asked) in admission.pod_sets.iter_mut().zip(granted).zip(asked) {
         (one.count, one.reclaimed) = (granted.count, (granted.count - asked.count).max(0));
         too_many |= one.reclaimed > 0;
-        let resources = granted.choices.iter().map(|c| (c.resource, c.flavor, c.amount));
+        let resources = granted.flavor_assignments.iter().map(|c| (c.resource, c.flavor, c.amount));
         one.resources.clear();
         one.resources.extend(resources);
         one.domains.clone_from(&granted.domains);
-        one.unplaced = granted.unplaced;
+        one.delayed_topology = granted.delayed_topology;
     }
     if too_many {
         // Granted are pods that have finished, too: they hold nothing.
@@ -33,11 +33,11 @@ pub(super) fn admit(state: &mut State, entry: &Entry, now: Time) {
     }
     state.workloads.at_mut(entry.workload).scan = None;
     crate::apply::start_holding(state, entry.workload, admission);
-    crate::admission_sharing::sent(state, entry.workload);
+    crate::admission_fair_sharing::sent(state, entry.workload);
 }
 
 /// Takes back the places in topologies that were assumed within the cycle, last ones first.
-pub(super) fn forget_assumed(state: &mut State, entries: &[Entry]) {
+pub(super) fn forget_assumed(state: &mut State, entries: &[CycleEntry]) {
     for entry in entries.iter().rev() {
         crate::topology::forget(state, entry);
     }

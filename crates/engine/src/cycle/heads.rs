@@ -5,9 +5,9 @@
 //! turn and is parked. So the order of decisions is upstream's, and only those are evaluated who may now fit, preempt, or
 //! keep quota from somebody who may. Source: docs/reference/kueue.md §3.3, §3.4. Cost: one judgement of [`hope`] per turn.
 
-use crate::cycle::contest::Contest;
-use crate::cycle::requeue::park_with_shape;
-use crate::flavors::hope::{Hope, hope, sure};
+use crate::cycle::contention::Contention;
+use crate::cycle::requeue::make_class_inadmissible;
+use crate::flavors::reevaluation::{Reevaluation, hope, sure};
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::state::State;
 
@@ -18,11 +18,11 @@ pub(super) struct Heads {
     heads: Vec<(u32, QueueId, WorkloadId)>,
     /// Those who can at most reserve quota.
     reserving: Vec<(QueueId, WorkloadId)>,
-    contest: Contest,
+    contest: Contention,
     /// Trees of which a head is to be evaluated.
-    stirred: Trees,
+    stirred: TreeSet,
     /// Trees in which somebody reserves.
-    reserved: Trees,
+    reserved: TreeSet,
     /// How many of the listed queues have had their turn, and how many of those stay listed.
     seen: usize,
     kept: usize,
@@ -61,7 +61,7 @@ impl Heads {
         while self.seen < end {
             let id = state.with_heads[self.seen];
             self.seen += 1;
-            if !state.queue(id).line.has_head() {
+            if !state.queue(id).pending.has_head() {
                 state.queue_mut(id).listed = false;
                 continue;
             }
@@ -85,20 +85,20 @@ impl Heads {
 
     /// Gives a queue its turn.
     fn turn(&mut self, state: &mut State, id: QueueId) -> bool {
-        let Some(workload) = state.queue(id).line.head(&state.workloads) else {
+        let Some(workload) = state.queue(id).pending.head(&state.workloads) else {
             return false;
         };
         match outlook(state, id, workload) {
-            Outlook::Unknown => self.evaluate(state, id, workload),
-            Outlook::Known(Hope::Open) => match sure(state, id, workload) {
+            HeadOutlook::Unknown => self.evaluate(state, id, workload),
+            HeadOutlook::Known(Reevaluation::Open) => match sure(state, id, workload) {
                 Some(fit) => self.contest.enter(state, (id, workload), fit),
                 None => self.evaluate(state, id, workload),
             },
-            Outlook::Known(Hope::Reserves) => {
+            HeadOutlook::Known(Reevaluation::Reserves) => {
                 self.reserved.mark(root(state, id));
                 self.reserving.push((id, workload));
             }
-            Outlook::Known(Hope::None) => park_again(state, id, workload),
+            HeadOutlook::Known(Reevaluation::None) => make_inadmissible_again(state, id, workload),
         }
         true
     }
@@ -122,7 +122,7 @@ impl Heads {
             if self.stirred.has(root(state, id)) {
                 self.evaluate(state, id, workload);
             } else {
-                park_again(state, id, workload);
+                make_inadmissible_again(state, id, workload);
             }
         }
         self.reserving = reserving;
@@ -136,12 +136,12 @@ fn root(state: &State, id: QueueId) -> NodeId {
 
 /// A set of trees, by their roots, that is emptied in no time.
 #[derive(Debug, Default)]
-struct Trees {
+struct TreeSet {
     stamps: Vec<u64>,
     present: u64,
 }
 
-impl Trees {
+impl TreeSet {
     fn clear(&mut self) {
         self.present += 1;
     }
@@ -159,25 +159,27 @@ impl Trees {
 }
 
 /// What is known of a head before it is evaluated.
-enum Outlook {
+enum HeadOutlook {
     /// It was not refused before.
     Unknown,
-    Known(Hope),
+    Known(Reevaluation),
 }
 
-fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> Outlook {
-    let line = &state.queue(id).line;
+fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> HeadOutlook {
+    let pending = &state.queue(id).pending;
     let one = state.workloads.at(workload);
-    let known = line.is_refused(one) && !line.is_preemptor(workload) && !state.settings.look_again;
+    let known = pending.is_refused(one)
+        && !pending.is_preemptor(workload)
+        && !state.settings.reevaluate_refused;
     if known && one.scan.is_none() && super::nominate::is_valid(state, id, one) {
-        Outlook::Known(hope(state, id, workload))
+        HeadOutlook::Known(hope(state, id, workload))
     } else {
-        Outlook::Unknown
+        HeadOutlook::Unknown
     }
 }
 
-fn park_again(state: &mut State, id: QueueId, workload: WorkloadId) {
-    let State { queues, workloads, shapes, .. } = state;
+fn make_inadmissible_again(state: &mut State, id: QueueId, workload: WorkloadId) {
+    let State { queues, workloads, classes, .. } = state;
     let queue = queues[id.index()].as_mut().expect("invariant: listed queues exist");
-    park_with_shape(&mut queue.line, workload, workloads, shapes);
+    make_class_inadmissible(&mut queue.pending, workload, workloads, classes);
 }

@@ -5,37 +5,37 @@
 //! each seeing what those before it took. Rewind the state, then enter what was decided and requeue the rest. Source:
 //! docs/reference/kueue.md §4.1.
 //!
-//! All of it can be done in parts of a bounded number of heads, one [`Stage`] after the other, so that a caller with
+//! All of it can be done in parts of a bounded number of heads, one [`CycleStage`] after the other, so that a caller with
 //! thousands of queues can do something else in between.
 
 mod admit;
-mod anew;
-mod contest;
+mod contention;
+mod exact_tournament;
 mod heads;
 mod nominate;
 mod order;
+mod preempted_workloads;
 mod process;
 mod replace;
 mod requeue;
+mod requeue_inadmissible;
 mod tournament;
-mod victims;
-mod wake;
 
-pub use crate::cycle::nominate::{Entry, Outcome};
+pub use crate::cycle::nominate::{CycleEntry, CycleOutcome};
 pub(crate) use crate::cycle::replace::take_back;
-pub use crate::cycle::requeue::Requeue;
-pub(crate) use crate::cycle::wake::catch_up;
+pub use crate::cycle::requeue::RequeueDestination;
+pub(crate) use crate::cycle::requeue_inadmissible::catch_up;
 
-use crate::cycle::wake::Preparation;
-use crate::failures::Failure;
+use crate::cycle::requeue_inadmissible::Preparation;
 use crate::ids::{QueueId, WorkloadId};
+use crate::node_failures::NodeFailure;
 use crate::placer::Placer;
 use crate::state::State;
 use crate::time::Time;
 
 /// What comes next in a cycle, with the number of queues or heads for which it is done.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum CycleStage {
     /// Nothing: no cycle has begun.
     #[default]
     Rest,
@@ -48,7 +48,7 @@ enum Stage {
         from: usize,
         mark: usize,
     },
-    Order {
+    ProcessingOrder {
         from: usize,
         mark: usize,
     },
@@ -66,26 +66,26 @@ enum Stage {
 /// A cycle, and buffers that are kept between cycles.
 #[derive(Debug, Default)]
 pub(crate) struct Cycle {
-    stage: Stage,
+    stage: CycleStage,
     now: Time,
     /// Holders whose machine failed; then one per head, in the order in which they were processed; heads rejected before
     /// that come last. What is beyond `used` belongs to earlier cycles, and its buffers to later ones.
-    entries: Vec<Entry>,
+    entries: Vec<CycleEntry>,
     /// How many are about holders.
     replaced: usize,
     used: usize,
     /// Holders whose machine is still to be replaced, next one last.
-    failed: Vec<Failure>,
+    failed: Vec<NodeFailure>,
     /// Queues of trees in which something was freed.
     woken: Vec<QueueId>,
     heads: heads::Heads,
-    order: order::Order,
-    victims: victims::Victims,
+    order: order::ProcessingOrder,
+    victims: preempted_workloads::PreemptedWorkloads,
 }
 
 impl Cycle {
     /// What was decided.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[CycleEntry] {
         &self.entries[..self.used]
     }
 
@@ -97,7 +97,7 @@ impl Cycle {
         self.order.clear();
         self.woken.clear();
         crate::topology::rebuild(state);
-        self.stage = Stage::Prepare(Preparation::first(state));
+        self.stage = CycleStage::Prepare(Preparation::first(state));
     }
 
     /// Goes on for about so many queues or heads. Returns true when the cycle is complete.
@@ -109,54 +109,56 @@ impl Cycle {
     ) -> bool {
         let heads = heads.max(1);
         self.stage = match self.stage {
-            Stage::Rest => Stage::Rest,
-            Stage::Prepare(step) => {
-                step.take(state, &mut self.woken).map_or(Stage::Wake(0), Stage::Prepare)
+            CycleStage::Rest => CycleStage::Rest,
+            CycleStage::Prepare(step) => {
+                step.take(state, &mut self.woken).map_or(CycleStage::Wake(0), CycleStage::Prepare)
             }
-            Stage::Wake(from) => self.wake(state, from, heads),
-            Stage::Replace => self.replace(state, heads),
-            Stage::Turns => self.take(state, heads),
-            Stage::Nominate { from, mark } => self.nominate(state, (from, mark), heads),
-            Stage::Order { from, mark } => self.put_in_order(state, (from, mark), heads),
-            Stage::Process { mark } => self.process(state, mark, placer, heads),
-            Stage::Rewind { left, mark } => self.rewind(state, (left, mark), heads),
-            Stage::Enter(from) => self.enter(state, from, heads),
+            CycleStage::Wake(from) => self.wake(state, from, heads),
+            CycleStage::Replace => self.replace(state, heads),
+            CycleStage::Turns => self.take(state, heads),
+            CycleStage::Nominate { from, mark } => self.nominate(state, (from, mark), heads),
+            CycleStage::ProcessingOrder { from, mark } => {
+                self.put_in_order(state, (from, mark), heads)
+            }
+            CycleStage::Process { mark } => self.process(state, mark, placer, heads),
+            CycleStage::Rewind { left, mark } => self.rewind(state, (left, mark), heads),
+            CycleStage::Enter(from) => self.enter(state, from, heads),
         };
-        self.stage == Stage::Rest
+        self.stage == CycleStage::Rest
     }
 
     /// Ends a cycle before it is complete: what was processed is entered, and whoever was not stays in line.
     pub(crate) fn cut_short(&mut self, state: &mut State) {
         match self.stage {
-            Stage::Rest => return,
-            Stage::Prepare(step) => {
+            CycleStage::Rest => return,
+            CycleStage::Prepare(step) => {
                 let mut next = Some(step);
                 while let Some(step) = next {
                     next = step.take(state, &mut self.woken);
                 }
                 self.wake_later(state, 0);
             }
-            Stage::Wake(from) => self.wake_later(state, from),
-            Stage::Replace => state.failures.open.append(&mut self.failed),
-            Stage::Turns => self.heads.close(state),
-            Stage::Nominate { mark, .. } | Stage::Order { mark, .. } => {
+            CycleStage::Wake(from) => self.wake_later(state, from),
+            CycleStage::Replace => state.failures.open.append(&mut self.failed),
+            CycleStage::Turns => self.heads.close(state),
+            CycleStage::Nominate { mark, .. } | CycleStage::ProcessingOrder { mark, .. } => {
                 state.tree.rewind(mark);
                 state.tree.journal.close();
                 self.enter(state, 0, usize::MAX);
             }
-            Stage::Process { mark } => {
+            CycleStage::Process { mark } => {
                 self.rewind(state, (self.used - self.replaced, mark), usize::MAX);
                 self.enter(state, 0, usize::MAX);
             }
-            Stage::Rewind { left, mark } => {
+            CycleStage::Rewind { left, mark } => {
                 self.rewind(state, (left, mark), usize::MAX);
                 self.enter(state, 0, usize::MAX);
             }
-            Stage::Enter(from) => {
+            CycleStage::Enter(from) => {
                 self.enter(state, from, usize::MAX);
             }
         }
-        self.stage = Stage::Rest;
+        self.stage = CycleStage::Rest;
     }
 
     /// Leaves the wake-ups that were not carried out to the next cycle.
@@ -166,23 +168,23 @@ impl Cycle {
         }
     }
 
-    fn wake(&mut self, state: &mut State, from: usize, heads: usize) -> Stage {
+    fn wake(&mut self, state: &mut State, from: usize, heads: usize) -> CycleStage {
         let mut left = heads;
         for (at, &queue) in self.woken.iter().enumerate().skip(from) {
             if left == 0 {
-                return Stage::Wake(at);
+                return CycleStage::Wake(at);
             }
-            left = left.saturating_sub(1 + wake::wake_queue(state, queue));
+            left = left.saturating_sub(1 + requeue_inadmissible::wake_queue(state, queue));
         }
         self.failed = replace::due(state);
-        Stage::Replace
+        CycleStage::Replace
     }
 
-    fn replace(&mut self, state: &mut State, heads: usize) -> Stage {
+    fn replace(&mut self, state: &mut State, heads: usize) -> CycleStage {
         for _ in 0..heads {
             let Some(failure) = self.failed.pop() else {
                 self.heads.begin();
-                return Stage::Turns;
+                return CycleStage::Turns;
             };
             if let Some(entry) = replace::replace(state, failure) {
                 state.cycle += u64::from(self.replaced == 0);
@@ -190,23 +192,28 @@ impl Cycle {
                 self.replaced += 1;
             }
         }
-        Stage::Replace
+        CycleStage::Replace
     }
 
-    fn take(&mut self, state: &mut State, heads: usize) -> Stage {
+    fn take(&mut self, state: &mut State, heads: usize) -> CycleStage {
         if !self.heads.take(state, heads) {
-            return Stage::Turns;
+            return CycleStage::Turns;
         }
         if self.replaced == 0 {
             if !self.heads.had_turns() {
-                return Stage::Rest;
+                return CycleStage::Rest;
             }
             state.cycle += 1;
         }
-        Stage::Nominate { from: 0, mark: state.tree.journal.mark() }
+        CycleStage::Nominate { from: 0, mark: state.tree.journal.mark() }
     }
 
-    fn nominate(&mut self, state: &mut State, (from, mark): (usize, usize), heads: usize) -> Stage {
+    fn nominate(
+        &mut self,
+        state: &mut State,
+        (from, mark): (usize, usize),
+        heads: usize,
+    ) -> CycleStage {
         let all = self.heads.len();
         let end = from.saturating_add(heads).min(all);
         for at in from..end {
@@ -214,11 +221,11 @@ impl Cycle {
             nominate::nominate(state, self.entry(state, queue, workload));
         }
         if end < all {
-            return Stage::Nominate { from: end, mark };
+            return CycleStage::Nominate { from: end, mark };
         }
         self.victims.clear();
         self.order.begin(state);
-        Stage::Order { from: 0, mark }
+        CycleStage::ProcessingOrder { from: 0, mark }
     }
 
     fn put_in_order(
@@ -226,23 +233,23 @@ impl Cycle {
         state: &mut State,
         (from, mark): (usize, usize),
         heads: usize,
-    ) -> Stage {
+    ) -> CycleStage {
         let entries = &self.entries[self.replaced..self.used];
         let end = from.saturating_add(heads).min(entries.len());
         for index in from..end {
             self.order.enter(state, entries, index);
         }
         if end < entries.len() {
-            return Stage::Order { from: end, mark };
+            return CycleStage::ProcessingOrder { from: end, mark };
         }
         self.order.close(state, entries);
-        Stage::Process { mark }
+        CycleStage::Process { mark }
     }
 
     /// An entry for one more head.
-    fn entry(&mut self, state: &State, queue: QueueId, workload: WorkloadId) -> &mut Entry {
+    fn entry(&mut self, state: &State, queue: QueueId, workload: WorkloadId) -> &mut CycleEntry {
         if self.used == self.entries.len() {
-            self.entries.push(Entry::new(state, queue, workload));
+            self.entries.push(CycleEntry::new(state, queue, workload));
         } else {
             self.entries[self.used].renew(state, queue, workload);
         }
@@ -251,7 +258,7 @@ impl Cycle {
     }
 
     /// One more entry that is decided.
-    fn keep(&mut self, entry: Entry) {
+    fn keep(&mut self, entry: CycleEntry) {
         match self.entries.get_mut(self.used) {
             Some(old) => *old = entry,
             None => self.entries.push(entry),
@@ -265,32 +272,37 @@ impl Cycle {
         mark: usize,
         placer: &mut dyn Placer,
         heads: usize,
-    ) -> Stage {
+    ) -> CycleStage {
         let entries = &mut self.entries[self.replaced..self.used];
         for _ in 0..heads {
             let Some(index) = self.order.pop(state, entries) else {
-                return Stage::Rewind { left: entries.len(), mark };
+                return CycleStage::Rewind { left: entries.len(), mark };
             };
             process::process(state, &mut entries[index], &mut self.victims, placer);
         }
-        Stage::Process { mark }
+        CycleStage::Process { mark }
     }
 
     /// Goes back to the state before the first head was nominated.
-    fn rewind(&mut self, state: &mut State, (left, mark): (usize, usize), heads: usize) -> Stage {
+    fn rewind(
+        &mut self,
+        state: &mut State,
+        (left, mark): (usize, usize),
+        heads: usize,
+    ) -> CycleStage {
         let entries = &self.entries[self.replaced..self.used];
         let left = if state.topologies.any() { left } else { 0 };
         let begin = left.saturating_sub(heads);
         admit::forget_assumed(state, &entries[begin..left]);
         if !state.tree.rewind_some(mark, heads) || begin > 0 {
-            return Stage::Rewind { left: begin, mark };
+            return CycleStage::Rewind { left: begin, mark };
         }
         state.tree.journal.close();
         self.order.number(entries.len());
-        Stage::Enter(0)
+        CycleStage::Enter(0)
     }
 
-    fn enter(&mut self, state: &mut State, from: usize, heads: usize) -> Stage {
+    fn enter(&mut self, state: &mut State, from: usize, heads: usize) -> CycleStage {
         let entries = &mut self.entries[self.replaced..self.used];
         let mut at = from;
         for _ in 0..heads {
@@ -303,11 +315,11 @@ impl Cycle {
             let entry = &mut entries[at];
             at += 1;
             match entry.outcome {
-                Outcome::Reserved { .. } => admit::admit(state, entry, self.now),
-                Outcome::Open => requeue::give_back(state, entry),
+                CycleOutcome::Reserved { .. } => admit::admit(state, entry, self.now),
+                CycleOutcome::Nominated => requeue::give_back(state, entry),
                 _ => requeue::requeue(state, entry),
             }
         }
-        if at < entries.len() { Stage::Enter(at) } else { Stage::Rest }
+        if at < entries.len() { CycleStage::Enter(at) } else { CycleStage::Rest }
     }
 }

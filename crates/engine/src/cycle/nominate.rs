@@ -7,13 +7,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::checks;
-use crate::cycle::requeue::Requeue;
-use crate::flavors::assign::{Assignment, Attempt, Mode, assign};
-use crate::flavors::partial;
+use crate::cycle::requeue::RequeueDestination;
+use crate::equivalence_class::EquivalenceClass;
+use crate::flavors::assign::{Assignment, AssignmentAttempt, FlavorAssignmentMode, assign};
+use crate::flavors::podset_reducer;
 use crate::ids::{ClusterId, FlavorId, QueueId, ResourceId, WorkloadId};
-use crate::placer::WakeKey;
-use crate::preemption::{self, Target};
-use crate::shape::Shape;
+use crate::placer::RequeueKey;
+use crate::preemption::{self, PreemptionTarget};
 use crate::slices;
 use crate::state::{State, namespace_matches};
 use crate::topology;
@@ -21,10 +21,10 @@ use crate::workload::{ScanMemory, Workload};
 
 /// What became of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Outcome {
+pub enum CycleOutcome {
     /// Not processed yet.
     #[default]
-    Open,
+    Nominated,
     /// Quota is reserved, together with a cluster if the placer names one.
     Reserved {
         /// Where it will run.
@@ -37,84 +37,84 @@ pub enum Outcome {
     /// It does not fit.
     NoFit,
     /// Somebody would have to go for it, but its preemption gates are closed.
-    Gated,
+    PreemptionGated,
     /// Heads processed before took what it needed.
     Skipped,
     /// Another variant of the same Workload is admitted with a better flavor.
-    Outranked,
+    BetterVariantAdmitted,
     /// It fits. Another variant of the same Workload, which is admitted with a worse flavor, must go first.
     Migrating {
         /// Which.
         from: WorkloadId,
     },
     /// It fits, but variants do not move to its flavor any more.
-    Unmoved,
+    MigrationRefused,
     /// It fits once the victims of another head are gone.
     Deferred,
     /// The quota is there, a cluster with room is not.
-    NoRoom(WakeKey),
+    NoClusterCapacity(RequeueKey),
     /// A check asks to start over, or is rejected for good.
     FailedCheck,
     /// Its namespace may not use the queue.
-    WrongNamespace,
+    NamespaceMismatch,
     /// It is invalid in itself.
     Invalid,
     /// A holder: a machine failed under it, and its pods there got other places. They are in the assignment.
-    Replaced,
+    NodeReplaced,
     /// A holder: a machine failed under it, and there is no other for its pods yet.
-    Unreplaced,
+    NodeNotReplaced,
     /// A holder that must go: too many machines failed under it, or there is no other for the one that did.
     NodesFailed,
 }
 
-impl Outcome {
+impl CycleOutcome {
     /// Whether it is about a Workload that holds quota already, and not about a head.
-    pub fn is_about_a_holder(self) -> bool {
-        matches!(self, Self::Replaced | Self::Unreplaced | Self::NodesFailed)
+    pub fn concerns_reserving_workload(self) -> bool {
+        matches!(self, Self::NodeReplaced | Self::NodeNotReplaced | Self::NodesFailed)
     }
 }
 
 /// A head, or a holder whose machine failed, and everything decided about it.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct CycleEntry {
     /// The Workload.
     pub workload: WorkloadId,
     /// The queue it was the head of.
     pub queue: QueueId,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: CycleOutcome,
     /// What it gets or would get.
     pub assignment: Assignment,
     /// Who has to go for it.
-    pub targets: Vec<Target>,
+    pub targets: Vec<PreemptionTarget>,
     /// The slice whose quota it takes over, if it gets quota: whoever writes that finishes the old slice then.
-    pub replaces: Option<WorkloadId>,
+    pub replaced_slice: Option<WorkloadId>,
     /// Where it went, if it got nothing.
-    pub requeue: Requeue,
+    pub requeue: RequeueDestination,
     /// How far up the tree it reached when it was nominated: the key of the order.
     pub(crate) nominated_borrow: u32,
     /// It keeps places in a topology until the end of the cycle, although it waits.
     pub(crate) reserved: bool,
     /// The queue's generation when it was nominated.
     pub(crate) generation: u64,
-    pub(crate) shape: Arc<Shape>,
+    pub(crate) class: Arc<EquivalenceClass>,
 }
 
-impl Entry {
+impl CycleEntry {
     /// A head about which nothing is decided yet.
     pub(super) fn new(state: &State, queue: QueueId, workload: WorkloadId) -> Self {
         Self {
             workload,
             queue,
-            outcome: Outcome::Open,
+            outcome: CycleOutcome::Nominated,
             assignment: Assignment::default(),
             targets: Vec::new(),
-            replaces: None,
-            requeue: Requeue::Nowhere,
+            replaced_slice: None,
+            requeue: RequeueDestination::NotRequeued,
             nominated_borrow: 0,
             reserved: false,
             generation: state.queue(queue).generation,
-            shape: state.shape_of(workload),
+            class: state.class_of(workload),
         }
     }
 
@@ -129,10 +129,10 @@ impl Entry {
 }
 
 /// Takes a head out of its line and computes assignment and victims.
-pub(super) fn nominate(state: &mut State, entry: &mut Entry) {
-    crate::pending::leave_line(state, entry.workload);
+pub(super) fn nominate(state: &mut State, entry: &mut CycleEntry) {
+    crate::pending::dequeue(state, entry.workload);
     entry.outcome = rejection(state, entry.queue, entry.workload);
-    if entry.outcome == Outcome::Open {
+    if entry.outcome == CycleOutcome::Nominated {
         let tried = tried(state, entry.queue, entry.workload);
         compute(state, entry, &tried, None);
         place(state, entry);
@@ -147,42 +147,50 @@ pub(super) fn is_valid(state: &State, queue: QueueId, workload: &Workload) -> bo
         && namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload)
 }
 
-fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> Outcome {
+fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> CycleOutcome {
     let workload = state.workloads.at(id);
     if checks::failed(workload).is_some() {
-        Outcome::FailedCheck
+        CycleOutcome::FailedCheck
     } else if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
-        Outcome::WrongNamespace
+        CycleOutcome::NamespaceMismatch
     } else if workload.invalid.is_some() {
-        Outcome::Invalid
+        CycleOutcome::Invalid
     } else {
-        Outcome::Open
+        CycleOutcome::Nominated
     }
 }
 
 /// Where earlier scans of flavors stopped, if that is still worth something: nothing was freed since, or it was in the
 /// cycle directly before.
-fn tried(state: &State, queue: QueueId, id: WorkloadId) -> Tried {
+fn tried(state: &State, queue: QueueId, id: WorkloadId) -> TriedFlavors {
     let workload = state.workloads.at(id);
     let valid = |memory: &&ScanMemory| {
-        let fresh = state.settings.preserve_scan_progress && memory.cycle + 1 == state.cycle;
+        let fresh = state.settings.flavor_fungibility_preserve_scan_progress
+            && memory.cycle + 1 == state.cycle;
         fresh || memory.generation >= state.queue(queue).generation
     };
     workload.scan.as_deref().filter(valid).map(|memory| memory.tried.clone()).unwrap_or_default()
 }
 
-type Tried = SmallVec<[(u16, ResourceId, u16); 4]>;
+type TriedFlavors = SmallVec<[(u16, ResourceId, u16); 4]>;
 
 /// Places for a head that waits for victims, as if they were gone.
-pub(super) fn place(state: &mut State, entry: &mut Entry) {
-    if entry.assignment.mode() != Mode::Preempt || !state.topologies.any() {
+pub(super) fn place(state: &mut State, entry: &mut CycleEntry) {
+    if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !state.topologies.any() {
         return;
     }
-    let shape = Arc::clone(&entry.shape);
+    let class = Arc::clone(&entry.class);
     let (workload, queue) = (entry.workload, entry.queue);
-    let old = entry.replaces;
-    let attempt =
-        Attempt { workload, queue, shape: &shape, counts: None, tried: &[], old, pins: None };
+    let old = entry.replaced_slice;
+    let attempt = AssignmentAttempt {
+        workload,
+        queue,
+        class: &class,
+        counts: None,
+        tried: &[],
+        old,
+        pins: None,
+    };
     let (gone, assignment) = (preemption::ids(&entry.targets), &mut entry.assignment);
     preemption::without(state, &gone, |state| {
         topology::place_anew(state, &attempt, assignment, gone.is_empty());
@@ -192,22 +200,23 @@ pub(super) fn place(state: &mut State, entry: &mut Entry) {
 /// Computes the assignment, its topology and the victims; a smaller Workload if the whole does not fit.
 pub(super) fn compute(
     state: &mut State,
-    entry: &mut Entry,
+    entry: &mut CycleEntry,
     tried: &[(u16, ResourceId, u16)],
     pins: Option<&[(u16, ResourceId, FlavorId)]>,
 ) {
-    let shape = Arc::clone(&entry.shape);
+    let class = Arc::clone(&entry.class);
     let (workload, queue) = (entry.workload, entry.queue);
     let old = slices::replaced(state, workload, queue);
-    entry.replaces = old;
-    let attempt = Attempt { workload, queue, shape: &shape, counts: None, tried, old, pins };
+    entry.replaced_slice = old;
+    let attempt =
+        AssignmentAttempt { workload, queue, class: &class, counts: None, tried, old, pins };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
     if works(&entry.assignment, &entry.targets) || !state.settings.partial_admission {
         return;
     }
     let mut best = None;
-    let found = partial::search(&shape, |counts| {
-        let attempt = Attempt { counts: Some(counts), ..attempt };
+    let found = podset_reducer::search(&class, |counts| {
+        let attempt = AssignmentAttempt { counts: Some(counts), ..attempt };
         let (mut assignment, mut targets) = (Assignment::default(), Vec::new());
         attempt_with(state, &attempt, &mut assignment, &mut targets);
         let works = works(&assignment, &targets);
@@ -222,26 +231,26 @@ pub(super) fn compute(
 }
 
 /// Whether an assignment leads somewhere: it fits, or there is somebody to preempt for it.
-fn works(assignment: &Assignment, targets: &[Target]) -> bool {
+fn works(assignment: &Assignment, targets: &[PreemptionTarget]) -> bool {
     match assignment.mode() {
-        Mode::Fit | Mode::DeferredFit => true,
-        Mode::Preempt => !targets.is_empty(),
-        Mode::NoFit => false,
+        FlavorAssignmentMode::Fit | FlavorAssignmentMode::DeferredFit => true,
+        FlavorAssignmentMode::Preempt => !targets.is_empty(),
+        FlavorAssignmentMode::NoFit => false,
     }
 }
 
 fn attempt_with(
     state: &mut State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     assignment: &mut Assignment,
-    targets: &mut Vec<Target>,
+    targets: &mut Vec<PreemptionTarget>,
 ) {
     targets.clear();
     state.scratch.forget();
     assign(state, attempt, assignment);
     checks::put_off_places(state, attempt.queue, assignment);
     topology::assign(state, attempt, assignment);
-    if assignment.mode() == Mode::Preempt {
+    if assignment.mode() == FlavorAssignmentMode::Preempt {
         preemption::find_for(state, attempt, assignment, targets);
     }
 }

@@ -5,16 +5,16 @@
 
 use std::cmp::Reverse;
 
-use crate::cycle::nominate::{Entry, Outcome};
+use crate::cycle::nominate::{CycleEntry, CycleOutcome};
 use crate::cycle::tournament::Tournament;
 use crate::state::State;
 use crate::time::Time;
 
 /// Hands out the entries one by one. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(super) struct ProcessingOrder {
     /// Entries still to come, next one last; nobody with fair sharing.
-    waiting: Vec<Turn>,
+    waiting: Vec<OrderKey>,
     tournament: Tournament,
     /// The order in which entries were handed out.
     sequence: Vec<usize>,
@@ -24,7 +24,7 @@ pub(super) struct Order {
 
 /// All that the order of an entry depends on, next one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
+struct OrderKey {
     new: bool,
     borrow: u32,
     priority: Reverse<i64>,
@@ -32,7 +32,7 @@ struct Turn {
     entry: usize,
 }
 
-impl Order {
+impl ProcessingOrder {
     /// Nobody has entered yet.
     pub(super) fn begin(&mut self, state: &State) {
         self.waiting.clear();
@@ -42,9 +42,9 @@ impl Order {
     }
 
     /// Lets an entry in, unless something is decided about it already.
-    pub(super) fn enter(&mut self, state: &mut State, entries: &[Entry], index: usize) {
+    pub(super) fn enter(&mut self, state: &mut State, entries: &[CycleEntry], index: usize) {
         let entry = &entries[index];
-        if entry.outcome != Outcome::Open {
+        if entry.outcome != CycleOutcome::Nominated {
             return;
         }
         if state.settings.fair_sharing.is_some() {
@@ -55,7 +55,7 @@ impl Order {
     }
 
     /// Everybody has entered.
-    pub(super) fn close(&mut self, state: &mut State, entries: &[Entry]) {
+    pub(super) fn close(&mut self, state: &mut State, entries: &[CycleEntry]) {
         if state.settings.fair_sharing.is_some() {
             self.tournament.close(state, entries);
         } else {
@@ -64,7 +64,7 @@ impl Order {
     }
 
     /// The next entry to process.
-    pub(super) fn pop(&mut self, state: &mut State, entries: &[Entry]) -> Option<usize> {
+    pub(super) fn pop(&mut self, state: &mut State, entries: &[CycleEntry]) -> Option<usize> {
         let next = if state.settings.fair_sharing.is_some() {
             self.tournament.pop(state, entries)
         } else {
@@ -96,7 +96,7 @@ impl Order {
     }
 
     /// Brings the entry at `at` to where it belongs, in exchange for the one that is there. False if it is there already.
-    pub(super) fn swap(&mut self, entries: &mut [Entry], at: usize) -> bool {
+    pub(super) fn swap(&mut self, entries: &mut [CycleEntry], at: usize) -> bool {
         let Some(&place) = self.places.get(at).filter(|place| **place != at) else {
             return false;
         };
@@ -106,11 +106,12 @@ impl Order {
     }
 }
 
-fn turn(state: &State, index: usize, entry: &Entry) -> Turn {
+fn turn(state: &State, index: usize, entry: &CycleEntry) -> OrderKey {
     let workload = state.workloads.at(entry.workload);
-    let priority = if state.settings.priority_sorting { workload.priority } else { 0 };
-    Turn {
-        new: !(state.settings.prioritize_preemptors && waits(state, entry)),
+    let priority =
+        if state.settings.priority_sorting_within_cohort { workload.priority } else { 0 };
+    OrderKey {
+        new: !(state.settings.prioritize_preemptor_workloads && waits(state, entry)),
         borrow: entry.nominated_borrow,
         priority: Reverse(priority),
         queued_at: workload.queued_at,
@@ -119,23 +120,27 @@ fn turn(state: &State, index: usize, entry: &Entry) -> Turn {
 }
 
 /// In its queue it stays first whatever is told of it; before the heads of others it goes only for what it asked for.
-fn waits(state: &State, entry: &Entry) -> bool {
-    state.queue(entry.queue).line.is_unaltered_preemptor(entry.workload)
+fn waits(state: &State, entry: &CycleEntry) -> bool {
+    state.queue(entry.queue).pending.is_unaltered_preemptor(entry.workload)
 }
 
 /// Under the gate PrioritizePreemptorWorkloads, heads that wait for their victims go first.
-pub(super) fn preemptor_first(state: &State, left: &Entry, right: &Entry) -> std::cmp::Ordering {
-    if !state.settings.prioritize_preemptors {
+pub(super) fn preemptor_first(
+    state: &State,
+    left: &CycleEntry,
+    right: &CycleEntry,
+) -> std::cmp::Ordering {
+    if !state.settings.prioritize_preemptor_workloads {
         return std::cmp::Ordering::Equal;
     }
     waits(state, right).cmp(&waits(state, left))
 }
 
 /// Higher priority, then older.
-pub(super) fn by_age(state: &State, left: &Entry, right: &Entry) -> std::cmp::Ordering {
+pub(super) fn by_age(state: &State, left: &CycleEntry, right: &CycleEntry) -> std::cmp::Ordering {
     let (a, b) = (state.workloads.at(left.workload), state.workloads.at(right.workload));
     let by_time = a.queued_at.cmp(&b.queued_at);
-    if state.settings.priority_sorting {
+    if state.settings.priority_sorting_within_cohort {
         b.priority.cmp(&a.priority).then(by_time)
     } else {
         by_time

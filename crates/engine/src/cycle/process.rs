@@ -4,12 +4,12 @@
 
 use smallvec::SmallVec;
 
-use crate::cycle::nominate::{Entry, Outcome, compute, place};
-use crate::cycle::victims::Victims;
-use crate::flavors::assign::Mode;
+use crate::cycle::nominate::{CycleEntry, CycleOutcome, compute, place};
+use crate::cycle::preempted_workloads::PreemptedWorkloads;
+use crate::flavors::assign::FlavorAssignmentMode;
 use crate::ids::{FlavorId, ResourceId, WorkloadId};
 use crate::placer::Placer;
-use crate::preemption::{Ids, without};
+use crate::preemption::{WorkloadIds, without};
 use crate::quota::available::available;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
@@ -20,77 +20,79 @@ use crate::workload::Usage;
 /// Decides about one entry. `victims` are those whom earlier entries of the cycle preempt.
 pub(super) fn process(
     state: &mut State,
-    entry: &mut Entry,
-    victims: &mut Victims,
+    entry: &mut CycleEntry,
+    victims: &mut PreemptedWorkloads,
     placer: &mut dyn Placer,
 ) {
-    let is_variant = entry.shape.allowed.is_some();
+    let is_variant = entry.class.allowed.is_some();
     if is_variant && variants::better(state, entry.workload, entry.queue).is_some() {
-        entry.outcome = Outcome::Outranked;
+        entry.outcome = CycleOutcome::BetterVariantAdmitted;
         entry.targets.clear();
         return;
     }
     let gone = victims.near(state, entry);
     reconsider(state, entry, &gone);
     let mode = entry.assignment.mode();
-    if mode == Mode::NoFit {
-        entry.outcome = Outcome::NoFit;
+    if mode == FlavorAssignmentMode::NoFit {
+        entry.outcome = CycleOutcome::NoFit;
         return;
     }
-    if mode == Mode::Preempt && entry.targets.is_empty() {
-        entry.outcome = Outcome::NoCandidates;
+    if mode == FlavorAssignmentMode::Preempt && entry.targets.is_empty() {
+        entry.outcome = CycleOutcome::NoCandidates;
         reserve_for_later(state, entry);
         return;
     }
-    if mode == Mode::Preempt && state.is_gated(entry.workload) {
+    if mode == FlavorAssignmentMode::Preempt && state.is_preemption_gated(entry.workload) {
         // It claims nobody, and keeps nothing from those behind it.
-        entry.outcome = Outcome::Gated;
+        entry.outcome = CycleOutcome::PreemptionGated;
         entry.targets.clear();
         return;
     }
     let taken = overlaps(entry, &gone) || victims.are_replaced(entry);
     if taken || !fits_without(state, entry, &gone) {
-        entry.outcome = Outcome::Skipped;
+        entry.outcome = CycleOutcome::Skipped;
         entry.targets.clear();
         return;
     }
     entry.outcome = match mode {
-        Mode::Preempt => Outcome::Preempting,
-        Mode::DeferredFit => Outcome::Deferred,
-        Mode::Fit | Mode::NoFit if is_variant => grant_variant(state, entry, placer),
-        Mode::Fit | Mode::NoFit => grant(entry, placer),
+        FlavorAssignmentMode::Preempt => CycleOutcome::Preempting,
+        FlavorAssignmentMode::DeferredFit => CycleOutcome::Deferred,
+        FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit if is_variant => {
+            grant_variant(state, entry, placer)
+        }
+        FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => grant(entry, placer),
     };
-    if !matches!(entry.outcome, Outcome::NoRoom(_)) {
+    if !matches!(entry.outcome, CycleOutcome::NoClusterCapacity(_)) {
         victims.claim(state, entry);
         take(state, entry);
     }
 }
 
 /// What becomes of a variant that fits.
-fn grant_variant(state: &State, entry: &Entry, placer: &mut dyn Placer) -> Outcome {
+fn grant_variant(state: &State, entry: &CycleEntry, placer: &mut dyn Placer) -> CycleOutcome {
     match variants::migration(state, entry.workload, entry.queue) {
-        Some(Migration::From(from)) => Outcome::Migrating { from },
-        Some(Migration::Refused) => Outcome::Unmoved,
+        Some(Migration::From(from)) => CycleOutcome::Migrating { from },
+        Some(Migration::Refused) => CycleOutcome::MigrationRefused,
         None => grant(entry, placer),
     }
 }
 
-fn grant(entry: &Entry, placer: &mut dyn Placer) -> Outcome {
+fn grant(entry: &CycleEntry, placer: &mut dyn Placer) -> CycleOutcome {
     match placer.place(entry) {
-        Ok(cluster) => Outcome::Reserved { cluster },
-        Err(key) => Outcome::NoRoom(key),
+        Ok(cluster) => CycleOutcome::Reserved { cluster },
+        Err(key) => CycleOutcome::NoClusterCapacity(key),
     }
 }
 
-fn overlaps(entry: &Entry, victims: &[WorkloadId]) -> bool {
+fn overlaps(entry: &CycleEntry, victims: &[WorkloadId]) -> bool {
     entry.targets.iter().any(|target| victims.contains(&target.workload))
 }
 
 /// A second look, with the flavors pinned: at a head that counts on the same victims as an earlier one, as if these were
 /// gone; and at a head whose place in the topology was taken, though its quota was not, by what is there now.
-fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
+fn reconsider(state: &mut State, entry: &mut CycleEntry, victims: &[WorkloadId]) {
     let overlap =
-        overlaps(entry, victims) || entry.replaces.is_some_and(|old| victims.contains(&old));
+        overlaps(entry, victims) || entry.replaced_slice.is_some_and(|old| victims.contains(&old));
     if !overlap && !lost_its_place(state, entry, victims) {
         return;
     }
@@ -100,13 +102,13 @@ fn reconsider(state: &mut State, entry: &mut Entry, victims: &[WorkloadId]) {
         compute(state, entry, &[], Some(&pins));
         place(state, entry);
     });
-    if overlap && entry.assignment.mode() == Mode::Fit {
+    if overlap && entry.assignment.mode() == FlavorAssignmentMode::Fit {
         entry.assignment.deferred = true;
     }
 }
 
 /// Whether the quota would do, once all victims are gone, but the places are taken.
-fn lost_its_place(state: &mut State, entry: &Entry, victims: &[WorkloadId]) -> bool {
+fn lost_its_place(state: &mut State, entry: &CycleEntry, victims: &[WorkloadId]) -> bool {
     if !state.topologies.any() {
         return false;
     }
@@ -115,35 +117,37 @@ fn lost_its_place(state: &mut State, entry: &Entry, victims: &[WorkloadId]) -> b
 }
 
 /// The victims of the cycle and the entry's own.
-fn all_victims(entry: &Entry, victims: &[WorkloadId]) -> Ids {
+fn all_victims(entry: &CycleEntry, victims: &[WorkloadId]) -> WorkloadIds {
     let own = entry.targets.iter().map(|target| target.workload);
     victims.iter().copied().chain(own).collect()
 }
 
-fn quota_left(state: &State, entry: &Entry) -> bool {
+fn quota_left(state: &State, entry: &CycleEntry) -> bool {
     let node = state.queue(entry.queue).node;
     let mut usage = entry.assignment.usage.iter();
     usage.all(|&(slot, amount)| amount <= available(&state.tree, node, slot).clip())
 }
 
-fn pins(entry: &Entry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
+fn pins(entry: &CycleEntry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
     let mut pins = SmallVec::new();
     for (index, one) in entry.assignment.pod_sets.iter().enumerate() {
         let index = u16::try_from(index).unwrap_or(u16::MAX);
-        pins.extend(one.choices.iter().map(|choice| (index, choice.resource, choice.flavor)));
+        pins.extend(
+            one.flavor_assignments.iter().map(|choice| (index, choice.resource, choice.flavor)),
+        );
     }
     pins
 }
 
 /// Whether the entry still fits once all victims of the cycle and its own are gone.
-fn fits_without(state: &mut State, entry: &Entry, victims: &[WorkloadId]) -> bool {
+fn fits_without(state: &mut State, entry: &CycleEntry, victims: &[WorkloadId]) -> bool {
     let all = all_victims(entry, victims);
     without(state, &all, |state| quota_left(state, entry) && topology::still_fits(state, entry))
 }
 
 /// What an entry counts for while the others are processed: all of it, or what it may reserve if it has to wait.
-pub(super) fn assumed_usage(state: &State, entry: &Entry) -> Usage {
-    if entry.assignment.mode() != Mode::Preempt || !entry.targets.is_empty() {
+pub(super) fn assumed_usage(state: &State, entry: &CycleEntry) -> Usage {
+    if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !entry.targets.is_empty() {
         return entry.assignment.usage.clone();
     }
     let node = state.queue(entry.queue).node;
@@ -163,7 +167,7 @@ pub(super) fn assumed_usage(state: &State, entry: &Entry) -> Usage {
 
 /// Keeps quota for a head that waits without victims, so that later heads cannot take it. A queue that may always
 /// reclaim needs no such protection.
-fn reserve_for_later(state: &mut State, entry: &mut Entry) {
+fn reserve_for_later(state: &mut State, entry: &mut CycleEntry) {
     if state.queue(entry.queue).preemption.reclaim == PreemptionPolicy::Any {
         return;
     }
@@ -173,7 +177,7 @@ fn reserve_for_later(state: &mut State, entry: &mut Entry) {
     topology::reserve(state, entry);
 }
 
-fn take(state: &mut State, entry: &Entry) {
+fn take(state: &mut State, entry: &CycleEntry) {
     let node = state.queue(entry.queue).node;
     state.tree.charge(node, &entry.assignment.usage);
     topology::assume(state, entry);

@@ -4,24 +4,26 @@
 //! once is evicted, and so is one that finds no replacement, unless the gate TASFailedNodeReplacementFailFast is off: then
 //! it is looked at again when something was freed. Source: docs/reference/kueue.md §3.7, §4.8 step 3, §4.11.
 
-use crate::cycle::nominate::{Entry, Outcome};
-use crate::cycle::requeue::Requeue;
-use crate::failures::{Failure, Move};
-use crate::flavors::assign::{Assignment, Choice, Mode, PodSetAssignment};
+use crate::cycle::nominate::{CycleEntry, CycleOutcome};
+use crate::cycle::requeue::RequeueDestination;
+use crate::flavors::assign::{
+    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
+};
 use crate::ids::{QueueId, WorkloadId};
-use crate::reason::Reason;
+use crate::node_failures::{NodeFailure, PodMove};
+use crate::reason::NoFitReason;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::topology::{self, TopologyReason};
 
 /// Everybody whose machine failed, but for those for whom nothing was freed since they were looked at; most urgent last.
-pub(super) fn due(state: &mut State) -> Vec<Failure> {
+pub(super) fn due(state: &mut State) -> Vec<NodeFailure> {
     if state.failures.open.is_empty() {
         return Vec::new();
     }
     let mut open = std::mem::take(&mut state.failures.open);
     let freed = state.failures.freed;
-    let holds = |one: &Failure| {
+    let holds = |one: &NodeFailure| {
         let admission = state.workloads.get(one.workload).and_then(|one| one.admission.as_deref());
         admission.is_some_and(|admission| !admission.evicted)
     };
@@ -38,16 +40,16 @@ pub(super) fn due(state: &mut State) -> Vec<Failure> {
 }
 
 /// Decides about one of them. `None` if nobody stands on these machines any more.
-pub(super) fn replace(state: &mut State, mut failure: Failure) -> Option<Entry> {
+pub(super) fn replace(state: &mut State, mut failure: NodeFailure) -> Option<CycleEntry> {
     let entry = decide(state, &mut failure)?;
-    if entry.outcome == Outcome::Unreplaced {
+    if entry.outcome == CycleOutcome::NodeNotReplaced {
         let tried = Some(state.failures.freed);
-        state.failures.open.push(Failure { tried, ..failure });
+        state.failures.open.push(NodeFailure { tried, ..failure });
     }
     Some(entry)
 }
 
-fn decide(state: &mut State, failure: &mut Failure) -> Option<Entry> {
+fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
     let id = failure.workload;
     let admission = state.workloads.at(id).admission.as_deref()?;
     let (queue, held) = (admission.queue, admission.pod_sets.clone());
@@ -57,20 +59,20 @@ fn decide(state: &mut State, failure: &mut Failure) -> Option<Entry> {
         if failure.hosts.len() > 1 { None } else { Some(topology::replace(state, id, first)) };
     Some(match moved {
         Some(Ok(moved)) => {
-            state.failures.moved(id, Move { host: first, before: held });
+            state.failures.moved(id, PodMove { host: first, before: held });
             move_pods(state, id, moved);
-            entry(state, id, queue, Outcome::Replaced)
+            entry(state, id, queue, CycleOutcome::NodeReplaced)
         }
-        Some(Err(failed)) if !state.settings.evict_unreplaced => {
-            let mut entry = entry(state, id, queue, Outcome::Unreplaced);
+        Some(Err(failed)) if !state.settings.tas_failed_node_replacement_fail_fast => {
+            let mut entry = entry(state, id, queue, CycleOutcome::NodeNotReplaced);
             explain(&mut entry, failed);
             entry
         }
         _ => {
-            let mut entry = entry(state, id, queue, Outcome::NodesFailed);
+            let mut entry = entry(state, id, queue, CycleOutcome::NodesFailed);
             let hosts = failure.hosts.iter().copied().collect();
             if let Some(one) = entry.assignment.pod_sets.first_mut() {
-                one.reasons.push(Reason::NodesFailed(hosts));
+                one.reasons.push(NoFitReason::NodesFailed(hosts));
             }
             crate::apply::mark_evicted(state, id);
             entry
@@ -81,7 +83,7 @@ fn decide(state: &mut State, failure: &mut Failure) -> Option<Entry> {
 /// A move could not be written: everybody stands where they stood, and the machine is still to be replaced. Says whether
 /// that was it.
 pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
-    let Some(Move { host, before }) = state.failures.take_move(id) else {
+    let Some(PodMove { host, before }) = state.failures.take_move(id) else {
         return false;
     };
     let before = before.into_iter().map(|one| one.domains).enumerate().collect();
@@ -93,60 +95,63 @@ pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
 /// Enters new places into the books.
 fn move_pods(state: &mut State, id: WorkloadId, moved: topology::Moved) {
     let workload = state.workloads.at_mut(id);
-    let shape = workload.shape;
+    let class = workload.class;
     let Some(mut admission) = workload.admission.take() else {
         return;
     };
-    state.topologies.free(&admission, &shape, &state.shapes);
+    state.topologies.free(&admission, &class, &state.classes);
     for (pod_set, domains) in moved {
         if let Some(one) = admission.pod_sets.get_mut(pod_set) {
             one.domains = domains;
         }
     }
-    state.topologies.place(&admission, &shape, &state.shapes);
+    state.topologies.place(&admission, &class, &state.classes);
     state.workloads.at_mut(id).admission = Some(admission);
 }
 
 /// The decision, with what the Workload holds now.
-fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: Outcome) -> Entry {
+fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcome) -> CycleEntry {
     let admission = state.workloads.at(id).admission.as_deref();
     let held = admission.map(|one| one.pod_sets.clone()).unwrap_or_default();
     let pod_sets = held.into_iter().map(|one| as_assigned(state, one)).collect();
-    Entry {
+    CycleEntry {
         workload: id,
         queue,
         outcome,
         assignment: Assignment { pod_sets, ..Assignment::default() },
         targets: Vec::new(),
-        replaces: None,
-        requeue: Requeue::Nowhere,
+        replaced_slice: None,
+        requeue: RequeueDestination::NotRequeued,
         nominated_borrow: 0,
         reserved: false,
         generation: state.queue(queue).generation,
-        shape: state.shape_of(id),
+        class: state.class_of(id),
     }
 }
 
 fn as_assigned(state: &mut State, held: PodSetAdmission) -> PodSetAssignment {
-    let choices = held.resources.iter().map(|&(resource, flavor, amount)| Choice {
-        resource,
-        flavor,
-        slot: state.tree.slot(flavor, resource),
-        amount,
-        mode: Mode::Fit,
-        borrow: 0,
-        tried: None,
-    });
+    let flavor_assignments =
+        held.resources.iter().map(|&(resource, flavor, amount)| FlavorAssignment {
+            resource,
+            flavor,
+            slot: state.tree.slot(flavor, resource),
+            amount,
+            mode: FlavorAssignmentMode::Fit,
+            borrow: 0,
+            tried: None,
+        });
     PodSetAssignment {
         count: held.count,
-        choices: choices.collect(),
+        flavor_assignments: flavor_assignments.collect(),
         domains: held.domains,
         ..PodSetAssignment::default()
     }
 }
 
-fn explain(entry: &mut Entry, (pod_set, reason): (usize, TopologyReason)) {
+fn explain(entry: &mut CycleEntry, (pod_set, reason): (usize, TopologyReason)) {
     let one = &mut entry.assignment.pod_sets[pod_set];
-    one.reasons.push(Reason::Placement(Box::new(reason)));
-    one.choices.iter_mut().for_each(|choice| choice.mode = Mode::Preempt);
+    one.reasons.push(NoFitReason::TopologyPlacement(Box::new(reason)));
+    one.flavor_assignments
+        .iter_mut()
+        .for_each(|choice| choice.mode = FlavorAssignmentMode::Preempt);
 }

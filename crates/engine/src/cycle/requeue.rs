@@ -2,114 +2,119 @@
 //!
 //! Source: docs/reference/kueue.md §3.4.
 
-use crate::cycle::nominate::{Entry, Outcome};
+use crate::cycle::nominate::{CycleEntry, CycleOutcome};
+use crate::equivalence_class::EquivalenceClasses;
 use crate::ids::WorkloadId;
-use crate::queues::line::Line;
-use crate::shape::Shapes;
-use crate::spec::Strategy;
+use crate::queues::pending_queue::PendingQueue;
+use crate::spec::QueueingStrategy;
 use crate::state::State;
 use crate::workload::{ScanMemory, Workloads};
 
 /// Where a head went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Requeue {
+pub enum RequeueDestination {
     /// It got what it wanted.
     #[default]
-    Nowhere,
+    NotRequeued,
     /// Back in line: it is evaluated again in the next cycle.
-    InLine,
+    Active,
     /// Inadmissible until something changes.
-    Aside,
+    Inadmissible,
     /// Inadmissible, and with it everybody of its shape.
-    WithShape,
+    InadmissibleClass,
 }
 
 /// Puts a head back and notes how far its scan of flavors got.
-pub(super) fn requeue(state: &mut State, entry: &mut Entry) {
+pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     let id = entry.workload;
-    if entry.outcome == Outcome::Preempting {
+    if entry.outcome == CycleOutcome::Preempting {
         for target in &entry.targets {
             crate::apply::mark_evicted(state, target.workload);
         }
     }
-    if let Outcome::Migrating { from } = entry.outcome {
+    if let CycleOutcome::Migrating { from } = entry.outcome {
         crate::apply::mark_evicted(state, from);
     }
     remember(state, entry);
     entry.requeue = destination(state, entry);
     let waits = matches!(
         entry.outcome,
-        Outcome::Preempting | Outcome::Deferred | Outcome::Migrating { .. }
+        CycleOutcome::Preempting | CycleOutcome::Deferred | CycleOutcome::Migrating { .. }
     );
-    if let Outcome::NoRoom(key) = entry.outcome {
+    if let CycleOutcome::NoClusterCapacity(key) = entry.outcome {
         state.workloads.wait(id, key);
     }
-    let State { queues, workloads, shapes, .. } = state;
+    let State { queues, workloads, classes, .. } = state;
     let queue = queues[entry.queue.index()].as_mut().expect("invariant: heads have a queue");
     match entry.requeue {
-        Requeue::Nowhere => {}
-        Requeue::Aside => queue.line.set_aside(id, workloads),
-        Requeue::InLine => queue.line.push_awake(id, workloads),
-        Requeue::WithShape => {
-            queue.line.push(id, workloads);
-            park_with_shape(&mut queue.line, id, workloads, shapes);
+        RequeueDestination::NotRequeued => {}
+        RequeueDestination::Inadmissible => queue.pending.push_inadmissible(id, workloads),
+        RequeueDestination::Active => queue.pending.push_active(id, workloads),
+        RequeueDestination::InadmissibleClass => {
+            queue.pending.push(id, workloads);
+            make_class_inadmissible(&mut queue.pending, id, workloads, classes);
         }
     }
     if waits {
         // It keeps the mark until it is admitted, even if its next attempts fail.
-        queue.line.set_preemptor(id, queue.strategy == Strategy::BestEffortFifo);
+        queue.pending.set_preemptor(id, queue.strategy == QueueingStrategy::BestEffortFifo);
     }
     state.list_if_head(entry.queue);
 }
 
 /// Parks everybody in a line who asks for the same as a Workload. A shape is kept as long as it is parked.
-pub(super) fn park_with_shape(
-    line: &mut Line,
+pub(super) fn make_class_inadmissible(
+    pending: &mut PendingQueue,
     id: WorkloadId,
     workloads: &Workloads,
-    shapes: &mut Shapes,
+    classes: &mut EquivalenceClasses,
 ) {
     let one = workloads.at(id);
-    for _ in 0..line.park_shape(one.shape, one.priority, workloads) {
-        shapes.retain(one.shape);
+    for _ in 0..pending.mark_class_inadmissible(one.class, one.priority, workloads) {
+        classes.retain(one.class);
     }
 }
 
 /// Puts a head back about which nothing was decided.
-pub(super) fn give_back(state: &mut State, entry: &mut Entry) {
-    entry.requeue = Requeue::InLine;
+pub(super) fn give_back(state: &mut State, entry: &mut CycleEntry) {
+    entry.requeue = RequeueDestination::Active;
     let State { queues, workloads, .. } = state;
     let queue = queues[entry.queue.index()].as_mut().expect("invariant: heads have a queue");
-    queue.line.push_awake(entry.workload, workloads);
+    queue.pending.push_active(entry.workload, workloads);
     state.list_if_head(entry.queue);
 }
 
-fn destination(state: &State, entry: &Entry) -> Requeue {
+fn destination(state: &State, entry: &CycleEntry) -> RequeueDestination {
     let queue = state.queue(entry.queue);
     match entry.outcome {
-        Outcome::WrongNamespace | Outcome::NoRoom(_) => Requeue::Aside,
-        _ if queue.strategy == Strategy::StrictFifo => Requeue::InLine,
-        Outcome::Preempting
-        | Outcome::Deferred
-        | Outcome::Skipped
-        | Outcome::Outranked
-        | Outcome::Migrating { .. } => Requeue::InLine,
-        _ if state.workloads.at(entry.workload).scan.is_some() => Requeue::InLine,
-        Outcome::NoFit | Outcome::NoCandidates
-            if state.settings.park_by_shape && entry.shape.replaces.is_none() =>
-        {
-            Requeue::WithShape
+        CycleOutcome::NamespaceMismatch | CycleOutcome::NoClusterCapacity(_) => {
+            RequeueDestination::Inadmissible
         }
-        _ => Requeue::Aside,
+        _ if queue.strategy == QueueingStrategy::StrictFifo => RequeueDestination::Active,
+        CycleOutcome::Preempting
+        | CycleOutcome::Deferred
+        | CycleOutcome::Skipped
+        | CycleOutcome::BetterVariantAdmitted
+        | CycleOutcome::Migrating { .. } => RequeueDestination::Active,
+        _ if state.workloads.at(entry.workload).scan.is_some() => RequeueDestination::Active,
+        CycleOutcome::NoFit | CycleOutcome::NoCandidates
+            if state.settings.scheduling_equivalence_hashing
+                && entry.class.replaced_slice.is_none() =>
+        {
+            RequeueDestination::InadmissibleClass
+        }
+        _ => RequeueDestination::Inadmissible,
     }
 }
 
 /// Only a head that has flavors left to try, and did not get or nearly get anything, goes on where it stopped.
-fn remember(state: &mut State, entry: &Entry) {
+fn remember(state: &mut State, entry: &CycleEntry) {
     let goes_on = match entry.outcome {
-        Outcome::NoFit | Outcome::NoCandidates | Outcome::Unmoved => true,
+        CycleOutcome::NoFit | CycleOutcome::NoCandidates | CycleOutcome::MigrationRefused => true,
         // Without the gate whoever lost to another begins anew.
-        Outcome::Skipped | Outcome::Outranked => state.settings.preserve_scan_progress,
+        CycleOutcome::Skipped | CycleOutcome::BetterVariantAdmitted => {
+            state.settings.flavor_fungibility_preserve_scan_progress
+        }
         _ => false,
     };
     let memory =
@@ -117,11 +122,11 @@ fn remember(state: &mut State, entry: &Entry) {
     state.workloads.at_mut(entry.workload).scan = memory;
 }
 
-fn memory(state: &State, entry: &Entry) -> ScanMemory {
+fn memory(state: &State, entry: &CycleEntry) -> ScanMemory {
     let mut tried = smallvec::SmallVec::new();
     for (index, one) in entry.assignment.pod_sets.iter().enumerate() {
         let pod_set = u16::try_from(index).unwrap_or(u16::MAX);
-        for choice in &one.choices {
+        for choice in &one.flavor_assignments {
             tried.extend(choice.tried.map(|flavor| (pod_set, choice.resource, flavor)));
         }
     }

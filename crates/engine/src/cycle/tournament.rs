@@ -10,16 +10,16 @@
 //! Invariant: processing a head leaves changes of usage only on the path from its queue to the root.
 //!
 //! Where sums may be beyond counting, already weighing somebody leaves traces, as upstream. There the tournament is played
-//! anew after every pop, see [`crate::cycle::anew`].
+//! anew after every pop, see [`crate::cycle::exact_tournament`].
 
 use std::cmp::{Ordering, Reverse};
 
-use crate::cycle::anew;
-use crate::cycle::nominate::Entry;
+use crate::cycle::exact_tournament;
+use crate::cycle::nominate::CycleEntry;
 use crate::cycle::order::{by_age, preemptor_first};
 use crate::ids::NodeId;
 use crate::queues::heap::Heap;
-use crate::quota::share::{Share, share};
+use crate::quota::dominant_share::{Share, share};
 use crate::state::State;
 use crate::workload::charged;
 
@@ -29,7 +29,7 @@ pub(super) struct Tournament {
     /// The roots of the trees that have candidates, last one first.
     roots: Vec<NodeId>,
     /// By node.
-    rounds: Vec<Round>,
+    rounds: Vec<TournamentRound>,
     /// Cohorts whose winner has not gone up yet, with their depth.
     cohorts: Vec<(usize, NodeId)>,
     /// The queue whose head was handed out last.
@@ -38,7 +38,7 @@ pub(super) struct Tournament {
 
 /// What is played at one node.
 #[derive(Debug, Default)]
-struct Round {
+struct TournamentRound {
     /// The candidates of the node's children; a queue without a cohort has its own.
     candidates: Heap<Candidate>,
     /// Is in [`Tournament::cohorts`].
@@ -59,18 +59,18 @@ impl Tournament {
         self.played = None;
         self.roots.clear();
         self.rounds.iter_mut().for_each(|round| round.candidates.clear());
-        self.rounds.resize_with(state.tree.ids().len(), Round::default);
+        self.rounds.resize_with(state.tree.ids().len(), TournamentRound::default);
     }
 
     /// Lets an entry into the round of its queue.
-    pub(super) fn enter(&mut self, state: &mut State, entries: &[Entry], entry: usize) {
+    pub(super) fn enter(&mut self, state: &mut State, entries: &[CycleEntry], entry: usize) {
         let leaf = state.queue(entries[entry].queue).node;
         self.list_above(state, leaf);
         self.send(state, entries, leaf, entry);
     }
 
     /// Plays the rounds of the cohorts, lowest first.
-    pub(super) fn close(&mut self, state: &mut State, entries: &[Entry]) {
+    pub(super) fn close(&mut self, state: &mut State, entries: &[CycleEntry]) {
         self.cohorts.sort_unstable();
         while let Some((_, cohort)) = self.cohorts.pop() {
             self.rounds[cohort.index()].listed = false;
@@ -80,7 +80,7 @@ impl Tournament {
     }
 
     /// The next entry. What came of the one before must be in the books.
-    pub(super) fn pop(&mut self, state: &mut State, entries: &[Entry]) -> Option<usize> {
+    pub(super) fn pop(&mut self, state: &mut State, entries: &[CycleEntry]) -> Option<usize> {
         if let Some(leaf) = self.played.take() {
             self.replay(state, entries, leaf);
         }
@@ -93,9 +93,9 @@ impl Tournament {
         Some(winner)
     }
 
-    fn pop_anew(&mut self, state: &mut State, entries: &[Entry]) -> Option<usize> {
+    fn pop_anew(&mut self, state: &mut State, entries: &[CycleEntry]) -> Option<usize> {
         loop {
-            let winner = anew::winner(state, entries, *self.roots.last()?);
+            let winner = exact_tournament::winner(state, entries, *self.roots.last()?);
             if winner.is_some() {
                 return winner;
             }
@@ -124,7 +124,7 @@ impl Tournament {
     }
 
     /// Sends the winner of `node` to the round above.
-    fn advance(&mut self, state: &mut State, entries: &[Entry], node: NodeId) {
+    fn advance(&mut self, state: &mut State, entries: &[CycleEntry], node: NodeId) {
         if state.tree.parent(node).is_some()
             && let Some(winner) = self.winner(node)
         {
@@ -133,7 +133,7 @@ impl Tournament {
     }
 
     /// Puts an entry into the round above `child`, or of `child` itself if nothing is above.
-    fn send(&mut self, state: &mut State, entries: &[Entry], child: NodeId, entry: usize) {
+    fn send(&mut self, state: &mut State, entries: &[CycleEntry], child: NodeId, entry: usize) {
         let candidate = weigh(state, entries, child, entry);
         let at = state.tree.parent(child).unwrap_or(child);
         let candidates = &mut self.rounds[at.index()].candidates;
@@ -141,7 +141,7 @@ impl Tournament {
     }
 
     /// Takes the last winner out of all rounds it won.
-    fn replay(&mut self, state: &mut State, entries: &[Entry], leaf: NodeId) {
+    fn replay(&mut self, state: &mut State, entries: &[CycleEntry], leaf: NodeId) {
         let mut child = leaf;
         while let Some(cohort) = state.tree.parent(child) {
             self.drop_top(state, entries, cohort);
@@ -158,14 +158,14 @@ impl Tournament {
         }
     }
 
-    fn drop_top(&mut self, state: &State, entries: &[Entry], node: NodeId) {
+    fn drop_top(&mut self, state: &State, entries: &[CycleEntry], node: NodeId) {
         let candidates = &mut self.rounds[node.index()].candidates;
         candidates.pop(|left, right| wins(state, entries, left, right));
     }
 }
 
 /// The share of `node` with the entry's usage included.
-fn weigh(state: &mut State, entries: &[Entry], node: NodeId, index: usize) -> Candidate {
+fn weigh(state: &mut State, entries: &[CycleEntry], node: NodeId, index: usize) -> Candidate {
     let leaf = state.queue(entries[index].queue).node;
     let mark = state.tree.journal.mark();
     state.tree.charge(leaf, &entries[index].assignment.usage);
@@ -176,7 +176,12 @@ fn weigh(state: &mut State, entries: &[Entry], node: NodeId, index: usize) -> Ca
 }
 
 /// The same once the entry is charged.
-pub(super) fn measure(state: &State, entries: &[Entry], node: NodeId, index: usize) -> Candidate {
+pub(super) fn measure(
+    state: &State,
+    entries: &[CycleEntry],
+    node: NodeId,
+    index: usize,
+) -> Candidate {
     let usage = &entries[index].assignment.usage;
     let borrows = usage.iter().any(|&(slot, _)| {
         charged(usage, slot) > crate::Amount::ZERO && state.tree.borrows(node, slot)
@@ -184,9 +189,14 @@ pub(super) fn measure(state: &State, entries: &[Entry], node: NodeId, index: usi
     Candidate { entry: index, share: share(&state.tree, node), borrows }
 }
 
-pub(super) fn wins(state: &State, entries: &[Entry], left: Candidate, right: Candidate) -> bool {
+pub(super) fn wins(
+    state: &State,
+    entries: &[CycleEntry],
+    left: Candidate,
+    right: Candidate,
+) -> bool {
     let (a, b) = (&entries[left.entry], &entries[right.entry]);
-    let borrowing = if state.settings.prioritize_non_borrowing {
+    let borrowing = if state.settings.fair_sharing_prioritize_non_borrowing {
         left.borrows.cmp(&right.borrows)
     } else {
         Ordering::Equal

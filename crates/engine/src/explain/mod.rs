@@ -16,58 +16,77 @@ pub use why::{FlavorWhy, Inactive, PlacesWhy, PodSetWhy, Standing, Why};
 
 pub use crate::topology::{Fit, Holder, Lack, PlaceCure, Scarce, Unfit};
 
-use crate::cycle::{Entry, Outcome};
+use crate::cycle::{CycleEntry, CycleOutcome};
 use crate::engine::Engine;
 use crate::explain::quantity::{in_words, missing_in_words};
-use crate::flavors::assign::{Mode, PodSetAssignment};
+use crate::flavors::assign::{FlavorAssignmentMode, PodSetAssignment};
 use crate::ids::{FlavorId, Slot};
-use crate::reason::Reason;
+use crate::reason::NoFitReason;
 
 /// The reason of the condition `QuotaReserved=False`, of `Evicted` for a holder that must go; empty where upstream leaves
 /// it empty.
-pub fn condition_reason(entry: &Entry) -> &'static str {
+pub fn condition_reason(entry: &CycleEntry) -> &'static str {
     match entry.outcome {
-        Outcome::Reserved { .. } | Outcome::Open | Outcome::Replaced | Outcome::Unreplaced => "",
-        Outcome::NodesFailed => "NodeFailures",
-        Outcome::Preempting | Outcome::Deferred | Outcome::Migrating { .. } => {
+        CycleOutcome::Reserved { .. }
+        | CycleOutcome::Nominated
+        | CycleOutcome::NodeReplaced
+        | CycleOutcome::NodeNotReplaced => "",
+        CycleOutcome::NodesFailed => "NodeFailures",
+        CycleOutcome::Preempting | CycleOutcome::Deferred | CycleOutcome::Migrating { .. } => {
             "WaitingForPreemptedWorkloads"
         }
-        Outcome::NoCandidates | Outcome::Skipped | Outcome::NoRoom(_) => "WaitingForQuota",
-        Outcome::Gated => "AdmissionGated",
-        Outcome::FailedCheck | Outcome::Outranked | Outcome::Unmoved => "PendingEvaluation",
-        Outcome::NoFit => entry.assignment.obstacle.map_or("", |obstacle| obstacle.name()),
-        Outcome::WrongNamespace | Outcome::Invalid => "Misconfigured",
+        CycleOutcome::NoCandidates | CycleOutcome::Skipped | CycleOutcome::NoClusterCapacity(_) => {
+            "WaitingForQuota"
+        }
+        CycleOutcome::PreemptionGated => "AdmissionGated",
+        CycleOutcome::FailedCheck
+        | CycleOutcome::BetterVariantAdmitted
+        | CycleOutcome::MigrationRefused => "PendingEvaluation",
+        CycleOutcome::NoFit => {
+            entry.assignment.pending_reason.map_or("", |pending_reason| pending_reason.name())
+        }
+        CycleOutcome::NamespaceMismatch | CycleOutcome::Invalid => "Misconfigured",
     }
 }
 
 /// The message of the same condition; for a holder that waits for a replacement, of the event that says so.
-pub fn message(engine: &Engine, entry: &Entry) -> String {
+pub fn message(engine: &Engine, entry: &CycleEntry) -> String {
     match entry.outcome {
-        Outcome::Reserved { .. } | Outcome::Open | Outcome::Replaced => String::new(),
-        Outcome::NodesFailed => failed_nodes(engine, entry),
-        Outcome::FailedCheck => "The workload has failed admission checks".to_owned(),
-        Outcome::WrongNamespace => {
+        CycleOutcome::Reserved { .. } | CycleOutcome::Nominated | CycleOutcome::NodeReplaced => {
+            String::new()
+        }
+        CycleOutcome::NodesFailed => failed_nodes(engine, entry),
+        CycleOutcome::FailedCheck => "The workload has failed admission checks".to_owned(),
+        CycleOutcome::NamespaceMismatch => {
             "workload namespace doesn't match ClusterQueue selector".to_owned()
         }
-        Outcome::Invalid => {
+        CycleOutcome::Invalid => {
             let workload = engine.state.workloads.get(entry.workload);
             workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default().to_owned()
         }
-        Outcome::Outranked => "A more favorable variant is already admitted".to_owned(),
-        Outcome::Unmoved => "Target flavor is below LastAcceptableFlavorName".to_owned(),
-        Outcome::Migrating { .. } => {
+        CycleOutcome::BetterVariantAdmitted => {
+            "A more favorable variant is already admitted".to_owned()
+        }
+        CycleOutcome::MigrationRefused => {
+            "Target flavor is below LastAcceptableFlavorName".to_owned()
+        }
+        CycleOutcome::Migrating { .. } => {
             format!("{}. Pending the migration of 1 workload(s)", summary(engine, entry))
         }
-        Outcome::Gated => "Workload requires preemption, but it's gated".to_owned(),
-        Outcome::Skipped => "Workload no longer fits after processing another workload".to_owned(),
-        Outcome::Deferred => {
+        CycleOutcome::PreemptionGated => "Workload requires preemption, but it's gated".to_owned(),
+        CycleOutcome::Skipped => {
+            "Workload no longer fits after processing another workload".to_owned()
+        }
+        CycleOutcome::Deferred => {
             "Workload has overlapping preemption targets with another workload, but will \
              fit after these preemptions complete"
                 .to_owned()
         }
-        Outcome::NoRoom(_) => "no cluster has room".to_owned(),
-        Outcome::NoFit | Outcome::NoCandidates | Outcome::Unreplaced => summary(engine, entry),
-        Outcome::Preempting => format!(
+        CycleOutcome::NoClusterCapacity(_) => "no cluster has room".to_owned(),
+        CycleOutcome::NoFit | CycleOutcome::NoCandidates | CycleOutcome::NodeNotReplaced => {
+            summary(engine, entry)
+        }
+        CycleOutcome::Preempting => format!(
             "{}. Pending the preemption of {} workload(s)",
             summary(engine, entry),
             entry.targets.len()
@@ -75,16 +94,16 @@ pub fn message(engine: &Engine, entry: &Entry) -> String {
     }
 }
 
-fn failed_nodes(engine: &Engine, entry: &Entry) -> String {
+fn failed_nodes(engine: &Engine, entry: &CycleEntry) -> String {
     let reasons = entry.assignment.pod_sets.iter().flat_map(|one| &one.reasons);
-    let parts = reasons.filter(|one| matches!(one, Reason::NodesFailed(_)));
+    let parts = reasons.filter(|one| matches!(one, NoFitReason::NodesFailed(_)));
     parts.map(|one| in_text(engine, one)).collect()
 }
 
 /// One part per pod set that does not fit; an error of one of them is all there is to say.
-fn summary(engine: &Engine, entry: &Entry) -> String {
-    let pod_sets = entry.assignment.pod_sets.iter().zip(&entry.shape.pod_sets);
-    let error = pod_sets.clone().find(|(one, _)| one.reasons.iter().any(Reason::is_error));
+fn summary(engine: &Engine, entry: &CycleEntry) -> String {
+    let pod_sets = entry.assignment.pod_sets.iter().zip(&entry.class.pod_sets);
+    let error = pod_sets.clone().find(|(one, _)| one.reasons.iter().any(NoFitReason::is_error));
     if let Some((one, spec)) = error {
         let reasons = reasons(engine, one);
         return format!(
@@ -93,7 +112,8 @@ fn summary(engine: &Engine, entry: &Entry) -> String {
             reasons.join(", ")
         );
     }
-    let unfit = pod_sets.filter(|(one, _)| one.mode() != Mode::Fit && !one.reasons.is_empty());
+    let unfit = pod_sets
+        .filter(|(one, _)| one.mode() != FlavorAssignmentMode::Fit && !one.reasons.is_empty());
     let parts = unfit.map(|(one, spec)| {
         let reasons = reasons(engine, one);
         format!("couldn't assign flavors to pod set {}: {}", spec.name, reasons.join(", "))
@@ -106,16 +126,16 @@ fn reasons(engine: &Engine, pod_set: &PodSetAssignment) -> Vec<String> {
 }
 
 /// Reasons in upstream's words, sorted.
-pub fn words(engine: &Engine, reasons: &[Reason]) -> Vec<String> {
+pub fn words(engine: &Engine, reasons: &[NoFitReason]) -> Vec<String> {
     let mut words: Vec<String> = reasons.iter().map(|one| in_text(engine, one)).collect();
     words.sort();
     words
 }
 
-fn in_text(engine: &Engine, reason: &Reason) -> String {
+fn in_text(engine: &Engine, reason: &NoFitReason) -> String {
     let flavor = |id: FlavorId| engine.names().flavors.name(id);
     match reason {
-        Reason::ExceedsMaximum { slot, earlier, request, maximum } => {
+        NoFitReason::ExceedsMaximum { slot, earlier, request, maximum } => {
             let (flavor, resource) = names(engine, *slot);
             format!(
                 "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + \
@@ -125,61 +145,61 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
                 in_words(resource, *maximum)
             )
         }
-        Reason::InUse { slot, missing } => {
+        NoFitReason::InUse { slot, missing } => {
             let (flavor, resource) = names(engine, *slot);
             let missing = missing_in_words(resource, *missing);
             format!(
                 "insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed"
             )
         }
-        Reason::Taint { flavor: id, taint } => {
+        NoFitReason::Taint { flavor: id, taint } => {
             let taint = engine.state.flavor(*id).and_then(|spec| spec.taints.get(*taint));
             let words = taint.map_or_else(String::new, |one| {
                 format!("{{{} {} {} <nil>}}", one.key, one.value, one.effect.name())
             });
             format!("untolerated taint {words} in flavor {}", flavor(*id))
         }
-        Reason::Affinity(id) => format!("flavor {} doesn't match node affinity", flavor(*id)),
-        Reason::NoFlavor(id) => format!("flavor {} not found", flavor(*id)),
-        Reason::NotNominated { flavor: id, resource } => format!(
+        NoFitReason::Affinity(id) => format!("flavor {} doesn't match node affinity", flavor(*id)),
+        NoFitReason::FlavorNotFound(id) => format!("flavor {} not found", flavor(*id)),
+        NoFitReason::NotNominated { flavor: id, resource } => format!(
             "skipping flavor {} as it is not found in the nomination mapping for resource {}",
             flavor(*id),
             engine.names().resources.name(*resource)
         ),
-        Reason::NotAllowed(id) => format!(
+        NoFitReason::FlavorNotAllowed(id) => format!(
             "skipping flavor {} due to WorkloadAllowedResourceFlavorAnnotation annotation",
             flavor(*id)
         ),
-        Reason::OfOldSlice { flavor: id, original } => format!(
+        NoFitReason::DiffersFromReplacedSlice { flavor: id, original } => format!(
             "could not assign {} flavor since the original workload is assigned: {}",
             flavor(*id),
             original.map_or("", flavor)
         ),
-        Reason::Undeclared(id) => {
+        NoFitReason::ResourceNotCovered(id) => {
             format!("resource {} unavailable in ClusterQueue", engine.names().resources.name(*id))
         }
-        Reason::NoTopology(id) => {
+        NoFitReason::NoTopology(id) => {
             format!("Flavor \"{}\" does not support TopologyAwareScheduling", flavor(*id))
         }
-        Reason::TopologyOnly(id) => {
+        NoFitReason::OnlyTopologyAware(id) => {
             format!("Flavor \"{}\" supports only TopologyAwareScheduling", flavor(*id))
         }
-        Reason::NoLevel(id) => {
+        NoFitReason::NoTopologyLevel(id) => {
             format!("Flavor \"{}\" does not contain the requested level", flavor(*id))
         }
-        Reason::NoTopologyFlavor => "no TAS flavor assigned".to_owned(),
-        Reason::NoTopologies => {
+        NoFitReason::NoTopologyFlavor => "no TAS flavor assigned".to_owned(),
+        NoFitReason::NoTopologies => {
             "workload requires Topology, but there is no TAS cache information".to_owned()
         }
-        Reason::TopologyFlavors(flavors) => {
+        NoFitReason::TopologyFlavors(flavors) => {
             let names: Vec<&str> = flavors.iter().map(|&id| flavor(id)).collect();
             format!("more than one TAS flavor assigned: {}", names.join(", "))
         }
-        Reason::ElasticTogether { required } => {
+        NoFitReason::ElasticConstraint { required } => {
             let how = if *required { "required" } else { "preferred" };
             format!("{how} topology is not supported with ElasticJobsViaWorkloadSlices")
         }
-        Reason::NodesFailed(hosts) => {
+        NoFitReason::NodesFailed(hosts) => {
             let names: Vec<&str> = hosts.iter().map(|&id| engine.names().hosts.name(id)).collect();
             match names[..] {
                 [one] => {
@@ -193,7 +213,7 @@ fn in_text(engine: &Engine, reason: &Reason) -> String {
                 ),
             }
         }
-        Reason::Placement(reason) => reason.in_words(),
+        NoFitReason::TopologyPlacement(reason) => reason.in_words(),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::amount::Amount;
 use crate::engine::Engine;
 use crate::explain::quantity::in_words;
 use crate::explain::why::{FlavorWhy, PlacesWhy};
-use crate::spec::Places;
+use crate::spec::TopologyTiming;
 use crate::topology::{Fit, HOSTNAME, Holder, Lack, PlaceCure, Scarce, Togetherness, Unfit};
 
 /// Lines about a flavor; a flavor without a topology has none.
@@ -29,10 +29,12 @@ pub(super) fn lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut 
     }
 }
 
-fn put_off(when: Places) -> &'static str {
+fn put_off(when: TopologyTiming) -> &'static str {
     match when {
-        Places::Now | Places::WhenReady => "places are looked for when its checks are ready",
-        Places::Elsewhere => "places are looked for in another cluster",
+        TopologyTiming::WithQuota | TopologyTiming::AfterChecks => {
+            "places are looked for when its checks are ready"
+        }
+        TopologyTiming::OnWorker => "places are looked for in another cluster",
     }
 }
 

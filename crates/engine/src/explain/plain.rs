@@ -7,14 +7,14 @@ use crate::explain::places;
 use crate::explain::quantity::in_words;
 use crate::explain::shortage::{Cure, Shortage};
 use crate::explain::why::{FlavorWhy, Inactive, PodSetWhy, Standing, Why};
-use crate::flavors::matching::Taint;
-use crate::reason::Reason;
-use crate::spec::Hold;
+use crate::node_selection::Taint;
+use crate::reason::NoFitReason;
+use crate::spec::QueueEligibility;
 
 /// The explanation, one fact per line; what belongs to a line is indented below it.
 pub fn explanation(engine: &Engine, why: &Why) -> String {
     let mut lines = vec![headline(engine, why)];
-    if why.gated {
+    if why.preemption_gated {
         lines.push("its preemption gates are closed: it may preempt nobody".to_owned());
     }
     if let Some(better) = why.better {
@@ -41,8 +41,12 @@ fn headline(engine: &Engine, why: &Why) -> String {
         Standing::Inactive(why) => {
             format!("{name} waits: {queue} hands out nobody, {}", inactive(engine, why))
         }
-        Standing::Held(Hold::Until(_)) => format!("{name} waits for the end of its backoff"),
-        Standing::Held(Hold::Requeue) => format!("{name} waits for its queue to be restarted"),
+        Standing::Held(QueueEligibility::BackoffUntil(_)) => {
+            format!("{name} waits for the end of its backoff")
+        }
+        Standing::Held(QueueEligibility::AwaitsRequeue) => {
+            format!("{name} waits for its queue to be restarted")
+        }
         Standing::Held(_) => format!("{name} is not to be queued"),
         Standing::FailedCheck(check) => {
             format!("{name} was sent back by check {}", engine.names().checks.name(check))
@@ -89,15 +93,15 @@ fn pod_set(engine: &Engine, one: &PodSetWhy, indent: &str, lines: &mut Vec<Strin
 }
 
 /// Why there are no places for pods, whatever is free.
-fn misplaced(engine: &Engine, reason: &Reason) -> String {
+fn misplaced(engine: &Engine, reason: &NoFitReason) -> String {
     match reason {
-        Reason::NoTopologies => {
+        NoFitReason::NoTopologies => {
             "the pods need places, and no flavor of the queue has any".to_owned()
         }
-        Reason::NoTopologyFlavor => {
+        NoFitReason::NoTopologyFlavor => {
             "the pods need places, and get no flavor that has any".to_owned()
         }
-        Reason::TopologyFlavors(flavors) => {
+        NoFitReason::TopologyFlavors(flavors) => {
             let names: Vec<&str> =
                 flavors.iter().map(|&id| engine.names().flavors.name(id)).collect();
             format!("the pods need places of one flavor, and get several: {}", names.join(", "))
@@ -124,23 +128,29 @@ fn flavor_lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut Vec<
 }
 
 /// Why pods may not run on a flavor's nodes. The flavor is named already.
-fn unsuitable(engine: &Engine, reason: &Reason) -> String {
+fn unsuitable(engine: &Engine, reason: &NoFitReason) -> String {
     match reason {
-        Reason::Taint { flavor, taint } => {
+        NoFitReason::Taint { flavor, taint } => {
             let spec = engine.state.flavor(*flavor);
             let taint = spec.and_then(|spec| spec.taints.get(*taint)).map(Taint::to_string);
             format!("its taint {} is not tolerated", taint.unwrap_or_default())
         }
-        Reason::Affinity(_) => "node selector or affinity exclude it".to_owned(),
-        Reason::NoFlavor(_) => "it does not exist".to_owned(),
-        Reason::NotAllowed(_) => "it is not among the flavors that are allowed".to_owned(),
-        Reason::OfOldSlice { original, .. } => {
+        NoFitReason::Affinity(_) => "node selector or affinity exclude it".to_owned(),
+        NoFitReason::FlavorNotFound(_) => "it does not exist".to_owned(),
+        NoFitReason::FlavorNotAllowed(_) => {
+            "it is not among the flavors that are allowed".to_owned()
+        }
+        NoFitReason::DiffersFromReplacedSlice { original, .. } => {
             let original = original.map_or("nothing", |id| engine.names().flavors.name(id));
             format!("the slice that is replaced has {original}")
         }
-        Reason::NoTopology(_) => "the pods ask for a topology, and it has none".to_owned(),
-        Reason::TopologyOnly(_) => "it takes only pods that ask for its topology".to_owned(),
-        Reason::NoLevel(_) => "its topology lacks the level that the pods ask for".to_owned(),
+        NoFitReason::NoTopology(_) => "the pods ask for a topology, and it has none".to_owned(),
+        NoFitReason::OnlyTopologyAware(_) => {
+            "it takes only pods that ask for its topology".to_owned()
+        }
+        NoFitReason::NoTopologyLevel(_) => {
+            "its topology lacks the level that the pods ask for".to_owned()
+        }
         other => super::in_text(engine, other),
     }
 }

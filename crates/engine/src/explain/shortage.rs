@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::amount::Amount;
-use crate::flavors::assign::Attempt;
+use crate::flavors::assign::AssignmentAttempt;
 use crate::ids::{NodeId, QueueId, Slot};
 use crate::quota::available::{available, potential};
 use crate::spec::PreemptionPolicy;
@@ -69,7 +69,7 @@ pub enum Cure {
 /// What is missing for `request` beside `earlier`; `None` if there is enough.
 pub(super) fn shortage(
     state: &State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     slot: Slot,
     earlier: Amount,
     request: Amount,
@@ -133,7 +133,7 @@ fn more_quota(state: &State, node: NodeId, slot: Slot, wanted: Amount, missing: 
 /// Where too much is in use: who could give way.
 fn give_way(
     state: &State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     slot: Slot,
     wanted: Amount,
     missing: Amount,
@@ -146,13 +146,13 @@ fn give_way(
     if never(queue.preemption.reclaim) && wanted <= own_free {
         cures.push(Cure::AllowReclaim(missing));
     }
-    let lower = queue.holding.iter().filter(|&&id| {
+    let lower = queue.reserving.iter().filter(|&&id| {
         let one = state.workloads.at(id);
         let usage = one.admission.as_deref().map_or(&[][..], |admission| &admission.usage);
-        one.priority < attempt.shape.priority && charged(usage, slot) > Amount::ZERO
+        one.priority < attempt.class.priority && charged(usage, slot) > Amount::ZERO
     });
     let lower = lower.count();
-    if never(queue.preemption.within_queue) && lower > 0 {
+    if never(queue.preemption.within_cluster_queue) && lower > 0 {
         cures.push(Cure::AllowPreemption(lower));
     }
     cures

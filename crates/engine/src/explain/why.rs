@@ -14,13 +14,13 @@ use crate::amount::Amount;
 use crate::checks;
 use crate::engine::Engine;
 use crate::explain::shortage::{Shortage, shortage};
-use crate::flavors::assign::{Attempt, members};
-use crate::flavors::scan::{Wish, beyond_old, not_allowed, unsuitable};
+use crate::flavors::assign::{AssignmentAttempt, members};
+use crate::flavors::scan::{FlavorRequest, beyond_old, not_allowed, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
-use crate::reason::Reason;
+use crate::reason::NoFitReason;
 use crate::slices;
-use crate::spec::{Hold, Places, PodSetSpec};
-use crate::state::{Group, State, namespace_matches};
+use crate::spec::{PodSetSpec, QueueEligibility, TopologyTiming};
+use crate::state::{GroupSlots, State, namespace_matches};
 use crate::topology::{self, Ground, Lack, Refusal, TopologyReason};
 use crate::variants;
 use crate::workload::{Usage, Workload, charge, charged};
@@ -35,7 +35,7 @@ pub struct Why {
     /// What comes before all capacity.
     pub standing: Standing,
     /// Its preemption gates are closed: whatever somebody would have to go for is out of its reach.
-    pub gated: bool,
+    pub preemption_gated: bool,
     /// Another variant of the same Workload that is admitted with a better flavor: nothing else is asked then.
     pub better: Option<WorkloadId>,
     /// What each pod set meets; empty where capacity is not the question.
@@ -52,7 +52,7 @@ pub enum Standing {
     /// Its ClusterQueue hands out nobody.
     Inactive(Inactive),
     /// It is held back.
-    Held(Hold),
+    Held(QueueEligibility),
     /// A check sent it back, or away.
     FailedCheck(CheckId),
     /// Its namespace may not use the queue.
@@ -96,7 +96,7 @@ pub struct PodSetWhy {
     /// Every flavor that could serve it, in the order in which they are tried.
     pub flavors: Vec<FlavorWhy>,
     /// It needs places, and the flavors that would serve it have none, or have some in several topologies.
-    pub misplaced: Option<Reason>,
+    pub misplaced: Option<NoFitReason>,
 }
 
 /// What a pod set meets in a flavor.
@@ -105,7 +105,7 @@ pub struct FlavorWhy {
     /// Which.
     pub flavor: FlavorId,
     /// Why its pods may not run there, whatever the quota.
-    pub unsuitable: Option<Reason>,
+    pub unsuitable: Option<NoFitReason>,
     /// What is missing; nothing if it would fit.
     pub shortages: Vec<Shortage>,
     /// Beside quota, pods need places where the flavor has a topology.
@@ -118,7 +118,7 @@ pub enum PlacesWhy {
     /// It needs none: there is no topology, or nobody to place, or the flavor does not suit.
     NotNeeded,
     /// They are looked for later, for a check says so.
-    PutOff(Places),
+    PutOff(TopologyTiming),
     /// It does.
     Found,
     /// No machines could meet the request.
@@ -149,10 +149,10 @@ impl Engine {
         let matters = matches!(standing, Standing::Parked | Standing::InLine(_) | Standing::NoRoom);
         let queue = workload.queue;
         let pod_sets = queue.filter(|_| matters).map(|queue| pod_sets(state, id, queue));
-        let gated = matters && state.is_gated(id);
+        let preemption_gated = matters && state.is_preemption_gated(id);
         let better = queue.filter(|_| matters).and_then(|queue| variants::better(state, id, queue));
         let pod_sets = pod_sets.unwrap_or_default();
-        Some(Why { workload: id, queue, standing, gated, better, pod_sets })
+        Some(Why { workload: id, queue, standing, preemption_gated, better, pod_sets })
     }
 }
 
@@ -161,8 +161,8 @@ fn standing(engine: &Engine, id: WorkloadId, workload: &Workload) -> Standing {
     if workload.admission.is_some() {
         return Standing::Holds;
     }
-    if workload.hold != Hold::None {
-        return Standing::Held(workload.hold);
+    if workload.eligibility != QueueEligibility::Eligible {
+        return Standing::Held(workload.eligibility);
     }
     let Some(queue) = workload.queue else {
         return Standing::NoQueue;
@@ -182,7 +182,7 @@ fn standing(engine: &Engine, id: WorkloadId, workload: &Workload) -> Standing {
     if workload.wake.is_some() {
         return Standing::NoRoom;
     }
-    let ahead = engine.active(queue).iter().position(|&one| one == id);
+    let ahead = engine.active_workloads(queue).iter().position(|&one| one == id);
     ahead.map_or(Standing::Parked, Standing::InLine)
 }
 
@@ -213,12 +213,19 @@ fn inactive(state: &State, id: QueueId) -> Option<Inactive> {
 }
 
 fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
-    let shape = state.shape_of(id);
+    let class = state.class_of(id);
     let old = slices::replaced(state, id, queue);
-    let attempt =
-        Attempt { workload: id, queue, shape: &shape, counts: None, tried: &[], old, pins: None };
-    let mut earlier = Earlier { taken: Usage::new(), ground: Ground::new(state, &shape) };
-    (0..shape.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut earlier)).collect()
+    let attempt = AssignmentAttempt {
+        workload: id,
+        queue,
+        class: &class,
+        counts: None,
+        tried: &[],
+        old,
+        pins: None,
+    };
+    let mut earlier = Earlier { taken: Usage::new(), ground: Ground::new(state, &class) };
+    (0..class.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut earlier)).collect()
 }
 
 /// What earlier pod sets would take.
@@ -230,11 +237,11 @@ struct Earlier<'a> {
 /// One pod set; what it would take is added to what earlier ones take.
 fn pod_set(
     state: &State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     index: usize,
     earlier: &mut Earlier<'_>,
 ) -> PodSetWhy {
-    let spec = &attempt.shape.pod_sets[index];
+    let spec = &attempt.class.pod_sets[index];
     let has = |resource| slices::held(state, attempt.old?, &spec.name, resource);
     let mut requests: SmallVec<[(ResourceId, Amount); 4]> = state
         .requests(attempt.queue, spec, spec.count)
@@ -255,7 +262,7 @@ fn pod_set(
         if wanted.is_empty() {
             continue;
         }
-        let wish = Wish { attempt, members: &[index], group, requests: &wanted };
+        let wish = FlavorRequest { attempt, members: &[index], group, requests: &wanted };
         let all: Vec<FlavorWhy> =
             (0..group.flavors.len()).map(|at| flavor(state, &wish, at, earlier)).collect();
         let first = all.iter().position(FlavorWhy::fits);
@@ -279,19 +286,26 @@ fn misplaced_with(
     queue: QueueId,
     spec: &PodSetSpec,
     given: &[FlavorId],
-) -> Option<Reason> {
+) -> Option<NoFitReason> {
     let asks = spec.asks_for_topology() || state.queue(queue).topology_only;
     let follows = given.is_empty() && spec.topology.as_ref().is_some_and(|one| one.group.is_some());
-    let later = given.iter().any(|&flavor| checks::places(state, queue, flavor) > Places::Now);
+    let later = given
+        .iter()
+        .any(|&flavor| checks::places(state, queue, flavor) > TopologyTiming::WithQuota);
     let matters = asks && spec.count > 0 && !follows && !later;
     matters.then(|| topology::only_flavor(state, queue, given.iter().copied()).err()).flatten()
 }
 
-fn flavor(state: &State, wish: &Wish<'_>, at: usize, earlier: &mut Earlier<'_>) -> FlavorWhy {
+fn flavor(
+    state: &State,
+    wish: &FlavorRequest<'_>,
+    at: usize,
+    earlier: &mut Earlier<'_>,
+) -> FlavorWhy {
     let flavor = wish.group.flavors[at];
     // A group gets one flavor, which has to suit all of it.
-    let together = members(wish.attempt.shape, wish.members[0]);
-    let whole = Wish { members: &together, ..*wish };
+    let together = members(wish.attempt.class, wish.members[0]);
+    let whole = FlavorRequest { members: &together, ..*wish };
     let of_old_slice =
         |&(resource, amount): &_| beyond_old(state, wish, resource, flavor, amount).1;
     let unsuitable = not_allowed(wish, flavor)
@@ -309,11 +323,16 @@ fn flavor(state: &State, wish: &Wish<'_>, at: usize, earlier: &mut Earlier<'_>) 
     FlavorWhy { flavor, unsuitable, shortages, places }
 }
 
-fn places(state: &State, wish: &Wish<'_>, id: FlavorId, earlier: &mut Earlier<'_>) -> PlacesWhy {
+fn places(
+    state: &State,
+    wish: &FlavorRequest<'_>,
+    id: FlavorId,
+    earlier: &mut Earlier<'_>,
+) -> PlacesWhy {
     let pod_set = wish.members[0];
     match checks::places(state, wish.attempt.queue, id) {
-        _ if wish.attempt.shape.pod_sets[pod_set].count == 0 => PlacesWhy::NotNeeded,
-        Places::Now => match earlier.ground.look(pod_set, id) {
+        _ if wish.attempt.class.pod_sets[pod_set].count == 0 => PlacesWhy::NotNeeded,
+        TopologyTiming::WithQuota => match earlier.ground.look(pod_set, id) {
             Ok(()) => PlacesWhy::Found,
             Err(Refusal::Contradiction(reason)) => PlacesWhy::Contradiction(reason),
             Err(Refusal::Lack(lack)) => PlacesWhy::Lack(lack),
@@ -322,7 +341,7 @@ fn places(state: &State, wish: &Wish<'_>, id: FlavorId, earlier: &mut Earlier<'_
     }
 }
 
-fn take(group: &Group, at: usize, wanted: &[(ResourceId, Amount)], taken: &mut Usage) {
+fn take(group: &GroupSlots, at: usize, wanted: &[(ResourceId, Amount)], taken: &mut Usage) {
     for &(resource, amount) in wanted {
         if let Some(slot) = group.slot(at, resource) {
             charge(taken, slot, amount);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::{scan, walk};
+use crate::equivalence_class::EquivalenceClass;
+use crate::flavors::{request_order, scan};
 use crate::ids::{FlavorId, QueueId, ResourceId, Slot, WorkloadId};
-use crate::reason::{Obstacle, Reason};
-use crate::shape::Shape;
+use crate::reason::{NoFitReason, PendingReason};
 use crate::slices;
 use crate::spec::PodSetSpec;
 use crate::state::State;
@@ -19,7 +19,7 @@ use crate::workload::{Usage, charge};
 
 /// How far an assignment is from being admitted. Later is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Mode {
+pub enum FlavorAssignmentMode {
     /// Not even preemption helps.
     NoFit,
     /// Somebody would have to go.
@@ -33,7 +33,7 @@ pub enum Mode {
 
 /// The flavor chosen for one resource of one pod set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
+pub struct FlavorAssignment {
     /// Which resource.
     pub resource: ResourceId,
     /// Which flavor.
@@ -43,7 +43,7 @@ pub struct Choice {
     /// How much the whole pod set takes.
     pub amount: Amount,
     /// How well it fits.
-    pub mode: Mode,
+    pub mode: FlavorAssignmentMode,
     /// How far up the tree it reaches.
     pub borrow: u32,
     /// The flavor that was tried last, if others are left to try.
@@ -56,29 +56,29 @@ pub struct PodSetAssignment {
     /// Pods it was assigned for.
     pub count: i64,
     /// One entry per resource that got a flavor.
-    pub choices: SmallVec<[Choice; 4]>,
+    pub flavor_assignments: SmallVec<[FlavorAssignment; 4]>,
     /// What stands in the way.
-    pub reasons: SmallVec<[Reason; 1]>,
+    pub reasons: SmallVec<[NoFitReason; 1]>,
     /// At least one resource got no flavor.
     pub no_fit: bool,
     /// Where its pods go, if a topology is asked for and found.
     pub domains: Vec<PlacedDomain>,
     /// No places are looked for now: a check provides the machines first, or another cluster does it.
-    pub unplaced: bool,
+    pub delayed_topology: bool,
 }
 
 impl PodSetAssignment {
     /// The worst of its choices.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> FlavorAssignmentMode {
         if self.no_fit {
-            return Mode::NoFit;
+            return FlavorAssignmentMode::NoFit;
         }
         if self.reasons.is_empty() {
             // Where preemption is preferred over borrowing, a flavor can be worst for what it borrows, and then counts
             // as fitting although another resource needs preemption. Upstream goes by the absence of reasons.
-            return Mode::Fit;
+            return FlavorAssignmentMode::Fit;
         }
-        self.choices.iter().map(|choice| choice.mode).min().unwrap_or_default()
+        self.flavor_assignments.iter().map(|choice| choice.mode).min().unwrap_or_default()
     }
 }
 
@@ -92,28 +92,34 @@ pub struct Assignment {
     /// How far up the tree it reaches.
     pub borrow: u32,
     /// Why it does not fit, if it does not.
-    pub obstacle: Option<Obstacle>,
+    pub pending_reason: Option<PendingReason>,
     /// It fits once the victims of others are gone.
     pub(crate) deferred: bool,
 }
 
 impl Assignment {
     /// The worst of its pod sets.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> FlavorAssignmentMode {
         let worst = self.pod_sets.iter().map(PodSetAssignment::mode).min().unwrap_or_default();
-        if worst == Mode::Fit && self.deferred { Mode::DeferredFit } else { worst }
+        if worst == FlavorAssignmentMode::Fit && self.deferred {
+            FlavorAssignmentMode::DeferredFit
+        } else {
+            worst
+        }
     }
 
     /// Flavors are left that were not tried.
     pub(crate) fn has_untried(&self) -> bool {
-        self.pod_sets.iter().any(|one| one.choices.iter().any(|choice| choice.tried.is_some()))
+        self.pod_sets
+            .iter()
+            .any(|one| one.flavor_assignments.iter().any(|choice| choice.tried.is_some()))
     }
 
     /// The slots for which somebody would have to go.
     pub(crate) fn contested(&self) -> SmallVec<[Slot; 4]> {
         let mut slots = SmallVec::new();
-        for choice in self.pod_sets.iter().flat_map(|one| &one.choices) {
-            if choice.mode == Mode::Preempt && !slots.contains(&choice.slot) {
+        for choice in self.pod_sets.iter().flat_map(|one| &one.flavor_assignments) {
+            if choice.mode == FlavorAssignmentMode::Preempt && !slots.contains(&choice.slot) {
                 slots.push(choice.slot);
             }
         }
@@ -123,7 +129,7 @@ impl Assignment {
     /// What all its choices take.
     pub(crate) fn whole_usage(&self) -> Usage {
         let mut usage = Usage::new();
-        for choice in self.pod_sets.iter().flat_map(|one| &one.choices) {
+        for choice in self.pod_sets.iter().flat_map(|one| &one.flavor_assignments) {
             charge(&mut usage, choice.slot, choice.amount);
         }
         usage
@@ -132,16 +138,16 @@ impl Assignment {
     pub(crate) fn clear(&mut self) {
         self.pod_sets.clear();
         self.usage.clear();
-        (self.borrow, self.obstacle, self.deferred) = (0, None, false);
+        (self.borrow, self.pending_reason, self.deferred) = (0, None, false);
     }
 }
 
 /// What an assignment is computed for.
 #[derive(Debug, Clone)]
-pub(crate) struct Attempt<'a> {
+pub(crate) struct AssignmentAttempt<'a> {
     pub(crate) workload: WorkloadId,
     pub(crate) queue: QueueId,
-    pub(crate) shape: &'a Arc<Shape>,
+    pub(crate) class: &'a Arc<EquivalenceClass>,
     /// Other counts than the shape's, for partial admission.
     pub(crate) counts: Option<&'a [i64]>,
     /// Where earlier scans stopped.
@@ -152,9 +158,9 @@ pub(crate) struct Attempt<'a> {
     pub(crate) pins: Option<&'a [(u16, ResourceId, FlavorId)]>,
 }
 
-impl Attempt<'_> {
+impl AssignmentAttempt<'_> {
     pub(crate) fn count(&self, pod_set: usize) -> i64 {
-        self.counts.map_or(self.shape.pod_sets[pod_set].count, |counts| counts[pod_set])
+        self.counts.map_or(self.class.pod_sets[pod_set].count, |counts| counts[pod_set])
     }
 }
 
@@ -162,10 +168,10 @@ impl Attempt<'_> {
 pub(crate) type Requests = SmallVec<[(ResourceId, Amount); 4]>;
 
 /// Computes an assignment into `out`.
-pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, out: &mut Assignment) {
+pub(crate) fn assign(state: &mut State, attempt: &AssignmentAttempt<'_>, out: &mut Assignment) {
     out.clear();
-    for first in 0..attempt.shape.pod_sets.len() {
-        let members = members(attempt.shape, first);
+    for first in 0..attempt.class.pod_sets.len() {
+        let members = members(attempt.class, first);
         if members[0] != first {
             continue;
         }
@@ -175,23 +181,23 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, out: &mut Assignm
         }
     }
     // Grouped pod sets are assigned together, but reported in their own order.
-    reorder(attempt.shape, out);
+    reorder(attempt.class, out);
 }
 
 /// The pod sets that must get the same flavors as `first`, in order.
-pub(crate) fn members(shape: &Shape, first: usize) -> SmallVec<[usize; 2]> {
+pub(crate) fn members(class: &EquivalenceClass, first: usize) -> SmallVec<[usize; 2]> {
     let group = |one: &PodSetSpec| one.topology.as_ref().and_then(|wish| wish.group.clone());
-    let Some(name) = group(&shape.pod_sets[first]) else {
+    let Some(name) = group(&class.pod_sets[first]) else {
         return SmallVec::from_slice(&[first]);
     };
-    let all = shape.pod_sets.iter().enumerate();
+    let all = class.pod_sets.iter().enumerate();
     all.filter(|(_, one)| group(one).as_ref() == Some(&name)).map(|(index, _)| index).collect()
 }
 
-fn reorder(shape: &Shape, out: &mut Assignment) {
+fn reorder(class: &EquivalenceClass, out: &mut Assignment) {
     let mut order: SmallVec<[usize; 4]> = SmallVec::new();
-    for first in 0..shape.pod_sets.len() {
-        let members = members(shape, first);
+    for first in 0..class.pod_sets.len() {
+        let members = members(class, first);
         if members[0] == first {
             order.extend(members);
         }
@@ -207,15 +213,15 @@ fn reorder(shape: &Shape, out: &mut Assignment) {
 /// Assigns the pod sets of one group. Returns false if they do not fit.
 fn assign_group(
     state: &mut State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     members: &[usize],
     out: &mut Assignment,
 ) -> bool {
     let requests = group_requests(state, attempt, members);
-    let mut chosen: SmallVec<[Choice; 4]> = SmallVec::new();
-    let mut reasons: SmallVec<[Reason; 1]> = SmallVec::new();
+    let mut chosen: SmallVec<[FlavorAssignment; 4]> = SmallVec::new();
+    let mut reasons: SmallVec<[NoFitReason; 1]> = SmallVec::new();
     let mut no_fit = false;
-    let mut obstacle = None;
+    let mut pending_reason = None;
     let groups = Arc::clone(&state.queue(attempt.queue).groups);
     let mut done: SmallVec<[usize; 4]> = SmallVec::new();
     for &(resource, amount) in &requests {
@@ -224,9 +230,10 @@ fn assign_group(
             if amount > Amount::ZERO {
                 no_fit = true;
                 chosen.clear();
-                reasons = smallvec::smallvec![Reason::Undeclared(resource)];
+                reasons = smallvec::smallvec![NoFitReason::ResourceNotCovered(resource)];
                 // Upstream names no obstacle if it looked at flavors before.
-                obstacle = obstacle.or(done.is_empty().then_some(Obstacle::NoMatchingFlavor));
+                pending_reason =
+                    pending_reason.or(done.is_empty().then_some(PendingReason::NoMatchingFlavor));
                 break;
             }
             continue;
@@ -236,16 +243,17 @@ fn assign_group(
         }
         done.push(index);
         let known = reasons.len();
-        let wish = scan::Wish { attempt, members, group: &groups[index], requests: &requests };
+        let wish =
+            scan::FlavorRequest { attempt, members, group: &groups[index], requests: &requests };
         let found = scan::scan(state, &wish, &out.usage, &mut reasons);
-        obstacle = obstacle.max(found.obstacle);
-        if let Some(choices) = found.choices {
-            chosen.extend(choices);
+        pending_reason = pending_reason.max(found.pending_reason);
+        if let Some(flavor_assignments) = found.flavor_assignments {
+            chosen.extend(flavor_assignments);
             continue;
         }
-        if attempt.shape.allowed.is_some() && done.len() == 1 {
+        if attempt.class.allowed.is_some() && done.len() == 1 {
             // No flavor was looked at.
-            obstacle = obstacle.or(Some(Obstacle::NoMatchingFlavor));
+            pending_reason = pending_reason.or(Some(PendingReason::NoMatchingFlavor));
         }
         // Only the group that failed explains the failure; flavors that failed before it still colour the obstacle.
         no_fit = true;
@@ -254,7 +262,7 @@ fn assign_group(
         break;
     }
     if no_fit {
-        out.obstacle = out.obstacle.max(obstacle);
+        out.pending_reason = out.pending_reason.max(pending_reason);
     }
     for &member in members {
         push_pod_set(state, attempt, member, &chosen, out);
@@ -266,10 +274,10 @@ fn assign_group(
     !no_fit
 }
 
-fn group_requests(state: &State, attempt: &Attempt<'_>, members: &[usize]) -> Requests {
+fn group_requests(state: &State, attempt: &AssignmentAttempt<'_>, members: &[usize]) -> Requests {
     let mut sums = Requests::new();
     for &member in members {
-        let pod_set = &attempt.shape.pod_sets[member];
+        let pod_set = &attempt.class.pod_sets[member];
         for (resource, amount) in state.requests(attempt.queue, pod_set, attempt.count(member)) {
             match sums.iter_mut().find(|(known, _)| *known == resource) {
                 Some((_, sum)) => *sum += amount,
@@ -278,7 +286,7 @@ fn group_requests(state: &State, attempt: &Attempt<'_>, members: &[usize]) -> Re
         }
     }
     if members.len() > 1 || state.queue(attempt.queue).covers_pods {
-        walk::sort(&state.names, &mut sums);
+        request_order::sort(&state.names, &mut sums);
     }
     sums
 }
@@ -286,14 +294,14 @@ fn group_requests(state: &State, attempt: &Attempt<'_>, members: &[usize]) -> Re
 /// Gives one pod set its part of the group's choices and charges it.
 fn push_pod_set(
     state: &State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     member: usize,
-    chosen: &[Choice],
+    chosen: &[FlavorAssignment],
     out: &mut Assignment,
 ) {
     let count = attempt.count(member);
     let mut one = PodSetAssignment { count, ..PodSetAssignment::default() };
-    let pod_set = &attempt.shape.pod_sets[member];
+    let pod_set = &attempt.class.pod_sets[member];
     for (resource, amount) in state.requests(attempt.queue, pod_set, count) {
         let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {
             continue;
@@ -301,19 +309,24 @@ fn push_pod_set(
         let held = attempt.old.and_then(|old| slices::held(state, old, &pod_set.name, resource));
         out.borrow = out.borrow.max(choice.borrow);
         charge(&mut out.usage, choice.slot, amount - held.map_or(Amount::ZERO, |(_, held)| held));
-        one.choices.push(Choice { amount, ..*choice });
+        one.flavor_assignments.push(FlavorAssignment { amount, ..*choice });
     }
     let grouped = pod_set.topology.as_ref().is_some_and(|wish| wish.group.is_some());
     if grouped && state.requests(attempt.queue, pod_set, count).next().is_none() {
-        borrow_places(state, chosen, &mut one.choices);
+        borrow_places(state, chosen, &mut one.flavor_assignments);
     }
     out.pod_sets.push(one);
 }
 
 /// A pod set without a request that counts as quota, as leaders may be, stands with its group: it gets the topology flavor
 /// of the others, and nothing of it.
-fn borrow_places(state: &State, chosen: &[Choice], choices: &mut SmallVec<[Choice; 4]>) {
-    let of_machines = |choice: &&Choice| state.topologies.tree(choice.flavor).is_some();
+fn borrow_places(
+    state: &State,
+    chosen: &[FlavorAssignment],
+    flavor_assignments: &mut SmallVec<[FlavorAssignment; 4]>,
+) {
+    let of_machines = |choice: &&FlavorAssignment| state.topologies.tree(choice.flavor).is_some();
     let chosen = chosen.iter().filter(of_machines);
-    choices.extend(chosen.map(|choice| Choice { amount: Amount::ZERO, ..*choice }));
+    flavor_assignments
+        .extend(chosen.map(|choice| FlavorAssignment { amount: Amount::ZERO, ..*choice }));
 }

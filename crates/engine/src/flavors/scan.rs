@@ -6,29 +6,31 @@
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::assign::{Attempt, Choice};
-use crate::flavors::grade::{Grade, Grant, grade};
+use crate::flavors::assign::{AssignmentAttempt, FlavorAssignment};
+use crate::flavors::granular_mode::{GranularMode, PreemptionMode, grade};
 use crate::ids::{FlavorId, QueueId, ResourceId};
-use crate::reason::{Obstacle, Reason};
+use crate::reason::{NoFitReason, PendingReason};
 use crate::slices;
-use crate::spec::{FlavorSpec, Fungibility, PodSetSpec, Preference, Search};
-use crate::state::{Group, State};
+use crate::spec::{
+    FlavorFungibilityPolicy, FlavorFungibilityPreference, FlavorSpec, FungibilitySpec, PodSetSpec,
+};
+use crate::state::{GroupSlots, State};
 use crate::topology::topologies::Fitness;
 use crate::variants;
 use crate::workload::{Usage, charged};
 
 /// What a scan is for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish<'a> {
-    pub(crate) attempt: &'a Attempt<'a>,
+pub(crate) struct FlavorRequest<'a> {
+    pub(crate) attempt: &'a AssignmentAttempt<'a>,
     /// The pod sets that get the same flavor.
     pub(crate) members: &'a [usize],
-    pub(crate) group: &'a Group,
+    pub(crate) group: &'a GroupSlots,
     /// What they ask for together.
     pub(crate) requests: &'a [(ResourceId, Amount)],
 }
 
-impl Wish<'_> {
+impl FlavorRequest<'_> {
     /// The requested resource that comes first by name; progress is noted under it.
     fn first_resource(&self) -> Option<ResourceId> {
         let mut requested = self.requests.iter().map(|(resource, _)| *resource);
@@ -36,28 +38,29 @@ impl Wish<'_> {
     }
 }
 
-pub(crate) type Choices = SmallVec<[Choice; 4]>;
+pub(crate) type Choices = SmallVec<[FlavorAssignment; 4]>;
 
 /// What a scan found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ScanResult {
     /// The best flavor, if any is possible.
-    pub(crate) choices: Option<Choices>,
+    pub(crate) flavor_assignments: Option<Choices>,
     /// What stands in the way of the least hopeless of the flavors that do not fit.
-    pub(crate) obstacle: Option<Obstacle>,
+    pub(crate) pending_reason: Option<PendingReason>,
 }
 
 /// Finds the best flavor for the covered resources.
 pub(crate) fn scan(
     state: &mut State,
-    wish: &Wish<'_>,
+    wish: &FlavorRequest<'_>,
     assumed: &Usage,
-    reasons: &mut SmallVec<[Reason; 1]>,
-) -> Found {
-    let fungibility = state.queue(wish.attempt.queue).fungibility;
-    let mut best: Option<(Grade, Choices)> = None;
-    let mut obstacle: Option<Obstacle> = None;
-    let mut meet = |one: Obstacle| obstacle = Some(obstacle.map_or(one, |old| old.min(one)));
+    reasons: &mut SmallVec<[NoFitReason; 1]>,
+) -> ScanResult {
+    let flavor_fungibility = state.queue(wish.attempt.queue).flavor_fungibility;
+    let mut best: Option<(GranularMode, Choices)> = None;
+    let mut pending_reason: Option<PendingReason> = None;
+    let mut meet =
+        |one: PendingReason| pending_reason = Some(pending_reason.map_or(one, |old| old.min(one)));
     let mut last = None;
     let known = reasons.len();
     for index in start(state, wish)..wish.group.flavors.len() {
@@ -65,7 +68,8 @@ pub(crate) fn scan(
         last = Some(index);
         if !pinned(wish, flavor) {
             reasons.extend(
-                wish.first_resource().map(|resource| Reason::NotNominated { flavor, resource }),
+                wish.first_resource()
+                    .map(|resource| NoFitReason::NotNominated { flavor, resource }),
             );
             continue;
         }
@@ -75,36 +79,37 @@ pub(crate) fn scan(
         }
         if let Some(reason) = unsuitable(state, wish, flavor) {
             reasons.push(reason);
-            meet(Obstacle::NoMatchingFlavor);
+            meet(PendingReason::NoMatchingFlavor);
             continue;
         }
-        let (worst, choices) = judge(state, wish, index, assumed, fungibility.preference, reasons);
-        if let Grant::NoFit(found) = worst.grant {
+        let (worst, flavor_assignments) =
+            judge(state, wish, index, assumed, flavor_fungibility.preference, reasons);
+        if let PreemptionMode::NoFit(found) = worst.grant {
             meet(found);
             continue;
         }
-        if good_enough(state, worst, fungibility) {
-            best = Some((worst, choices));
+        if good_enough(state, worst, flavor_fungibility) {
+            best = Some((worst, flavor_assignments));
             break;
         }
-        if best.as_ref().is_none_or(|(old, _)| is_better(state, worst, *old, fungibility)) {
-            best = Some((worst, choices));
+        if best.as_ref().is_none_or(|(old, _)| is_better(state, worst, *old, flavor_fungibility)) {
+            best = Some((worst, flavor_assignments));
         }
     }
-    let Some((grade, mut choices)) = best else {
-        return Found { choices: None, obstacle };
+    let Some((grade, mut flavor_assignments)) = best else {
+        return ScanResult { flavor_assignments: None, pending_reason };
     };
-    note_progress(state, wish, last, &mut choices);
-    if grade.grant == Grant::Fit {
+    note_progress(state, wish, last, &mut flavor_assignments);
+    if grade.grant == PreemptionMode::Fit {
         // Whoever fits has nothing to explain.
         reasons.truncate(known);
     }
-    Found { choices: Some(choices), obstacle }
+    ScanResult { flavor_assignments: Some(flavor_assignments), pending_reason }
 }
 
 /// The first flavor to try.
-fn start(state: &State, wish: &Wish<'_>) -> usize {
-    if !state.settings.fungibility {
+fn start(state: &State, wish: &FlavorRequest<'_>) -> usize {
+    if !state.settings.flavor_fungibility {
         return 0;
     }
     let first = wish.members[0];
@@ -118,7 +123,7 @@ fn start(state: &State, wish: &Wish<'_>) -> usize {
     if next < wish.group.flavors.len() { next } else { 0 }
 }
 
-fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {
+fn pinned(wish: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
     let Some(pins) = wish.attempt.pins else {
         return true;
     };
@@ -129,14 +134,18 @@ fn pinned(wish: &Wish<'_>, flavor: FlavorId) -> bool {
 }
 
 /// Why a variant may not get the flavor.
-pub(crate) fn not_allowed(wish: &Wish<'_>, flavor: FlavorId) -> Option<Reason> {
-    (!variants::allows(wish.attempt.shape, flavor)).then_some(Reason::NotAllowed(flavor))
+pub(crate) fn not_allowed(wish: &FlavorRequest<'_>, flavor: FlavorId) -> Option<NoFitReason> {
+    (!variants::allows(wish.attempt.class, flavor)).then_some(NoFitReason::FlavorNotAllowed(flavor))
 }
 
 /// Why no pod of the pod sets may get the flavor, whatever its quota.
-pub(crate) fn unsuitable(state: &State, wish: &Wish<'_>, id: FlavorId) -> Option<Reason> {
-    let Attempt { queue, shape, .. } = wish.attempt;
-    let mut pod_sets = wish.members.iter().map(|&member| &shape.pod_sets[member]);
+pub(crate) fn unsuitable(
+    state: &State,
+    wish: &FlavorRequest<'_>,
+    id: FlavorId,
+) -> Option<NoFitReason> {
+    let AssignmentAttempt { queue, class, .. } = wish.attempt;
+    let mut pod_sets = wish.members.iter().map(|&member| &class.pod_sets[member]);
     pod_sets.find_map(|pod_set| unfit(state, *queue, pod_set, wish.group, id))
 }
 
@@ -145,7 +154,7 @@ pub(crate) fn suits(
     state: &State,
     queue: QueueId,
     pod_set: &PodSetSpec,
-    group: &Group,
+    group: &GroupSlots,
     id: FlavorId,
 ) -> bool {
     unfit(state, queue, pod_set, group, id).is_none()
@@ -156,39 +165,39 @@ fn unfit(
     state: &State,
     queue: QueueId,
     pod_set: &PodSetSpec,
-    group: &Group,
+    group: &GroupSlots,
     id: FlavorId,
-) -> Option<Reason> {
+) -> Option<NoFitReason> {
     let Some(flavor) = state.flavor(id) else {
-        return Some(Reason::NoFlavor(id));
+        return Some(NoFitReason::FlavorNotFound(id));
     };
     let (implied, covered) = (state.queue(queue).topology_only, &group.resources);
     match state.topologies.fitness(pod_set, flavor.topology, implied, covered) {
         Fitness::Suits => repelled(flavor, id, pod_set),
-        Fitness::NoTopology => Some(Reason::NoTopology(id)),
-        Fitness::NoLevel => Some(Reason::NoLevel(id)),
-        Fitness::TopologyOnly => Some(Reason::TopologyOnly(id)),
+        Fitness::NoTopology => Some(NoFitReason::NoTopology(id)),
+        Fitness::NoLevel => Some(NoFitReason::NoTopologyLevel(id)),
+        Fitness::TopologyOnly => Some(NoFitReason::OnlyTopologyAware(id)),
     }
 }
 
-fn repelled(flavor: &FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<Reason> {
+fn repelled(flavor: &FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<NoFitReason> {
     if let Some((taint, _)) = pod_set.selection.untolerated(&flavor.taints, &flavor.tolerations) {
-        return Some(Reason::Taint { flavor: id, taint });
+        return Some(NoFitReason::Taint { flavor: id, taint });
     }
-    (!pod_set.selection.matches_flavor(&flavor.labels)).then_some(Reason::Affinity(id))
+    (!pod_set.selection.matches_flavor(&flavor.labels)).then_some(NoFitReason::Affinity(id))
 }
 
 /// Grades every covered resource in one flavor; the flavor is as good as the worst of them.
 fn judge(
     state: &mut State,
-    wish: &Wish<'_>,
+    wish: &FlavorRequest<'_>,
     index: usize,
     assumed: &Usage,
-    preference: Preference,
-    reasons: &mut SmallVec<[Reason; 1]>,
-) -> (Grade, Choices) {
-    let mut worst = Grade { grant: Grant::Fit, borrow: 0 };
-    let mut choices = Choices::new();
+    preference: FlavorFungibilityPreference,
+    reasons: &mut SmallVec<[NoFitReason; 1]>,
+) -> (GranularMode, Choices) {
+    let mut worst = GranularMode { grant: PreemptionMode::Fit, borrow: 0 };
+    let mut flavor_assignments = Choices::new();
     for &(resource, amount) in wish.requests {
         let Some(slot) = wish.group.slot(index, resource) else {
             continue;
@@ -206,7 +215,7 @@ fn judge(
         if grade.is_no_fit() {
             continue;
         }
-        choices.push(Choice {
+        flavor_assignments.push(FlavorAssignment {
             resource,
             flavor,
             slot,
@@ -216,27 +225,27 @@ fn judge(
             tried: None,
         });
     }
-    (worst, choices)
+    (worst, flavor_assignments)
 }
 
 /// What is asked for beyond what the old slice has; or why it must be another flavor: that of the old slice.
 pub(crate) fn beyond_old(
     state: &State,
-    wish: &Wish<'_>,
+    wish: &FlavorRequest<'_>,
     resource: ResourceId,
     flavor: FlavorId,
     mut amount: Amount,
-) -> (Amount, Option<Reason>) {
+) -> (Amount, Option<NoFitReason>) {
     let Some(old) = wish.attempt.old else {
         return (amount, None);
     };
     for &member in wish.members {
-        let pod_set = &wish.attempt.shape.pod_sets[member];
+        let pod_set = &wish.attempt.class.pod_sets[member];
         match slices::held(state, old, &pod_set.name, resource) {
             Some((known, held)) if known == flavor => amount -= held,
             other => {
                 let original = other.map(|(known, _)| known);
-                return (amount, Some(Reason::OfOldSlice { flavor, original }));
+                return (amount, Some(NoFitReason::DiffersFromReplacedSlice { flavor, original }));
             }
         }
     }
@@ -244,40 +253,56 @@ pub(crate) fn beyond_old(
 }
 
 /// A flavor that will not do, whatever there is of it.
-const NO_MATCH: Grade = Grade { grant: Grant::NoFit(Obstacle::NoMatchingFlavor), borrow: 0 };
+const NO_MATCH: GranularMode =
+    GranularMode { grant: PreemptionMode::NoFit(PendingReason::NoMatchingFlavor), borrow: 0 };
 
-fn good_enough(state: &State, grade: Grade, fungibility: Fungibility) -> bool {
-    if !state.settings.fungibility {
-        return grade.grant == Grant::Fit;
+fn good_enough(state: &State, grade: GranularMode, flavor_fungibility: FungibilitySpec) -> bool {
+    if !state.settings.flavor_fungibility {
+        return grade.grant == PreemptionMode::Fit;
     }
     match grade.grant {
-        Grant::NoFit(_) | Grant::NoCandidates => false,
-        Grant::Preempt | Grant::Reclaim if fungibility.when_can_preempt == Search::TryNext => false,
-        Grant::Preempt | Grant::Reclaim | Grant::Fit => {
-            grade.borrow == 0 || fungibility.when_can_borrow == Search::MayStop
+        PreemptionMode::NoFit(_) | PreemptionMode::NoCandidates => false,
+        PreemptionMode::Preempt | PreemptionMode::Reclaim
+            if flavor_fungibility.when_can_preempt == FlavorFungibilityPolicy::TryNextFlavor =>
+        {
+            false
+        }
+        PreemptionMode::Preempt | PreemptionMode::Reclaim | PreemptionMode::Fit => {
+            grade.borrow == 0
+                || flavor_fungibility.when_can_borrow == FlavorFungibilityPolicy::MayStopSearch
         }
     }
 }
 
 /// Whether a flavor is worth more than the best so far. Without the gate it does not matter how far they reach.
-fn is_better(state: &State, new: Grade, old: Grade, fungibility: Fungibility) -> bool {
-    if state.settings.fungibility {
-        new.better_than(old, fungibility.preference)
+fn is_better(
+    state: &State,
+    new: GranularMode,
+    old: GranularMode,
+    flavor_fungibility: FungibilitySpec,
+) -> bool {
+    if state.settings.flavor_fungibility {
+        new.better_than(old, flavor_fungibility.preference)
     } else {
         new.grants_more_than(old)
     }
 }
 
 /// Notes where the scan stopped, unless it saw the last flavor.
-fn note_progress(state: &State, wish: &Wish<'_>, last: Option<usize>, choices: &mut Choices) {
-    if !state.settings.fungibility {
+fn note_progress(
+    state: &State,
+    wish: &FlavorRequest<'_>,
+    last: Option<usize>,
+    flavor_assignments: &mut Choices,
+) {
+    if !state.settings.flavor_fungibility {
         // Without the gate progress is neither kept nor used, but heads with a choice count as unfinished.
-        choices.iter_mut().for_each(|choice| choice.tried = Some(0));
+        flavor_assignments.iter_mut().for_each(|choice| choice.tried = Some(0));
         return;
     }
     let left = last.filter(|&last| last + 1 < wish.group.flavors.len());
     let tried = left.and_then(|last| u16::try_from(last).ok());
-    for choice in choices {
+    for choice in flavor_assignments {
         choice.tried = tried;
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::ids::{NodeId, QueueId, Slot, WorkloadId};
-use crate::preemption::{Need, queue_of, uses};
+use crate::preemption::{PreemptionRequest, queue_of, uses};
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 
@@ -29,11 +29,11 @@ pub(super) fn allowed(
 /// Workloads of `queue` that `policy` allows and that use something contested.
 pub(super) fn of_queue<'a>(
     state: &'a State,
-    need: &'a Need<'_>,
+    need: &'a PreemptionRequest<'_>,
     queue: QueueId,
     policy: PreemptionPolicy,
 ) -> impl Iterator<Item = WorkloadId> + 'a {
-    state.queue(queue).holding.iter().copied().filter(move |&id| {
+    state.queue(queue).reserving.iter().copied().filter(move |&id| {
         !state.workloads.at(id).hidden
             && need.attempt.old != Some(id)
             && allowed(state, need.attempt.workload, id, policy)
@@ -64,11 +64,11 @@ pub(super) fn by_usage(
     (queue, left): (QueueId, WorkloadId),
     (other, right): (QueueId, WorkloadId),
 ) -> Ordering {
-    let line = &state.queue(queue).line;
-    if queue != other || !line.has_shares() {
+    let pending = &state.queue(queue).pending;
+    if queue != other || !pending.has_fair_sharing() {
         return Ordering::Equal;
     }
-    let share = |id| line.share(state.workloads.at(id));
+    let share = |id| pending.share(state.workloads.at(id));
     share(right).cmp(&share(left))
 }
 

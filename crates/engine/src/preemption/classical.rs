@@ -9,7 +9,7 @@ use std::cmp::{Ordering, Reverse};
 
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::preemption::candidates::{by_usage, of_queue, within_quota};
-use crate::preemption::{Need, Target, fill_back, fits, hide, show};
+use crate::preemption::{PreemptionRequest, PreemptionTarget, fill_back, fits, hide, show};
 use crate::queues::heap::Heap;
 use crate::quota::tree::Tree;
 use crate::reason::PreemptionReason;
@@ -19,19 +19,21 @@ use crate::time::Time;
 
 /// On what ground a candidate may be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ground {
-    OwnQueue,
-    Hierarchical,
-    WithoutBorrowing,
-    WhileBorrowing,
+pub(crate) enum PreemptionVariant {
+    WithinClusterQueue,
+    HierarchicalReclaim,
+    ReclaimWithoutBorrowing,
+    ReclaimWhileBorrowing,
 }
 
-impl Ground {
+impl PreemptionVariant {
     fn reason(self) -> PreemptionReason {
         match self {
-            Self::OwnQueue => PreemptionReason::InClusterQueue,
-            Self::Hierarchical | Self::WithoutBorrowing => PreemptionReason::InCohortReclamation,
-            Self::WhileBorrowing => PreemptionReason::InCohortReclaimWhileBorrowing,
+            Self::WithinClusterQueue => PreemptionReason::InClusterQueue,
+            Self::HierarchicalReclaim | Self::ReclaimWithoutBorrowing => {
+                PreemptionReason::InCohortReclamation
+            }
+            Self::ReclaimWhileBorrowing => PreemptionReason::InCohortReclaimWhileBorrowing,
         }
     }
 }
@@ -40,7 +42,7 @@ impl Ground {
 pub(crate) struct Candidate {
     workload: WorkloadId,
     queue: QueueId,
-    ground: Ground,
+    variant: PreemptionVariant,
     /// The lowest common ancestor with the preemptor's queue.
     meeting: Option<NodeId>,
     rank: Rank,
@@ -51,18 +53,24 @@ pub(crate) struct Candidate {
 type Rank = ((bool, u8), (i64, Reverse<Time>));
 
 impl Candidate {
-    fn new(state: &State, queue: QueueId, workload: WorkloadId, ground: Ground) -> Self {
+    fn new(
+        state: &State,
+        queue: QueueId,
+        workload: WorkloadId,
+        variant: PreemptionVariant,
+    ) -> Self {
         let one = state.workloads.at(workload);
-        let list = match ground {
-            Ground::Hierarchical => 0,
-            Ground::WithoutBorrowing | Ground::WhileBorrowing => 1,
-            Ground::OwnQueue => 2,
+        let list = match variant {
+            PreemptionVariant::HierarchicalReclaim => 0,
+            PreemptionVariant::ReclaimWithoutBorrowing
+            | PreemptionVariant::ReclaimWhileBorrowing => 1,
+            PreemptionVariant::WithinClusterQueue => 2,
         };
         let held = one.admission.as_deref();
         let (evicted, since) =
             held.map_or((false, Time(0)), |held| (held.evicted, held.reserved_at));
         let rank = ((!evicted, list), (one.priority, Reverse(since)));
-        Self { workload, queue, ground, meeting: None, rank }
+        Self { workload, queue, variant, meeting: None, rank }
     }
 
     #[inline]
@@ -104,15 +112,15 @@ impl Pool {
 
     #[inline]
     fn add(&mut self, state: &State, candidate: Candidate) {
-        self.foreign |= candidate.ground != Ground::OwnQueue;
-        self.hierarchical |= candidate.ground == Ground::Hierarchical;
+        self.foreign |= candidate.variant != PreemptionVariant::WithinClusterQueue;
+        self.hierarchical |= candidate.variant == PreemptionVariant::HierarchicalReclaim;
         let shares = self.shares;
         self.rest.push(candidate, |left, right| left.goes_before(state, &right, shares));
     }
 
     /// Candidates of a queue follow. Those before stay in their order: it does not depend on shares.
     fn enter(&mut self, state: &State, queue: QueueId) {
-        self.shares |= state.queue(queue).line.has_shares();
+        self.shares |= state.queue(queue).pending.has_fair_sharing();
     }
 
     /// The candidate at a position of the order.
@@ -127,7 +135,11 @@ impl Pool {
 }
 
 /// Finds the victims.
-pub(super) fn find(state: &mut State, need: &Need<'_>, targets: &mut Vec<Target>) {
+pub(super) fn find(
+    state: &mut State,
+    need: &PreemptionRequest<'_>,
+    targets: &mut Vec<PreemptionTarget>,
+) {
     let mut pool = std::mem::take(&mut state.scratch.pool);
     pool.clear();
     collect(state, need, &mut pool);
@@ -148,7 +160,7 @@ pub(super) fn find(state: &mut State, need: &Need<'_>, targets: &mut Vec<Target>
     state.scratch.pool = pool;
 }
 
-fn under_nominal(state: &State, need: &Need<'_>) -> bool {
+fn under_nominal(state: &State, need: &PreemptionRequest<'_>) -> bool {
     let node = state.queue(need.attempt.queue).node;
     need.contested.iter().all(|&slot| {
         let cell = state.tree.at(node, slot);
@@ -159,10 +171,10 @@ fn under_nominal(state: &State, need: &Need<'_>) -> bool {
 /// Removes candidates in order until the request fits. Leaves the state as it was.
 fn run(
     state: &mut State,
-    need: &Need<'_>,
+    need: &PreemptionRequest<'_>,
     pool: &mut Pool,
     borrowing: bool,
-    targets: &mut Vec<Target>,
+    targets: &mut Vec<PreemptionTarget>,
 ) {
     let mark = state.tree.journal.mark();
     let (mut found, mut position) = (false, 0);
@@ -172,7 +184,10 @@ fn run(
             continue;
         }
         hide(state, candidate.workload);
-        targets.push(Target { workload: candidate.workload, reason: candidate.ground.reason() });
+        targets.push(PreemptionTarget {
+            workload: candidate.workload,
+            reason: candidate.variant.reason(),
+        });
         if fits(state, need, borrowing) {
             found = true;
             break;
@@ -191,8 +206,13 @@ fn run(
 }
 
 /// A foreign candidate is spared once its queue, or a cohort below the common ancestor, is back within its quota.
-fn valid(state: &State, need: &Need<'_>, candidate: &Candidate, borrowing: bool) -> bool {
-    if candidate.ground == Ground::WithoutBorrowing && borrowing {
+fn valid(
+    state: &State,
+    need: &PreemptionRequest<'_>,
+    candidate: &Candidate,
+    borrowing: bool,
+) -> bool {
+    if candidate.variant == PreemptionVariant::ReclaimWithoutBorrowing && borrowing {
         return false;
     }
     let Some(meeting) = candidate.meeting else {
@@ -204,21 +224,24 @@ fn valid(state: &State, need: &Need<'_>, candidate: &Candidate, borrowing: bool)
 }
 
 /// All candidates.
-fn collect(state: &State, need: &Need<'_>, pool: &mut Pool) {
+fn collect(state: &State, need: &PreemptionRequest<'_>, pool: &mut Pool) {
     let own = need.attempt.queue;
     let policy = state.queue(own).preemption;
     if policy.reclaim != PreemptionPolicy::Never {
         collect_foreign(state, need, pool);
     }
     pool.enter(state, own);
-    for workload in of_queue(state, need, own, policy.within_queue) {
-        pool.add(state, Candidate::new(state, own, workload, Ground::OwnQueue));
+    for workload in of_queue(state, need, own, policy.within_cluster_queue) {
+        pool.add(
+            state,
+            Candidate::new(state, own, workload, PreemptionVariant::WithinClusterQueue),
+        );
     }
 }
 
 /// Walks up from the queue's parent. Once the request fits within the quota of a node on the way, everything further
 /// up may be reclaimed on the ground that this node owns it.
-fn collect_foreign(state: &State, need: &Need<'_>, pool: &mut Pool) {
+fn collect_foreign(state: &State, need: &PreemptionRequest<'_>, pool: &mut Pool) {
     let leaf = state.queue(need.attempt.queue).node;
     let mut rest: smallvec::SmallVec<[_; 4]> = need.usage.into();
     let mut advantage = fits_quota(&state.tree, leaf, &mut rest);
@@ -249,7 +272,13 @@ struct Walk {
     advantage: bool,
 }
 
-fn collect_below(state: &State, need: &Need<'_>, walk: &Walk, node: NodeId, pool: &mut Pool) {
+fn collect_below(
+    state: &State,
+    need: &PreemptionRequest<'_>,
+    walk: &Walk,
+    node: NodeId,
+    pool: &mut Pool,
+) {
     for &child in &state.tree.node(node).children {
         if child == walk.skip || within_quota(state, child, need.contested) {
             continue;
@@ -260,8 +289,8 @@ fn collect_below(state: &State, need: &Need<'_>, walk: &Walk, node: NodeId, pool
                 let policy = state.queue(need.attempt.queue).preemption;
                 pool.enter(state, queue);
                 for workload in of_queue(state, need, queue, policy.reclaim) {
-                    let ground = ground(state, need, workload, walk.advantage, policy.borrow);
-                    let candidate = Candidate::new(state, queue, workload, ground);
+                    let variant = variant(state, need, workload, walk.advantage, policy.borrow);
+                    let candidate = Candidate::new(state, queue, workload, variant);
                     pool.add(state, Candidate { meeting: Some(walk.meeting), ..candidate });
                 }
             }
@@ -270,21 +299,21 @@ fn collect_below(state: &State, need: &Need<'_>, walk: &Walk, node: NodeId, pool
     }
 }
 
-fn ground(
+fn variant(
     state: &State,
-    need: &Need<'_>,
+    need: &PreemptionRequest<'_>,
     candidate: WorkloadId,
     advantage: bool,
     borrow: Option<BorrowWithinCohort>,
-) -> Ground {
+) -> PreemptionVariant {
     let (own, other) = (state.workloads.at(need.attempt.workload), state.workloads.at(candidate));
     match borrow {
-        _ if advantage => Ground::Hierarchical,
-        None => Ground::WithoutBorrowing,
-        Some(_) if other.priority >= own.priority => Ground::WithoutBorrowing,
+        _ if advantage => PreemptionVariant::HierarchicalReclaim,
+        None => PreemptionVariant::ReclaimWithoutBorrowing,
+        Some(_) if other.priority >= own.priority => PreemptionVariant::ReclaimWithoutBorrowing,
         Some(BorrowWithinCohort { max_priority: Some(bound) }) if other.priority > bound => {
-            Ground::WithoutBorrowing
+            PreemptionVariant::ReclaimWithoutBorrowing
         }
-        Some(_) => Ground::WhileBorrowing,
+        Some(_) => PreemptionVariant::ReclaimWhileBorrowing,
     }
 }

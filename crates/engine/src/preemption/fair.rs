@@ -7,15 +7,21 @@ use std::cmp::Ordering;
 
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::preemption::candidates::{of_queue, order};
-use crate::preemption::{Ids, Need, Target, fill_back, fits, hide, queue_of, show};
-use crate::quota::share::{Share, share};
+use crate::preemption::{
+    PreemptionRequest, PreemptionTarget, WorkloadIds, fill_back, fits, hide, queue_of, show,
+};
+use crate::quota::dominant_share::{Share, share};
 use crate::reason::PreemptionReason;
 use crate::settings::FairStrategy;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 
 /// Finds the victims.
-pub(super) fn find(state: &mut State, need: &Need<'_>, out: &mut Vec<Target>) {
+pub(super) fn find(
+    state: &mut State,
+    need: &PreemptionRequest<'_>,
+    out: &mut Vec<PreemptionTarget>,
+) {
     let candidates = collect(state, need);
     if candidates.is_empty() {
         return;
@@ -23,7 +29,7 @@ pub(super) fn find(state: &mut State, need: &Need<'_>, out: &mut Vec<Target>) {
     let strategies = state.settings.fair_sharing.clone().unwrap_or_default();
     let mark = state.tree.journal.mark();
     charge(state, need);
-    let mut hunt = Hunt::new(state, need, &candidates);
+    let mut hunt = FairSearch::new(state, need, &candidates);
     let mut found = hunt.first_pass(state, strategies.first().copied());
     if !found && strategies.len() > 1 {
         found = hunt.second_pass(state);
@@ -42,17 +48,17 @@ pub(super) fn find(state: &mut State, need: &Need<'_>, out: &mut Vec<Target>) {
     }
 }
 
-fn charge(state: &mut State, need: &Need<'_>) {
+fn charge(state: &mut State, need: &PreemptionRequest<'_>) {
     let node = state.queue(need.attempt.queue).node;
     state.tree.charge(node, need.usage);
 }
 
-fn uncharge(state: &mut State, need: &Need<'_>) {
+fn uncharge(state: &mut State, need: &PreemptionRequest<'_>) {
     let node = state.queue(need.attempt.queue).node;
     state.tree.uncharge(node, need.usage);
 }
 
-fn fits_uncharged(state: &mut State, need: &Need<'_>) -> bool {
+fn fits_uncharged(state: &mut State, need: &PreemptionRequest<'_>) -> bool {
     uncharge(state, need);
     let result = fits(state, need, true);
     charge(state, need);
@@ -60,10 +66,10 @@ fn fits_uncharged(state: &mut State, need: &Need<'_>) -> bool {
 }
 
 /// Candidates in order: the own queue by its policy, borrowing queues of the tree by the reclaim policy.
-fn collect(state: &State, need: &Need<'_>) -> Ids {
+fn collect(state: &State, need: &PreemptionRequest<'_>) -> WorkloadIds {
     let own = need.attempt.queue;
     let policy = state.queue(own).preemption;
-    let mut all: Ids = of_queue(state, need, own, policy.within_queue).collect();
+    let mut all: WorkloadIds = of_queue(state, need, own, policy.within_cluster_queue).collect();
     let root = state.tree.root(state.queue(own).node);
     if policy.reclaim != PreemptionPolicy::Never {
         collect_below(state, need, root, &mut all);
@@ -76,7 +82,7 @@ fn collect(state: &State, need: &Need<'_>) -> Ids {
     all
 }
 
-fn collect_below(state: &State, need: &Need<'_>, node: NodeId, all: &mut Ids) {
+fn collect_below(state: &State, need: &PreemptionRequest<'_>, node: NodeId, all: &mut WorkloadIds) {
     for &child in &state.tree.node(node).children {
         let Some(queue) = state.tree.node(child).queue else {
             collect_below(state, need, child, all);
@@ -94,23 +100,23 @@ fn collect_below(state: &State, need: &Need<'_>, node: NodeId, all: &mut Ids) {
 }
 
 /// One search in progress.
-struct Hunt<'a> {
-    need: &'a Need<'a>,
+struct FairSearch<'a> {
+    need: &'a PreemptionRequest<'a>,
     /// Candidates by queue, in order; the front of each is next.
-    queues: Vec<(QueueId, Ids)>,
+    queues: Vec<(QueueId, WorkloadIds)>,
     pruned: Vec<NodeId>,
-    retry: Ids,
-    targets: Vec<Target>,
+    retry: WorkloadIds,
+    targets: Vec<PreemptionTarget>,
     leaf: NodeId,
     /// The preemptor stays within its own quota, whoever goes: it takes back what is its own.
     within_nominal: bool,
 }
 
-impl<'a> Hunt<'a> {
-    fn new(state: &State, need: &'a Need<'a>, candidates: &[WorkloadId]) -> Self {
+impl<'a> FairSearch<'a> {
+    fn new(state: &State, need: &'a PreemptionRequest<'a>, candidates: &[WorkloadId]) -> Self {
         let leaf = state.queue(need.attempt.queue).node;
         let queues = by_queue(state, candidates);
-        let (pruned, retry, targets) = (Vec::new(), Ids::new(), Vec::new());
+        let (pruned, retry, targets) = (Vec::new(), WorkloadIds::new(), Vec::new());
         let within_nominal = within_nominal(state, need, leaf);
         Self { need, queues, pruned, retry, targets, leaf, within_nominal }
     }
@@ -126,7 +132,9 @@ impl<'a> Hunt<'a> {
                 None
             };
             let taken = match reason {
-                Some(reason) => self.pop(queue).map(|one| Target { workload: one, reason }),
+                Some(reason) => {
+                    self.pop(queue).map(|one| PreemptionTarget { workload: one, reason })
+                }
                 None => self.first_allowed(state, queue, strategy),
             };
             if let Some(target) = taken
@@ -149,7 +157,7 @@ impl<'a> Hunt<'a> {
                 && let Some(workload) = self.pop(queue)
             {
                 let reason = PreemptionReason::InCohortFairSharing;
-                if self.take(state, Target { workload, reason }) {
+                if self.take(state, PreemptionTarget { workload, reason }) {
                     return true;
                 }
             }
@@ -158,7 +166,7 @@ impl<'a> Hunt<'a> {
         false
     }
 
-    fn take(&mut self, state: &mut State, target: Target) -> bool {
+    fn take(&mut self, state: &mut State, target: PreemptionTarget) -> bool {
         hide(state, target.workload);
         self.targets.push(target);
         fits_uncharged(state, self.need)
@@ -169,7 +177,7 @@ impl<'a> Hunt<'a> {
         state: &mut State,
         queue: QueueId,
         strategy: Option<FairStrategy>,
-    ) -> Option<Target> {
+    ) -> Option<PreemptionTarget> {
         let (own, other) = self.meeting(state, queue);
         let preemptor = share(&state.tree, own);
         let initial = share(&state.tree, other);
@@ -181,7 +189,10 @@ impl<'a> Hunt<'a> {
                 }
             };
             if allowed {
-                return Some(Target { workload, reason: PreemptionReason::InCohortFairSharing });
+                return Some(PreemptionTarget {
+                    workload,
+                    reason: PreemptionReason::InCohortFairSharing,
+                });
             }
             self.retry.push(workload);
         }
@@ -276,21 +287,21 @@ impl<'a> Hunt<'a> {
     }
 }
 
-fn within_nominal(state: &State, need: &Need<'_>, leaf: NodeId) -> bool {
-    state.settings.preempt_within_nominal
+fn within_nominal(state: &State, need: &PreemptionRequest<'_>, leaf: NodeId) -> bool {
+    state.settings.fair_sharing_preempt_within_nominal
         && need.contested.iter().all(|&slot| {
             let cell = state.tree.at(leaf, slot);
             cell.usage <= cell.nominal
         })
 }
 
-fn by_queue(state: &State, candidates: &[WorkloadId]) -> Vec<(QueueId, Ids)> {
-    let mut queues: Vec<(QueueId, Ids)> = Vec::new();
+fn by_queue(state: &State, candidates: &[WorkloadId]) -> Vec<(QueueId, WorkloadIds)> {
+    let mut queues: Vec<(QueueId, WorkloadIds)> = Vec::new();
     for &id in candidates {
         let queue = queue_of(state, id);
         match queues.iter_mut().find(|(one, _)| *one == queue) {
             Some((_, list)) => list.push(id),
-            None => queues.push((queue, Ids::from_slice(&[id]))),
+            None => queues.push((queue, WorkloadIds::from_slice(&[id]))),
         }
     }
     queues

@@ -11,8 +11,8 @@ pub(crate) mod fair;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::assign::{Assignment, Attempt};
-use crate::flavors::grade::{Grade, Grant};
+use crate::flavors::assign::{Assignment, AssignmentAttempt};
+use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
 use crate::ids::{QueueId, Slot, WorkloadId};
 use crate::quota::available::{available, reach};
 use crate::reason::PreemptionReason;
@@ -22,7 +22,7 @@ use crate::workload::Usage;
 
 /// A victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target {
+pub struct PreemptionTarget {
     /// Who.
     pub workload: WorkloadId,
     /// Why.
@@ -32,7 +32,7 @@ pub struct Target {
 /// Buffers of searches, kept between them.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    targets: Vec<Target>,
+    targets: Vec<PreemptionTarget>,
     /// For what the targets were found, as long as nothing changed since.
     found_for: Option<(Slot, Amount)>,
     pool: classical::Pool,
@@ -47,8 +47,8 @@ impl Scratch {
 
 /// What room is made for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Need<'a> {
-    pub(crate) attempt: &'a Attempt<'a>,
+pub(crate) struct PreemptionRequest<'a> {
+    pub(crate) attempt: &'a AssignmentAttempt<'a>,
     pub(crate) usage: &'a [(Slot, Amount)],
     /// The slots for which somebody has to go.
     pub(crate) contested: &'a [Slot],
@@ -57,7 +57,11 @@ pub(crate) struct Need<'a> {
 }
 
 /// Finds victims so that `need` fits; none if that is impossible.
-pub(crate) fn find(state: &mut State, need: &Need<'_>, targets: &mut Vec<Target>) {
+pub(crate) fn find(
+    state: &mut State,
+    need: &PreemptionRequest<'_>,
+    targets: &mut Vec<PreemptionTarget>,
+) {
     targets.clear();
     if state.settings.fair_sharing.is_some() {
         fair::find(state, need, targets);
@@ -69,9 +73,9 @@ pub(crate) fn find(state: &mut State, need: &Need<'_>, targets: &mut Vec<Target>
 /// Finds victims for a whole assignment.
 pub(crate) fn find_for(
     state: &mut State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,
-    targets: &mut Vec<Target>,
+    targets: &mut Vec<PreemptionTarget>,
 ) {
     let contested = assignment.contested();
     // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed. What
@@ -89,19 +93,24 @@ pub(crate) fn find_for(
         targets.clone_from(&state.scratch.targets);
         return;
     }
-    let need = Need { attempt, usage: &usage, contested: &contested, assignment: Some(assignment) };
+    let need = PreemptionRequest {
+        attempt,
+        usage: &usage,
+        contested: &contested,
+        assignment: Some(assignment),
+    };
     find(state, &need, targets);
 }
 
 /// What preemption could do for one slot alone.
 pub(crate) fn simulate(
     state: &mut State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     slot: Slot,
     amount: Amount,
-) -> Grade {
+) -> GranularMode {
     let usage = [(slot, amount)];
-    let need = Need { attempt, usage: &usage, contested: &[slot], assignment: None };
+    let need = PreemptionRequest { attempt, usage: &usage, contested: &[slot], assignment: None };
     let mut targets = std::mem::take(&mut state.scratch.targets);
     find(state, &need, &mut targets);
     let grade = grade_of(state, attempt, (slot, amount), &targets);
@@ -111,21 +120,24 @@ pub(crate) fn simulate(
 
 fn grade_of(
     state: &mut State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     (slot, amount): (Slot, Amount),
-    targets: &[Target],
-) -> Grade {
+    targets: &[PreemptionTarget],
+) -> GranularMode {
     let node = state.queue(attempt.queue).node;
     if targets.is_empty() {
         let borrow = reach(&state.tree, node, slot, amount).height;
-        return Grade { grant: Grant::NoCandidates, borrow };
+        return GranularMode { grant: PreemptionMode::NoCandidates, borrow };
     }
     let mark = state.tree.journal.mark();
     let borrow =
         without(state, &ids(targets), |state| reach(&state.tree, node, slot, amount).height);
     state.tree.settle(mark);
     let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
-    Grade { grant: if own { Grant::Preempt } else { Grant::Reclaim }, borrow }
+    GranularMode {
+        grant: if own { PreemptionMode::Preempt } else { PreemptionMode::Reclaim },
+        borrow,
+    }
 }
 
 /// The queue in which a Workload holds quota.
@@ -161,7 +173,7 @@ pub(crate) fn without<T>(
 }
 
 /// The Workloads that are to go.
-pub(crate) fn ids(targets: &[Target]) -> Ids {
+pub(crate) fn ids(targets: &[PreemptionTarget]) -> WorkloadIds {
     targets.iter().map(|target| target.workload).collect()
 }
 
@@ -171,23 +183,23 @@ fn change(state: &mut State, id: WorkloadId, hidden: bool) {
         return;
     }
     workload.hidden = hidden;
-    let shape = workload.shape;
+    let class = workload.class;
     let Some(admission) = workload.admission.take() else {
         return;
     };
     let node = state.queue(admission.queue).node;
     if hidden {
         state.tree.uncharge(node, &admission.usage);
-        state.topologies.free(&admission, &shape, &state.shapes);
+        state.topologies.free(&admission, &class, &state.classes);
     } else {
         state.tree.charge(node, &admission.usage);
-        state.topologies.place(&admission, &shape, &state.shapes);
+        state.topologies.place(&admission, &class, &state.classes);
     }
     state.workloads.at_mut(id).admission = Some(admission);
 }
 
 /// Whether the request fits now; without borrowing, only within the queue's own quota.
-pub(super) fn fits(state: &mut State, need: &Need<'_>, borrowing: bool) -> bool {
+pub(super) fn fits(state: &mut State, need: &PreemptionRequest<'_>, borrowing: bool) -> bool {
     let node = state.queue(need.attempt.queue).node;
     let quota = need.usage.iter().all(|&(slot, amount)| {
         (borrowing || !state.tree.at(node, slot).borrowing_with(amount))
@@ -199,7 +211,7 @@ pub(super) fn fits(state: &mut State, need: &Need<'_>, borrowing: bool) -> bool 
 /// Puts back victims that were not needed, latest first; the last one removed made it fit and stays.
 pub(super) fn fill_back(
     state: &mut State,
-    targets: &mut Vec<Target>,
+    targets: &mut Vec<PreemptionTarget>,
     mut still_fits: impl FnMut(&mut State) -> bool,
 ) {
     let mut index = targets.len().saturating_sub(1);
@@ -222,4 +234,4 @@ pub(super) fn uses(state: &State, id: WorkloadId, contested: &[Slot]) -> bool {
 }
 
 /// Shorthand for lists of Workloads.
-pub(crate) type Ids = SmallVec<[WorkloadId; 16]>;
+pub(crate) type WorkloadIds = SmallVec<[WorkloadId; 16]>;

@@ -1,7 +1,7 @@
 //! The waiting Workloads of a ClusterQueue. Source: docs/reference/kueue.md §3.
 
-mod bucket;
+mod class_bucket;
 pub(crate) mod heap;
-pub(crate) mod line;
-pub(crate) mod priorities;
+pub(crate) mod pending_queue;
+pub(crate) mod priority_counts;
 pub(crate) mod table;

@@ -2,17 +2,17 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::state::Queue;
-use crate::undo::Saved;
+use crate::row_undo::RowUndo;
+use crate::state::ClusterQueueRecord;
 
 /// See the module. A what-if finds every row that is borrowed for a change.
 #[derive(Debug, Default)]
-pub(crate) struct Queues {
-    table: Vec<Option<Queue>>,
-    saved: Saved<Queue>,
+pub(crate) struct ClusterQueueTable {
+    table: Vec<Option<ClusterQueueRecord>>,
+    saved: RowUndo<ClusterQueueRecord>,
 }
 
-impl Queues {
+impl ClusterQueueTable {
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
@@ -24,11 +24,11 @@ impl Queues {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Option<Queue>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Option<ClusterQueueRecord>> {
         self.table.iter()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Option<Queue>> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Option<ClusterQueueRecord>> {
         self.saved.keep_all(&self.table);
         self.table.iter_mut()
     }
@@ -44,16 +44,16 @@ impl Queues {
     }
 }
 
-impl Index<usize> for Queues {
-    type Output = Option<Queue>;
+impl Index<usize> for ClusterQueueTable {
+    type Output = Option<ClusterQueueRecord>;
 
-    fn index(&self, index: usize) -> &Option<Queue> {
+    fn index(&self, index: usize) -> &Option<ClusterQueueRecord> {
         &self.table[index]
     }
 }
 
-impl IndexMut<usize> for Queues {
-    fn index_mut(&mut self, index: usize) -> &mut Option<Queue> {
+impl IndexMut<usize> for ClusterQueueTable {
+    fn index_mut(&mut self, index: usize) -> &mut Option<ClusterQueueRecord> {
         self.saved.keep(&self.table, index);
         &mut self.table[index]
     }

@@ -37,7 +37,7 @@ pub(crate) fn potential(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
 
 /// How far a request reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reach {
+pub(crate) struct LowestSubtree {
     /// Height of the lowest subtree that holds the request within its own quota; 0 is the queue itself.
     pub(crate) height: u32,
     /// That subtree is a part of a larger tree, so that others may owe it quota.
@@ -45,20 +45,20 @@ pub(crate) struct Reach {
 }
 
 /// Finds the lowest ancestor (or `leaf` itself) whose subtree takes `amount` more without borrowing.
-pub(crate) fn reach(tree: &Tree, leaf: NodeId, slot: Slot, amount: Amount) -> Reach {
+pub(crate) fn reach(tree: &Tree, leaf: NodeId, slot: Slot, amount: Amount) -> LowestSubtree {
     let own = tree.at(leaf, slot);
     let has_parent = tree.parent(leaf).is_some();
     if !own.borrowing_with(amount) || !has_parent {
-        return Reach { height: 0, below_root: has_parent };
+        return LowestSubtree { height: 0, below_root: has_parent };
     }
     let mut rest = amount - own.local_available();
     for node in tree.ancestors(leaf) {
         let cell = tree.at(node, slot);
         if !cell.borrowing_with(rest) {
             let below_root = tree.parent(node).is_some();
-            return Reach { height: tree.node(node).height, below_root };
+            return LowestSubtree { height: tree.node(node).height, below_root };
         }
         rest -= cell.local_available();
     }
-    Reach { height: tree.node(tree.root(leaf)).height, below_root: false }
+    LowestSubtree { height: tree.node(tree.root(leaf)).height, below_root: false }
 }

@@ -4,7 +4,7 @@
 //! others. Source: docs/reference/kueue.md §4.3, §4.7.
 
 pub(crate) mod available;
+mod declared;
+pub(crate) mod dominant_share;
 pub(crate) mod journal;
-mod lines;
-pub(crate) mod share;
 pub(crate) mod tree;

@@ -11,9 +11,9 @@
 use crate::amount::Amount;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::quota::available::potential;
+use crate::quota::declared::DeclaredQuotas;
 use crate::quota::journal::Journal;
-use crate::quota::lines::Lines;
-use crate::spec::Weight;
+use crate::spec::FairSharingWeight;
 
 /// Cells that a head changes in a cycle, roughly: a few resources in a few levels.
 const CHANGES_PER_HEAD: usize = 8;
@@ -79,7 +79,7 @@ pub(crate) struct Node {
     /// The node is its own ancestor, or has such an ancestor.
     pub(crate) cyclic: bool,
     /// Fair-sharing weight.
-    pub(crate) weight: Weight,
+    pub(crate) weight: FairSharingWeight,
     /// Its place in the order of names.
     pub(crate) rank: u32,
 }
@@ -89,7 +89,7 @@ pub(crate) struct Node {
 pub(crate) struct Tree {
     nodes: Vec<Node>,
     cells: Vec<Cell>,
-    lines: Lines,
+    lines: DeclaredQuotas,
     stride: usize,
     slots: Vec<(FlavorId, ResourceId)>,
     lendable: Vec<Amount>,
@@ -100,18 +100,18 @@ pub(crate) struct Tree {
     /// What happened to usage since the last mark, for going back.
     pub(crate) journal: Journal,
     /// What a what-if goes back to once the structure has changed.
-    before: Watch,
+    before: StructureUndo,
 }
 
 /// Whether a change of structure has to be undone later.
 #[derive(Debug, Default)]
-enum Watch {
+enum StructureUndo {
     #[default]
     Off,
     /// Nothing has changed so far.
     On,
     /// The tree before the first change, and how much was in the journal then.
-    Saved(Box<(Tree, usize)>),
+    RowUndo(Box<(Tree, usize)>),
 }
 
 /// One line of a quota: a slot and its three numbers.
@@ -130,13 +130,13 @@ pub(crate) struct Quota {
 impl Tree {
     /// A what-if begins. Returns the mark to which it goes back.
     pub(crate) fn begin(&mut self) -> usize {
-        self.before = Watch::On;
+        self.before = StructureUndo::On;
         self.journal.mark()
     }
 
     /// The what-if ends: structure and usage are what they were.
     pub(crate) fn undo(&mut self, mark: usize) {
-        if let Watch::Saved(saved) = std::mem::take(&mut self.before) {
+        if let StructureUndo::RowUndo(saved) = std::mem::take(&mut self.before) {
             let (tree, noted) = *saved;
             let journal = std::mem::take(&mut self.journal);
             *self = Self { journal, ..tree };
@@ -148,7 +148,7 @@ impl Tree {
 
     /// The structure is about to change.
     fn keep(&mut self) {
-        if matches!(self.before, Watch::On) {
+        if matches!(self.before, StructureUndo::On) {
             let tree = Self {
                 nodes: self.nodes.clone(),
                 cells: self.cells.clone(),
@@ -159,9 +159,9 @@ impl Tree {
                 n_resources: self.n_resources,
                 peak: self.peak,
                 journal: Journal::default(),
-                before: Watch::Off,
+                before: StructureUndo::Off,
             };
-            self.before = Watch::Saved(Box::new((tree, self.journal.len())));
+            self.before = StructureUndo::RowUndo(Box::new((tree, self.journal.len())));
         }
     }
 
@@ -260,7 +260,7 @@ impl Tree {
     }
 
     /// Replaces quotas and weight of a node. Call [`Tree::rebuild`] afterwards.
-    pub(crate) fn set_quotas(&mut self, node: NodeId, weight: Weight, quotas: &[Quota]) {
+    pub(crate) fn set_quotas(&mut self, node: NodeId, weight: FairSharingWeight, quotas: &[Quota]) {
         self.keep();
         self.nodes[node.index()].weight = weight;
         let start = node.index() * self.stride;

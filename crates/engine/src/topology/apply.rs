@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::cycle::{Entry, Outcome};
-use crate::flavors::assign::{Assignment, Attempt, Mode};
+use crate::cycle::{CycleEntry, CycleOutcome};
+use crate::flavors::assign::{Assignment, AssignmentAttempt, FlavorAssignmentMode};
 use crate::ids::{FlavorId, QueueId, WorkloadId};
-use crate::reason::{Obstacle, Reason};
+use crate::reason::{NoFitReason, PendingReason};
 use crate::state::State;
 use crate::topology::elastic::{self, Stays};
 use crate::topology::find::{Wanted, find};
@@ -43,32 +43,32 @@ fn build(state: &State, topologies: &mut Topologies) {
         if let Some(workload) = state.workloads.get(WorkloadId::from(index))
             && let Some(admission) = workload.admission.as_deref()
         {
-            topologies.place(admission, &workload.shape, &state.shapes);
+            topologies.place(admission, &workload.class, &state.classes);
         }
     }
 }
 
 /// The topology flavor a pod set was assigned, if it has to be placed.
 fn flavor_of(state: &State, assignment: &Assignment, index: usize) -> Option<FlavorId> {
-    let one = assignment.pod_sets.get(index).filter(|one| !one.unplaced)?;
-    let mut flavors = one.choices.iter().map(|choice| choice.flavor);
+    let one = assignment.pod_sets.get(index).filter(|one| !one.delayed_topology)?;
+    let mut flavors = one.flavor_assignments.iter().map(|choice| choice.flavor);
     flavors.find(|&flavor| state.topologies.tree(flavor).is_some())
 }
 
 /// The pod sets that have to be placed, but for pods that stay; or one that asks for a place and cannot have one, and why.
 fn wanted<'a>(
     state: &State,
-    attempt: &Attempt<'a>,
+    attempt: &AssignmentAttempt<'a>,
     assignment: &Assignment,
     stays: &'a Stays,
-) -> Result<SmallVec<[Wanted<'a>; 2]>, (usize, Reason)> {
+) -> Result<SmallVec<[Wanted<'a>; 2]>, (usize, NoFitReason)> {
     let implied = state.queue(attempt.queue).topology_only;
     let mut all = SmallVec::new();
-    let pod_sets = attempt.shape.pod_sets.iter().zip(&assignment.pod_sets).enumerate();
+    let pod_sets = attempt.class.pod_sets.iter().zip(&assignment.pod_sets).enumerate();
     for (pod_set, (spec, one)) in pod_sets {
         let asks = implied || spec.asks_for_topology();
-        if asks && one.count > 0 && !one.unplaced {
-            let given = one.choices.iter().map(|choice| choice.flavor);
+        if asks && one.count > 0 && !one.delayed_topology {
+            let given = one.flavor_assignments.iter().map(|choice| choice.flavor);
             let flavor = only_flavor(state, attempt.queue, given);
             let flavor = flavor.map_err(|reason| (pod_set, reason))?;
             if let Some(reason) = elastic::unfit(state, attempt, spec) {
@@ -86,15 +86,15 @@ pub(crate) fn only_flavor(
     state: &State,
     queue: QueueId,
     given: impl Iterator<Item = FlavorId> + Clone,
-) -> Result<FlavorId, Reason> {
+) -> Result<FlavorId, NoFitReason> {
     let has_tree = |flavor: &FlavorId| state.topologies.tree(*flavor).is_some();
     let mut given = given.filter(has_tree);
     let Some(first) = given.next() else {
         let mut all = state.queue(queue).groups.iter().flat_map(|group| &group.flavors);
         return Err(if all.any(has_tree) {
-            Reason::NoTopologyFlavor
+            NoFitReason::NoTopologyFlavor
         } else {
-            Reason::NoTopologies
+            NoFitReason::NoTopologies
         });
     };
     if given.clone().all(|flavor| flavor == first) {
@@ -103,7 +103,7 @@ pub(crate) fn only_flavor(
     let mut several: Vec<FlavorId> = given.chain([first]).collect();
     several.sort_by_key(|&flavor| state.names.flavors.name(flavor));
     several.dedup();
-    Err(Reason::TopologyFlavors(several.into()))
+    Err(NoFitReason::TopologyFlavors(several.into()))
 }
 
 /// Searches with the buffers of the state.
@@ -120,8 +120,12 @@ pub(super) fn search(
 
 /// Finds places for a fresh assignment. What fits the quota but finds no place would need preemption; what finds no
 /// place even in an empty topology does not fit at all.
-pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut Assignment) {
-    if assignment.mode() == Mode::NoFit {
+pub(crate) fn assign(
+    state: &mut State,
+    attempt: &AssignmentAttempt<'_>,
+    assignment: &mut Assignment,
+) {
+    if assignment.mode() == FlavorAssignmentMode::NoFit {
         return;
     }
     let stays = Stays::of(state, attempt, assignment);
@@ -134,7 +138,7 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut 
             return;
         }
     };
-    if assignment.mode() == Mode::Fit {
+    if assignment.mode() == FlavorAssignmentMode::Fit {
         match search(state, &all, false) {
             Ok(()) => return keep(state, assignment, &all),
             Err((index, reason)) => demote(assignment, index, reason),
@@ -148,20 +152,20 @@ pub(crate) fn assign(state: &mut State, attempt: &Attempt<'_>, assignment: &mut 
             let one = &mut assignment.pod_sets[index];
             one.no_fit = true;
             let silent = one.reasons.is_empty();
-            assignment.obstacle = (!silent).then_some(Obstacle::TopologyPlacementFailed);
+            assignment.pending_reason = (!silent).then_some(PendingReason::TopologyPlacementFailed);
         }
     }
 }
 
 fn demote(assignment: &mut Assignment, index: usize, reason: TopologyReason) {
-    assignment.pod_sets[index].reasons.push(Reason::Placement(Box::new(reason)));
+    assignment.pod_sets[index].reasons.push(NoFitReason::TopologyPlacement(Box::new(reason)));
     contest(assignment, index);
 }
 
 /// Makes a pod set wait for victims in everything it gets.
 fn contest(assignment: &mut Assignment, index: usize) {
-    for choice in &mut assignment.pod_sets[index].choices {
-        choice.mode = Mode::Preempt;
+    for choice in &mut assignment.pod_sets[index].flavor_assignments {
+        choice.mode = FlavorAssignmentMode::Preempt;
     }
 }
 
@@ -202,12 +206,12 @@ fn join(domains: &mut Vec<PlacedDomain>) {
 /// count in the rest of the cycle.
 pub(crate) fn place_anew(
     state: &mut State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     assignment: &mut Assignment,
     empty: bool,
 ) {
     let stays = Stays::of(state, attempt, assignment);
-    if assignment.mode() == Mode::Preempt
+    if assignment.mode() == FlavorAssignmentMode::Preempt
         && let Ok(all) = wanted(state, attempt, assignment, &stays)
         && !all.is_empty()
         && search(state, &all, empty).is_ok()
@@ -217,16 +221,24 @@ pub(crate) fn place_anew(
 }
 
 /// Whether everybody finds a place now.
-pub(crate) fn fits(state: &mut State, attempt: &Attempt<'_>, assignment: &Assignment) -> bool {
+pub(crate) fn fits(
+    state: &mut State,
+    attempt: &AssignmentAttempt<'_>,
+    assignment: &Assignment,
+) -> bool {
     let stays = Stays::of(state, attempt, assignment);
     wanted(state, attempt, assignment, &stays)
         .is_ok_and(|all| all.is_empty() || search(state, &all, false).is_ok())
 }
 
 /// Whether everybody who has pods finds a place in a flavor now.
-pub(crate) fn finds_places(state: &mut State, workload: WorkloadId, flavor: FlavorId) -> bool {
-    let shape = state.shape_of(workload);
-    let pod_sets = shape.pod_sets.iter().enumerate().filter(|(_, spec)| spec.count > 0);
+pub(crate) fn finds_topology_assignment(
+    state: &mut State,
+    workload: WorkloadId,
+    flavor: FlavorId,
+) -> bool {
+    let class = state.class_of(workload);
+    let pod_sets = class.pod_sets.iter().enumerate().filter(|(_, spec)| spec.count > 0);
     let all: SmallVec<[Wanted<'_>; 2]> = pod_sets
         .map(|(pod_set, spec)| Wanted {
             pod_set,
@@ -242,7 +254,7 @@ pub(crate) fn finds_places(state: &mut State, workload: WorkloadId, flavor: Flav
 }
 
 /// Whether the very places that were found are still free.
-pub(crate) fn still_fits(state: &State, entry: &Entry) -> bool {
+pub(crate) fn still_fits(state: &State, entry: &CycleEntry) -> bool {
     entry.assignment.pod_sets.iter().enumerate().all(|(index, one)| {
         let Some(flavor) = flavor_of(state, &entry.assignment, index) else {
             return true;
@@ -250,7 +262,7 @@ pub(crate) fn still_fits(state: &State, entry: &Entry) -> bool {
         let Some(tree) = state.topologies.tree(flavor) else {
             return true;
         };
-        let spec = &entry.shape.pod_sets[index];
+        let spec = &entry.class.pod_sets[index];
         one.domains.iter().all(|place| {
             let Some(leaf) = tree.leaf(&place.values) else {
                 return false;
@@ -266,33 +278,33 @@ pub(crate) fn still_fits(state: &State, entry: &Entry) -> bool {
 }
 
 /// Takes the places of an entry for the rest of the cycle.
-pub(crate) fn assume(state: &mut State, entry: &Entry) {
+pub(crate) fn assume(state: &mut State, entry: &CycleEntry) {
     charge(state, entry, 1);
 }
 
 /// Takes the places of a head that has to wait, so that later heads of the cycle leave them alone.
-pub(crate) fn reserve(state: &mut State, entry: &mut Entry) {
+pub(crate) fn reserve(state: &mut State, entry: &mut CycleEntry) {
     entry.reserved = true;
     charge(state, entry, 1);
 }
 
 /// Gives back what was taken for the cycle.
-pub(crate) fn forget(state: &mut State, entry: &Entry) {
+pub(crate) fn forget(state: &mut State, entry: &CycleEntry) {
     let taken = matches!(
         entry.outcome,
-        Outcome::Reserved { .. }
-            | Outcome::Preempting
-            | Outcome::Deferred
-            | Outcome::Migrating { .. }
-            | Outcome::Unmoved
+        CycleOutcome::Reserved { .. }
+            | CycleOutcome::Preempting
+            | CycleOutcome::Deferred
+            | CycleOutcome::Migrating { .. }
+            | CycleOutcome::MigrationRefused
     );
     if taken || entry.reserved {
         charge(state, entry, -1);
     }
 }
 
-fn charge(state: &mut State, entry: &Entry, sign: i64) {
-    let pairs = entry.assignment.pod_sets.iter().zip(&entry.shape.pod_sets).enumerate();
+fn charge(state: &mut State, entry: &CycleEntry, sign: i64) {
+    let pairs = entry.assignment.pod_sets.iter().zip(&entry.class.pod_sets).enumerate();
     for (index, (one, spec)) in pairs {
         let Some(flavor) = flavor_of(state, &entry.assignment, index) else {
             continue;

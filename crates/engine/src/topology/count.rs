@@ -7,9 +7,9 @@ use std::ops::{Index, IndexMut};
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::matching::Toleration;
 use crate::ids::{DomainId, HostId, ResourceId};
 use crate::names::Names;
+use crate::node_selection::Toleration;
 use crate::spec::PodSetSpec;
 use crate::state::PODS;
 use crate::topology::HostSpec;

@@ -10,10 +10,10 @@
 
 use smallvec::SmallVec;
 
-use crate::cycle::Entry;
-use crate::flavors::assign::{Assignment, Attempt, members};
+use crate::cycle::CycleEntry;
+use crate::flavors::assign::{Assignment, AssignmentAttempt, members};
 use crate::ids::{DomainId, FlavorId, WorkloadId};
-use crate::reason::Reason;
+use crate::reason::NoFitReason;
 use crate::slices;
 use crate::spec::PodSetSpec;
 use crate::state::State;
@@ -28,14 +28,20 @@ pub(super) type Stay = SmallVec<[(DomainId, i64); 4]>;
 
 impl Stays {
     /// Who stays of an assignment for a slice that replaces another.
-    pub(super) fn of(state: &State, attempt: &Attempt<'_>, assignment: &Assignment) -> Self {
-        let Some(old) = attempt.old.filter(|_| state.settings.elastic_places) else {
+    pub(super) fn of(
+        state: &State,
+        attempt: &AssignmentAttempt<'_>,
+        assignment: &Assignment,
+    ) -> Self {
+        let Some(old) =
+            attempt.old.filter(|_| state.settings.elastic_jobs_via_workload_slices_with_tas)
+        else {
             return Self::default();
         };
         let count = assignment.pod_sets.len();
         let mut stays = Self(vec![Stay::new(); count]);
         for first in 0..count {
-            let group = members(attempt.shape, first);
+            let group = members(attempt.class, first);
             if group[0] == first
                 && let Some(found) = of_group(state, attempt, assignment, old, &group)
             {
@@ -57,7 +63,7 @@ impl Stays {
 /// Who stays of a group of pod sets; `None` if everybody is placed anew.
 fn of_group(
     state: &State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,
     old: WorkloadId,
     group: &[usize],
@@ -67,7 +73,7 @@ fn of_group(
     let workers = group.iter().copied().rev().max_by_key(|&at| count(at))?;
     let mut found = Vec::new();
     for &at in group {
-        let spec = &attempt.shape.pod_sets[at];
+        let spec = &attempt.class.pod_sets[at];
         let stay = standing(state, assignment, old, at, spec)?;
         let before: i64 = stay.iter().map(|one| one.1).sum();
         let whole = |pods: i64| slice_size(spec).is_none_or(|size| pods % size == 0);
@@ -92,7 +98,8 @@ fn standing(
     at: usize,
     spec: &PodSetSpec,
 ) -> Option<Stay> {
-    let mut flavors = assignment.pod_sets.get(at)?.choices.iter().map(|choice| choice.flavor);
+    let mut flavors =
+        assignment.pod_sets.get(at)?.flavor_assignments.iter().map(|choice| choice.flavor);
     let Some(tree) = flavors.find_map(|flavor| state.topologies.tree(flavor)) else {
         return Some(Stay::new());
     };
@@ -113,11 +120,16 @@ fn first_of(stay: Stay, mut pods: i64) -> Stay {
 }
 
 /// Why a pod set of a replacement cannot have a place: who has to stand together, or wants to, cannot grow.
-pub(super) fn unfit(state: &State, attempt: &Attempt<'_>, spec: &PodSetSpec) -> Option<Reason> {
-    let elastic = state.settings.elastic_places && attempt.shape.replaces.is_some();
+pub(super) fn unfit(
+    state: &State,
+    attempt: &AssignmentAttempt<'_>,
+    spec: &PodSetSpec,
+) -> Option<NoFitReason> {
+    let elastic = state.settings.elastic_jobs_via_workload_slices_with_tas
+        && attempt.class.replaced_slice.is_some();
     match spec.topology.as_ref().filter(|_| elastic)?.together.as_ref()? {
-        Togetherness::Required(_) => Some(Reason::ElasticTogether { required: true }),
-        Togetherness::Preferred(_) => Some(Reason::ElasticTogether { required: false }),
+        Togetherness::Required(_) => Some(NoFitReason::ElasticConstraint { required: true }),
+        Togetherness::Preferred(_) => Some(NoFitReason::ElasticConstraint { required: false }),
         Togetherness::Unconstrained => None,
     }
 }
@@ -125,13 +137,14 @@ pub(super) fn unfit(state: &State, attempt: &Attempt<'_>, spec: &PodSetSpec) -> 
 /// How many pods an entry puts on a place beside those that the slice that it replaces has there.
 pub(super) fn beside(
     state: &State,
-    entry: &Entry,
+    entry: &CycleEntry,
     pod_set: usize,
     flavor: FlavorId,
     place: &PlacedDomain,
 ) -> i64 {
-    let old = entry.replaces.filter(|_| state.settings.elastic_places);
-    let held = old.and_then(|old| slices::given(state, old, &entry.shape.pod_sets[pod_set].name));
+    let old =
+        entry.replaced_slice.filter(|_| state.settings.elastic_jobs_via_workload_slices_with_tas);
+    let held = old.and_then(|old| slices::given(state, old, &entry.class.pod_sets[pod_set].name));
     let (Some(held), Some(tree)) = (held, state.topologies.tree(flavor)) else {
         return place.count;
     };

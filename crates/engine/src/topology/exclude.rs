@@ -1,8 +1,8 @@
 //! Why leaves took nobody, tallied while they are counted and put into words only when a placement fails.
 
-use crate::flavors::matching::Taint;
 use crate::ids::ResourceId;
 use crate::names::Names;
+use crate::node_selection::Taint;
 
 /// Why one leaf took nobody.
 #[derive(Debug, Clone, Copy)]

@@ -164,15 +164,16 @@ impl<'a> Search<'a> {
         let plan = Plan::new(tree, self.workers.spec.topology.as_ref())?;
         let ask = self.ask(&plan, self.note_taken(placed, taken));
         count(self.topologies, &state.names, tree, &ask, rooms, tally);
-        if state.settings.topology_preferred {
+        if state.settings.tas_respect_node_affinity_preferred {
             preferred::score(self.topologies, tree, &ask, rooms);
         }
         let load = Load {
             pods: self.workers.pods,
             leaders: i64::from(self.leader.is_some()),
-            least_free: state.settings.topology_mixed && plan.unconstrained,
+            least_free: state.settings.tas_profile_mixed && plan.unconstrained,
         };
-        let may_balance = state.settings.topology_balanced && !plan.required && !plan.unconstrained;
+        let may_balance =
+            state.settings.tas_balanced_placement && !plan.required && !plan.unconstrained;
         let balanced =
             may_balance.then(|| balance::place(tree, rooms, &plan, load, trial, buffers)).flatten();
         if balanced.is_none() {

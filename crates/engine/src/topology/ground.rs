@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
+use crate::equivalence_class::EquivalenceClass;
 use crate::flavors::assign::members;
 use crate::ids::FlavorId;
-use crate::shape::Shape;
 use crate::state::State;
 use crate::topology::TopologyReason;
 use crate::topology::apply::fresh;
@@ -21,7 +21,7 @@ use crate::topology::topologies::Topologies;
 /// See the module.
 pub(crate) struct Ground<'a> {
     state: &'a State,
-    shape: &'a Shape,
+    class: &'a EquivalenceClass,
     topologies: Cow<'a, Topologies>,
     /// Pod sets that found places, by the flavor of which.
     settled: Vec<(usize, FlavorId)>,
@@ -55,9 +55,9 @@ pub(crate) enum Refusal {
 }
 
 impl<'a> Ground<'a> {
-    pub(crate) fn new(state: &'a State, shape: &'a Shape) -> Self {
+    pub(crate) fn new(state: &'a State, class: &'a EquivalenceClass) -> Self {
         let (now, empty) = (Side::default(), Side::default());
-        Self { state, shape, topologies: fresh(state), settled: Vec::new(), now, empty }
+        Self { state, class, topologies: fresh(state), settled: Vec::new(), now, empty }
     }
 
     /// Whether a flavor has a topology with places in it.
@@ -67,7 +67,7 @@ impl<'a> Ground<'a> {
 
     /// Whether a pod set, with its group, finds places in a flavor.
     pub(crate) fn look(&mut self, pod_set: usize, flavor: FlavorId) -> Result<(), Refusal> {
-        let members = members(self.shape, pod_set);
+        let members = members(self.class, pod_set);
         let all = self.wanted(&members, flavor);
         let Self { state, topologies, now, empty, .. } = self;
         let Some(search) = search(state, topologies, &all, &members) else {
@@ -86,7 +86,7 @@ impl<'a> Ground<'a> {
 
     /// What a pod set and its group find counts against later ones.
     pub(crate) fn settle(&mut self, pod_set: usize, flavor: FlavorId) {
-        let members = members(self.shape, pod_set);
+        let members = members(self.class, pod_set);
         if self.settled.iter().any(|one| members.contains(&one.0)) {
             return;
         }
@@ -108,7 +108,7 @@ impl<'a> Ground<'a> {
     fn wanted(&self, members: &[usize], flavor: FlavorId) -> Vec<Wanted<'a>> {
         let settled = self.settled.iter().copied().filter(|one| !members.contains(&one.0));
         let all = settled.chain(members.iter().map(|&one| (one, flavor)));
-        let specs = &self.shape.pod_sets;
+        let specs = &self.class.pod_sets;
         let all = all.filter_map(|(pod_set, flavor)| {
             let spec = specs.get(pod_set).filter(|spec| spec.count > 0)?;
             Some(Wanted { pod_set, spec, pods: spec.count, flavor, within: None, stay: &[] })

@@ -53,9 +53,9 @@ fn holder(
 ) -> Option<Holder> {
     let workload = search.state.workloads.get(id)?;
     let admission = workload.admission.as_deref()?;
-    let shape = search.state.shapes.at(workload.shape);
+    let class = search.state.classes.at(workload.class);
     let mut holder = Holder { workload: Some(id), pods: 0, amount: Amount::ZERO };
-    for (held, spec) in admission.pod_sets.iter().zip(&shape.pod_sets) {
+    for (held, spec) in admission.pod_sets.iter().zip(&class.pod_sets) {
         let pods = pods_there(search, leaves, held);
         holder.pods += pods;
         holder.amount += each(spec, resource).times(pods);

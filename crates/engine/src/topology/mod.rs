@@ -29,8 +29,8 @@ pub(crate) mod topologies;
 mod tree;
 
 pub(crate) use apply::{
-    assign, assume, finds_places, fits, forget, only_flavor, place_anew, rebuild, reserve,
-    still_fits,
+    assign, assume, finds_topology_assignment, fits, forget, only_flavor, place_anew, rebuild,
+    reserve, still_fits,
 };
 pub use exclude::Unfit;
 pub(crate) use ground::{Ground, Refusal};
@@ -41,8 +41,8 @@ pub(crate) use replace::{Moved, replace, stands_on};
 pub(crate) use topologies::Topologies;
 
 use crate::amount::Amount;
-use crate::flavors::matching::Taint;
 use crate::ids::ResourceId;
+use crate::node_selection::Taint;
 
 /// The node label of the lowest level when leaves are single machines.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";

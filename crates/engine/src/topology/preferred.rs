@@ -5,8 +5,8 @@
 //! The pods are those of the workers: what a leader would prefer does not count. Source: docs/reference/kueue.md §4.11, gate
 //! TASRespectNodeAffinityPreferred. Cost: leaves times terms, once per search of pods that prefer something.
 
-use crate::flavors::matching::NodeTerm;
 use crate::ids::DomainId;
+use crate::node_selection::NodeSelectorTerm;
 use crate::topology::count::{Ask, Rooms, exclusion};
 use crate::topology::topologies::Topologies;
 use crate::topology::tree::Tree;
@@ -17,7 +17,7 @@ pub struct PreferredTerm {
     /// Counts for a node that meets the preference.
     pub weight: i32,
     /// What the node must be.
-    pub preference: NodeTerm,
+    pub preference: NodeSelectorTerm,
 }
 
 /// Scores of all domains of a tree; none if they are all the same to the pods.

@@ -75,10 +75,10 @@ fn losses(
 ) -> Result<Vec<Loss>, (usize, TopologyReason)> {
     let name = state.names.hosts.name(host);
     let workload = state.workloads.at(workload);
-    let shape = state.shapes.at(workload.shape);
+    let class = state.classes.at(workload.class);
     let held = workload.admission.iter().flat_map(|one| &one.pod_sets);
     let mut losses = Vec::new();
-    for (pod_set, (held, spec)) in held.zip(&shape.pod_sets).enumerate() {
+    for (pod_set, (held, spec)) in held.zip(&class.pod_sets).enumerate() {
         let gone = held.domains.iter().filter(|place| is_on(place, name));
         let missing: i64 = gone.map(|place| place.count).sum();
         let Some((flavor, tree)) = machines_of(state, held) else {

@@ -74,7 +74,7 @@ impl Alone {
     fn count(case: &Case<'_>, resource: ResourceId, others: &[Placed], empty: bool) -> Self {
         let only = |spec: &PodSetSpec| {
             let takes = spec.takes().iter().copied().filter(|one| one.0 == resource);
-            PodSetSpec { on_machine: Some(takes.collect()), ..spec.clone() }
+            PodSetSpec { on_node: Some(takes.collect()), ..spec.clone() }
         };
         let workers = only(case.search.workers.spec);
         let leader = case.search.leader.map(|one| (one, only(one.spec)));

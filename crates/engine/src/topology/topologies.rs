@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use crate::amount::Amount;
-use crate::ids::{DomainId, FlavorId, HostId, ResourceId, ShapeId, TopologyId};
-use crate::shape::Shapes;
+use crate::equivalence_class::EquivalenceClasses;
+use crate::ids::{DomainId, EquivalenceClassId, FlavorId, HostId, ResourceId, TopologyId};
 use crate::spec::{FlavorSpec, PodSetAdmission, PodSetSpec};
 use crate::state::PODS;
 use crate::topology::find::Scratch;
@@ -175,25 +175,41 @@ impl Topologies {
     }
 
     /// Charges the places of a Workload, unless another has taken them over.
-    pub(crate) fn place(&mut self, admission: &Admission, shape: &ShapeId, shapes: &Shapes) {
+    pub(crate) fn place(
+        &mut self,
+        admission: &Admission,
+        class: &EquivalenceClassId,
+        classes: &EquivalenceClasses,
+    ) {
         if !admission.taken_over {
-            self.charge_all(&admission.pod_sets, *shape, shapes, 1);
+            self.charge_all(&admission.pod_sets, *class, classes, 1);
         }
     }
 
     /// Takes back what [`Topologies::place`] charged.
-    pub(crate) fn free(&mut self, admission: &Admission, shape: &ShapeId, shapes: &Shapes) {
+    pub(crate) fn free(
+        &mut self,
+        admission: &Admission,
+        class: &EquivalenceClassId,
+        classes: &EquivalenceClasses,
+    ) {
         if !admission.taken_over {
-            self.charge_all(&admission.pod_sets, *shape, shapes, -1);
+            self.charge_all(&admission.pod_sets, *class, classes, -1);
         }
     }
 
-    fn charge_all(&mut self, all: &[PodSetAdmission], shape: ShapeId, shapes: &Shapes, sign: i64) {
+    fn charge_all(
+        &mut self,
+        all: &[PodSetAdmission],
+        class: EquivalenceClassId,
+        classes: &EquivalenceClasses,
+        sign: i64,
+    ) {
         if self.trees.is_empty() || all.iter().all(|one| one.domains.is_empty()) {
             return;
         }
-        let shape = Arc::clone(shapes.at(shape));
-        for (one, spec) in all.iter().zip(&shape.pod_sets) {
+        let class = Arc::clone(classes.at(class));
+        for (one, spec) in all.iter().zip(&class.pod_sets) {
             let mut flavors = one.resources.iter().map(|(_, flavor, _)| *flavor);
             let Some(flavor) = flavors.find(|&flavor| self.tree(flavor).is_some()) else {
                 continue;

@@ -61,8 +61,8 @@ mod words;
 use std::collections::BTreeMap;
 
 use engine::ids::{ClusterId, FlavorId};
-use engine::spec::Hold;
-use engine::{Engine, Entry, Event, Outcome, Placer, Settings, Time, WakeKey};
+use engine::spec::QueueEligibility;
+use engine::{CycleEntry, CycleOutcome, Engine, EngineSettings, Event, Placer, RequeueKey, Time};
 
 use crate::play::words::Words;
 
@@ -91,18 +91,19 @@ pub(crate) struct Player {
 pub(crate) struct Rooms(BTreeMap<FlavorId, i64>);
 
 impl Placer for Rooms {
-    fn place(&mut self, entry: &Entry) -> Result<Option<ClusterId>, WakeKey> {
-        let choices = || entry.assignment.pod_sets.iter().flat_map(|one| &one.choices);
+    fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
+        let flavor_assignments =
+            || entry.assignment.pod_sets.iter().flat_map(|one| &one.flavor_assignments);
         let mut left = self.0.clone();
-        for choice in choices() {
+        for choice in flavor_assignments() {
             if let Some(room) = left.get_mut(&choice.flavor) {
                 *room -= choice.amount.0;
                 if *room < 0 {
-                    return Err(WakeKey(choice.flavor.0.into()));
+                    return Err(RequeueKey(choice.flavor.0.into()));
                 }
             }
         }
-        let limited = choices().any(|choice| self.0.contains_key(&choice.flavor));
+        let limited = flavor_assignments().any(|choice| self.0.contains_key(&choice.flavor));
         self.0 = left;
         Ok(limited.then_some(ClusterId(0)))
     }
@@ -112,7 +113,7 @@ impl Player {
     /// A world with nothing but the namespace `ns`.
     pub(crate) fn new() -> Self {
         let mut player = Self {
-            engine: Engine::new(Settings::default()),
+            engine: Engine::new(EngineSettings::default()),
             trace: String::new(),
             known: BTreeMap::new(),
             cycles: 0,
@@ -149,7 +150,7 @@ impl Player {
             "why" => self.why(name),
             "sharing" => self.sharing(&words),
             "consumed" => self.consumed(&words),
-            "sample" => self.engine.apply(Event::Sample(self.now())),
+            "sample" => self.engine.apply(Event::SampleUsage(self.now())),
             "usage" => self.usages(&words),
             "admitted" => {
                 let id = self.engine.names_mut().workloads.intern(name);
@@ -182,12 +183,12 @@ impl Player {
     }
 
     /// Runs one cycle. Returns its entries.
-    pub(crate) fn cycle(&mut self) -> Vec<Entry> {
+    pub(crate) fn cycle(&mut self) -> Vec<CycleEntry> {
         self.cycle_of(usize::MAX)
     }
 
     /// Runs a cycle, but not beyond so many parts.
-    fn cycle_of(&mut self, parts: usize) -> Vec<Entry> {
+    fn cycle_of(&mut self, parts: usize) -> Vec<CycleEntry> {
         self.cycles += 1;
         let mut ongoing = self.engine.begin(self.now());
         for _ in 0..parts {
@@ -197,7 +198,7 @@ impl Player {
         }
         drop(ongoing);
         let mut entries = self.engine.entries().to_vec();
-        entries.retain(|entry| entry.outcome != Outcome::Open);
+        entries.retain(|entry| entry.outcome != CycleOutcome::Nominated);
         for entry in &entries {
             let line = self.describe(entry);
             self.trace.push_str(&format!("{}  {line}\n", self.cycles));
@@ -219,13 +220,13 @@ impl Player {
     fn release(&mut self, words: &Words<'_>) {
         let workload = self.engine.names_mut().workloads.intern(words.name());
         let queued_at = Time(words.number("t").unwrap_or(0));
-        let hold = words.hold();
+        let eligibility = words.eligibility();
         if let Some(Event::Workload(_, spec)) = self.known.get_mut(&("wl", words.name().into()))
             && self.engine.admission(workload).is_some()
         {
-            (spec.hold, spec.queued_at) = (hold, queued_at);
+            (spec.eligibility, spec.queued_at) = (eligibility, queued_at);
         }
-        self.engine.apply(Event::Released { workload, hold, queued_at });
+        self.engine.apply(Event::Released { workload, eligibility, queued_at });
     }
 
     fn failed(&mut self, name: &str) {
@@ -233,7 +234,7 @@ impl Player {
         if let Some(Event::Workload(_, spec)) = self.known.get_mut(&("wl", name.into()))
             && self.engine.admission(workload).is_some()
         {
-            spec.hold = Hold::None;
+            spec.eligibility = QueueEligibility::Eligible;
         }
         self.engine.apply(Event::WriteFailed(workload));
     }
@@ -258,7 +259,7 @@ impl Player {
         let (flavor, room) = words.name().split_once('=').expect("flavor=room");
         let flavor = self.engine.names_mut().flavors.intern(flavor);
         self.rooms.0.insert(flavor, room.parse().expect("a number"));
-        self.engine.apply(Event::Room(WakeKey(flavor.0.into())));
+        self.engine.apply(Event::ClusterCapacity(RequeueKey(flavor.0.into())));
     }
 
     /// Applies what is said of an object, and remembers it.

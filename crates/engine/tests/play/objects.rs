@@ -1,19 +1,20 @@
 //! Lines about objects, turned into events.
 
-use engine::flavors::matching::{
-    Effect, NodeTerm, Operator, Requirement, Selection, Taint, Toleration, TolerationOperator,
-};
 use engine::ids::CheckId;
+use engine::node_selection::{
+    LabelOperator, LabelRequirement, NodeSelection, NodeSelectorTerm, Taint, TaintEffect,
+    Toleration, TolerationOperator,
+};
 use engine::spec::{
-    BorrowWithinCohort, CheckRule, CheckSpec, CheckState, ClusterQueueSpec, CohortSpec,
-    FlavorQuotas, FlavorSpec, Fungibility, LocalQueueSpec, NamespaceSelector, Places, PodSetSpec,
-    Preemption, PreemptionPolicy, Preference, ResourceGroup, ResourceQuota, Search, Strategy,
-    Weight, WorkloadSpec,
+    AdmissionCheckRule, BorrowWithinCohort, CheckSpec, CheckState, ClusterQueueSpec, CohortSpec,
+    FairSharingWeight, FlavorFungibilityPolicy, FlavorFungibilityPreference, FlavorQuotas,
+    FlavorSpec, FungibilitySpec, LocalQueueSpec, NamespaceSelector, PodSetSpec, PreemptionPolicy,
+    PreemptionSpec, QueueingStrategy, ResourceGroup, ResourceQuota, TopologyTiming, WorkloadSpec,
 };
 use engine::topology::{
     HOSTNAME, HostSpec, PreferredTerm, Togetherness, TopologyRequest, TopologySpec,
 };
-use engine::{Amount, Event, Names, Time, UsageSharing};
+use engine::{AdmissionFairSharing, Amount, Event, Names, Time};
 
 use crate::play::words::{Words, label, pair};
 use crate::play::{Player, SECOND};
@@ -117,9 +118,9 @@ impl Player {
 
     fn check(&mut self, words: &Words<'_>) {
         let places = match words.text("places") {
-            None => Places::Now,
-            Some("ready") => Places::WhenReady,
-            Some("elsewhere") => Places::Elsewhere,
+            None => TopologyTiming::WithQuota,
+            Some("ready") => TopologyTiming::AfterChecks,
+            Some("elsewhere") => TopologyTiming::OnWorker,
             Some(other) => unreachable!("unknown time {other}"),
         };
         let spec = CheckSpec { active: !words.has("inactive"), places };
@@ -129,12 +130,13 @@ impl Player {
 
     pub(super) fn sharing(&mut self, words: &Words<'_>) {
         let seconds = |key| words.number(key).unwrap_or(0) * SECOND;
-        let (half_life, interval) = (seconds("half-life"), seconds("interval"));
+        let (usage_half_life, interval) = (seconds("half-life"), seconds("interval"));
         let weighed = words.pairs().filter(|(key, _)| !["half-life", "interval"].contains(key));
         let names = self.engine.names_mut();
         let weights = weighed.map(|(key, text)| (names.resources.intern(key), weight_of(text)));
-        let sharing = UsageSharing { half_life, interval, weights: weights.collect() };
-        self.engine.apply(Event::UsageSharing(Some(sharing)));
+        let sharing =
+            AdmissionFairSharing { usage_half_life, interval, weights: weights.collect() };
+        self.engine.apply(Event::AdmissionFairSharing(Some(sharing)));
     }
 
     pub(super) fn consumed(&mut self, words: &Words<'_>) {
@@ -144,7 +146,7 @@ impl Player {
         let amount = |text: &str| Amount(text.parse().expect("an amount"));
         let all = words.pairs().map(|(key, text)| (names.resources.intern(key), amount(text)));
         let all = all.collect();
-        self.engine.apply(Event::Consumed(id, all, now));
+        self.engine.apply(Event::ConsumedResources(id, all, now));
     }
 
     fn cohort(&mut self, words: &Words<'_>) {
@@ -164,32 +166,38 @@ impl Player {
         let id = names.queues.intern(words.name());
         let poach = words.has("poach").then_some(None);
         let poach = poach.or_else(|| words.number("poach").map(Some));
-        let chosen = |flag| if words.has(flag) { Search::TryNext } else { Search::MayStop };
+        let chosen = |flag| {
+            if words.has(flag) {
+                FlavorFungibilityPolicy::TryNextFlavor
+            } else {
+                FlavorFungibilityPolicy::MayStopSearch
+            }
+        };
         let spec = ClusterQueueSpec {
             generation: words.number("generation").unwrap_or(0),
             cohort,
             groups,
             strategy: if words.has("strict") {
-                Strategy::StrictFifo
+                QueueingStrategy::StrictFifo
             } else {
-                Strategy::BestEffortFifo
+                QueueingStrategy::BestEffortFifo
             },
-            preemption: Preemption {
-                within_queue: policy(words.text("within")),
+            preemption: PreemptionSpec {
+                within_cluster_queue: policy(words.text("within")),
                 reclaim: policy(words.text("reclaim")),
                 borrow: poach.map(|max_priority| BorrowWithinCohort { max_priority }),
             },
-            fungibility: Fungibility {
+            flavor_fungibility: FungibilitySpec {
                 when_can_borrow: chosen("borrow-next"),
                 when_can_preempt: if words.has("preempt-stops") {
-                    Search::MayStop
+                    FlavorFungibilityPolicy::MayStopSearch
                 } else {
-                    Search::TryNext
+                    FlavorFungibilityPolicy::TryNextFlavor
                 },
                 preference: if words.has("prefer-preempting") {
-                    Preference::PreemptionOverBorrowing
+                    FlavorFungibilityPreference::PreemptionOverBorrowing
                 } else {
-                    Preference::BorrowingOverPreemption
+                    FlavorFungibilityPreference::BorrowingOverPreemption
                 },
             },
             weight: weight(words),
@@ -198,7 +206,7 @@ impl Player {
             namespaces: selector(words),
             checks,
             last_acceptable_flavor: words.text("last").map(|one| names.flavors.intern(one)),
-            usage_based: words.has("by-usage"),
+            admission_fair_sharing: words.has("by-usage"),
         };
         self.tell("cq", words.name(), Event::ClusterQueue(id, Some(Box::new(spec))));
         if !self.known.contains_key(&("lq", words.name().to_owned())) {
@@ -263,18 +271,18 @@ impl Player {
             priority: words.number("prio").unwrap_or(0),
             queued_at: Time(words.number("t").unwrap_or(0)),
             pod_sets,
-            hold: words.hold(),
+            eligibility: words.eligibility(),
             invalid: words
                 .has("invalid")
                 .then(|| "resources validation failed: limits are below requests".into()),
-            gated: words.has("gated"),
-            priority_of_class: words.has("class"),
+            preemption_gated: words.has("gated"),
+            has_priority_class: words.has("class"),
             allowed_flavors: words.text("allowed").map(|all| {
                 let all = all.split(',').filter(|name| !name.is_empty());
                 all.map(|name| names.flavors.intern(name)).collect()
             }),
             variant_of: words.text("family").map(Into::into),
-            replaces: words.text("replaces").map(Into::into),
+            replaced_slice: words.text("replaces").map(Into::into),
             checks,
             admission: None,
         };
@@ -305,7 +313,7 @@ impl Player {
             reclaimed: 0,
             min_count: words.number("min"),
             requests,
-            on_machine: (!takes.is_empty()).then(|| takes.into()),
+            on_node: (!takes.is_empty()).then(|| takes.into()),
             selection: selection(words),
             preferred: words.all("prefers").map(preferred).collect(),
             topology: wish(words),
@@ -315,11 +323,11 @@ impl Player {
 }
 
 /// `check` or `check:flavor,flavor`.
-fn rule(names: &mut Names, text: &str) -> CheckRule {
+fn rule(names: &mut Names, text: &str) -> AdmissionCheckRule {
     let (check, flavors) = pair(text);
     let flavors = flavors.unwrap_or_default();
     let flavors = flavors.split(',').filter(|name| !name.is_empty());
-    CheckRule {
+    AdmissionCheckRule {
         check: names.checks.intern(&check),
         flavors: flavors.map(|name| names.flavors.intern(name)).collect(),
     }
@@ -367,13 +375,13 @@ fn amount(text: &str) -> Amount {
     }
 }
 
-fn selection(words: &Words<'_>) -> Selection {
+fn selection(words: &Words<'_>) -> NodeSelection {
     let mut node_selector: Vec<_> = words.all("on").map(label).collect();
     node_selector.sort();
-    let terms: Vec<NodeTerm> = words.all("in").map(node_term).collect();
+    let terms: Vec<NodeSelectorTerm> = words.all("in").map(node_term).collect();
     let affinity = (!terms.is_empty()).then_some(terms);
     let tolerations = words.all("tolerate").map(toleration).collect();
-    Selection { node_selector, affinity, tolerations }
+    NodeSelection { node_selector, affinity, tolerations }
 }
 
 /// `weight:` and a term.
@@ -384,15 +392,18 @@ fn preferred(text: &str) -> PreferredTerm {
 }
 
 /// `key:value|value,…`; the key `metadata.name` is a field, all others are labels.
-fn node_term(text: &str) -> NodeTerm {
+fn node_term(text: &str) -> NodeSelectorTerm {
     let asked = text.split(',').filter(|one| !one.is_empty()).map(within);
-    let (fields, labels) = asked.partition(|one| *one.key == *NodeTerm::NAME);
-    NodeTerm { labels, fields }
+    let (fields, labels) = asked.partition(|one| *one.key == *NodeSelectorTerm::NAME);
+    NodeSelectorTerm { labels, fields }
 }
 
-fn within(text: &str) -> Requirement {
+fn within(text: &str) -> LabelRequirement {
     let (key, values) = label(text);
-    Requirement { key, operator: Operator::In(values.split('|').map(Into::into).collect()) }
+    LabelRequirement {
+        key,
+        operator: LabelOperator::In(values.split('|').map(Into::into).collect()),
+    }
 }
 
 fn wish(words: &Words<'_>) -> Option<TopologyRequest> {
@@ -418,9 +429,9 @@ fn taint(text: &str) -> Taint {
     let (key, rest) = label(text);
     let (value, effect) = label(&rest);
     let effect = match &*effect {
-        "" | "NoSchedule" => Effect::NoSchedule,
-        "PreferNoSchedule" => Effect::PreferNoSchedule,
-        "NoExecute" => Effect::NoExecute,
+        "" | "NoSchedule" => TaintEffect::NoSchedule,
+        "PreferNoSchedule" => TaintEffect::PreferNoSchedule,
+        "NoExecute" => TaintEffect::NoExecute,
         other => unreachable!("unknown effect {other}"),
     };
     Taint { key, value, effect }
@@ -439,13 +450,13 @@ fn selector(words: &Words<'_>) -> NamespaceSelector {
     NamespaceSelector::All(words.all("select").map(within).collect())
 }
 
-fn weight(words: &Words<'_>) -> Weight {
+fn weight(words: &Words<'_>) -> FairSharingWeight {
     words.text("weight").map(weight_of).unwrap_or_default()
 }
 
-fn weight_of(text: &str) -> Weight {
+fn weight_of(text: &str) -> FairSharingWeight {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    Weight(format!("{whole}{part:0<9}").parse().expect("a weight"))
+    FairSharingWeight(format!("{whole}{part:0<9}").parse().expect("a weight"))
 }
 
 fn policy(name: Option<&str>) -> PreemptionPolicy {

@@ -1,32 +1,32 @@
 //! The line `settings`: `fair=final`, `fair=initial` or both with a comma, and one word per switch that is not as usual.
 
-use engine::{FairStrategy, Settings};
+use engine::{EngineSettings, FairStrategy};
 
 use crate::play::words::Words;
 
-pub(super) fn settings(words: &Words<'_>) -> Settings {
-    let mut settings = Settings::default();
+pub(super) fn settings(words: &Words<'_>) -> EngineSettings {
+    let mut settings = EngineSettings::default();
     for word in std::iter::once(words.name()).chain(words.rest().iter().copied()) {
         match word {
             "" => {}
             "no-partial" => settings.partial_admission = false,
-            "no-fungibility" => settings.fungibility = false,
-            "no-scan-progress" => settings.preserve_scan_progress = false,
-            "no-shapes" => settings.park_by_shape = false,
-            "no-within-nominal" => settings.preempt_within_nominal = false,
-            "no-owners-first" => settings.prioritize_non_borrowing = false,
-            "no-priority-sorting" => settings.priority_sorting = false,
-            "preemptors-first" => settings.prioritize_preemptors = true,
-            "look-again" => settings.look_again = true,
-            "no-mixed" => settings.topology_mixed = false,
-            "no-replacement" => settings.replace_failed_nodes = false,
-            "no-fail-fast" => settings.evict_unreplaced = false,
-            "no-slices" => settings.elastic_slices = false,
-            "elastic-places" => settings.elastic_places = true,
-            "orchestrated" => settings.orchestrated_preemption = true,
+            "no-fungibility" => settings.flavor_fungibility = false,
+            "no-scan-progress" => settings.flavor_fungibility_preserve_scan_progress = false,
+            "no-shapes" => settings.scheduling_equivalence_hashing = false,
+            "no-within-nominal" => settings.fair_sharing_preempt_within_nominal = false,
+            "no-owners-first" => settings.fair_sharing_prioritize_non_borrowing = false,
+            "no-priority-sorting" => settings.priority_sorting_within_cohort = false,
+            "preemptors-first" => settings.prioritize_preemptor_workloads = true,
+            "look-again" => settings.reevaluate_refused = true,
+            "no-mixed" => settings.tas_profile_mixed = false,
+            "no-replacement" => settings.tas_failed_node_replacement = false,
+            "no-fail-fast" => settings.tas_failed_node_replacement_fail_fast = false,
+            "no-slices" => settings.elastic_jobs_via_workload_slices = false,
+            "elastic-places" => settings.elastic_jobs_via_workload_slices_with_tas = true,
+            "orchestrated" => settings.multi_kueue_orchestrated_preemption = true,
             "concurrent" => settings.concurrent_admission = true,
-            "preferences" => settings.topology_preferred = true,
-            "balanced" => settings.topology_balanced = true,
+            "preferences" => settings.tas_respect_node_affinity_preferred = true,
+            "balanced" => settings.tas_balanced_placement = true,
             other => settings.fair_sharing = Some(strategies(other)),
         }
     }

@@ -1,19 +1,21 @@
 //! Entries and states as lines of the trace.
 
 use engine::ids::{FlavorId, QueueId, WorkloadId};
-use engine::{Amount, Entry, Outcome, PodSetAssignment, Requeue, SecondPass, explain};
+use engine::{
+    Amount, CycleEntry, CycleOutcome, PodSetAssignment, RequeueDestination, SecondPass, explain,
+};
 
 use crate::play::Player;
 use crate::play::words::Words;
 
 impl Player {
     /// One head.
-    pub(super) fn describe(&self, entry: &Entry) -> String {
+    pub(super) fn describe(&self, entry: &CycleEntry) -> String {
         let names = self.engine.names();
         let who = names.workloads.name(entry.workload);
         let queue = names.queues.name(entry.queue);
         match entry.outcome {
-            Outcome::Reserved { cluster } => {
+            CycleOutcome::Reserved { cluster } => {
                 let mut line = format!("reserve {who} {queue}{}", self.grants(entry));
                 if entry.assignment.borrow > 0 {
                     line += &format!(" (borrows, height {})", entry.assignment.borrow);
@@ -24,15 +26,15 @@ impl Player {
                 line += &self.checks(entry.workload);
                 line
             }
-            Outcome::Replaced => format!("move {who} {queue}{}", self.grants(entry)),
-            Outcome::Preempting => {
+            CycleOutcome::NodeReplaced => format!("move {who} {queue}{}", self.grants(entry)),
+            CycleOutcome::Preempting => {
                 format!("preempt for {who} {queue}: {}", self.victims(&entry.targets))
             }
-            Outcome::Migrating { from } => {
+            CycleOutcome::Migrating { from } => {
                 let from = names.workloads.name(from);
                 format!("migrate to {who} {queue}: {from}{}", self.words_about(entry))
             }
-            Outcome::NoRoom(key) => {
+            CycleOutcome::NoClusterCapacity(key) => {
                 let flavor = FlavorId::from(usize::try_from(key.0).expect("a flavor"));
                 format!("no room for {who} {queue} in {}", names.flavors.name(flavor))
             }
@@ -44,7 +46,7 @@ impl Player {
     }
 
     /// The message of the condition, where verdicts come with it.
-    fn words_about(&self, entry: &Entry) -> String {
+    fn words_about(&self, entry: &CycleEntry) -> String {
         if self.talks {
             format!(": {}", explain::message(&self.engine, entry))
         } else {
@@ -54,7 +56,7 @@ impl Player {
 
     /// What is still to be checked, or that nothing is; silent about a Workload that needs no check.
     fn checks(&self, workload: WorkloadId) -> String {
-        let checks = self.engine.checks_of(workload);
+        let checks = self.engine.required_checks(workload);
         if checks.is_empty() {
             return String::new();
         }
@@ -84,9 +86,9 @@ impl Player {
         }
     }
 
-    fn victims(&self, targets: &[engine::Target]) -> String {
+    fn victims(&self, targets: &[engine::PreemptionTarget]) -> String {
         let names = &self.engine.names().workloads;
-        let one = |target: &engine::Target| {
+        let one = |target: &engine::PreemptionTarget| {
             format!("{} {}", names.name(target.workload), target.reason.name())
         };
         let mut victims: Vec<String> = targets.iter().map(one).collect();
@@ -94,7 +96,7 @@ impl Player {
         victims.join(", ")
     }
 
-    fn grants(&self, entry: &Entry) -> String {
+    fn grants(&self, entry: &CycleEntry) -> String {
         let parts = entry.assignment.pod_sets.iter().map(|one| self.grant(one));
         parts.collect::<Vec<_>>().join(" +")
     }
@@ -102,9 +104,9 @@ impl Player {
     fn grant(&self, one: &PodSetAssignment) -> String {
         let names = self.engine.names();
         let mut text = String::new();
-        let mut choices: Vec<_> = one.choices.iter().collect();
-        choices.sort_by_key(|choice| names.resources.name(choice.resource));
-        for choice in choices {
+        let mut flavor_assignments: Vec<_> = one.flavor_assignments.iter().collect();
+        flavor_assignments.sort_by_key(|choice| names.resources.name(choice.resource));
+        for choice in flavor_assignments {
             let resource = names.resources.name(choice.resource);
             let flavor = names.flavors.name(choice.flavor);
             text += &format!(" {resource}={flavor}:{}", plain(choice.amount));
@@ -132,11 +134,11 @@ impl Player {
         for &name in std::iter::once(&words.name()).chain(words.rest()) {
             let names = self.engine.names();
             let id = names.local_queues.get(name).expect("a LocalQueue");
-            let (consumed, _) = self.engine.consumed(id);
+            let (consumed, _) = self.engine.consumed_resources(id);
             let used = consumed.iter().map(|(resource, amount)| {
                 format!(" {}={}", names.resources.name(*resource), amount.0)
             });
-            let share = self.engine.usage_share(id).thousandths();
+            let share = self.engine.fair_sharing_usage(id).thousandths();
             let line = format!("-  {name} consumed{}, share {share}\n", used.collect::<String>());
             self.trace += &line;
         }
@@ -163,9 +165,9 @@ impl Player {
             if ids.is_empty() { ids } else { format!(", {what}{ids}") }
         };
         let text = [
-            list("holds", self.engine.holding(queue)),
-            list("in line", self.engine.active(queue)),
-            list("parked", self.engine.inadmissible(queue)),
+            list("holds", self.engine.reserving_workloads(queue)),
+            list("in line", self.engine.active_workloads(queue)),
+            list("parked", self.engine.inadmissible_workloads(queue)),
         ];
         self.usage(self.engine.queue_usage(queue)) + &text.concat()
     }
@@ -190,20 +192,20 @@ fn plain(amount: Amount) -> String {
     if amount.is_unlimited() { "unlimited".to_owned() } else { amount.0.to_string() }
 }
 
-fn verb(entry: &Entry) -> &'static str {
+fn verb(entry: &CycleEntry) -> &'static str {
     match entry.requeue {
-        Requeue::Nowhere if entry.outcome == Outcome::NodesFailed => "evict",
-        Requeue::Nowhere if entry.outcome == Outcome::Unreplaced => "keep",
-        Requeue::Nowhere => "drop",
-        Requeue::InLine => "retry",
-        Requeue::Aside => "aside",
-        Requeue::WithShape => "park",
+        RequeueDestination::NotRequeued if entry.outcome == CycleOutcome::NodesFailed => "evict",
+        RequeueDestination::NotRequeued if entry.outcome == CycleOutcome::NodeNotReplaced => "keep",
+        RequeueDestination::NotRequeued => "drop",
+        RequeueDestination::Active => "retry",
+        RequeueDestination::Inadmissible => "aside",
+        RequeueDestination::InadmissibleClass => "park",
     }
 }
 
-fn verdict(entry: &Entry) -> String {
-    match (entry.outcome, entry.assignment.obstacle) {
-        (Outcome::NoFit, Some(obstacle)) => obstacle.name().to_owned(),
+fn verdict(entry: &CycleEntry) -> String {
+    match (entry.outcome, entry.assignment.pending_reason) {
+        (CycleOutcome::NoFit, Some(pending_reason)) => pending_reason.name().to_owned(),
         (outcome, _) => format!("{outcome:?}"),
     }
 }

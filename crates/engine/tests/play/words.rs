@@ -1,7 +1,7 @@
 //! The words of one line: `kind name key=value flag …`.
 
 use engine::Time;
-use engine::spec::Hold;
+use engine::spec::QueueEligibility;
 
 use crate::play::SECOND;
 
@@ -57,12 +57,14 @@ impl<'a> Words<'a> {
         self.text(key).map(|value| value.parse().expect("a number"))
     }
 
-    pub(super) fn hold(&self) -> Hold {
+    pub(super) fn eligibility(&self) -> QueueEligibility {
         match self.text("hold") {
-            None => Hold::None,
-            Some("requeue") => Hold::Requeue,
-            Some("out") => Hold::Out,
-            Some(second) => Hold::Until(Time(second.parse::<i64>().expect("a second") * SECOND)),
+            None => QueueEligibility::Eligible,
+            Some("requeue") => QueueEligibility::AwaitsRequeue,
+            Some("out") => QueueEligibility::Excluded,
+            Some(second) => QueueEligibility::BackoffUntil(Time(
+                second.parse::<i64>().expect("a second") * SECOND,
+            )),
         }
     }
 }

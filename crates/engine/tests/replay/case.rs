@@ -175,11 +175,11 @@ pub(crate) struct CohortSpec {
     pub(crate) parent_name: Option<String>,
     #[serde(default)]
     pub(crate) resource_groups: Vec<ResourceGroup>,
-    pub(crate) fair_sharing: Option<Weight>,
+    pub(crate) fair_sharing: Option<FairSharingWeight>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Weight {
+pub(crate) struct FairSharingWeight {
     pub(crate) weight: Option<String>,
 }
 
@@ -220,10 +220,10 @@ pub(crate) struct QueueSpec {
     #[serde(default)]
     pub(crate) resource_groups: Vec<ResourceGroup>,
     #[serde(default)]
-    pub(crate) preemption: Preemption,
+    pub(crate) preemption: PreemptionSpec,
     #[serde(default)]
-    pub(crate) flavor_fungibility: Fungibility,
-    pub(crate) fair_sharing: Option<Weight>,
+    pub(crate) flavor_fungibility: FungibilitySpec,
+    pub(crate) fair_sharing: Option<FairSharingWeight>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -245,7 +245,7 @@ pub(crate) struct Expression {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Preemption {
+pub(crate) struct PreemptionSpec {
     #[serde(default)]
     pub(crate) within_cluster_queue: String,
     #[serde(default)]
@@ -263,7 +263,7 @@ pub(crate) struct BorrowWithinCohort {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Fungibility {
+pub(crate) struct FungibilitySpec {
     #[serde(default)]
     pub(crate) when_can_borrow: String,
     #[serde(default)]

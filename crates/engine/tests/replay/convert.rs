@@ -3,20 +3,20 @@
 use std::hash::{Hash, Hasher};
 
 use anyhow::{Context, Result, bail};
-use engine::flavors::matching::{
-    Effect, NodeTerm, Operator, Requirement, Selection, Taint, Toleration, TolerationOperator,
-    integer,
+use engine::node_selection::{
+    LabelOperator, LabelRequirement, NodeSelection, NodeSelectorTerm, Taint, TaintEffect,
+    Toleration, TolerationOperator, integer,
 };
 use engine::spec as input;
 use engine::topology::{HostSpec, Togetherness, TopologyRequest};
-use engine::{Amount, FairStrategy, Names, Settings, Time};
+use engine::{Amount, EngineSettings, FairStrategy, Names, Time};
 
 use super::case::{self, Case, Object};
 use super::pods;
 use super::quantity::{amount, scaled};
 
-pub(crate) fn settings(case: &Case) -> Result<Settings> {
-    let mut settings = Settings::default();
+pub(crate) fn settings(case: &Case) -> Result<EngineSettings> {
+    let mut settings = EngineSettings::default();
     if let Some(fair) = &case.config.fair_sharing {
         let mut strategies = Vec::new();
         for name in &fair.preemption_strategies {
@@ -35,15 +35,19 @@ pub(crate) fn settings(case: &Case) -> Result<Settings> {
     for (gate, &on) in &case.config.feature_gates {
         match gate.as_str() {
             "PartialAdmission" => settings.partial_admission = on,
-            "FlavorFungibility" => settings.fungibility = on,
-            "FlavorFungibilityPreserveScanProgress" => settings.preserve_scan_progress = on,
-            "SchedulingEquivalenceHashing" => settings.park_by_shape = on,
-            "FairSharingPreemptWithinNominal" => settings.preempt_within_nominal = on,
-            "FairSharingPrioritizeNonBorrowing" => settings.prioritize_non_borrowing = on,
-            "PrioritySortingWithinCohort" => settings.priority_sorting = on,
-            "PrioritizePreemptorWorkloads" => settings.prioritize_preemptors = on,
-            "TASProfileMixed" => settings.topology_mixed = on,
-            "TASBalancedPlacement" => settings.topology_balanced = on,
+            "FlavorFungibility" => settings.flavor_fungibility = on,
+            "FlavorFungibilityPreserveScanProgress" => {
+                settings.flavor_fungibility_preserve_scan_progress = on
+            }
+            "SchedulingEquivalenceHashing" => settings.scheduling_equivalence_hashing = on,
+            "FairSharingPreemptWithinNominal" => settings.fair_sharing_preempt_within_nominal = on,
+            "FairSharingPrioritizeNonBorrowing" => {
+                settings.fair_sharing_prioritize_non_borrowing = on
+            }
+            "PrioritySortingWithinCohort" => settings.priority_sorting_within_cohort = on,
+            "PrioritizePreemptorWorkloads" => settings.prioritize_preemptor_workloads = on,
+            "TASProfileMixed" => settings.tas_profile_mixed = on,
+            "TASBalancedPlacement" => settings.tas_balanced_placement = on,
             // They change what is written, not what is decided.
             "UnadmittedWorkloadsObservability" | "UnadmittedWorkloadsExplicitStatus" => {}
             other => bail!("unknown gate {other}"),
@@ -70,11 +74,11 @@ pub(crate) fn flavor(
     })
 }
 
-fn effect(name: &str) -> Result<Effect> {
+fn effect(name: &str) -> Result<TaintEffect> {
     Ok(match name {
-        "NoSchedule" => Effect::NoSchedule,
-        "PreferNoSchedule" => Effect::PreferNoSchedule,
-        "NoExecute" => Effect::NoExecute,
+        "NoSchedule" => TaintEffect::NoSchedule,
+        "PreferNoSchedule" => TaintEffect::PreferNoSchedule,
+        "NoExecute" => TaintEffect::NoExecute,
         other => bail!("unknown effect {other}"),
     })
 }
@@ -98,32 +102,32 @@ fn toleration(one: &case::Toleration) -> Result<Toleration> {
     })
 }
 
-fn requirement(one: &case::Expression) -> Result<Requirement> {
+fn requirement(one: &case::Expression) -> Result<LabelRequirement> {
     let values = || one.values.iter().map(|value| value.as_str().into()).collect();
     let bound = || Ok::<i64, anyhow::Error>(one.values.first().map_or("", |v| v).parse()?);
     let operator = match one.operator.as_str() {
-        "In" => Operator::In(values()),
-        "NotIn" => Operator::NotIn(values()),
-        "Exists" => Operator::Exists,
-        "DoesNotExist" => Operator::DoesNotExist,
-        "Gt" => Operator::Gt(bound()?),
-        "Lt" => Operator::Lt(bound()?),
+        "In" => LabelOperator::In(values()),
+        "NotIn" => LabelOperator::NotIn(values()),
+        "Exists" => LabelOperator::Exists,
+        "DoesNotExist" => LabelOperator::DoesNotExist,
+        "Gt" => LabelOperator::Gt(bound()?),
+        "Lt" => LabelOperator::Lt(bound()?),
         other => bail!("unknown operator {other}"),
     };
-    Ok(Requirement { key: one.key.as_str().into(), operator })
+    Ok(LabelRequirement { key: one.key.as_str().into(), operator })
 }
 
-fn selector(one: &case::LabelSelector) -> Result<Vec<Requirement>> {
+fn selector(one: &case::LabelSelector) -> Result<Vec<LabelRequirement>> {
     let labels = one.match_labels.iter().map(|(key, value)| {
-        let operator = Operator::In(vec![value.as_str().into()]);
-        Ok(Requirement { key: key.as_str().into(), operator })
+        let operator = LabelOperator::In(vec![value.as_str().into()]);
+        Ok(LabelRequirement { key: key.as_str().into(), operator })
     });
     labels.chain(one.match_expressions.iter().map(requirement)).collect()
 }
 
-fn node_term(one: &case::NodeSelectorTerm) -> Result<NodeTerm> {
+fn node_term(one: &case::NodeSelectorTerm) -> Result<NodeSelectorTerm> {
     let read = |all: &[case::Expression]| all.iter().map(requirement).collect::<Result<_>>();
-    Ok(NodeTerm { labels: read(&one.match_expressions)?, fields: read(&one.match_fields)? })
+    Ok(NodeSelectorTerm { labels: read(&one.match_expressions)?, fields: read(&one.match_fields)? })
 }
 
 fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input::ResourceGroup>> {
@@ -158,11 +162,11 @@ fn resource_quota(names: &mut Names, quota: &case::ResourceQuota) -> Result<inpu
     })
 }
 
-fn weight(one: Option<&case::Weight>) -> Result<input::Weight> {
+fn weight(one: Option<&case::FairSharingWeight>) -> Result<input::FairSharingWeight> {
     let Some(text) = one.and_then(|one| one.weight.as_deref()) else {
-        return Ok(input::Weight::default());
+        return Ok(input::FairSharingWeight::default());
     };
-    Ok(input::Weight(u64::try_from(scaled(text, 1_000_000_000)?)?))
+    Ok(input::FairSharingWeight(u64::try_from(scaled(text, 1_000_000_000)?)?))
 }
 
 pub(crate) fn cohort(
@@ -188,11 +192,14 @@ fn policy(name: &str) -> Result<input::PreemptionPolicy> {
     })
 }
 
-fn search(name: &str, default: input::Search) -> Result<input::Search> {
+fn search(
+    name: &str,
+    default: input::FlavorFungibilityPolicy,
+) -> Result<input::FlavorFungibilityPolicy> {
     Ok(match name {
         "" => default,
-        "MayStopSearch" => input::Search::MayStop,
-        "TryNextFlavor" => input::Search::TryNext,
+        "MayStopSearch" => input::FlavorFungibilityPolicy::MayStopSearch,
+        "TryNextFlavor" => input::FlavorFungibilityPolicy::TryNextFlavor,
         other => bail!("unknown search {other}"),
     })
 }
@@ -210,27 +217,29 @@ pub(crate) fn queue(
         cohort: cohort.map(|name| names.cohorts.intern(name)),
         groups: groups(names, &spec.resource_groups)?,
         strategy: match spec.queueing_strategy.as_str() {
-            "StrictFIFO" => input::Strategy::StrictFifo,
-            _ => input::Strategy::BestEffortFifo,
+            "StrictFIFO" => input::QueueingStrategy::StrictFifo,
+            _ => input::QueueingStrategy::BestEffortFifo,
         },
-        preemption: input::Preemption {
-            within_queue: policy(&spec.preemption.within_cluster_queue)?,
+        preemption: input::PreemptionSpec {
+            within_cluster_queue: policy(&spec.preemption.within_cluster_queue)?,
             reclaim: policy(&spec.preemption.reclaim_within_cohort)?,
             borrow: borrow
                 .map(|one| input::BorrowWithinCohort { max_priority: one.max_priority_threshold }),
         },
-        fungibility: input::Fungibility {
+        flavor_fungibility: input::FungibilitySpec {
             when_can_borrow: search(
                 &spec.flavor_fungibility.when_can_borrow,
-                input::Search::MayStop,
+                input::FlavorFungibilityPolicy::MayStopSearch,
             )?,
             when_can_preempt: search(
                 &spec.flavor_fungibility.when_can_preempt,
-                input::Search::TryNext,
+                input::FlavorFungibilityPolicy::TryNextFlavor,
             )?,
             preference: match spec.flavor_fungibility.preference.as_str() {
-                "PreemptionOverBorrowing" => input::Preference::PreemptionOverBorrowing,
-                _ => input::Preference::BorrowingOverPreemption,
+                "PreemptionOverBorrowing" => {
+                    input::FlavorFungibilityPreference::PreemptionOverBorrowing
+                }
+                _ => input::FlavorFungibilityPreference::BorrowingOverPreemption,
             },
         },
         weight: weight(spec.fair_sharing.as_ref())?,
@@ -238,7 +247,7 @@ pub(crate) fn queue(
         ready: true,
         checks: Vec::new(),
         last_acceptable_flavor: None,
-        usage_based: false,
+        admission_fair_sharing: false,
         namespaces: match &spec.namespace_selector {
             None => input::NamespaceSelector::Nothing,
             Some(one) => input::NamespaceSelector::All(selector(one)?),
@@ -282,16 +291,20 @@ pub(crate) fn workload(
         local_queue: Some(names.local_queues.intern(&local_queue)),
         uid: object.metadata.uid.as_str().into(),
         priority: spec.priority.unwrap_or(0),
-        priority_of_class: false,
+        has_priority_class: false,
         queued_at: Time(created),
         pod_sets,
-        hold: if spec.active == Some(false) { input::Hold::Out } else { input::Hold::None },
+        eligibility: if spec.active == Some(false) {
+            input::QueueEligibility::Excluded
+        } else {
+            input::QueueEligibility::Eligible
+        },
         invalid: pods::problems(&spec)?
             .map(|words| format!("resources validation failed: {words}").into()),
-        gated: false,
+        preemption_gated: false,
         allowed_flavors: None,
         variant_of: None,
-        replaces: None,
+        replaced_slice: None,
         checks: Vec::new(),
         admission: admission(names, object)?,
     })
@@ -310,8 +323,8 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
         reclaimed,
         min_count: one.min_count,
         requests: requests.collect(),
-        on_machine: None,
-        selection: Selection {
+        on_node: None,
+        selection: NodeSelection {
             node_selector: pairs(&spec.node_selector),
             affinity: terms.transpose()?,
             tolerations: spec.tolerations.iter().map(toleration).collect::<Result<_>>()?,
@@ -375,7 +388,7 @@ fn admission(
             reclaimed: 0,
             resources,
             domains: Vec::new(),
-            unplaced: false,
+            delayed_topology: false,
         });
     }
     Ok(Some(input::AdmissionSpec {

@@ -48,8 +48,8 @@ pub(crate) fn replay(path: &Path) -> anyhow::Result<Tally> {
         }
         let case: case::Case = serde_json::from_str(&line)
             .with_context(|| format!("parsing {} line {}", path.display(), number + 1))?;
-        let play = |look_again| {
-            run::run(&case, look_again).with_context(|| format!("replaying {}", case.id))
+        let play = |reevaluate_refused| {
+            run::run(&case, reevaluate_refused).with_context(|| format!("replaying {}", case.id))
         };
         let played = play(true)?;
         compare::compare(&case, &played, &mut tally);

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
-use engine::spec::Hold;
+use engine::spec::QueueEligibility;
 use engine::{
-    Anywhere, Choice, Engine, Entry, Event, Outcome, PodSetAssignment, PreemptionReason, Settings,
-    Time, explain,
+    AcceptAll, CycleEntry, CycleOutcome, Engine, EngineSettings, Event, FlavorAssignment,
+    PodSetAssignment, PreemptionReason, Time, explain,
 };
 
 use super::case::{
@@ -27,7 +27,7 @@ pub(crate) struct Played {
 
 struct Known {
     object: Object<case::WorkloadSpec>,
-    hold: Hold,
+    eligibility: QueueEligibility,
     created_at: i64,
     queued_at: i64,
 }
@@ -36,7 +36,7 @@ struct Player<'a> {
     case: &'a Case,
     engine: Engine,
     workloads: BTreeMap<String, Known>,
-    releases: BTreeMap<String, (u64, Hold)>,
+    releases: BTreeMap<String, (u64, QueueEligibility)>,
     policies: BTreeMap<String, String>,
     /// Every queue as it was told last, and how often it was another.
     generations: BTreeMap<String, (String, i64)>,
@@ -44,8 +44,8 @@ struct Player<'a> {
 }
 
 /// Plays all steps of a case.
-pub(crate) fn run(case: &Case, look_again: bool) -> Result<Played> {
-    let settings = Settings { look_again, ..convert::settings(case)? };
+pub(crate) fn run(case: &Case, reevaluate_refused: bool) -> Result<Played> {
+    let settings = EngineSettings { reevaluate_refused, ..convert::settings(case)? };
     let mut player = Player {
         case,
         engine: Engine::new(settings),
@@ -112,7 +112,7 @@ impl Player<'_> {
             let spec = engine::spec::LocalQueueSpec {
                 queue,
                 stopped: false,
-                weight: engine::spec::Weight::default(),
+                weight: engine::spec::FairSharingWeight::default(),
             };
             self.engine.apply(Event::LocalQueue(id, Some(spec)));
         }
@@ -162,19 +162,22 @@ impl Player<'_> {
         let Some(id) = self.engine.names().queues.get(queue) else {
             return;
         };
-        for workload in self.engine.holding(id) {
+        for workload in self.engine.reserving_workloads(id) {
             if self.engine.is_evicted(workload) {
                 continue;
             }
             self.engine.apply(Event::Evicting(workload));
             let name = self.engine.names().workloads.name(workload).to_owned();
-            self.mark(name, Hold::Requeue);
+            self.mark(name, QueueEligibility::AwaitsRequeue);
         }
     }
 
     /// Drained Workloads may be queued again.
     fn restart(&mut self, queue: &str) -> Result<()> {
-        let held = self.workloads.iter().filter(|(_, known)| known.hold == Hold::Requeue);
+        let held = self
+            .workloads
+            .iter()
+            .filter(|(_, known)| known.eligibility == QueueEligibility::AwaitsRequeue);
         let names: Vec<String> = held.map(|(name, _)| name.clone()).collect();
         for name in names {
             let known = self.workloads.get_mut(&name).context("listed above")?;
@@ -185,30 +188,31 @@ impl Player<'_> {
             });
             let target = target.and_then(|one| one.spec.as_ref());
             if target.is_some_and(|one| one.cluster_queue == queue) {
-                known.hold = Hold::None;
+                known.eligibility = QueueEligibility::Eligible;
                 self.upsert(&name)?;
             }
         }
         Ok(())
     }
 
-    fn mark(&mut self, name: String, hold: Hold) {
+    fn mark(&mut self, name: String, eligibility: QueueEligibility) {
         let due = self.step + 1 + self.case.config.release_delay_steps;
-        self.releases.entry(name).or_insert((due, hold));
+        self.releases.entry(name).or_insert((due, eligibility));
     }
 
     fn release(&mut self) {
         let due = self.releases.iter().filter(|(_, (due, _))| *due <= self.step);
-        let due: Vec<(String, Hold)> = due.map(|(name, (_, hold))| (name.clone(), *hold)).collect();
-        for (name, hold) in due {
+        let due: Vec<(String, QueueEligibility)> =
+            due.map(|(name, (_, eligibility))| (name.clone(), *eligibility)).collect();
+        for (name, eligibility) in due {
             self.releases.remove(&name);
             let Some(known) = self.workloads.get_mut(&name) else {
                 continue;
             };
-            known.hold = hold;
+            known.eligibility = eligibility;
             let queued_at = Time(known.queued_at);
             let workload = self.engine.names_mut().workloads.intern(&name);
-            self.engine.apply(Event::Released { workload, hold, queued_at });
+            self.engine.apply(Event::Released { workload, eligibility, queued_at });
         }
     }
 
@@ -230,7 +234,7 @@ impl Player<'_> {
         let spec = convert::workload(self.engine.names_mut(), object)?;
         let known = Known {
             object: object.clone(),
-            hold: spec.hold,
+            eligibility: spec.eligibility,
             created_at: spec.queued_at.0,
             queued_at: spec.queued_at.0,
         };
@@ -245,7 +249,7 @@ impl Player<'_> {
             return Ok(());
         };
         let mut spec = convert::workload(self.engine.names_mut(), &known.object)?;
-        spec.hold = known.hold;
+        spec.eligibility = known.eligibility;
         spec.queued_at = Time(known.queued_at);
         let id = self.engine.names_mut().workloads.intern(name);
         spec.admission = self.engine.admission_spec(id);
@@ -292,24 +296,24 @@ impl Player<'_> {
 
     fn cycle(&mut self) -> Result<Vec<(Head, String)>> {
         let now = self.now();
-        let entries = self.engine.cycle(Time(now), &mut Anywhere).to_vec();
+        let entries = self.engine.cycle(Time(now), &mut AcceptAll).to_vec();
         let mut heads = Vec::new();
         // The objects that the cycle changed come back to the watches, by name.
         let mut touched = BTreeSet::new();
         for entry in &entries {
-            if matches!(entry.outcome, Outcome::Reserved { .. }) {
+            if matches!(entry.outcome, CycleOutcome::Reserved { .. }) {
                 let name = self.engine.names().workloads.name(entry.workload).to_owned();
                 if let Some(known) = self.workloads.get_mut(&name) {
                     known.queued_at = known.created_at;
                 }
                 touched.insert(name);
             }
-            if entry.outcome == Outcome::Preempting {
+            if entry.outcome == CycleOutcome::Preempting {
                 for target in &entry.targets {
                     let name = self.engine.names().workloads.name(target.workload).to_owned();
                     if !self.releases.contains_key(&name) {
                         self.preempted(&name, target.reason);
-                        self.mark(name.clone(), Hold::None);
+                        self.mark(name.clone(), QueueEligibility::Eligible);
                         touched.insert(name);
                     }
                 }
@@ -322,7 +326,7 @@ impl Player<'_> {
         Ok(heads)
     }
 
-    fn head(&self, entry: &Entry) -> (Head, String) {
+    fn head(&self, entry: &CycleEntry) -> (Head, String) {
         let names = self.engine.names();
         let mut targets: Vec<HeadTarget> = Vec::new();
         for target in &entry.targets {
@@ -332,8 +336,8 @@ impl Player<'_> {
         targets.sort();
         // Without the gate the condition has one reason for everything, which the recording leaves out.
         let gate = self.case.config.feature_gates.get("UnadmittedWorkloadsObservability");
-        let silent = gate == Some(&false) && entry.outcome == Outcome::NoFit;
-        let admitted = matches!(entry.outcome, Outcome::Reserved { .. });
+        let silent = gate == Some(&false) && entry.outcome == CycleOutcome::NoFit;
+        let admitted = matches!(entry.outcome, CycleOutcome::Reserved { .. });
         let head = Head {
             wl: names.workloads.name(entry.workload).to_owned(),
             cq: names.queues.name(entry.queue).to_owned(),
@@ -359,28 +363,28 @@ impl Player<'_> {
     /// What each pod set was assigned, by name.
     fn assigned<'a>(
         &'a self,
-        entry: &'a Entry,
+        entry: &'a CycleEntry,
     ) -> impl Iterator<Item = (&'a PodSetAssignment, &'a str)> + 'a {
         let name = self.engine.names().workloads.name(entry.workload);
         let specs = self.workloads[name].object.spec.iter().flat_map(|spec| &spec.pod_sets);
         entry.assignment.pod_sets.iter().zip(specs.map(|spec| spec.name.as_str()))
     }
 
-    fn flavors(&self, entry: &Entry) -> BTreeMap<String, case::Map> {
-        let some = self.assigned(entry).filter(|(one, _)| !one.choices.is_empty());
+    fn flavors(&self, entry: &CycleEntry) -> BTreeMap<String, case::Map> {
+        let some = self.assigned(entry).filter(|(one, _)| !one.flavor_assignments.is_empty());
         some.map(|(one, name)| (name.to_owned(), self.flavors_of(one))).collect()
     }
 
     fn flavors_of(&self, one: &PodSetAssignment) -> case::Map {
         let names = self.engine.names();
-        let flavor = |choice: &Choice| {
+        let flavor = |choice: &FlavorAssignment| {
             let resource = names.resources.name(choice.resource).to_owned();
             (resource, names.flavors.name(choice.flavor).to_owned())
         };
-        one.choices.iter().map(flavor).collect()
+        one.flavor_assignments.iter().map(flavor).collect()
     }
 
-    fn pod_sets(&self, entry: &Entry) -> Vec<HeadPodSet> {
+    fn pod_sets(&self, entry: &CycleEntry) -> Vec<HeadPodSet> {
         let names = self.engine.names();
         self.assigned(entry)
             .map(|(one, name)| HeadPodSet {
@@ -388,7 +392,7 @@ impl Player<'_> {
                 count: one.count,
                 flavors: self.flavors_of(one),
                 usage: one
-                    .choices
+                    .flavor_assignments
                     .iter()
                     .map(|choice| {
                         let resource = names.resources.name(choice.resource).to_owned();
@@ -396,7 +400,7 @@ impl Player<'_> {
                         (resource, text)
                     })
                     .collect(),
-                topology: self.engine.placement(one).map(|placement| HeadTopology {
+                topology: self.engine.topology_assignment(one).map(|placement| HeadTopology {
                     levels: placement.levels,
                     domains: placement
                         .domains
@@ -420,15 +424,15 @@ impl Player<'_> {
                 continue;
             };
             let one = case::QueueEnd {
-                admitted: list(self.engine.holding(id)),
-                active: list(self.engine.active(id)),
-                inadmissible: list(self.engine.inadmissible(id)),
+                admitted: list(self.engine.reserving_workloads(id)),
+                active: list(self.engine.active_workloads(id)),
+                inadmissible: list(self.engine.inadmissible_workloads(id)),
                 usage: self.usage(self.engine.queue_usage(id)),
             };
             end.cluster_queues.insert(name.clone(), one);
         }
         for index in 0..names.cohorts.len() {
-            let id = engine::ids::NodeId::from(index);
+            let id = engine::ids::CohortId::from(index);
             let usage = self.usage(self.engine.cohort_usage(id));
             if !usage.is_empty() {
                 end.cohort_usage.insert(names.cohorts.name(id).to_owned(), usage);
@@ -451,27 +455,34 @@ impl Player<'_> {
 }
 
 /// Of those who do not fit, and of those who were never evaluated, no flavors are recorded.
-fn waits_with_flavors(outcome: Outcome) -> bool {
+fn waits_with_flavors(outcome: CycleOutcome) -> bool {
     matches!(
         outcome,
-        Outcome::NoCandidates | Outcome::Preempting | Outcome::Skipped | Outcome::Deferred
+        CycleOutcome::NoCandidates
+            | CycleOutcome::Preempting
+            | CycleOutcome::Skipped
+            | CycleOutcome::Deferred
     )
 }
 
-fn result(outcome: Outcome) -> &'static str {
+fn result(outcome: CycleOutcome) -> &'static str {
     match outcome {
-        Outcome::Open => "open",
-        Outcome::Reserved { .. } => "admitted",
-        Outcome::Preempting => "preempting",
-        Outcome::NoCandidates => "noCandidates",
-        Outcome::NoFit => "noFit",
-        Outcome::Gated => "gated",
-        Outcome::Outranked => "outranked",
-        Outcome::Migrating { .. } | Outcome::Unmoved => "migrating",
-        Outcome::Skipped => "skipped",
-        Outcome::Deferred => "deferred",
-        Outcome::NoRoom(_) => "noRoom",
-        Outcome::FailedCheck | Outcome::WrongNamespace | Outcome::Invalid => "rejected",
-        Outcome::Replaced | Outcome::Unreplaced | Outcome::NodesFailed => "node",
+        CycleOutcome::Nominated => "open",
+        CycleOutcome::Reserved { .. } => "admitted",
+        CycleOutcome::Preempting => "preempting",
+        CycleOutcome::NoCandidates => "noCandidates",
+        CycleOutcome::NoFit => "noFit",
+        CycleOutcome::PreemptionGated => "gated",
+        CycleOutcome::BetterVariantAdmitted => "outranked",
+        CycleOutcome::Migrating { .. } | CycleOutcome::MigrationRefused => "migrating",
+        CycleOutcome::Skipped => "skipped",
+        CycleOutcome::Deferred => "deferred",
+        CycleOutcome::NoClusterCapacity(_) => "noRoom",
+        CycleOutcome::FailedCheck | CycleOutcome::NamespaceMismatch | CycleOutcome::Invalid => {
+            "rejected"
+        }
+        CycleOutcome::NodeReplaced | CycleOutcome::NodeNotReplaced | CycleOutcome::NodesFailed => {
+            "node"
+        }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn check(fixture: &str, expect: &Expect) {
         player.line(line);
     }
     for _ in 0..ENOUGH {
-        if explicit || (player.cycle().is_empty() && !player.engine.in_line()) {
+        if explicit || (player.cycle().is_empty() && !player.engine.has_pending_heads()) {
             break;
         }
     }

@@ -124,7 +124,7 @@ fn the_wrong_namespace_is_told() {
         cycle
         ",
         &expect![[r#"
-            1  aside one team-a WrongNamespace: workload namespace doesn't match ClusterQueue selector
+            1  aside one team-a NamespaceMismatch: workload namespace doesn't match ClusterQueue selector
         "#]],
     );
 }

@@ -19,7 +19,7 @@ fn a_closed_gate_keeps_from_preempting_and_parks() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside urgent team-a Gated: Workload requires preemption, but it's gated
+            2  aside urgent team-a PreemptionGated: Workload requires preemption, but it's gated
             -  team-a uses gpu/h100=4, holds old, parked urgent
         "#]],
     );
@@ -38,7 +38,7 @@ fn the_same_holds_where_variants_are_admitted_at_once() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside urgent team-a Gated
+            2  aside urgent team-a PreemptionGated
         "#]],
     );
 }
@@ -95,8 +95,8 @@ fn opening_the_gate_wakes_exactly_whom_it_kept() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside one team-a Gated
-            3  aside other team-a Gated
+            2  aside one team-a PreemptionGated
+            3  aside other team-a PreemptionGated
             -  team-a uses gpu/h100=4, holds old, in line one, parked other
             4  preempt for one team-a: old InClusterQueue
         "#]],
@@ -118,7 +118,7 @@ fn being_told_the_same_again_wakes_nobody() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside urgent team-a Gated
+            2  aside urgent team-a PreemptionGated
             -  team-a uses gpu/h100=4, holds old, parked urgent
         "#]],
     );
@@ -141,7 +141,7 @@ fn whoever_is_kept_from_preempting_keeps_nothing_and_claims_nobody() {
         ",
         &expect![[r#"
             1  reserve guest team-c gpu=h100:6 (borrows, height 1)
-            2  aside gated team-a Gated
+            2  aside gated team-a PreemptionGated
             2  preempt for open team-b: guest InCohortReclamation
             2  reserve small team-c gpu=h100:2 (borrows, height 1)
         "#]],
@@ -180,8 +180,8 @@ fn in_a_strict_queue_a_closed_gate_blocks_those_behind() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
-            2  retry urgent team-a Gated
-            3  retry urgent team-a Gated
+            2  retry urgent team-a PreemptionGated
+            3  retry urgent team-a PreemptionGated
         "#]],
     );
 }
@@ -200,7 +200,7 @@ fn a_gated_workload_does_not_park_its_equals() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside gated team-a Gated
+            2  aside gated team-a PreemptionGated
             3  preempt for open team-a: old InClusterQueue
         "#]],
     );
@@ -221,7 +221,7 @@ fn what_becomes_free_wakes_the_gated_too() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside gated team-a Gated
+            2  aside gated team-a PreemptionGated
             3  reserve gated team-a gpu=h100:3
         "#]],
     );
@@ -241,7 +241,7 @@ fn who_asks_is_told_of_closed_gates() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside gated team-a Gated
+            2  aside gated team-a PreemptionGated
             ?  gated was refused in team-a and waits for a change
             ?  its preemption gates are closed: it may preempt nobody
             ?  flavor h100: 3 gpu asked for, 0 free, 3 missing

@@ -28,7 +28,7 @@ fn no_selector_takes_nobody() {
         cycle
         ",
         &expect![[r#"
-            1  aside one team-a WrongNamespace
+            1  aside one team-a NamespaceMismatch
         "#]],
     );
 }
@@ -45,7 +45,7 @@ fn a_selector_takes_those_whose_labels_match() {
         cycle 2
         ",
         &expect![[r#"
-            1  aside one team-a WrongNamespace
+            1  aside one team-a NamespaceMismatch
             2  reserve two team-a gpu=h100:1
         "#]],
     );
@@ -61,7 +61,7 @@ fn all_requirements_must_match() {
         cycle
         ",
         &expect![[r#"
-            1  aside one team-a WrongNamespace
+            1  aside one team-a NamespaceMismatch
         "#]],
     );
 }
@@ -75,7 +75,7 @@ fn a_namespace_nobody_knows_matches_nothing() {
         cycle
         ",
         &expect![[r#"
-            1  aside one team-a WrongNamespace
+            1  aside one team-a NamespaceMismatch
         "#]],
     );
 }
@@ -92,7 +92,7 @@ fn a_namespace_that_matches_now_wakes() {
         cycle
         ",
         &expect![[r#"
-            1  aside one team-a WrongNamespace
+            1  aside one team-a NamespaceMismatch
             2  reserve one team-a gpu=h100:1
         "#]],
     );
@@ -113,7 +113,7 @@ fn freed_quota_does_not_wake_the_wrong_namespace() {
         ",
         &expect![[r#"
             1  reserve two team-b gpu=h100:1
-            1  aside one team-a WrongNamespace
+            1  aside one team-a NamespaceMismatch
         "#]],
     );
 }
@@ -129,7 +129,7 @@ fn the_wrong_namespace_says_nothing_about_the_shape() {
         cycle 2
         ",
         &expect![[r#"
-            1  aside one team-a WrongNamespace
+            1  aside one team-a NamespaceMismatch
             2  reserve two team-a gpu=h100:1
         "#]],
     );

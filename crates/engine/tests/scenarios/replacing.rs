@@ -281,7 +281,7 @@ fn without_fail_fast_it_waits_until_something_is_free() {
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
             2  reserve two team-a gpu=tas:2 at r1/h2:2
-            3  keep one team-a Unreplaced: couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 2 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+            3  keep one team-a NodeNotReplaced: couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 2 pod(s). Total nodes: 1; excluded: resource "gpu": 1
             5  move one team-a gpu=tas:2 at r1/h2:2
         "#]],
     );
@@ -433,7 +433,7 @@ fn if_another_place_is_gone_too_nothing_is_replaced() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
-            2  keep one team-a Unreplaced: couldn't assign flavors to pod set main: Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale domain h2
+            2  keep one team-a NodeNotReplaced: couldn't assign flavors to pod set main: Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale domain h2
         "#]],
     );
 }

@@ -527,14 +527,14 @@ fn a_supposed_replacement_leaves_no_trace() {
         player.line(line);
     }
     player.line("wl new q=team-a pods=5 gpu=1 t=2 replaces=old");
-    let before = player.engine.books();
+    let before = player.engine.debug_dump();
     let mut what_if = player.engine.what_if();
-    let reserved = what_if.cycle(engine::Time(9), &mut engine::Anywhere).len();
+    let reserved = what_if.cycle(engine::Time(9), &mut engine::AcceptAll).len();
     let old = what_if.names().workloads.get("old").expect("known");
     what_if.apply(engine::Event::WorkloadGone(old));
-    assert!(what_if.books().contains("5 of 5"), "{}", what_if.books());
+    assert!(what_if.debug_dump().contains("5 of 5"), "{}", what_if.debug_dump());
     drop(what_if);
-    assert_eq!((reserved, player.engine.books()), (1, before));
+    assert_eq!((reserved, player.engine.debug_dump()), (1, before));
     player.line("cycle");
     player.line("show team-a");
     expect![[r#"

@@ -53,7 +53,7 @@ fn a_strict_head_of_the_wrong_namespace_does_not_block() {
         cycle 2
         ",
         &expect![[r#"
-            1  aside stranger team-a WrongNamespace
+            1  aside stranger team-a NamespaceMismatch
             2  reserve friend team-a gpu=h100:1
         "#]],
     );

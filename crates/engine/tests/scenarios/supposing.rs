@@ -1,6 +1,6 @@
 //! What-ifs: what would be decided if something were otherwise, and nothing of it afterwards.
 
-use engine::{Event, Outcome, Time, WhatIf};
+use engine::{CycleOutcome, Event, Time, WhatIf};
 
 use crate::play::Player;
 
@@ -22,8 +22,12 @@ fn full() -> Player {
 fn everything(player: &Player) -> String {
     let engine = &player.engine;
     let queue = engine.names().queues.get("team-a").expect("known");
-    let lines = (engine.holding(queue), engine.active(queue), engine.inadmissible(queue));
-    format!("{}{lines:?}{:?}", engine.books(), engine.next_change())
+    let lines = (
+        engine.reserving_workloads(queue),
+        engine.active_workloads(queue),
+        engine.inadmissible_workloads(queue),
+    );
+    format!("{}{lines:?}{:?}", engine.debug_dump(), engine.next_deadline())
 }
 
 /// What a Workload gets in a supposed cycle, and whether everything is as before afterwards.
@@ -31,12 +35,12 @@ fn suppose(
     player: &mut Player,
     name: &str,
     change: impl FnOnce(&mut WhatIf<'_>),
-) -> Option<Outcome> {
+) -> Option<CycleOutcome> {
     let id = player.engine.names().workloads.get(name).expect("known");
     let before = everything(player);
     let mut what_if = player.engine.what_if();
     change(&mut what_if);
-    let entries = what_if.cycle(Time(9), &mut engine::Anywhere);
+    let entries = what_if.cycle(Time(9), &mut engine::AcceptAll);
     let outcome = entries.iter().find(|one| one.workload == id).map(|one| one.outcome);
     drop(what_if);
     assert_eq!(everything(player), before);
@@ -51,7 +55,7 @@ fn without_those_in_the_way_it_would_fit() {
         let large = what_if.names().workloads.get("large").expect("known");
         what_if.apply(Event::WorkloadGone(large));
     });
-    assert_eq!(outcome, Some(Outcome::Reserved { cluster: None }));
+    assert_eq!(outcome, Some(CycleOutcome::Reserved { cluster: None }));
 }
 
 #[test]
@@ -68,7 +72,7 @@ fn with_more_quota_it_would_fit() {
             spec.groups[0].flavors[0].resources[0].nominal.0 = more;
             what_if.apply(Event::ClusterQueue(id, Some(spec)));
         });
-        assert_eq!(outcome == Some(Outcome::Reserved { cluster: None }), fits);
+        assert_eq!(outcome == Some(CycleOutcome::Reserved { cluster: None }), fits);
     }
 }
 
@@ -85,7 +89,7 @@ fn a_workload_that_does_not_exist_can_be_tried() {
         spec.pod_sets[0].requests[0].1.0 = 9;
         what_if.apply(Event::Workload(new, spec));
     });
-    assert_eq!(outcome, Some(Outcome::NoFit));
+    assert_eq!(outcome, Some(CycleOutcome::NoFit));
     assert_eq!(player.engine.admission(new), None);
 }
 

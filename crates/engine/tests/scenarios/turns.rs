@@ -219,7 +219,7 @@ fn heads_that_were_rejected_are_told_last() {
         ",
         &expect![[r#"
             1  reserve two team-b gpu=h100:2
-            1  aside one team-a WrongNamespace
+            1  aside one team-a NamespaceMismatch
         "#]],
     );
 }

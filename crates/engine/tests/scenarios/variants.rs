@@ -96,7 +96,7 @@ fn a_variant_with_a_better_sibling_admitted_is_passed_over() {
         ",
         &expect![[r#"
             1  reserve best team-a gpu=h100:2
-            2  retry good team-a Outranked: A more favorable variant is already admitted
+            2  retry good team-a BetterVariantAdmitted: A more favorable variant is already admitted
             ?  good is next in team-a
             ?  its sibling best is admitted with a better flavor
             ?  flavor h100: it is not among the flavors that are allowed
@@ -221,7 +221,7 @@ fn whoever_would_have_to_preempt_does_not_migrate_yet() {
         &expect![[r#"
             1  reserve good team-a gpu=a100:2
             2  reserve busy team-a gpu=h100:4
-            3  aside best team-a Gated
+            3  aside best team-a PreemptionGated
             4  preempt for best team-a: busy InClusterQueue
             5  migrate to best team-a: good
         "#]],
@@ -244,7 +244,7 @@ fn variants_do_not_move_to_a_flavor_behind_the_last_acceptable() {
         ",
         &expect![[r#"
             1  reserve fair team-a gpu=t4:2
-            2  retry good team-a Unmoved: Target flavor is below LastAcceptableFlavorName
+            2  retry good team-a MigrationRefused: Target flavor is below LastAcceptableFlavorName
             3  migrate to best team-a: fair: . Pending the migration of 1 workload(s)
         "#]],
     );
@@ -264,7 +264,7 @@ fn without_further_flavors_who_may_not_move_steps_aside() {
         ",
         &expect![[r#"
             1  reserve fair team-a gpu=a100:2
-            2  aside good team-a Unmoved
+            2  aside good team-a MigrationRefused
         "#]],
     );
 }
@@ -353,11 +353,11 @@ fn a_supposed_migration_leaves_no_trace() {
     }
     let good = player.engine.names().workloads.get("good").expect("known");
     let mut what_if = player.engine.what_if();
-    let outcome = what_if.cycle(engine::Time(9), &mut engine::Anywhere)[0].outcome;
-    assert_eq!(outcome, engine::Outcome::Migrating { from: good });
+    let outcome = what_if.cycle(engine::Time(9), &mut engine::AcceptAll)[0].outcome;
+    assert_eq!(outcome, engine::CycleOutcome::Migrating { from: good });
     what_if.apply(engine::Event::WorkloadGone(good));
-    let outcome = what_if.cycle(engine::Time(9), &mut engine::Anywhere)[0].outcome;
-    assert_eq!(outcome, engine::Outcome::Reserved { cluster: None });
+    let outcome = what_if.cycle(engine::Time(9), &mut engine::AcceptAll)[0].outcome;
+    assert_eq!(outcome, engine::CycleOutcome::Reserved { cluster: None });
     drop(what_if);
     assert!(!player.engine.is_evicted(good));
     player.line("cycle");

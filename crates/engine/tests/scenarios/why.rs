@@ -188,7 +188,7 @@ fn what_comes_before_capacity_is_told_alone() {
         ",
         &expect![[r#"
             1  reserve holds team-a gpu=h100:1, needs nodes
-            1  aside stranger lab WrongNamespace
+            1  aside stranger lab NamespaceMismatch
             ?  holds holds quota in team-a
             ?  next waits: team-a hands out nobody, check nodes is missing or not active
             2  aside sent-back team-a FailedCheck

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::ids::{NodeId, QueueId, WorkloadId};
-use engine::spec::Hold;
-use engine::{Entry, Event, Outcome, explain};
+use engine::ids::{CohortId, QueueId, WorkloadId};
+use engine::spec::QueueEligibility;
+use engine::{CycleEntry, CycleOutcome, Event, explain};
 use proptest::test_runner::TestCaseError;
 
 use crate::world::model::{Model, amounts, slot, taken};
@@ -50,7 +50,7 @@ impl World {
             let (kind, own) = name.split_once(' ').expect("kind and name");
             let usage = match kind {
                 "queue" => names.queues.get(own).map(|id: QueueId| engine.queue_usage(id)),
-                _ => names.cohorts.get(own).map(|id: NodeId| engine.cohort_usage(id)),
+                _ => names.cohorts.get(own).map(|id: CohortId| engine.cohort_usage(id)),
             };
             let usage = usage.unwrap_or_default().into_iter();
             let usage: BTreeMap<_, _> =
@@ -73,7 +73,11 @@ impl World {
         let mut places: BTreeMap<WorkloadId, usize> = BTreeMap::new();
         for queue in 0..engine.names().queues.len() {
             let queue = QueueId::from(queue);
-            let all = [engine.holding(queue), engine.active(queue), engine.inadmissible(queue)];
+            let all = [
+                engine.reserving_workloads(queue),
+                engine.active_workloads(queue),
+                engine.inadmissible_workloads(queue),
+            ];
             for id in all.concat() {
                 *places.entry(id).or_default() += 1;
             }
@@ -83,7 +87,8 @@ impl World {
             let line = spec.local_queue.map(|one| engine.names().local_queues.name(one).to_owned());
             let line = line.and_then(|one| self.player.known.get(&("lq", one)));
             let stopped = !matches!(line, Some(Event::LocalQueue(_, Some(one))) if !one.stopped);
-            let nowhere = engine.admission(*id).is_none() && (stopped || spec.hold == Hold::Out);
+            let nowhere = engine.admission(*id).is_none()
+                && (stopped || spec.eligibility == QueueEligibility::Excluded);
             let found = places.remove(id).unwrap_or_default();
             if found != usize::from(!nowhere) {
                 return Err(self.refute(&format!("{kind} {name} is in {found} places")));
@@ -93,34 +98,34 @@ impl World {
     }
 
     /// What a cycle said is what it did: who got quota holds it, who did not holds nothing, one head per queue.
-    pub(crate) fn a_cycle_keeps_its_word(&self, entries: &[Entry]) -> Verdict {
+    pub(crate) fn a_cycle_keeps_its_word(&self, entries: &[CycleEntry]) -> Verdict {
         let engine = &self.player.engine;
-        let heads = || entries.iter().filter(|entry| !entry.outcome.is_about_a_holder());
+        let heads = || entries.iter().filter(|entry| !entry.outcome.concerns_reserving_workload());
         let queues: BTreeSet<QueueId> = heads().map(|entry| entry.queue).collect();
         if queues.len() != heads().count() {
             return Err(self.refute("a queue had two heads"));
         }
         let mut victims = BTreeSet::new();
         for entry in heads() {
-            let reserved = matches!(entry.outcome, Outcome::Reserved { .. });
-            if entry.outcome == Outcome::Open
+            let reserved = matches!(entry.outcome, CycleOutcome::Reserved { .. });
+            if entry.outcome == CycleOutcome::Nominated
                 || engine.admission(entry.workload).is_some() != reserved
             {
                 return Err(self.refute("a head did not get what was said"));
             }
-            if let Outcome::Migrating { from } = entry.outcome
+            if let CycleOutcome::Migrating { from } = entry.outcome
                 && !engine.is_evicted(from)
             {
                 return Err(self.refute("a sibling is not on its way out"));
             }
             for target in &entry.targets {
-                let announced = entry.outcome == Outcome::Preempting;
+                let announced = entry.outcome == CycleOutcome::Preempting;
                 if announced
                     && (!victims.insert(target.workload) || !engine.is_evicted(target.workload))
                 {
                     return Err(self.refute("a victim is claimed twice or not on its way out"));
                 }
-                if announced && engine.successor(target.workload).is_some() {
+                if announced && engine.replacement_slice(target.workload).is_some() {
                     return Err(self.refute("a victim was taken over, so that it frees nothing"));
                 }
             }
@@ -129,13 +134,13 @@ impl World {
     }
 
     /// No limit is exceeded where somebody was admitted, once the victims of the cycle are gone.
-    pub(crate) fn no_admission_exceeds_a_limit(&self, entries: &[Entry]) -> Verdict {
+    pub(crate) fn no_admission_exceeds_a_limit(&self, entries: &[CycleEntry]) -> Verdict {
         let names = self.player.engine.names();
         let mut model = Model::of(&self.player);
         if model.is_cyclic() {
             return Ok(());
         }
-        let preempting = entries.iter().filter(|entry| entry.outcome == Outcome::Preempting);
+        let preempting = entries.iter().filter(|entry| entry.outcome == CycleOutcome::Preempting);
         for target in preempting.flat_map(|entry| &entry.targets) {
             let held = self.player.engine.admission_spec(target.workload).expect("victims hold");
             let queue = format!("queue {}", names.queues.name(held.queue));
@@ -144,7 +149,9 @@ impl World {
                 *node.held.entry(slot).or_default() -= amount;
             }
         }
-        for entry in entries.iter().filter(|one| matches!(one.outcome, Outcome::Reserved { .. })) {
+        for entry in
+            entries.iter().filter(|one| matches!(one.outcome, CycleOutcome::Reserved { .. }))
+        {
             let queue = format!("queue {}", names.queues.name(entry.queue));
             for (slot, amount) in taken(&self.player, entry) {
                 let left = model.available(&queue, &slot);
@@ -163,7 +170,7 @@ impl World {
         }
         let mut fresh = self.fresh(false);
         fresh.cycle();
-        let (own, other) = (self.player.engine.books(), fresh.engine.books());
+        let (own, other) = (self.player.engine.debug_dump(), fresh.engine.debug_dump());
         if own == other {
             return Ok(());
         }

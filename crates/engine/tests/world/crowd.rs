@@ -64,7 +64,7 @@ impl World {
         for queue in 0..self.player.engine.names().queues.len() {
             let of = |world: &Self| {
                 let (engine, id) = (&world.player.engine, QueueId::from(queue));
-                (engine.active(id), engine.inadmissible(id))
+                (engine.active_workloads(id), engine.inadmissible_workloads(id))
             };
             if of(self) != of(other) {
                 return Err(self.refute(&format!("others wait than in\n{}", other.player.trace)));

@@ -9,8 +9,8 @@ use crate::world::{Step, WORKLOADS};
 pub(crate) fn kin() -> impl Strategy<Value = Step> {
     let some = 0..WORKLOADS / 2;
     let pods = (1..4_i64, 0..2_i64, select(vec!["", "", " gated"]));
-    let words = move |(pods, priority, gated): (i64, i64, &str)| {
-        format!("pods={pods} gpu=1 prio={priority} tolerate=spot{gated}")
+    let words = move |(pods, priority, preemption_gated): (i64, i64, &str)| {
+        format!("pods={pods} gpu=1 prio={priority} tolerate=spot{preemption_gated}")
     };
     // Rings would only be a mistake: everybody replaces somebody with a smaller number.
     let older = (1..WORKLOADS / 2).prop_flat_map(|index| (Just(index), 0..index));

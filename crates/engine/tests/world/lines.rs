@@ -112,7 +112,7 @@ pub(crate) fn request(shrinks: bool) -> impl Strategy<Value = String> {
     let own = select(vec!["spot", "h100", "h100,spot", "x86"]);
     let variant = prop::option::weighted(0.3, own);
     let rest = (flag("tolerate=spot", 2), flag("gated", 5))
-        .prop_map(|(tolerates, gated)| tolerates + &gated);
+        .prop_map(|(tolerates, preemption_gated)| tolerates + &preemption_gated);
     (0..QUEUES, gpus, cpus, 0..3_i64, rest, variant).prop_map(
         |(queue, gpus, cpus, priority, rest, variant)| {
             let variant = variant.map(|own| format!(" family=f{queue} allowed={own},x86"));

@@ -10,7 +10,7 @@ pub(crate) mod model;
 pub(crate) mod places;
 pub(crate) mod replacing;
 
-use engine::{Entry, Event, Outcome};
+use engine::{CycleEntry, CycleOutcome, Event};
 
 use crate::play::Player;
 
@@ -74,7 +74,7 @@ impl World {
     }
 
     /// Plays a step. Returns what a cycle decided.
-    pub(crate) fn play(&mut self, step: &Step) -> Vec<Entry> {
+    pub(crate) fn play(&mut self, step: &Step) -> Vec<CycleEntry> {
         self.clock += 1;
         match step {
             Step::Cycle => {
@@ -93,8 +93,8 @@ impl World {
                 self.say(&format!("reclaim w{index} 1"));
             }
             Step::Priority(index, priority) => self.reprioritise(*index, *priority),
-            Step::Release(hold) => {
-                self.release(*hold);
+            Step::Release(eligibility) => {
+                self.release(*eligibility);
             }
             Step::Resume => self.resume(),
             Step::Evict(_) | Step::Fail(_) | Step::Reclaim(_) => {}
@@ -103,10 +103,10 @@ impl World {
     }
 
     /// Gives back what everybody on the way out holds. Returns whether there was anybody.
-    pub(crate) fn release(&mut self, hold: bool) -> bool {
+    pub(crate) fn release(&mut self, eligibility: bool) -> bool {
         let leaving: Vec<usize> = (0..WORKLOADS).filter(|&index| self.is_leaving(index)).collect();
         for index in &leaving {
-            let words = if hold { " hold=requeue" } else { "" };
+            let words = if eligibility { " hold=requeue" } else { "" };
             let line = format!("release w{index} t={}{words}", self.clock);
             self.say(&line);
         }
@@ -160,21 +160,23 @@ impl World {
 }
 
 /// Whether a cycle got anybody any further.
-pub(crate) fn moves(entries: &[Entry]) -> bool {
-    let moved = |one: &Entry| {
+pub(crate) fn moves(entries: &[CycleEntry]) -> bool {
+    let moved = |one: &CycleEntry| {
         matches!(
             one.outcome,
-            Outcome::Reserved { .. }
-                | Outcome::Preempting
-                | Outcome::Deferred
-                | Outcome::Migrating { .. }
+            CycleOutcome::Reserved { .. }
+                | CycleOutcome::Preempting
+                | CycleOutcome::Deferred
+                | CycleOutcome::Migrating { .. }
         )
     };
     entries.iter().any(moved)
 }
 
 /// What got somebody further, or was decided about a holder, in full.
-pub(crate) fn decisions(entries: &[Entry]) -> Vec<String> {
-    let counts = |one: &&Entry| one.outcome.is_about_a_holder() || moves(std::slice::from_ref(one));
+pub(crate) fn decisions(entries: &[CycleEntry]) -> Vec<String> {
+    let counts = |one: &&CycleEntry| {
+        one.outcome.concerns_reserving_workload() || moves(std::slice::from_ref(one))
+    };
     entries.iter().filter(counts).map(|one| format!("{one:?}")).collect()
 }

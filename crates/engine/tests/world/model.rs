@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ids::WorkloadId;
-use engine::spec::{PodSetAdmission, ResourceGroup, Weight, WorkloadSpec};
-use engine::{Choice, Entry, Event, Names};
+use engine::spec::{FairSharingWeight, PodSetAdmission, ResourceGroup, WorkloadSpec};
+use engine::{CycleEntry, Event, FlavorAssignment, Names};
 
 use crate::play::Player;
 
@@ -25,7 +25,7 @@ pub(crate) struct Quota {
 pub(crate) struct Node {
     pub(crate) parent: Option<String>,
     pub(crate) quotas: BTreeMap<Slot, Quota>,
-    pub(crate) weight: Weight,
+    pub(crate) weight: FairSharingWeight,
     /// What the Workloads of a queue hold.
     pub(crate) held: BTreeMap<Slot, i64>,
 }
@@ -143,7 +143,7 @@ fn is_superseded(player: &Player, old: WorkloadId) -> bool {
     let queue = |id| engine.admission_spec(id).map(|held| held.queue);
     let name = engine.names().workloads.name(old);
     player.known.values().any(|event| match event {
-        Event::Workload(new, spec) if spec.replaces.as_deref() == Some(name) => {
+        Event::Workload(new, spec) if spec.replaced_slice.as_deref() == Some(name) => {
             queue(*new) == queue(old)
         }
         _ => false,
@@ -185,14 +185,14 @@ pub(crate) fn amounts(pod_sets: &[PodSetAdmission], names: &Names) -> Vec<(Slot,
 }
 
 /// What an entry takes: of a replacement, what it takes beside the slice that it replaces.
-pub(crate) fn taken(player: &Player, entry: &Entry) -> BTreeMap<Slot, i64> {
+pub(crate) fn taken(player: &Player, entry: &CycleEntry) -> BTreeMap<Slot, i64> {
     let names = player.engine.names();
     let pod_sets = &known(player, names.workloads.name(entry.workload)).pod_sets;
     let mut taken = BTreeMap::new();
     for (one, spec) in entry.assignment.pod_sets.iter().zip(pod_sets) {
-        for choice in &one.choices {
+        for choice in &one.flavor_assignments {
             let slot = slot(names, choice.resource, choice.flavor);
-            let held = entry.replaces.map_or(0, |old| held(player, old, &spec.name, choice));
+            let held = entry.replaced_slice.map_or(0, |old| held(player, old, &spec.name, choice));
             *taken.entry(slot).or_default() += choice.amount.0 - held;
         }
     }
@@ -208,7 +208,7 @@ pub(crate) fn known<'a>(player: &'a Player, workload: &str) -> &'a WorkloadSpec 
 }
 
 /// What a slice that is replaced has for a pod set of this name.
-fn held(player: &Player, old: WorkloadId, pod_set: &str, choice: &Choice) -> i64 {
+fn held(player: &Player, old: WorkloadId, pod_set: &str, choice: &FlavorAssignment) -> i64 {
     let pod_sets = &known(player, player.engine.names().workloads.name(old)).pod_sets;
     let at = pod_sets.iter().position(|one| *one.name == *pod_set);
     let held = player.engine.admission(old).and_then(|all| all.get(at?));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::spec::{PodSetAdmission, PodSetSpec};
 use engine::topology::{PlacedDomain, Togetherness};
-use engine::{Entry, Event, Outcome};
+use engine::{CycleEntry, CycleOutcome, Event};
 use proptest::test_runner::TestCaseError;
 
 use crate::world::{WORKLOADS, World};
@@ -15,7 +15,7 @@ type Verdict = Result<(), TestCaseError>;
 pub(crate) type Held = BTreeMap<String, Vec<PodSetAdmission>>;
 
 /// Pods by place.
-type Places = BTreeMap<String, i64>;
+type TopologyTiming = BTreeMap<String, i64>;
 
 impl World {
     pub(crate) fn held(&self) -> Held {
@@ -30,16 +30,20 @@ impl World {
 
     /// Who was replaced lost one machine; the others of its pods stay, all of them have a place again, in the domain that
     /// is required, and no machine holds more than it has for it. Who could not be replaced goes, or stays as it was.
-    pub(crate) fn replacements_keep_their_word(&self, before: &Held, entries: &[Entry]) -> Verdict {
+    pub(crate) fn replacements_keep_their_word(
+        &self,
+        before: &Held,
+        entries: &[CycleEntry],
+    ) -> Verdict {
         let after = self.held();
         for entry in entries {
             let name = self.player.engine.names().workloads.name(entry.workload);
             let kept = match entry.outcome {
-                Outcome::Replaced => self.moved_one(entry, &before[name], &after[name]),
-                Outcome::NodesFailed => {
+                CycleOutcome::NodeReplaced => self.moved_one(entry, &before[name], &after[name]),
+                CycleOutcome::NodesFailed => {
                     self.player.engine.is_evicted(entry.workload) && before[name] == after[name]
                 }
-                Outcome::Unreplaced => before[name] == after[name],
+                CycleOutcome::NodeNotReplaced => before[name] == after[name],
                 _ => true,
             };
             if !kept {
@@ -51,7 +55,7 @@ impl World {
 
     fn moved_one(
         &self,
-        entry: &Entry,
+        entry: &CycleEntry,
         before: &[PodSetAdmission],
         after: &[PodSetAdmission],
     ) -> bool {
@@ -82,7 +86,7 @@ impl World {
 
     /// The level that is required of each pod set. Where pods do not fill their slices, because some have finished, those
     /// who move complete none, and may stand anywhere.
-    fn wishes(&self, entry: &Entry, before: &[PodSetAdmission]) -> Vec<Option<usize>> {
+    fn wishes(&self, entry: &CycleEntry, before: &[PodSetAdmission]) -> Vec<Option<usize>> {
         let name = self.player.engine.names().workloads.name(entry.workload);
         let level = |label: &str| usize::from(label != "rack");
         let wishes = self.pod_sets(name).iter().zip(before).map(|(one, held)| {
@@ -126,8 +130,8 @@ impl World {
 }
 
 /// Pods by machine. A machine is known by its name, wherever its labels put it.
-fn places(domains: &[PlacedDomain]) -> Places {
-    let mut places = Places::new();
+fn places(domains: &[PlacedDomain]) -> TopologyTiming {
+    let mut places = TopologyTiming::new();
     for one in domains {
         let machine = one.values.last().map(|name| name.to_string());
         *places.entry(machine.unwrap_or_default()).or_default() += one.count;

@@ -32,11 +32,11 @@ impl World {
         });
         let workloads: BTreeSet<WorkloadId> = workloads.collect();
         for &id in &workloads {
-            let before = self.player.engine.books();
+            let before = self.player.engine.debug_dump();
             let Some(why) = self.player.engine.why(id) else {
                 return Err(self.refute("somebody is unknown"));
             };
-            if self.player.engine.books() != before {
+            if self.player.engine.debug_dump() != before {
                 return Err(self.refute("somebody was charged for asking"));
             }
             for one in why.pod_sets.iter().flat_map(|one| &one.flavors) {
@@ -57,7 +57,7 @@ impl World {
             PlacesWhy::Lack(_) => false,
             _ => return Ok(()),
         };
-        if self.player.engine.finds_places(id, one.flavor) != told {
+        if self.player.engine.finds_topology_assignment(id, one.flavor) != told {
             return Err(self.refute(&format!("a search finds otherwise than {one:?}")));
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::spec::PreemptionPolicy;
-use engine::{Entry, Event, Mode, Outcome};
+use engine::{CycleEntry, CycleOutcome, Event, FlavorAssignmentMode};
 
 use crate::play::Player;
 use crate::world::model::{Model, Slot, known, taken};
@@ -23,12 +23,14 @@ pub(crate) struct Head {
 }
 
 /// Heads of a cycle in the order in which they were handed out, without those rejected before.
-pub(crate) fn heads(before: &Model, player: &Player, entries: &[Entry]) -> Vec<Head> {
-    let decided = |one: &&Entry| !matches!(one.outcome, Outcome::WrongNamespace | Outcome::Invalid);
+pub(crate) fn heads(before: &Model, player: &Player, entries: &[CycleEntry]) -> Vec<Head> {
+    let decided = |one: &&CycleEntry| {
+        !matches!(one.outcome, CycleOutcome::NamespaceMismatch | CycleOutcome::Invalid)
+    };
     entries.iter().filter(decided).map(|entry| head(before, player, entry)).collect()
 }
 
-fn head(before: &Model, player: &Player, entry: &Entry) -> Head {
+fn head(before: &Model, player: &Player, entry: &CycleEntry) -> Head {
     let names = player.engine.names();
     let workload = names.workloads.name(entry.workload).to_owned();
     let queue = format!("queue {}", names.queues.name(entry.queue));
@@ -40,8 +42,10 @@ fn head(before: &Model, player: &Player, entry: &Entry) -> Head {
         Some(Event::ClusterQueue(_, Some(spec))) if spec.preemption.reclaim == PreemptionPolicy::Any
     );
     let leaves = match entry.outcome {
-        Outcome::Reserved { .. } | Outcome::Preempting | Outcome::Deferred => usage.clone(),
-        Outcome::NoCandidates if !always_reclaims => reserved(before, &queue, &usage, entry),
+        CycleOutcome::Reserved { .. } | CycleOutcome::Preempting | CycleOutcome::Deferred => {
+            usage.clone()
+        }
+        CycleOutcome::NoCandidates if !always_reclaims => reserved(before, &queue, &usage, entry),
         _ => BTreeMap::new(),
     };
     Head { workload, queue, usage, leaves, priority: spec.priority, queued_at: spec.queued_at.0 }
@@ -52,9 +56,9 @@ fn reserved(
     before: &Model,
     queue: &str,
     usage: &BTreeMap<Slot, i64>,
-    entry: &Entry,
+    entry: &CycleEntry,
 ) -> BTreeMap<Slot, i64> {
-    assert_eq!(entry.assignment.mode(), Mode::Preempt);
+    assert_eq!(entry.assignment.mode(), FlavorAssignmentMode::Preempt);
     let bounded = usage.iter().map(|(slot, &amount)| {
         let quota = before.quota(queue, slot);
         let left = quota.nominal - before.usage(queue, slot);

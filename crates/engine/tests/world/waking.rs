@@ -1,6 +1,6 @@
 //! Whether anybody who waits should have been woken.
 
-use engine::{Entry, Event, Outcome};
+use engine::{CycleEntry, CycleOutcome, Event};
 use proptest::test_runner::TestCaseError;
 
 use crate::world::{Step, WORKLOADS, World, moves};
@@ -32,11 +32,13 @@ impl World {
         matches!(step, Step::Submit(index, _) if self.holds(*index))
     }
 
-    fn is_a_miss(&self, entry: &Entry) -> bool {
+    fn is_a_miss(&self, entry: &CycleEntry) -> bool {
         match entry.outcome {
-            Outcome::Reserved { .. } => true,
-            Outcome::Preempting | Outcome::Deferred if self.has_new_victims(entry) => false,
-            Outcome::Preempting | Outcome::Deferred => {
+            CycleOutcome::Reserved { .. } => true,
+            CycleOutcome::Preempting | CycleOutcome::Deferred if self.has_new_victims(entry) => {
+                false
+            }
+            CycleOutcome::Preempting | CycleOutcome::Deferred => {
                 let name = self.player.engine.names().workloads.name(entry.workload);
                 let own = format!(" {name} ");
                 let verdict = self.last_cycle(|line| line.contains(&own));
@@ -47,7 +49,7 @@ impl World {
     }
 
     /// It would go for somebody who may have been older before, or more urgent without being of a class.
-    fn has_new_victims(&self, entry: &Entry) -> bool {
+    fn has_new_victims(&self, entry: &CycleEntry) -> bool {
         let names = self.player.engine.names();
         let known = |kind, name: &str| self.player.known.get(&(kind, name.to_owned()));
         let priority = |id| match known("wl", names.workloads.name(id)) {
@@ -59,7 +61,7 @@ impl World {
             self.lines.iter().filter(|line| line.starts_with(&prefix)).count() > 1
         };
         let classless = |id| match known("wl", names.workloads.name(id)) {
-            Some(Event::Workload(_, spec)) => !spec.priority_of_class,
+            Some(Event::Workload(_, spec)) => !spec.has_priority_class,
             _ => true,
         };
         let equal = |id| priority(id) == priority(entry.workload);

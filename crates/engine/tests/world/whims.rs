@@ -1,8 +1,8 @@
 //! What-ifs in a random world: things that are supposed for a moment, told by what is known of the world.
 
 use engine::ids::ResourceId;
-use engine::spec::Hold;
-use engine::{Amount, Event, Time, WakeKey};
+use engine::spec::QueueEligibility;
+use engine::{Amount, Event, RequeueKey, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -25,7 +25,7 @@ impl World {
     /// Supposes some things, with cycles between them, and undoes them.
     pub(crate) fn imagine(&mut self, whims: &[Whim]) -> Result<(), TestCaseError> {
         let events: Vec<Option<Event>> = whims.iter().map(|whim| self.supposed(*whim)).collect();
-        let before = self.player.engine.books();
+        let before = self.player.engine.debug_dump();
         let mut rooms = self.player.rooms.clone();
         let mut what_if = self.player.engine.what_if();
         for (at, event) in events.into_iter().enumerate() {
@@ -38,7 +38,7 @@ impl World {
             }
         }
         drop(what_if);
-        let after = self.player.engine.books();
+        let after = self.player.engine.debug_dump();
         if before == after {
             return Ok(());
         }
@@ -61,9 +61,13 @@ impl World {
             (2, Event::Workload(id, _), _) => Event::Evicting(*id),
             (3, Event::Workload(id, _), _) => Event::WriteFailed(*id),
             (4, Event::Workload(id, _), _) => {
-                let hold = if model % 2 == 0 { Hold::None } else { Hold::Until(Time(3)) };
+                let eligibility = if model % 2 == 0 {
+                    QueueEligibility::Eligible
+                } else {
+                    QueueEligibility::BackoffUntil(Time(3))
+                };
                 let queued_at = Time(i64::try_from(model).expect("small"));
-                Event::Released { workload: *id, hold, queued_at }
+                Event::Released { workload: *id, eligibility, queued_at }
             }
             (5 | 6, Event::Workload(id, _), Event::Workload(_, spec)) => {
                 Event::Workload(*id, spec.clone())
@@ -77,12 +81,12 @@ impl World {
             (5 | 6, Event::Host(id, _), Event::Host(_, spec)) => Event::Host(*id, spec.clone()),
             (5, Event::Cohort(id, _), Event::Cohort(_, spec)) => Event::Cohort(*id, spec.clone()),
             (8, Event::Workload(id, _), _) => Event::Admitted(*id, seconds(model)),
-            (8, Event::ClusterQueue(..), _) => Event::Sample(seconds(model)),
+            (8, Event::ClusterQueue(..), _) => Event::SampleUsage(seconds(model)),
             (8, Event::LocalQueue(id, _), _) => {
                 let amount = Amount(i64::try_from(model).expect("small"));
-                Event::Consumed(*id, vec![(ResourceId(1), amount)], seconds(at))
+                Event::ConsumedResources(*id, vec![(ResourceId(1), amount)], seconds(at))
             }
-            (7, ..) => Event::Room(WakeKey(u64::try_from(model % 4).expect("small"))),
+            (7, ..) => Event::ClusterCapacity(RequeueKey(u64::try_from(model % 4).expect("small"))),
             _ => return None,
         })
     }

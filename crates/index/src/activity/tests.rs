@@ -201,7 +201,7 @@ fn checks_bind_by_flavor() {
         {"name": "on-a", "onFlavors": ["a"]}, {"name": "mk"}, {"name": "on-both", "onFlavors": ["b", "a"]},
     ]}});
     index.cluster_queue(&mut names, "q", Some(&queue(spec)));
-    assert_eq!(index.checks_before("q"), ["mk", "on-both"]);
+    assert_eq!(index.checks_for_every_flavor("q"), ["mk", "on-both"]);
     assert_eq!(index.checks_for("q", ["a"]), ["mk", "on-a", "on-both"]);
     assert_eq!(index.checks_for("q", ["b"]), ["mk", "on-both"]);
     assert_eq!(index.checks_for("q", []), ["mk"]);

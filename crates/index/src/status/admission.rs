@@ -2,7 +2,7 @@
 
 use crds::v1beta1;
 use crds::v1beta2::{Admission, PodSetAssignment, TopologyAssignment};
-use engine::{Engine, Entry, Placement};
+use engine::{AssignedTopology, CycleEntry, Engine};
 
 use crate::amount::quantity;
 use crate::index::Index;
@@ -12,7 +12,7 @@ impl Index {
     ///
     /// A Workload that the index does not know has no names for its pod sets, and so no assignments.
     #[must_use]
-    pub fn admission(&self, engine: &Engine, entry: &Entry) -> Admission {
+    pub fn admission(&self, engine: &Engine, entry: &CycleEntry) -> Admission {
         let names = engine.names();
         let pod_sets = self.request(entry.workload).map_or(&[][..], |one| &one.pod_sets);
         let all = pod_sets.iter().zip(&entry.assignment.pod_sets);
@@ -32,19 +32,19 @@ fn assignment(engine: &Engine, name: &str, one: &engine::PodSetAssignment) -> Po
         name: name.to_owned(),
         ..PodSetAssignment::default()
     };
-    for choice in &one.choices {
+    for choice in &one.flavor_assignments {
         let resource = names.resources.name(choice.resource);
         let flavor = names.flavors.name(choice.flavor);
         assignment.flavors.insert(resource.to_owned(), flavor.to_owned());
         assignment.resource_usage.insert(resource.to_owned(), quantity(resource, choice.amount));
     }
     if !one.domains.is_empty() {
-        assignment.topology_assignment = engine.placement(one).map(topology);
+        assignment.topology_assignment = engine.topology_assignment(one).map(topology);
     }
     assignment
 }
 
-fn topology(placement: Placement) -> TopologyAssignment {
+fn topology(placement: AssignedTopology) -> TopologyAssignment {
     let domain = |(values, count): (Vec<String>, i64)| v1beta1::TopologyDomainAssignment {
         count: small(count),
         values,

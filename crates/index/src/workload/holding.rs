@@ -46,7 +46,7 @@ fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> Po
         reclaimed: i64::from(count - left(count, wanted, gone.map_or(0, |gone| gone.count))),
         resources,
         domains: one.topology_assignment.as_ref().map(domains).unwrap_or_default(),
-        unplaced: false,
+        delayed_topology: false,
     }
 }
 

@@ -89,7 +89,7 @@ impl<'a> PodSets<'a> {
                 count: one.count,
                 reclaimed: i64::from(one.pod_set.count.unwrap_or(1)) - one.count,
                 min_count: min_count.map(i64::from),
-                on_machine: (real != requests).then(|| real.into()),
+                on_node: (real != requests).then(|| real.into()),
                 requests,
                 selection: one.pod.map(selection).unwrap_or_default(),
                 preferred: one.pod.map(preferred).unwrap_or_default(),

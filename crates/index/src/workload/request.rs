@@ -3,7 +3,7 @@
 use crds::names::annotations::{AFFINITY, JOB_OWNER_GVK};
 use crds::v1beta2::Workload;
 use dispatch::{Kind, Pods, Request};
-use engine::flavors::matching::Requirement;
+use engine::node_selection::LabelRequirement;
 use engine::{Amount, Names};
 
 use super::pod_sets::{Asked, PodSets};
@@ -31,7 +31,7 @@ pub(super) fn request(
     (request, problem)
 }
 
-fn clusters(workload: &Workload) -> Result<Vec<Requirement>, String> {
+fn clusters(workload: &Workload) -> Result<Vec<LabelRequirement>, String> {
     let text = workload.metadata.annotations.as_ref().and_then(|all| all.get(AFFINITY));
     let parsed = affinity::parse(text.map_or("", String::as_str));
     parsed.map_err(|problem| format!("annotation {AFFINITY}: {problem}"))

@@ -6,7 +6,7 @@ use crds::meta::{Condition, is_true};
 use crds::names::{annotations, conditions, reasons};
 use crds::v1beta2::Workload;
 use engine::Time;
-use engine::spec::Hold;
+use engine::spec::QueueEligibility;
 
 use crate::settings::Settings;
 use crate::time::time;
@@ -60,13 +60,13 @@ pub(super) fn wake_at(workload: &Workload) -> Option<Time> {
 }
 
 /// What keeps it out of its queue.
-pub(super) fn hold(settings: &Settings, workload: &Workload, now: Time) -> Hold {
+pub(super) fn eligibility(settings: &Settings, workload: &Workload, now: Time) -> QueueEligibility {
     if is_out(settings, workload) {
-        Hold::Out
+        QueueEligibility::Excluded
     } else if must_wait(workload, now) {
-        Hold::Requeue
+        QueueEligibility::AwaitsRequeue
     } else {
-        Hold::None
+        QueueEligibility::Eligible
     }
 }
 
@@ -85,7 +85,7 @@ fn is_out(settings: &Settings, workload: &Workload) -> bool {
 
 /// Whether one of its preemption gates is closed. A gate of which the status says nothing is: so a Workload can be made
 /// with its gate closed.
-pub(super) fn is_gated(workload: &Workload) -> bool {
+pub(super) fn is_preemption_gated(workload: &Workload) -> bool {
     let is_open = |name: &str| {
         let mut known = workload.status.preemption_gates.iter();
         known.any(|gate| gate.name == name && gate.position == OPEN)
@@ -94,7 +94,7 @@ pub(super) fn is_gated(workload: &Workload) -> bool {
 }
 
 /// The slice whose place it takes, as `namespace/name`.
-pub(super) fn replaces(workload: &Workload) -> Option<&str> {
+pub(super) fn replaced_slice(workload: &Workload) -> Option<&str> {
     annotation(workload, annotations::WORKLOAD_SLICE_REPLACEMENT_FOR)
 }
 
@@ -136,33 +136,42 @@ mod tests {
             |state: &str| json!({"status": {"admissionChecks": [{"name": "a", "state": state}]}});
         let backoff = |at: &str| json!({"status": {"requeueState": {"requeueAt": at}}});
         let gates = "kueue.x-k8s.io/admission-gated-by";
-        for (value, hold) in [
-            (json!({}), Hold::None),
-            (json!({"spec": {"active": true}}), Hold::None),
-            (json!({"spec": {"active": false}}), Hold::Out),
-            (json!({"metadata": {"annotations": {gates: "a.b/c"}}}), Hold::Out),
-            (json!({"metadata": {"annotations": {gates: ""}}}), Hold::None),
-            (json!({"metadata": {"deletionTimestamp": "2026-01-01T12:00:00Z"}}), Hold::Out),
-            (condition("WaitingForReplacementPods", "True", "Preempted"), Hold::Out),
-            (condition("QuotaReserved", "False", "OnHold"), Hold::Out),
-            (condition("QuotaReserved", "False", "WaitingForQuota"), Hold::None),
-            (condition("Requeued", "False", "ClusterQueueStopped"), Hold::Requeue),
-            (condition("Requeued", "True", "Preempted"), Hold::None),
-            (backoff("2026-01-01T12:00:01Z"), Hold::Requeue),
-            (backoff("2026-01-01T12:00:00Z"), Hold::None),
-            (check("Retry"), Hold::Requeue),
-            (check("Rejected"), Hold::Requeue),
-            (check("Pending"), Hold::None),
+        for (value, expected) in [
+            (json!({}), QueueEligibility::Eligible),
+            (json!({"spec": {"active": true}}), QueueEligibility::Eligible),
+            (json!({"spec": {"active": false}}), QueueEligibility::Excluded),
+            (json!({"metadata": {"annotations": {gates: "a.b/c"}}}), QueueEligibility::Excluded),
+            (json!({"metadata": {"annotations": {gates: ""}}}), QueueEligibility::Eligible),
+            (
+                json!({"metadata": {"deletionTimestamp": "2026-01-01T12:00:00Z"}}),
+                QueueEligibility::Excluded,
+            ),
+            (
+                condition("WaitingForReplacementPods", "True", "Preempted"),
+                QueueEligibility::Excluded,
+            ),
+            (condition("QuotaReserved", "False", "OnHold"), QueueEligibility::Excluded),
+            (condition("QuotaReserved", "False", "WaitingForQuota"), QueueEligibility::Eligible),
+            (
+                condition("Requeued", "False", "ClusterQueueStopped"),
+                QueueEligibility::AwaitsRequeue,
+            ),
+            (condition("Requeued", "True", "Preempted"), QueueEligibility::Eligible),
+            (backoff("2026-01-01T12:00:01Z"), QueueEligibility::AwaitsRequeue),
+            (backoff("2026-01-01T12:00:00Z"), QueueEligibility::Eligible),
+            (check("Retry"), QueueEligibility::AwaitsRequeue),
+            (check("Rejected"), QueueEligibility::AwaitsRequeue),
+            (check("Pending"), QueueEligibility::Eligible),
         ] {
-            let got = super::hold(&Settings::default(), &workload(value.clone()), Time(NOON));
-            assert_eq!(got, hold, "{value}");
+            let got = eligibility(&Settings::default(), &workload(value.clone()), Time(NOON));
+            assert_eq!(got, expected, "{value}");
         }
     }
 
     #[test]
     fn a_gate_is_closed_unless_the_status_says_that_it_is_open() {
         let gates = |named: Value, known: Value| {
-            is_gated(&workload(json!({
+            is_preemption_gated(&workload(json!({
                 "spec": {"preemptionGates": named}, "status": {"preemptionGates": known},
             })))
         };

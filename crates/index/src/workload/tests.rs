@@ -1,6 +1,6 @@
 use crds::v1beta2::{self, Workload};
-use engine::spec::{CheckState, Hold, WorkloadSpec};
-use engine::{Amount, Anywhere, Engine, Event, Outcome, Time};
+use engine::spec::{CheckState, QueueEligibility, WorkloadSpec};
+use engine::{AcceptAll, Amount, CycleOutcome, Engine, Event, Time};
 use serde_json::{Value, json};
 
 use crate::{Affected, Index, Settings};
@@ -77,8 +77,8 @@ impl House {
         events
     }
 
-    fn cycle(&mut self) -> Vec<Outcome> {
-        self.engine.cycle(Time(NOON), &mut Anywhere).iter().map(|entry| entry.outcome).collect()
+    fn cycle(&mut self) -> Vec<CycleOutcome> {
+        self.engine.cycle(Time(NOON), &mut AcceptAll).iter().map(|entry| entry.outcome).collect()
     }
 
     fn used(&self) -> i64 {
@@ -120,8 +120,11 @@ fn a_pending_workload_is_queued_and_gets_its_quota() {
     let mut house = House::new(Settings::default());
     let events = house.enter(&from(asking(json!({"cpu": "2"}))));
     let spec = spec(&events);
-    assert_eq!((spec.hold, spec.queued_at, &*spec.uid), (Hold::None, Time(NOON), "u"));
-    assert_eq!(house.cycle(), [Outcome::Reserved { cluster: None }]);
+    assert_eq!(
+        (spec.eligibility, spec.queued_at, &*spec.uid),
+        (QueueEligibility::Eligible, Time(NOON), "u")
+    );
+    assert_eq!(house.cycle(), [CycleOutcome::Reserved { cluster: None }]);
     assert_eq!(house.used(), 6000);
 }
 
@@ -130,11 +133,11 @@ fn a_workload_behind_a_closed_gate_is_told_as_such_until_the_gate_opens() {
     let mut house = House::new(Settings::default());
     let gate = json!({"spec": {"preemptionGates": [{"name": "g"}]}});
     let closed = with(asking(json!({"cpu": "2"})), gate.clone());
-    assert!(spec(&house.enter(&closed)).gated);
+    assert!(spec(&house.enter(&closed)).preemption_gated);
     let open = json!({"status": {"preemptionGates": [{"name": "g", "position": "Open"}]}});
     let mut object = asking(json!({"cpu": "2"}));
     json_merge(&mut object, gate);
-    assert!(!spec(&house.enter(&with(object, open))).gated);
+    assert!(!spec(&house.enter(&with(object, open))).preemption_gated);
 }
 
 #[test]
@@ -149,7 +152,7 @@ fn a_parent_is_neither_queued_nor_charged_while_its_variants_are() {
     for (settings, counts) in [(concurrent, false), (Settings::default(), true)] {
         let mut house = House::new(settings);
         let events = house.enter(&from(pending.clone()));
-        assert_eq!(spec(&events).hold == Hold::None, counts);
+        assert_eq!(spec(&events).eligibility == QueueEligibility::Eligible, counts);
         house.enter(&with(pending.clone(), held.clone()));
         assert_eq!(house.used(), if counts { 6000 } else { 0 });
     }
@@ -172,7 +175,10 @@ fn a_larger_slice_is_charged_once_whoever_is_entered_first_and_whoever_goes_firs
     let mut house = House::new(Settings::default());
     house.enter(&old);
     house.enter(&from(new.clone()));
-    assert_eq!((house.used(), house.cycle()), (6000, vec![Outcome::Reserved { cluster: None }]));
+    assert_eq!(
+        (house.used(), house.cycle()),
+        (6000, vec![CycleOutcome::Reserved { cluster: None }])
+    );
     assert_eq!(house.used(), 10_000);
     let mut admission = admission();
     json_merge(
@@ -232,7 +238,7 @@ fn quota_is_held_until_the_object_shows_that_it_was_given_back() {
     let events = house.enter(&released);
     assert_eq!(kinds(&events), ["workload", "released"]);
     assert_eq!(house.used(), 0);
-    assert_eq!(spec(&events).hold, Hold::Requeue);
+    assert_eq!(spec(&events).eligibility, QueueEligibility::AwaitsRequeue);
     assert_eq!(house.cycle(), [], "it waits for its queue to be restarted");
 }
 
@@ -306,12 +312,12 @@ fn undeclared_resources_block_or_are_ignored() {
     let asking = asking(json!({"cpu": "1", "memory": "1Gi"}));
     let mut house = House::new(Settings::default());
     house.enter(&from(asking.clone()));
-    assert_eq!(house.cycle(), [Outcome::NoFit]);
+    assert_eq!(house.cycle(), [CycleOutcome::NoFit]);
 
     let mut house = House::new(Settings { ignore_undeclared: true, ..Settings::default() });
     assert_eq!(house.index.take_recounted(), ["q".to_owned()].into());
     house.enter(&from(asking));
-    assert_eq!(house.cycle(), [Outcome::Reserved { cluster: None }]);
+    assert_eq!(house.cycle(), [CycleOutcome::Reserved { cluster: None }]);
     let id = house.engine.names().workloads.get("ns/w").expect("an id");
     let real = house.index.request(id).expect("a request");
     assert_eq!(
@@ -335,7 +341,7 @@ fn what_is_invalid_is_said_in_words() {
              value: [\"cpu\"]: requests must not be above the limitRange max"
         )
     );
-    assert_eq!(house.cycle(), [Outcome::Invalid]);
+    assert_eq!(house.cycle(), [CycleOutcome::Invalid]);
     house.index.limit_range("ns", "r", None);
     workload.metadata.annotations =
         Some([("sluice.dev/affinity".to_owned(), "a=(".to_owned())].into());
@@ -386,7 +392,7 @@ fn dispatch_and_topologies_are_told_of_real_pods() {
     };
     let pod_set = spec(&events).pod_sets.first().expect("a pod set");
     assert_eq!((pod_set.count, counted(&pod_set.requests)), (2, vec![("credits".into(), 20)]));
-    let machine = pod_set.on_machine.as_deref().map(counted);
+    let machine = pod_set.on_node.as_deref().map(counted);
     assert_eq!(machine, Some(vec![("cpu".into(), 2000), ("example.com/gpu".into(), 1)]));
     let request =
         house.index.request(names.workloads.get("ns/w").expect("an id")).expect("a request");
@@ -404,7 +410,7 @@ fn dispatch_and_topologies_are_told_of_real_pods() {
 fn an_assignment_gives_labels_and_tolerations() {
     let mut house = House::new(Settings::default());
     house.enter(&from(asking(json!({"cpu": "2"}))));
-    let entry = house.engine.cycle(Time(NOON), &mut Anywhere).first().expect("an entry").clone();
+    let entry = house.engine.cycle(Time(NOON), &mut AcceptAll).first().expect("an entry").clone();
     let given = house.index.given(&entry.assignment.pod_sets);
     let [one] = &given[..] else { panic!("{given:?}") };
     assert_eq!((one.count, &one.labels[..]), (3, &[("pool".into(), "f".into())][..]));
@@ -427,11 +433,11 @@ fn a_thin_worker_has_one_queue_for_everything() {
         with(asking(requests), json!({"metadata": {"name": name}, "spec": {"queueName": "any"}}))
     };
     house.enter(&ask("one", json!({"cpu": "2", "memory": "1Mi"})));
-    assert_eq!(house.cycle(), [Outcome::Reserved { cluster: None }]);
+    assert_eq!(house.cycle(), [CycleOutcome::Reserved { cluster: None }]);
     house.enter(&ask("two", json!({"cpu": "1", "example.com/gpu": "1"})));
-    assert_eq!(house.cycle(), [Outcome::NoFit], "the cluster has no such resource");
+    assert_eq!(house.cycle(), [CycleOutcome::NoFit], "the cluster has no such resource");
     let queue = house.engine.names().queues.get("sluice-thin").expect("the queue");
-    assert_eq!(house.engine.holding(queue).len(), 1);
+    assert_eq!(house.engine.reserving_workloads(queue).len(), 1);
 }
 
 #[test]
@@ -473,8 +479,8 @@ fn a_placer_asks_during_the_cycle() {
     impl engine::Placer for Asks<'_> {
         fn place(
             &mut self,
-            entry: &engine::Entry,
-        ) -> Result<Option<engine::ids::ClusterId>, engine::WakeKey> {
+            entry: &engine::CycleEntry,
+        ) -> Result<Option<engine::ids::ClusterId>, engine::RequeueKey> {
             let (config, request, given) = self.0.asked(entry).expect("a dispatching queue");
             assert_eq!(request.pod_sets.len(), given.len());
             self.1 = given.first().map(|one| (config.to_owned(), one.count));

@@ -10,28 +10,29 @@ mod decay;
 mod ledger;
 
 pub(crate) use ledger::{
-    Ledger, admitted, configure, consumed, forget, queue_changed, sample, sent, tell_shares, unsent,
+    ConsumptionLedger, admitted, configure, consumed, forget, queue_changed, sample, sent, unsent,
+    update_usage,
 };
 
 use crate::ids::ResourceId;
-use crate::spec::Weight;
+use crate::spec::FairSharingWeight;
 
 /// How usage is remembered, and what it counts. Spans are in the unit of [`crate::Time`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UsageSharing {
+pub struct AdmissionFairSharing {
     /// After this span, half of what was consumed is forgotten; 0 forgets all of it at every sample.
-    pub half_life: i64,
+    pub usage_half_life: i64,
     /// How often usage is sampled.
     pub interval: i64,
     /// Resources that do not count once.
-    pub weights: Vec<(ResourceId, Weight)>,
+    pub weights: Vec<(ResourceId, FairSharingWeight)>,
 }
 
 /// How much a LocalQueue has consumed for its weight. Smaller comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct UsageShare(pub(crate) i128);
+pub struct FairSharingUsage(pub(crate) i128);
 
-impl UsageShare {
+impl FairSharingUsage {
     /// Of a LocalQueue without weight.
     pub const INFINITE: Self = Self(i128::MAX);
 

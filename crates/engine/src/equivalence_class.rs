@@ -6,23 +6,23 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ids::{FlavorId, ShapeId};
+use crate::ids::{EquivalenceClassId, FlavorId};
 use crate::spec::PodSetSpec;
 
 /// What a Workload asks for, and how urgently.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Shape {
+pub(crate) struct EquivalenceClass {
     /// Effective priority.
     pub(crate) priority: i64,
     /// Pod sets.
     pub(crate) pod_sets: Vec<PodSetSpec>,
     /// The Workload whose place it takes: what there is for it depends on what that one has.
-    pub(crate) replaces: Option<Box<str>>,
+    pub(crate) replaced_slice: Option<Box<str>>,
     /// The only flavors that its pods may get.
     pub(crate) allowed: Option<Box<[FlavorId]>>,
 }
 
-impl Shape {
+impl EquivalenceClass {
     /// Whether `other` asks for the same, apart from pods that have finished.
     pub(crate) fn is_same_but_for_finished_pods(&self, other: &Self) -> bool {
         let counted = |one: &PodSetSpec| PodSetSpec {
@@ -30,80 +30,80 @@ impl Shape {
             reclaimed: 0,
             ..one.clone()
         };
-        let pod_sets = |shape: &Self| shape.pod_sets.iter().map(counted).collect::<Vec<_>>();
-        (self.priority, &self.replaces, &self.allowed)
-            == (other.priority, &other.replaces, &other.allowed)
+        let pod_sets = |class: &Self| class.pod_sets.iter().map(counted).collect::<Vec<_>>();
+        (self.priority, &self.replaced_slice, &self.allowed)
+            == (other.priority, &other.replaced_slice, &other.allowed)
             && pod_sets(self) == pod_sets(other)
     }
 }
 
 /// The table of shapes, counted references.
 #[derive(Debug, Default)]
-pub(crate) struct Shapes {
-    ids: HashMap<Arc<Shape>, ShapeId>,
-    table: Vec<(Arc<Shape>, u32)>,
-    free: Vec<ShapeId>,
+pub(crate) struct EquivalenceClasses {
+    ids: HashMap<Arc<EquivalenceClass>, EquivalenceClassId>,
+    table: Vec<(Arc<EquivalenceClass>, u32)>,
+    free: Vec<EquivalenceClassId>,
     /// What was done since a what-if began, newest last.
-    log: Option<Vec<Deed>>,
+    log: Option<Vec<ClassChange>>,
 }
 
 /// One change of the table, as far as it takes to undo it.
 #[derive(Debug)]
-enum Deed {
+enum ClassChange {
     /// One more reference.
-    Referred(ShapeId),
+    Referred(EquivalenceClassId),
     /// A shape at the end of the table.
     Appended,
     /// A shape in a place that was free; what was there before.
-    Reused(ShapeId, Arc<Shape>),
+    Reused(EquivalenceClassId, Arc<EquivalenceClass>),
     /// One reference less.
-    Released(ShapeId),
+    Released(EquivalenceClassId),
 }
 
-impl Shapes {
+impl EquivalenceClasses {
     /// The id of a shape, with one more reference to it.
-    pub(crate) fn acquire(&mut self, shape: Shape) -> ShapeId {
-        if let Some(&id) = self.ids.get(&shape) {
+    pub(crate) fn acquire(&mut self, class: EquivalenceClass) -> EquivalenceClassId {
+        if let Some(&id) = self.ids.get(&class) {
             self.retain(id);
             return id;
         }
-        let shape = Arc::new(shape);
+        let class = Arc::new(class);
         let id = match self.free.pop() {
             Some(id) => {
-                let row = (Arc::clone(&shape), 1);
+                let row = (Arc::clone(&class), 1);
                 let (old, _) = std::mem::replace(&mut self.table[id.index()], row);
-                self.note(Deed::Reused(id, old));
+                self.note(ClassChange::Reused(id, old));
                 id
             }
             None => {
-                self.table.push((Arc::clone(&shape), 1));
-                self.note(Deed::Appended);
-                ShapeId::from(self.table.len() - 1)
+                self.table.push((Arc::clone(&class), 1));
+                self.note(ClassChange::Appended);
+                EquivalenceClassId::from(self.table.len() - 1)
             }
         };
-        self.ids.insert(shape, id);
+        self.ids.insert(class, id);
         id
     }
 
     /// One more reference to a known shape.
-    pub(crate) fn retain(&mut self, id: ShapeId) {
+    pub(crate) fn retain(&mut self, id: EquivalenceClassId) {
         self.table[id.index()].1 += 1;
-        self.note(Deed::Referred(id));
+        self.note(ClassChange::Referred(id));
     }
 
     /// One reference less; the id is free after the last.
-    pub(crate) fn release(&mut self, id: ShapeId) {
-        let (shape, references) = &mut self.table[id.index()];
+    pub(crate) fn release(&mut self, id: EquivalenceClassId) {
+        let (class, references) = &mut self.table[id.index()];
         *references -= 1;
         if *references == 0 {
-            self.ids.remove(shape);
+            self.ids.remove(class);
             self.free.push(id);
         }
-        self.note(Deed::Released(id));
+        self.note(ClassChange::Released(id));
     }
 
     #[inline]
-    fn note(&mut self, deed: Deed) {
+    fn note(&mut self, deed: ClassChange) {
         if let Some(log) = &mut self.log {
             log.push(deed);
         }
@@ -118,33 +118,33 @@ impl Shapes {
     pub(crate) fn undo(&mut self) {
         for deed in self.log.take().unwrap_or_default().into_iter().rev() {
             match deed {
-                Deed::Referred(id) => self.table[id.index()].1 -= 1,
-                Deed::Appended => {
-                    if let Some((shape, _)) = self.table.pop() {
-                        self.ids.remove(&shape);
+                ClassChange::Referred(id) => self.table[id.index()].1 -= 1,
+                ClassChange::Appended => {
+                    if let Some((class, _)) = self.table.pop() {
+                        self.ids.remove(&class);
                     }
                 }
-                Deed::Reused(id, old) => {
+                ClassChange::Reused(id, old) => {
                     let (new, _) = std::mem::replace(&mut self.table[id.index()], (old, 0));
                     self.ids.remove(&new);
                     self.free.push(id);
                 }
-                Deed::Released(id) => self.take_back_release(id),
+                ClassChange::Released(id) => self.take_back_release(id),
             }
         }
     }
 
-    fn take_back_release(&mut self, id: ShapeId) {
-        let (shape, references) = &mut self.table[id.index()];
+    fn take_back_release(&mut self, id: EquivalenceClassId) {
+        let (class, references) = &mut self.table[id.index()];
         *references += 1;
         if *references == 1 {
-            self.ids.insert(Arc::clone(shape), id);
+            self.ids.insert(Arc::clone(class), id);
             self.free.pop();
         }
     }
 
     /// A shape. Cheap to hold on to while the tables change.
-    pub(crate) fn at(&self, id: ShapeId) -> &Arc<Shape> {
+    pub(crate) fn at(&self, id: EquivalenceClassId) -> &Arc<EquivalenceClass> {
         &self.table[id.index()].0
     }
 }

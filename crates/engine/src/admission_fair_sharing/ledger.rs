@@ -9,12 +9,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::admission_sharing::decay::{BITS, Part};
-use crate::admission_sharing::{UsageShare, UsageSharing};
+use crate::admission_fair_sharing::decay::{BITS, DecayFactor};
+use crate::admission_fair_sharing::{AdmissionFairSharing, FairSharingUsage};
 use crate::amount::Amount;
 use crate::engine::Engine;
 use crate::ids::{LocalQueueId, QueueId, ResourceId, WorkloadId};
-use crate::spec::Weight;
+use crate::spec::FairSharingWeight;
 use crate::state::State;
 use crate::time::Time;
 
@@ -23,7 +23,7 @@ type Sums = BTreeMap<ResourceId, i128>;
 
 /// One LocalQueue.
 #[derive(Debug, Clone, Default)]
-struct Account {
+struct LocalQueueAccount {
     consumed: Sums,
     updated: Option<Time>,
     /// Penalties of those who are not admitted yet.
@@ -32,38 +32,38 @@ struct Account {
 
 /// Everybody's accounts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ledger {
-    sharing: Option<UsageSharing>,
-    accounts: BTreeMap<LocalQueueId, Account>,
+pub(crate) struct ConsumptionLedger {
+    sharing: Option<AdmissionFairSharing>,
+    accounts: BTreeMap<LocalQueueId, LocalQueueAccount>,
     penalties: BTreeMap<WorkloadId, (LocalQueueId, Sums)>,
 }
 
-impl Ledger {
-    fn share(&self, id: LocalQueueId, weight: Weight) -> UsageShare {
+impl ConsumptionLedger {
+    fn share(&self, id: LocalQueueId, weight: FairSharingWeight) -> FairSharingUsage {
         let Some(sharing) = &self.sharing else {
-            return UsageShare::default();
+            return FairSharingUsage::default();
         };
         if weight.0 == 0 {
-            return UsageShare::INFINITE;
+            return FairSharingUsage::INFINITE;
         }
         let Some(account) = self.accounts.get(&id) else {
-            return UsageShare::default();
+            return FairSharingUsage::default();
         };
         let sums = account.consumed.iter().chain(&account.pending);
         let weighed = sums.map(|(resource, sum)| {
             let own = sharing.weights.iter().find(|(one, _)| one == resource);
-            let own = own.map_or(Weight::default(), |(_, weight)| *weight);
+            let own = own.map_or(FairSharingWeight::default(), |(_, weight)| *weight);
             sum.saturating_mul(own.0.into())
         });
         let total = weighed.fold(0_i128, i128::saturating_add);
-        UsageShare(total / i128::from(weight.0))
+        FairSharingUsage(total / i128::from(weight.0))
     }
 }
 
 /// Sharing is configured, or switched off.
-pub(crate) fn configure(state: &mut State, sharing: Option<UsageSharing>) {
+pub(crate) fn configure(state: &mut State, sharing: Option<AdmissionFairSharing>) {
     if sharing.is_none() {
-        state.ledger = Ledger::default();
+        state.ledger = ConsumptionLedger::default();
     }
     state.ledger.sharing = sharing;
     for index in 0..state.queues.len() {
@@ -81,7 +81,7 @@ pub(crate) fn consumed(
     let account = state.ledger.accounts.entry(id).or_default();
     let sums = consumed.iter().map(|&(resource, amount)| (resource, exact(amount)));
     (account.consumed, account.updated) = (sums.collect(), Some(at));
-    tell_shares(state, id);
+    update_usage(state, id);
 }
 
 /// Enters what is used now, for every LocalQueue whose last sample is an interval old.
@@ -95,7 +95,7 @@ pub(crate) fn sample(state: &mut State, now: Time) {
         let due = updated.is_none_or(|at| at.0.saturating_add(interval) <= now.0);
         if due && shared_queue(state, id).is_some() {
             bring_up_to_date(state, id, now);
-            tell_shares(state, id);
+            update_usage(state, id);
         }
     }
 }
@@ -112,15 +112,15 @@ pub(crate) fn sent(state: &mut State, id: WorkloadId) {
     let Some(sharing) = &state.ledger.sharing else {
         return;
     };
-    let part = Part::left(sharing.interval, sharing.half_life).rest();
-    let part = if sharing.half_life > 0 { part } else { part.rest() };
+    let part = DecayFactor::left(sharing.interval, sharing.usage_half_life).rest();
+    let part = if sharing.usage_half_life > 0 { part } else { part.rest() };
     let mut penalty = Sums::new();
     add_usage(state, id, &mut penalty);
     penalty.values_mut().for_each(|sum| *sum = part.of(*sum));
     let account = state.ledger.accounts.entry(local_queue).or_default();
     add(&mut account.pending, &penalty);
     state.ledger.penalties.insert(id, (local_queue, penalty));
-    tell_shares(state, local_queue);
+    update_usage(state, local_queue);
 }
 
 /// A Workload is admitted: its penalty is consumed.
@@ -131,13 +131,13 @@ pub(crate) fn admitted(state: &mut State, id: WorkloadId, now: Time) {
     bring_up_to_date(state, local_queue, now);
     let account = state.ledger.accounts.entry(local_queue).or_default();
     add(&mut account.consumed, &penalty);
-    tell_shares(state, local_queue);
+    update_usage(state, local_queue);
 }
 
 /// A Workload gives its quota back.
 pub(crate) fn unsent(state: &mut State, id: WorkloadId) {
     if let Some((local_queue, _)) = withdraw(state, id) {
-        tell_shares(state, local_queue);
+        update_usage(state, local_queue);
     }
 }
 
@@ -159,7 +159,9 @@ fn withdraw(state: &mut State, id: WorkloadId) -> Option<(LocalQueueId, Sums)> {
 
 /// The past decays, and what is used now enters.
 fn bring_up_to_date(state: &mut State, id: LocalQueueId, now: Time) {
-    let Some(half_life) = state.ledger.sharing.as_ref().map(|sharing| sharing.half_life) else {
+    let Some(usage_half_life) =
+        state.ledger.sharing.as_ref().map(|sharing| sharing.usage_half_life)
+    else {
         return;
     };
     let mut used = Sums::new();
@@ -169,10 +171,10 @@ fn bring_up_to_date(state: &mut State, id: LocalQueueId, now: Time) {
     let account = state.ledger.accounts.entry(id).or_default();
     let elapsed = account.updated.map_or(0, |at| now.0.saturating_sub(at.0));
     account.updated = Some(now);
-    if half_life <= 0 {
+    if usage_half_life <= 0 {
         return account.consumed.clear();
     }
-    let left = Part::left(elapsed, half_life);
+    let left = DecayFactor::left(elapsed, usage_half_life);
     account.consumed.values_mut().for_each(|sum| *sum = left.of(*sum));
     used.values_mut().for_each(|sum| *sum = left.rest().of(*sum));
     add(&mut account.consumed, &used);
@@ -184,7 +186,7 @@ fn holders(state: &State, id: LocalQueueId) -> Vec<WorkloadId> {
         return Vec::new();
     };
     let own = |&one: &WorkloadId| state.workloads.at(one).local_queue == Some(id);
-    let all = state.queue(queue).holding.iter().copied();
+    let all = state.queue(queue).reserving.iter().copied();
     all.filter(|one| own(one) && crate::checks::is_admitted(state, *one)).collect()
 }
 
@@ -210,18 +212,18 @@ fn exact(amount: Amount) -> i128 {
 fn shared_queue(state: &State, id: LocalQueueId) -> Option<QueueId> {
     let queue = state.local_queues.get(id.index())?.as_ref()?.queue;
     let spec = state.queue(queue).spec.as_ref()?;
-    (spec.usage_based && state.ledger.sharing.is_some()).then_some(queue)
+    (spec.admission_fair_sharing && state.ledger.sharing.is_some()).then_some(queue)
 }
 
 /// A LocalQueue's share changed: the line it stands in hears of it.
-pub(crate) fn tell_shares(state: &mut State, id: LocalQueueId) {
+pub(crate) fn update_usage(state: &mut State, id: LocalQueueId) {
     let Some(queue) = shared_queue(state, id) else {
         return;
     };
     let spec = state.local_queues.get(id.index()).and_then(Option::as_ref);
-    let weight = spec.map_or(Weight::default(), |spec| spec.weight);
+    let weight = spec.map_or(FairSharingWeight::default(), |spec| spec.weight);
     let share = state.ledger.share(id, weight);
-    state.queue_mut(queue).line.set_share(id, share);
+    state.queue_mut(queue).pending.set_usage(id, share);
 }
 
 /// A queue begins or ceases to share by usage.
@@ -229,19 +231,22 @@ pub(crate) fn queue_changed(state: &mut State, id: QueueId) {
     let Some(queue) = &state.queues[id.index()] else {
         return;
     };
-    let shares =
-        queue.spec.as_ref().is_some_and(|spec| spec.usage_based) && state.ledger.sharing.is_some();
-    if shares != queue.line.has_shares() {
-        state.queue_mut(id).line.use_shares(shares);
+    let shares = queue.spec.as_ref().is_some_and(|spec| spec.admission_fair_sharing)
+        && state.ledger.sharing.is_some();
+    if shares != queue.pending.has_fair_sharing() {
+        state.queue_mut(id).pending.use_fair_sharing(shares);
     }
     if shares {
-        (0..state.local_queues.len()).for_each(|one| tell_shares(state, LocalQueueId::from(one)));
+        (0..state.local_queues.len()).for_each(|one| update_usage(state, LocalQueueId::from(one)));
     }
 }
 
 impl Engine {
     /// What a LocalQueue has consumed, rounded down, and up to when that is known.
-    pub fn consumed(&self, id: LocalQueueId) -> (Vec<(ResourceId, Amount)>, Option<Time>) {
+    pub fn consumed_resources(
+        &self,
+        id: LocalQueueId,
+    ) -> (Vec<(ResourceId, Amount)>, Option<Time>) {
         let Some(account) = self.state.ledger.accounts.get(&id) else {
             return (Vec::new(), None);
         };
@@ -251,8 +256,8 @@ impl Engine {
     }
 
     /// How much a LocalQueue has consumed for its weight, penalties included.
-    pub fn usage_share(&self, id: LocalQueueId) -> UsageShare {
+    pub fn fair_sharing_usage(&self, id: LocalQueueId) -> FairSharingUsage {
         let spec = self.state.local_queues.get(id.index()).and_then(Option::as_ref);
-        self.state.ledger.share(id, spec.map_or(Weight::default(), |spec| spec.weight))
+        self.state.ledger.share(id, spec.map_or(FairSharingWeight::default(), |spec| spec.weight))
     }
 }

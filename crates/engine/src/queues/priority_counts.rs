@@ -4,11 +4,11 @@ use smallvec::SmallVec;
 
 /// Counts by priority, in no particular order. There are few priorities, so they are searched linearly.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Priorities {
+pub(crate) struct PriorityCounts {
     counts: SmallVec<[(i64, u32); 2]>,
 }
 
-impl Priorities {
+impl PriorityCounts {
     pub(crate) fn add(&mut self, priority: i64) {
         match self.counts.iter_mut().find(|(known, _)| *known == priority) {
             Some((_, count)) => *count += 1,

@@ -15,18 +15,18 @@ const FRACTION_BITS: u32 = 40;
 
 /// A part between nothing and all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part(u128);
+pub(super) struct DecayFactor(u128);
 
-impl Part {
+impl DecayFactor {
     /// What is left after `elapsed`.
-    pub(super) fn left(elapsed: i64, half_life: i64) -> Self {
-        if half_life <= 0 {
+    pub(super) fn left(elapsed: i64, usage_half_life: i64) -> Self {
+        if usage_half_life <= 0 {
             return Self(0);
         }
-        let (elapsed, half_life) =
-            (u128::from(elapsed.max(0).unsigned_abs()), u128::from(half_life.unsigned_abs()));
-        let (halvings, rest) = (elapsed / half_life, elapsed % half_life);
-        let fraction = (rest << FRACTION_BITS) / half_life;
+        let (elapsed, usage_half_life) =
+            (u128::from(elapsed.max(0).unsigned_abs()), u128::from(usage_half_life.unsigned_abs()));
+        let (halvings, rest) = (elapsed / usage_half_life, elapsed % usage_half_life);
+        let fraction = (rest << FRACTION_BITS) / usage_half_life;
         let mut power = ONE;
         let mut factor = ONE / 2;
         for bit in (0..FRACTION_BITS).rev() {
@@ -60,7 +60,7 @@ mod tests {
     const UNIT: i128 = 1 << BITS;
 
     fn left(elapsed: i64, amount: i128) -> i128 {
-        Part::left(elapsed, 100).of(amount * UNIT)
+        DecayFactor::left(elapsed, 100).of(amount * UNIT)
     }
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
             assert_eq!(left(elapsed, 1024), expected * UNIT, "{elapsed}");
         }
         assert_eq!(left(i64::MAX, 1024), 0);
-        assert_eq!(Part::left(5, 0).of(UNIT), 0, "no half-life forgets at once");
+        assert_eq!(DecayFactor::left(5, 0).of(UNIT), 0, "no half-life forgets at once");
     }
 
     #[test]
@@ -84,12 +84,12 @@ mod tests {
     #[test]
     fn parts_add_up_and_more_is_never_less() {
         for elapsed in 0..300 {
-            let part = Part::left(elapsed, 77);
+            let part = DecayFactor::left(elapsed, 77);
             for amount in [0, 1, 1000, i128::from(i64::MAX) * UNIT] {
                 let lost = amount - part.of(amount) - part.rest().of(amount);
                 assert!((0..=1 << 35).contains(&lost) && (lost <= 2 || amount > 1 << 60), "{lost}");
             }
-            assert!(Part::left(elapsed + 1, 77).of(UNIT) <= part.of(UNIT));
+            assert!(DecayFactor::left(elapsed + 1, 77).of(UNIT) <= part.of(UNIT));
         }
     }
 }

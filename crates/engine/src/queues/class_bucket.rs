@@ -3,14 +3,14 @@
 //! Whoever leaves it before its turn leaves its ticket behind, which is dropped when it comes to the top. Until then
 //! others are compared with it, so a ticket carries its own place in the order, whatever becomes of its Workload.
 
-use crate::ids::{NamespaceId, ShapeId, WorkloadId};
+use crate::ids::{EquivalenceClassId, NamespaceId, WorkloadId};
 use crate::queues::heap::Heap;
 use crate::time::Time;
-use crate::workload::{Place, Workload, Workloads};
+use crate::workload::{QueuePosition, Workload, Workloads};
 
 /// A place in a bucket. It is dead once the Workload's own ticket number has moved on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ticket {
+pub(super) struct QueueTicket {
     time: Time,
     /// How the uid begins: enough to tell apart all that the API server makes.
     uid: u128,
@@ -18,7 +18,7 @@ pub(super) struct Ticket {
     number: u32,
 }
 
-impl Ticket {
+impl QueueTicket {
     pub(super) fn new(workload: WorkloadId, one: &Workload) -> Self {
         let (time, uid, number) = (one.queued_at, beginning(&one.uid), one.ticket);
         Self { time, uid, workload, number }
@@ -34,39 +34,52 @@ fn beginning(text: &str) -> u128 {
 
 /// See the module.
 #[derive(Debug, Clone)]
-pub(super) struct Bucket {
-    pub(super) shape: ShapeId,
+pub(super) struct ClassBucket {
+    pub(super) class: EquivalenceClassId,
     pub(super) priority: i64,
-    pub(super) tickets: Heap<Ticket>,
+    pub(super) tickets: Heap<QueueTicket>,
     pub(super) live: u32,
-    pub(super) parked: bool,
+    pub(super) inadmissible: bool,
     /// Somebody of the shape was evaluated and refused, under the present configuration.
     pub(super) refused: bool,
     /// The namespace of all who came since nobody was here; `None` if they came from several.
     pub(super) namespace: Option<NamespaceId>,
 }
 
-impl Bucket {
+impl ClassBucket {
     /// An empty one.
-    pub(super) fn new(shape: ShapeId, priority: i64) -> Self {
+    pub(super) fn new(class: EquivalenceClassId, priority: i64) -> Self {
         let (tickets, live) = (Heap::default(), 0);
-        Self { shape, priority, tickets, live, parked: false, refused: false, namespace: None }
+        Self {
+            class,
+            priority,
+            tickets,
+            live,
+            inadmissible: false,
+            refused: false,
+            namespace: None,
+        }
     }
 }
 
-pub(super) fn is_live(ticket: &Ticket, workloads: &Workloads) -> bool {
+pub(super) fn is_live(ticket: &QueueTicket, workloads: &Workloads) -> bool {
     workloads.get(ticket.workload).is_some_and(|workload| {
-        workload.ticket == ticket.number && matches!(workload.place, Place::InLine { .. })
+        workload.ticket == ticket.number && matches!(workload.place, QueuePosition::Pending { .. })
     })
 }
 
-pub(super) fn older(left: Ticket, right: Ticket, workloads: &Workloads) -> bool {
-    let rest = |ticket: Ticket| workloads.get(ticket.workload).map(|workload| &workload.uid);
+pub(super) fn older(left: QueueTicket, right: QueueTicket, workloads: &Workloads) -> bool {
+    let rest = |ticket: QueueTicket| workloads.get(ticket.workload).map(|workload| &workload.uid);
     let order = (left.time, left.uid).cmp(&(right.time, right.uid));
     order.then_with(|| rest(left).cmp(&rest(right))).is_lt()
 }
 
-pub(super) fn goes_first(buckets: &[Bucket], left: u32, right: u32, workloads: &Workloads) -> bool {
+pub(super) fn goes_first(
+    buckets: &[ClassBucket],
+    left: u32,
+    right: u32,
+    workloads: &Workloads,
+) -> bool {
     let (left, right) = (&buckets[left as usize], &buckets[right as usize]);
     if left.priority != right.priority {
         return left.priority > right.priority;

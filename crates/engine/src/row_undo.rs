@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Saved<T> {
+pub(crate) struct RowUndo<T> {
     /// Length of the table when the what-if began; `None` outside of one.
     length: Option<usize>,
     rows: BTreeMap<usize, Option<T>>,
 }
 
-impl<T> Default for Saved<T> {
+impl<T> Default for RowUndo<T> {
     fn default() -> Self {
         Self { length: None, rows: BTreeMap::new() }
     }
 }
 
-impl<T: Clone> Saved<T> {
+impl<T: Clone> RowUndo<T> {
     /// A what-if begins.
     pub(crate) fn begin(&mut self, table: &[Option<T>]) {
         self.length = Some(table.len());

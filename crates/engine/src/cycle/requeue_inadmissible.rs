@@ -3,9 +3,9 @@
 //! Source: docs/reference/kueue.md §3.6. A wake-up concerns the whole tree in which something was freed or changed; trees
 //! with a cohort cycle are left alone.
 
-use crate::ids::{NodeId, QueueId};
+use crate::ids::{CohortId, NodeId, QueueId};
 use crate::quota::tree::Tree;
-use crate::spec::{Hold, NamespaceSelector};
+use crate::spec::{NamespaceSelector, QueueEligibility};
 use crate::state::{State, namespace_matches};
 
 /// What has to be brought up to date before a cycle, one step after the other.
@@ -16,7 +16,7 @@ pub(super) enum Preparation {
     /// The order of names.
     Names,
     /// What queues are, after all that.
-    Queues,
+    ClusterQueueTable,
     /// Who is to be woken.
     Marks,
 }
@@ -32,13 +32,13 @@ impl Preparation {
         match self {
             Self::Tree => state.tree.rebuild(),
             Self::Names => rank(state),
-            Self::Queues => refresh(state),
+            Self::ClusterQueueTable => refresh(state),
             Self::Marks => list(state, woken),
         }
         match self {
             Self::Tree => Some(Self::Names),
-            Self::Names => Some(Self::Queues),
-            Self::Queues => Some(Self::Marks),
+            Self::Names => Some(Self::ClusterQueueTable),
+            Self::ClusterQueueTable => Some(Self::Marks),
             Self::Marks => None,
         }
     }
@@ -67,7 +67,7 @@ fn refresh(state: &mut State) {
         let root = state.tree.root(queue.node);
         queue.generation += u64::from(requoted.has(root));
         if all || trees.has(root) || left.has(root) {
-            queue.line.forget_refusals();
+            queue.pending.forget_refused();
         }
     }
     for index in 0..state.queues.len() {
@@ -114,7 +114,7 @@ fn rank(state: &mut State) {
         names.extend(queue.as_ref().map(|queue| (name, queue.node)));
     }
     for (index, node) in state.cohorts.iter().enumerate() {
-        let name = state.names.cohorts.name(NodeId::from(index));
+        let name = state.names.cohorts.name(CohortId::from(index));
         names.extend(node.map(|node| (name, node)));
     }
     names.sort_unstable();
@@ -176,21 +176,21 @@ fn list_below(tree: &Tree, node: NodeId, woken: &mut Vec<QueueId>) {
 
 /// Brings everybody back in line who is parked in a queue. Returns how many shapes and Workloads that were.
 pub(super) fn wake_queue(state: &mut State, id: QueueId) -> usize {
-    let State { queues, workloads, namespaces, shapes, .. } = state;
+    let State { queues, workloads, namespaces, classes, .. } = state;
     let Some(queue) = &mut queues[id.index()] else {
         return 0;
     };
     let selector = &queue.namespaces;
     let choosy = !matches!(selector, NamespaceSelector::All(all) if all.is_empty());
-    let woken = queue.line.wake(
+    let woken = queue.pending.wake(
         workloads,
         choosy,
         |one| {
-            one.hold == Hold::None
+            one.eligibility == QueueEligibility::Eligible
                 && one.wake.is_none()
                 && namespace_matches(selector, namespaces, one)
         },
-        |shape| shapes.release(shape),
+        |class| classes.release(class),
     );
     state.list_if_head(id);
     woken

@@ -13,7 +13,7 @@ use crate::workload::Admission;
 
 /// A holder and the machines that failed under it.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(crate) struct NodeFailure {
     pub(crate) workload: WorkloadId,
     pub(crate) hosts: SmallVec<[HostId; 1]>,
     /// What had been freed when it was last looked at in vain.
@@ -22,26 +22,26 @@ pub(crate) struct Failure {
 
 /// Where a Workload stood before it was moved away from a machine.
 #[derive(Debug, Clone)]
-pub(crate) struct Move {
+pub(crate) struct PodMove {
     pub(crate) host: HostId,
     pub(crate) before: Vec<PodSetAdmission>,
 }
 
 /// Everybody whose machine failed.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Failures {
-    pub(crate) open: Vec<Failure>,
+pub(crate) struct NodeFailures {
+    pub(crate) open: Vec<NodeFailure>,
     /// How often something was freed or added that may serve as a replacement.
     pub(crate) freed: u64,
-    moves: BTreeMap<WorkloadId, Move>,
+    moves: BTreeMap<WorkloadId, PodMove>,
 }
 
-impl Failures {
+impl NodeFailures {
     /// All machines that failed under a Workload.
     pub(crate) fn set(&mut self, workload: WorkloadId, hosts: SmallVec<[HostId; 1]>) {
         self.open.retain(|one| one.workload != workload);
         if !hosts.is_empty() {
-            self.open.push(Failure { workload, hosts, tried: None });
+            self.open.push(NodeFailure { workload, hosts, tried: None });
         }
     }
 
@@ -60,7 +60,7 @@ impl Failures {
         self.freed += 1;
     }
 
-    pub(crate) fn moved(&mut self, workload: WorkloadId, from: Move) {
+    pub(crate) fn moved(&mut self, workload: WorkloadId, from: PodMove) {
         self.moves.insert(workload, from);
     }
 
@@ -70,7 +70,7 @@ impl Failures {
     }
 
     /// The move that is not written yet, and will not be.
-    pub(crate) fn take_move(&mut self, workload: WorkloadId) -> Option<Move> {
+    pub(crate) fn take_move(&mut self, workload: WorkloadId) -> Option<PodMove> {
         self.moves.remove(&workload)
     }
 
@@ -132,9 +132,9 @@ mod tests {
     }
 
     /// A Workload that was moved from `a` to `b`.
-    fn moved() -> (Failures, Admission) {
-        let mut failures = Failures::default();
-        let from = Move { host: HostId::from(0), before: on(&["a", "c"]) };
+    fn moved() -> (NodeFailures, Admission) {
+        let mut failures = NodeFailures::default();
+        let from = PodMove { host: HostId::from(0), before: on(&["a", "c"]) };
         failures.moved(WorkloadId::from(0), from);
         let AdmissionSpec { queue, reserved_at, evicted, pod_sets } = told(&["b", "c"]);
         let (taken_over, usage) = (false, Default::default());

@@ -1,14 +1,14 @@
 //! Whom the heads processed so far preempt.
 
 use crate::ids::WorkloadId;
-use crate::preemption::{Ids, queue_of};
+use crate::preemption::{WorkloadIds, queue_of};
 use crate::state::State;
 
-use crate::cycle::nominate::Entry;
+use crate::cycle::nominate::CycleEntry;
 
 /// The victims of a cycle, tree by tree. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
-pub(super) struct Victims {
+pub(super) struct PreemptedWorkloads {
     all: Vec<WorkloadId>,
     /// By the root of the tree in which they hold quota.
     trees: Vec<Vec<WorkloadId>>,
@@ -18,7 +18,7 @@ pub(super) struct Victims {
     replaced: Vec<WorkloadId>,
 }
 
-impl Victims {
+impl PreemptedWorkloads {
     pub(super) fn clear(&mut self) {
         self.all.clear();
         self.replaced.clear();
@@ -28,7 +28,7 @@ impl Victims {
     }
 
     /// The victims that can matter to an entry: those of its tree, or all of them where machines are shared.
-    pub(super) fn near(&self, state: &State, entry: &Entry) -> Ids {
+    pub(super) fn near(&self, state: &State, entry: &CycleEntry) -> WorkloadIds {
         if state.topologies.any() {
             return self.all.as_slice().into();
         }
@@ -37,13 +37,13 @@ impl Victims {
     }
 
     /// Whether an entry counts on the quota of a slice that is replaced.
-    pub(super) fn are_replaced(&self, entry: &Entry) -> bool {
+    pub(super) fn are_replaced(&self, entry: &CycleEntry) -> bool {
         entry.targets.iter().any(|target| self.replaced.contains(&target.workload))
     }
 
     /// Claims the victims of an entry.
-    pub(super) fn claim(&mut self, state: &State, entry: &Entry) {
-        self.replaced.extend(entry.replaces);
+    pub(super) fn claim(&mut self, state: &State, entry: &CycleEntry) {
+        self.replaced.extend(entry.replaced_slice);
         for target in &entry.targets {
             let root = state.tree.root(state.queue(queue_of(state, target.workload)).node).index();
             if self.trees.len() <= root {

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// What a taint does to pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Effect {
+pub enum TaintEffect {
     /// They are not placed there.
     NoSchedule,
     /// They are placed there only if nothing else is left: ignored here.
@@ -16,7 +16,7 @@ pub enum Effect {
     NoExecute,
 }
 
-impl Effect {
+impl TaintEffect {
     /// The name used on the wire.
     pub fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ pub struct Taint {
     /// Value, may be empty.
     pub value: Box<str>,
     /// Effect.
-    pub effect: Effect,
+    pub effect: TaintEffect,
 }
 
 /// As people write it.
@@ -54,7 +54,7 @@ pub struct Toleration {
     /// Which values.
     pub operator: TolerationOperator,
     /// `None` tolerates every effect.
-    pub effect: Option<Effect>,
+    pub effect: Option<TaintEffect>,
 }
 
 /// Which values of a taint are tolerated.
@@ -90,7 +90,7 @@ pub fn integer(text: &str) -> Option<i64> {
 
 /// How a requirement compares.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Operator {
+pub enum LabelOperator {
     /// The value is one of these.
     In(Vec<Box<str>>),
     /// The value is none of these, or the key is absent.
@@ -107,14 +107,14 @@ pub enum Operator {
 
 /// One requirement on labels.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Requirement {
+pub struct LabelRequirement {
     /// The label's key.
     pub key: Box<str>,
     /// What it must be.
-    pub operator: Operator,
+    pub operator: LabelOperator,
 }
 
-impl Requirement {
+impl LabelRequirement {
     /// Whether `labels` meet it.
     pub fn matches(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
         self.admits(labels.iter().find(|(key, _)| *key == self.key).map(|(_, value)| &**value))
@@ -124,28 +124,34 @@ impl Requirement {
     pub(crate) fn admits(&self, value: Option<&str>) -> bool {
         let among = |values: &[Box<str>], value: &str| values.iter().any(|one| **one == *value);
         match (&self.operator, value) {
-            (Operator::In(values), Some(value)) => among(values, value),
-            (Operator::NotIn(values), Some(value)) => !among(values, value),
-            (Operator::NotIn(_) | Operator::DoesNotExist, None) => true,
-            (Operator::Exists, Some(_)) => true,
-            (Operator::Gt(bound), Some(value)) => value.parse().is_ok_and(|v: i64| v > *bound),
-            (Operator::Lt(bound), Some(value)) => value.parse().is_ok_and(|v: i64| v < *bound),
-            (Operator::DoesNotExist, Some(_)) => false,
-            (Operator::In(_) | Operator::Exists | Operator::Gt(_) | Operator::Lt(_), None) => false,
+            (LabelOperator::In(values), Some(value)) => among(values, value),
+            (LabelOperator::NotIn(values), Some(value)) => !among(values, value),
+            (LabelOperator::NotIn(_) | LabelOperator::DoesNotExist, None) => true,
+            (LabelOperator::Exists, Some(_)) => true,
+            (LabelOperator::Gt(bound), Some(value)) => value.parse().is_ok_and(|v: i64| v > *bound),
+            (LabelOperator::Lt(bound), Some(value)) => value.parse().is_ok_and(|v: i64| v < *bound),
+            (LabelOperator::DoesNotExist, Some(_)) => false,
+            (
+                LabelOperator::In(_)
+                | LabelOperator::Exists
+                | LabelOperator::Gt(_)
+                | LabelOperator::Lt(_),
+                None,
+            ) => false,
         }
     }
 }
 
 /// A term of node affinity: all that a node must meet at once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct NodeTerm {
+pub struct NodeSelectorTerm {
     /// `matchExpressions`: what its labels must be.
-    pub labels: Vec<Requirement>,
+    pub labels: Vec<LabelRequirement>,
     /// `matchFields`: what its name must be.
-    pub fields: Vec<Requirement>,
+    pub fields: Vec<LabelRequirement>,
 }
 
-impl NodeTerm {
+impl NodeSelectorTerm {
     /// The only field of a node that terms may name.
     pub const NAME: &str = "metadata.name";
 
@@ -169,16 +175,16 @@ impl NodeTerm {
 
 /// Where the pods of a pod set may run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Selection {
+pub struct NodeSelection {
     /// `nodeSelector`, sorted by key.
     pub node_selector: Vec<(Box<str>, Box<str>)>,
     /// Required node affinity: any of these terms. `None` asks for nothing.
-    pub affinity: Option<Vec<NodeTerm>>,
+    pub affinity: Option<Vec<NodeSelectorTerm>>,
     /// Tolerations.
     pub tolerations: Vec<Toleration>,
 }
 
-impl Selection {
+impl NodeSelection {
     /// The first taint that keeps the pods away, given `extra` tolerations.
     pub fn untolerated<'a>(
         &self,
@@ -186,7 +192,7 @@ impl Selection {
         extra: &[Toleration],
     ) -> Option<(usize, &'a Taint)> {
         let tolerated = |taint: &Taint| {
-            taint.effect == Effect::PreferNoSchedule
+            taint.effect == TaintEffect::PreferNoSchedule
                 || self.tolerations.iter().chain(extra).any(|one| one.tolerates(taint))
         };
         taints.iter().enumerate().find(|(_, taint)| !tolerated(taint))
@@ -227,7 +233,7 @@ impl Selection {
         wanted.all(|one| labels.contains(one))
     }
 
-    fn one_term(&self, matches: impl Fn(&NodeTerm) -> bool) -> bool {
+    fn one_term(&self, matches: impl Fn(&NodeSelectorTerm) -> bool) -> bool {
         self.affinity.as_ref().is_none_or(|terms| terms.iter().any(matches))
     }
 }
@@ -240,28 +246,28 @@ mod tests {
         pairs.iter().map(|&(key, value)| (key.into(), value.into())).collect()
     }
 
-    fn within(key: &str, values: &[&str]) -> Requirement {
+    fn within(key: &str, values: &[&str]) -> LabelRequirement {
         let values = values.iter().map(|&value| value.into()).collect();
-        Requirement { key: key.into(), operator: Operator::In(values) }
+        LabelRequirement { key: key.into(), operator: LabelOperator::In(values) }
     }
 
     #[test]
     fn only_keys_that_count_are_compared() {
-        let selection = Selection {
+        let selection = NodeSelection {
             node_selector: labels(&[("zone", "a"), ("disk", "ssd")]),
-            ..Selection::default()
+            ..NodeSelection::default()
         };
         assert!(selection.matches_flavor(&labels(&[("zone", "a")])));
         assert!(!selection.matches_flavor(&labels(&[("zone", "b")])));
         assert!(!selection.selects_node(&labels(&[("zone", "a")])));
     }
 
-    fn required(terms: &[NodeTerm]) -> Selection {
-        Selection { affinity: Some(terms.to_vec()), ..Selection::default() }
+    fn required(terms: &[NodeSelectorTerm]) -> NodeSelection {
+        NodeSelection { affinity: Some(terms.to_vec()), ..NodeSelection::default() }
     }
 
-    fn labelled(key: &str, values: &[&str]) -> NodeTerm {
-        NodeTerm { labels: vec![within(key, values)], fields: Vec::new() }
+    fn labelled(key: &str, values: &[&str]) -> NodeSelectorTerm {
+        NodeSelectorTerm { labels: vec![within(key, values)], fields: Vec::new() }
     }
 
     #[test]
@@ -273,8 +279,10 @@ mod tests {
 
     #[test]
     fn a_field_of_a_term_is_the_name_of_the_node() {
-        let one =
-            NodeTerm { fields: vec![within(NodeTerm::NAME, &["n1"])], ..labelled("zone", &["a"]) };
+        let one = NodeSelectorTerm {
+            fields: vec![within(NodeSelectorTerm::NAME, &["n1"])],
+            ..labelled("zone", &["a"])
+        };
         let selection = required(&[one]);
         let (here, elsewhere) = (labels(&[("zone", "a")]), labels(&[("zone", "b")]));
         assert!(selection.allows_node("n1", &here));
@@ -286,20 +294,23 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_a_node_may_match() {
-        let named =
-            NodeTerm { fields: vec![within(NodeTerm::NAME, &["n1"])], ..NodeTerm::default() };
+        let named = NodeSelectorTerm {
+            fields: vec![within(NodeSelectorTerm::NAME, &["n1"])],
+            ..NodeSelectorTerm::default()
+        };
         let zone = labels(&[("zone", "b")]);
-        let may = |terms: &[NodeTerm]| required(terms).may_match_node(&zone, &["zone".into()]);
+        let may =
+            |terms: &[NodeSelectorTerm]| required(terms).may_match_node(&zone, &["zone".into()]);
         assert!(may(&[labelled("disk", &["ssd"])]));
         assert!(may(&[named]));
         assert!(!may(&[labelled("zone", &["a"])]));
-        assert!(!may(&[NodeTerm::default()]));
+        assert!(!may(&[NodeSelectorTerm::default()]));
         assert!(!may(&[]));
     }
 
     #[test]
     fn what_asks_for_nothing_matches_every_flavor_and_no_node() {
-        for selection in [required(&[]), required(&[NodeTerm::default()])] {
+        for selection in [required(&[]), required(&[NodeSelectorTerm::default()])] {
             assert!(selection.matches_flavor(&labels(&[("zone", "a")])));
             assert!(!selection.allows_node("n1", &labels(&[("zone", "a")])));
         }
@@ -307,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_toleration_names_key_value_and_effect() {
-        let taint = Taint { key: "team".into(), value: "a".into(), effect: Effect::NoExecute };
+        let taint = Taint { key: "team".into(), value: "a".into(), effect: TaintEffect::NoExecute };
         let tolerates = |key: &str, value: Option<&str>, effect| {
             let operator = value
                 .map_or(TolerationOperator::Exists, |one| TolerationOperator::Equal(one.into()));
@@ -316,13 +327,13 @@ mod tests {
         assert!(tolerates("", None, None));
         assert!(tolerates("team", Some("a"), None));
         assert!(!tolerates("team", Some("b"), None));
-        assert!(!tolerates("team", None, Some(Effect::NoSchedule)));
+        assert!(!tolerates("team", None, Some(TaintEffect::NoSchedule)));
     }
 
     #[test]
     fn a_toleration_may_compare_integers() {
         let tolerates = |operator: &TolerationOperator, value: &str| {
-            let (key, effect): (Box<str>, _) = ("failures".into(), Effect::NoSchedule);
+            let (key, effect): (Box<str>, _) = ("failures".into(), TaintEffect::NoSchedule);
             let taint = Taint { key: key.clone(), value: value.into(), effect };
             Toleration { key, operator: operator.clone(), effect: None }.tolerates(&taint)
         };

@@ -1,9 +1,9 @@
 //! The line of one ClusterQueue: who is next, and who has stepped aside.
 //!
-//! Workloads of one shape (same requests, same priority) stand in one [`Bucket`], oldest first; a heap orders the
+//! Workloads of one shape (same requests, same priority) stand in one [`ClassBucket`], oldest first; a heap orders the
 //! buckets by their heads. One verdict about a shape parks its whole bucket in O(log shapes), and a newcomer of a
 //! parked shape lands in the parked bucket by itself. Whoever is in line already when it takes on a parked shape stays
-//! in line, as a `stray`, until its turn. Workloads that step aside alone (backoff, wrong namespace) are `aside`.
+//! in line, as a `stray`, until its turn. Workloads that step aside alone (backoff, wrong namespace) are `inadmissible`.
 //! Source: docs/reference/kueue.md §3.1, §3.2, §3.4, §3.5.
 //!
 //! Invariants: the top of every bucket is live; a bucket is in the heap iff it is not parked and not empty.
@@ -11,24 +11,24 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::admission_sharing::UsageShare;
-use crate::ids::{LocalQueueId, ShapeId, WorkloadId};
-use crate::queues::bucket::{Bucket, Ticket, goes_first, is_live, older};
+use crate::admission_fair_sharing::FairSharingUsage;
+use crate::ids::{EquivalenceClassId, LocalQueueId, WorkloadId};
+use crate::queues::class_bucket::{ClassBucket, QueueTicket, goes_first, is_live, older};
 use crate::queues::heap::IndexHeap;
-use crate::workload::{Place, Workload, Workloads};
+use crate::workload::{QueuePosition, Workload, Workloads};
 
 /// See the module.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Line {
-    buckets: Vec<Bucket>,
+pub(crate) struct PendingQueue {
+    buckets: Vec<ClassBucket>,
     free: Vec<u32>,
     /// Where newcomers go.
-    by_shape: HashMap<ShapeId, u32>,
+    by_class: HashMap<EquivalenceClassId, u32>,
     /// Further buckets, of those who were in line when they took on a shape that was parked.
-    strays: Vec<u32>,
+    detached: Vec<u32>,
     order: IndexHeap,
-    aside: Vec<WorkloadId>,
-    parked_buckets: Vec<u32>,
+    inadmissible: Vec<WorkloadId>,
+    inadmissible_buckets: Vec<u32>,
     /// The head that waits for its victims.
     preemptor: Option<WorkloadId>,
     /// It stays first, whoever comes.
@@ -36,23 +36,23 @@ pub(crate) struct Line {
     /// It asks for something else since.
     altered: bool,
     /// How much LocalQueues have used, if those that used less come first. That goes before all other order.
-    shares: Option<BTreeMap<LocalQueueId, UsageShare>>,
+    shares: Option<BTreeMap<LocalQueueId, FairSharingUsage>>,
 }
 
-impl Line {
+impl PendingQueue {
     /// Queues a Workload behind its equals. It waits inadmissible if its shape is parked.
     pub(crate) fn push(&mut self, id: WorkloadId, workloads: &mut Workloads) {
         let workload = workloads.at(id);
-        let index = self.bucket_of(workload.shape, workload.priority);
+        let index = self.bucket_of(workload.class, workload.priority);
         self.enter(index, id, workloads);
     }
 
     /// Queues a Workload that is to have its turn, although its shape may be parked.
-    pub(crate) fn push_awake(&mut self, id: WorkloadId, workloads: &mut Workloads) {
-        let (shape, priority) = (workloads.at(id).shape, workloads.at(id).priority);
-        let mut index = self.bucket_of(shape, priority);
-        if self.buckets[index as usize].parked {
-            index = self.stray_of(shape, priority);
+    pub(crate) fn push_active(&mut self, id: WorkloadId, workloads: &mut Workloads) {
+        let (class, priority) = (workloads.at(id).class, workloads.at(id).priority);
+        let mut index = self.bucket_of(class, priority);
+        if self.buckets[index as usize].inadmissible {
+            index = self.detached_of(class, priority);
         }
         self.enter(index, id, workloads);
     }
@@ -60,9 +60,9 @@ impl Line {
     fn enter(&mut self, index: u32, id: WorkloadId, workloads: &mut Workloads) {
         let number = workloads.stamp();
         let workload = workloads.at_mut(id);
-        workload.place = Place::InLine { bucket: index };
+        workload.place = QueuePosition::Pending { bucket: index };
         workload.ticket = number;
-        let (ticket, namespace) = (Ticket::new(id, workload), workload.namespace);
+        let (ticket, namespace) = (QueueTicket::new(id, workload), workload.namespace);
         let bucket = &mut self.buckets[index as usize];
         let alike = bucket.live == 0 || bucket.namespace == Some(namespace);
         bucket.namespace = alike.then_some(namespace);
@@ -72,29 +72,30 @@ impl Line {
     }
 
     /// Sets a Workload aside, alone.
-    pub(crate) fn set_aside(&mut self, id: WorkloadId, workloads: &mut Workloads) {
-        let place = u32::try_from(self.aside.len()).expect("invariant: fewer than 2^32 Workloads");
-        workloads.at_mut(id).place = Place::Aside { place };
-        self.aside.push(id);
+    pub(crate) fn push_inadmissible(&mut self, id: WorkloadId, workloads: &mut Workloads) {
+        let place =
+            u32::try_from(self.inadmissible.len()).expect("invariant: fewer than 2^32 Workloads");
+        workloads.at_mut(id).place = QueuePosition::Inadmissible { place };
+        self.inadmissible.push(id);
     }
 
     /// Takes a Workload out, wherever it stands.
     pub(crate) fn remove(&mut self, id: WorkloadId, workloads: &mut Workloads) {
         let workload = workloads.at_mut(id);
-        let place = std::mem::replace(&mut workload.place, Place::Out);
+        let place = std::mem::replace(&mut workload.place, QueuePosition::Out);
         match place {
-            Place::InLine { bucket } => {
+            QueuePosition::Pending { bucket } => {
                 self.buckets[bucket as usize].live -= 1;
                 self.drop_dead(bucket, workloads);
                 self.settle(bucket, workloads);
             }
-            Place::Aside { place } => {
-                self.aside.swap_remove(place as usize);
-                if let Some(&moved) = self.aside.get(place as usize) {
-                    workloads.at_mut(moved).place = Place::Aside { place };
+            QueuePosition::Inadmissible { place } => {
+                self.inadmissible.swap_remove(place as usize);
+                if let Some(&moved) = self.inadmissible.get(place as usize) {
+                    workloads.at_mut(moved).place = QueuePosition::Inadmissible { place };
                 }
             }
-            Place::Out | Place::Holding { .. } => {}
+            QueuePosition::Out | QueuePosition::Reserving { .. } => {}
         }
     }
 
@@ -106,8 +107,8 @@ impl Line {
             return all.min_by(|&left, &right| self.order(left, right, workloads));
         }
         if let Some(sticky) = self.preemptor.filter(|_| self.sticky)
-            && let Place::InLine { bucket } = workloads.at(sticky).place
-            && !self.buckets[bucket as usize].parked
+            && let QueuePosition::Pending { bucket } = workloads.at(sticky).place
+            && !self.buckets[bucket as usize].inadmissible
         {
             return Some(sticky);
         }
@@ -116,24 +117,24 @@ impl Line {
     }
 
     /// Whether LocalQueues that used less come first.
-    pub(crate) fn has_shares(&self) -> bool {
+    pub(crate) fn has_fair_sharing(&self) -> bool {
         self.shares.is_some()
     }
 
     /// Begins or ceases to order by what LocalQueues have used.
-    pub(crate) fn use_shares(&mut self, yes: bool) {
+    pub(crate) fn use_fair_sharing(&mut self, yes: bool) {
         self.shares = yes.then(BTreeMap::new);
     }
 
     /// What a LocalQueue has used.
-    pub(crate) fn set_share(&mut self, id: LocalQueueId, share: UsageShare) {
+    pub(crate) fn set_usage(&mut self, id: LocalQueueId, share: FairSharingUsage) {
         if let Some(shares) = &mut self.shares {
             shares.insert(id, share);
         }
     }
 
     /// What the LocalQueue of a Workload has used; nothing where that does not count.
-    pub(crate) fn share(&self, workload: &Workload) -> UsageShare {
+    pub(crate) fn share(&self, workload: &Workload) -> FairSharingUsage {
         let known = self.shares.as_ref().zip(workload.local_queue);
         known.and_then(|(shares, id)| shares.get(&id)).copied().unwrap_or_default()
     }
@@ -149,8 +150,8 @@ impl Line {
     }
 
     /// Whether a Workload will have its turn without a wake-up.
-    pub(crate) fn is_awake(&self, workload: &Workload) -> bool {
-        matches!(workload.place, Place::InLine { bucket } if !self.buckets[bucket as usize].parked)
+    pub(crate) fn is_active(&self, workload: &Workload) -> bool {
+        matches!(workload.place, QueuePosition::Pending { bucket } if !self.buckets[bucket as usize].inadmissible)
     }
 
     /// Ends the privilege of `id`, if it has one.
@@ -181,42 +182,42 @@ impl Line {
     }
 
     /// Parks a whole shape. Returns how many buckets were not parked before.
-    pub(crate) fn park_shape(
+    pub(crate) fn mark_class_inadmissible(
         &mut self,
-        shape: ShapeId,
+        class: EquivalenceClassId,
         priority: i64,
         workloads: &Workloads,
     ) -> usize {
-        let first = self.bucket_of(shape, priority);
-        let mut parked = usize::from(self.park(first, workloads));
-        for at in 0..self.strays.len() {
-            let index = self.strays[at];
-            if self.buckets[index as usize].shape == shape {
-                parked += usize::from(self.park(index, workloads));
+        let first = self.bucket_of(class, priority);
+        let mut inadmissible = usize::from(self.park(first, workloads));
+        for at in 0..self.detached.len() {
+            let index = self.detached[at];
+            if self.buckets[index as usize].class == class {
+                inadmissible += usize::from(self.park(index, workloads));
             }
         }
-        parked
+        inadmissible
     }
 
     /// Parks a bucket. Returns false if it was parked already.
     fn park(&mut self, index: u32, workloads: &Workloads) -> bool {
         let bucket = &mut self.buckets[index as usize];
         bucket.refused = true;
-        if std::mem::replace(&mut bucket.parked, true) {
+        if std::mem::replace(&mut bucket.inadmissible, true) {
             return false;
         }
-        self.parked_buckets.push(index);
+        self.inadmissible_buckets.push(index);
         self.settle(index, workloads);
         true
     }
 
     /// Whether the shape of a Workload in line was refused before.
     pub(crate) fn is_refused(&self, workload: &Workload) -> bool {
-        matches!(workload.place, Place::InLine { bucket } if self.buckets[bucket as usize].refused)
+        matches!(workload.place, QueuePosition::Pending { bucket } if self.buckets[bucket as usize].refused)
     }
 
     /// Quotas or flavors changed: whoever comes next is evaluated anew.
-    pub(crate) fn forget_refusals(&mut self) {
+    pub(crate) fn forget_refused(&mut self) {
         self.buckets.iter_mut().for_each(|bucket| bucket.refused = false);
     }
 
@@ -227,20 +228,20 @@ impl Line {
         workloads: &mut Workloads,
         choosy: bool,
         may: impl Fn(&Workload) -> bool,
-        mut unparked: impl FnMut(ShapeId),
+        mut unparked: impl FnMut(EquivalenceClassId),
     ) -> usize {
-        let all = self.parked_buckets.len() + self.aside.len();
-        while let Some(index) = self.parked_buckets.pop() {
+        let all = self.inadmissible_buckets.len() + self.inadmissible.len();
+        while let Some(index) = self.inadmissible_buckets.pop() {
             let bucket = &mut self.buckets[index as usize];
-            bucket.parked = false;
-            unparked(bucket.shape);
+            bucket.inadmissible = false;
+            unparked(bucket.class);
             self.settle(index, workloads);
             if choosy {
                 self.dismiss(index, workloads, &may);
             }
         }
         let mut at = 0;
-        while let Some(&id) = self.aside.get(at) {
+        while let Some(&id) = self.inadmissible.get(at) {
             if may(workloads.at(id)) {
                 self.remove(id, workloads);
                 self.push(id, workloads);
@@ -263,7 +264,7 @@ impl Line {
         let ids: Vec<WorkloadId> = ids.filter(|&id| !may(workloads.at(id))).collect();
         for id in ids {
             self.remove(id, workloads);
-            self.set_aside(id, workloads);
+            self.push_inadmissible(id, workloads);
         }
     }
 
@@ -277,13 +278,13 @@ impl Line {
     /// Inadmissible Workloads, in queue order.
     pub(crate) fn inadmissible(&self, workloads: &Workloads) -> Vec<WorkloadId> {
         let mut ids = self.live_tickets(true, workloads);
-        ids.extend(&self.aside);
+        ids.extend(&self.inadmissible);
         self.sort(&mut ids, workloads);
         ids
     }
 
-    fn live_tickets(&self, parked: bool, workloads: &Workloads) -> Vec<WorkloadId> {
-        let buckets = self.buckets.iter().filter(|bucket| bucket.parked == parked);
+    fn live_tickets(&self, inadmissible: bool, workloads: &Workloads) -> Vec<WorkloadId> {
+        let buckets = self.buckets.iter().filter(|bucket| bucket.inadmissible == inadmissible);
         let tickets = buckets.flat_map(|bucket| bucket.tickets.items());
         tickets.filter(|ticket| is_live(ticket, workloads)).map(|ticket| ticket.workload).collect()
     }
@@ -304,36 +305,36 @@ impl Line {
             .then(left.uid.cmp(&right.uid))
     }
 
-    fn bucket_of(&mut self, shape: ShapeId, priority: i64) -> u32 {
-        if let Some(&index) = self.by_shape.get(&shape) {
+    fn bucket_of(&mut self, class: EquivalenceClassId, priority: i64) -> u32 {
+        if let Some(&index) = self.by_class.get(&class) {
             return index;
         }
-        let index = self.new_bucket(shape, priority);
-        self.by_shape.insert(shape, index);
+        let index = self.new_bucket(class, priority);
+        self.by_class.insert(class, index);
         index
     }
 
     /// The bucket of those in line whose shape is parked.
-    fn stray_of(&mut self, shape: ShapeId, priority: i64) -> u32 {
+    fn detached_of(&mut self, class: EquivalenceClassId, priority: i64) -> u32 {
         let fits = |&&index: &&u32| {
             let bucket = &self.buckets[index as usize];
-            bucket.shape == shape && !bucket.parked
+            bucket.class == class && !bucket.inadmissible
         };
-        if let Some(&index) = self.strays.iter().find(fits) {
+        if let Some(&index) = self.detached.iter().find(fits) {
             return index;
         }
-        let index = self.new_bucket(shape, priority);
-        self.strays.push(index);
+        let index = self.new_bucket(class, priority);
+        self.detached.push(index);
         index
     }
 
-    fn new_bucket(&mut self, shape: ShapeId, priority: i64) -> u32 {
+    fn new_bucket(&mut self, class: EquivalenceClassId, priority: i64) -> u32 {
         if let Some(index) = self.free.pop() {
             let bucket = &mut self.buckets[index as usize];
-            (bucket.shape, bucket.priority, bucket.refused) = (shape, priority, false);
+            (bucket.class, bucket.priority, bucket.refused) = (class, priority, false);
             return index;
         }
-        self.buckets.push(Bucket::new(shape, priority));
+        self.buckets.push(ClassBucket::new(class, priority));
         u32::try_from(self.buckets.len() - 1).expect("invariant: fewer than 2^32 shapes")
     }
 
@@ -347,29 +348,29 @@ impl Line {
     /// Restores the invariants of one bucket after a change.
     fn settle(&mut self, index: u32, workloads: &Workloads) {
         let bucket = &mut self.buckets[index as usize];
-        if bucket.live > 0 && !bucket.parked {
+        if bucket.live > 0 && !bucket.inadmissible {
             let buckets = &self.buckets;
             self.order.settle(index, |a, b| goes_first(buckets, a, b, workloads));
             return;
         }
-        let (empty, parked) = (bucket.live == 0, bucket.parked);
+        let (empty, inadmissible) = (bucket.live == 0, bucket.inadmissible);
         if empty {
             bucket.tickets.clear();
         }
         let buckets = &self.buckets;
         self.order.remove(index, |a, b| goes_first(buckets, a, b, workloads));
-        if empty && !parked && self.forget(index) {
+        if empty && !inadmissible && self.forget(index) {
             self.free.push(index);
         }
     }
 
     /// Nobody looks for this bucket any more. Returns false if nobody did before.
     fn forget(&mut self, index: u32) -> bool {
-        let shape = self.buckets[index as usize].shape;
-        if self.by_shape.get(&shape) == Some(&index) {
-            return self.by_shape.remove(&shape).is_some();
+        let class = self.buckets[index as usize].class;
+        if self.by_class.get(&class) == Some(&index) {
+            return self.by_class.remove(&class).is_some();
         }
-        let stray = self.strays.iter().position(|&one| one == index);
-        stray.map(|at| self.strays.swap_remove(at)).is_some()
+        let stray = self.detached.iter().position(|&one| one == index);
+        stray.map(|at| self.detached.swap_remove(at)).is_some()
     }
 }

@@ -4,15 +4,15 @@
 //! taken back, so that this leaves traces, which those see who are weighed and processed later. Upstream weighs queues in
 //! no particular order, here it is that of their names. Source: docs/reference/kueue.md §4.6. Cost: entries · depth per pop.
 
-use crate::cycle::nominate::{Entry, Outcome};
+use crate::cycle::nominate::{CycleEntry, CycleOutcome};
 use crate::cycle::tournament::{Candidate, measure, wins};
 use crate::ids::NodeId;
 use crate::state::State;
 
 /// The entry of the tree below `root` that is next, among those about which nothing is decided yet.
-pub(super) fn winner(state: &mut State, entries: &[Entry], root: NodeId) -> Option<usize> {
+pub(super) fn winner(state: &mut State, entries: &[CycleEntry], root: NodeId) -> Option<usize> {
     let leaf = |state: &State, entry: usize| state.queue(entries[entry].queue).node;
-    let is_open = |entry: &usize| entries[*entry].outcome == Outcome::Open;
+    let is_open = |entry: &usize| entries[*entry].outcome == CycleOutcome::Nominated;
     let mut own: Vec<usize> = (0..entries.len()).filter(is_open).collect();
     own.retain(|&entry| state.tree.root(leaf(state, entry)) == root);
     own.sort_by_key(|&entry| state.tree.node(leaf(state, entry)).rank);
@@ -33,7 +33,7 @@ pub(super) fn winner(state: &mut State, entries: &[Entry], root: NodeId) -> Opti
 /// The best of a subtree, as it was weighed at its top.
 fn play(
     state: &State,
-    entries: &[Entry],
+    entries: &[CycleEntry],
     weighed: &[(NodeId, Candidate)],
     node: NodeId,
 ) -> Option<Candidate> {

@@ -9,7 +9,7 @@ use crate::ids::{NodeId, Slot};
 
 /// The slots of all nodes, in rows like the cells of the tree.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Lines {
+pub(super) struct DeclaredQuotas {
     marks: Vec<Mark>,
     stride: usize,
 }
@@ -22,7 +22,7 @@ struct Mark {
     named: bool,
 }
 
-impl Lines {
+impl DeclaredQuotas {
     /// Makes room for so many nodes and slots.
     pub(super) fn resize(&mut self, nodes: usize, stride: usize) {
         if stride != self.stride && self.stride > 0 {

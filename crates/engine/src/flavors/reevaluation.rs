@@ -7,17 +7,17 @@
 //! depth, no allocation.
 
 use crate::amount::Amount;
-use crate::flavors::grade::may_preempt_while_borrowing;
+use crate::flavors::granular_mode::may_preempt_while_borrowing;
 use crate::flavors::scan::suits;
 use crate::ids::{QueueId, ResourceId, Slot, WorkloadId};
 use crate::quota::available::{available, potential, reach};
 use crate::spec::{PodSetSpec, PreemptionPolicy};
-use crate::state::{Group, Queue, State};
+use crate::state::{ClusterQueueRecord, GroupSlots, State};
 use crate::workload::{Usage, charge};
 
 /// What evaluating a refused Workload once more could bring, least last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Hope {
+pub(crate) enum Reevaluation {
     /// Perhaps everything.
     Open,
     /// It would wait again, and keep quota from other queues for the length of the cycle.
@@ -27,43 +27,43 @@ pub(crate) enum Hope {
 }
 
 /// Judges a Workload of a shape that was evaluated and parked in this queue before.
-pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Hope {
+pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Reevaluation {
     let queue = state.queue(id);
     let priority = state.workloads.at(workload).priority;
-    let shape = state.shapes.at(state.workloads.at(workload).shape);
+    let class = state.classes.at(state.workloads.at(workload).class);
     let plain =
-        state.settings.fungibility && shape.allowed.is_none() && !has_topology(state, queue);
+        state.settings.flavor_fungibility && class.allowed.is_none() && !has_topology(state, queue);
     if !plain || finds_victims_at_home(queue, priority) || is_free_to_take(state, queue) {
-        return Hope::Open;
+        return Reevaluation::Open;
     }
-    let (mut all, mut alone) = (Hope::Open, true);
-    for pod_set in &shape.pod_sets {
-        let wish = Wish { state, id, queue, pod_set };
+    let (mut all, mut alone) = (Reevaluation::Open, true);
+    for pod_set in &class.pod_sets {
+        let wish = ReevaluatedPodSet { state, id, queue, pod_set };
         if wish.asks_of_nobody() {
-            return Hope::None;
+            return Reevaluation::None;
         }
         for group in queue.groups.iter().filter(|group| wish.asks_of(group)) {
             let hope = wish.of_group(group);
-            if hope == Hope::Open && group.flavors.len() > 1 {
+            if hope == Reevaluation::Open && group.flavors.len() > 1 {
                 // It may take the first flavor here and stay in line to go through the others.
-                return Hope::Open;
+                return Reevaluation::Open;
             }
             all = all.max(hope);
             alone &= wish.keeps_to_itself(group);
         }
     }
-    if all == Hope::Reserves && alone { Hope::None } else { all }
+    if all == Reevaluation::Reserves && alone { Reevaluation::None } else { all }
 }
 
 /// What a Workload takes, and how far up the tree it reaches, where it fits and can do so in one way only.
 pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(u32, Usage)> {
     let queue = state.queue(id);
-    let shape = state.shapes.at(state.workloads.at(workload).shape);
-    let [pod_set] = shape.pod_sets.as_slice() else { return None };
+    let class = state.classes.at(state.workloads.at(workload).class);
+    let [pod_set] = class.pod_sets.as_slice() else { return None };
     let fair = state.settings.fair_sharing.is_some();
     // Whoever asks a queue without topologies for one may get quota there, and is refused all the same.
     let places = has_topology(state, queue) || pod_set.asks_for_topology();
-    if fair || shape.allowed.is_some() || !state.settings.fungibility || places {
+    if fair || class.allowed.is_some() || !state.settings.flavor_fungibility || places {
         return None;
     }
     let mut usage = Usage::new();
@@ -87,9 +87,9 @@ pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(
 }
 
 /// Whether somebody in the queue has a priority that its policy lets go.
-fn finds_victims_at_home(queue: &Queue, priority: i64) -> bool {
+fn finds_victims_at_home(queue: &ClusterQueueRecord, priority: i64) -> bool {
     let lowest = queue.priorities.lowest();
-    lowest.is_some_and(|lowest| match queue.preemption.within_queue {
+    lowest.is_some_and(|lowest| match queue.preemption.within_cluster_queue {
         PreemptionPolicy::Never => false,
         PreemptionPolicy::LowerPriority => lowest < priority,
         PreemptionPolicy::LowerOrNewerEqualPriority => lowest <= priority,
@@ -98,27 +98,27 @@ fn finds_victims_at_home(queue: &Queue, priority: i64) -> bool {
 }
 
 /// Whether it may take from others more than its side of the tree owns.
-fn is_free_to_take(state: &State, queue: &Queue) -> bool {
+fn is_free_to_take(state: &State, queue: &ClusterQueueRecord) -> bool {
     queue.preemption.reclaim != PreemptionPolicy::Never
         && state.tree.parent(queue.node).is_some()
         && (queue.preemption.borrow.is_some() || state.settings.fair_sharing.is_some())
 }
 
-fn has_topology(state: &State, queue: &Queue) -> bool {
+fn has_topology(state: &State, queue: &ClusterQueueRecord) -> bool {
     let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors);
     flavors.any(|&id| state.flavor(id).is_some_and(|flavor| flavor.topology.is_some()))
 }
 
 /// One pod set in its queue.
 #[derive(Debug, Clone, Copy)]
-struct Wish<'a> {
+struct ReevaluatedPodSet<'a> {
     state: &'a State,
     id: QueueId,
-    queue: &'a Queue,
+    queue: &'a ClusterQueueRecord,
     pod_set: &'a PodSetSpec,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> ReevaluatedPodSet<'a> {
     /// What the smallest number of pods that could be admitted asks for.
     fn requests(self) -> impl Iterator<Item = (ResourceId, Amount)> + 'a {
         let partly = self.state.settings.partial_admission;
@@ -129,61 +129,65 @@ impl<'a> Wish<'a> {
     /// It asks for something that its queue does not know.
     fn asks_of_nobody(self) -> bool {
         self.requests().any(|(resource, amount)| {
-            let covers = |group: &Group| group.resources.contains(&resource);
+            let covers = |group: &GroupSlots| group.resources.contains(&resource);
             amount > Amount::ZERO && !self.queue.groups.iter().any(covers)
         })
     }
 
-    fn asks_of(self, group: &Group) -> bool {
+    fn asks_of(self, group: &GroupSlots) -> bool {
         self.requests().any(|(resource, _)| group.resources.contains(&resource))
     }
 
     /// The best of its flavors.
-    fn of_group(self, group: &Group) -> Hope {
+    fn of_group(self, group: &GroupSlots) -> Reevaluation {
         let flavors = 0..group.flavors.len();
-        flavors.map(|flavor| self.of_flavor(group, flavor)).min().unwrap_or(Hope::None)
+        flavors.map(|flavor| self.of_flavor(group, flavor)).min().unwrap_or(Reevaluation::None)
     }
 
     /// A flavor is as good as the worst of its resources.
     #[inline]
-    fn of_flavor(self, group: &Group, flavor: usize) -> Hope {
+    fn of_flavor(self, group: &GroupSlots, flavor: usize) -> Reevaluation {
         let slots = self.requests().filter_map(|(resource, amount)| {
             group.slot(flavor, resource).map(|slot| self.of_slot(slot, amount))
         });
         match slots.max() {
-            Some(Hope::Open) | None
+            Some(Reevaluation::Open) | None
                 if suits(self.state, self.id, self.pod_set, group, group.flavors[flavor]) =>
             {
-                Hope::Open
+                Reevaluation::Open
             }
-            Some(Hope::Open) | None => Hope::None,
+            Some(Reevaluation::Open) | None => Reevaluation::None,
             Some(refused) => refused,
         }
     }
 
-    /// The judgement of [`crate::flavors::grade`].
+    /// The judgement of [`crate::flavors::granular_mode`].
     #[inline]
-    fn of_slot(self, slot: Slot, amount: Amount) -> Hope {
+    fn of_slot(self, slot: Slot, amount: Amount) -> Reevaluation {
         let (tree, node) = (&self.state.tree, self.queue.node);
         let reclaim = self.queue.preemption.reclaim;
         if amount <= available(tree, node, slot).clip() {
-            return Hope::Open;
+            return Reevaluation::Open;
         }
         if amount > potential(tree, node, slot) {
-            return Hope::None;
+            return Reevaluation::None;
         }
         let owned = reach(tree, node, slot, amount).below_root;
         if owned && reclaim != PreemptionPolicy::Never {
-            return Hope::Open;
+            return Reevaluation::Open;
         }
         let waits = owned
             || amount <= tree.at(node, slot).nominal
             || may_preempt_while_borrowing(self.state, self.id);
-        if waits && reclaim != PreemptionPolicy::Any { Hope::Reserves } else { Hope::None }
+        if waits && reclaim != PreemptionPolicy::Any {
+            Reevaluation::Reserves
+        } else {
+            Reevaluation::None
+        }
     }
 
     /// No other queue sees what is charged here, because there is none or because nothing is borrowed or lent.
-    fn keeps_to_itself(self, group: &Group) -> bool {
+    fn keeps_to_itself(self, group: &GroupSlots) -> bool {
         let (tree, node) = (&self.state.tree, self.queue.node);
         tree.parent(node).is_none()
             || group.slots.iter().all(|&slot| {

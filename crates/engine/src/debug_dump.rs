@@ -12,7 +12,7 @@ use crate::state::State;
 
 impl Engine {
     /// All of the books.
-    pub fn books(&self) -> String {
+    pub fn debug_dump(&self) -> String {
         let state = &self.state;
         let mut lines = BTreeSet::new();
         for node in state.tree.ids() {

@@ -6,17 +6,17 @@
 
 use smallvec::SmallVec;
 
-use crate::shape::Shape;
+use crate::equivalence_class::EquivalenceClass;
 use crate::spec::PodSetSpec;
 
 /// Counts of all pod sets.
 pub(crate) type Counts = SmallVec<[i64; 4]>;
 
 /// Looks for the smallest reduction that `works` accepts. Returns true if the last reduction accepted is the one found.
-pub(crate) fn search(shape: &Shape, mut works: impl FnMut(&Counts) -> bool) -> bool {
+pub(crate) fn search(class: &EquivalenceClass, mut works: impl FnMut(&Counts) -> bool) -> bool {
     let whole = |one: &PodSetSpec| one.count + one.reclaimed;
     let spare = |one: &PodSetSpec| whole(one) - one.min_count.unwrap_or(whole(one));
-    let total: i64 = shape.pod_sets.iter().map(spare).sum();
+    let total: i64 = class.pod_sets.iter().map(spare).sum();
     if total == 0 {
         return false;
     }
@@ -26,7 +26,7 @@ pub(crate) fn search(shape: &Shape, mut works: impl FnMut(&Counts) -> bool) -> b
             0 => 0,
             _ => whole(one) - spare(one) * by / total,
         };
-        shape.pod_sets.iter().map(count).collect()
+        class.pod_sets.iter().map(count).collect()
     };
     let (mut low, mut high, mut accepted) = (0, total + 1, None);
     while low < high {

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use crate::amount::Amount;
 use crate::ids::{NodeId, ResourceId, Slot};
 use crate::quota::tree::Tree;
-use crate::spec::Weight;
+use crate::spec::FairSharingWeight;
 
 /// A share: `borrowed / lendable / weight`.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +87,7 @@ pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
     let Some(parent) = tree.parent(node) else {
         return Share::NONE;
     };
-    let Weight(weight) = tree.node(node).weight;
+    let FairSharingWeight(weight) = tree.node(node).weight;
     let mut best = Share { weight, ..Share::NONE };
     for slot in (0..tree.row(node).len()).map(Slot::from) {
         if !tree.borrows(node, slot) {

@@ -3,19 +3,19 @@
 //! Source: docs/reference/kueue.md §4.4 steps 4 and 6.
 
 use crate::amount::Amount;
-use crate::flavors::assign::{Attempt, Mode};
+use crate::flavors::assign::{AssignmentAttempt, FlavorAssignmentMode};
 use crate::ids::{QueueId, Slot};
 use crate::preemption;
 use crate::quota::available::{available, potential, reach};
-use crate::reason::{Obstacle, Reason};
-use crate::spec::{Preemption, PreemptionPolicy, Preference};
+use crate::reason::{NoFitReason, PendingReason};
+use crate::spec::{FlavorFungibilityPreference, PreemptionPolicy, PreemptionSpec};
 use crate::state::State;
 
 /// What the quota grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Grant {
+pub(crate) enum PreemptionMode {
     /// Nothing, and preemption would not help.
-    NoFit(Obstacle),
+    NoFit(PendingReason),
     /// Preemption might help, but there is nobody to preempt now.
     NoCandidates,
     /// Victims in the own queue.
@@ -28,28 +28,30 @@ pub(crate) enum Grant {
 
 /// A grant and how far up the tree it reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Grade {
-    pub(crate) grant: Grant,
+pub(crate) struct GranularMode {
+    pub(crate) grant: PreemptionMode,
     pub(crate) borrow: u32,
 }
 
-impl Grade {
+impl GranularMode {
     pub(crate) fn is_no_fit(self) -> bool {
-        matches!(self.grant, Grant::NoFit(_))
+        matches!(self.grant, PreemptionMode::NoFit(_))
     }
 
-    pub(crate) fn mode(self) -> Mode {
+    pub(crate) fn mode(self) -> FlavorAssignmentMode {
         match self.grant {
-            Grant::NoFit(_) => Mode::NoFit,
-            Grant::NoCandidates | Grant::Preempt | Grant::Reclaim => Mode::Preempt,
-            Grant::Fit => Mode::Fit,
+            PreemptionMode::NoFit(_) => FlavorAssignmentMode::NoFit,
+            PreemptionMode::NoCandidates | PreemptionMode::Preempt | PreemptionMode::Reclaim => {
+                FlavorAssignmentMode::Preempt
+            }
+            PreemptionMode::Fit => FlavorAssignmentMode::Fit,
         }
     }
 
     /// The worse of two grades; of two that do not fit, the one with the more severe obstacle.
-    pub(crate) fn or_worse(self, other: Self, preference: Preference) -> Self {
+    pub(crate) fn or_worse(self, other: Self, preference: FlavorFungibilityPreference) -> Self {
         match (self.grant, other.grant) {
-            (Grant::NoFit(left), Grant::NoFit(right)) if right > left => other,
+            (PreemptionMode::NoFit(left), PreemptionMode::NoFit(right)) if right > left => other,
             _ if self.better_than(other, preference) => other,
             _ => self,
         }
@@ -57,11 +59,11 @@ impl Grade {
 
     fn rank(self) -> u32 {
         match self.grant {
-            Grant::NoFit(_) => 0,
-            Grant::NoCandidates => 1,
-            Grant::Preempt => 2,
-            Grant::Reclaim => 3,
-            Grant::Fit => 4,
+            PreemptionMode::NoFit(_) => 0,
+            PreemptionMode::NoCandidates => 1,
+            PreemptionMode::Preempt => 2,
+            PreemptionMode::Reclaim => 3,
+            PreemptionMode::Fit => 4,
         }
     }
 
@@ -71,14 +73,18 @@ impl Grade {
     }
 
     /// Whether this grade is strictly better.
-    pub(crate) fn better_than(self, other: Self, preference: Preference) -> bool {
+    pub(crate) fn better_than(self, other: Self, preference: FlavorFungibilityPreference) -> bool {
         let (own, others) = (self.rank(), other.rank());
         if own < 2 || others < 2 {
             return (own, other.borrow) > (others, self.borrow) && own != 0;
         }
         match preference {
-            Preference::BorrowingOverPreemption => (own, other.borrow) > (others, self.borrow),
-            Preference::PreemptionOverBorrowing => (other.borrow, own) > (self.borrow, others),
+            FlavorFungibilityPreference::BorrowingOverPreemption => {
+                (own, other.borrow) > (others, self.borrow)
+            }
+            FlavorFungibilityPreference::PreemptionOverBorrowing => {
+                (other.borrow, own) > (self.borrow, others)
+            }
         }
     }
 }
@@ -86,34 +92,43 @@ impl Grade {
 /// Judges `request`, on top of what `earlier` pod sets of the Workload take of the same slot.
 pub(crate) fn grade(
     state: &mut State,
-    attempt: &Attempt<'_>,
+    attempt: &AssignmentAttempt<'_>,
     slot: Slot,
     earlier: Amount,
     request: Amount,
-) -> (Grade, Option<Reason>) {
+) -> (GranularMode, Option<NoFitReason>) {
     let total = earlier + request;
     let node = state.queue(attempt.queue).node;
     let maximum = potential(&state.tree, node, slot);
     if total > maximum {
-        let reason = Reason::ExceedsMaximum { slot, earlier, request, maximum };
-        return (Grade { grant: Grant::NoFit(Obstacle::ExceedsMaxQuota), borrow: 0 }, Some(reason));
+        let reason = NoFitReason::ExceedsMaximum { slot, earlier, request, maximum };
+        return (
+            GranularMode {
+                grant: PreemptionMode::NoFit(PendingReason::ExceedsMaxQuota),
+                borrow: 0,
+            },
+            Some(reason),
+        );
     }
     let reach = reach(&state.tree, node, slot, total);
     let left = available(&state.tree, node, slot).clip();
     if total <= left {
-        return (Grade { grant: Grant::Fit, borrow: reach.height }, None);
+        return (GranularMode { grant: PreemptionMode::Fit, borrow: reach.height }, None);
     }
-    let reason = Some(Reason::InUse { slot, missing: total - left });
+    let reason = Some(NoFitReason::InUse { slot, missing: total - left });
     let within_nominal = total <= state.tree.at(node, slot).nominal;
     if within_nominal || reach.below_root || may_preempt_while_borrowing(state, attempt.queue) {
         return (preemption::simulate(state, attempt, slot, total), reason);
     }
-    (Grade { grant: Grant::NoFit(Obstacle::WaitingForQuota), borrow: 0 }, reason)
+    (
+        GranularMode { grant: PreemptionMode::NoFit(PendingReason::WaitingForQuota), borrow: 0 },
+        reason,
+    )
 }
 
 /// Whether a queue may take from others although it borrows itself.
 pub(crate) fn may_preempt_while_borrowing(state: &State, queue: QueueId) -> bool {
-    let Preemption { borrow, reclaim, .. } = state.queue(queue).preemption;
+    let PreemptionSpec { borrow, reclaim, .. } = state.queue(queue).preemption;
     let fair = state.settings.fair_sharing.is_some() && reclaim != PreemptionPolicy::Never;
     borrow.is_some() || fair
 }

@@ -15,7 +15,7 @@ use crate::workload::Usage;
 
 /// A head that fits, and what the order of processing depends on.
 #[derive(Debug)]
-struct Contestant {
+struct ContendingHead {
     root: NodeId,
     turn: (u32, Reverse<i64>, Time, u32),
     queue: QueueId,
@@ -26,11 +26,11 @@ struct Contestant {
 
 /// All of them. Its buffer is kept between cycles.
 #[derive(Debug, Default)]
-pub(super) struct Contest {
-    all: Vec<Contestant>,
+pub(super) struct Contention {
+    all: Vec<ContendingHead>,
 }
 
-impl Contest {
+impl Contention {
     pub(super) fn clear(&mut self) {
         self.all.clear();
     }
@@ -44,10 +44,10 @@ impl Contest {
     ) {
         let node = state.queue(queue).node;
         let one = state.workloads.at(workload);
-        let priority = if state.settings.priority_sorting { one.priority } else { 0 };
+        let priority = if state.settings.priority_sorting_within_cohort { one.priority } else { 0 };
         let turn = (borrow, Reverse(priority), one.queued_at, state.tree.node(node).rank);
         let root = state.tree.root(node);
-        self.all.push(Contestant { root, turn, queue, workload, usage, wins: false });
+        self.all.push(ContendingHead { root, turn, queue, workload, usage, wins: false });
     }
 
     /// Lets everybody win who fits after those before it; in trees of which not all is known, everybody.
