@@ -6,7 +6,7 @@ use std::fmt;
 
 use engine::{
     Amount, Names, RequeueKey, Time,
-    explain::quantity::in_words,
+    explain::quantity::format_quantity,
     ids::{ClusterId, ResourceId, WorkloadId},
 };
 
@@ -128,7 +128,7 @@ fn lack(f: &mut fmt::Formatter<'_>, lack: &Lack, names: &Names) -> fmt::Result {
         Lack::Nodes => f.write_str("no node has suitable labels and taints"),
         Lack::Size { resource, need, most } => {
             let resource = names.resources.name(*resource);
-            let (need, most) = (in_words(resource, *need), in_words(resource, *most));
+            let (need, most) = (format_quantity(resource, *need), format_quantity(resource, *most));
             write!(f, "one pod needs {need} {resource}, the most free on a node is {most}")
         }
         Lack::Count { fit, count } => write!(f, "only {fit} of {count} pods fit"),

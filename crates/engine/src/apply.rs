@@ -9,7 +9,9 @@ use crate::admission_fair_sharing;
 use crate::equivalence_class::EquivalenceClass;
 use crate::event::Event;
 use crate::flavors::request_order;
-use crate::ids::{CohortId, EquivalenceClassId, HostId, LocalQueueId, NodeId, QueueId, WorkloadId};
+use crate::ids::{
+    CohortId, EquivalenceClassId, LocalQueueId, NodeId, QueueId, TopologyNodeId, WorkloadId,
+};
 use crate::pending::{dequeue, enqueue, enqueue_active, leave_queue, replace, target};
 use crate::queues::pending_queue::PendingQueue;
 use crate::queues::priority_counts::PriorityCounts;
@@ -22,8 +24,8 @@ use crate::spec::{
 };
 use crate::state::{ClusterQueueRecord, GroupSlots, State};
 use crate::time::Time;
-use crate::topology::HostSpec;
-use crate::topology::topologies::HostChange;
+use crate::topology::TopologyNodeSpec;
+use crate::topology::topologies::NodeChange;
 use crate::workload::{Admission, QueuePosition, Usage, Workload, charge};
 
 /// Enters one event into the books.
@@ -41,7 +43,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             state.topologies.set_topology(id, spec);
             flavors_changed(state);
         }
-        Event::Host(id, spec) => host(state, id, spec),
+        Event::Node(id, spec) => host(state, id, spec),
         Event::Check(id, spec) => crate::checks::tell(state, id, spec),
         Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
@@ -105,19 +107,19 @@ fn wake_all(state: &mut State) {
 }
 
 /// A changed machine wakes everybody; pods that leave one, those who could stand there. Source: docs/reference/kueue.md §3.6.
-fn host(state: &mut State, id: HostId, spec: Option<HostSpec>) {
-    let change = state.topologies.set_host(id, spec);
-    if change == HostChange::Nothing {
+fn host(state: &mut State, id: TopologyNodeId, spec: Option<TopologyNodeSpec>) {
+    let change = state.topologies.set_node(id, spec);
+    if change == NodeChange::Unchanged {
         return;
     }
     state.failures.freed();
-    if change == HostChange::Machine || state.topologies.stale {
+    if change == NodeChange::Changed || state.topologies.stale {
         return wake_all(state);
     }
     for index in 0..state.queues.len() {
         let groups = state.queues[index].iter().flat_map(|queue| queue.groups.iter());
         let mut flavors = groups.flat_map(|group| &group.flavors);
-        if flavors.any(|&flavor| state.topologies.has_host(flavor, id)) {
+        if flavors.any(|&flavor| state.topologies.has_node(flavor, id)) {
             state.wake(QueueId::from(index));
         }
     }
@@ -431,8 +433,8 @@ fn reshape_holder(state: &mut State, id: WorkloadId, class: EquivalenceClassId) 
     let workload = state.workloads.at_mut(id);
     let old = std::mem::replace(&mut workload.class, class);
     if let Some(admission) = workload.admission.as_deref() {
-        state.topologies.free(admission, &old, &state.classes);
-        state.topologies.place(admission, &class, &state.classes);
+        state.topologies.release_admission(admission, &old, &state.classes);
+        state.topologies.charge_admission(admission, &class, &state.classes);
     }
     state.classes.release(old);
 }
@@ -467,7 +469,7 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Bo
     admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
     state.tree.charge(state.queue(queue).node, &admission.usage);
-    state.topologies.place(&admission, &state.workloads.at(id).class, &state.classes);
+    state.topologies.charge_admission(&admission, &state.workloads.at(id).class, &state.classes);
     let reserving = &mut state.queue_mut(queue).reserving;
     reserving.push(id);
     let place = u32::try_from(reserving.len() - 1).expect("invariant: fewer than 2^32 Workloads");
@@ -498,7 +500,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     let Some(admission) = state.workloads.at_mut(id).admission.take() else {
         return;
     };
-    state.topologies.free(&admission, &class, &state.classes);
+    state.topologies.release_admission(&admission, &class, &state.classes);
     let queue = admission.queue;
     let node = state.queue(queue).node;
     for &(slot, amount) in &admission.usage {
@@ -517,7 +519,7 @@ fn free_quota(state: &mut State, id: WorkloadId) {
     slices::ended(state, id);
 }
 
-fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<HostId>) {
+fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<TopologyNodeId>) {
     let holds = state.workloads.get(id).is_some_and(|one| one.admission.is_some());
     if holds && state.settings.tas_failed_node_replacement {
         state.failures.set(id, hosts.into());

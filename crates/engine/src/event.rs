@@ -3,8 +3,8 @@
 use crate::admission_fair_sharing::AdmissionFairSharing;
 use crate::amount::Amount;
 use crate::ids::{
-    CheckId, CohortId, FlavorId, HostId, LocalQueueId, NamespaceId, QueueId, ResourceId,
-    TopologyId, WorkloadId,
+    CheckId, CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, ResourceId, TopologyId,
+    TopologyNodeId, WorkloadId,
 };
 use crate::placer::RequeueKey;
 use crate::spec::{
@@ -12,7 +12,7 @@ use crate::spec::{
     WorkloadSpec,
 };
 use crate::time::Time;
-use crate::topology::{HostSpec, TopologySpec};
+use crate::topology::{TopologyNodeSpec, TopologySpec};
 
 /// One change. `None` for a spec means that the object is gone.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +23,8 @@ pub enum Event {
     Flavor(FlavorId, Option<FlavorSpec>),
     /// A Topology.
     Topology(TopologyId, Option<TopologySpec>),
-    /// A machine.
-    Host(HostId, Option<HostSpec>),
+    /// A Kubernetes node.
+    Node(TopologyNodeId, Option<TopologyNodeSpec>),
     /// An AdmissionCheck.
     Check(CheckId, Option<CheckSpec>),
     /// A cohort (an id of [`crate::Names::cohorts`]). A cohort that is only named by others needs no event.
@@ -57,7 +57,7 @@ pub enum Event {
         queued_at: Time,
     },
     /// All machines that failed under a Workload that holds places on them; none once they are well again.
-    UnhealthyNodes(WorkloadId, Vec<HostId>),
+    UnhealthyNodes(WorkloadId, Vec<TopologyNodeId>),
     /// The placer may have room for those who wait under this key.
     ClusterCapacity(RequeueKey),
     /// A decision about this Workload was written.

@@ -76,8 +76,8 @@ id!(
     TopologyId
 );
 id!(
-    /// A machine of the cluster.
-    HostId
+    /// A Kubernetes node.
+    TopologyNodeId
 );
 id!(
     /// A domain of one tree of a topology.

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 
 use crate::ids::{
-    CheckId, CohortId, FlavorId, HostId, LocalQueueId, NamespaceId, QueueId, ResourceId,
-    TopologyId, WorkloadId,
+    CheckId, CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, ResourceId, TopologyId,
+    TopologyNodeId, WorkloadId,
 };
 
 /// One table of names.
@@ -94,8 +94,8 @@ pub struct Names {
     pub workloads: Interner<WorkloadId>,
     /// Topologies.
     pub topologies: Interner<TopologyId>,
-    /// Machines.
-    pub hosts: Interner<HostId>,
+    /// Kubernetes nodes.
+    pub nodes: Interner<TopologyNodeId>,
     /// AdmissionChecks.
     pub checks: Interner<CheckId>,
 }

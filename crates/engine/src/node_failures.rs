@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use crate::ids::{HostId, WorkloadId};
+use crate::ids::{TopologyNodeId, WorkloadId};
 use crate::spec::{AdmissionSpec, PodSetAdmission};
-use crate::topology::PlacedDomain;
+use crate::topology::DomainAssignment;
 use crate::workload::Admission;
 
 /// A holder and the machines that failed under it.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeFailure {
     pub(crate) workload: WorkloadId,
-    pub(crate) hosts: SmallVec<[HostId; 1]>,
+    pub(crate) hosts: SmallVec<[TopologyNodeId; 1]>,
     /// What had been freed when it was last looked at in vain.
     pub(crate) tried: Option<u64>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct NodeFailure {
 /// Where a Workload stood before it was moved away from a machine.
 #[derive(Debug, Clone)]
 pub(crate) struct PodMove {
-    pub(crate) host: HostId,
+    pub(crate) host: TopologyNodeId,
     pub(crate) before: Vec<PodSetAdmission>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct NodeFailures {
 
 impl NodeFailures {
     /// All machines that failed under a Workload.
-    pub(crate) fn set(&mut self, workload: WorkloadId, hosts: SmallVec<[HostId; 1]>) {
+    pub(crate) fn set(&mut self, workload: WorkloadId, hosts: SmallVec<[TopologyNodeId; 1]>) {
         self.open.retain(|one| one.workload != workload);
         if !hosts.is_empty() {
             self.open.push(NodeFailure { workload, hosts, tried: None });
@@ -107,7 +107,7 @@ impl NodeFailures {
 }
 
 /// Pods by machine. Assignments of API objects name machines by host name alone.
-fn machines(domains: &[PlacedDomain]) -> BTreeMap<Option<&str>, i64> {
+fn machines(domains: &[DomainAssignment]) -> BTreeMap<Option<&str>, i64> {
     let mut machines = BTreeMap::new();
     for one in domains {
         *machines.entry(one.values.last().map(AsRef::as_ref)).or_insert(0) += one.count;
@@ -122,7 +122,8 @@ mod tests {
     use crate::time::Time;
 
     fn on(hosts: &[&str]) -> Vec<PodSetAdmission> {
-        let place = |host: &&str| PlacedDomain { values: vec![(*host).into()].into(), count: 1 };
+        let place =
+            |host: &&str| DomainAssignment { values: vec![(*host).into()].into(), count: 1 };
         vec![PodSetAdmission { domains: hosts.iter().map(place).collect(), ..Default::default() }]
     }
 
@@ -134,7 +135,7 @@ mod tests {
     /// A Workload that was moved from `a` to `b`.
     fn moved() -> (NodeFailures, Admission) {
         let mut failures = NodeFailures::default();
-        let from = PodMove { host: HostId::from(0), before: on(&["a", "c"]) };
+        let from = PodMove { host: TopologyNodeId::from(0), before: on(&["a", "c"]) };
         failures.moved(WorkloadId::from(0), from);
         let AdmissionSpec { queue, reserved_at, evicted, pod_sets } = told(&["b", "c"]);
         let (taken_over, usage) = (false, Default::default());

@@ -1,8 +1,8 @@
 //! Why something does not fit, as values. [`crate::explain`] turns them into words; nobody pays for words before that.
 
 use crate::amount::Amount;
-use crate::ids::{FlavorId, HostId, ResourceId, Slot};
-use crate::topology::TopologyReason;
+use crate::ids::{FlavorId, ResourceId, Slot, TopologyNodeId};
+use crate::topology::PlacementFailure;
 
 /// One obstacle for one pod set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,9 +72,9 @@ pub enum NoFitReason {
         required: bool,
     },
     /// Machines failed under a holder that nothing can stand in for.
-    NodesFailed(Box<[HostId]>),
+    NodesFailed(Box<[TopologyNodeId]>),
     /// The pods cannot be placed within the topology.
-    TopologyPlacement(Box<TopologyReason>),
+    TopologyPlacement(Box<PlacementFailure>),
 }
 
 impl NoFitReason {

@@ -164,9 +164,9 @@ fn give(state: &mut State, id: WorkloadId, pod_sets: Vec<PodSetAdmission>) {
     let Some(admission) = workload.admission.as_deref_mut() else {
         return;
     };
-    state.topologies.free(admission, &class, &state.classes);
+    state.topologies.release_admission(admission, &class, &state.classes);
     admission.pod_sets = pod_sets;
-    state.topologies.place(admission, &class, &state.classes);
+    state.topologies.charge_admission(admission, &class, &state.classes);
 }
 
 impl Engine {

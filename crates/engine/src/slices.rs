@@ -243,9 +243,9 @@ fn settle(state: &mut State, id: WorkloadId) {
     let Some(mut admission) = workload.admission.take() else {
         return;
     };
-    state.topologies.free(&admission, &class, &state.classes);
+    state.topologies.release_admission(&admission, &class, &state.classes);
     admission.taken_over = charged && state.settings.elastic_jobs_via_workload_slices_with_tas;
-    state.topologies.place(&admission, &class, &state.classes);
+    state.topologies.charge_admission(&admission, &class, &state.classes);
     if charged {
         state.tree.uncharge(node, &admission.usage);
         admission.usage.clear();

@@ -8,7 +8,7 @@ use crate::ids::{
 };
 use crate::node_selection::{NodeSelection, Taint, Toleration};
 use crate::time::Time;
-use crate::topology::{PlacedDomain, PreferredTerm, TopologyRequest};
+use crate::topology::{DomainAssignment, PreferredTerm, TopologyRequest};
 
 /// Quota of one resource in one flavor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,7 +283,7 @@ impl PodSetSpec {
 
     /// Whether it asks for a topology itself. A pod set may also imply that, by its queue.
     pub(crate) fn asks_for_topology(&self) -> bool {
-        let asks = |wish: &TopologyRequest| wish.together.is_some() || !wish.slices.is_empty();
+        let asks = |wish: &TopologyRequest| wish.mode.is_some() || !wish.slices.is_empty();
         self.topology.as_ref().is_some_and(asks)
     }
 }
@@ -298,7 +298,7 @@ pub struct PodSetAdmission {
     /// Flavor and total amount per resource.
     pub resources: Vec<(ResourceId, FlavorId, Amount)>,
     /// Where its pods stand.
-    pub domains: Vec<PlacedDomain>,
+    pub domains: Vec<DomainAssignment>,
     /// Its pods have no places yet, by [`TopologyTiming::AfterChecks`] or [`TopologyTiming::OnWorker`].
     pub delayed_topology: bool,
 }

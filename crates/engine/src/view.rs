@@ -56,7 +56,7 @@ impl Engine {
         let topologies = &self.state.topologies;
         let tree =
             pod_set.flavor_assignments.iter().find_map(|choice| topologies.tree(choice.flavor))?;
-        let skip = if tree.leaves_are_machines() { tree.levels.len() - 1 } else { 0 };
+        let skip = if tree.leaves_are_nodes() { tree.levels.len() - 1 } else { 0 };
         let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
         let domains = pod_set.domains.iter().map(|one| (text(&one.values), one.count)).collect();
         Some(AssignedTopology { levels: text(&tree.levels), domains })

@@ -4,7 +4,7 @@
 //! saturate. Source: docs/reference/kueue.md §2.7.
 
 use crds::quantity::Quantity;
-use engine::{Amount, explain::quantity::in_words};
+use engine::{Amount, explain::quantity::format_quantity};
 
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
@@ -32,7 +32,7 @@ pub(crate) fn quantity(resource: &str, amount: Amount) -> Quantity {
         CPU => Quantity::from_milli(amount.0),
         _ => Quantity::from_units(amount.0),
     };
-    in_words(resource, amount).parse().unwrap_or_else(|_| exact())
+    format_quantity(resource, amount).parse().unwrap_or_else(|_| exact())
 }
 
 fn per_step(resource: &str) -> i128 {

@@ -332,7 +332,7 @@ impl<'a> Player<'a> {
             return self.write(name, |old| status::reserved(old, reservation, at));
         }
         let reason = explain::condition_reason(entry);
-        let message = explain::message(&self.engine, entry);
+        let message = explain::condition_message(&self.engine, entry);
         self.write(name, |old| status::pending(old, reason, &message, Vec::new(), at));
         if entry.outcome == CycleOutcome::Preempting {
             for target in &entry.targets {

@@ -171,7 +171,7 @@ impl Control {
         }
         let message = match refused {
             Some(refused) => summary(refused, &self.fleet, names),
-            None => explain::message(&self.engine, entry),
+            None => explain::condition_message(&self.engine, entry),
         };
         let reason = explain::condition_reason(entry).to_owned();
         let gated = entry.outcome == CycleOutcome::PreemptionGated;

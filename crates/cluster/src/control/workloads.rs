@@ -473,7 +473,7 @@ fn is_of_workload(event: &Event) -> bool {
         Event::Namespace(..)
         | Event::Flavor(..)
         | Event::Topology(..)
-        | Event::Host(..)
+        | Event::Node(..)
         | Event::Check(..)
         | Event::Cohort(..)
         | Event::ClusterQueue(..)

@@ -15,7 +15,7 @@ use engine::spec::{
     ResourceGroup, ResourceQuota, WorkloadSpec,
 };
 use engine::topology::{
-    HOSTNAME, HostSpec, PreferredTerm, Togetherness, TopologyRequest, TopologySpec,
+    HOSTNAME_LABEL, PreferredTerm, TopologyMode, TopologyNodeSpec, TopologyRequest, TopologySpec,
 };
 use engine::{AcceptAll, Amount, CycleOutcome, Engine, EngineSettings, Event, Time};
 use rustix::time::{ClockId, clock_gettime};
@@ -37,7 +37,7 @@ fn machines(count: usize, balanced: bool) -> (Engine, FlavorId) {
     let names = engine.names_mut();
     let topology = names.topologies.intern("racks");
     let flavor = names.flavors.intern("machines");
-    let levels = vec![BLOCK.into(), RACK.into(), HOSTNAME.into()];
+    let levels = vec![BLOCK.into(), RACK.into(), HOSTNAME_LABEL.into()];
     engine.apply(Event::Topology(topology, Some(TopologySpec { levels })));
     let spec = FlavorSpec { topology: Some(topology), ..FlavorSpec::default() };
     engine.apply(Event::Flavor(flavor, Some(spec)));
@@ -52,12 +52,12 @@ fn machine(engine: &mut Engine, index: usize) {
     let name = format!("node-{index}");
     let names = engine.names_mut();
     let offers = [("cpu", 96_000), ("memory", 384 << 30), ("pods", 110)];
-    let spec = HostSpec {
+    let spec = TopologyNodeSpec {
         name: name.as_str().into(),
         labels: vec![
             (BLOCK.into(), format!("block-{}", index / PER_BLOCK).into()),
             (RACK.into(), format!("rack-{}", index / PER_RACK).into()),
-            (HOSTNAME.into(), name.as_str().into()),
+            (HOSTNAME_LABEL.into(), name.as_str().into()),
         ],
         taints: Vec::new(),
         usable: true,
@@ -66,8 +66,8 @@ fn machine(engine: &mut Engine, index: usize) {
             .into(),
         foreign: Vec::new(),
     };
-    let id = names.hosts.intern(&name);
-    engine.apply(Event::Host(id, Some(spec)));
+    let id = names.nodes.intern(&name);
+    engine.apply(Event::Node(id, Some(spec)));
 }
 
 fn queue(engine: &mut Engine, flavor: FlavorId) {
@@ -122,7 +122,7 @@ fn submit(
         selection: NodeSelection::default(),
         preferred: preferring.then(one_in_five).into_iter().collect(),
         topology: Some(TopologyRequest {
-            together: Some(Togetherness::Preferred(RACK.into())),
+            mode: Some(TopologyMode::Preferred(RACK.into())),
             slices: Vec::new(),
             group: leader.then(|| "all".into()),
         }),

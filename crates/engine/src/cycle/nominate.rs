@@ -193,7 +193,7 @@ pub(super) fn place(state: &mut State, entry: &mut CycleEntry) {
     };
     let (gone, assignment) = (preemption::ids(&entry.targets), &mut entry.assignment);
     preemption::without(state, &gone, |state| {
-        topology::place_anew(state, &attempt, assignment, gone.is_empty());
+        topology::assign_assuming_preemption(state, &attempt, assignment, gone.is_empty());
     });
 }
 

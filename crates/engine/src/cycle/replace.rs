@@ -14,7 +14,7 @@ use crate::node_failures::{NodeFailure, PodMove};
 use crate::reason::NoFitReason;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
-use crate::topology::{self, TopologyReason};
+use crate::topology::{self, PlacementFailure};
 
 /// Everybody whose machine failed, but for those for whom nothing was freed since they were looked at; most urgent last.
 pub(super) fn due(state: &mut State) -> Vec<NodeFailure> {
@@ -53,10 +53,13 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
     let id = failure.workload;
     let admission = state.workloads.at(id).admission.as_deref()?;
     let (queue, held) = (admission.queue, admission.pod_sets.clone());
-    failure.hosts.retain(|host| topology::stands_on(state, &held, *host));
+    failure.hosts.retain(|host| topology::is_assigned_to(state, &held, *host));
     let &first = failure.hosts.first()?;
-    let moved =
-        if failure.hosts.len() > 1 { None } else { Some(topology::replace(state, id, first)) };
+    let moved = if failure.hosts.len() > 1 {
+        None
+    } else {
+        Some(topology::find_replacement_assignment(state, id, first))
+    };
     Some(match moved {
         Some(Ok(moved)) => {
             state.failures.moved(id, PodMove { host: first, before: held });
@@ -93,19 +96,19 @@ pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
 }
 
 /// Enters new places into the books.
-fn move_pods(state: &mut State, id: WorkloadId, moved: topology::Moved) {
+fn move_pods(state: &mut State, id: WorkloadId, moved: topology::ReplacementAssignments) {
     let workload = state.workloads.at_mut(id);
     let class = workload.class;
     let Some(mut admission) = workload.admission.take() else {
         return;
     };
-    state.topologies.free(&admission, &class, &state.classes);
+    state.topologies.release_admission(&admission, &class, &state.classes);
     for (pod_set, domains) in moved {
         if let Some(one) = admission.pod_sets.get_mut(pod_set) {
             one.domains = domains;
         }
     }
-    state.topologies.place(&admission, &class, &state.classes);
+    state.topologies.charge_admission(&admission, &class, &state.classes);
     state.workloads.at_mut(id).admission = Some(admission);
 }
 
@@ -148,7 +151,7 @@ fn as_assigned(state: &mut State, held: PodSetAdmission) -> PodSetAssignment {
     }
 }
 
-fn explain(entry: &mut CycleEntry, (pod_set, reason): (usize, TopologyReason)) {
+fn explain(entry: &mut CycleEntry, (pod_set, reason): (usize, PlacementFailure)) {
     let one = &mut entry.assignment.pod_sets[pod_set];
     one.reasons.push(NoFitReason::TopologyPlacement(Box::new(reason)));
     one.flavor_assignments

@@ -1,29 +1,35 @@
 //! Reasons in words. Pure, and run only when somebody asks.
 //!
-//! [`message`] and [`condition_reason`] speak upstream's language: the words people grep for and dashboards show.
-//! [`explanation`] is ours: it says of every flavor what is missing, who uses it and what would help.
+//! [`condition_message`] and [`condition_reason`] speak upstream's language: the words people grep for and dashboards show.
+//! [`explanation_text`] is ours: it says of every flavor what is missing, who uses it and what would help.
 //! Source: docs/reference/kueue.md §4.12.
 
-mod places;
-pub(crate) mod plain;
+pub(crate) mod explanation_text;
+pub(crate) mod pending_explanation;
 pub mod quantity;
-pub(crate) mod shortage;
-pub(crate) mod why;
+pub(crate) mod quota_shortage;
+mod topology_text;
 
-pub use plain::explanation;
-pub use shortage::{Cure, Shortage, User};
-pub use why::{FlavorWhy, Inactive, PlacesWhy, PodSetWhy, Standing, Why};
+pub use explanation_text::explanation;
+pub use pending_explanation::{
+    FlavorExplanation, PendingExplanation, PodSetExplanation, QueueInactiveReason, QueueingStatus,
+    TopologyExplanation,
+};
+pub use quota_shortage::{QueueUsage, QuotaRemedy, QuotaShortage};
 
-pub use crate::topology::{Fit, Holder, Lack, PlaceCure, Scarce, Unfit};
+pub use crate::topology::{
+    FittingCount, LimitingResource, NodeMismatch, PlacementRemedy, PlacementShortfall,
+    TopologyUsage,
+};
 
 use crate::cycle::{CycleEntry, CycleOutcome};
 use crate::engine::Engine;
-use crate::explain::quantity::{in_words, missing_in_words};
+use crate::explain::quantity::{format_missing, format_quantity};
 use crate::flavors::assign::{FlavorAssignmentMode, PodSetAssignment};
 use crate::ids::{FlavorId, Slot};
 use crate::reason::NoFitReason;
 
-/// The reason of the condition `QuotaReserved=False`, of `Evicted` for a holder that must go; empty where upstream leaves
+/// The reason of the condition `QuotaReserved=False`, of `Evicted` for a user that must go; empty where upstream leaves
 /// it empty.
 pub fn condition_reason(entry: &CycleEntry) -> &'static str {
     match entry.outcome {
@@ -49,8 +55,8 @@ pub fn condition_reason(entry: &CycleEntry) -> &'static str {
     }
 }
 
-/// The message of the same condition; for a holder that waits for a replacement, of the event that says so.
-pub fn message(engine: &Engine, entry: &CycleEntry) -> String {
+/// The message of the same condition; for a user that waits for a replacement, of the event that says so.
+pub fn condition_message(engine: &Engine, entry: &CycleEntry) -> String {
     match entry.outcome {
         CycleOutcome::Reserved { .. } | CycleOutcome::Nominated | CycleOutcome::NodeReplaced => {
             String::new()
@@ -122,11 +128,11 @@ fn summary(engine: &Engine, entry: &CycleEntry) -> String {
 }
 
 fn reasons(engine: &Engine, pod_set: &PodSetAssignment) -> Vec<String> {
-    words(engine, &pod_set.reasons)
+    reason_messages(engine, &pod_set.reasons)
 }
 
 /// Reasons in upstream's words, sorted.
-pub fn words(engine: &Engine, reasons: &[NoFitReason]) -> Vec<String> {
+pub fn reason_messages(engine: &Engine, reasons: &[NoFitReason]) -> Vec<String> {
     let mut words: Vec<String> = reasons.iter().map(|one| in_text(engine, one)).collect();
     words.sort();
     words
@@ -140,14 +146,14 @@ fn in_text(engine: &Engine, reason: &NoFitReason) -> String {
             format!(
                 "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + \
                  current podset request ({}) > maximum capacity ({})",
-                in_words(resource, *earlier),
-                in_words(resource, *request),
-                in_words(resource, *maximum)
+                format_quantity(resource, *earlier),
+                format_quantity(resource, *request),
+                format_quantity(resource, *maximum)
             )
         }
         NoFitReason::InUse { slot, missing } => {
             let (flavor, resource) = names(engine, *slot);
-            let missing = missing_in_words(resource, *missing);
+            let missing = format_missing(resource, *missing);
             format!(
                 "insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed"
             )
@@ -200,7 +206,7 @@ fn in_text(engine: &Engine, reason: &NoFitReason) -> String {
             format!("{how} topology is not supported with ElasticJobsViaWorkloadSlices")
         }
         NoFitReason::NodesFailed(hosts) => {
-            let names: Vec<&str> = hosts.iter().map(|&id| engine.names().hosts.name(id)).collect();
+            let names: Vec<&str> = hosts.iter().map(|&id| engine.names().nodes.name(id)).collect();
             match names[..] {
                 [one] => {
                     format!(
@@ -213,7 +219,7 @@ fn in_text(engine: &Engine, reason: &NoFitReason) -> String {
                 ),
             }
         }
-        NoFitReason::TopologyPlacement(reason) => reason.in_words(),
+        NoFitReason::TopologyPlacement(reason) => reason.message(),
     }
 }
 

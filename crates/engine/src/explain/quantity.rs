@@ -6,7 +6,7 @@ const DECIMAL: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 /// An amount of `resource`.
-pub fn in_words(resource: &str, amount: Amount) -> String {
+pub fn format_quantity(resource: &str, amount: Amount) -> String {
     let value = amount.0;
     if resource == "cpu" {
         return if value % 1000 == 0 {
@@ -26,8 +26,8 @@ pub fn in_words(resource: &str, amount: Amount) -> String {
 }
 
 /// An amount that is missing, which may be more than can be counted.
-pub fn missing_in_words(resource: &str, amount: Amount) -> String {
-    if amount.is_unlimited() { "<unlimited>".to_owned() } else { in_words(resource, amount) }
+pub fn format_missing(resource: &str, amount: Amount) -> String {
+    if amount.is_unlimited() { "<unlimited>".to_owned() } else { format_quantity(resource, amount) }
 }
 
 fn scaled(mut value: i64, base: i64, suffixes: &[&str]) -> String {
@@ -55,7 +55,7 @@ mod tests {
             ("nvidia.com/gpu", 1000, "1k"),
             ("pods", 0, "0"),
         ] {
-            assert_eq!(in_words(resource, Amount(amount)), text);
+            assert_eq!(format_quantity(resource, Amount(amount)), text);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::reason::{NoFitReason, PendingReason};
 use crate::slices;
 use crate::spec::PodSetSpec;
 use crate::state::State;
-use crate::topology::PlacedDomain;
+use crate::topology::DomainAssignment;
 use crate::workload::{Usage, charge};
 
 /// How far an assignment is from being admitted. Later is better.
@@ -62,7 +62,7 @@ pub struct PodSetAssignment {
     /// At least one resource got no flavor.
     pub no_fit: bool,
     /// Where its pods go, if a topology is asked for and found.
-    pub domains: Vec<PlacedDomain>,
+    pub domains: Vec<DomainAssignment>,
     /// No places are looked for now: a check provides the machines first, or another cluster does it.
     pub delayed_topology: bool,
 }

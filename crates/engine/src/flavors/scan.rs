@@ -15,7 +15,7 @@ use crate::spec::{
     FlavorFungibilityPolicy, FlavorFungibilityPreference, FlavorSpec, FungibilitySpec, PodSetSpec,
 };
 use crate::state::{GroupSlots, State};
-use crate::topology::topologies::Fitness;
+use crate::topology::topologies::TopologySupport;
 use crate::variants;
 use crate::workload::{Usage, charged};
 
@@ -172,11 +172,11 @@ fn unfit(
         return Some(NoFitReason::FlavorNotFound(id));
     };
     let (implied, covered) = (state.queue(queue).topology_only, &group.resources);
-    match state.topologies.fitness(pod_set, flavor.topology, implied, covered) {
-        Fitness::Suits => repelled(flavor, id, pod_set),
-        Fitness::NoTopology => Some(NoFitReason::NoTopology(id)),
-        Fitness::NoLevel => Some(NoFitReason::NoTopologyLevel(id)),
-        Fitness::TopologyOnly => Some(NoFitReason::OnlyTopologyAware(id)),
+    match state.topologies.topology_support(pod_set, flavor.topology, implied, covered) {
+        TopologySupport::Supported => repelled(flavor, id, pod_set),
+        TopologySupport::NoTopology => Some(NoFitReason::NoTopology(id)),
+        TopologySupport::NoLevel => Some(NoFitReason::NoTopologyLevel(id)),
+        TopologySupport::TopologyOnly => Some(NoFitReason::OnlyTopologyAware(id)),
     }
 }
 

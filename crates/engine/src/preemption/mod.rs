@@ -190,10 +190,10 @@ fn change(state: &mut State, id: WorkloadId, hidden: bool) {
     let node = state.queue(admission.queue).node;
     if hidden {
         state.tree.uncharge(node, &admission.usage);
-        state.topologies.free(&admission, &class, &state.classes);
+        state.topologies.release_admission(&admission, &class, &state.classes);
     } else {
         state.tree.charge(node, &admission.usage);
-        state.topologies.place(&admission, &class, &state.classes);
+        state.topologies.charge_admission(&admission, &class, &state.classes);
     }
     state.workloads.at_mut(id).admission = Some(admission);
 }

@@ -1,55 +1,59 @@
 //! Topology-aware scheduling: which machines, racks or blocks the pods of a pod set go to.
 //!
-//! [`tree`] is the tree of domains of one flavor, [`topologies`] all of them with what is used. A search ([`find`]) reads
-//! the wish ([`plan`]), counts how many pods fit where ([`count`]), asks which machines are preferred ([`preferred`]) and
-//! picks domains ([`choose`], or [`balance`]). [`apply`] ties places to assignments, [`elastic`] keeps those of an older
-//! slice, [`replace`] finds new ones for pods whose machine failed; [`ground`] and [`shortfall`] tell whoever asks what is
+//! [`domain_tree`] is the tree of domains of one flavor, [`topologies`] all of them with what is used. A search ([`assignment_search`]) reads
+//! the wish ([`normalized_request`]), counts how many pods fit where ([`fill_in_counts`]), asks which machines are preferred ([`affinity_score`]) and
+//! picks domains ([`domain_selection`], or [`balanced_placement`]). [`flavor_assigner`] ties places to assignments, [`elastic_assignment`] keeps those of an older
+//! slice, [`node_replacement`] finds new ones for pods whose machine failed; [`placement_probe`] and [`shortfall_analysis`] tell whoever asks what is
 //! missing. Source: docs/reference/kueue.md §4.11.
 
-mod apply;
-mod balance;
-mod choose;
-mod count;
-mod elastic;
-mod exclude;
-mod find;
-mod ground;
-mod holders;
-mod lack;
-mod layers;
-mod line;
-mod plan;
-mod preferred;
-mod replace;
-mod scarce;
-mod shortfall;
-mod subset;
-mod table;
+mod affinity_score;
+mod assignment_search;
+mod balanced_placement;
+mod domain_selection;
+mod domain_set_selector;
+mod domain_tree;
+mod elastic_assignment;
+mod exclusion_stats;
+mod fill_in_counts;
+mod flavor_assigner;
+mod limiting_resource;
+mod node_replacement;
+mod normalized_request;
+mod placement_probe;
+mod placement_shortfall;
+mod resource_table;
+mod shortfall_analysis;
+mod slice_layers;
+mod sorted_domains;
 pub(crate) mod topologies;
-mod tree;
+mod topology_usage;
 
-pub(crate) use apply::{
-    assign, assume, finds_topology_assignment, fits, forget, only_flavor, place_anew, rebuild,
-    reserve, still_fits,
+pub use affinity_score::PreferredTerm;
+pub use exclusion_stats::NodeMismatch;
+pub(crate) use flavor_assigner::{
+    assign, assign_assuming_preemption, assume, finds_topology_assignment, fits, forget,
+    only_flavor, rebuild, reserve, still_fits,
 };
-pub use exclude::Unfit;
-pub(crate) use ground::{Ground, Refusal};
-pub use holders::Holder;
-pub use lack::{Fit, Lack, PlaceCure, Scarce};
-pub use preferred::PreferredTerm;
-pub(crate) use replace::{Moved, replace, stands_on};
+pub(crate) use node_replacement::{
+    ReplacementAssignments, find_replacement_assignment, is_assigned_to,
+};
+pub(crate) use placement_probe::{PlacementProbe, ProbeFailure};
+pub use placement_shortfall::{
+    FittingCount, LimitingResource, PlacementRemedy, PlacementShortfall,
+};
 pub(crate) use topologies::Topologies;
+pub use topology_usage::TopologyUsage;
 
 use crate::amount::Amount;
 use crate::ids::ResourceId;
 use crate::node_selection::Taint;
 
 /// The node label of the lowest level when leaves are single machines.
-pub const HOSTNAME: &str = "kubernetes.io/hostname";
+pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// How pods must stand together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Togetherness {
+pub enum TopologyMode {
     /// Within one domain of this level (a node label).
     Required(Box<str>),
     /// Within one domain of this level if possible.
@@ -62,7 +66,7 @@ pub enum Togetherness {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TopologyRequest {
     /// For the whole pod set; absent if only slices are asked for.
-    pub together: Option<Togetherness>,
+    pub mode: Option<TopologyMode>,
     /// Slices of so many pods, each within one domain of this level; then further layers, each at a deeper level and of a
     /// size that divides the one before.
     pub slices: Vec<(Box<str>, i64)>,
@@ -72,7 +76,7 @@ pub struct TopologyRequest {
 
 /// Pods in one lowest domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacedDomain {
+pub struct DomainAssignment {
     /// Label values from the top level down.
     pub values: std::sync::Arc<[Box<str>]>,
     /// How many pods.
@@ -88,7 +92,7 @@ pub struct TopologySpec {
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostSpec {
+pub struct TopologyNodeSpec {
     /// Its name.
     pub name: Box<str>,
     /// Labels.
@@ -105,40 +109,40 @@ pub struct HostSpec {
 
 /// Why pods cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TopologyReason {
+pub enum PlacementFailure {
     /// Slices would have to be larger than the domain of the whole.
-    SliceAbove {
+    SliceLevelAbovePodSet {
         /// Level of the slices.
         slice: Box<str>,
         /// Level of the pod set.
         whole: Box<str>,
     },
     /// A layer of slices is not below the one before.
-    LayerNotBelow {
+    SliceLayerNotBelow {
         /// Its level.
         layer: Box<str>,
         /// The level of the one before.
         above: Box<str>,
     },
     /// Slices of a layer do not fill those of the one before.
-    LayerDoesNotDivide {
+    SliceLayerSizeMismatch {
         /// Its size.
         size: i64,
         /// The size of the one before.
         whole: i64,
     },
     /// A machine cannot be replaced, because a place of those who stay is gone too.
-    Stale {
+    StaleDomain {
         /// The machine that is gone.
         domain: Box<str>,
     },
     /// No machine has a place in the topology.
-    NoDomains {
+    NoDomainsAtLevel {
         /// The level that was looked at.
         level: Box<str>,
     },
     /// Too few slices fit, of one layer or several.
-    Layers {
+    SliceLayersNotFit {
         /// Name of the topology.
         topology: Box<str>,
         /// Per layer: its level, how many slices fit, how many should.
@@ -149,7 +153,7 @@ pub enum TopologyReason {
         excluded: Vec<(String, usize)>,
     },
     /// Too few fit.
-    TooFew {
+    NotFit {
         /// Name of the topology.
         topology: Box<str>,
         /// How many fit.
@@ -165,25 +169,25 @@ pub enum TopologyReason {
     },
 }
 
-impl TopologyReason {
+impl PlacementFailure {
     /// In upstream's words.
-    pub fn in_words(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
-            Self::SliceAbove { slice, whole } => {
+            Self::SliceLevelAbovePodSet { slice, whole } => {
                 format!("podset slice topology {slice} is above the podset topology {whole}")
             }
-            Self::LayerNotBelow { layer, above } => format!(
+            Self::SliceLayerNotBelow { layer, above } => format!(
                 "additional slice layer topology {layer} must be at a lower level than {above}"
             ),
-            Self::LayerDoesNotDivide { size, whole } => format!(
+            Self::SliceLayerSizeMismatch { size, whole } => format!(
                 "additional slice layer size {size} must evenly divide parent layer size {whole}"
             ),
-            Self::Stale { domain } => format!(
+            Self::StaleDomain { domain } => format!(
                 "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the \
                  stale domain {domain}"
             ),
-            Self::NoDomains { level } => format!("no topology domains at level: {level}"),
-            Self::Layers { topology, fits, leaves, excluded } => {
+            Self::NoDomainsAtLevel { level } => format!("no topology domains at level: {level}"),
+            Self::SliceLayersNotFit { topology, fits, leaves, excluded } => {
                 let layers = fits.iter().map(|(level, fit, wanted)| {
                     format!("; {fit}/{wanted} slice(s) fit on level {level}")
                 });
@@ -191,7 +195,7 @@ impl TopologyReason {
                 let main = format!("topology {topology:?} doesn't allow to fit{layers}");
                 with_excluded(main, *leaves, excluded)
             }
-            Self::TooFew { topology, fit, wanted, slices, leaves, excluded } => {
+            Self::NotFit { topology, fit, wanted, slices, leaves, excluded } => {
                 let unit = if *slices { "slice" } else { "pod" };
                 let main = if *fit == 0 {
                     format!("topology {topology:?} doesn't allow to fit any of {wanted} {unit}(s)")

@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 use crate::amount::Amount;
 use crate::equivalence_class::EquivalenceClasses;
-use crate::ids::{DomainId, EquivalenceClassId, FlavorId, HostId, ResourceId, TopologyId};
+use crate::ids::{DomainId, EquivalenceClassId, FlavorId, ResourceId, TopologyId, TopologyNodeId};
 use crate::spec::{FlavorSpec, PodSetAdmission, PodSetSpec};
 use crate::state::PODS;
-use crate::topology::find::Scratch;
-use crate::topology::table::Table;
-use crate::topology::tree::Tree;
-use crate::topology::{HostSpec, Togetherness, TopologySpec};
+use crate::topology::assignment_search::SearchBuffers;
+use crate::topology::domain_tree::DomainTree;
+use crate::topology::resource_table::ResourceTable;
+use crate::topology::{TopologyMode, TopologyNodeSpec, TopologySpec};
 use crate::workload::Admission;
 
 /// Whether a flavor can serve a topology request at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fitness {
-    Suits,
+pub(crate) enum TopologySupport {
+    Supported,
     NoTopology,
     NoLevel,
     TopologyOnly,
@@ -28,9 +28,9 @@ pub(crate) enum Fitness {
 
 /// Where pods stand.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Spot {
+pub(super) enum UsageLocation {
     /// On a machine, which is the same in every tree that sees it.
-    Machine(HostId),
+    Node(TopologyNodeId),
     /// At a leaf of their tree that sums up machines.
     Leaf(DomainId),
 }
@@ -39,22 +39,22 @@ pub(super) enum Spot {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Topologies {
     specs: Vec<Option<TopologySpec>>,
-    hosts: Vec<Option<HostSpec>>,
+    nodes: Vec<Option<TopologyNodeSpec>>,
     /// Machines with taints.
     tainted: Vec<bool>,
-    trees: Vec<Option<Tree>>,
+    trees: Vec<Option<DomainTree>>,
     /// What is used of machines.
-    used: Table,
+    used: ResourceTable,
     /// Trees must be built anew.
     pub(crate) stale: bool,
-    /// Buffers of searches.
-    pub(super) scratch: Scratch,
+    /// SelectionBuffers of searches.
+    pub(super) scratch: SearchBuffers,
 }
 
 impl Topologies {
     /// Whether anything was ever said of topologies or machines.
     pub(crate) fn matter(&self) -> bool {
-        !self.specs.is_empty() || !self.hosts.is_empty() || self.stale
+        !self.specs.is_empty() || !self.nodes.is_empty() || self.stale
     }
 
     pub(crate) fn set_topology(&mut self, id: TopologyId, spec: Option<TopologySpec>) {
@@ -65,15 +65,19 @@ impl Topologies {
         self.stale = true;
     }
 
-    pub(crate) fn set_host(&mut self, id: HostId, spec: Option<HostSpec>) -> HostChange {
-        if self.hosts.len() <= id.index() {
-            self.hosts.resize_with(id.index() + 1, || None);
+    pub(crate) fn set_node(
+        &mut self,
+        id: TopologyNodeId,
+        spec: Option<TopologyNodeSpec>,
+    ) -> NodeChange {
+        if self.nodes.len() <= id.index() {
+            self.nodes.resize_with(id.index() + 1, || None);
             self.tainted.resize(id.index() + 1, false);
         }
         self.tainted[id.index()] = spec.as_ref().is_some_and(|one| !one.taints.is_empty());
-        let old = std::mem::replace(&mut self.hosts[id.index()], spec);
-        match (&old, &self.hosts[id.index()]) {
-            (Some(old), Some(new)) if stands_where_it_stood(old, new) => {
+        let old = std::mem::replace(&mut self.nodes[id.index()], spec);
+        match (&old, &self.nodes[id.index()]) {
+            (Some(old), Some(new)) if stays_at_its_leaves(old, new) => {
                 for tree in self.trees.iter_mut().flatten() {
                     tree.replace_capacity(id, old, new);
                 }
@@ -81,35 +85,35 @@ impl Topologies {
             }
             _ => {
                 self.stale = true;
-                HostChange::Machine
+                NodeChange::Changed
             }
         }
     }
 
     /// Whether the tree of a flavor has a machine, or sums it up.
-    pub(crate) fn has_host(&self, flavor: FlavorId, host: HostId) -> bool {
-        self.tree(flavor).is_some_and(|tree| tree.leaf_of_host(host).is_some())
+    pub(crate) fn has_node(&self, flavor: FlavorId, node: TopologyNodeId) -> bool {
+        self.tree(flavor).is_some_and(|tree| tree.leaf_of_node(node).is_some())
     }
 
     pub(crate) fn exists(&self, id: TopologyId) -> bool {
         self.specs.get(id.index()).is_some_and(Option::is_some)
     }
 
-    pub(super) fn is_tainted(&self, id: HostId) -> bool {
+    pub(super) fn is_tainted(&self, id: TopologyNodeId) -> bool {
         self.tainted.get(id.index()).copied().unwrap_or_default()
     }
 
-    pub(crate) fn host(&self, id: HostId) -> Option<&HostSpec> {
-        self.hosts.get(id.index()).and_then(Option::as_ref)
+    pub(crate) fn node(&self, id: TopologyNodeId) -> Option<&TopologyNodeSpec> {
+        self.nodes.get(id.index()).and_then(Option::as_ref)
     }
 
     /// All machines that are known.
-    pub(super) fn hosts(&self) -> impl Iterator<Item = (HostId, &HostSpec)> {
-        let all = self.hosts.iter().enumerate();
-        all.filter_map(|(index, host)| Some((HostId::from(index), host.as_ref()?)))
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (TopologyNodeId, &TopologyNodeSpec)> {
+        let all = self.nodes.iter().enumerate();
+        all.filter_map(|(index, node)| Some((TopologyNodeId::from(index), node.as_ref()?)))
     }
 
-    pub(crate) fn tree(&self, flavor: FlavorId) -> Option<&Tree> {
+    pub(crate) fn tree(&self, flavor: FlavorId) -> Option<&DomainTree> {
         self.trees.get(flavor.index()).and_then(Option::as_ref)
     }
 
@@ -121,61 +125,61 @@ impl Topologies {
     /// Builds all trees, empty, for `width` known resources.
     pub(super) fn build(&mut self, flavors: &[Option<FlavorSpec>], width: usize) {
         self.stale = false;
-        self.used.reset(self.hosts.len(), width);
-        let Self { specs, hosts, .. } = self;
+        self.used.reset(self.nodes.len(), width);
+        let Self { specs, nodes, .. } = self;
         let trees = flavors.iter().map(|flavor| {
             let flavor = flavor.as_ref()?;
             let topology = flavor.topology?;
             let spec = specs.get(topology.index())?.as_ref()?;
-            Some(Tree::build(topology, spec, flavor, hosts, width))
+            Some(DomainTree::build(topology, spec, flavor, nodes, width))
         });
         self.trees = trees.collect();
     }
 
     /// Whether a flavor suits a pod set as far as topologies go, where `covered` resources get that flavor. One without a
     /// topology may still give what is quota only, and nothing that pods take of a machine.
-    pub(crate) fn fitness(
+    pub(crate) fn topology_support(
         &self,
         pod_set: &PodSetSpec,
         topology: Option<TopologyId>,
         implied: bool,
         covered: &[ResourceId],
-    ) -> Fitness {
+    ) -> TopologySupport {
         let levels = topology.and_then(|id| self.specs.get(id.index())).and_then(Option::as_ref);
         let request = pod_set.topology.as_ref().filter(|_| pod_set.asks_for_topology());
         let (request, spec) = match (request, levels) {
-            (None, Some(_)) if !implied => return Fitness::TopologyOnly,
-            (None, _) => return Fitness::Suits,
+            (None, Some(_)) if !implied => return TopologySupport::TopologyOnly,
+            (None, _) => return TopologySupport::Supported,
             (Some(_), None) if pod_set.takes().iter().any(|one| covered.contains(&one.0)) => {
-                return Fitness::NoTopology;
+                return TopologySupport::NoTopology;
             }
-            (Some(_), None) => return Fitness::Suits,
+            (Some(_), None) => return TopologySupport::Supported,
             (Some(request), Some(spec)) => (request, spec),
         };
         let known = |level: &str| spec.levels.iter().any(|one| **one == *level);
-        let whole = match &request.together {
-            Some(Togetherness::Required(level) | Togetherness::Preferred(level)) => known(level),
-            Some(Togetherness::Unconstrained) | None => true,
+        let whole = match &request.mode {
+            Some(TopologyMode::Required(level) | TopologyMode::Preferred(level)) => known(level),
+            Some(TopologyMode::Unconstrained) | None => true,
         };
         let slices = request.slices.iter().all(|(level, _)| known(level));
-        if whole && slices { Fitness::Suits } else { Fitness::NoLevel }
+        if whole && slices { TopologySupport::Supported } else { TopologySupport::NoLevel }
     }
 
     /// All that is used of a leaf, by resource.
-    pub(super) fn used_row<'a>(&'a self, tree: &'a Tree, leaf: DomainId) -> &'a [Amount] {
-        match tree.host(leaf) {
-            Some(host) => self.used.row(host.index()),
+    pub(super) fn used_row<'a>(&'a self, tree: &'a DomainTree, leaf: DomainId) -> &'a [Amount] {
+        match tree.node(leaf) {
+            Some(node) => self.used.row(node.index()),
             None => tree.used.row(tree.row(leaf)),
         }
     }
 
     /// What is used of a leaf.
-    pub(crate) fn used(&self, tree: &Tree, leaf: DomainId, resource: ResourceId) -> Amount {
+    pub(crate) fn used(&self, tree: &DomainTree, leaf: DomainId, resource: ResourceId) -> Amount {
         self.used_row(tree, leaf).get(resource.index()).copied().unwrap_or_default()
     }
 
     /// Charges the places of a Workload, unless another has taken them over.
-    pub(crate) fn place(
+    pub(crate) fn charge_admission(
         &mut self,
         admission: &Admission,
         class: &EquivalenceClassId,
@@ -186,8 +190,8 @@ impl Topologies {
         }
     }
 
-    /// Takes back what [`Topologies::place`] charged.
-    pub(crate) fn free(
+    /// Takes back what [`Topologies::charge_admission`] charged.
+    pub(crate) fn release_admission(
         &mut self,
         admission: &Admission,
         class: &EquivalenceClassId,
@@ -222,17 +226,21 @@ impl Topologies {
 
     /// Where pods stand that were placed in a flavor's tree. A machine that this tree has lost may be in another one: who
     /// stands there stays. A leaf that is gone altogether is nobody's.
-    pub(super) fn spot(&self, flavor: FlavorId, values: &[Box<str>]) -> Option<Spot> {
+    pub(super) fn usage_location(
+        &self,
+        flavor: FlavorId,
+        values: &[Box<str>],
+    ) -> Option<UsageLocation> {
         let tree = self.tree(flavor)?;
-        let spot = |tree: &Tree| {
+        let location = |tree: &DomainTree| {
             let leaf = tree.leaf(values)?;
-            Some(tree.host(leaf).map_or(Spot::Leaf(leaf), Spot::Machine))
+            Some(tree.node(leaf).map_or(UsageLocation::Leaf(leaf), UsageLocation::Node))
         };
-        let found = spot(tree);
-        if found.is_some() || !tree.leaves_are_machines() {
+        let found = location(tree);
+        if found.is_some() || !tree.leaves_are_nodes() {
             return found;
         }
-        self.trees.iter().flatten().filter(|tree| tree.leaves_are_machines()).find_map(spot)
+        self.trees.iter().flatten().filter(|tree| tree.leaves_are_nodes()).find_map(location)
     }
 
     /// Charges `count` pods of a pod set to the place where they stand.
@@ -243,11 +251,11 @@ impl Topologies {
         spec: &PodSetSpec,
         count: i64,
     ) {
-        let spot = self.spot(flavor, values);
+        let location = self.usage_location(flavor, values);
         let tree = self.trees.get_mut(flavor.index()).and_then(Option::as_mut);
-        let (table, row) = match (spot, tree) {
-            (Some(Spot::Machine(host)), _) => (&mut self.used, host.index()),
-            (Some(Spot::Leaf(leaf)), Some(tree)) => {
+        let (table, row) = match (location, tree) {
+            (Some(UsageLocation::Node(node)), _) => (&mut self.used, node.index()),
+            (Some(UsageLocation::Leaf(leaf)), Some(tree)) => {
                 let row = tree.row(leaf);
                 (&mut tree.used, row)
             }
@@ -262,26 +270,26 @@ impl Topologies {
 
 /// What is new about a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HostChange {
+pub(crate) enum NodeChange {
     /// The machine itself: it came or went, or is another.
-    Machine,
+    Changed,
     /// Pods that are none of the engine's business left it.
-    Freed,
+    UsageDecreased,
     /// Nothing for which anybody waits.
-    Nothing,
+    Unchanged,
 }
 
 /// What is new about a machine that stands where it stood.
-fn change(old: &HostSpec, new: &HostSpec) -> HostChange {
+fn change(old: &TopologyNodeSpec, new: &TopologyNodeSpec) -> NodeChange {
     if old.name != new.name || old.taints != new.taints || old.allocatable != new.allocatable {
-        return HostChange::Machine;
+        return NodeChange::Changed;
     }
     let now = |resource| new.foreign.iter().find(|one| one.0 == resource).map(|one| one.1);
     let less = |&(resource, amount): &_| now(resource).unwrap_or_default() < amount;
-    if old.foreign.iter().any(less) { HostChange::Freed } else { HostChange::Nothing }
+    if old.foreign.iter().any(less) { NodeChange::UsageDecreased } else { NodeChange::Unchanged }
 }
 
 /// Whether a changed machine is in the same trees, at the same leaves.
-fn stands_where_it_stood(old: &HostSpec, new: &HostSpec) -> bool {
+fn stays_at_its_leaves(old: &TopologyNodeSpec, new: &TopologyNodeSpec) -> bool {
     old.usable == new.usable && old.labels == new.labels
 }

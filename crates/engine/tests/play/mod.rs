@@ -169,7 +169,7 @@ impl Player {
             "failed" => self.failed(name),
             "unhealthy" => {
                 let names = self.engine.names_mut();
-                let hosts = words.rest().iter().map(|host| names.hosts.intern(host)).collect();
+                let hosts = words.rest().iter().map(|host| names.nodes.intern(host)).collect();
                 let event = Event::UnhealthyNodes(names.workloads.intern(name), hosts);
                 self.engine.apply(event);
             }
@@ -274,7 +274,7 @@ impl Player {
             "check" => Event::Check(names.checks.intern(name), None),
             "flavor" => Event::Flavor(names.flavors.intern(name), None),
             "topology" => Event::Topology(names.topologies.intern(name), None),
-            "host" => Event::Host(names.hosts.intern(name), None),
+            "host" => Event::Node(names.nodes.intern(name), None),
             "namespace" => Event::Namespace(names.namespaces.intern(name), None),
             "cohort" => Event::Cohort(names.cohorts.intern(name), None),
             "cq" => Event::ClusterQueue(names.queues.intern(name), None),

@@ -12,7 +12,7 @@ use engine::spec::{
     PreemptionSpec, QueueingStrategy, ResourceGroup, ResourceQuota, TopologyTiming, WorkloadSpec,
 };
 use engine::topology::{
-    HOSTNAME, HostSpec, PreferredTerm, Togetherness, TopologyRequest, TopologySpec,
+    HOSTNAME_LABEL, PreferredTerm, TopologyMode, TopologyNodeSpec, TopologyRequest, TopologySpec,
 };
 use engine::{AdmissionFairSharing, Amount, Event, Names, Time};
 
@@ -82,7 +82,8 @@ impl Player {
 
     fn host(&mut self, words: &Words<'_>) {
         let names = self.engine.names_mut();
-        let mut labels: Vec<(Box<str>, Box<str>)> = vec![(HOSTNAME.into(), words.name().into())];
+        let mut labels: Vec<(Box<str>, Box<str>)> =
+            vec![(HOSTNAME_LABEL.into(), words.name().into())];
         let pods = names.resources.intern("pods");
         let mut allocatable = vec![(pods, Amount(words.number("pods").unwrap_or(100)))];
         let mut foreign = Vec::new();
@@ -96,7 +97,7 @@ impl Player {
             }
         }
         labels.sort();
-        let spec = HostSpec {
+        let spec = TopologyNodeSpec {
             name: words.name().into(),
             labels,
             taints: words.all("taint").map(taint).collect(),
@@ -104,8 +105,8 @@ impl Player {
             allocatable,
             foreign,
         };
-        let id = names.hosts.intern(words.name());
-        self.tell("host", words.name(), Event::Host(id, Some(spec)));
+        let id = names.nodes.intern(words.name());
+        self.tell("host", words.name(), Event::Node(id, Some(spec)));
     }
 
     fn namespace(&mut self, words: &Words<'_>) {
@@ -407,22 +408,22 @@ fn within(text: &str) -> LabelRequirement {
 }
 
 fn wish(words: &Words<'_>) -> Option<TopologyRequest> {
-    let together = match (words.text("required"), words.text("preferred")) {
-        (Some(name), _) => Some(Togetherness::Required(level(name))),
-        (None, Some(name)) => Some(Togetherness::Preferred(level(name))),
-        (None, None) => words.has("anywhere").then_some(Togetherness::Unconstrained),
+    let mode = match (words.text("required"), words.text("preferred")) {
+        (Some(name), _) => Some(TopologyMode::Required(level(name))),
+        (None, Some(name)) => Some(TopologyMode::Preferred(level(name))),
+        (None, None) => words.has("anywhere").then_some(TopologyMode::Unconstrained),
     };
     let slices = words.all("slice").map(label);
     let slices = slices.map(|(name, size)| (level(&name), size.parse().expect("a size")));
     let slices: Vec<_> = slices.collect();
     let group = words.text("group").map(Into::into);
-    let asks = together.is_some() || !slices.is_empty() || group.is_some();
-    asks.then_some(TopologyRequest { together, slices, group })
+    let asks = mode.is_some() || !slices.is_empty() || group.is_some();
+    asks.then_some(TopologyRequest { mode, slices, group })
 }
 
 /// `host` is short for the label of host names.
 fn level(name: &str) -> Box<str> {
-    if name == "host" { HOSTNAME.into() } else { name.into() }
+    if name == "host" { HOSTNAME_LABEL.into() } else { name.into() }
 }
 
 fn taint(text: &str) -> Taint {

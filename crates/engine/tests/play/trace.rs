@@ -48,7 +48,7 @@ impl Player {
     /// The message of the condition, where verdicts come with it.
     fn words_about(&self, entry: &CycleEntry) -> String {
         if self.talks {
-            format!(": {}", explain::message(&self.engine, entry))
+            format!(": {}", explain::condition_message(&self.engine, entry))
         } else {
             String::new()
         }
@@ -81,7 +81,10 @@ impl Player {
             }
             Err(reasons) if reasons.is_empty() => format!("no place for {who}"),
             Err(reasons) => {
-                format!("no place for {who}: {}", explain::words(&self.engine, reasons).join(", "))
+                format!(
+                    "no place for {who}: {}",
+                    explain::reason_messages(&self.engine, reasons).join(", ")
+                )
             }
         }
     }
@@ -123,7 +126,7 @@ impl Player {
     /// The line `why`.
     pub(super) fn why(&mut self, name: &str) {
         let id = self.engine.names().workloads.get(name).expect("a Workload");
-        let why = self.engine.why(id).expect("a Workload that exists");
+        let why = self.engine.explain_pending(id).expect("a Workload that exists");
         for line in explain::explanation(&self.engine, &why).lines() {
             self.trace += &format!("?  {line}\n");
         }

@@ -8,7 +8,7 @@ use engine::node_selection::{
     Toleration, TolerationOperator, integer,
 };
 use engine::spec as input;
-use engine::topology::{HostSpec, Togetherness, TopologyRequest};
+use engine::topology::{TopologyMode, TopologyNodeSpec, TopologyRequest};
 use engine::{Amount, EngineSettings, FairStrategy, Names, Time};
 
 use super::case::{self, Case, Object};
@@ -255,7 +255,7 @@ pub(crate) fn queue(
     })
 }
 
-pub(crate) fn host(names: &mut Names, object: &Object<case::NodeSpec>) -> Result<HostSpec> {
+pub(crate) fn host(names: &mut Names, object: &Object<case::NodeSpec>) -> Result<TopologyNodeSpec> {
     let spec = object.spec.clone().unwrap_or_default();
     let mut conditions = object.status.conditions.iter();
     let ready = conditions.any(|one| one.kind == "Ready" && one.status == "True");
@@ -263,7 +263,7 @@ pub(crate) fn host(names: &mut Names, object: &Object<case::NodeSpec>) -> Result
     for (name, text) in &object.status.allocatable {
         allocatable.push((names.resources.intern(name), amount(name, text)?));
     }
-    Ok(HostSpec {
+    Ok(TopologyNodeSpec {
         name: object.metadata.name.as_str().into(),
         labels: pairs(&object.metadata.labels),
         taints: spec.taints.iter().map(taint).collect::<Result<_>>()?,
@@ -350,12 +350,12 @@ fn fingerprint(spec: &case::PodSpec) -> Result<u64> {
 }
 
 fn topology_request(one: &case::TopologyRequest) -> TopologyRequest {
-    let required = one.required.as_deref().map(|level| Togetherness::Required(level.into()));
-    let preferred = one.preferred.as_deref().map(|level| Togetherness::Preferred(level.into()));
-    let free = (one.unconstrained == Some(true)).then_some(Togetherness::Unconstrained);
+    let required = one.required.as_deref().map(|level| TopologyMode::Required(level.into()));
+    let preferred = one.preferred.as_deref().map(|level| TopologyMode::Preferred(level.into()));
+    let free = (one.unconstrained == Some(true)).then_some(TopologyMode::Unconstrained);
     let level = one.pod_set_slice_required_topology.as_deref();
     TopologyRequest {
-        together: required.or(preferred).or(free),
+        mode: required.or(preferred).or(free),
         slices: level
             .map(|it| (it.into(), one.pod_set_slice_size.unwrap_or(1)))
             .into_iter()

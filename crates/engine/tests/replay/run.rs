@@ -94,8 +94,8 @@ impl Player<'_> {
         }
         for one in &case.nodes {
             let spec = convert::host(self.engine.names_mut(), one)?;
-            let id = self.engine.names_mut().hosts.intern(&one.metadata.name);
-            self.engine.apply(Event::Host(id, Some(spec)));
+            let id = self.engine.names_mut().nodes.intern(&one.metadata.name);
+            self.engine.apply(Event::Node(id, Some(spec)));
         }
         for one in &case.cohorts {
             self.cohort(one)?;
@@ -357,7 +357,7 @@ impl Player<'_> {
                 BTreeMap::new()
             },
         };
-        (head, explain::message(&self.engine, entry))
+        (head, explain::condition_message(&self.engine, entry))
     }
 
     /// What each pod set was assigned, by name.
@@ -396,7 +396,7 @@ impl Player<'_> {
                     .iter()
                     .map(|choice| {
                         let resource = names.resources.name(choice.resource).to_owned();
-                        let text = explain::quantity::in_words(&resource, choice.amount);
+                        let text = explain::quantity::format_quantity(&resource, choice.amount);
                         (resource, text)
                     })
                     .collect(),

@@ -26,11 +26,11 @@ impl World {
         let engine = &self.player.engine;
         for event in self.player.known.values() {
             let Event::Workload(id, _) = event else { continue };
-            let Some(why) = engine.why(*id) else {
+            let Some(why) = engine.explain_pending(*id) else {
                 return Err(self.refute("somebody is unknown"));
             };
             let words = explain::explanation(engine, &why);
-            let holds = why.standing == explain::Standing::Holds;
+            let holds = why.standing == explain::QueueingStatus::HoldsQuota;
             if holds != engine.admission(*id).is_some() || words.is_empty() {
                 return Err(self.refute(&words));
             }

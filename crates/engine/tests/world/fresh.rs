@@ -40,7 +40,7 @@ impl World {
             )*};
         }
         copy!(resources, flavors, queues, cohorts, local_queues, namespaces, workloads);
-        copy!(topologies, hosts);
+        copy!(topologies, nodes);
     }
 
     fn with_admission(&self, event: &Event) -> Event {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::spec::{PodSetAdmission, PodSetSpec};
-use engine::topology::{PlacedDomain, Togetherness};
+use engine::topology::{DomainAssignment, TopologyMode};
 use engine::{CycleEntry, CycleOutcome, Event};
 use proptest::test_runner::TestCaseError;
 
@@ -93,8 +93,8 @@ impl World {
             let wish = one.topology.as_ref()?;
             let pods: i64 = places(&held.domains).values().sum();
             let whole = wish.slices.iter().all(|(_, size)| pods % size == 0);
-            match &wish.together {
-                Some(Togetherness::Required(label)) if whole => Some(level(label)),
+            match &wish.mode {
+                Some(TopologyMode::Required(label)) if whole => Some(level(label)),
                 _ => None,
             }
         });
@@ -111,7 +111,7 @@ impl World {
     /// Whether what stands on a machine fits on it.
     fn has_room(&self, machine: &str) -> bool {
         let host = self.player.known.get(&("host", machine.to_owned()));
-        let Some(Event::Host(_, Some(spec))) = host else {
+        let Some(Event::Node(_, Some(spec))) = host else {
             return false;
         };
         let gpu = self.player.engine.names().resources.get("gpu");
@@ -130,7 +130,7 @@ impl World {
 }
 
 /// Pods by machine. A machine is known by its name, wherever its labels put it.
-fn places(domains: &[PlacedDomain]) -> TopologyTiming {
+fn places(domains: &[DomainAssignment]) -> TopologyTiming {
     let mut places = TopologyTiming::new();
     for one in domains {
         let machine = one.values.last().map(|name| name.to_string());
@@ -140,7 +140,7 @@ fn places(domains: &[PlacedDomain]) -> TopologyTiming {
 }
 
 /// In how many domains of a level they stand.
-fn tops(domains: &[PlacedDomain], level: usize) -> usize {
+fn tops(domains: &[DomainAssignment], level: usize) -> usize {
     let tops = domains.iter().map(|one| one.values.get(..=level));
     tops.collect::<BTreeSet<_>>().len()
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use engine::explain::{FlavorWhy, Lack, PlaceCure, PlacesWhy};
+use engine::explain::{
+    FlavorExplanation, PlacementRemedy, PlacementShortfall, TopologyExplanation,
+};
 use engine::ids::WorkloadId;
-use engine::topology::Togetherness;
+use engine::topology::TopologyMode;
 use engine::{Engine, Event};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -33,7 +35,7 @@ impl World {
         let workloads: BTreeSet<WorkloadId> = workloads.collect();
         for &id in &workloads {
             let before = self.player.engine.debug_dump();
-            let Some(why) = self.player.engine.why(id) else {
+            let Some(why) = self.player.engine.explain_pending(id) else {
                 return Err(self.refute("somebody is unknown"));
             };
             if self.player.engine.debug_dump() != before {
@@ -41,20 +43,20 @@ impl World {
             }
             for one in why.pod_sets.iter().flat_map(|one| &one.flavors) {
                 self.a_search_agrees(id, one)?;
-                if let PlacesWhy::Lack(lack) = &one.places {
-                    self.a_lack_is_one(lack)?;
-                    self.waiting_helps_unless_hopeless(id, one, lack, &workloads)?;
-                    self.preferring_helps_if_said(id, one, lack)?;
+                if let TopologyExplanation::Shortfall(shortfall) = &one.places {
+                    self.a_lack_is_one(shortfall)?;
+                    self.waiting_helps_unless_hopeless(id, one, shortfall, &workloads)?;
+                    self.preferring_helps_if_said(id, one, shortfall)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn a_search_agrees(&mut self, id: WorkloadId, one: &FlavorWhy) -> Verdict {
+    fn a_search_agrees(&mut self, id: WorkloadId, one: &FlavorExplanation) -> Verdict {
         let told = match &one.places {
-            PlacesWhy::Found => true,
-            PlacesWhy::Lack(_) => false,
+            TopologyExplanation::Fits => true,
+            TopologyExplanation::Shortfall(_) => false,
             _ => return Ok(()),
         };
         if self.player.engine.finds_topology_assignment(id, one.flavor) != told {
@@ -63,11 +65,15 @@ impl World {
         Ok(())
     }
 
-    fn a_lack_is_one(&self, lack: &Lack) -> Verdict {
-        let scarce = lack.scarce.as_ref().is_none_or(|one| one.missing.0 > 0);
-        let leader = lack.is_hopeless() && !lack.most.leader || !lack.there.leader;
-        if lack.fit.holds(lack.wanted) || !scarce || (lack.missing() == 0 && !leader) {
-            return Err(self.refute(&format!("nothing is missing: {lack:?}")));
+    fn a_lack_is_one(&self, shortfall: &PlacementShortfall) -> Verdict {
+        let scarce = shortfall.limiting_resource.as_ref().is_none_or(|one| one.missing.0 > 0);
+        let leader = shortfall.exceeds_maximum() && !shortfall.maximum.leader
+            || !shortfall.fit_in_domain.leader;
+        if shortfall.fit.holds(shortfall.requested)
+            || !scarce
+            || (shortfall.missing() == 0 && !leader)
+        {
+            return Err(self.refute(&format!("nothing is missing: {shortfall:?}")));
         }
         Ok(())
     }
@@ -75,18 +81,18 @@ impl World {
     fn waiting_helps_unless_hopeless(
         &mut self,
         id: WorkloadId,
-        one: &FlavorWhy,
-        lack: &Lack,
+        one: &FlavorExplanation,
+        shortfall: &PlacementShortfall,
         all: &BTreeSet<WorkloadId>,
     ) -> Verdict {
         let mut what_if = self.player.engine.what_if();
         for &other in all.iter().filter(|&&other| other != id) {
             what_if.apply(Event::WorkloadGone(other));
         }
-        let found = places(&what_if, id, one) == Some(PlacesWhy::Found);
+        let found = places(&what_if, id, one) == Some(TopologyExplanation::Fits);
         drop(what_if);
-        if found == lack.is_hopeless() {
-            return Err(self.refute(&format!("it is {found} that emptiness helps: {lack:?}")));
+        if found == shortfall.exceeds_maximum() {
+            return Err(self.refute(&format!("it is {found} that emptiness helps: {shortfall:?}")));
         }
         Ok(())
     }
@@ -94,8 +100,8 @@ impl World {
     fn preferring_helps_if_said(
         &mut self,
         id: WorkloadId,
-        one: &FlavorWhy,
-        lack: &Lack,
+        one: &FlavorExplanation,
+        shortfall: &PlacementShortfall,
     ) -> Verdict {
         let specs = self.player.known.values().find_map(|event| match event {
             Event::Workload(known, spec) if *known == id => Some(spec),
@@ -103,25 +109,27 @@ impl World {
         });
         let Some(mut spec) = specs.cloned() else { return Ok(()) };
         for wish in spec.pod_sets.iter_mut().filter_map(|one| one.topology.as_mut()) {
-            if let Some(Togetherness::Required(level)) = &wish.together {
-                wish.together = Some(Togetherness::Preferred(level.clone()));
+            if let Some(TopologyMode::Required(level)) = &wish.mode {
+                wish.mode = Some(TopologyMode::Preferred(level.clone()));
             }
         }
         let mut what_if = self.player.engine.what_if();
         what_if.apply(Event::Workload(id, spec));
         let found = places(&what_if, id, one);
         drop(what_if);
-        let said = lack.cures.contains(&PlaceCure::Prefer);
-        if found.is_some_and(|found| (found == PlacesWhy::Found) != said) {
-            return Err(self.refute(&format!("it is not {said} that preferring helps: {lack:?}")));
+        let said = shortfall.remedies.contains(&PlacementRemedy::PreferInsteadOfRequire);
+        if found.is_some_and(|found| (found == TopologyExplanation::Fits) != said) {
+            return Err(
+                self.refute(&format!("it is not {said} that preferring helps: {shortfall:?}"))
+            );
         }
         Ok(())
     }
 }
 
 /// What is told of places in a flavor.
-fn places(engine: &Engine, id: WorkloadId, one: &FlavorWhy) -> Option<PlacesWhy> {
-    let why = engine.why(id)?;
+fn places(engine: &Engine, id: WorkloadId, one: &FlavorExplanation) -> Option<TopologyExplanation> {
+    let why = engine.explain_pending(id)?;
     let mut all = why.pod_sets.into_iter().flat_map(|one| one.flavors);
     all.find(|found| found.flavor == one.flavor).map(|found| found.places)
 }

@@ -54,7 +54,7 @@ impl World {
             (0, Event::ClusterQueue(id, _), _) => Event::ClusterQueue(*id, None),
             (0, Event::Cohort(id, _), _) => Event::Cohort(*id, None),
             (0, Event::Flavor(id, _), _) => Event::Flavor(*id, None),
-            (0, Event::Host(id, _), _) => Event::Host(*id, None),
+            (0, Event::Node(id, _), _) => Event::Node(*id, None),
             (0, Event::Namespace(id, _), _) => Event::Namespace(*id, None),
             (0, Event::LocalQueue(id, _), _) => Event::LocalQueue(*id, None),
             (0 | 1, Event::Workload(id, _), _) => Event::WorkloadGone(*id),
@@ -78,7 +78,7 @@ impl World {
             (5 | 6, Event::LocalQueue(id, _), Event::LocalQueue(_, spec)) => {
                 Event::LocalQueue(*id, spec.clone())
             }
-            (5 | 6, Event::Host(id, _), Event::Host(_, spec)) => Event::Host(*id, spec.clone()),
+            (5 | 6, Event::Node(id, _), Event::Node(_, spec)) => Event::Node(*id, spec.clone()),
             (5, Event::Cohort(id, _), Event::Cohort(_, spec)) => Event::Cohort(*id, spec.clone()),
             (8, Event::Workload(id, _), _) => Event::Admitted(*id, seconds(model)),
             (8, Event::ClusterQueue(..), _) => Event::SampleUsage(seconds(model)),

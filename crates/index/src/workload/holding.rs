@@ -7,7 +7,7 @@ use crds::names::conditions;
 use crds::v1beta2::{PodSetAssignment, TopologyAssignment, Workload};
 use engine::Names;
 use engine::spec::{AdmissionSpec, PodSetAdmission};
-use engine::topology::PlacedDomain;
+use engine::topology::DomainAssignment;
 
 use crate::amount::amount;
 use crate::time::time;
@@ -56,13 +56,13 @@ fn left(granted: i32, wanted: Option<i32>, gone: i32) -> i32 {
     granted.min(wanted.unwrap_or(granted).saturating_sub(gone)).max(0)
 }
 
-fn domains(assignment: &TopologyAssignment) -> Vec<PlacedDomain> {
+fn domains(assignment: &TopologyAssignment) -> Vec<DomainAssignment> {
     let mut domains = Vec::new();
     for slice in &assignment.slices {
         for at in 0..usize::try_from(slice.domain_count).unwrap_or_default() {
             let values = slice.values_per_level.iter().map(|level| level.of_domain(at).into());
             let count = i64::from(slice.pod_counts.of_domain(at));
-            domains.push(PlacedDomain { values: values.collect(), count });
+            domains.push(DomainAssignment { values: values.collect(), count });
         }
     }
     domains

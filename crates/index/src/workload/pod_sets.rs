@@ -6,7 +6,7 @@ use crds::pod::PodSpec;
 use crds::v1beta2::{PodSet, PodSetRequest, PodSetTopologyRequest, Workload};
 use engine::Names;
 use engine::spec::PodSetSpec;
-use engine::topology::{Togetherness, TopologyRequest};
+use engine::topology::{TopologyMode, TopologyRequest};
 
 use super::template;
 use crate::amount::{from_nanos, quantity};
@@ -124,17 +124,17 @@ fn surroundings<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) ->
 
 /// What a pod set asks of a topology: one kind of slices, or several layers of them.
 fn topology(one: &PodSetTopologyRequest) -> Option<TopologyRequest> {
-    let required = one.required.as_deref().map(|level| Togetherness::Required(level.into()));
-    let preferred = one.preferred.as_deref().map(|level| Togetherness::Preferred(level.into()));
-    let anywhere = (one.unconstrained == Some(true)).then_some(Togetherness::Unconstrained);
+    let required = one.required.as_deref().map(|level| TopologyMode::Required(level.into()));
+    let preferred = one.preferred.as_deref().map(|level| TopologyMode::Preferred(level.into()));
+    let anywhere = (one.unconstrained == Some(true)).then_some(TopologyMode::Unconstrained);
     let size = one.pod_set_slice_size.map_or(1, i64::from);
     let slice = one.pod_set_slice_required_topology.as_deref().map(|level| (level.into(), size));
     let layers = one.podset_slice_required_topology_constraints.iter();
     let layers = layers.map(|layer| (layer.topology.as_str().into(), i64::from(layer.size)));
     let request = TopologyRequest {
-        together: required.or(preferred).or(anywhere),
+        mode: required.or(preferred).or(anywhere),
         slices: slice.map_or_else(|| layers.collect(), |slice| vec![slice]),
         group: one.pod_set_group_name.as_deref().map(Into::into),
     };
-    (request.together.is_some() || !request.slices.is_empty()).then_some(request)
+    (request.mode.is_some() || !request.slices.is_empty()).then_some(request)
 }

@@ -5,19 +5,19 @@ use crate::ids::ResourceId;
 
 /// See the module. A resource that the table has never heard of has the amount nothing.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Table {
+pub(super) struct ResourceTable {
     /// Resources per row.
     width: usize,
     cells: Vec<Amount>,
 }
 
-impl Table {
+impl ResourceTable {
     /// Nothing of `width` resources in each of `rows` rows.
     pub(super) fn new(rows: usize, width: usize) -> Self {
         Self { width, cells: vec![Amount::ZERO; rows * width] }
     }
 
-    /// Becomes what [`Table::new`] makes, in the memory it has.
+    /// Becomes what [`ResourceTable::new`] makes, in the memory it has.
     pub(super) fn reset(&mut self, rows: usize, width: usize) {
         self.width = width;
         self.cells.clear();
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_new_resource_widens_every_row() {
-        let mut table = Table::new(2, 1);
+        let mut table = ResourceTable::new(2, 1);
         table.add(1, ResourceId(0), Amount(5));
         table.add(0, ResourceId(2), Amount(7));
         assert_eq!(table.row(0), [Amount(0), Amount(0), Amount(7)]);

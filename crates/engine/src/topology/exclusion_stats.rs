@@ -6,19 +6,19 @@ use crate::node_selection::Taint;
 
 /// Why one leaf took nobody.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Exclusion<'a> {
+pub(super) enum LeafExclusion<'a> {
     Taint(&'a Taint),
     Selector,
     Affinity,
     /// A replacement must stand elsewhere.
     OtherDomain,
     /// Too little of this is free.
-    Scarce(ResourceId),
+    Resource(ResourceId),
 }
 
 /// Why pods may not stand at a leaf, whatever is free there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unfit {
+pub enum NodeMismatch {
     /// Its taint is not tolerated.
     Taint(Taint),
     /// The pods' node selector excludes it.
@@ -29,7 +29,7 @@ pub enum Unfit {
 
 /// How many leaves took nobody, by reason.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ExclusionStats {
     taints: Vec<(Taint, usize)>,
     selector: usize,
     affinity: usize,
@@ -37,23 +37,26 @@ pub(super) struct Tally {
     scarce: Vec<(ResourceId, usize)>,
 }
 
-impl Tally {
+impl ExclusionStats {
     pub(super) fn clear(&mut self) {
         self.taints.clear();
         self.scarce.clear();
         (self.selector, self.affinity, self.other_domain) = (0, 0, 0);
     }
 
-    pub(super) fn add(&mut self, exclusion: Exclusion<'_>) {
+    pub(super) fn add(&mut self, exclusion: LeafExclusion<'_>) {
         match exclusion {
-            Exclusion::Selector => self.selector += 1,
-            Exclusion::Affinity => self.affinity += 1,
-            Exclusion::OtherDomain => self.other_domain += 1,
-            Exclusion::Taint(taint) => match self.taints.iter_mut().find(|(one, _)| one == taint) {
-                Some((_, leaves)) => *leaves += 1,
-                None => self.taints.push((taint.clone(), 1)),
-            },
-            Exclusion::Scarce(id) => match self.scarce.iter_mut().find(|(one, _)| *one == id) {
+            LeafExclusion::Selector => self.selector += 1,
+            LeafExclusion::Affinity => self.affinity += 1,
+            LeafExclusion::OtherDomain => self.other_domain += 1,
+            LeafExclusion::Taint(taint) => {
+                match self.taints.iter_mut().find(|(one, _)| one == taint) {
+                    Some((_, leaves)) => *leaves += 1,
+                    None => self.taints.push((taint.clone(), 1)),
+                }
+            }
+            LeafExclusion::Resource(id) => match self.scarce.iter_mut().find(|(one, _)| *one == id)
+            {
                 Some((_, leaves)) => *leaves += 1,
                 None => self.scarce.push((id, 1)),
             },
@@ -61,15 +64,16 @@ impl Tally {
     }
 
     /// How many leaves may take nobody, by reason.
-    pub(super) fn unfit(&self) -> Vec<(Unfit, usize)> {
+    pub(super) fn mismatches(&self) -> Vec<(NodeMismatch, usize)> {
         let tainted = self.taints.iter();
-        let tainted = tainted.map(|(taint, leaves)| (Unfit::Taint(taint.clone()), *leaves));
-        let asked = [(Unfit::Selector, self.selector), (Unfit::Affinity, self.affinity)];
+        let tainted = tainted.map(|(taint, leaves)| (NodeMismatch::Taint(taint.clone()), *leaves));
+        let asked =
+            [(NodeMismatch::Selector, self.selector), (NodeMismatch::Affinity, self.affinity)];
         tainted.chain(asked.into_iter().filter(|(_, leaves)| *leaves > 0)).collect()
     }
 
     /// Words and how many leaves they are about, sorted by words.
-    pub(super) fn in_words(&self, names: &Names) -> Vec<(String, usize)> {
+    pub(super) fn messages(&self, names: &Names) -> Vec<(String, usize)> {
         let simple = [
             ("nodeSelector", self.selector),
             ("affinity", self.affinity),

@@ -1,8 +1,8 @@
 //! The tree of domains of one flavor.
 //!
 //! A tree covers the usable machines that carry the flavor's labels and every level's label. Leaves are machines if the
-//! lowest level is the host name, otherwise sums over machines. Domains are numbered level by level from the top, each
-//! level in the order of its label values: the children of a domain stand together, and the order of numbers within a
+//! lowest level is the node name, otherwise sums over machines. Domains are numbered level by level from the top, each
+//! level in the order of its label values: the children of a domain stand mode, and the order of numbers within a
 //! level is the order of names.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,48 +10,48 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::amount::Amount;
-use crate::ids::{DomainId, HostId, ResourceId, TopologyId};
+use crate::ids::{DomainId, ResourceId, TopologyId, TopologyNodeId};
 use crate::spec::FlavorSpec;
-use crate::topology::table::Table;
-use crate::topology::{HOSTNAME, HostSpec, TopologySpec};
+use crate::topology::resource_table::ResourceTable;
+use crate::topology::{HOSTNAME_LABEL, TopologyNodeSpec, TopologySpec};
 
 /// Label values from the top level down.
-pub(super) type Path = Arc<[Box<str>]>;
+pub(super) type LevelValues = Arc<[Box<str>]>;
 
 /// One domain.
 #[derive(Debug, Clone)]
 struct Domain {
-    path: Path,
+    path: LevelValues,
     parent: Option<DomainId>,
     children: Range<u32>,
 }
 
 /// See the module.
 #[derive(Debug, Clone)]
-pub(crate) struct Tree {
+pub(crate) struct DomainTree {
     pub(crate) topology: TopologyId,
     pub(crate) levels: Vec<Box<str>>,
     domains: Vec<Domain>,
     /// Where each level begins, and the end of the last.
     starts: Vec<u32>,
     /// Leaves that are machines, by their position among leaves.
-    machines: Vec<HostId>,
+    leaf_nodes: Vec<TopologyNodeId>,
     /// What leaves have, by their position among leaves.
-    pub(super) capacity: Table,
+    pub(super) capacity: ResourceTable,
     /// What is used of leaves that are not machines.
-    pub(super) used: Table,
-    by_path: HashMap<Path, DomainId>,
-    by_host: HashMap<HostId, DomainId>,
-    /// Leaves that are machines, by host name alone.
+    pub(super) used: ResourceTable,
+    by_path: HashMap<LevelValues, DomainId>,
+    by_node: HashMap<TopologyNodeId, DomainId>,
+    /// Leaves that are machines, by node name alone.
     by_name: HashMap<Box<str>, DomainId>,
 }
 
-impl Tree {
+impl DomainTree {
     pub(super) fn build(
         topology: TopologyId,
         spec: &TopologySpec,
         flavor: &FlavorSpec,
-        hosts: &[Option<HostSpec>],
+        nodes: &[Option<TopologyNodeSpec>],
         width: usize,
     ) -> Self {
         let mut tree = Self {
@@ -59,25 +59,25 @@ impl Tree {
             levels: spec.levels.clone(),
             domains: Vec::new(),
             starts: vec![0],
-            machines: Vec::new(),
-            capacity: Table::default(),
-            used: Table::default(),
+            leaf_nodes: Vec::new(),
+            capacity: ResourceTable::default(),
+            used: ResourceTable::default(),
             by_path: HashMap::new(),
-            by_host: HashMap::new(),
+            by_node: HashMap::new(),
             by_name: HashMap::new(),
         };
-        let leaves = leaves(spec, flavor, hosts);
+        let leaves = leaves(spec, flavor, nodes);
         tree.number(&leaves);
         tree.capacity.reset(leaves.len(), width);
         tree.used.reset(leaves.len(), width);
         for (path, members) in &leaves {
-            tree.fill_leaf(path, members, hosts);
+            tree.fill_leaf(path, members, nodes);
         }
         tree
     }
 
     /// Gives every domain above and including `leaves` its number.
-    fn number(&mut self, leaves: &BTreeMap<Path, Vec<HostId>>) {
+    fn number(&mut self, leaves: &BTreeMap<LevelValues, Vec<TopologyNodeId>>) {
         for depth in 1..=self.levels.len() {
             for path in leaves.keys() {
                 if !self.by_path.contains_key(&path[..depth]) {
@@ -90,7 +90,7 @@ impl Tree {
 
     fn add_domain(&mut self, values: &[Box<str>]) {
         let id = DomainId::from(self.domains.len());
-        let path: Path = values.into();
+        let path: LevelValues = values.into();
         let parent = self.by_path.get(&values[..values.len() - 1]).copied();
         if let Some(parent) = parent {
             let children = &mut self.domains[parent.index()].children;
@@ -101,23 +101,28 @@ impl Tree {
         self.domains.push(Domain { path, parent, children: 0..0 });
     }
 
-    fn fill_leaf(&mut self, path: &Path, members: &[HostId], hosts: &[Option<HostSpec>]) {
+    fn fill_leaf(
+        &mut self,
+        path: &LevelValues,
+        members: &[TopologyNodeId],
+        nodes: &[Option<TopologyNodeSpec>],
+    ) {
         let (Some(&leaf), Some(&first)) = (self.by_path.get(path), members.first()) else {
             return;
         };
-        if self.leaves_are_machines() {
-            self.machines.push(first);
+        if self.leaves_are_nodes() {
+            self.leaf_nodes.push(first);
             self.by_name.extend(path.last().map(|name| (name.clone(), leaf)));
         }
-        for &host in members {
-            self.by_host.insert(host, leaf);
-            if let Some(spec) = hosts.get(host.index()).and_then(Option::as_ref) {
+        for &node in members {
+            self.by_node.insert(node, leaf);
+            if let Some(spec) = nodes.get(node.index()).and_then(Option::as_ref) {
                 self.add_capacity(leaf, spec, 1);
             }
         }
     }
 
-    fn add_capacity(&mut self, leaf: DomainId, spec: &HostSpec, sign: i64) {
+    fn add_capacity(&mut self, leaf: DomainId, spec: &TopologyNodeSpec, sign: i64) {
         let row = self.row(leaf);
         for &(resource, amount) in &spec.allocatable {
             self.capacity.add(row, resource, amount.times(sign));
@@ -128,35 +133,40 @@ impl Tree {
     }
 
     /// A machine of this tree offers something else now.
-    pub(super) fn replace_capacity(&mut self, host: HostId, old: &HostSpec, new: &HostSpec) {
-        if let Some(&leaf) = self.by_host.get(&host) {
+    pub(super) fn replace_capacity(
+        &mut self,
+        node: TopologyNodeId,
+        old: &TopologyNodeSpec,
+        new: &TopologyNodeSpec,
+    ) {
+        if let Some(&leaf) = self.by_node.get(&node) {
             self.add_capacity(leaf, old, -1);
             self.add_capacity(leaf, new, 1);
         }
     }
 
     /// Whether leaves are machines.
-    pub(crate) fn leaves_are_machines(&self) -> bool {
-        self.levels.last().is_some_and(|level| **level == *HOSTNAME)
+    pub(crate) fn leaves_are_nodes(&self) -> bool {
+        self.levels.last().is_some_and(|level| **level == *HOSTNAME_LABEL)
     }
 
     /// The leaf of a placement. A machine is known by its name alone: assignments of API objects say no more, and it takes
     /// its pods along when its labels change.
     pub(crate) fn leaf(&self, values: &[Box<str>]) -> Option<DomainId> {
-        if self.leaves_are_machines() {
+        if self.leaves_are_nodes() {
             return self.by_name.get(values.last()?).copied();
         }
         self.by_path.get(values).filter(|_| values.len() == self.levels.len()).copied()
     }
 
     /// The leaf that is a machine.
-    pub(super) fn machine(&self, host: HostId) -> Option<DomainId> {
-        self.leaf_of_host(host).filter(|_| self.leaves_are_machines())
+    pub(super) fn node_leaf(&self, node: TopologyNodeId) -> Option<DomainId> {
+        self.leaf_of_node(node).filter(|_| self.leaves_are_nodes())
     }
 
     /// The leaf that a machine is, or that sums it up.
-    pub(super) fn leaf_of_host(&self, host: HostId) -> Option<DomainId> {
-        self.by_host.get(&host).copied()
+    pub(super) fn leaf_of_node(&self, node: TopologyNodeId) -> Option<DomainId> {
+        self.by_node.get(&node).copied()
     }
 
     /// The number of a level with this node label.
@@ -206,15 +216,15 @@ impl Tree {
         self.ancestor(leaf, self.depth(domain)) == domain
     }
 
-    pub(crate) fn path(&self, of: DomainId) -> &Path {
+    pub(crate) fn path(&self, of: DomainId) -> &LevelValues {
         &self.domains[of.index()].path
     }
 
-    pub(super) fn host(&self, leaf: DomainId) -> Option<HostId> {
-        self.machines.get(self.row(leaf)).copied()
+    pub(super) fn node(&self, leaf: DomainId) -> Option<TopologyNodeId> {
+        self.leaf_nodes.get(self.row(leaf)).copied()
     }
 
-    /// A leaf's row in [`Tree::capacity`] and [`Tree::used`].
+    /// A leaf's row in [`DomainTree::capacity`] and [`DomainTree::used`].
     pub(super) fn row(&self, leaf: DomainId) -> usize {
         let first = self.starts.get(self.lowest()).copied().unwrap_or_default();
         leaf.0.saturating_sub(first) as usize
@@ -229,22 +239,22 @@ impl Tree {
 fn leaves(
     spec: &TopologySpec,
     flavor: &FlavorSpec,
-    hosts: &[Option<HostSpec>],
-) -> BTreeMap<Path, Vec<HostId>> {
-    let mut leaves: BTreeMap<Path, Vec<HostId>> = BTreeMap::new();
-    for (index, host) in hosts.iter().enumerate() {
-        if let Some(host) = host
-            && host.usable
-            && flavor.labels.iter().all(|label| host.labels.contains(label))
-            && let Some(path) = path(spec, host)
+    nodes: &[Option<TopologyNodeSpec>],
+) -> BTreeMap<LevelValues, Vec<TopologyNodeId>> {
+    let mut leaves: BTreeMap<LevelValues, Vec<TopologyNodeId>> = BTreeMap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        if let Some(node) = node
+            && node.usable
+            && flavor.labels.iter().all(|label| node.labels.contains(label))
+            && let Some(path) = path(spec, node)
         {
-            leaves.entry(path).or_default().push(HostId::from(index));
+            leaves.entry(path).or_default().push(TopologyNodeId::from(index));
         }
     }
     leaves
 }
 
-fn path(spec: &TopologySpec, host: &HostSpec) -> Option<Path> {
-    let value = |level: &str| host.labels.iter().find(|(key, _)| **key == *level);
+fn path(spec: &TopologySpec, node: &TopologyNodeSpec) -> Option<LevelValues> {
+    let value = |level: &str| node.labels.iter().find(|(key, _)| **key == *level);
     spec.levels.iter().map(|level| value(level).map(|(_, value)| value.clone())).collect()
 }

@@ -12,7 +12,7 @@ use crate::workload::charged;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shortage {
+pub struct QuotaShortage {
     /// Flavor and resource.
     pub slot: Slot,
     /// What the pod set asks for.
@@ -26,21 +26,21 @@ pub struct Shortage {
     /// What is missing: of what is free, or of what there can ever be.
     pub missing: Amount,
     /// Who uses it, most first.
-    pub users: Vec<User>,
+    pub users: Vec<QueueUsage>,
     /// What would help.
-    pub cures: Vec<Cure>,
+    pub remedies: Vec<QuotaRemedy>,
 }
 
-impl Shortage {
+impl QuotaShortage {
     /// No waiting helps.
-    pub fn is_hopeless(&self) -> bool {
+    pub fn exceeds_maximum(&self) -> bool {
         self.earlier + self.request > self.most
     }
 }
 
 /// A queue that uses what is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct User {
+pub struct QueueUsage {
     /// Which.
     pub queue: QueueId,
     /// How much.
@@ -51,7 +51,7 @@ pub struct User {
 
 /// A change that would help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cure {
+pub enum QuotaRemedy {
     /// So much is given back by those who use it.
     Free(Amount),
     /// The queue may take back its own quota from others (`reclaimWithinCohort`).
@@ -73,7 +73,7 @@ pub(super) fn shortage(
     slot: Slot,
     earlier: Amount,
     request: Amount,
-) -> Option<Shortage> {
+) -> Option<QuotaShortage> {
     let node = state.queue(attempt.queue).node;
     let (free, most) =
         (available(&state.tree, node, slot).clip(), potential(&state.tree, node, slot));
@@ -83,26 +83,26 @@ pub(super) fn shortage(
     }
     let hopeless = wanted > most;
     let missing = wanted - if hopeless { most.clip() } else { free };
-    let cures = if hopeless {
+    let remedies = if hopeless {
         vec![more_quota(state, node, slot, wanted, missing)]
     } else {
         give_way(state, attempt, slot, wanted, missing)
     };
     let users = users(state, node, slot);
-    Some(Shortage { slot, request, earlier, free, most, missing, users, cures })
+    Some(QuotaShortage { slot, request, earlier, free, most, missing, users, remedies })
 }
 
 /// Queues of the tree that use a slot, most first, then by name.
-fn users(state: &State, node: NodeId, slot: Slot) -> Vec<User> {
+fn users(state: &State, node: NodeId, slot: Slot) -> Vec<QueueUsage> {
     let root = state.tree.root(node);
-    let mut users: Vec<User> = Vec::new();
+    let mut users: Vec<QueueUsage> = Vec::new();
     for one in state.tree.ids().filter(|&one| state.tree.root(one) == root) {
         let cell = state.tree.at(one, slot);
         if let Some(queue) = state.tree.node(one).queue
             && cell.usage > Amount::ZERO
         {
             let borrowed = (cell.usage - cell.subtree).clip();
-            users.push(User { queue, amount: cell.usage, borrowed });
+            users.push(QueueUsage { queue, amount: cell.usage, borrowed });
         }
     }
     let names = &state.names.queues;
@@ -114,20 +114,26 @@ fn users(state: &State, node: NodeId, slot: Slot) -> Vec<User> {
 }
 
 /// Where there can never be enough: the bound that is in the way.
-fn more_quota(state: &State, node: NodeId, slot: Slot, wanted: Amount, missing: Amount) -> Cure {
+fn more_quota(
+    state: &State,
+    node: NodeId,
+    slot: Slot,
+    wanted: Amount,
+    missing: Amount,
+) -> QuotaRemedy {
     let tree = &state.tree;
     let own = tree.at(node, slot);
     let lent = tree.parent(node).map_or(Amount::ZERO, |parent| potential(tree, parent, slot));
     if own.borrowing_limit.is_some() && own.local + lent >= wanted {
-        return Cure::RaiseBorrowingLimit(missing);
+        return QuotaRemedy::RaiseBorrowingLimit(missing);
     }
     let root = tree.root(node);
     let all = tree.ids().filter(|&one| tree.root(one) == root);
     let owned = all.map(|one| tree.at(one, slot).nominal).fold(Amount::ZERO, |sum, one| sum + one);
     if owned >= wanted && owned > own.nominal {
-        return Cure::LendMore(missing);
+        return QuotaRemedy::LendMore(missing);
     }
-    Cure::RaiseQuota(missing)
+    QuotaRemedy::RaiseQuota(missing)
 }
 
 /// Where too much is in use: who could give way.
@@ -137,14 +143,14 @@ fn give_way(
     slot: Slot,
     wanted: Amount,
     missing: Amount,
-) -> Vec<Cure> {
-    let mut cures = vec![Cure::Free(missing)];
+) -> Vec<QuotaRemedy> {
+    let mut remedies = vec![QuotaRemedy::Free(missing)];
     let queue = state.queue(attempt.queue);
     let cell = state.tree.at(queue.node, slot);
     let own_free = cell.nominal - cell.usage;
     let never = |policy| policy == PreemptionPolicy::Never;
     if never(queue.preemption.reclaim) && wanted <= own_free {
-        cures.push(Cure::AllowReclaim(missing));
+        remedies.push(QuotaRemedy::AllowReclaim(missing));
     }
     let lower = queue.reserving.iter().filter(|&&id| {
         let one = state.workloads.at(id);
@@ -153,7 +159,7 @@ fn give_way(
     });
     let lower = lower.count();
     if never(queue.preemption.within_cluster_queue) && lower > 0 {
-        cures.push(Cure::AllowPreemption(lower));
+        remedies.push(QuotaRemedy::AllowPreemption(lower));
     }
-    cures
+    remedies
 }

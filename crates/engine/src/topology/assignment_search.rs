@@ -1,26 +1,28 @@
 //! Finding places: one search per pod set or group of them, in the tree of its flavor.
 //!
 //! What earlier pod sets of the Workload were just given counts against later ones. Flavors come in the order of their
-//! names, pod sets in their own. Nothing is charged and nothing allocated: results and buffers stay in [`Scratch`].
+//! names, pod sets in their own. Nothing is charged and nothing allocated: results and buffers stay in [`SearchBuffers`].
 
 use smallvec::SmallVec;
 
 use crate::ids::{DomainId, FlavorId};
 use crate::spec::PodSetSpec;
 use crate::state::{PODS, State};
-use crate::topology::balance::{self, Trial};
-use crate::topology::choose::{Buffers, Load, Short, choose};
-use crate::topology::count::{Ask, Rooms, count};
-use crate::topology::exclude::Tally;
-use crate::topology::plan::Plan;
-use crate::topology::table::Table;
+use crate::topology::balanced_placement::{BalanceBuffers, apply_balanced_placement};
+use crate::topology::domain_selection::{
+    NotEnoughDomains, PodsToAssign, SelectionBuffers, select_domains,
+};
+use crate::topology::domain_tree::DomainTree;
+use crate::topology::exclusion_stats::ExclusionStats;
+use crate::topology::fill_in_counts::{CountRequest, CountsByDomain, fill_in_counts};
+use crate::topology::normalized_request::NormalizedRequest;
+use crate::topology::resource_table::ResourceTable;
 use crate::topology::topologies::Topologies;
-use crate::topology::tree::Tree;
-use crate::topology::{TopologyReason, layers, preferred};
+use crate::topology::{PlacementFailure, affinity_score, slice_layers};
 
 /// Pods of one pod set that were given a leaf.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placed {
+pub(super) struct AssignedLeaf {
     pub(super) flavor: FlavorId,
     pub(super) leaf: DomainId,
     pub(super) pod_set: usize,
@@ -29,7 +31,7 @@ pub(super) struct Placed {
 
 /// What is asked of one pod set: its place among the others, what it is, how many pods.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct TasPodSetRequest<'a> {
     pub(super) pod_set: usize,
     pub(super) spec: &'a PodSetSpec,
     pub(super) pods: i64,
@@ -37,32 +39,32 @@ pub(super) struct Wanted<'a> {
     /// Only below this domain of the flavor's tree.
     pub(super) within: Option<DomainId>,
     /// Pods that have places already, and keep them. In use they are charged.
-    pub(super) stay: &'a [(DomainId, i64)],
+    pub(super) retained: &'a [(DomainId, i64)],
 }
 
 /// The result of a search, and buffers kept between searches.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct SearchBuffers {
     /// The result.
-    pub(super) placed: Vec<Placed>,
+    pub(super) placed: Vec<AssignedLeaf>,
     /// What the last search counted.
-    pub(super) rooms: Rooms,
-    pub(super) taken: Table,
+    pub(super) counts: CountsByDomain,
+    pub(super) taken: ResourceTable,
     /// Why the last search found nobody a place at a leaf.
-    pub(super) tally: Tally,
-    buffers: Buffers,
-    trial: Trial,
+    pub(super) exclusions: ExclusionStats,
+    buffers: SelectionBuffers,
+    balance: BalanceBuffers,
 }
 
-impl Scratch {
-    /// Buffers of a search beside those who were given something.
-    pub(super) fn beside(placed: impl Iterator<Item = Placed>) -> Self {
+impl SearchBuffers {
+    /// SelectionBuffers of a search beside those who were given something.
+    pub(super) fn beside(placed: impl Iterator<Item = AssignedLeaf>) -> Self {
         Self { placed: placed.collect(), ..Self::default() }
     }
 }
 
 /// A copy grows buffers of its own.
-impl Clone for Scratch {
+impl Clone for SearchBuffers {
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -72,10 +74,10 @@ impl Clone for Scratch {
 /// are none.
 pub(super) fn find(
     state: &State,
-    scratch: &mut Scratch,
-    all: &[Wanted<'_>],
+    scratch: &mut SearchBuffers,
+    all: &[TasPodSetRequest<'_>],
     empty: bool,
-) -> Result<(), (usize, TopologyReason)> {
+) -> Result<(), (usize, PlacementFailure)> {
     scratch.placed.clear();
     let mut flavors: SmallVec<[FlavorId; 2]> = SmallVec::new();
     for wanted in all {
@@ -86,7 +88,8 @@ pub(super) fn find(
     flavors.sort_by_key(|&flavor| state.names.flavors.name(flavor));
     for flavor in flavors {
         for first in all.iter().filter(|one| one.flavor == flavor && one.pods > 0) {
-            let Some(search) = Search::of(state, &state.topologies, all, first, empty) else {
+            let Some(search) = AssignmentSearch::of(state, &state.topologies, all, first, empty)
+            else {
                 continue;
             };
             search.run(scratch).map_err(|reason| (search.workers.pod_set, reason))?;
@@ -97,17 +100,18 @@ pub(super) fn find(
 
 /// Workers and leader of the group that starts with `first`; `None` if the group was placed already.
 fn roles<'a>(
-    all: &'a [Wanted<'a>],
-    first: &'a Wanted<'a>,
-) -> Option<(&'a Wanted<'a>, Option<&'a Wanted<'a>>)> {
-    fn group<'a>(one: &Wanted<'a>) -> Option<&'a str> {
+    all: &'a [TasPodSetRequest<'a>],
+    first: &'a TasPodSetRequest<'a>,
+) -> Option<(&'a TasPodSetRequest<'a>, Option<&'a TasPodSetRequest<'a>>)> {
+    fn group<'a>(one: &TasPodSetRequest<'a>) -> Option<&'a str> {
         one.spec.topology.as_ref()?.group.as_deref()
     }
     let Some(name) = group(first) else {
         return Some((first, None));
     };
-    let alike =
-        |one: &&Wanted<'_>| group(one) == Some(name) && one.flavor == first.flavor && one.pods > 0;
+    let alike = |one: &&TasPodSetRequest<'_>| {
+        group(one) == Some(name) && one.flavor == first.flavor && one.pods > 0
+    };
     let mut members = all.iter().filter(alike);
     match (members.next(), members.next()) {
         (Some(one), _) if one.pod_set != first.pod_set => None,
@@ -120,23 +124,23 @@ fn roles<'a>(
 
 /// One search in one tree.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Search<'a> {
+pub(super) struct AssignmentSearch<'a> {
     pub(super) state: &'a State,
     pub(super) topologies: &'a Topologies,
-    pub(super) tree: &'a Tree,
-    pub(super) all: &'a [Wanted<'a>],
-    pub(super) workers: &'a Wanted<'a>,
-    pub(super) leader: Option<&'a Wanted<'a>>,
+    pub(super) tree: &'a DomainTree,
+    pub(super) all: &'a [TasPodSetRequest<'a>],
+    pub(super) workers: &'a TasPodSetRequest<'a>,
+    pub(super) leader: Option<&'a TasPodSetRequest<'a>>,
     pub(super) empty: bool,
 }
 
-impl<'a> Search<'a> {
+impl<'a> AssignmentSearch<'a> {
     /// The search for the group that starts with `first`; `None` if it was placed already, or its flavor has no tree.
     pub(super) fn of(
         state: &'a State,
         topologies: &'a Topologies,
-        all: &'a [Wanted<'a>],
-        first: &'a Wanted<'a>,
+        all: &'a [TasPodSetRequest<'a>],
+        first: &'a TasPodSetRequest<'a>,
         empty: bool,
     ) -> Option<Self> {
         let tree = topologies.tree(first.flavor)?;
@@ -145,12 +149,16 @@ impl<'a> Search<'a> {
     }
 
     /// What is asked, of what is left beside `taken`.
-    pub(super) fn ask<'t>(&'t self, plan: &'t Plan, taken: Option<&'t Table>) -> Ask<'t> {
+    pub(super) fn count_request<'t>(
+        &'t self,
+        request: &'t NormalizedRequest,
+        taken: Option<&'t ResourceTable>,
+    ) -> CountRequest<'t> {
         let tolerations = self.state.flavor(self.workers.flavor);
-        Ask {
+        CountRequest {
             workers: self.workers.spec,
             leader: self.leader.map(|leader| leader.spec),
-            plan,
+            request,
             tolerations: tolerations.map(|one| one.tolerations.as_slice()).unwrap_or_default(),
             empty: self.empty,
             taken,
@@ -158,30 +166,31 @@ impl<'a> Search<'a> {
         }
     }
 
-    pub(super) fn run(&self, scratch: &mut Scratch) -> Result<(), TopologyReason> {
-        let Scratch { placed, rooms, taken, tally, buffers, trial } = scratch;
+    pub(super) fn run(&self, scratch: &mut SearchBuffers) -> Result<(), PlacementFailure> {
+        let SearchBuffers { placed, counts, taken, exclusions, buffers, balance } = scratch;
         let (state, tree) = (self.state, self.tree);
-        let plan = Plan::new(tree, self.workers.spec.topology.as_ref())?;
-        let ask = self.ask(&plan, self.note_taken(placed, taken));
-        count(self.topologies, &state.names, tree, &ask, rooms, tally);
+        let request = NormalizedRequest::new(tree, self.workers.spec.topology.as_ref())?;
+        let count_request = self.count_request(&request, self.note_taken(placed, taken));
+        fill_in_counts(self.topologies, &state.names, tree, &count_request, counts, exclusions);
         if state.settings.tas_respect_node_affinity_preferred {
-            preferred::score(self.topologies, tree, &ask, rooms);
+            affinity_score::score(self.topologies, tree, &count_request, counts);
         }
-        let load = Load {
+        let load = PodsToAssign {
             pods: self.workers.pods,
             leaders: i64::from(self.leader.is_some()),
-            least_free: state.settings.tas_profile_mixed && plan.unconstrained,
+            least_free: state.settings.tas_profile_mixed && request.unconstrained,
         };
         let may_balance =
-            state.settings.tas_balanced_placement && !plan.required && !plan.unconstrained;
-        let balanced =
-            may_balance.then(|| balance::place(tree, rooms, &plan, load, trial, buffers)).flatten();
+            state.settings.tas_balanced_placement && !request.required && !request.unconstrained;
+        let balanced = may_balance
+            .then(|| apply_balanced_placement(tree, counts, &request, load, balance, buffers))
+            .flatten();
         if balanced.is_none() {
-            choose(tree, rooms, &plan, load, buffers)
-                .map_err(|short| self.reason(&plan, rooms, tally, short))?;
+            select_domains(tree, counts, &request, load, buffers)
+                .map_err(|shortage| self.reason(&request, counts, exclusions, shortage))?;
         }
         for share in &buffers.shares {
-            let here = |wanted: &Wanted<'_>, pods| Placed {
+            let here = |wanted: &TasPodSetRequest<'_>, pods| AssignedLeaf {
                 flavor: wanted.flavor,
                 leaf: share.domain,
                 pod_set: wanted.pod_set,
@@ -198,11 +207,11 @@ impl<'a> Search<'a> {
     /// stay.
     pub(super) fn note_taken<'t>(
         &self,
-        placed: &[Placed],
-        taken: &'t mut Table,
-    ) -> Option<&'t Table> {
-        let stays = self.empty && self.all.iter().any(|one| !one.stay.is_empty());
-        if placed.is_empty() && !stays {
+        placed: &[AssignedLeaf],
+        taken: &'t mut ResourceTable,
+    ) -> Option<&'t ResourceTable> {
+        let retained = self.empty && self.all.iter().any(|one| !one.retained.is_empty());
+        if placed.is_empty() && !retained {
             return None;
         }
         taken.reset(self.tree.leaves().count(), self.state.names.resources.len());
@@ -210,13 +219,19 @@ impl<'a> Search<'a> {
             let wanted = self.all.iter().find(|wanted| wanted.pod_set == one.pod_set);
             wanted.into_iter().for_each(|wanted| self.take(taken, wanted, one.leaf, one.pods));
         }
-        for wanted in self.all.iter().filter(|_| stays) {
-            wanted.stay.iter().for_each(|&(leaf, pods)| self.take(taken, wanted, leaf, pods));
+        for wanted in self.all.iter().filter(|_| retained) {
+            wanted.retained.iter().for_each(|&(leaf, pods)| self.take(taken, wanted, leaf, pods));
         }
         Some(taken)
     }
 
-    fn take(&self, taken: &mut Table, wanted: &Wanted<'_>, leaf: DomainId, pods: i64) {
+    fn take(
+        &self,
+        taken: &mut ResourceTable,
+        wanted: &TasPodSetRequest<'_>,
+        leaf: DomainId,
+        pods: i64,
+    ) {
         let Some(leaf) = self.leaf_here(wanted.flavor, leaf) else {
             return;
         };
@@ -232,29 +247,36 @@ impl<'a> Search<'a> {
         if flavor == self.workers.flavor {
             return Some(leaf);
         }
-        let host = self.topologies.tree(flavor).and_then(|tree| tree.host(leaf));
-        host.and_then(|host| self.tree.machine(host))
+        let node = self.topologies.tree(flavor).and_then(|tree| tree.node(leaf));
+        node.and_then(|node| self.tree.node_leaf(node))
     }
 
-    fn reason(&self, plan: &Plan, rooms: &Rooms, tally: &Tally, short: Short) -> TopologyReason {
-        let Some(level) = self.tree.levels.get(short.level).filter(|_| short.fit < 0) else {
+    fn reason(
+        &self,
+        request: &NormalizedRequest,
+        counts: &CountsByDomain,
+        exclusions: &ExclusionStats,
+        shortage: NotEnoughDomains,
+    ) -> PlacementFailure {
+        let Some(level) = self.tree.levels.get(shortage.level).filter(|_| shortage.fit < 0) else {
             let names = &self.state.names;
-            let excluded = tally.in_words(names);
+            let excluded = exclusions.messages(names);
             let topology = names.topologies.name(self.tree.topology).into();
             let leaves = self.tree.leaves().count();
-            if !plan.layers.is_empty() {
-                let fits = layers::fits(self.tree, rooms, self.workers, short.level);
-                return TopologyReason::Layers { topology, fits, leaves, excluded };
+            if !request.layers.is_empty() {
+                let fits =
+                    slice_layers::fitting_by_layer(self.tree, counts, self.workers, shortage.level);
+                return PlacementFailure::SliceLayersNotFit { topology, fits, leaves, excluded };
             }
-            return TopologyReason::TooFew {
+            return PlacementFailure::NotFit {
                 topology,
-                fit: short.fit,
-                wanted: plan.slices(self.workers.pods),
-                slices: plan.slice_size > 1,
+                fit: shortage.fit,
+                wanted: request.slices(self.workers.pods),
+                slices: request.slice_size > 1,
                 leaves,
                 excluded,
             };
         };
-        TopologyReason::NoDomains { level: level.clone() }
+        PlacementFailure::NoDomainsAtLevel { level: level.clone() }
     }
 }

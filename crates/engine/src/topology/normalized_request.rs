@@ -6,12 +6,12 @@
 
 use smallvec::SmallVec;
 
-use crate::topology::tree::Tree;
-use crate::topology::{Togetherness, TopologyReason, TopologyRequest};
+use crate::topology::domain_tree::DomainTree;
+use crate::topology::{PlacementFailure, TopologyMode, TopologyRequest};
 
 /// See the module.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct NormalizedRequest {
     /// Where to look first.
     pub(super) level: usize,
     /// Only within one domain of that level.
@@ -26,52 +26,60 @@ pub(super) struct Plan {
     pub(super) layers: SmallVec<[i64; 4]>,
 }
 
-impl Plan {
-    pub(super) fn new(tree: &Tree, wish: Option<&TopologyRequest>) -> Result<Self, TopologyReason> {
+impl NormalizedRequest {
+    pub(super) fn new(
+        tree: &DomainTree,
+        topology_request: Option<&TopologyRequest>,
+    ) -> Result<Self, PlacementFailure> {
         let lowest = tree.lowest();
-        let slices = wish.map(|wish| wish.slices.as_slice()).unwrap_or_default();
+        let slices = topology_request
+            .map(|topology_request| topology_request.slices.as_slice())
+            .unwrap_or_default();
         let (slice_level, slice_size) = match slices.first() {
             Some((label, size)) => (tree.level_named(label).unwrap_or(lowest), (*size).max(1)),
             None => (lowest, 1),
         };
         let layers = SmallVec::new();
-        let mut plan = Self { slice_level, slice_size, layers, ..Self::start(tree, wish) };
-        if plan.level > slice_level {
+        let mut request =
+            Self { slice_level, slice_size, layers, ..Self::start(tree, topology_request) };
+        if request.level > slice_level {
             let (slice, whole) =
-                (tree.levels[slice_level].clone(), tree.levels[plan.level].clone());
-            return Err(TopologyReason::SliceAbove { slice, whole });
+                (tree.levels[slice_level].clone(), tree.levels[request.level].clone());
+            return Err(PlacementFailure::SliceLevelAbovePodSet { slice, whole });
         }
-        plan.add_layers(tree, slices.get(1..).unwrap_or_default())?;
-        Ok(plan)
+        request.add_layers(tree, slices.get(1..).unwrap_or_default())?;
+        Ok(request)
     }
 
-    fn start(tree: &Tree, wish: Option<&TopologyRequest>) -> Self {
+    fn start(tree: &DomainTree, topology_request: Option<&TopologyRequest>) -> Self {
         let level = |label: &str| tree.level_named(label).unwrap_or(tree.lowest());
-        let only_slices = wish.is_some_and(|wish| !wish.slices.is_empty());
-        let (level, required, unconstrained) = match wish.and_then(|wish| wish.together.as_ref()) {
-            Some(Togetherness::Required(label)) => (level(label), true, false),
-            Some(Togetherness::Preferred(label)) => (level(label), false, false),
-            Some(Togetherness::Unconstrained) | None if only_slices => (0, false, true),
-            Some(Togetherness::Unconstrained) | None => (tree.lowest(), false, true),
-        };
+        let only_slices =
+            topology_request.is_some_and(|topology_request| !topology_request.slices.is_empty());
+        let (level, required, unconstrained) =
+            match topology_request.and_then(|topology_request| topology_request.mode.as_ref()) {
+                Some(TopologyMode::Required(label)) => (level(label), true, false),
+                Some(TopologyMode::Preferred(label)) => (level(label), false, false),
+                Some(TopologyMode::Unconstrained) | None if only_slices => (0, false, true),
+                Some(TopologyMode::Unconstrained) | None => (tree.lowest(), false, true),
+            };
         let layers = SmallVec::new();
         Self { level, required, unconstrained, slice_size: 1, slice_level: 0, layers }
     }
 
     fn add_layers(
         &mut self,
-        tree: &Tree,
+        tree: &DomainTree,
         layers: &[(Box<str>, i64)],
-    ) -> Result<(), TopologyReason> {
+    ) -> Result<(), PlacementFailure> {
         let (mut above, mut whole) = (self.slice_level, self.slice_size);
         for (label, size) in layers {
             let (level, size) = (tree.level_named(label).unwrap_or(0), (*size).max(1));
             if level <= above {
                 let above = tree.levels[above].clone();
-                return Err(TopologyReason::LayerNotBelow { layer: label.clone(), above });
+                return Err(PlacementFailure::SliceLayerNotBelow { layer: label.clone(), above });
             }
             if whole % size != 0 {
-                return Err(TopologyReason::LayerDoesNotDivide { size, whole });
+                return Err(PlacementFailure::SliceLayerSizeMismatch { size, whole });
             }
             self.layers.resize(level - self.slice_level, size);
             (above, whole) = (level, size);

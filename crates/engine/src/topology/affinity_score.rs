@@ -7,9 +7,9 @@
 
 use crate::ids::DomainId;
 use crate::node_selection::NodeSelectorTerm;
-use crate::topology::count::{Ask, Rooms, exclusion};
+use crate::topology::domain_tree::DomainTree;
+use crate::topology::fill_in_counts::{CountRequest, CountsByDomain, node_exclusion};
 use crate::topology::topologies::Topologies;
-use crate::topology::tree::Tree;
 
 /// What pods prefer of a node, and how much.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,11 +20,11 @@ pub struct PreferredTerm {
     pub preference: NodeSelectorTerm,
 }
 
-/// Scores of all domains of a tree; none if they are all the same to the pods.
+/// AffinityScores of all domains of a tree; none if they are all the same to the pods.
 #[derive(Debug, Default)]
-pub(super) struct Scores(Vec<i64>);
+pub(super) struct AffinityScores(Vec<i64>);
 
-impl Scores {
+impl AffinityScores {
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
@@ -43,16 +43,21 @@ impl Scores {
     }
 }
 
-/// Scores what was just counted. Kept out of the searches of those who prefer nothing.
+/// AffinityScores what was just counted. Kept out of the searches of those who prefer nothing.
 #[inline(never)]
-pub(super) fn score(topologies: &Topologies, tree: &Tree, ask: &Ask<'_>, rooms: &mut Rooms) {
-    if ask.workers.preferred.is_empty() || !tree.leaves_are_machines() {
+pub(super) fn score(
+    topologies: &Topologies,
+    tree: &DomainTree,
+    count_request: &CountRequest<'_>,
+    counts: &mut CountsByDomain,
+) {
+    if count_request.workers.preferred.is_empty() || !tree.leaves_are_nodes() {
         return;
     }
-    let scores = &mut rooms.scores.0;
+    let scores = &mut counts.scores.0;
     scores.resize(tree.size(), 0);
     for leaf in tree.leaves() {
-        scores[leaf.index()] = of_machine(topologies, tree, ask, leaf);
+        scores[leaf.index()] = of_machine(topologies, tree, count_request, leaf);
     }
     for level in (0..tree.lowest()).rev() {
         for domain in tree.level(level) {
@@ -61,14 +66,19 @@ pub(super) fn score(topologies: &Topologies, tree: &Tree, ask: &Ask<'_>, rooms: 
     }
 }
 
-fn of_machine(topologies: &Topologies, tree: &Tree, ask: &Ask<'_>, leaf: DomainId) -> i64 {
-    let Some(host) = tree.host(leaf).and_then(|id| topologies.host(id)) else {
+fn of_machine(
+    topologies: &Topologies,
+    tree: &DomainTree,
+    count_request: &CountRequest<'_>,
+    leaf: DomainId,
+) -> i64 {
+    let Some(node) = tree.node(leaf).and_then(|id| topologies.node(id)) else {
         return 0;
     };
-    if exclusion(ask, host).is_some() {
+    if node_exclusion(count_request, node).is_some() {
         return 0;
     }
-    let terms = ask.workers.preferred.iter();
-    let met = terms.filter(|term| term.preference.matches(&host.name, &host.labels));
+    let terms = count_request.workers.preferred.iter();
+    let met = terms.filter(|term| term.preference.matches(&node.name, &node.labels));
     met.map(|term| i64::from(term.weight)).sum()
 }

@@ -7,19 +7,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::ids::{DomainId, FlavorId, HostId, WorkloadId};
+use crate::ids::{DomainId, FlavorId, TopologyNodeId, WorkloadId};
 use crate::spec::{PodSetAdmission, PodSetSpec};
 use crate::state::State;
-use crate::topology::apply::search;
-use crate::topology::find::Wanted;
-use crate::topology::tree::Tree;
-use crate::topology::{PlacedDomain, Togetherness, TopologyReason, TopologyRequest};
+use crate::topology::assignment_search::TasPodSetRequest;
+use crate::topology::domain_tree::DomainTree;
+use crate::topology::flavor_assigner::search;
+use crate::topology::{DomainAssignment, PlacementFailure, TopologyMode, TopologyRequest};
 
 /// New places by pod set, all of them, for those that stood on the machine.
-pub(crate) type Moved = Vec<(usize, Vec<PlacedDomain>)>;
+pub(crate) type ReplacementAssignments = Vec<(usize, Vec<DomainAssignment>)>;
 
 /// A pod set that stood on the machine.
-struct Loss {
+struct AffectedPodSet {
     pod_set: usize,
     flavor: FlavorId,
     /// What is asked for those who move.
@@ -31,39 +31,43 @@ struct Loss {
 }
 
 /// Whether any pods of a Workload stand on a machine.
-pub(crate) fn stands_on(state: &State, pod_sets: &[PodSetAdmission], host: HostId) -> bool {
-    let name = state.names.hosts.name(host);
-    let mut placed = pod_sets.iter().filter(|held| machines_of(state, held).is_some());
+pub(crate) fn is_assigned_to(
+    state: &State,
+    pod_sets: &[PodSetAdmission],
+    node: TopologyNodeId,
+) -> bool {
+    let name = state.names.nodes.name(node);
+    let mut placed = pod_sets.iter().filter(|held| node_tree(state, held).is_some());
     placed.any(|held| held.domains.iter().any(|place| is_on(place, name)))
 }
 
 /// The flavor that a pod set has its machines from, if its places are machines.
-fn machines_of<'a>(state: &'a State, held: &PodSetAdmission) -> Option<(FlavorId, &'a Tree)> {
+fn node_tree<'a>(state: &'a State, held: &PodSetAdmission) -> Option<(FlavorId, &'a DomainTree)> {
     let tree = |&(_, flavor, _): &(_, FlavorId, _)| Some((flavor, state.topologies.tree(flavor)?));
     let (flavor, tree) = held.resources.iter().find_map(tree)?;
-    tree.leaves_are_machines().then_some((flavor, tree))
+    tree.leaves_are_nodes().then_some((flavor, tree))
 }
 
-fn is_on(place: &PlacedDomain, host: &str) -> bool {
-    place.values.last().is_some_and(|last| **last == *host)
+fn is_on(place: &DomainAssignment, node: &str) -> bool {
+    place.values.last().is_some_and(|last| **last == *node)
 }
 
 /// Finds new places for those who stood on a machine. Nothing is charged.
-pub(crate) fn replace(
+pub(crate) fn find_replacement_assignment(
     state: &mut State,
     workload: WorkloadId,
-    host: HostId,
-) -> Result<Moved, (usize, TopologyReason)> {
-    let losses = losses(state, workload, host)?;
-    let wanted = losses.iter().map(|loss| Wanted {
+    node: TopologyNodeId,
+) -> Result<ReplacementAssignments, (usize, PlacementFailure)> {
+    let losses = losses(state, workload, node)?;
+    let wanted = losses.iter().map(|loss| TasPodSetRequest {
         pod_set: loss.pod_set,
         spec: &loss.spec,
         pods: loss.missing,
         flavor: loss.flavor,
         within: loss.within,
-        stay: &[],
+        retained: &[],
     });
-    let all: Vec<Wanted<'_>> = wanted.collect();
+    let all: Vec<TasPodSetRequest<'_>> = wanted.collect();
     search(state, &all, false)?;
     Ok(losses.iter().map(|loss| (loss.pod_set, places(state, loss))).collect())
 }
@@ -71,9 +75,9 @@ pub(crate) fn replace(
 fn losses(
     state: &State,
     workload: WorkloadId,
-    host: HostId,
-) -> Result<Vec<Loss>, (usize, TopologyReason)> {
-    let name = state.names.hosts.name(host);
+    node: TopologyNodeId,
+) -> Result<Vec<AffectedPodSet>, (usize, PlacementFailure)> {
+    let name = state.names.nodes.name(node);
     let workload = state.workloads.at(workload);
     let class = state.classes.at(workload.class);
     let held = workload.admission.iter().flat_map(|one| &one.pod_sets);
@@ -81,13 +85,13 @@ fn losses(
     for (pod_set, (held, spec)) in held.zip(&class.pod_sets).enumerate() {
         let gone = held.domains.iter().filter(|place| is_on(place, name));
         let missing: i64 = gone.map(|place| place.count).sum();
-        let Some((flavor, tree)) = machines_of(state, held) else {
+        let Some((flavor, tree)) = node_tree(state, held) else {
             continue;
         };
         if missing > 0 {
             let rest = rest(tree, held, name).map_err(|reason| (pod_set, reason))?;
-            let (within, spec) = wish(tree, spec, &rest, missing);
-            losses.push(Loss { pod_set, flavor, spec, missing, rest, within });
+            let (within, spec) = topology_request(tree, spec, &rest, missing);
+            losses.push(AffectedPodSet { pod_set, flavor, spec, missing, rest, within });
         }
     }
     Ok(losses)
@@ -95,14 +99,14 @@ fn losses(
 
 /// Leaves of those who stay.
 fn rest(
-    tree: &Tree,
+    tree: &DomainTree,
     held: &PodSetAdmission,
-    host: &str,
-) -> Result<BTreeMap<DomainId, i64>, TopologyReason> {
+    node: &str,
+) -> Result<BTreeMap<DomainId, i64>, PlacementFailure> {
     let mut rest = BTreeMap::new();
-    for place in held.domains.iter().filter(|place| !is_on(place, host)) {
+    for place in held.domains.iter().filter(|place| !is_on(place, node)) {
         let named = place.values.last();
-        let stale = || TopologyReason::Stale { domain: named.cloned().unwrap_or_default() };
+        let stale = || PlacementFailure::StaleDomain { domain: named.cloned().unwrap_or_default() };
         let leaf = tree.leaf(&place.values).ok_or_else(stale)?;
         *rest.entry(leaf).or_insert(0) += place.count;
     }
@@ -110,39 +114,42 @@ fn rest(
 }
 
 /// Where those who move must stand, and what is asked for them.
-fn wish(
-    tree: &Tree,
+fn topology_request(
+    tree: &DomainTree,
     spec: &PodSetSpec,
     rest: &BTreeMap<DomainId, i64>,
     missing: i64,
 ) -> (Option<DomainId>, PodSetSpec) {
     // A leader and its workers are looked for one by one.
-    let topology = spec.topology.clone().map(|wish| TopologyRequest { group: None, ..wish });
+    let topology = spec
+        .topology
+        .clone()
+        .map(|topology_request| TopologyRequest { group: None, ..topology_request });
     let mut spec = PodSetSpec { topology, ..spec.clone() };
-    let Some(wish) = spec.topology.as_mut().filter(|_| !rest.is_empty()) else {
+    let Some(topology_request) = spec.topology.as_mut().filter(|_| !rest.is_empty()) else {
         return (None, spec);
     };
     let breaks = |size: i64| missing % size.max(1) != 0;
-    if wish.slices.first().is_none_or(|&(_, size)| !breaks(size)) {
-        return (required_domain(tree, wish, rest), spec);
+    if topology_request.slices.first().is_none_or(|&(_, size)| !breaks(size)) {
+        return (required_domain(tree, topology_request, rest), spec);
     }
-    let innermost = wish.slices.iter().rfind(|&&(_, size)| breaks(size));
+    let innermost = topology_request.slices.iter().rfind(|&&(_, size)| breaks(size));
     let within = innermost
         .and_then(|(label, size)| incomplete(tree, tree.level_named(label)?, rest, missing, *size));
     if within.is_some() {
         // Within its slice only the layers that are still whole hold together.
-        let whole = wish.slices.iter().rfind(|&&(_, size)| !breaks(size)).cloned();
-        wish.slices = whole.into_iter().collect();
+        let whole = topology_request.slices.iter().rfind(|&&(_, size)| !breaks(size)).cloned();
+        topology_request.slices = whole.into_iter().collect();
     }
     (within, spec)
 }
 
 fn required_domain(
-    tree: &Tree,
-    wish: &TopologyRequest,
+    tree: &DomainTree,
+    topology_request: &TopologyRequest,
     rest: &BTreeMap<DomainId, i64>,
 ) -> Option<DomainId> {
-    let Some(Togetherness::Required(label)) = &wish.together else {
+    let Some(TopologyMode::Required(label)) = &topology_request.mode else {
         return None;
     };
     let (&leaf, _) = rest.first_key_value()?;
@@ -151,22 +158,22 @@ fn required_domain(
 
 /// The first domain that those who move would complete.
 fn incomplete(
-    tree: &Tree,
+    tree: &DomainTree,
     level: usize,
     rest: &BTreeMap<DomainId, i64>,
     missing: i64,
     size: i64,
 ) -> Option<DomainId> {
-    let mut stay: BTreeMap<DomainId, i64> = BTreeMap::new();
+    let mut retained: BTreeMap<DomainId, i64> = BTreeMap::new();
     for (&leaf, &pods) in rest {
-        *stay.entry(tree.ancestor(leaf, level)).or_insert(0) += pods;
+        *retained.entry(tree.ancestor(leaf, level)).or_insert(0) += pods;
     }
     let completes = |&(_, pods): &(DomainId, i64)| (pods + missing) % size == 0;
-    stay.into_iter().find(completes).map(|(domain, _)| domain)
+    retained.into_iter().find(completes).map(|(domain, _)| domain)
 }
 
 /// Those who stay together with what the search found for the others.
-fn places(state: &State, loss: &Loss) -> Vec<PlacedDomain> {
+fn places(state: &State, loss: &AffectedPodSet) -> Vec<DomainAssignment> {
     let mut all = loss.rest.clone();
     let placed = state.topologies.scratch.placed.iter();
     for one in placed.filter(|one| one.pod_set == loss.pod_set) {
@@ -174,7 +181,7 @@ fn places(state: &State, loss: &Loss) -> Vec<PlacedDomain> {
     }
     let tree = state.topologies.tree(loss.flavor);
     let place = |(leaf, count)| {
-        tree.map(|tree| PlacedDomain { values: Arc::clone(tree.path(leaf)), count })
+        tree.map(|tree| DomainAssignment { values: Arc::clone(tree.path(leaf)), count })
     };
     all.into_iter().filter_map(place).collect()
 }

@@ -1,18 +1,20 @@
-//! Our own words for [`Why`]: what a person has to know who asks why a Workload waits.
+//! Our own words for [`PendingExplanation`]: what a person has to know who asks why a Workload waits.
 
 use crate::amount::Amount;
 use crate::engine::Engine;
 use crate::explain::names;
-use crate::explain::places;
-use crate::explain::quantity::in_words;
-use crate::explain::shortage::{Cure, Shortage};
-use crate::explain::why::{FlavorWhy, Inactive, PodSetWhy, Standing, Why};
+use crate::explain::pending_explanation::{
+    FlavorExplanation, PendingExplanation, PodSetExplanation, QueueInactiveReason, QueueingStatus,
+};
+use crate::explain::quantity::format_quantity;
+use crate::explain::quota_shortage::{QuotaRemedy, QuotaShortage};
+use crate::explain::topology_text;
 use crate::node_selection::Taint;
 use crate::reason::NoFitReason;
 use crate::spec::QueueEligibility;
 
 /// The explanation, one fact per line; what belongs to a line is indented below it.
-pub fn explanation(engine: &Engine, why: &Why) -> String {
+pub fn explanation(engine: &Engine, why: &PendingExplanation) -> String {
     let mut lines = vec![headline(engine, why)];
     if why.preemption_gated {
         lines.push("its preemption gates are closed: it may preempt nobody".to_owned());
@@ -32,54 +34,62 @@ pub fn explanation(engine: &Engine, why: &Why) -> String {
     lines.join("\n")
 }
 
-fn headline(engine: &Engine, why: &Why) -> String {
+fn headline(engine: &Engine, why: &PendingExplanation) -> String {
     let name = engine.names().workloads.name(why.workload);
     let queue = why.queue.map_or("", |queue| engine.names().queues.name(queue));
     match why.standing {
-        Standing::Holds => format!("{name} holds quota in {queue}"),
-        Standing::NoQueue => format!("{name} is in no queue: its LocalQueue is missing or stopped"),
-        Standing::Inactive(why) => {
+        QueueingStatus::HoldsQuota => format!("{name} holds quota in {queue}"),
+        QueueingStatus::NoLocalQueue => {
+            format!("{name} is in no queue: its LocalQueue is missing or stopped")
+        }
+        QueueingStatus::Inactive(why) => {
             format!("{name} waits: {queue} hands out nobody, {}", inactive(engine, why))
         }
-        Standing::Held(QueueEligibility::BackoffUntil(_)) => {
+        QueueingStatus::NotEligible(QueueEligibility::BackoffUntil(_)) => {
             format!("{name} waits for the end of its backoff")
         }
-        Standing::Held(QueueEligibility::AwaitsRequeue) => {
+        QueueingStatus::NotEligible(QueueEligibility::AwaitsRequeue) => {
             format!("{name} waits for its queue to be restarted")
         }
-        Standing::Held(_) => format!("{name} is not to be queued"),
-        Standing::FailedCheck(check) => {
+        QueueingStatus::NotEligible(_) => format!("{name} is not to be queued"),
+        QueueingStatus::FailedCheck(check) => {
             format!("{name} was sent back by check {}", engine.names().checks.name(check))
         }
-        Standing::WrongNamespace => format!("{name} may not use {queue} from its namespace"),
-        Standing::Invalid => {
+        QueueingStatus::NamespaceMismatch => {
+            format!("{name} may not use {queue} from its namespace")
+        }
+        QueueingStatus::Invalid => {
             let workload = engine.state.workloads.get(why.workload);
             let problem = workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default();
             format!("{name} is invalid: {problem}")
         }
-        Standing::NoRoom => format!("{name} would get quota in {queue}, but no cluster has room"),
-        Standing::Parked => format!("{name} was refused in {queue} and waits for a change"),
-        Standing::InLine(0) => format!("{name} is next in {queue}"),
-        Standing::InLine(ahead) => format!("{name} is in line in {queue} behind {ahead}"),
+        QueueingStatus::NoClusterCapacity => {
+            format!("{name} would get quota in {queue}, but no cluster has room")
+        }
+        QueueingStatus::Inadmissible => {
+            format!("{name} was refused in {queue} and waits for a change")
+        }
+        QueueingStatus::Pending(0) => format!("{name} is next in {queue}"),
+        QueueingStatus::Pending(ahead) => format!("{name} is in line in {queue} behind {ahead}"),
     }
 }
 
-fn inactive(engine: &Engine, why: Inactive) -> String {
+fn inactive(engine: &Engine, why: QueueInactiveReason) -> String {
     match why {
-        Inactive::Missing => "it does not exist".to_owned(),
-        Inactive::Stopped => "it is stopped".to_owned(),
-        Inactive::CohortCycle => "its cohorts form a ring".to_owned(),
-        Inactive::Flavor(id) => {
+        QueueInactiveReason::Missing => "it does not exist".to_owned(),
+        QueueInactiveReason::Stopped => "it is stopped".to_owned(),
+        QueueInactiveReason::CohortCycle => "its cohorts form a ring".to_owned(),
+        QueueInactiveReason::Flavor(id) => {
             format!("flavor {} or its topology is missing", engine.names().flavors.name(id))
         }
-        Inactive::Check(id) => {
+        QueueInactiveReason::Check(id) => {
             format!("check {} is missing or not active", engine.names().checks.name(id))
         }
-        Inactive::NotReady => "it is not ready".to_owned(),
+        QueueInactiveReason::NotReady => "it is not ready".to_owned(),
     }
 }
 
-fn pod_set(engine: &Engine, one: &PodSetWhy, indent: &str, lines: &mut Vec<String>) {
+fn pod_set(engine: &Engine, one: &PodSetExplanation, indent: &str, lines: &mut Vec<String>) {
     for &resource in &one.undeclared {
         let resource = engine.names().resources.name(resource);
         lines.push(format!("{indent}{resource}: the queue has none in any flavor"));
@@ -110,7 +120,7 @@ fn misplaced(engine: &Engine, reason: &NoFitReason) -> String {
     }
 }
 
-fn flavor_lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut Vec<String>) {
+fn flavor_lines(engine: &Engine, one: &FlavorExplanation, indent: &str, lines: &mut Vec<String>) {
     let name = engine.names().flavors.name(one.flavor);
     if let Some(reason) = &one.unsuitable {
         lines.push(format!("{indent}flavor {name}: {}", unsuitable(engine, reason)));
@@ -118,13 +128,13 @@ fn flavor_lines(engine: &Engine, one: &FlavorWhy, indent: &str, lines: &mut Vec<
     }
     for shortage in &one.shortages {
         lines.push(format!("{indent}flavor {name}: {}", missing(engine, shortage)));
-        if !shortage.users.is_empty() && !shortage.is_hopeless() {
+        if !shortage.users.is_empty() && !shortage.exceeds_maximum() {
             lines.push(format!("{indent}  in use: {}", users(engine, shortage)));
         }
-        let cures = shortage.cures.iter().map(|one| cure(engine, shortage, *one));
-        lines.push(format!("{indent}  would help: {}", cures.collect::<Vec<_>>().join("; or ")));
+        let remedies = shortage.remedies.iter().map(|one| remedy(engine, shortage, *one));
+        lines.push(format!("{indent}  would help: {}", remedies.collect::<Vec<_>>().join("; or ")));
     }
-    places::lines(engine, one, indent, lines);
+    topology_text::lines(engine, one, indent, lines);
 }
 
 /// Why pods may not run on a flavor's nodes. The flavor is named already.
@@ -155,14 +165,14 @@ fn unsuitable(engine: &Engine, reason: &NoFitReason) -> String {
     }
 }
 
-fn missing(engine: &Engine, one: &Shortage) -> String {
+fn missing(engine: &Engine, one: &QuotaShortage) -> String {
     let (_, resource) = names(engine, one.slot);
-    let say = |amount: Amount| in_words(resource, amount);
+    let say = |amount: Amount| format_quantity(resource, amount);
     let mut text = format!("{} {resource} asked for", say(one.request));
     if one.earlier > Amount::ZERO {
         text += &format!(" beside {} for other pod sets", say(one.earlier));
     }
-    if one.is_hopeless() {
+    if one.exceeds_maximum() {
         format!(
             "{text}, never more than {} to be had, {} missing",
             say(one.most.clip()),
@@ -173,13 +183,13 @@ fn missing(engine: &Engine, one: &Shortage) -> String {
     }
 }
 
-fn users(engine: &Engine, one: &Shortage) -> String {
+fn users(engine: &Engine, one: &QuotaShortage) -> String {
     let (_, resource) = names(engine, one.slot);
     let users = one.users.iter().map(|user| {
         let queue = engine.names().queues.name(user.queue);
-        let amount = in_words(resource, user.amount);
+        let amount = format_quantity(resource, user.amount);
         if user.borrowed > Amount::ZERO {
-            format!("{queue} {amount} ({} borrowed)", in_words(resource, user.borrowed))
+            format!("{queue} {amount} ({} borrowed)", format_quantity(resource, user.borrowed))
         } else {
             format!("{queue} {amount}")
         }
@@ -187,20 +197,24 @@ fn users(engine: &Engine, one: &Shortage) -> String {
     users.collect::<Vec<_>>().join(", ")
 }
 
-fn cure(engine: &Engine, one: &Shortage, cure: Cure) -> String {
+fn remedy(engine: &Engine, one: &QuotaShortage, remedy: QuotaRemedy) -> String {
     let (_, resource) = names(engine, one.slot);
-    let say = |amount: Amount| format!("{} {resource}", in_words(resource, amount));
-    match cure {
-        Cure::Free(amount) => format!("{} given back", say(amount)),
-        Cure::AllowReclaim(amount) => {
+    let say = |amount: Amount| format!("{} {resource}", format_quantity(resource, amount));
+    match remedy {
+        QuotaRemedy::Free(amount) => format!("{} given back", say(amount)),
+        QuotaRemedy::AllowReclaim(amount) => {
             format!("reclaimWithinCohort, since {} of its own is lent", say(amount))
         }
-        Cure::AllowPreemption(1) => "withinClusterQueue, since 1 has lower priority".to_owned(),
-        Cure::AllowPreemption(lower) => {
+        QuotaRemedy::AllowPreemption(1) => {
+            "withinClusterQueue, since 1 has lower priority".to_owned()
+        }
+        QuotaRemedy::AllowPreemption(lower) => {
             format!("withinClusterQueue, since {lower} have lower priority")
         }
-        Cure::RaiseBorrowingLimit(amount) => format!("a borrowingLimit higher by {}", say(amount)),
-        Cure::LendMore(amount) => format!("others lending {} more", say(amount)),
-        Cure::RaiseQuota(amount) => format!("a quota larger by {}", say(amount)),
+        QuotaRemedy::RaiseBorrowingLimit(amount) => {
+            format!("a borrowingLimit higher by {}", say(amount))
+        }
+        QuotaRemedy::LendMore(amount) => format!("others lending {} more", say(amount)),
+        QuotaRemedy::RaiseQuota(amount) => format!("a quota larger by {}", say(amount)),
     }
 }

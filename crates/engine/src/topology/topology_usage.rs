@@ -9,16 +9,16 @@ use crate::amount::Amount;
 use crate::ids::{DomainId, FlavorId, ResourceId, WorkloadId};
 use crate::spec::PodSetAdmission;
 use crate::state::PODS;
-use crate::topology::find::Search;
-use crate::topology::scarce::each;
-use crate::topology::topologies::Spot;
+use crate::topology::assignment_search::AssignmentSearch;
+use crate::topology::limiting_resource::request_of_one_pod;
+use crate::topology::topologies::UsageLocation;
 
 /// As many are named.
-pub(super) const HOLDERS: usize = 8;
+pub(super) const MAX_LISTED_USERS: usize = 8;
 
 /// Somebody who stands there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holder {
+pub struct TopologyUsage {
     /// Who; `None` stands for all pods that are none of the engine's business.
     pub workload: Option<WorkloadId>,
     /// Its pods there.
@@ -28,15 +28,16 @@ pub struct Holder {
 }
 
 /// Everybody who stands in `leaves`, which are sorted, and uses a resource: most first, then by name.
-pub(super) fn holders(
-    search: &Search<'_>,
+pub(super) fn usage_in_leaves(
+    search: &AssignmentSearch<'_>,
     leaves: &[DomainId],
     resource: ResourceId,
-) -> Vec<Holder> {
+) -> Vec<TopologyUsage> {
     let names = &search.state.names;
     let ids = (0..names.workloads.len()).map(WorkloadId::from);
-    let ours = ids.filter_map(|id| holder(search, leaves, resource, id));
-    let mut all: Vec<Holder> = ours.chain([foreign(search, leaves, resource)]).collect();
+    let ours = ids.filter_map(|id| usage_of_workload(search, leaves, resource, id));
+    let mut all: Vec<TopologyUsage> =
+        ours.chain([non_tas_usage(search, leaves, resource)]).collect();
     all.retain(|one| one.amount > Amount::ZERO);
     all.sort_by_key(|one| {
         let name = one.workload.map(|id| names.workloads.name(id));
@@ -45,33 +46,39 @@ pub(super) fn holders(
     all
 }
 
-fn holder(
-    search: &Search<'_>,
+fn usage_of_workload(
+    search: &AssignmentSearch<'_>,
     leaves: &[DomainId],
     resource: ResourceId,
     id: WorkloadId,
-) -> Option<Holder> {
+) -> Option<TopologyUsage> {
     let workload = search.state.workloads.get(id)?;
     let admission = workload.admission.as_deref()?;
     let class = search.state.classes.at(workload.class);
-    let mut holder = Holder { workload: Some(id), pods: 0, amount: Amount::ZERO };
+    let mut holder = TopologyUsage { workload: Some(id), pods: 0, amount: Amount::ZERO };
     for (held, spec) in admission.pod_sets.iter().zip(&class.pod_sets) {
-        let pods = pods_there(search, leaves, held);
+        let pods = pods_in_leaves(search, leaves, held);
         holder.pods += pods;
-        holder.amount += each(spec, resource).times(pods);
+        holder.amount += request_of_one_pod(spec, resource).times(pods);
     }
     Some(holder)
 }
 
-fn pods_there(search: &Search<'_>, leaves: &[DomainId], held: &PodSetAdmission) -> i64 {
+fn pods_in_leaves(
+    search: &AssignmentSearch<'_>,
+    leaves: &[DomainId],
+    held: &PodSetAdmission,
+) -> i64 {
     let has_tree = |&flavor: &FlavorId| search.topologies.tree(flavor).is_some();
     let Some(flavor) = held.resources.iter().map(|one| one.1).find(has_tree) else {
         return 0;
     };
     let here = held.domains.iter().filter(|place| {
-        let leaf = match search.topologies.spot(flavor, &place.values) {
-            Some(Spot::Machine(host)) => search.tree.machine(host),
-            Some(Spot::Leaf(leaf)) => Some(leaf).filter(|_| flavor == search.workers.flavor),
+        let leaf = match search.topologies.usage_location(flavor, &place.values) {
+            Some(UsageLocation::Node(node)) => search.tree.node_leaf(node),
+            Some(UsageLocation::Leaf(leaf)) => {
+                Some(leaf).filter(|_| flavor == search.workers.flavor)
+            }
             None => None,
         };
         leaf.is_some_and(|leaf| leaves.binary_search(&leaf).is_ok())
@@ -79,13 +86,17 @@ fn pods_there(search: &Search<'_>, leaves: &[DomainId], held: &PodSetAdmission) 
     here.map(|place| place.count).sum()
 }
 
-fn foreign(search: &Search<'_>, leaves: &[DomainId], resource: ResourceId) -> Holder {
-    let mut holder = Holder { workload: None, pods: 0, amount: Amount::ZERO };
-    for (id, host) in search.topologies.hosts() {
-        let leaf = search.tree.leaf_of_host(id);
+fn non_tas_usage(
+    search: &AssignmentSearch<'_>,
+    leaves: &[DomainId],
+    resource: ResourceId,
+) -> TopologyUsage {
+    let mut holder = TopologyUsage { workload: None, pods: 0, amount: Amount::ZERO };
+    for (id, node) in search.topologies.nodes() {
+        let leaf = search.tree.leaf_of_node(id);
         if leaf.is_some_and(|leaf| leaves.binary_search(&leaf).is_ok()) {
             let of = |resource| {
-                let all = host.foreign.iter().filter(move |one| one.0 == resource);
+                let all = node.foreign.iter().filter(move |one| one.0 == resource);
                 all.map(|one| one.1).fold(Amount::ZERO, |sum, one| sum + one)
             };
             holder.pods += of(PODS).0;

@@ -5,11 +5,11 @@
 //! all others.
 
 use crate::ids::DomainId;
-use crate::topology::count::{Room, Rooms};
+use crate::topology::fill_in_counts::{CountsByDomain, DomainCounts};
 
 /// In what a distribution counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum AssignmentUnit {
     /// Slices as they were counted for their level.
     Slice(i64),
     /// Slices of an inner layer.
@@ -18,7 +18,7 @@ pub(super) enum Unit {
     Pod,
 }
 
-impl Unit {
+impl AssignmentUnit {
     /// Pods of one unit.
     pub(super) fn size(self) -> i64 {
         match self {
@@ -28,39 +28,39 @@ impl Unit {
     }
 
     /// Units that a domain holds.
-    pub(super) fn held(self, room: Room, with_leader: bool) -> i64 {
+    pub(super) fn held(self, count: DomainCounts, with_leader: bool) -> i64 {
         match (self, with_leader) {
-            (Self::Slice(_), false) => room.slices,
-            (Self::Slice(_), true) => room.slices_with_leader,
-            (Self::Layer(size), false) => room.pods / size,
-            (Self::Layer(size), true) => room.pods_with_leader / size,
-            (Self::Pod, false) => room.pods,
-            (Self::Pod, true) => room.pods_with_leader,
+            (Self::Slice(_), false) => count.slices,
+            (Self::Slice(_), true) => count.slices_with_leader,
+            (Self::Layer(size), false) => count.pods / size,
+            (Self::Layer(size), true) => count.pods_with_leader / size,
+            (Self::Pod, false) => count.pods,
+            (Self::Pod, true) => count.pods_with_leader,
         }
     }
 }
 
 /// A domain's place in line: smaller comes first. The first number is its [`rank`].
-type Place = (i64, i64, i64, DomainId);
+type DomainSortKey = (i64, i64, i64, DomainId);
 
 /// More than any score: weights have 32 bits, and machines are counted in millions.
 const LEADER: i64 = 1 << 60;
 
-/// Room for a leader, if it matters, then what is preferred; in one number, so that a line without preferences is sorted
+/// DomainCounts for a leader, if it matters, then what is preferred; in one number, so that a line without preferences is sorted
 /// as fast as if there were none.
-fn rank(rooms: &Rooms, domain: DomainId, leader: i64) -> i64 {
-    -leader * LEADER - rooms.scores.of(domain)
+fn rank(counts: &CountsByDomain, domain: DomainId, leader: i64) -> i64 {
+    -leader * LEADER - counts.scores.of(domain)
 }
 
 /// See the module. Kept between searches for its memory.
 #[derive(Debug, Default)]
-pub(super) struct Line(Vec<Place>);
+pub(super) struct SortedDomains(Vec<DomainSortKey>);
 
-impl Line {
+impl SortedDomains {
     /// Lines up domains; with a leader if one must be placed among them.
     pub(super) fn fill(
         &mut self,
-        rooms: &Rooms,
+        counts: &CountsByDomain,
         domains: impl IntoIterator<Item = DomainId>,
         least_free: bool,
         with_leader: bool,
@@ -68,24 +68,24 @@ impl Line {
         let order = |slices: i64| if least_free { slices } else { -slices };
         self.0.clear();
         self.0.extend(domains.into_iter().map(|domain| {
-            let room = rooms[domain];
+            let count = counts[domain];
             if with_leader {
-                let rank = rank(rooms, domain, room.leader);
-                (rank, order(room.slices_with_leader), room.pods_with_leader, domain)
+                let rank = rank(counts, domain, count.leader);
+                (rank, order(count.slices_with_leader), count.pods_with_leader, domain)
             } else {
-                (rank(rooms, domain, 0), order(room.slices), room.pods, domain)
+                (rank(counts, domain, 0), order(count.slices), count.pods, domain)
             }
         }));
         self.0.sort_unstable();
     }
 
     /// Lines up those from `start` on anew, without regard to leaders, and drops the ones before.
-    pub(super) fn refill(&mut self, rooms: &Rooms, start: usize, least_free: bool) {
+    pub(super) fn refill(&mut self, counts: &CountsByDomain, start: usize, least_free: bool) {
         self.0.drain(..start.min(self.0.len()));
         for place in &mut self.0 {
-            let room = rooms[place.3];
-            let slices = if least_free { room.slices } else { -room.slices };
-            *place = (rank(rooms, place.3, 0), slices, room.pods, place.3);
+            let count = counts[place.3];
+            let slices = if least_free { count.slices } else { -count.slices };
+            *place = (rank(counts, place.3, 0), slices, count.pods, place.3);
         }
         self.0.sort_unstable();
     }
@@ -106,17 +106,17 @@ impl Line {
     /// does. Only among those that are preferred as much as the one at `start`: no smaller domain is worth a lesser one.
     pub(super) fn smallest(
         &self,
-        rooms: &Rooms,
+        counts: &CountsByDomain,
         start: usize,
         needed: i64,
         leaders: i64,
-        unit: Unit,
+        unit: AssignmentUnit,
     ) -> Option<DomainId> {
-        let held = |domain: DomainId| unit.held(rooms[domain], leaders > 0);
+        let held = |domain: DomainId| unit.held(counts[domain], leaders > 0);
         let rest = self.0.get(start..).unwrap_or_default().iter().map(|place| place.3);
-        let score = self.get(start).map(|first| rooms.scores.of(first));
-        let rest = rest.take_while(|&one| Some(rooms.scores.of(one)) == score);
-        let fitting = rest.filter(|&one| rooms[one].leader >= leaders && held(one) >= needed);
+        let score = self.get(start).map(|first| counts.scores.of(first));
+        let rest = rest.take_while(|&one| Some(counts.scores.of(one)) == score);
+        let fitting = rest.filter(|&one| counts[one].leader >= leaders && held(one) >= needed);
         fitting.min_by_key(|&one| held(one)).or_else(|| self.get(start))
     }
 
@@ -135,19 +135,19 @@ impl Line {
     /// leader for granted where it costs least; the choice must not be dearer than what is left over.
     pub(super) fn put_leader_first(
         &mut self,
-        rooms: &Rooms,
+        counts: &CountsByDomain,
         needed: i64,
         leaders: i64,
-        unit: Unit,
+        unit: AssignmentUnit,
     ) {
         if leaders == 0 {
             return;
         }
-        let all: i64 = self.domains().map(|one| unit.held(rooms[one], false)).sum();
+        let all: i64 = self.domains().map(|one| unit.held(counts[one], false)).sum();
         let affordable = |one: DomainId| {
-            let room = rooms[one];
-            let cost = unit.held(room, false) - unit.held(room, true);
-            room.leader >= leaders && all - cost >= needed
+            let count = counts[one];
+            let cost = unit.held(count, false) - unit.held(count, true);
+            count.leader >= leaders && all - cost >= needed
         };
         let at = self.domains().position(affordable);
         if let Some(at) = at {

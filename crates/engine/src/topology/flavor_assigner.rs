@@ -10,9 +10,11 @@ use crate::flavors::assign::{Assignment, AssignmentAttempt, FlavorAssignmentMode
 use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::reason::{NoFitReason, PendingReason};
 use crate::state::State;
-use crate::topology::elastic::{self, Stays};
-use crate::topology::find::{Wanted, find};
-use crate::topology::{PlacedDomain, Topologies, TopologyReason};
+use crate::topology::assignment_search::{TasPodSetRequest, find};
+use crate::topology::elastic_assignment::{
+    RetainedAssignments, pods_beyond_previous, unsupported_constraint,
+};
+use crate::topology::{DomainAssignment, PlacementFailure, Topologies};
 
 /// Builds stale trees and places everybody who holds a place.
 pub(crate) fn rebuild(state: &mut State) {
@@ -25,7 +27,7 @@ pub(crate) fn rebuild(state: &mut State) {
 }
 
 /// Topologies as the next search will find them.
-pub(super) fn fresh(state: &State) -> Cow<'_, Topologies> {
+pub(super) fn up_to_date(state: &State) -> Cow<'_, Topologies> {
     if !state.topologies.stale {
         return Cow::Borrowed(&state.topologies);
     }
@@ -43,7 +45,7 @@ fn build(state: &State, topologies: &mut Topologies) {
         if let Some(workload) = state.workloads.get(WorkloadId::from(index))
             && let Some(admission) = workload.admission.as_deref()
         {
-            topologies.place(admission, &workload.class, &state.classes);
+            topologies.charge_admission(admission, &workload.class, &state.classes);
         }
     }
 }
@@ -56,12 +58,12 @@ fn flavor_of(state: &State, assignment: &Assignment, index: usize) -> Option<Fla
 }
 
 /// The pod sets that have to be placed, but for pods that stay; or one that asks for a place and cannot have one, and why.
-fn wanted<'a>(
+fn pod_set_requests<'a>(
     state: &State,
     attempt: &AssignmentAttempt<'a>,
     assignment: &Assignment,
-    stays: &'a Stays,
-) -> Result<SmallVec<[Wanted<'a>; 2]>, (usize, NoFitReason)> {
+    retained: &'a RetainedAssignments,
+) -> Result<SmallVec<[TasPodSetRequest<'a>; 2]>, (usize, NoFitReason)> {
     let implied = state.queue(attempt.queue).topology_only;
     let mut all = SmallVec::new();
     let pod_sets = attempt.class.pod_sets.iter().zip(&assignment.pod_sets).enumerate();
@@ -71,11 +73,11 @@ fn wanted<'a>(
             let given = one.flavor_assignments.iter().map(|choice| choice.flavor);
             let flavor = only_flavor(state, attempt.queue, given);
             let flavor = flavor.map_err(|reason| (pod_set, reason))?;
-            if let Some(reason) = elastic::unfit(state, attempt, spec) {
+            if let Some(reason) = unsupported_constraint(state, attempt, spec) {
                 return Err((pod_set, reason));
             }
-            let (stay, pods) = (stays.get(pod_set), one.count - stays.pods(pod_set));
-            all.push(Wanted { pod_set, spec, pods, flavor, within: None, stay });
+            let (retained, pods) = (retained.get(pod_set), one.count - retained.pods(pod_set));
+            all.push(TasPodSetRequest { pod_set, spec, pods, flavor, within: None, retained });
         }
     }
     Ok(all)
@@ -109,9 +111,9 @@ pub(crate) fn only_flavor(
 /// Searches with the buffers of the state.
 pub(super) fn search(
     state: &mut State,
-    all: &[Wanted<'_>],
+    all: &[TasPodSetRequest<'_>],
     empty: bool,
-) -> Result<(), (usize, TopologyReason)> {
+) -> Result<(), (usize, PlacementFailure)> {
     let mut scratch = std::mem::take(&mut state.topologies.scratch);
     let found = find(state, &mut scratch, all, empty);
     state.topologies.scratch = scratch;
@@ -128,8 +130,8 @@ pub(crate) fn assign(
     if assignment.mode() == FlavorAssignmentMode::NoFit {
         return;
     }
-    let stays = Stays::of(state, attempt, assignment);
-    let all = match wanted(state, attempt, assignment, &stays) {
+    let retained = RetainedAssignments::of(state, attempt, assignment);
+    let all = match pod_set_requests(state, attempt, assignment, &retained) {
         Ok(all) if all.is_empty() => return,
         Ok(all) => all,
         Err((index, reason)) => {
@@ -140,13 +142,13 @@ pub(crate) fn assign(
     };
     if assignment.mode() == FlavorAssignmentMode::Fit {
         match search(state, &all, false) {
-            Ok(()) => return keep(state, assignment, &all),
+            Ok(()) => return record_domains(state, assignment, &all),
             Err((index, reason)) => demote(assignment, index, reason),
         }
     }
     match search(state, &all, true) {
         // Which of its resources somebody must go for is not known: what is free may be free in the wrong places.
-        Ok(()) => all.iter().for_each(|one| contest(assignment, one.pod_set)),
+        Ok(()) => all.iter().for_each(|one| require_preemption(assignment, one.pod_set)),
         Err((index, _)) => {
             // What was said before stands; a pod set of which nothing was said stays silent, and so does the condition.
             let one = &mut assignment.pod_sets[index];
@@ -157,44 +159,44 @@ pub(crate) fn assign(
     }
 }
 
-fn demote(assignment: &mut Assignment, index: usize, reason: TopologyReason) {
+fn demote(assignment: &mut Assignment, index: usize, reason: PlacementFailure) {
     assignment.pod_sets[index].reasons.push(NoFitReason::TopologyPlacement(Box::new(reason)));
-    contest(assignment, index);
+    require_preemption(assignment, index);
 }
 
 /// Makes a pod set wait for victims in everything it gets.
-fn contest(assignment: &mut Assignment, index: usize) {
+fn require_preemption(assignment: &mut Assignment, index: usize) {
     for choice in &mut assignment.pod_sets[index].flavor_assignments {
         choice.mode = FlavorAssignmentMode::Preempt;
     }
 }
 
 /// Enters what a search found.
-fn keep(state: &State, assignment: &mut Assignment, all: &[Wanted<'_>]) {
+fn record_domains(state: &State, assignment: &mut Assignment, all: &[TasPodSetRequest<'_>]) {
     for one in &mut assignment.pod_sets {
         one.domains.clear();
     }
     let found = state.topologies.scratch.placed.iter();
     let found = found.map(|one| (one.flavor, one.pod_set, one.leaf, one.pods));
-    let stay = all
-        .iter()
-        .flat_map(|one| one.stay.iter().map(|&(leaf, pods)| (one.flavor, one.pod_set, leaf, pods)));
-    for (flavor, pod_set, leaf, count) in found.chain(stay) {
+    let retained = all.iter().flat_map(|one| {
+        one.retained.iter().map(|&(leaf, pods)| (one.flavor, one.pod_set, leaf, pods))
+    });
+    for (flavor, pod_set, leaf, count) in found.chain(retained) {
         if let Some(tree) = state.topologies.tree(flavor) {
             let values = Arc::clone(tree.path(leaf));
-            assignment.pod_sets[pod_set].domains.push(PlacedDomain { values, count });
+            assignment.pod_sets[pod_set].domains.push(DomainAssignment { values, count });
         }
     }
     for one in &mut assignment.pod_sets {
         one.domains.sort_by(|left, right| left.values.cmp(&right.values));
     }
-    for one in all.iter().filter(|one| !one.stay.is_empty()) {
-        join(&mut assignment.pod_sets[one.pod_set].domains);
+    for one in all.iter().filter(|one| !one.retained.is_empty()) {
+        merge_equal_domains(&mut assignment.pod_sets[one.pod_set].domains);
     }
 }
 
 /// Pods in the same place are said once.
-fn join(domains: &mut Vec<PlacedDomain>) {
+fn merge_equal_domains(domains: &mut Vec<DomainAssignment>) {
     domains.dedup_by(|later, first| {
         let same = later.values == first.values;
         first.count += if same { later.count } else { 0 };
@@ -204,19 +206,19 @@ fn join(domains: &mut Vec<PlacedDomain>) {
 
 /// Places for a Workload that waits for its victims, as if they were gone; in an empty topology if it has none. They
 /// count in the rest of the cycle.
-pub(crate) fn place_anew(
+pub(crate) fn assign_assuming_preemption(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
     assignment: &mut Assignment,
     empty: bool,
 ) {
-    let stays = Stays::of(state, attempt, assignment);
+    let retained = RetainedAssignments::of(state, attempt, assignment);
     if assignment.mode() == FlavorAssignmentMode::Preempt
-        && let Ok(all) = wanted(state, attempt, assignment, &stays)
+        && let Ok(all) = pod_set_requests(state, attempt, assignment, &retained)
         && !all.is_empty()
         && search(state, &all, empty).is_ok()
     {
-        keep(state, assignment, &all);
+        record_domains(state, assignment, &all);
     }
 }
 
@@ -226,8 +228,8 @@ pub(crate) fn fits(
     attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,
 ) -> bool {
-    let stays = Stays::of(state, attempt, assignment);
-    wanted(state, attempt, assignment, &stays)
+    let retained = RetainedAssignments::of(state, attempt, assignment);
+    pod_set_requests(state, attempt, assignment, &retained)
         .is_ok_and(|all| all.is_empty() || search(state, &all, false).is_ok())
 }
 
@@ -239,14 +241,14 @@ pub(crate) fn finds_topology_assignment(
 ) -> bool {
     let class = state.class_of(workload);
     let pod_sets = class.pod_sets.iter().enumerate().filter(|(_, spec)| spec.count > 0);
-    let all: SmallVec<[Wanted<'_>; 2]> = pod_sets
-        .map(|(pod_set, spec)| Wanted {
+    let all: SmallVec<[TasPodSetRequest<'_>; 2]> = pod_sets
+        .map(|(pod_set, spec)| TasPodSetRequest {
             pod_set,
             spec,
             pods: spec.count,
             flavor,
             within: None,
-            stay: &[],
+            retained: &[],
         })
         .collect();
     rebuild(state);
@@ -268,7 +270,7 @@ pub(crate) fn still_fits(state: &State, entry: &CycleEntry) -> bool {
                 return false;
             };
             // The implicit resource `pods` is not looked at here, as upstream does not.
-            let pods = elastic::beside(state, entry, index, flavor, place);
+            let pods = pods_beyond_previous(state, entry, index, flavor, place);
             spec.takes().iter().all(|&(resource, amount)| {
                 let used = state.topologies.used(tree, leaf, resource);
                 amount.times(pods) + used <= tree.capacity_of(leaf, resource)
@@ -310,7 +312,7 @@ fn charge(state: &mut State, entry: &CycleEntry, sign: i64) {
             continue;
         };
         for place in &one.domains {
-            let pods = elastic::beside(state, entry, index, flavor, place);
+            let pods = pods_beyond_previous(state, entry, index, flavor, place);
             state.topologies.charge(flavor, &place.values, spec, pods * sign);
         }
     }

@@ -7,19 +7,19 @@
 use std::cmp::Reverse;
 
 use crate::ids::DomainId;
-use crate::topology::count::Rooms;
-use crate::topology::tree::Tree;
+use crate::topology::domain_tree::DomainTree;
+use crate::topology::fill_in_counts::CountsByDomain;
 
 /// One way to get to a rest: the domain taken last, and the way before.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct SelectionStep {
     domain: DomainId,
     before: Option<usize>,
 }
 
 /// What is left after a number of domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rest {
+struct RemainingRequest {
     leaders: i64,
     pods: i64,
     step: Option<usize>,
@@ -27,18 +27,18 @@ struct Rest {
 
 /// See the module. Kept between searches for its memory.
 #[derive(Debug, Default)]
-pub(super) struct Subset {
+pub(super) struct DomainSetSelector {
     /// Rests by how many domains were taken, sorted by leaders and pods.
-    rests: Vec<Vec<Rest>>,
-    steps: Vec<Step>,
-    fresh: Vec<Rest>,
+    rests: Vec<Vec<RemainingRequest>>,
+    steps: Vec<SelectionStep>,
+    fresh: Vec<RemainingRequest>,
 }
 
-impl Subset {
+impl DomainSetSelector {
     /// Cuts `domains` down to `count` of them that hold everything. `None` if none do.
     pub(super) fn choose(
         &mut self,
-        rooms: &Rooms,
+        counts: &CountsByDomain,
         domains: &mut Vec<DomainId>,
         count: i64,
         leaders: i64,
@@ -48,18 +48,18 @@ impl Subset {
         self.steps.clear();
         self.rests.iter_mut().for_each(Vec::clear);
         self.rests.resize_with(self.rests.len().max(count + 1), Vec::new);
-        self.rests[0].push(Rest { leaders, pods, step: None });
+        self.rests[0].push(RemainingRequest { leaders, pods, step: None });
         for (at, &domain) in domains.iter().enumerate() {
             let later = domains.len() - at - 1;
             let fewest = count.saturating_sub(later).max(1);
             for taken in (fewest..=count.min(at + 1)).rev() {
-                self.take(rooms, domain, taken);
+                self.take(counts, domain, taken);
             }
         }
         let met = self.rests[count].iter().filter(|one| one.leaders == 0 && one.pods <= 0);
         let mut step = met.max_by_key(|one| one.pods)?.step;
         domains.clear();
-        while let Some(Step { domain, before }) = step.map(|at| self.steps[at]) {
+        while let Some(SelectionStep { domain, before }) = step.map(|at| self.steps[at]) {
             domains.push(domain);
             step = before;
         }
@@ -68,8 +68,8 @@ impl Subset {
     }
 
     /// Takes `domain` as the `taken`-th, after every way to take one less.
-    fn take(&mut self, rooms: &Rooms, domain: DomainId, taken: usize) {
-        let room = rooms[domain];
+    fn take(&mut self, counts: &CountsByDomain, domain: DomainId, taken: usize) {
+        let count = counts[domain];
         let mut fresh = std::mem::take(&mut self.fresh);
         for &rest in &self.rests[taken - 1] {
             if rest.leaders <= 0 && rest.pods <= 0 {
@@ -77,15 +77,19 @@ impl Subset {
             }
             let step = Some(self.steps.len());
             let known = fresh.len();
-            if rest.leaders > 0 && room.leader > 0 {
-                let leaders = rest.leaders - room.leader;
-                fresh.push(Rest { leaders, pods: rest.pods - room.pods_with_leader, step });
+            if rest.leaders > 0 && count.leader > 0 {
+                let leaders = rest.leaders - count.leader;
+                fresh.push(RemainingRequest {
+                    leaders,
+                    pods: rest.pods - count.pods_with_leader,
+                    step,
+                });
             }
-            if room.slices > 0 {
-                fresh.push(Rest { pods: rest.pods - room.pods, step, ..rest });
+            if count.slices > 0 {
+                fresh.push(RemainingRequest { pods: rest.pods - count.pods, step, ..rest });
             }
             if fresh.len() > known {
-                self.steps.push(Step { domain, before: rest.step });
+                self.steps.push(SelectionStep { domain, before: rest.step });
             }
         }
         let rests = &mut self.rests[taken];
@@ -100,27 +104,27 @@ impl Subset {
 }
 
 /// By leaders, slices, then by how evenly the children share the room, most evenly first.
-type Rank = (Reverse<i64>, Reverse<i64>, Reverse<i128>, DomainId);
+type EntropyKey = (Reverse<i64>, Reverse<i64>, Reverse<i128>, DomainId);
 
-/// See [`Rank`]. `ranks` is memory to use.
+/// See [`EntropyKey`]. `ranks` is memory to use.
 pub(super) fn by_entropy(
-    tree: &Tree,
-    rooms: &Rooms,
+    tree: &DomainTree,
+    counts: &CountsByDomain,
     domains: &mut Vec<DomainId>,
-    ranks: &mut Ranks,
+    ranks: &mut EntropyKeys,
 ) {
     ranks.0.extend(domains.drain(..).map(|domain| {
-        let room = rooms[domain];
-        let evenness = entropy(tree.children(domain).map(|child| rooms[child].pods));
-        (Reverse(room.leader), Reverse(room.slices_with_leader), Reverse(evenness), domain)
+        let count = counts[domain];
+        let evenness = entropy(tree.children(domain).map(|child| counts[child].pods));
+        (Reverse(count.leader), Reverse(count.slices_with_leader), Reverse(evenness), domain)
     }));
     ranks.0.sort_unstable();
     domains.extend(ranks.0.drain(..).map(|rank| rank.3));
 }
 
-/// Ranks of domains, kept between searches for its memory.
+/// EntropyKeys of domains, kept between searches for its memory.
 #[derive(Debug, Default)]
-pub(super) struct Ranks(Vec<Rank>);
+pub(super) struct EntropyKeys(Vec<EntropyKey>);
 
 /// Fractional bits of a logarithm.
 const FRACTION: u32 = 32;

@@ -1,9 +1,9 @@
 //! Why a Workload waits, as values: per pod set and flavor what is missing, how much of it, who uses it, and what would
-//! have to change. [`crate::explain::plain`] puts it into words.
+//! have to change. [`crate::explain::explanation_text`] puts it into words.
 //!
 //! It is read off the books as the last cycle left them; nothing is evaluated anew and nobody is preempted in thought.
 //! Earlier pod sets count where they would go: to the first flavor that has room for them, quota and places. Places are
-//! looked for with buffers of their own ([`Ground`]).
+//! looked for with buffers of their own ([`PlacementProbe`]).
 //!
 //! Cost: per flavor and resource one look at the queues of the tree and at the holders of the own queue; per flavor with a
 //! topology a search for places, and a few more with a look at everybody who holds some if it fails.
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::amount::Amount;
 use crate::checks;
 use crate::engine::Engine;
-use crate::explain::shortage::{Shortage, shortage};
+use crate::explain::quota_shortage::{QuotaShortage, shortage};
 use crate::flavors::assign::{AssignmentAttempt, members};
 use crate::flavors::scan::{FlavorRequest, beyond_old, not_allowed, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
@@ -21,55 +21,55 @@ use crate::reason::NoFitReason;
 use crate::slices;
 use crate::spec::{PodSetSpec, QueueEligibility, TopologyTiming};
 use crate::state::{GroupSlots, State, namespace_matches};
-use crate::topology::{self, Ground, Lack, Refusal, TopologyReason};
+use crate::topology::{self, PlacementFailure, PlacementProbe, PlacementShortfall, ProbeFailure};
 use crate::variants;
 use crate::workload::{Usage, Workload, charge, charged};
 
 /// Why a Workload waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Why {
+pub struct PendingExplanation {
     /// Which.
     pub workload: WorkloadId,
     /// The queue in which it waits.
     pub queue: Option<QueueId>,
     /// What comes before all capacity.
-    pub standing: Standing,
+    pub standing: QueueingStatus,
     /// Its preemption gates are closed: whatever somebody would have to go for is out of its reach.
     pub preemption_gated: bool,
     /// Another variant of the same Workload that is admitted with a better flavor: nothing else is asked then.
     pub better: Option<WorkloadId>,
     /// What each pod set meets; empty where capacity is not the question.
-    pub pod_sets: Vec<PodSetWhy>,
+    pub pod_sets: Vec<PodSetExplanation>,
 }
 
 /// Where a Workload stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum QueueingStatus {
     /// It holds quota.
-    Holds,
+    HoldsQuota,
     /// Its LocalQueue does not exist, or is stopped.
-    NoQueue,
+    NoLocalQueue,
     /// Its ClusterQueue hands out nobody.
-    Inactive(Inactive),
+    Inactive(QueueInactiveReason),
     /// It is held back.
-    Held(QueueEligibility),
+    NotEligible(QueueEligibility),
     /// A check sent it back, or away.
     FailedCheck(CheckId),
     /// Its namespace may not use the queue.
-    WrongNamespace,
+    NamespaceMismatch,
     /// It is invalid in itself.
     Invalid,
     /// There is quota, but no cluster has room.
-    NoRoom,
+    NoClusterCapacity,
     /// It was refused, and waits for something to change.
-    Parked,
+    Inadmissible,
     /// It waits for its turn behind so many others.
-    InLine(usize),
+    Pending(usize),
 }
 
 /// Why a ClusterQueue hands out nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inactive {
+pub enum QueueInactiveReason {
     /// It does not exist.
     Missing,
     /// It is stopped.
@@ -86,7 +86,7 @@ pub enum Inactive {
 
 /// What a pod set meets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodSetWhy {
+pub struct PodSetExplanation {
     /// Its name.
     pub name: Box<str>,
     /// Its pods.
@@ -94,40 +94,40 @@ pub struct PodSetWhy {
     /// Resources that no resource group covers.
     pub undeclared: Vec<ResourceId>,
     /// Every flavor that could serve it, in the order in which they are tried.
-    pub flavors: Vec<FlavorWhy>,
+    pub flavors: Vec<FlavorExplanation>,
     /// It needs places, and the flavors that would serve it have none, or have some in several topologies.
     pub misplaced: Option<NoFitReason>,
 }
 
 /// What a pod set meets in a flavor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlavorWhy {
+pub struct FlavorExplanation {
     /// Which.
     pub flavor: FlavorId,
     /// Why its pods may not run there, whatever the quota.
     pub unsuitable: Option<NoFitReason>,
     /// What is missing; nothing if it would fit.
-    pub shortages: Vec<Shortage>,
+    pub shortages: Vec<QuotaShortage>,
     /// Beside quota, pods need places where the flavor has a topology.
-    pub places: PlacesWhy,
+    pub places: TopologyExplanation,
 }
 
 /// Whether a pod set finds places in the topology of a flavor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlacesWhy {
+pub enum TopologyExplanation {
     /// It needs none: there is no topology, or nobody to place, or the flavor does not suit.
     NotNeeded,
     /// They are looked for later, for a check says so.
-    PutOff(TopologyTiming),
+    Delayed(TopologyTiming),
     /// It does.
-    Found,
+    Fits,
     /// No machines could meet the request.
-    Contradiction(TopologyReason),
+    InvalidRequest(PlacementFailure),
     /// There are too few.
-    Lack(Box<Lack>),
+    Shortfall(Box<PlacementShortfall>),
 }
 
-impl FlavorWhy {
+impl FlavorExplanation {
     /// Whether there is enough quota for the pod set.
     pub fn has_quota(&self) -> bool {
         self.unsuitable.is_none() && self.shortages.is_empty()
@@ -135,68 +135,83 @@ impl FlavorWhy {
 
     /// Whether there is enough quota, and places where they are needed now.
     pub fn fits(&self) -> bool {
-        let places = !matches!(self.places, PlacesWhy::Contradiction(_) | PlacesWhy::Lack(_));
+        let places = !matches!(
+            self.places,
+            TopologyExplanation::InvalidRequest(_) | TopologyExplanation::Shortfall(_)
+        );
         self.has_quota() && places
     }
 }
 
 impl Engine {
     /// Why a Workload waits; `None` for an unknown one.
-    pub fn why(&self, id: WorkloadId) -> Option<Why> {
+    pub fn explain_pending(&self, id: WorkloadId) -> Option<PendingExplanation> {
         let state = &self.state;
         let workload = state.workloads.get(id)?;
         let standing = standing(self, id, workload);
-        let matters = matches!(standing, Standing::Parked | Standing::InLine(_) | Standing::NoRoom);
+        let matters = matches!(
+            standing,
+            QueueingStatus::Inadmissible
+                | QueueingStatus::Pending(_)
+                | QueueingStatus::NoClusterCapacity
+        );
         let queue = workload.queue;
         let pod_sets = queue.filter(|_| matters).map(|queue| pod_sets(state, id, queue));
         let preemption_gated = matters && state.is_preemption_gated(id);
         let better = queue.filter(|_| matters).and_then(|queue| variants::better(state, id, queue));
         let pod_sets = pod_sets.unwrap_or_default();
-        Some(Why { workload: id, queue, standing, preemption_gated, better, pod_sets })
+        Some(PendingExplanation {
+            workload: id,
+            queue,
+            standing,
+            preemption_gated,
+            better,
+            pod_sets,
+        })
     }
 }
 
-fn standing(engine: &Engine, id: WorkloadId, workload: &Workload) -> Standing {
+fn standing(engine: &Engine, id: WorkloadId, workload: &Workload) -> QueueingStatus {
     let state = &engine.state;
     if workload.admission.is_some() {
-        return Standing::Holds;
+        return QueueingStatus::HoldsQuota;
     }
     if workload.eligibility != QueueEligibility::Eligible {
-        return Standing::Held(workload.eligibility);
+        return QueueingStatus::NotEligible(workload.eligibility);
     }
     let Some(queue) = workload.queue else {
-        return Standing::NoQueue;
+        return QueueingStatus::NoLocalQueue;
     };
     if let Some(why) = inactive(state, queue) {
-        return Standing::Inactive(why);
+        return QueueingStatus::Inactive(why);
     }
     if let Some(check) = checks::failed(workload) {
-        return Standing::FailedCheck(check);
+        return QueueingStatus::FailedCheck(check);
     }
     if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
-        return Standing::WrongNamespace;
+        return QueueingStatus::NamespaceMismatch;
     }
     if workload.invalid.is_some() {
-        return Standing::Invalid;
+        return QueueingStatus::Invalid;
     }
     if workload.wake.is_some() {
-        return Standing::NoRoom;
+        return QueueingStatus::NoClusterCapacity;
     }
     let ahead = engine.active_workloads(queue).iter().position(|&one| one == id);
-    ahead.map_or(Standing::Parked, Standing::InLine)
+    ahead.map_or(QueueingStatus::Inadmissible, QueueingStatus::Pending)
 }
 
-fn inactive(state: &State, id: QueueId) -> Option<Inactive> {
+fn inactive(state: &State, id: QueueId) -> Option<QueueInactiveReason> {
     let queue = state.queue(id);
     if queue.spec.is_none() {
-        return Some(Inactive::Missing);
+        return Some(QueueInactiveReason::Missing);
     }
     if queue.stopped {
-        return Some(Inactive::Stopped);
+        return Some(QueueInactiveReason::Stopped);
     }
     // The ring may be newer than the last cycle, which notes it.
     if queue.in_cycle || state.tree.climbs_forever(queue.node) {
-        return Some(Inactive::CohortCycle);
+        return Some(QueueInactiveReason::CohortCycle);
     }
     let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors).copied();
     let exists = |id: FlavorId| {
@@ -204,15 +219,15 @@ fn inactive(state: &State, id: QueueId) -> Option<Inactive> {
         topology.is_some_and(|one| one.is_none_or(|topology| state.topologies.exists(topology)))
     };
     if let Some(flavor) = flavors.find(|&flavor| !exists(flavor)) {
-        return Some(Inactive::Flavor(flavor));
+        return Some(QueueInactiveReason::Flavor(flavor));
     }
     if let Some(check) = checks::inactive(state, queue) {
-        return Some(Inactive::Check(check));
+        return Some(QueueInactiveReason::Check(check));
     }
-    (!queue.ready).then_some(Inactive::NotReady)
+    (!queue.ready).then_some(QueueInactiveReason::NotReady)
 }
 
-fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
+fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetExplanation> {
     let class = state.class_of(id);
     let old = slices::replaced(state, id, queue);
     let attempt = AssignmentAttempt {
@@ -224,14 +239,14 @@ fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetWhy> {
         old,
         pins: None,
     };
-    let mut earlier = Earlier { taken: Usage::new(), ground: Ground::new(state, &class) };
+    let mut earlier = Earlier { taken: Usage::new(), probe: PlacementProbe::new(state, &class) };
     (0..class.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut earlier)).collect()
 }
 
 /// What earlier pod sets would take.
 struct Earlier<'a> {
     taken: Usage,
-    ground: Ground<'a>,
+    probe: PlacementProbe<'a>,
 }
 
 /// One pod set; what it would take is added to what earlier ones take.
@@ -240,7 +255,7 @@ fn pod_set(
     attempt: &AssignmentAttempt<'_>,
     index: usize,
     earlier: &mut Earlier<'_>,
-) -> PodSetWhy {
+) -> PodSetExplanation {
     let spec = &attempt.class.pod_sets[index];
     let has = |resource| slices::held(state, attempt.old?, &spec.name, resource);
     let mut requests: SmallVec<[(ResourceId, Amount); 4]> = state
@@ -263,13 +278,13 @@ fn pod_set(
             continue;
         }
         let wish = FlavorRequest { attempt, members: &[index], group, requests: &wanted };
-        let all: Vec<FlavorWhy> =
+        let all: Vec<FlavorExplanation> =
             (0..group.flavors.len()).map(|at| flavor(state, &wish, at, earlier)).collect();
-        let first = all.iter().position(FlavorWhy::fits);
-        if let Some(first) = first.or_else(|| all.iter().position(FlavorWhy::has_quota)) {
+        let first = all.iter().position(FlavorExplanation::fits);
+        if let Some(first) = first.or_else(|| all.iter().position(FlavorExplanation::has_quota)) {
             take(group, first, &wanted, &mut earlier.taken);
-            if all[first].places == PlacesWhy::Found {
-                earlier.ground.settle(index, all[first].flavor);
+            if all[first].places == TopologyExplanation::Fits {
+                earlier.probe.assume(index, all[first].flavor);
             }
         }
         given.push(first.map(|first| all[first].flavor));
@@ -277,7 +292,7 @@ fn pod_set(
     }
     let misplaced = given.into_iter().collect::<Option<SmallVec<[FlavorId; 2]>>>();
     let misplaced = misplaced.and_then(|given| misplaced_with(state, attempt.queue, spec, &given));
-    PodSetWhy { name: spec.name.clone(), count: spec.count, undeclared, flavors, misplaced }
+    PodSetExplanation { name: spec.name.clone(), count: spec.count, undeclared, flavors, misplaced }
 }
 
 /// Why pods that get these flavors cannot be placed anywhere. Who asks for nothing stands with its group.
@@ -301,7 +316,7 @@ fn flavor(
     wish: &FlavorRequest<'_>,
     at: usize,
     earlier: &mut Earlier<'_>,
-) -> FlavorWhy {
+) -> FlavorExplanation {
     let flavor = wish.group.flavors[at];
     // A group gets one flavor, which has to suit all of it.
     let together = members(wish.attempt.class, wish.members[0]);
@@ -318,9 +333,10 @@ fn flavor(
             shortages.extend(shortage(state, wish.attempt, slot, beside, request));
         }
     }
-    let suits = unsuitable.is_none() && earlier.ground.has_places(flavor);
-    let places = if suits { places(state, wish, flavor, earlier) } else { PlacesWhy::NotNeeded };
-    FlavorWhy { flavor, unsuitable, shortages, places }
+    let suits = unsuitable.is_none() && earlier.probe.has_topology(flavor);
+    let places =
+        if suits { places(state, wish, flavor, earlier) } else { TopologyExplanation::NotNeeded };
+    FlavorExplanation { flavor, unsuitable, shortages, places }
 }
 
 fn places(
@@ -328,16 +344,18 @@ fn places(
     wish: &FlavorRequest<'_>,
     id: FlavorId,
     earlier: &mut Earlier<'_>,
-) -> PlacesWhy {
+) -> TopologyExplanation {
     let pod_set = wish.members[0];
     match checks::places(state, wish.attempt.queue, id) {
-        _ if wish.attempt.class.pod_sets[pod_set].count == 0 => PlacesWhy::NotNeeded,
-        TopologyTiming::WithQuota => match earlier.ground.look(pod_set, id) {
-            Ok(()) => PlacesWhy::Found,
-            Err(Refusal::Contradiction(reason)) => PlacesWhy::Contradiction(reason),
-            Err(Refusal::Lack(lack)) => PlacesWhy::Lack(lack),
+        _ if wish.attempt.class.pod_sets[pod_set].count == 0 => TopologyExplanation::NotNeeded,
+        TopologyTiming::WithQuota => match earlier.probe.probe(pod_set, id) {
+            Ok(()) => TopologyExplanation::Fits,
+            Err(ProbeFailure::InvalidRequest(reason)) => {
+                TopologyExplanation::InvalidRequest(reason)
+            }
+            Err(ProbeFailure::Shortfall(shortfall)) => TopologyExplanation::Shortfall(shortfall),
         },
-        later => PlacesWhy::PutOff(later),
+        later => TopologyExplanation::Delayed(later),
     }
 }
 

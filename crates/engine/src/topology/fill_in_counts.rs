@@ -1,0 +1,300 @@
+//! Phase one: how many pods, slices and leaders fit into every domain, from the leaves up.
+//!
+//! Cost: leaves times requested resources, in dense arrays.
+
+use std::ops::{Index, IndexMut};
+
+use smallvec::SmallVec;
+
+use crate::amount::Amount;
+use crate::ids::{DomainId, ResourceId, TopologyNodeId};
+use crate::names::Names;
+use crate::node_selection::Toleration;
+use crate::spec::PodSetSpec;
+use crate::state::PODS;
+use crate::topology::TopologyNodeSpec;
+use crate::topology::affinity_score::AffinityScores;
+use crate::topology::domain_tree::DomainTree;
+use crate::topology::exclusion_stats::{ExclusionStats, LeafExclusion};
+use crate::topology::normalized_request::NormalizedRequest;
+use crate::topology::resource_table::ResourceTable;
+use crate::topology::topologies::Topologies;
+
+/// What fits into one domain.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct DomainCounts {
+    pub(super) pods: i64,
+    pub(super) slices: i64,
+    /// One leader can stand here.
+    pub(super) leader: i64,
+    /// With the leader in place.
+    pub(super) pods_with_leader: i64,
+    pub(super) slices_with_leader: i64,
+}
+
+/// What fits into every domain of a tree, and how much each is preferred.
+#[derive(Debug, Default)]
+pub(super) struct CountsByDomain {
+    counts: Vec<DomainCounts>,
+    pub(super) scores: AffinityScores,
+}
+
+impl CountsByDomain {
+    fn reset(&mut self, size: usize) {
+        self.counts.clear();
+        self.counts.resize(size, DomainCounts::default());
+        self.scores.clear();
+    }
+
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        self.counts.clone_from(&other.counts);
+        self.scores.copy_from(&other.scores);
+    }
+}
+
+impl Index<DomainId> for CountsByDomain {
+    type Output = DomainCounts;
+    fn index(&self, id: DomainId) -> &DomainCounts {
+        &self.counts[id.index()]
+    }
+}
+
+impl IndexMut<DomainId> for CountsByDomain {
+    fn index_mut(&mut self, id: DomainId) -> &mut DomainCounts {
+        &mut self.counts[id.index()]
+    }
+}
+
+/// What is to be placed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CountRequest<'a> {
+    pub(super) workers: &'a PodSetSpec,
+    pub(super) leader: Option<&'a PodSetSpec>,
+    pub(super) request: &'a NormalizedRequest,
+    pub(super) tolerations: &'a [Toleration],
+    /// As if nothing were in use.
+    pub(super) empty: bool,
+    /// What other pod sets of the Workload were just given, by row of leaf; absent if there are none.
+    pub(super) taken: Option<&'a ResourceTable>,
+    /// Only below this domain.
+    pub(super) within: Option<DomainId>,
+}
+
+/// Amounts that one pod needs, by resource name.
+type SinglePodRequests = SmallVec<[(ResourceId, Amount); 4]>;
+
+/// Counts all domains of a tree.
+pub(super) fn fill_in_counts(
+    topologies: &Topologies,
+    names: &Names,
+    tree: &DomainTree,
+    count_request: &CountRequest<'_>,
+    counts: &mut CountsByDomain,
+    exclusions: &mut ExclusionStats,
+) {
+    counts.reset(tree.size());
+    exclusions.clear();
+    let workers = requests_with_pods(names, count_request.workers);
+    let leader = count_request.leader.map(|leader| requests_with_pods(names, leader));
+    for leaf in tree.leaves() {
+        if let Err(exclusion) = check_leaf(topologies, tree, count_request, leaf) {
+            exclusions.add(exclusion);
+            continue;
+        }
+        let free = FreeCapacity::of(topologies, tree, count_request, leaf);
+        let (mut count, scarce) = leaf_counts(&free, &workers, leader.as_deref());
+        if count.pods == 0 {
+            scarce
+                .into_iter()
+                .for_each(|resource| exclusions.add(LeafExclusion::Resource(resource)));
+        }
+        if tree.lowest() == count_request.request.slice_level {
+            count_slices(&mut count, count_request.request.slice_size);
+        }
+        counts[leaf] = count;
+    }
+    for level in (0..tree.lowest()).rev() {
+        for domain in tree.level(level) {
+            counts[domain] =
+                sum_children(tree, counts, count_request.request, level, domain, leader.is_some());
+        }
+    }
+}
+
+/// Why nobody may stand at a leaf, whatever is free there. Only machines have taints and labels.
+pub(super) fn check_leaf<'a>(
+    topologies: &'a Topologies,
+    tree: &DomainTree,
+    count_request: &CountRequest<'_>,
+    leaf: DomainId,
+) -> Result<(), LeafExclusion<'a>> {
+    let takes_any = count_request.workers.selection.takes_any_labels();
+    let matters = |&id: &TopologyNodeId| !takes_any || topologies.is_tainted(id);
+    let node = tree.node(leaf).filter(matters).and_then(|id| topologies.node(id));
+    if let Some(exclusion) = node.and_then(|node| node_exclusion(count_request, node)) {
+        return Err(exclusion);
+    }
+    match count_request.within {
+        Some(domain) if !tree.is_below(leaf, domain) => Err(LeafExclusion::OtherDomain),
+        _ => Ok(()),
+    }
+}
+
+/// What keeps the workers from a machine.
+pub(super) fn node_exclusion<'a>(
+    count_request: &CountRequest<'_>,
+    node: &'a TopologyNodeSpec,
+) -> Option<LeafExclusion<'a>> {
+    let selection = &count_request.workers.selection;
+    if let Some((_, taint)) = selection.untolerated(&node.taints, count_request.tolerations) {
+        Some(LeafExclusion::Taint(taint))
+    } else if !selection.selects_node(&node.labels) {
+        Some(LeafExclusion::Selector)
+    } else if !selection.allows_node(&node.name, &node.labels) {
+        Some(LeafExclusion::Affinity)
+    } else {
+        None
+    }
+}
+
+/// What is free at a leaf.
+pub(super) struct FreeCapacity<'a> {
+    capacity: &'a [Amount],
+    used: &'a [Amount],
+    taken: &'a [Amount],
+}
+
+impl<'a> FreeCapacity<'a> {
+    // Once per leaf: whether the compiler inlines this hung on what else is in the crate.
+    #[inline(always)]
+    pub(super) fn of(
+        topologies: &'a Topologies,
+        tree: &'a DomainTree,
+        count_request: &CountRequest<'a>,
+        leaf: DomainId,
+    ) -> Self {
+        let row = tree.row(leaf);
+        Self {
+            capacity: tree.capacity.row(row),
+            used: if count_request.empty { &[] } else { topologies.used_row(tree, leaf) },
+            taken: count_request.taken.map(|table| table.row(row)).unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn amount(&self, resource: ResourceId) -> Amount {
+        let at = |row: &[Amount]| row.get(resource.index()).copied().unwrap_or_default();
+        at(self.capacity) - at(self.used) - at(self.taken)
+    }
+}
+
+/// Everything a pod asks for and the place of a pod, by name.
+fn requests_with_pods(names: &Names, spec: &PodSetSpec) -> SinglePodRequests {
+    let asked = spec.takes().iter().copied();
+    let mut needs: SinglePodRequests =
+        asked.filter(|&(one, amount)| one != PODS && amount > Amount::ZERO).collect();
+    needs.push((PODS, Amount(1)));
+    needs.sort_by_key(|&(one, _)| names.resources.name(one));
+    needs
+}
+
+fn leaf_counts(
+    free: &FreeCapacity<'_>,
+    workers: &[(ResourceId, Amount)],
+    leader: Option<&[(ResourceId, Amount)]>,
+) -> (DomainCounts, Option<ResourceId>) {
+    let (pods, scarce) = pods_that_fit(workers, |resource| free.amount(resource));
+    let mut count = DomainCounts { pods, pods_with_leader: pods, ..DomainCounts::default() };
+    if let Some(leader) = leader
+        && pods_that_fit(leader, |resource| free.amount(resource)).0 > 0
+    {
+        count.leader = 1;
+        let by_leader = |resource| leader.iter().find(|(one, _)| *one == resource);
+        let beside = |resource| {
+            free.amount(resource) - by_leader(resource).map_or(Amount::ZERO, |&(_, amount)| amount)
+        };
+        count.pods_with_leader = pods_that_fit(workers, beside).0;
+    }
+    (count, scarce)
+}
+
+/// How many pods fit, and the first resource by name that sets the bound.
+fn pods_that_fit(
+    needs: &[(ResourceId, Amount)],
+    free: impl Fn(ResourceId) -> Amount,
+) -> (i64, Option<ResourceId>) {
+    let (mut least, mut scarce) = (i64::MAX, None);
+    for &(resource, amount) in needs {
+        let free = free(resource).clip().0;
+        let pods = if amount.0 == 1 { free } else { free / amount.0.max(1) };
+        if pods < least {
+            (least, scarce) = (pods, Some(resource));
+        }
+    }
+    (least, scarce)
+}
+
+/// How often `size` is in `pods`. Mostly it is one, and divisions are what counting spends its time on.
+fn quotient(pods: i64, size: i64) -> i64 {
+    if size == 1 { pods } else { pods / size }
+}
+
+fn count_slices(count: &mut DomainCounts, size: i64) {
+    count.slices = quotient(count.pods, size);
+    count.slices_with_leader = quotient(count.pods_with_leader, size);
+}
+
+/// Sums up the children of a domain. The leader goes where it costs least; where it is wanted and cannot stand, nothing
+/// fits beside it.
+pub(super) fn sum_children(
+    tree: &DomainTree,
+    counts: &CountsByDomain,
+    request: &NormalizedRequest,
+    level: usize,
+    domain: DomainId,
+    led: bool,
+) -> DomainCounts {
+    let unit = request.layer(level + 1).unwrap_or(1);
+    let mut total = DomainCounts::default();
+    let mut lost: Option<(i64, i64)> = None;
+    for child in tree.children(domain) {
+        let count = counts[child];
+        let whole = |pods: i64| quotient(pods, unit) * unit;
+        total.pods += whole(count.pods);
+        total.slices += count.slices;
+        total.leader = total.leader.max(count.leader);
+        if !led || count.leader > 0 {
+            let pods = whole(count.pods) - whole(count.pods_with_leader);
+            let slices = count.slices - count.slices_with_leader;
+            lost = Some(lost.map_or((pods, slices), |old| (old.0.min(pods), old.1.min(slices))));
+        }
+    }
+    if let Some((pods, slices)) = lost {
+        total.pods_with_leader = total.pods - pods;
+        total.slices_with_leader = total.slices - slices;
+    }
+    if level == request.slice_level {
+        count_slices(&mut total, request.slice_size);
+    }
+    total
+}
+
+/// Counts a domain that was changed below anew, and with it everything under it.
+pub(super) fn recount(
+    tree: &DomainTree,
+    counts: &mut CountsByDomain,
+    request: &NormalizedRequest,
+    level: usize,
+    domain: DomainId,
+    led: bool,
+) {
+    if level == tree.lowest() {
+        // What a leaf holds does not come from below.
+        return;
+    }
+    if level + 1 < tree.lowest() {
+        for child in tree.children(domain) {
+            recount(tree, counts, request, level + 1, child, led);
+        }
+    }
+    counts[domain] = sum_children(tree, counts, request, level, domain, led);
+}

@@ -1,0 +1,176 @@
+//! Which resource is short where pods find no places.
+//!
+//! It is the one that alone leaves the least room: the places are counted as if pods asked for nothing else. What is
+//! missing is what must be added where most is left over beside whole pods, or whole slices. Cost: a count per resource.
+
+use std::collections::BTreeSet;
+
+use crate::amount::Amount;
+use crate::ids::{DomainId, ResourceId};
+use crate::spec::PodSetSpec;
+use crate::state::PODS;
+use crate::topology::assignment_search::{
+    AssignedLeaf, AssignmentSearch, SearchBuffers, TasPodSetRequest,
+};
+use crate::topology::exclusion_stats::ExclusionStats;
+use crate::topology::fill_in_counts::{CountsByDomain, FreeCapacity, fill_in_counts};
+use crate::topology::placement_shortfall::{FittingCount, LimitingResource};
+use crate::topology::resource_table::ResourceTable;
+use crate::topology::shortfall_analysis::{FailedSearch, ShortfallScope};
+
+/// The resource that is short among the `leaves` of a scope: of what is free, or of what there is if there is no `fits_if_empty`.
+pub(super) fn limiting_resource(
+    failed: &FailedSearch<'_>,
+    scope: ShortfallScope,
+    leaves: &[DomainId],
+    probe_buffers: &SearchBuffers,
+    fits_if_empty: bool,
+) -> Option<LimitingResource> {
+    if leaves.is_empty() {
+        return None;
+    }
+    let others: Vec<AssignedLeaf> = failed.other_assignments(probe_buffers).collect();
+    let alone = |resource, empty| SingleResourceCounts::count(failed, resource, &others, empty);
+    let all = resources(failed).into_iter().map(|resource| alone(resource, !fits_if_empty));
+    let worst = all.min_by_key(|one| failed.fit(&one.counts, scope))?;
+    let fit = failed.fit(&worst.counts, scope);
+    if fit.holds(failed.requested) {
+        // Each alone would do, but they are free in different places.
+        return None;
+    }
+    let empty = fits_if_empty.then(|| alone(worst.resource, true));
+    Some(worst.limiting_resource(failed, fit, leaves, empty.as_ref()))
+}
+
+/// The place of a pod, then what is asked for, by name.
+fn resources(failed: &FailedSearch<'_>) -> Vec<ResourceId> {
+    let names = &failed.search.state.names.resources;
+    let specs = [Some(failed.search.workers), failed.search.leader].into_iter().flatten();
+    let asked = specs.flat_map(|one| one.spec.takes());
+    let asked = asked.filter(|&&(one, amount)| one != PODS && amount > Amount::ZERO);
+    let mut all: Vec<ResourceId> = asked.map(|one| one.0).collect();
+    all.sort_by_key(|&one| names.name(one));
+    all.dedup();
+    all.insert(0, PODS);
+    all
+}
+
+/// What one pod asks for.
+pub(super) fn request_of_one_pod(spec: &PodSetSpec, resource: ResourceId) -> Amount {
+    if resource == PODS {
+        return Amount(1);
+    }
+    let takes = spec.takes().iter().find(|one| one.0 == resource);
+    takes.map_or(Amount::ZERO, |one| one.1)
+}
+
+/// The places as if pods asked for nothing but one resource.
+struct SingleResourceCounts {
+    resource: ResourceId,
+    counts: CountsByDomain,
+    /// What is free of it, by row of leaf.
+    free: Vec<Amount>,
+}
+
+impl SingleResourceCounts {
+    fn count(
+        failed: &FailedSearch<'_>,
+        resource: ResourceId,
+        others: &[AssignedLeaf],
+        empty: bool,
+    ) -> Self {
+        let only = |spec: &PodSetSpec| {
+            let takes = spec.takes().iter().copied().filter(|one| one.0 == resource);
+            PodSetSpec { on_node: Some(takes.collect()), ..spec.clone() }
+        };
+        let workers = only(failed.search.workers.spec);
+        let leader = failed.search.leader.map(|one| (one, only(one.spec)));
+        let workers = TasPodSetRequest { spec: &workers, ..*failed.search.workers };
+        let leader = leader.as_ref().map(|(one, spec)| TasPodSetRequest { spec, ..**one });
+        let search = AssignmentSearch {
+            workers: &workers,
+            leader: leader.as_ref(),
+            empty,
+            ..*failed.search
+        };
+        let (mut taken, mut counts, mut exclusions) =
+            (ResourceTable::default(), CountsByDomain::default(), ExclusionStats::default());
+        let count_request =
+            search.count_request(failed.request, search.note_taken(others, &mut taken));
+        let AssignmentSearch { state, topologies, tree, .. } = search;
+        fill_in_counts(
+            topologies,
+            &state.names,
+            tree,
+            &count_request,
+            &mut counts,
+            &mut exclusions,
+        );
+        let free = tree.leaves().map(|leaf| {
+            FreeCapacity::of(topologies, tree, &count_request, leaf).amount(resource).clip()
+        });
+        Self { resource, counts, free: free.collect() }
+    }
+
+    fn limiting_resource(
+        &self,
+        failed: &FailedSearch<'_>,
+        fit: FittingCount,
+        leaves: &[DomainId],
+        empty: Option<&Self>,
+    ) -> LimitingResource {
+        let (workers, leader) = (failed.search.workers, failed.search.leader);
+        let one = request_of_one_pod(workers.spec, self.resource);
+        let of_leader =
+            leader.map_or(Amount::ZERO, |leader| request_of_one_pod(leader.spec, self.resource));
+        let free = leaves.iter().map(|&leaf| self.free_at(failed, leaf));
+        let (sum, largest) = free.fold((Amount::ZERO, Amount::ZERO), |(sum, largest), one| {
+            (sum + one, largest.max(one))
+        });
+        let to_lead = if fit.leader { Amount::ZERO } else { (of_leader - largest).clip() };
+        LimitingResource {
+            resource: self.resource,
+            request: one.times(workers.pods) + of_leader,
+            free: sum,
+            largest,
+            missing: self.missing(failed, fit, leaves, empty) + to_lead,
+        }
+    }
+
+    fn free_at(&self, failed: &FailedSearch<'_>, leaf: DomainId) -> Amount {
+        self.free.get(failed.search.tree.row(leaf)).copied().unwrap_or_default()
+    }
+
+    /// What the units that are missing need beside what is left over in the domains that are nearest to another one.
+    fn missing(
+        &self,
+        failed: &FailedSearch<'_>,
+        fit: FittingCount,
+        leaves: &[DomainId],
+        empty: Option<&Self>,
+    ) -> Amount {
+        let (tree, request) = (failed.search.tree, failed.request);
+        let units = usize::try_from(failed.requested - fit.units).unwrap_or_default();
+        let one = request_of_one_pod(failed.search.workers.spec, self.resource);
+        let unit = one.times(request.slice_size);
+        let domains: BTreeSet<DomainId> =
+            leaves.iter().map(|&leaf| tree.ancestor(leaf, request.slice_level)).collect();
+        let count = |counts: &CountsByDomain, domain| counts[domain].slices;
+        let grows = |domain: &DomainId| {
+            empty.is_none_or(|empty| count(&empty.counts, *domain) > count(&self.counts, *domain))
+        };
+        let rest = |domain| {
+            if request.slice_level == tree.lowest() {
+                Amount(self.free_at(failed, domain).0 % unit.0.max(1))
+            } else {
+                one.times(self.counts[domain].pods % request.slice_size)
+            }
+        };
+        let mut needs: Vec<Amount> =
+            domains.into_iter().filter(grows).map(|domain| unit - rest(domain)).collect();
+        needs.sort_unstable();
+        needs.truncate(units);
+        let further = i64::try_from(units - needs.len()).unwrap_or_default();
+        needs.into_iter().fold(unit.times(further), |sum, need| sum + need)
+    }
+}

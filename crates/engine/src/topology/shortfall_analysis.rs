@@ -1,0 +1,217 @@
+//! Finds out what is missing where a search found no places.
+//!
+//! Who must stand together is told of one domain: the one with the maximum room among those that could hold everybody if
+//! nothing were in use fit_in_domain. If none could, no waiting helps, and it is told of the largest. Who may spread is told of
+//! the whole topology. All of it is read off what the searches counted. Cost: two counts per resource, one search, and a
+//! look at everybody who holds places.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::ids::DomainId;
+use crate::spec::PodSetSpec;
+use crate::state::PODS;
+use crate::topology::assignment_search::{
+    AssignedLeaf, AssignmentSearch, SearchBuffers, TasPodSetRequest,
+};
+use crate::topology::fill_in_counts::{CountsByDomain, check_leaf};
+use crate::topology::limiting_resource::limiting_resource;
+use crate::topology::normalized_request::NormalizedRequest;
+use crate::topology::placement_shortfall::{FittingCount, PlacementRemedy, PlacementShortfall};
+use crate::topology::topology_usage::{MAX_LISTED_USERS, usage_in_leaves};
+use crate::topology::{TopologyMode, TopologyRequest};
+
+/// Where to look.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ShortfallScope {
+    Domain(DomainId),
+    /// All domains of this level together.
+    Level(usize),
+}
+
+/// A search that failed.
+pub(super) struct FailedSearch<'a> {
+    pub(super) search: &'a AssignmentSearch<'a>,
+    pub(super) request: &'a NormalizedRequest,
+    pub(super) requested: i64,
+}
+
+/// What is to be told of a search that failed with things as they are (`now`) and was tried with nothing in use (`empty`);
+/// `fits_if_empty` is whether it found places then.
+pub(super) fn analyze_shortfall(
+    search: &AssignmentSearch<'_>,
+    request: &NormalizedRequest,
+    now: &SearchBuffers,
+    empty: &SearchBuffers,
+    fits_if_empty: bool,
+) -> PlacementShortfall {
+    let (tree, workers) = (search.tree, search.workers);
+    let failed = FailedSearch { search, request, requested: request.slices(workers.pods) };
+    let open_leaves = failed.open_leaves();
+    let scopes = failed.scopes(&open_leaves);
+    let (fit, maximum) = (failed.best(&now.counts, &scopes), failed.best(&empty.counts, &scopes));
+    let (fit, maximum) = (
+        fit.reconciled(failed.requested, false),
+        maximum.reconciled(failed.requested, fits_if_empty),
+    );
+    let scope = failed.nearest_scope(&now.counts, &empty.counts, &scopes);
+    let fit_in_domain = failed.fit(&now.counts, scope).reconciled(failed.requested, false);
+    let here = |&leaf: &DomainId| scope.domain().is_none_or(|one| tree.is_below(leaf, one));
+    let leaves: Vec<DomainId> = open_leaves.into_iter().filter(here).collect();
+    let blamed = if fits_if_empty { now } else { empty };
+    let limiting = limiting_resource(&failed, scope, &leaves, blamed, fits_if_empty);
+    let resource = limiting.as_ref().map_or(PODS, |one| one.resource);
+    let mut users =
+        if fits_if_empty { usage_in_leaves(search, &leaves, resource) } else { Vec::new() };
+    let more_users = users.len().saturating_sub(MAX_LISTED_USERS);
+    users.truncate(MAX_LISTED_USERS);
+    let topology_request = workers.spec.topology.as_ref();
+    PlacementShortfall {
+        mode: topology_request
+            .and_then(|topology_request| topology_request.mode.clone())
+            .unwrap_or(TopologyMode::Unconstrained),
+        slice: topology_request
+            .and_then(|topology_request| topology_request.slices.first().cloned()),
+        has_leader: search.leader.is_some(),
+        requested: failed.requested,
+        fit,
+        maximum,
+        domain: scope.domain().map(|domain| Arc::clone(tree.path(domain))),
+        fit_in_domain,
+        earlier: failed
+            .earlier_pods(now)
+            .filter(|one| leaves.binary_search(&one.0).is_ok())
+            .map(|one| one.1)
+            .sum(),
+        limiting_resource: limiting,
+        leaves: tree.leaves().count(),
+        lowest_level: tree.levels.last().cloned().unwrap_or_default(),
+        mismatches: now.exclusions.mismatches(),
+        users,
+        more_users,
+        remedies: failed.remedies(now, fits_if_empty),
+    }
+}
+
+impl ShortfallScope {
+    fn domain(self) -> Option<DomainId> {
+        match self {
+            Self::Domain(domain) => Some(domain),
+            Self::Level(_) => None,
+        }
+    }
+}
+
+impl FailedSearch<'_> {
+    /// The leaves where pods may stand at all.
+    fn open_leaves(&self) -> Vec<DomainId> {
+        let AssignmentSearch { topologies, tree, .. } = *self.search;
+        let count_request = self.search.count_request(self.request, None);
+        tree.leaves()
+            .filter(|&leaf| check_leaf(topologies, tree, &count_request, leaf).is_ok())
+            .collect()
+    }
+
+    /// The domains with open leaves, of which one must hold everybody; the whole topology for those who may spread.
+    fn scopes(&self, open_leaves: &[DomainId]) -> Vec<ShortfallScope> {
+        let NormalizedRequest { level, required, unconstrained, .. } = *self.request;
+        if !required {
+            return vec![ShortfallScope::Level(if unconstrained { level } else { 0 })];
+        }
+        let domains = open_leaves.iter().map(|&leaf| self.search.tree.ancestor(leaf, level));
+        let domains: BTreeSet<DomainId> = domains.collect();
+        domains.into_iter().map(ShortfallScope::Domain).collect()
+    }
+
+    /// How many fit. In the whole topology the leader stands where it costs least.
+    pub(super) fn fit(&self, counts: &CountsByDomain, scope: ShortfallScope) -> FittingCount {
+        let has_leader = self.search.leader.is_some();
+        let of = |domain| {
+            let count = counts[domain];
+            let leader = !has_leader || count.leader > 0;
+            let units = if has_leader && leader { count.slices_with_leader } else { count.slices };
+            (FittingCount { leader, units }, count.slices)
+        };
+        match scope {
+            ShortfallScope::Domain(domain) => of(domain).0,
+            ShortfallScope::Level(level) => {
+                let all = || self.search.tree.level(level).map(of);
+                let with_leader = all().filter(|one| one.0.leader);
+                let cost = with_leader.map(|(fit, slices)| slices - fit.units).min();
+                let sum: i64 = all().map(|one| one.1).sum();
+                let leader = !has_leader || cost.is_some();
+                FittingCount { leader, units: sum - cost.unwrap_or_default() }
+            }
+        }
+    }
+
+    fn best(&self, counts: &CountsByDomain, scopes: &[ShortfallScope]) -> FittingCount {
+        let none = FittingCount { leader: self.search.leader.is_none(), units: 0 };
+        scopes.iter().map(|&scope| self.fit(counts, scope)).max().unwrap_or(none)
+    }
+
+    /// The scope to talk about. Domains are in the order of their names, and of equal ones the first counts.
+    fn nearest_scope(
+        &self,
+        now: &CountsByDomain,
+        empty: &CountsByDomain,
+        scopes: &[ShortfallScope],
+    ) -> ShortfallScope {
+        let nearest_scope = scopes.iter().copied().rev().max_by_key(|&scope| {
+            let (fit, maximum) = (self.fit(now, scope), self.fit(empty, scope));
+            if maximum.holds(self.requested) { (true, fit, maximum) } else { (false, maximum, fit) }
+        });
+        nearest_scope.unwrap_or(ShortfallScope::Level(0))
+    }
+
+    /// What earlier pod sets were given.
+    pub(super) fn other_assignments<'s>(
+        &'s self,
+        scratch: &'s SearchBuffers,
+    ) -> impl Iterator<Item = AssignedLeaf> + 's {
+        let leader = self.search.leader.map(|one| one.pod_set);
+        let own = [Some(self.search.workers.pod_set), leader];
+        scratch.placed.iter().copied().filter(move |one| !own.contains(&Some(one.pod_set)))
+    }
+
+    fn earlier_pods<'s>(
+        &'s self,
+        now: &'s SearchBuffers,
+    ) -> impl Iterator<Item = (DomainId, i64)> + 's {
+        let leaf = |one: &AssignedLeaf| self.search.leaf_here(one.flavor, one.leaf);
+        self.other_assignments(now).filter_map(move |one| Some((leaf(&one)?, one.pods)))
+    }
+
+    fn remedies(&self, now: &SearchBuffers, fits_if_empty: bool) -> Vec<PlacementRemedy> {
+        let first = if fits_if_empty {
+            PlacementRemedy::ReleaseCapacity
+        } else {
+            PlacementRemedy::AddNodes
+        };
+        let spreads = self.request.required && self.fits_if_preferred(now);
+        std::iter::once(first)
+            .chain(spreads.then_some(PlacementRemedy::PreferInsteadOfRequire))
+            .collect()
+    }
+
+    fn fits_if_preferred(&self, now: &SearchBuffers) -> bool {
+        let workers = as_preferred(self.search.workers.spec);
+        let leader = self.search.leader.map(|one| (one, as_preferred(one.spec)));
+        let workers = TasPodSetRequest { spec: &workers, ..*self.search.workers };
+        let leader = leader.as_ref().map(|(one, spec)| TasPodSetRequest { spec, ..**one });
+        let search =
+            AssignmentSearch { workers: &workers, leader: leader.as_ref(), ..*self.search };
+        search.run(&mut SearchBuffers::beside(self.other_assignments(now))).is_ok()
+    }
+}
+
+fn as_preferred(spec: &PodSetSpec) -> PodSetSpec {
+    let topology = spec.topology.clone().map(|topology_request| TopologyRequest {
+        mode: match topology_request.mode {
+            Some(TopologyMode::Required(level)) => Some(TopologyMode::Preferred(level)),
+            other => other,
+        },
+        ..topology_request
+    });
+    PodSetSpec { topology, ..spec.clone() }
+}
