@@ -1,8 +1,8 @@
-//! Telling the API server which CA to trust: `caBundle` in conversion webhooks of CRDs and in webhook configurations.
+//! Injects a CA into `caBundle` of webhook configurations and of conversion webhooks in CRDs.
 //!
-//! Only `caBundle` is written, and only where it differs: `service` or `url` stay what they are. The patch stands on the
-//! resourceVersion that was read, so that an object that is being replaced is not damaged. An object that does not
-//! exist yet is reported, not an error: manifests and process may come in any order.
+//! Only `caBundle` is written, and only where it differs; `service` and `url` stay. The patch tests the resourceVersion that
+//! was read, so that an object that is being replaced is not damaged. A missing object is an outcome and not an error, because
+//! manifests and process may be installed in any order.
 
 use json_patch::Patch as JsonPatch;
 use k8s_openapi::ByteString;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::failpoint::{CA_BUNDLE, around};
 
-/// Why a bundle was not injected.
+/// Why the CA could not be injected.
 #[derive(Debug, thiserror::Error)]
 pub enum CaBundleError {
     /// A request failed.
@@ -30,7 +30,7 @@ pub enum CaBundleError {
         /// What is wrong.
         source: Box<kube::Error>,
     },
-    /// The patch is none.
+    /// The patch is not valid JSON Patch.
     #[error("cannot build the patch of {name}: {source}")]
     Patch {
         /// The name of the object.
@@ -40,10 +40,10 @@ pub enum CaBundleError {
     },
 }
 
-/// Kinds of objects that name a CA.
+/// Kinds of objects with a `caBundle`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectedKind {
-    /// A CRD, if it converts by webhook.
+    /// A CRD with a conversion webhook.
     CustomResourceDefinition,
     /// All webhooks of the configuration.
     MutatingWebhookConfiguration,
@@ -85,29 +85,29 @@ impl InjectedKind {
     }
 }
 
-/// An object to inject into.
+/// An object to inject the CA into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InjectionTarget {
-    /// Its kind.
+    /// The kind of the object.
     pub kind: InjectedKind,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
 }
 
-/// What came of an injection.
+/// The outcome of an injection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injection {
-    /// Everything was right already.
+    /// The object already trusted the CA.
     Unchanged,
-    /// It is right now.
+    /// The object was patched.
     Injected,
-    /// There is no such object.
+    /// The object does not exist.
     Missing,
-    /// Somebody changed it meanwhile; try again.
+    /// The object changed between read and write; try again.
     Stale,
 }
 
-/// The patch that makes `object` trust `ca_pem`; none if it does.
+/// The JSON patch that makes `object` trust `ca_pem`; none if it already does.
 #[must_use]
 pub fn patch(kind: InjectedKind, object: &Value, ca_pem: &str) -> Option<Value> {
     let bundle = json!(ByteString(ca_pem.as_bytes().to_vec()));
@@ -129,7 +129,7 @@ pub fn patch(kind: InjectedKind, object: &Value, ca_pem: &str) -> Option<Value> 
 /// Makes one object trust `ca_pem`.
 ///
 /// # Errors
-/// If a request fails for another reason than the object being missing or changed.
+/// If a request fails, except for a missing or changed object.
 pub async fn inject(
     client: &Client,
     target: &InjectionTarget,
@@ -155,7 +155,7 @@ pub async fn inject(
     let patch = Patch::Json::<()>(operations);
     match around(CA_BUNDLE, api.patch(name, &PatchParams::default(), &patch)).await {
         Ok(_) => Ok(Injection::Injected),
-        // A failed test is a 422.
+        // 422 is the response to a failed `test` operation.
         Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => {
             tracing::debug!(%name, message = %status.message, "changed meanwhile");
             Ok(Injection::Stale)
@@ -172,7 +172,7 @@ mod tests {
     const BASE64: &str = "cGVt";
 
     #[test]
-    fn only_what_differs_is_patched() {
+    fn only_differing_ca_bundles_are_patched() {
         let webhooks = json!({
             "metadata": {"resourceVersion": "7"},
             "webhooks": [
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crd_is_patched_if_it_converts() {
+    fn a_crd_is_patched_if_it_has_a_conversion_webhook() {
         let crd = |conversion: Value| json!({"metadata": {"resourceVersion": "1"}, "spec": {"conversion": conversion}});
         let webhook = |config: Value| {
             crd(json!({"strategy": "Webhook", "webhook": {"clientConfig": config}}))
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_configuration_needs_nothing() {
+    fn an_empty_configuration_needs_no_patch() {
         assert_eq!(patch(InjectedKind::MutatingWebhookConfiguration, &json!({}), CA), None);
     }
 }

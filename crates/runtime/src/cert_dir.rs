@@ -1,6 +1,6 @@
-//! A serving certificate from a directory (`tls.crt`, `tls.key`), read again when its files change.
+//! A serving certificate from a directory (`tls.crt`, `tls.key`), reloaded when the files change.
 //!
-//! A mounted Secret is replaced by swapping a link, so contents are compared rather than file times.
+//! A mounted Secret is replaced by swapping a symbolic link, so contents are compared and not file times.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,10 +14,10 @@ use crate::{
     tls::{CertificateSlot, TlsError},
 };
 
-/// How often the files are looked at.
+/// How often the files are read.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Why there is no certificate from a directory.
+/// Why the certificate of a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertDirError {
     /// A file cannot be read.
@@ -28,7 +28,7 @@ pub enum CertDirError {
         /// What is wrong.
         source: std::io::Error,
     },
-    /// The files are not a certificate and its key.
+    /// The files are not a certificate with its private key.
     #[error("cannot use the certificate in {dir}: {source}")]
     Load {
         /// The directory.
@@ -38,7 +38,7 @@ pub enum CertDirError {
     },
 }
 
-/// The certificate in a directory.
+/// The certificate of a directory.
 pub struct CertDir {
     dir: PathBuf,
     slot: Arc<CertificateSlot>,
@@ -46,20 +46,20 @@ pub struct CertDir {
 }
 
 impl CertDir {
-    /// Puts the certificate in `dir` into `slot`.
+    /// Loads the certificate of `dir` into `slot`.
     ///
     /// # Errors
-    /// If there is none yet, or it is unusable.
+    /// If a file cannot be read, or the certificate is unusable.
     pub async fn open(dir: &Path, slot: Arc<CertificateSlot>) -> Result<Self, CertDirError> {
         let mut source = Self { dir: dir.to_owned(), slot, loaded: None };
         source.reload().await?;
         Ok(source)
     }
 
-    /// Reads the files; true if they are new. The certificate in use stays until a better one is there.
+    /// Reads the files; true if they changed. After an error the slot keeps the previous certificate.
     ///
     /// # Errors
-    /// If a file cannot be read, or the two do not fit.
+    /// If a file cannot be read, or certificate and key do not match.
     pub async fn reload(&mut self) -> Result<bool, CertDirError> {
         let certificate = self.read("tls.crt").await?;
         let key = self.read("tls.key").await?;
@@ -81,7 +81,7 @@ impl CertDir {
             .map_err(|source| CertDirError::Read { path: path.display().to_string(), source })
     }
 
-    /// Follows the files until `stop`.
+    /// Reloads the files periodically until `stop`.
     pub async fn follow(mut self, stop: Stop) {
         let mut ticks = tokio::time::interval(PERIOD);
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_is_loaded_once_and_a_broken_one_not_at_all() {
+    async fn a_changed_certificate_is_loaded_once_and_an_invalid_one_never() {
         let dir = tempfile::tempdir().expect("a directory");
         let slot = CertificateSlot::new();
         let error = CertDir::open(dir.path(), slot.clone()).await.err().expect("no files");

@@ -1,8 +1,7 @@
-//! A CA and a serving certificate that several replicas share through a Secret (docs/reference/kueue.md §6.4).
+//! A CA and a serving certificate that all replicas share through a Secret (docs/reference/kueue.md §6.4).
 //!
-//! The Secret (`ca.crt`, `ca.key`, `tls.crt`, `tls.key`) is made or renewed by whoever comes first: a write carries the
-//! resourceVersion that it stands on, and the loser of a race reads again. What is to be written is decided by [`plan`],
-//! which is pure.
+//! Any replica may create or renew the Secret (`ca.crt`, `ca.key`, `tls.crt`, `tls.key`). Each write carries the
+//! resourceVersion that was read; after a conflict the replica reads again. [`plan`] decides what to write, and is pure.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +14,10 @@ use crate::{
     failpoint::{CERT_SECRET, around},
 };
 
-/// How often a lost race is tried again before it is an error.
+/// Attempts before conflicts become an error.
 const ATTEMPTS: usize = 5;
 
-/// Why there is no certificate from the Secret.
+/// Why the Secret has no usable certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertSecretError {
     /// A request failed.
@@ -33,7 +32,7 @@ pub enum CertSecretError {
         /// What is wrong.
         source: Box<kube::Error>,
     },
-    /// Others kept writing.
+    /// Other replicas kept writing.
     #[error("secret {namespace}/{name} kept changing")]
     Contended {
         /// The namespace of the Secret.
@@ -41,12 +40,12 @@ pub enum CertSecretError {
         /// The name of the Secret.
         name: String,
     },
-    /// No certificate could be made.
+    /// A certificate could not be created.
     #[error(transparent)]
     Make(#[from] CertError),
 }
 
-/// The CA and what it signed.
+/// A CA and a serving certificate that it signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertBundle {
     /// The CA.
@@ -55,18 +54,18 @@ pub struct CertBundle {
     pub serving: CertPair,
 }
 
-/// What to do about the data of a Secret.
+/// What to do with the data of a Secret.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SecretPlan {
-    /// It is good.
+    /// The data is valid.
     Keep(CertBundle),
-    /// It must become this.
+    /// The data must be replaced.
     Write(CertBundle),
 }
 
 type SecretData = BTreeMap<String, ByteString>;
 
-/// Keeps what is good of `data`, and makes the rest: a CA that is good signs again.
+/// Keeps the valid parts of `data` and creates the rest. A valid CA signs a new serving certificate.
 ///
 /// # Errors
 /// If a certificate cannot be made for the names.
@@ -104,22 +103,22 @@ fn write(data: &mut SecretData, stem: &str, pair: &CertPair) {
     data.insert(format!("{stem}.key"), ByteString(pair.key.clone().into_bytes()));
 }
 
-/// The Secret, and what its certificate is for.
+/// The Secret, and the names of its certificate.
 #[derive(Clone, Debug)]
 pub struct CertSecret {
     /// The namespace of the Secret.
     pub namespace: String,
     /// The name of the Secret.
     pub name: String,
-    /// The DNS names and addresses that clients use.
+    /// The DNS names and addresses of the server.
     pub names: Vec<String>,
 }
 
 impl CertSecret {
-    /// Reads the Secret, or writes it when it is missing or no longer good.
+    /// Reads the Secret, and writes it if it is missing or needs renewal.
     ///
     /// # Errors
-    /// If a request fails, or others keep writing.
+    /// If a request fails, or other replicas keep writing.
     pub async fn ensure(
         &self,
         client: &Client,
@@ -145,7 +144,7 @@ impl CertSecret {
         })
     }
 
-    /// True if written, false if somebody was faster.
+    /// True if written, false after a conflict.
     async fn write(
         &self,
         api: &Api<Secret>,
@@ -166,7 +165,7 @@ impl CertSecret {
         };
         match written {
             Ok(_) => Ok(true),
-            // Created, changed or removed by another replica.
+            // Created, changed or deleted by another replica.
             Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) && exists => {
                 Ok(false)
             }
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_good_is_kept() {
+    fn a_valid_bundle_is_kept() {
         let bundle = made(&SecretData::new(), "a", now());
         let plan = plan(&data(&bundle), "ca", &names("a"), now()).expect("a plan");
         assert_eq!(plan, SecretPlan::Keep(bundle));
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_good_ca_everything_is_new() {
+    fn without_a_valid_ca_everything_is_created() {
         let bundle = made(&SecretData::new(), "a", now());
         let aged = made(&data(&bundle), "a", now() + (3600 * 24).hours());
         assert_ne!(aged.authority, bundle.authority);

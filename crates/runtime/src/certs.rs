@@ -1,7 +1,7 @@
-//! Certificates of our own making: a CA, and what it signs. Pure: text in, text out, time from `now`.
+//! Creates a CA and serving certificates, and decides about renewal. Pure: PEM in, PEM out, time from `now`.
 //!
-//! Both are ECDSA P-256. A certificate begins a day early, because clocks differ, and is replaced long before it ends,
-//! so that a process that is down for weeks still comes back to a valid one.
+//! Keys are ECDSA P-256. A certificate is valid from one day before `now`, because clocks differ, and is renewed 90 days before
+//! its end, so that a process that was down for weeks still has a valid one.
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use rcgen::{
@@ -13,13 +13,13 @@ use x509_parser::{extensions::GeneralName, pem::parse_x509_pem, prelude::X509Cer
 const AUTHORITY_DAYS: i64 = 3650;
 const SERVING_DAYS: i64 = 365;
 
-/// A certificate is replaced when it has less than this to live.
+/// A certificate with less than this left is renewed.
 const RENEW_DAYS: i64 = 90;
 
-/// Why no certificate was made.
+/// Why a certificate could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum CertError {
-    /// The names, the key or the CA do not make a certificate.
+    /// The names, the key or the CA are invalid.
     #[error("cannot make a certificate for {subject:?}: {source}")]
     Make {
         /// The subject.
@@ -27,7 +27,7 @@ pub enum CertError {
         /// What is wrong.
         source: rcgen::Error,
     },
-    /// The time is beyond what certificates can hold.
+    /// The time cannot be expressed in a certificate.
     #[error("cannot make a certificate for the time {0}")]
     Time(Timestamp),
 }
@@ -47,10 +47,10 @@ impl std::fmt::Debug for CertPair {
     }
 }
 
-/// A CA that signs itself.
+/// Creates a self-signed CA.
 ///
 /// # Errors
-/// If the time does not fit into a certificate.
+/// If the time cannot be expressed in a certificate.
 pub fn make_authority(subject: &str, now: Timestamp) -> Result<CertPair, CertError> {
     let failed = |source| CertError::Make { subject: subject.to_owned(), source };
     let mut params = params(subject, &[], AUTHORITY_DAYS, now)?;
@@ -61,10 +61,10 @@ pub fn make_authority(subject: &str, now: Timestamp) -> Result<CertPair, CertErr
     Ok(CertPair { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// A serving certificate for these DNS names and addresses, signed by `authority`.
+/// Creates a serving certificate for these DNS names and addresses, signed by `authority`.
 ///
 /// # Errors
-/// If a name is none, or the authority is not a CA with its key.
+/// If a name is invalid, or `authority` is not a CA with its private key.
 pub fn issue(
     authority: &CertPair,
     names: &[String],
@@ -91,7 +91,7 @@ fn params(
 ) -> Result<CertificateParams, CertError> {
     let mut params = CertificateParams::new(names)
         .map_err(|source| CertError::Make { subject: subject.to_owned(), source })?;
-    // The subject is for people; a common name holds 64 characters.
+    // A common name holds 64 characters. It is informational only.
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, subject.get(..64).unwrap_or(subject));
     let (year, month, day) = date(now, -1).ok_or(CertError::Time(now))?;
@@ -101,15 +101,15 @@ fn params(
     Ok(params)
 }
 
-/// The date some days from now.
+/// The date `days` after `now`.
 fn date(now: Timestamp, days: i64) -> Option<(i32, u8, u8)> {
     let date = now.to_zoned(TimeZone::UTC).date().checked_add(days.days()).ok()?;
     let (month, day) = (u8::try_from(date.month()).ok()?, u8::try_from(date.day()).ok()?);
     Some((i32::from(date.year()), month, day))
 }
 
-/// Whether a serving certificate must be replaced: unreadable, near its end, not signed by `authority`, or without one
-/// of the names.
+/// Whether a serving certificate needs renewal: unreadable, near its end, not signed by `authority`, or without one of the
+/// names.
 #[must_use]
 pub fn needs_renewal(
     pair: &CertPair,
@@ -119,7 +119,7 @@ pub fn needs_renewal(
 ) -> bool {
     !matches_key(pair)
         || !with_certificate(&pair.certificate, |certificate| {
-            lives_on(certificate, now)
+            is_valid_until_renewal(certificate, now)
                 && names.iter().all(|name| has_name(certificate, name))
                 && with_certificate(&authority.certificate, |authority| {
                     certificate.verify_signature(Some(authority.public_key())).is_ok()
@@ -127,12 +127,12 @@ pub fn needs_renewal(
         })
 }
 
-/// Whether a CA must be replaced: unreadable, near its end, or no CA.
+/// Whether a CA needs renewal: unreadable, near its end, or not a CA.
 #[must_use]
 pub fn authority_needs_renewal(authority: &CertPair, now: Timestamp) -> bool {
     !matches_key(authority)
         || !with_certificate(&authority.certificate, |certificate| {
-            certificate.is_ca() && lives_on(certificate, now)
+            certificate.is_ca() && is_valid_until_renewal(certificate, now)
         })
 }
 
@@ -152,7 +152,7 @@ fn with_certificate(pem: &str, holds: impl FnOnce(&X509Certificate<'_>) -> bool)
     pem.parse_x509().is_ok_and(|certificate| holds(&certificate))
 }
 
-fn lives_on(certificate: &X509Certificate<'_>, now: Timestamp) -> bool {
+fn is_valid_until_renewal(certificate: &X509Certificate<'_>, now: Timestamp) -> bool {
     let validity = certificate.validity();
     let left = validity.not_after.timestamp().saturating_sub(now.as_second());
     validity.not_before.timestamp() <= now.as_second() && left > RENEW_DAYS * 24 * 60 * 60
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_renewed_when_it_must_be_and_only_then() {
+    fn a_certificate_is_renewed_only_when_needed() {
         let authority = make_authority("ca", now()).expect("a CA");
         let other = make_authority("ca", now()).expect("a CA");
         let pair = issue(&authority, &names(NAMES), now()).expect("a certificate");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_is_an_error() {
+    fn an_invalid_name_is_an_error() {
         let authority = make_authority("ca", now()).expect("a CA");
         let error = issue(&authority, &names(&["näme"]), now()).expect_err("not ASCII");
         assert!(error.to_string().starts_with("cannot make a certificate for \"näme\""), "{error}");

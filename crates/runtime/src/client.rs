@@ -1,4 +1,4 @@
-//! The client of the cluster that the process belongs to.
+//! The client of the process's own cluster.
 
 use std::{path::Path, time::Duration};
 
@@ -11,7 +11,7 @@ use kube::{
 
 use crate::requests::RequestCounter;
 
-/// Why there is no client.
+/// Why no client could be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The kubeconfig cannot be read or used.
@@ -25,21 +25,20 @@ pub enum ClientError {
     /// There is neither a kubeconfig nor a service account.
     #[error("cannot find the cluster's configuration: {0}")]
     Infer(#[from] kube::config::InferConfigError),
-    /// The configuration does not make a client.
+    /// The configuration is invalid.
     #[error("cannot make a client: {0}")]
     Client(#[source] kube::Error),
-    /// The user agent is not a header value.
+    /// The user agent is not a valid header value.
     #[error("cannot use {0:?} as user agent")]
     UserAgent(String),
 }
 
-/// A client from the kubeconfig at `path`, or from what the environment offers.
+/// A client from the kubeconfig at `path`, or from the environment.
 ///
-/// Requests are not repeated by the client: whoever sends one knows whether and for how long to try again. Each is
-/// counted.
+/// The client does not retry requests: retries are the caller's decision. Each request is counted.
 ///
 /// # Errors
-/// If there is no configuration, or it does not make a client.
+/// If there is no configuration, or it is invalid.
 pub async fn connect(
     path: Option<&Path>,
     user_agent: &str,

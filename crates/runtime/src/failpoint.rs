@@ -1,23 +1,23 @@
-//! Where a test can end the process: before and after every write, by what the write is for.
+//! Failpoints before and after every write, where a test can end the process.
 //!
-//! What this crate writes of its own is listed here; all else is named by whoever orders it.
+//! This module lists the purposes of writes of this crate; other crates name their own.
 //!
-//! With the feature `failpoints`, the environment variable `FAILPOINTS` of the process names the places, for example
-//! `reserve.after=1*off->return` for the second time. Without the feature nothing of it is compiled.
+//! With the feature `failpoints`, the environment variable `FAILPOINTS` sets them, for example
+//! `reserve.after=1*off->return` to end the process at the second `reserve`. Without the feature they compile to nothing.
 
-/// The leader's lease.
+/// The Lease of the leader election.
 pub const LEASE: &str = "lease";
-/// The Secret of the certificate that webhooks are served with.
+/// The Secret with the serving certificate of the webhooks.
 pub const CERT_SECRET: &str = "cert-secret";
-/// The CA that an API server trusts webhooks by.
+/// The `caBundle` of a webhook configuration or CRD.
 pub const CA_BUNDLE: &str = "ca-bundle";
-/// An Event, for the first time.
+/// A new Event.
 pub const EVENT_CREATE: &str = "event-create";
-/// An Event that happened again.
+/// An update of the series of an Event.
 pub const EVENT_SERIES: &str = "event-series";
 
-/// Sends a write. The process may end before it, when it was decided on and not sent, and after it, when it may have been
-/// done and nobody here knows of it yet.
+/// Sends a write between two failpoints: `PURPOSE.before`, when the write was decided but not sent, and `PURPOSE.after`, when it
+/// may have been handled but the response is not used yet.
 pub async fn around<T>(purpose: &'static str, write: impl Future<Output = T>) -> T {
     hit(purpose, "before");
     let answer = write.await;
@@ -25,7 +25,7 @@ pub async fn around<T>(purpose: &'static str, write: impl Future<Output = T>) ->
     answer
 }
 
-/// Ends the process if a test wants that here.
+/// Ends the process if the failpoint is set.
 #[cfg(feature = "failpoints")]
 fn hit(purpose: &'static str, moment: &'static str) {
     let name = format!("{purpose}.{moment}");
@@ -33,17 +33,17 @@ fn hit(purpose: &'static str, moment: &'static str) {
     end();
 }
 
-/// Nothing: this is no test build.
+/// Without the feature there are no failpoints.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
 fn hit(_: &'static str, _: &'static str) {}
 
-/// Reads the places from the environment. Call it once, at the start of the process.
+/// Reads the environment. Call it once, at the start of the process.
 #[cfg(feature = "failpoints")]
 pub fn set_up() {
     std::mem::forget(fail::FailScenario::setup());
 }
 
-/// Nothing: this is no test build.
+/// Without the feature there are no failpoints.
 #[cfg(not(feature = "failpoints"))]
 pub fn set_up() {}

@@ -1,7 +1,7 @@
-//! Health: `/healthz` says that the process runs, `/readyz` that it can do its work.
+//! Health endpoints: `/healthz` for liveness, `/readyz` for readiness.
 //!
-//! Bodies are those that people know from other controllers: `ok`, or a line per check and status 500. `?verbose`
-//! lists the checks also when all is well; `/readyz/NAME` asks one of them.
+//! The bodies are those of other Kubernetes controllers: `ok`, or one line per check and status 500. `?verbose` lists the
+//! checks on success too; `/readyz/NAME` runs one of them.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use http::StatusCode;
 
 type HealthCheck = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// Named checks. All must hold.
+/// Named checks. The endpoint succeeds if all checks do.
 #[derive(Default)]
 pub struct HealthChecks {
     checks: Vec<(&'static str, HealthCheck)>,
 }
 
 impl HealthChecks {
-    /// Adds a check; it must not block.
+    /// Adds a check. It must not block.
     #[must_use]
     pub fn with(
         mut self,
@@ -33,12 +33,12 @@ impl HealthChecks {
         self
     }
 
-    fn answer(&self, endpoint: &str, verbose: bool, only: Option<&str>) -> (StatusCode, String) {
-        let asked = |name: &str| only.is_none_or(|only| only == name);
+    fn run(&self, endpoint: &str, verbose: bool, only: Option<&str>) -> (StatusCode, String) {
+        let selected = |name: &str| only.is_none_or(|only| only == name);
         let results: Vec<(&str, bool)> = self
             .checks
             .iter()
-            .filter(|(name, _)| asked(name))
+            .filter(|(name, _)| selected(name))
             .map(|(name, holds)| (*name, holds()))
             .collect();
         if only.is_some() && results.is_empty() {
@@ -62,13 +62,13 @@ impl HealthChecks {
     }
 }
 
-/// What an endpoint serves, and its name in the answers.
+/// An endpoint: its name in the response, and its checks.
 struct Endpoint {
     name: String,
     checks: HealthChecks,
 }
 
-/// Serves the checks of liveness and readiness under these names.
+/// Serves liveness and readiness checks under these names.
 pub fn router(liveness: (&str, HealthChecks), readiness: (&str, HealthChecks)) -> Router {
     endpoint(liveness).merge(endpoint(readiness))
 }
@@ -77,12 +77,12 @@ fn endpoint((name, checks): (&str, HealthChecks)) -> Router {
     let name = name.trim_matches('/').to_owned();
     let (all, one) = (format!("/{name}"), format!("/{name}/{{check}}"));
     Router::new()
-        .route(&all, get(ask))
-        .route(&one, get(ask))
+        .route(&all, get(serve))
+        .route(&one, get(serve))
         .with_state(Arc::new(Endpoint { name, checks }))
 }
 
-async fn ask(
+async fn serve(
     State(endpoint): State<Arc<Endpoint>>,
     only: Option<Path<String>>,
     RawQuery(query): RawQuery,
@@ -91,7 +91,7 @@ async fn ask(
         query.split('&').any(|part| part.split('=').next() == Some("verbose"))
     });
     let only = only.as_ref().map(|Path(name)| name.as_str());
-    endpoint.checks.answer(&endpoint.name, verbose, only).into_response()
+    endpoint.checks.run(&endpoint.name, verbose, only).into_response()
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_name_the_checks_that_fail() {
+    async fn a_response_names_the_failed_checks() {
         let router = router(
             ("healthz", HealthChecks::default().with("ping", || true)),
             ("/ready", HealthChecks::default().with("up", || true).with("certs", || false)),

@@ -1,16 +1,18 @@
-//! Leader election: of all processes with the same lease (`coordination.k8s.io/v1`) at most one leads.
+//! Leader election: of all processes with the same Lease (`coordination.k8s.io/v1`) at most one leads.
 //!
-//! * [`decide`] is the rule: what is known of the lease and the time in, the next step out.
-//! * [`Elector`] does it: reads, writes on the condition of the resourceVersion, and tells others through [`Leadership`].
-//! * [`LeaseRecord`] is the wire: the fields that controllers of Kubernetes write, so that one can take over from another.
+//! * [`decide`] is the rule, pure: the observed Lease and the time in, the next [`ElectionStep`] out.
+//! * [`Elector`] is the task: it reads and writes the Lease, each write with the resourceVersion that was read, and publishes
+//!   the role through [`Leadership`].
+//! * [`LeaseRecord`] is the content of the Lease, in the fields that Kubernetes controllers write, so that processes of
+//!   different implementations can follow each other.
 //!
-//! What must stay true: a leader stops before anybody else may take its lease, whatever happens to its requests. It counts
-//! from when it sent its last answered write, the others from when they saw that write. Who acts as leader asks
-//! [`Leadership::leads`] before each action: it looks at the clock, so that a process that was suspended finds out before
-//! it does harm, even if its elector has not run since.
+//! Invariant: a leader stops before any other process may take its Lease, whatever happens to its requests. The leader's time
+//! starts when it *sent* its last answered write, that of the followers when they *saw* that write. A component that acts as
+//! leader calls [`Leadership::leads`] before each action. It compares with the clock, so a process that was suspended notices
+//! before it acts, even if its elector has not run since.
 //!
-//! A lease that is deleted protects its holder only from those who had seen it: a process that starts at this moment takes
-//! it, and the holder finds out with its next renewal. Nobody but an administrator deletes leases.
+//! Limit: a deleted Lease protects its holder only from processes that had seen it. A process that starts at this moment
+//! takes the Lease, and the holder notices with its next renewal. Only an administrator deletes Leases.
 
 mod candidate;
 mod decide;

@@ -1,6 +1,21 @@
-//! IO that knows nothing of Kueue: clients, the lease, watches, events, TLS servers, certificates, health, metrics, logs.
+//! IO that does not depend on Kueue: clients, leader election, watches, writes, events, servers, health, metrics, logs.
 //!
-//! What decides here is pure and takes `now`; what does is thin and takes a [`Stop`] that ends it.
+//! Decisions are pure functions or small state machines that take `now`; a thin task performs the requests and takes a
+//! [`Stop`] that ends it.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`client`] | the client of the process's own cluster |
+//! | [`lease`] | leader election |
+//! | [`watch`] | watches: [`watch::Change`]s by [`watch::Key`] |
+//! | [`write`](mod@write), [`writer`] | a write request as a value, and sending it |
+//! | [`failpoint`] | where a test ends the process around a write |
+//! | [`requests`] | request counters of clients |
+//! | [`events`] | Events of `events.k8s.io/v1` |
+//! | [`server`], [`tls`] | HTTP servers and their serving certificate |
+//! | [`certs`], [`cert_dir`], [`cert_secret`], [`ca_bundle`] | certificates: made, read, shared, and their CA injected |
+//! | [`health`], [`metrics`], [`telemetry`] | probes, metrics endpoint, logs |
+//! | [`tasks`], [`Stop`] | the tasks of a process, and stopping them |
 
 pub mod ca_bundle;
 pub mod cert_dir;

@@ -1,4 +1,4 @@
-//! Metrics as text. The registry is made by the process and handed in; there is no global one.
+//! The metrics endpoint. The process passes in the registry; there is no global one.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use prometheus_client::{encoding::text, registry::Registry};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// `/metrics` of this registry.
+/// Serves `/metrics` of this registry.
 pub fn router(registry: Arc<Registry>) -> Router {
     Router::new().route("/metrics", get(render)).with_state(registry)
 }

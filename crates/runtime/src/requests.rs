@@ -1,7 +1,7 @@
-//! Counts requests to API servers by cluster, verb and resource, whatever sends them.
+//! Counts the requests to API servers by cluster, verb and resource.
 //!
-//! It stands around a client, so that lists, watches, leases and events are counted as writes are. Verbs and resources are
-//! named as in audit logs, so that the two can be compared; names of objects never become labels.
+//! The counter is a layer of the client, so it covers lists, watches, leases and events as well as writes. Verbs and resources
+//! are named as in audit logs, so that the two can be compared. Names of objects never become labels.
 
 use std::{
     sync::Arc,
@@ -17,33 +17,33 @@ use prometheus_client::{
 use tower::{Layer, Service};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
+struct RequestLabels {
     cluster: String,
     verb: &'static str,
     resource: String,
 }
 
-/// Counters of all clients of a process. Cheap to clone.
+/// Request metrics of all clients of a process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct RequestMetrics {
-    requests: Family<Labels, Counter>,
+    requests: Family<RequestLabels, Counter>,
 }
 
 impl RequestMetrics {
-    /// Puts them into a registry.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
         let help = "Requests to API servers by cluster, verb and resource";
         registry.register("requests", help, self.requests.clone());
     }
 
-    /// What counts the requests of a client of `cluster`.
+    /// The layer that counts the requests of a client of `cluster`.
     #[must_use]
     pub fn of(&self, cluster: &str) -> RequestCounter {
         RequestCounter { cluster: cluster.into(), metrics: self.clone() }
     }
 }
 
-/// Puts the counting around a service.
+/// A `tower` layer that counts requests.
 #[derive(Clone, Debug)]
 pub struct RequestCounter {
     cluster: Arc<str>,
@@ -54,14 +54,14 @@ pub struct RequestCounter {
 #[derive(Clone, Debug)]
 pub struct CountedService<S> {
     inner: S,
-    count: RequestCounter,
+    counter: RequestCounter,
 }
 
 impl<S> Layer<S> for RequestCounter {
     type Service = CountedService<S>;
 
     fn layer(&self, inner: S) -> CountedService<S> {
-        CountedService { inner, count: self.clone() }
+        CountedService { inner, counter: self.clone() }
     }
 }
 
@@ -78,16 +78,16 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> S::Future {
-        self.count.note(request.method(), request.uri());
+        self.counter.count(request.method(), request.uri());
         self.inner.call(request)
     }
 }
 
 impl RequestCounter {
-    fn note(&self, method: &Method, uri: &Uri) {
-        let target = Target::of(uri.path());
+    fn count(&self, method: &Method, uri: &Uri) {
+        let target = RequestTarget::of(uri.path());
         let watch = uri.query().is_some_and(is_watch);
-        let labels = Labels {
+        let labels = RequestLabels {
             cluster: self.cluster.to_string(),
             verb: verb(method, target.named, watch),
             resource: target.resource,
@@ -114,20 +114,20 @@ fn is_watch(query: &str) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
-/// What a path leads to.
+/// The target of a request path.
 #[derive(Debug, PartialEq, Eq)]
-struct Target {
-    /// Such as `jobs` or `jobs/status`; of what is no resource, the first part of the path.
+struct RequestTarget {
+    /// For example `jobs` or `jobs/status`; for other paths the first segment.
     resource: String,
-    /// One object, or what stands for one.
+    /// The path names one object.
     named: bool,
 }
 
-impl Target {
+impl RequestTarget {
     fn of(path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let rest = match parts.as_slice() {
-            // A namespace is itself an object, unless something in it is asked for.
+            // `namespaces/NAME` is itself an object, unless a resource in it follows.
             ["api", _, "namespaces", _, rest @ ..] if !rest.is_empty() => rest,
             ["apis", _, _, "namespaces", _, rest @ ..] if !rest.is_empty() => rest,
             ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
@@ -174,7 +174,7 @@ mod tests {
         ];
         for (method, uri, expected) in cases {
             let uri: Uri = uri.parse().expect("a URI");
-            let target = Target::of(uri.path());
+            let target = RequestTarget::of(uri.path());
             let method: Method = method.parse().expect("a method");
             let verb = verb(&method, target.named, uri.query().is_some_and(is_watch));
             assert_eq!(format!("{verb} {}", target.resource), expected, "{uri}");
@@ -186,7 +186,7 @@ mod tests {
         let metrics = RequestMetrics::default();
         let uri: Uri = "/apis/batch/v1/namespaces/ns/jobs/train/status".parse().expect("a URI");
         for _ in 0..2 {
-            metrics.of("worker-1").note(&Method::PATCH, &uri);
+            metrics.of("worker-1").count(&Method::PATCH, &uri);
         }
         let mut registry = Registry::with_prefix("sluice");
         metrics.register(&mut registry);

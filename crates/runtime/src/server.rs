@@ -1,7 +1,7 @@
-//! An HTTP server: a [`Router`] behind TLS or plain TCP, bounded in connections and drained when it stops.
+//! An HTTP server: a [`Router`] behind TLS or plain TCP, with a connection limit and graceful shutdown.
 //!
-//! A slow handshake or a slow header costs only its own task. When the stop token is cancelled no connection is
-//! accepted any more; requests under way are finished, for a bounded time.
+//! A slow handshake or slow headers block only their own task. After the stop token is cancelled no connection is accepted;
+//! requests in flight are completed within the drain time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,16 +22,16 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::Stop;
 
-/// What a server may cost.
+/// Limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
-    /// Connections at a time; more wait to be accepted.
+    /// Maximum number of connections; further ones wait to be accepted.
     pub connections: usize,
-    /// Time for a TLS handshake, and again for the headers of a request.
+    /// Timeout of a TLS handshake, and of the headers of a request.
     pub handshake: Duration,
-    /// Time for requests under way when the server stops.
+    /// Time for requests in flight after the stop.
     pub drain: Duration,
-    /// Pause after an accept that failed, for instance for want of file descriptors.
+    /// Pause after a failed accept, for example without free file descriptors.
     pub accept_pause: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Default for ServerLimits {
     }
 }
 
-/// A server that is ready to run.
+/// A server, to be started with [`run`](Self::run).
 pub struct Server {
     router: Router,
     tls: Option<Arc<ServerConfig>>,
@@ -66,7 +66,7 @@ impl Server {
         Self { router, tls: Some(config), limits: ServerLimits::default() }
     }
 
-    /// With other limits than the default ones.
+    /// Replaces the default limits.
     #[must_use]
     pub fn with_limits(self, limits: ServerLimits) -> Self {
         Self { limits, ..self }
@@ -87,11 +87,11 @@ impl Server {
         }
         drop(listener);
         if timeout(self.limits.drain, connections.shutdown()).await.is_err() {
-            tracing::warn!("requests under way were cut off");
+            tracing::warn!("requests in flight were cut off");
         }
     }
 
-    /// The next connection and its permit; none when it is time to stop.
+    /// The next connection and its permit; none after the stop.
     async fn next(
         &self,
         listener: &TcpListener,
@@ -129,10 +129,10 @@ type Watcher = hyper_util::server::graceful::Watcher;
 
 impl ServerConnection {
     async fn serve(mut self, stream: TcpStream, watcher: Watcher, stop: Stop) {
-        // Small answers should not wait for more.
+        // Without Nagle's algorithm, so that small responses are sent at once.
         let _ = stream.set_nodelay(true);
         let Some(acceptor) = self.tls.take() else {
-            return self.speak(stream, watcher).await;
+            return self.serve_http(stream, watcher).await;
         };
         let handshake = timeout(self.handshake, acceptor.accept(stream));
         let accepted = tokio::select! {
@@ -140,13 +140,13 @@ impl ServerConnection {
             accepted = handshake => accepted,
         };
         match accepted {
-            Ok(Ok(stream)) => self.speak(stream, watcher).await,
+            Ok(Ok(stream)) => self.serve_http(stream, watcher).await,
             Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
             Err(_) => tracing::debug!("TLS handshake took too long"),
         }
     }
 
-    async fn speak<S>(self, stream: S, watcher: Watcher)
+    async fn serve_http<S>(self, stream: S, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

@@ -1,12 +1,12 @@
-//! When to stop: a token that every task watches, cancelled by SIGTERM or SIGINT.
+//! The stop token, cancelled by SIGTERM or SIGINT.
 
 use tokio::signal::unix::{SignalKind, signal};
 pub use tokio_util::sync::CancellationToken as Stop;
 
-/// A token that SIGTERM and SIGINT cancel. Call it once, inside the runtime.
+/// A token that SIGTERM and SIGINT cancel. Call it once, within the async runtime.
 ///
 /// # Errors
-/// If the handlers cannot be installed.
+/// If the signal handlers cannot be installed.
 pub fn on_signal() -> std::io::Result<Stop> {
     let stop = Stop::new();
     let mut terminate = signal(SignalKind::terminate())?;

@@ -1,24 +1,24 @@
-//! The tasks of a process, and how they end.
+//! Supervision of the tasks of a process.
 
 use tokio::task::{JoinError, JoinSet};
 
 use crate::Stop;
 
-/// Why a process ended that was not told to.
+/// Why a process ended without a stop.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
     /// A task failed.
     #[error("a task failed: {0}")]
     Failed(#[from] JoinError),
-    /// A task ended.
+    /// A task ended before the stop.
     #[error("a task ended early")]
     Early,
 }
 
-/// Waits for all tasks. The first to end takes the others with it; that is an error unless it was told to.
+/// Waits for all tasks. The first task that ends stops the others; that is an error unless `stop` was cancelled before.
 ///
 /// # Errors
-/// If a task failed, or ended although nobody had asked it to.
+/// If a task failed, or ended before the stop.
 pub async fn supervise(mut tasks: JoinSet<()>, stop: Stop) -> Result<(), TaskError> {
     let mut outcome = Ok(());
     while let Some(ended) = tasks.join_next().await {
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn being_told_to_stop_is_no_error() {
+    async fn a_stop_is_no_error() {
         let stop = Stop::new();
         let mut tasks = JoinSet::new();
         let token = stop.clone();

@@ -4,24 +4,23 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::{EnvFilter, fmt, util::SubscriberInitExt};
 
-/// What is shown unless told otherwise. The client logs whole bodies at `warn` when they do not parse, and a body may
-/// be a Secret.
-const QUIET: &str = "kube_client=error,hyper=warn,rustls=warn";
+/// The default filter. The client logs whole bodies at `warn` if they do not parse, and a body may be a Secret.
+const DEFAULT_FILTER: &str = "kube_client=error,hyper=warn,rustls=warn";
 
-/// How a line looks.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Plain text.
     #[default]
     Text,
-    /// For machines.
+    /// JSON objects.
     Json,
 }
 
 /// Why logs cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// The filter is not one.
+    /// The filter is invalid.
     #[error("cannot read the log filter {filter:?}: {source}")]
     Filter {
         /// The filter.
@@ -29,21 +28,21 @@ pub enum TelemetryError {
         /// What is wrong.
         source: tracing_subscriber::filter::ParseError,
     },
-    /// Somebody was first.
+    /// Logs are set up already.
     #[error("logs are set up already: {0}")]
     Twice(#[from] tracing_subscriber::util::TryInitError),
 }
 
-/// The filter in effect: what is asked for, after what keeps libraries quiet.
+/// The given filter after the default one.
 fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
-    let filter = format!("{QUIET},{level}");
+    let filter = format!("{DEFAULT_FILTER},{level}");
     EnvFilter::try_new(&filter).map_err(|source| TelemetryError::Filter { filter, source })
 }
 
-/// Starts to log. `level` is a level or a list of `target=level`.
+/// Starts logging. `level` is a level or a list of `target=level`.
 ///
 /// # Errors
-/// If the level is not one, or logs are set up already.
+/// If the filter is invalid, or logs are set up already.
 pub fn init(format: LogFormat, level: &str) -> Result<(), TelemetryError> {
     let builder = fmt()
         .with_env_filter(filter(level)?)
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_stay_out_of_the_logs_unless_asked_for() {
+    fn bodies_are_not_logged_by_default() {
         let rendered = filter("info").expect("a filter").to_string();
         assert!(rendered.contains("kube_client=error"), "{rendered}");
         let rendered = filter("info,kube_client=debug").expect("a filter").to_string();
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_is_none_is_refused() {
+    fn an_invalid_filter_is_refused() {
         let error = filter("manager=loud").expect_err("no such level").to_string();
         assert!(error.starts_with("cannot read the log filter"), "{error}");
     }

@@ -1,7 +1,7 @@
-//! The certificate a server shows, replaced while it runs.
+//! The serving certificate of a server, replaceable at run time.
 //!
-//! A [`CertificateSlot`] starts empty: handshakes fail until something is loaded, and readiness can ask for it. A replacement is
-//! seen by the next handshake; connections that stand keep theirs.
+//! A [`CertificateSlot`] starts empty: handshakes fail until a certificate is loaded, and a readiness check can query it. New
+//! handshakes use a replaced certificate; existing connections keep theirs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The text is not PEM, or holds something else.
+    /// The text is not PEM, or contains something else.
     #[error("cannot read the {what} as PEM: {source}")]
     Pem {
         /// `certificate` or `private key`.
@@ -26,10 +26,10 @@ pub enum TlsError {
         /// What is wrong.
         source: rustls_pki_types::pem::Error,
     },
-    /// There is no certificate in the text.
+    /// The text contains no certificate.
     #[error("the PEM text holds no certificate")]
     NoCertificate,
-    /// The key does not fit the certificate, or its kind is not supported.
+    /// The key does not match the certificate, or its kind is not supported.
     #[error("cannot use the certificate with its private key: {0}")]
     Unusable(#[from] rustls::Error),
 }
@@ -37,7 +37,7 @@ pub enum TlsError {
 static FROM_12: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
 static FROM_13: [&SupportedProtocolVersion; 1] = [&TLS13];
 
-/// The lowest version of TLS that is spoken.
+/// The minimum TLS version of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MinVersion {
     /// TLS 1.2.
@@ -56,7 +56,7 @@ impl MinVersion {
     }
 }
 
-/// Where the current certificate stands.
+/// Holds the current serving certificate.
 #[derive(Debug, Default)]
 pub struct CertificateSlot {
     current: ArcSwapOption<CertifiedKey>,
@@ -69,10 +69,10 @@ impl CertificateSlot {
         Arc::default()
     }
 
-    /// Shows this certificate from now on. The old one stays if the new one is unusable.
+    /// Replaces the certificate. The previous one stays after an error.
     ///
     /// # Errors
-    /// If the texts are not a certificate chain and its key.
+    /// If the texts are not a certificate chain with its private key.
     pub fn load(&self, certificate_pem: &str, key_pem: &str) -> Result<(), TlsError> {
         let chain: Vec<_> = CertificateDer::pem_slice_iter(certificate_pem.as_bytes())
             .collect::<Result<_, _>>()
@@ -87,7 +87,7 @@ impl CertificateSlot {
         Ok(())
     }
 
-    /// Whether there is a certificate to show.
+    /// Whether a certificate is loaded.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.current.load().is_some()
@@ -100,10 +100,10 @@ impl ResolvesServerCert for CertificateSlot {
     }
 }
 
-/// A server configuration that shows what is in the slot; HTTP/2 is offered before HTTP/1.1.
+/// A server configuration with the certificate of the slot. HTTP/2 is offered before HTTP/1.1.
 ///
 /// # Errors
-/// If the crypto provider does not support the versions.
+/// If the crypto provider does not support the TLS versions.
 pub fn server_config(
     slot: Arc<CertificateSlot>,
     min: MinVersion,

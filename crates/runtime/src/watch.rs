@@ -1,22 +1,23 @@
-//! Guarded watches: what a kind's objects are, and how they change, without the traps of a bare watch.
+//! Watches that handle re-lists, undecodable objects and lost events.
 //!
-//! * A re-list is a [`Change::Reset`] with explicit removals: an object that vanished while nobody looked is named. Objects
-//!   that are as they were are not sent again.
-//! * An object that does not decode is skipped, counted and named; all others go on. What was known of it before stands
-//!   until it decodes again or is deleted.
-//! * `managedFields` are removed before anything is kept.
-//! * Failures are followed by growing pauses. A stream that cannot be continued is begun anew with a list.
+//! * A re-list is a [`Change::Reset`] with explicit removals: it names every object that was deleted in the meantime, and
+//!   does not repeat objects that did not change.
+//! * An object that does not decode is skipped, counted and logged; the watch goes on. The consumer keeps the last version
+//!   that decoded, until a newer one decodes or the object is deleted.
+//! * `managedFields` are removed.
+//! * Failures are retried with exponential backoff. A stream that cannot be resumed is restarted with a list.
+//! * An API server may lose an event. [`Watch::check_every`] lists names and versions periodically and restarts the stream
+//!   if a change was not delivered.
 //!
-//! * An event that a server forgot is found out by whoever asks for that: what is there is looked at now and then.
-//!
-//! `book` decides what an event means and `pace` when to try again, `doubt` what was lost; [`Watch`] does it.
+//! `known_objects` decides what an event means, `backoff` when to retry, `missed_events` what was lost, and `consistency`
+//! lists; [`Watch`] is the task.
 
-mod book;
-mod doubt;
+mod backoff;
+mod consistency;
 mod key;
-mod look;
+mod known_objects;
 mod metrics;
-mod pace;
+mod missed_events;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -26,18 +27,18 @@ pub use kube::{core::DeserializeGuard as Guarded, runtime::watcher::Config};
 pub use metrics::WatchMetrics;
 pub use task::{Watch, WatchEnd};
 
-/// What happened to the objects of a watch. Changes of one object come in order.
+/// A change of the objects of a watch. Changes of one object arrive in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change<K> {
-    /// The object is new, or another than before.
+    /// The object is new or changed.
     Apply(K),
-    /// The object is gone.
+    /// The object was deleted.
     Delete(Key),
-    /// All objects were listed. The first one says that the picture is complete.
+    /// All objects were listed. The first `Reset` completes the initial list.
     Reset {
-        /// Those that are new, or others than before.
+        /// Objects that are new or changed since the last change that was sent.
         objects: Vec<K>,
-        /// Those that went since they were last sent.
+        /// Objects that were deleted since they were last sent.
         removed: Vec<Key>,
     },
 }

@@ -1,4 +1,4 @@
-//! Sends writes and says what came of each, in the few ways that whoever decided must tell apart.
+//! Sends [`Write`]s and classifies the response by what the deciding component has to do next.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,110 +13,111 @@ use tokio::{sync::Semaphore, time};
 
 use crate::{failpoint, write::Write};
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WriteOutcome {
-    /// It was done; the object as it is now, or the status of a deletion.
+    /// The write succeeded: the new object, or the `Status` of a deletion.
     Done(Value),
-    /// There is such an object already.
+    /// The object exists already.
     Exists,
-    /// Something changed since the write was decided on.
+    /// The object changed since the write was decided.
     Stale,
-    /// There is no such object.
+    /// The object does not exist.
     Gone,
-    /// The server does not take it, and would not take it again.
+    /// The API server refused the write. Sending it again has the same result.
     Refused {
         /// HTTP status.
         code: u16,
         /// Machine-readable reason.
         reason: String,
-        /// For people.
+        /// The message of the API server.
         message: String,
     },
-    /// Nobody knows whether it was done. It may be sent again.
+    /// It is unknown whether the write was handled. It may be sent again.
     Unknown(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
+struct WriteLabels {
     cluster: String,
     purpose: &'static str,
     answer: &'static str,
 }
 
-/// Counters of all writers of a process. Cheap to clone.
+/// Write metrics of all writers of a process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct WriteMetrics {
-    writes: Family<Labels, Counter>,
+    writes: Family<WriteLabels, Counter>,
 }
 
 impl WriteMetrics {
-    /// Puts them into a registry.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
-        let help = "Writes by cluster, what they are for, and what came of them";
+        let help = "Writes by cluster, purpose and outcome";
         registry.register("writes", help, self.writes.clone());
     }
 }
 
-/// Sends writes to one cluster, a bounded number at a time. Cheap to clone.
+/// Sends writes to one cluster, a bounded number in parallel. Cheap to clone.
 #[derive(Clone)]
 pub struct Writer {
     client: Client,
     cluster: Arc<str>,
     deadline: Duration,
-    room: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     metrics: WriteMetrics,
 }
 
 impl Writer {
-    /// A writer for `client`. The name of the cluster is for metrics and logs.
+    /// A writer for `client`. `cluster` labels metrics and logs.
     #[must_use]
     pub fn new(
         client: Client,
         cluster: &str,
-        at_a_time: usize,
+        max_in_flight: usize,
         deadline: Duration,
         metrics: WriteMetrics,
     ) -> Self {
-        let room = Arc::new(Semaphore::new(at_a_time));
-        Self { client, cluster: cluster.into(), deadline, room, metrics }
+        let slots = Arc::new(Semaphore::new(max_in_flight));
+        Self { client, cluster: cluster.into(), deadline, slots, metrics }
     }
 
-    /// Sends a write. It waits for its turn, and then no longer than the deadline.
+    /// Sends a write: waits for a free slot, then at most `deadline` for the response.
     pub async fn send(&self, write: Write) -> WriteOutcome {
         let Write { purpose, object, request } = write;
-        let Ok(_turn) = self.room.acquire().await else {
+        let Ok(_slot) = self.slots.acquire().await else {
             return WriteOutcome::Unknown("the writer is closed".to_owned());
         };
         let request = self.client.request::<Value>(request);
         let sent = failpoint::around(purpose, time::timeout(self.deadline, request)).await;
-        let answer = match sent {
+        let outcome = match sent {
             Ok(Ok(value)) => WriteOutcome::Done(value),
-            Ok(Err(error)) => judge(error),
+            Ok(Err(error)) => classify(error),
             Err(_) => WriteOutcome::Unknown(format!("no answer within {:?}", self.deadline)),
         };
-        self.note(purpose, &object, &answer);
-        answer
+        self.report(purpose, &object, &outcome);
+        outcome
     }
 
-    fn note(&self, purpose: &'static str, object: &str, answer: &WriteOutcome) {
-        let labels = Labels { cluster: self.cluster.to_string(), purpose, answer: answer.word() };
+    fn report(&self, purpose: &'static str, object: &str, outcome: &WriteOutcome) {
+        let labels =
+            WriteLabels { cluster: self.cluster.to_string(), purpose, answer: outcome.label() };
         self.metrics.writes.get_or_create(&labels).inc();
         let cluster = &*self.cluster;
-        match answer {
+        match outcome {
             WriteOutcome::Refused { code, message, .. } => {
                 tracing::warn!(cluster, purpose, object, code, message, "a write was refused");
             }
             WriteOutcome::Unknown(error) => {
                 tracing::warn!(cluster, purpose, object, error, "a write failed");
             }
-            answer => tracing::debug!(cluster, purpose, object, answer = answer.word(), "wrote"),
+            outcome => tracing::debug!(cluster, purpose, object, answer = outcome.label(), "wrote"),
         }
     }
 }
 
 impl WriteOutcome {
-    fn word(&self) -> &'static str {
+    fn label(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",
             Self::Exists => "exists",
@@ -128,15 +129,15 @@ impl WriteOutcome {
     }
 }
 
-/// A server that is overloaded or starting is asked again.
-fn judge(error: kube::Error) -> WriteOutcome {
+/// Classifies an error. An overloaded or starting server counts as unknown, so that the write is sent again.
+fn classify(error: kube::Error) -> WriteOutcome {
     let kube::Error::Api(status) = error else {
         return WriteOutcome::Unknown(error.to_string());
     };
     match (status.code, status.reason.as_str()) {
         (409, "AlreadyExists") => WriteOutcome::Exists,
         (409, _) => WriteOutcome::Stale,
-        // A namespace that is missing is named by its own kind, and makes the write impossible rather than needless.
+        // A 404 for the namespace means that the object can never be created there, not that it is absent.
         (404, _) if !is_namespace(&status) => WriteOutcome::Gone,
         (408 | 429, _) | (500.., _) => WriteOutcome::Unknown(status.message),
         (code, reason) => {
@@ -161,16 +162,16 @@ mod tests {
     }
 
     #[test]
-    fn answers_tell_apart_what_must_be_told_apart() {
-        let word = |code, reason, kind| judge(status(code, reason, kind)).word();
-        assert_eq!(word(409, "AlreadyExists", "jobs"), "exists");
-        assert_eq!(word(409, "Conflict", "jobs"), "stale");
-        assert_eq!(word(404, "NotFound", "jobs"), "gone");
-        assert_eq!(word(404, "NotFound", "namespaces"), "refused");
-        assert_eq!(word(403, "Forbidden", "jobs"), "refused");
-        assert_eq!(word(422, "Invalid", "jobs"), "refused");
-        assert_eq!(word(429, "TooManyRequests", "jobs"), "unknown");
-        assert_eq!(word(503, "ServiceUnavailable", "jobs"), "unknown");
-        assert_eq!(judge(kube::Error::LinesCodecMaxLineLengthExceeded).word(), "unknown");
+    fn errors_are_classified_by_what_to_do_next() {
+        let label = |code, reason, kind| classify(status(code, reason, kind)).label();
+        assert_eq!(label(409, "AlreadyExists", "jobs"), "exists");
+        assert_eq!(label(409, "Conflict", "jobs"), "stale");
+        assert_eq!(label(404, "NotFound", "jobs"), "gone");
+        assert_eq!(label(404, "NotFound", "namespaces"), "refused");
+        assert_eq!(label(403, "Forbidden", "jobs"), "refused");
+        assert_eq!(label(422, "Invalid", "jobs"), "refused");
+        assert_eq!(label(429, "TooManyRequests", "jobs"), "unknown");
+        assert_eq!(label(503, "ServiceUnavailable", "jobs"), "unknown");
+        assert_eq!(classify(kube::Error::LinesCodecMaxLineLengthExceeded).label(), "unknown");
     }
 }

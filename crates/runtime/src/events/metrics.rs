@@ -1,4 +1,4 @@
-//! What can be counted about events. Those that were written are counted as writes ([`crate::writer::WriteMetrics`]).
+//! Metrics of events. Written events are counted as writes ([`crate::writer::WriteMetrics`]).
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -7,54 +7,54 @@ use prometheus_client::{
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
+struct EventLabels {
     why: &'static str,
 }
 
-/// Why an event was lost.
+/// Why an event was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lost {
-    /// Too many waited.
+pub(super) enum DropReason {
+    /// The channel of the recorder was full.
     Full,
-    /// The process is ending.
+    /// The process is stopping.
     Stopped,
     /// The write failed.
     Failed,
 }
 
-/// Counters of the events of a process. Cheap to clone.
+/// Event metrics of a process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct EventMetrics {
-    dropped: Family<Labels, Counter>,
+    dropped: Family<EventLabels, Counter>,
 }
 
 impl EventMetrics {
-    /// Puts them into a registry.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
-        let help = "Events that were told and never written, by why";
+        let help = "Events that were dropped and never written, by why";
         registry.register("events_dropped", help, self.dropped.clone());
     }
 
-    pub(super) fn lost(&self, why: Lost, n: usize) {
+    pub(super) fn count_dropped(&self, reason: DropReason, n: usize) {
         if n > 0 {
             let n = u64::try_from(n).unwrap_or(u64::MAX);
-            self.dropped.get_or_create(&why.labels()).inc_by(n);
+            self.dropped.get_or_create(&reason.labels()).inc_by(n);
         }
     }
 
     #[cfg(test)]
-    pub(super) fn n_lost(&self, why: Lost) -> u64 {
-        self.dropped.get_or_create(&why.labels()).get()
+    pub(super) fn n_dropped(&self, reason: DropReason) -> u64 {
+        self.dropped.get_or_create(&reason.labels()).get()
     }
 }
 
-impl Lost {
-    fn labels(self) -> Labels {
+impl DropReason {
+    fn labels(self) -> EventLabels {
         let why = match self {
             Self::Full => "full",
             Self::Stopped => "stopped",
             Self::Failed => "failed",
         };
-        Labels { why }
+        EventLabels { why }
     }
 }

@@ -1,19 +1,19 @@
-//! What happened to an object, in words.
+//! One occurrence, as the input of an Event.
 
 use kube::Resource;
 
 use crate::watch::Key;
 
-/// Whether something is wrong.
+/// The `type` of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventType {
-    /// Things go as they should.
+    /// Normal operation.
     Normal,
-    /// Somebody may have to do something.
+    /// A problem that may need the attention of an administrator.
     Warning,
 }
 
-/// The object that an event is about.
+/// The object of an event, its `regarding` field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Regarding {
     /// Group and version, as in a manifest.
@@ -22,12 +22,12 @@ pub struct Regarding {
     pub kind: String,
     /// Namespace and name.
     pub key: Key,
-    /// The uid; empty if it is not known.
+    /// The uid; empty if unknown.
     pub uid: String,
 }
 
 impl Regarding {
-    /// An object, as it was seen.
+    /// Refers to an object from the API server.
     #[must_use]
     pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Self {
         Self {
@@ -39,24 +39,23 @@ impl Regarding {
     }
 }
 
-/// One thing that happened. Two that are equal may become one Event that counts. The server refuses what has no action or no
-/// reason.
+/// One occurrence. Equal records may become one Event with a count. The API server refuses an empty action or reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventRecord {
-    /// To which object.
+    /// The object.
     pub regarding: Regarding,
-    /// Whether something is wrong.
+    /// Whether this is a problem.
     pub event_type: EventType,
-    /// What was being done, in one word for programs.
+    /// The action that was taken, one word in UpperCamelCase.
     pub action: String,
-    /// Why this is told, in one word for programs.
+    /// The reason of the action, one word in UpperCamelCase.
     pub reason: String,
-    /// The same for people.
+    /// The message, in plain text.
     pub note: String,
 }
 
 impl EventType {
-    /// The word on the wire.
+    /// The value of `type` in the API.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Normal => "Normal",

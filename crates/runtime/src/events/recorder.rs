@@ -1,4 +1,4 @@
-//! The way from whoever has news to the API server.
+//! The path of records from a component to the API server: a bounded channel, and the task that writes.
 
 use std::{pin::pin, time::Duration};
 
@@ -12,8 +12,8 @@ use tokio::{
 
 use super::{
     EventMetrics, EventRecord,
-    book::{Book, Decision, Now},
-    metrics::Lost,
+    cache::{EventCache, EventDecision, EventTime},
+    metrics::DropReason,
     object::{self, Reporter},
 };
 use crate::{
@@ -24,49 +24,53 @@ use crate::{
     writer::{WriteOutcome, Writer},
 };
 
-/// News that may wait.
-pub(super) const BACKLOG: usize = 4096;
-/// How long after the stop what waits is still written.
+/// Capacity of the channel.
+pub(super) const CHANNEL_CAPACITY: usize = 4096;
+/// How long records in the channel are still written after the stop.
 pub(super) const DRAIN: Duration = Duration::from_secs(2);
-/// How often counts that were not written are looked for.
-const TICK: Duration = Duration::from_secs(1);
+/// How often unwritten counts are looked up.
+const SERIES_PERIOD: Duration = Duration::from_secs(1);
 
-/// Takes news. Cheap to clone; never waits.
+/// The sending side. Cheap to clone; never blocks.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     outbox: mpsc::Sender<EventRecord>,
     metrics: EventMetrics,
 }
 
-/// Writes the news that recorders take; see the module of events.
-pub struct Events {
+/// The task that writes events. Obtained from [`recorder`].
+pub struct EventBroadcaster {
     inbox: mpsc::Receiver<EventRecord>,
-    book: Book,
+    cache: EventCache,
     writer: Writer,
     metrics: EventMetrics,
 }
 
-/// A recorder, and the task that writes what it is told.
+/// A recorder, and the task that writes its records.
 #[must_use]
-pub fn recorder(writer: Writer, reporter: Reporter, metrics: EventMetrics) -> (Recorder, Events) {
-    let (outbox, inbox) = mpsc::channel(BACKLOG);
+pub fn recorder(
+    writer: Writer,
+    reporter: Reporter,
+    metrics: EventMetrics,
+) -> (Recorder, EventBroadcaster) {
+    let (outbox, inbox) = mpsc::channel(CHANNEL_CAPACITY);
     let recorder = Recorder { outbox, metrics: metrics.clone() };
-    (recorder, Events { inbox, book: Book::new(reporter), writer, metrics })
+    (recorder, EventBroadcaster { inbox, cache: EventCache::new(reporter), writer, metrics })
 }
 
 impl Recorder {
-    /// Takes news, unless too many wait or the process is ending.
-    pub fn record(&self, news: EventRecord) {
-        match self.outbox.try_send(object::within_limits(news)) {
+    /// Passes on a record. The record is dropped, and counted as dropped, if the channel is full or the task has stopped.
+    pub fn record(&self, record: EventRecord) {
+        match self.outbox.try_send(object::within_limits(record)) {
             Ok(()) => {}
-            Err(TrySendError::Full(_)) => self.metrics.lost(Lost::Full, 1),
-            Err(TrySendError::Closed(_)) => self.metrics.lost(Lost::Stopped, 1),
+            Err(TrySendError::Full(_)) => self.metrics.count_dropped(DropReason::Full, 1),
+            Err(TrySendError::Closed(_)) => self.metrics.count_dropped(DropReason::Stopped, 1),
         }
     }
 }
 
-impl Events {
-    /// Writes until stopped, and then for a short while what is left.
+impl EventBroadcaster {
+    /// Writes until stopped, then drains the channel for [`DRAIN`] at most.
     pub async fn run(mut self, stop: Stop) {
         {
             let mut work = pin!(self.work(&stop));
@@ -75,17 +79,17 @@ impl Events {
                 () = stop.cancelled() => drop(time::timeout(DRAIN, work).await),
             }
         }
-        // The one that was being written may have been.
-        let n_left = self.inbox.len() + self.book.n_untold();
-        self.metrics.lost(Lost::Stopped, n_left);
+        // The write that the timeout interrupted is not counted: the API server may have handled it.
+        let n_left = self.inbox.len() + self.cache.n_unwritten();
+        self.metrics.count_dropped(DropReason::Stopped, n_left);
         if n_left > 0 {
-            tracing::debug!(n_left, "events were left over");
+            tracing::debug!(n_left, "events were dropped at the stop");
         }
     }
 
-    /// Until nothing is left, and nothing can come.
+    /// Returns when the channel is closed and empty.
     async fn work(&mut self, stop: &Stop) {
-        let mut tick = time::interval(TICK);
+        let mut tick = time::interval(SERIES_PERIOD);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut open = true;
         loop {
@@ -95,39 +99,39 @@ impl Events {
                     open = false;
                     self.inbox.close();
                 }
-                _ = tick.tick() => self.tell_counts().await,
-                news = self.inbox.recv() => match news {
-                    Some(news) => self.enter(&news).await,
-                    None => return self.tell_counts().await,
+                _ = tick.tick() => self.write_counts().await,
+                record = self.inbox.recv() => match record {
+                    Some(record) => self.handle(&record).await,
+                    None => return self.write_counts().await,
                 },
             }
         }
     }
 
-    async fn enter(&mut self, news: &EventRecord) {
+    async fn handle(&mut self, record: &EventRecord) {
         loop {
-            match self.book.enter(news, now()) {
-                Decision::Wait(wait) => time::sleep(wait).await,
+            match self.cache.handle(record, now()) {
+                EventDecision::Wait(wait) => time::sleep(wait).await,
                 decision => return self.execute(decision).await,
             }
         }
     }
 
-    async fn tell_counts(&mut self) {
-        while let Some(decision) = self.book.untold(now()) {
+    async fn write_counts(&mut self) {
+        while let Some(decision) = self.cache.unwritten_series(now()) {
             self.execute(decision).await;
         }
     }
 
-    async fn execute(&mut self, decision: Decision) {
+    async fn execute(&mut self, decision: EventDecision) {
         match decision {
-            Decision::Create(key, event) => {
+            EventDecision::Create(key, event) => {
                 self.send(&key, Write::create(EVENT_CREATE, &*event)).await;
             }
-            Decision::Series { key, count, at } => {
+            EventDecision::Series { key, count, at } => {
                 self.send(&key, series(&key, count, at)).await;
             }
-            Decision::Wait(_) | Decision::Counted => {}
+            EventDecision::Wait(_) | EventDecision::Counted => {}
         }
     }
 
@@ -140,8 +144,8 @@ impl Events {
             }
         };
         if !done {
-            self.metrics.lost(Lost::Failed, 1);
-            self.book.forget(key);
+            self.metrics.count_dropped(DropReason::Failed, 1);
+            self.cache.forget(key);
         }
     }
 }
@@ -152,6 +156,6 @@ fn series(key: &Key, count: i32, at: Timestamp) -> Result<Write, WriteError> {
     Write::merge::<Event>(EVENT_SERIES, key, None, &fields)
 }
 
-fn now() -> Now {
-    Now { steady: Instant::now().into_std(), wall: Timestamp::now() }
+fn now() -> EventTime {
+    EventTime { steady: Instant::now().into_std(), wall: Timestamp::now() }
 }

@@ -1,8 +1,8 @@
-//! A candidate without its network: what it saw and wrote, and so whether it leads.
+//! A candidate without IO: what it observed and wrote, and whether it leads.
 //!
-//! Whoever drives it reads the lease and writes what it proposes, each write on the condition that nobody wrote since.
-//! Only an answered write makes a leader: one whose answer is lost may have been stored, which the next read tells, but
-//! it extends nobody's time.
+//! The driver ([`Elector`](super::Elector)) reads the Lease and writes what the candidate proposes, each write with a
+//! precondition. Only an answered write makes or keeps a leader. A write without an answer may have been stored; the next read
+//! shows it, but it does not extend the leader's time.
 
 use std::time::Instant;
 
@@ -13,14 +13,14 @@ use super::{
     record::LeaseRecord,
 };
 
-/// A lease as an answer of the server shows it.
+/// The Lease in a response of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundLease {
     pub(super) record: LeaseRecord,
     pub(super) version: String,
 }
 
-/// A write, and the version on which it stands; none for an object that must not exist.
+/// A proposed write, and the resourceVersion that it expects; none if the Lease must not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LeaseWrite {
     pub(super) record: LeaseRecord,
@@ -43,25 +43,25 @@ impl Candidate {
         decide(self.observed.as_ref(), &self.me, now, &self.timing)
     }
 
-    /// Until when it leads, if it does.
+    /// The end of its leadership; none if it does not lead.
     pub(super) fn leads_until(&self) -> Option<Instant> {
         let observed = self.observed.as_ref()?;
         let sent = observed.confirmed?;
         (observed.record.holder == self.me).then(|| sent + self.timing.renew_deadline)
     }
 
-    /// Whether it leads at this moment.
+    /// Whether it leads at `now`.
     pub(super) fn leads(&self, now: Instant) -> bool {
         self.leads_until().is_some_and(|until| now < until)
     }
 
-    /// Who holds the lease, as far as it knows.
+    /// The holder of the Lease as last observed.
     pub(super) fn holder(&self) -> Option<&str> {
         self.observed.as_ref().map(|observed| observed.record.holder.as_str())
     }
 
     /// A read was answered.
-    pub(super) fn saw(&mut self, found: Option<FoundLease>, now: Instant) {
+    pub(super) fn observe(&mut self, found: Option<FoundLease>, now: Instant) {
         match (found, &mut self.observed) {
             (None, None) => {}
             (None, Some(observed)) => observed.version = None,
@@ -75,7 +75,7 @@ impl Candidate {
         }
     }
 
-    /// What to write to get or keep the lease.
+    /// The write that acquires or renews the Lease.
     pub(super) fn propose(&self, wall: Timestamp) -> LeaseWrite {
         let (me, duration) = (&self.me, self.timing.lease);
         match &self.observed {
@@ -87,7 +87,7 @@ impl Candidate {
         }
     }
 
-    /// What to write to let the next one in; none if the lease is not its own.
+    /// The write that releases the Lease; none if this candidate is not the holder.
     pub(super) fn propose_release(&self, wall: Timestamp) -> Option<LeaseWrite> {
         let observed = self.observed.as_ref()?;
         let version = observed.version.clone()?;
@@ -95,12 +95,12 @@ impl Candidate {
             .then(|| LeaseWrite { record: observed.record.released(wall), expects: Some(version) })
     }
 
-    /// A write that was sent at `sent` was answered with success.
-    pub(super) fn wrote(&mut self, found: FoundLease, sent: Instant) {
+    /// A write that was sent at `sent` succeeded.
+    pub(super) fn confirm(&mut self, found: FoundLease, sent: Instant) {
         self.observed = Some(observation(found, sent, Some(sent)));
     }
 
-    /// It leads no longer; what it knows of the lease stays.
+    /// Gives up leadership. The observed Lease is kept.
     pub(super) fn stand_down(&mut self) {
         if let Some(observed) = &mut self.observed {
             observed.confirmed = None;

@@ -1,48 +1,49 @@
-//! What a candidate for a lease does next, as a pure function.
+//! The next step of a candidate for a Lease, as a pure function.
 //!
 //! ```text
-//! following: nobody holds it, or it ran out --> Acquire        leading: due          --> Renew
-//!            somebody holds it              --> Wait                    not due yet  --> Wait
-//!                                                                       out of time,
-//!                                                                       or taken     --> Lost
+//! follower: no holder, or expired --> Acquire        leader: renewal due      --> Renew
+//!           another holder        --> Wait                   not due yet      --> Wait
+//!                                                            deadline passed,
+//!                                                            or another holder --> Lost
 //! ```
-//! Two clocks are never compared. A lease runs out when its record has not changed for its duration *since this process
-//! saw the change*; a leader counts from the moment *it sent* its last answered write. The write was sent before it was
-//! stored, and stored before anybody saw it, so a renew deadline below the lease's duration makes the leader give up first.
+//! Clocks of two processes are never compared. For a follower, the Lease expires when its record has not changed for the
+//! lease duration *since this process saw the change*. A leader counts from the moment *it sent* its last answered write. The
+//! write was sent before it was stored, and stored before any follower saw it, so a renew deadline shorter than the lease
+//! duration makes the leader give up first.
 
 use std::time::{Duration, Instant};
 
 use super::record::LeaseRecord;
 
-/// How long things take.
+/// The periods of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTiming {
-    /// How long a record that does not change is respected.
+    /// How long followers respect a record that does not change.
     pub lease: Duration,
-    /// How long a leader goes on without an answered write. Shorter than `lease`.
+    /// How long a leader stays leader without an answered write. Shorter than `lease`.
     pub renew_deadline: Duration,
     /// The pause between attempts. Shorter than `renew_deadline`.
     pub retry: Duration,
 }
 
 impl Default for LeaseTiming {
-    /// What Kubernetes' own controllers use.
+    /// The defaults of Kubernetes' own controllers.
     fn default() -> Self {
         let [lease, renew_deadline, retry] = [15, 10, 2].map(Duration::from_secs);
         Self { lease, renew_deadline, retry }
     }
 }
 
-/// Why a timing cannot be used.
+/// Why a timing is refused.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LeaseTimingError {
-    /// Two could lead.
+    /// Two processes could lead at once.
     #[error("the renew deadline {0:?} is not shorter than the lease's duration {1:?}")]
     Deadline(Duration, Duration),
     /// There would be no second attempt.
     #[error("the pause between attempts {0:?} is not shorter than the renew deadline {1:?}")]
     Retry(Duration, Duration),
-    /// The wire has whole seconds, and no pause would be a storm of requests.
+    /// The Lease has whole seconds, and without a pause the elector would send requests in a loop.
     #[error(
         "the lease's duration {0:?} must be whole seconds, and the pause {1:?} more than nothing"
     )]
@@ -50,7 +51,7 @@ pub enum LeaseTimingError {
 }
 
 impl LeaseTiming {
-    /// Checks what safety stands on.
+    /// Checks the inequalities that the invariant of the module depends on.
     ///
     /// # Errors
     /// If two candidates could lead at once, or none would try again.
@@ -68,12 +69,12 @@ impl LeaseTiming {
     }
 }
 
-/// What a candidate knows of the lease.
+/// The Lease as observed by a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedLease {
     /// The record as last seen.
     pub record: LeaseRecord,
-    /// The object's resourceVersion; none if the object was seen to be gone, which does not end its holder's time.
+    /// The resourceVersion of the Lease; none if the Lease was deleted. A deletion does not end the holder's time.
     pub version: Option<String>,
     /// When this process saw the record change.
     pub changed: Instant,
@@ -81,23 +82,23 @@ pub struct ObservedLease {
     pub confirmed: Option<Instant>,
 }
 
-/// What to do next.
+/// The next step of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElectionStep {
-    /// Write the lease, to become its holder.
+    /// Write the Lease to become its holder.
     Acquire,
-    /// Write the lease, to stay its holder.
+    /// Write the Lease to stay its holder.
     Renew,
-    /// Nothing, before this moment or a change of the lease.
+    /// Do nothing until this moment or until the Lease changes.
     Wait {
-        /// When to decide again if nothing changes.
+        /// When to decide again if the Lease does not change.
         until: Instant,
     },
-    /// Stop leading, now.
+    /// Stop leading, immediately.
     Lost,
 }
 
-/// What candidate `me` does next.
+/// The next step of candidate `me`.
 #[must_use]
 pub fn decide(
     observed: Option<&ObservedLease>,
@@ -111,14 +112,14 @@ pub fn decide(
     let holder = observed.record.holder.as_str();
     match observed.confirmed {
         Some(_) if holder != me => ElectionStep::Lost,
-        Some(sent) => keep(sent, now, timing),
+        Some(sent) => leader_step(sent, now, timing),
         None if holder.is_empty() || holder == me => ElectionStep::Acquire,
-        None => respect(observed, now, timing),
+        None => follower_step(observed, now, timing),
     }
 }
 
-/// A leader's step.
-fn keep(sent: Instant, now: Instant, timing: &LeaseTiming) -> ElectionStep {
+/// The step of a leader.
+fn leader_step(sent: Instant, now: Instant, timing: &LeaseTiming) -> ElectionStep {
     let due = sent + timing.retry;
     if now >= sent + timing.renew_deadline {
         ElectionStep::Lost
@@ -129,8 +130,8 @@ fn keep(sent: Instant, now: Instant, timing: &LeaseTiming) -> ElectionStep {
     }
 }
 
-/// A follower's step while somebody else holds the lease. The duration that counts is the holder's.
-fn respect(observed: &ObservedLease, now: Instant, timing: &LeaseTiming) -> ElectionStep {
+/// The step of a follower while another process holds the Lease. The holder's lease duration counts.
+fn follower_step(observed: &ObservedLease, now: Instant, timing: &LeaseTiming) -> ElectionStep {
     let until = observed.changed + observed.record.duration.unwrap_or(timing.lease);
     if now >= until { ElectionStep::Acquire } else { ElectionStep::Wait { until } }
 }
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_edge() {
+    fn every_edge_of_the_diagram() {
         let start = Instant::now();
         let at = |seconds| start + secs(seconds);
         let wait = |seconds| ElectionStep::Wait { until: at(seconds) };
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_is_gone_still_protects_its_holder() {
+    fn a_deleted_lease_still_protects_its_holder() {
         let start = Instant::now();
         let mut gone = observed(start, ("other", Some(15), None));
         gone.version = None;

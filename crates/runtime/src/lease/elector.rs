@@ -1,4 +1,4 @@
-//! The election as a task: the candidate's steps turned into requests, and its role told to others.
+//! The task of leader election: performs the steps of the candidate and publishes its role.
 
 use std::time::{Duration, Instant};
 
@@ -21,48 +21,48 @@ use crate::{
     failpoint::{LEASE, around},
 };
 
-/// Which lease.
+/// The Lease of an election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseName {
-    /// Its namespace.
+    /// The namespace of the Lease.
     pub namespace: String,
-    /// Its name.
+    /// The name of the Lease.
     pub name: String,
 }
 
-/// Why the election ended.
+/// Why an election ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElectionEnd {
-    /// It was asked to; the lease, if held, was given back.
+    /// The stop token was cancelled. The Lease was released if it was held.
     Stopped,
-    /// It led and could not go on. State that was kept as leader is worth nothing now: the process should end.
+    /// Leadership was lost. State that was kept as leader is outdated: the process should end.
     Lost,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 enum LeaseResponse {
-    /// The lease was written, or read.
+    /// The Lease was written or read.
     Done,
-    /// Somebody wrote it since it was read.
+    /// The Lease was written by another process since it was read.
     Stale,
-    /// Nobody knows; it was logged.
+    /// The request failed, and was logged. It may have been handled.
     Failed,
 }
 
-/// One candidate and its connection.
+/// One candidate with its client.
 pub struct Elector {
     api: Api<Lease>,
     name: LeaseName,
     timing: LeaseTiming,
     candidate: Candidate,
-    /// What the object had besides its record when it was last seen; it is written back.
+    /// The metadata of the Lease as last seen. Writes send it back.
     metadata: ObjectMeta,
     announcer: Announcer,
 }
 
 impl Elector {
-    /// A candidate of this identity, which must be no other process's.
+    /// A candidate. No other process may have the same identity.
     ///
     /// # Errors
     /// If the timing would allow two leaders.
@@ -80,8 +80,8 @@ impl Elector {
         Ok((Self { api, name, timing, candidate, metadata, announcer }, leadership))
     }
 
-    /// Competes until stopped, or until leadership was won and lost. Listeners hear of the end before it is returned, and
-    /// before the lease is given back; still, stop what acts as leader first, and this after it.
+    /// Competes until stopped, or until leadership was gained and lost. The role `Following` is published before this returns and
+    /// before the Lease is released. Stop the components that act as leader first, and this task after them.
     pub async fn run(mut self, stop: Stop) -> ElectionEnd {
         let ended = tokio::select! {
             () = self.compete() => ElectionEnd::Lost,
@@ -89,7 +89,7 @@ impl Elector {
         };
         let led = self.candidate.leads_until().is_some();
         self.candidate.stand_down();
-        self.announcer.tell(LeaderRole::Following);
+        self.announcer.publish(LeaderRole::Following);
         let lease = &self.name.name;
         match ended {
             ElectionEnd::Lost => {
@@ -128,16 +128,16 @@ impl Elector {
         if let Some(until) = self.candidate.leads_until()
             && self.candidate.leads(now())
         {
-            self.announcer.tell(LeaderRole::Leading { until });
+            self.announcer.publish(LeaderRole::Leading { until });
             if !led {
-                tracing::info!(lease = %self.name.name, "got the lease");
+                tracing::info!(lease = %self.name.name, "acquired the lease");
             }
         }
         answer
     }
 
-    /// After a conflict. A leader acts on what it reads at once: either it has lost, or the other write was its own. A
-    /// follower has been overtaken, and has time.
+    /// After a conflict. A leader acts on the new record at once: either it has lost, or the other write was its own. A follower
+    /// first pauses.
     async fn reread(&mut self) {
         let led = self.candidate.leads_until().is_some();
         if matches!(self.read().await, LeaseResponse::Failed) || !led {
@@ -145,13 +145,13 @@ impl Elector {
         }
     }
 
-    /// Until the next attempt: a pause, shorter if a leader's time ends before.
+    /// Sleeps until the next attempt: the retry period, or less if the leader's time ends before.
     async fn pause(&self, step: ElectionStep) {
         let next = now() + self.timing.retry;
         let until = match (step, self.candidate.leads_until()) {
             (ElectionStep::Wait { until }, Some(_)) => until,
             (_, Some(end)) => next.min(end),
-            // A follower reads at every pause, so as to see each change soon.
+            // A follower reads after every retry period, to see changes early.
             (ElectionStep::Wait { until }, None) => next.min(until),
             (_, None) => next,
         };
@@ -160,34 +160,35 @@ impl Elector {
 
     async fn read(&mut self) -> LeaseResponse {
         let request = self.api.get_opt(&self.name.name);
-        let answered = time::timeout_at(self.patience(now()).into(), request).await;
+        let answered = time::timeout_at(self.request_deadline(now()).into(), request).await;
         match answered {
             Ok(Ok(lease)) => {
                 let found = lease.map(|lease| self.remember(lease));
-                self.candidate.saw(found, now());
+                self.candidate.observe(found, now());
                 LeaseResponse::Done
             }
             Ok(Err(error)) => self.failed("read", &error),
-            Err(_) => self.late("read"),
+            Err(_) => self.timed_out("read"),
         }
     }
 
     async fn write(&mut self, proposal: LeaseWrite) -> LeaseResponse {
         let sent = now();
-        let answered = time::timeout_at(self.patience(sent).into(), self.send(proposal)).await;
+        let answered =
+            time::timeout_at(self.request_deadline(sent).into(), self.send(proposal)).await;
         match answered {
             Ok(Ok(lease)) => {
                 let found = self.remember(lease);
-                self.candidate.wrote(found, sent);
+                self.candidate.confirm(found, sent);
                 LeaseResponse::Done
             }
-            // 404: it was deleted; 409: it was written, or created.
+            // 404: the Lease was deleted. 409: it was written or created by another process.
             Ok(Err(kube::Error::Api(status))) if [404, 409].contains(&status.code) => {
                 tracing::debug!(lease = %self.name.name, message = %status.message, "stale");
                 LeaseResponse::Stale
             }
             Ok(Err(error)) => self.failed("write", &error),
-            Err(_) => self.late("write"),
+            Err(_) => self.timed_out("write"),
         }
     }
 
@@ -212,10 +213,10 @@ impl Elector {
         }
     }
 
-    /// Until when to wait for an answer: half of the renew deadline, and not beyond a leader's time.
-    fn patience(&self, sent: Instant) -> Instant {
-        let patience = sent + self.timing.renew_deadline / 2;
-        self.candidate.leads_until().map_or(patience, |until| patience.min(until))
+    /// The deadline of a request: half of the renew deadline, and not after the end of the leader's time.
+    fn request_deadline(&self, sent: Instant) -> Instant {
+        let request_deadline = sent + self.timing.renew_deadline / 2;
+        self.candidate.leads_until().map_or(request_deadline, |until| request_deadline.min(until))
     }
 
     fn remember(&mut self, lease: Lease) -> FoundLease {
@@ -225,9 +226,9 @@ impl Elector {
         FoundLease { record, version }
     }
 
-    /// Gives the lease back. What goes wrong is only logged: the lease runs out by itself.
+    /// Releases the Lease. Errors are only logged, because the Lease expires anyway.
     async fn release(&mut self) {
-        // The second attempt is for a renewal that was under way when the stop came.
+        // The second attempt follows a renewal that was in flight when the stop came.
         for _ in 0..2 {
             let Some(proposal) = self.candidate.propose_release(Timestamp::now()) else {
                 return;
@@ -235,7 +236,7 @@ impl Elector {
             let limit = self.timing.retry.max(Duration::from_secs(1));
             match time::timeout(limit, self.send(proposal)).await {
                 Ok(Ok(_)) => {
-                    tracing::info!(lease = %self.name.name, "gave the lease back");
+                    tracing::info!(lease = %self.name.name, "released the lease");
                     return;
                 }
                 Ok(Err(kube::Error::Api(status))) if status.code == 409 => {
@@ -246,7 +247,7 @@ impl Elector {
                     return;
                 }
                 Err(_) => {
-                    self.late("release");
+                    self.timed_out("release");
                     return;
                 }
             }
@@ -255,13 +256,13 @@ impl Elector {
 
     fn failed(&self, operation: &str, error: &kube::Error) -> LeaseResponse {
         let LeaseName { namespace, name } = &self.name;
-        tracing::warn!(%namespace, lease = %name, operation, %error, "the lease does not answer");
+        tracing::warn!(%namespace, lease = %name, operation, %error, "a request for the lease failed");
         LeaseResponse::Failed
     }
 
-    fn late(&self, operation: &str) -> LeaseResponse {
+    fn timed_out(&self, operation: &str) -> LeaseResponse {
         let LeaseName { namespace, name } = &self.name;
-        tracing::warn!(%namespace, lease = %name, operation, "no answer in time");
+        tracing::warn!(%namespace, lease = %name, operation, "a request for the lease timed out");
         LeaseResponse::Failed
     }
 }

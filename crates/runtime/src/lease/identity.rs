@@ -1,8 +1,8 @@
-//! The name of a candidate: unique for each process, and readable.
+//! The identity of a candidate: unique per process, and readable.
 
 use std::path::Path;
 
-/// Why there is no identity.
+/// The host name or a random number could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {path}: {source}")]
 pub struct IdentityError {
@@ -10,12 +10,12 @@ pub struct IdentityError {
     source: std::io::Error,
 }
 
-/// The host's name and a random part, in the form `host_uuid`.
+/// The host name and a random part, in the form `host_uuid`.
 ///
-/// Two processes with the same identity would both believe to hold the lease, so a restarted process is somebody else.
+/// Two processes with the same identity would both consider themselves the holder, so a restarted process has a new one.
 ///
 /// # Errors
-/// If the kernel does not tell.
+/// If the files of the kernel cannot be read.
 pub fn identity() -> Result<String, IdentityError> {
     let host = read("/proc/sys/kernel/hostname")?;
     Ok(format!("{host}_{}", read("/proc/sys/kernel/random/uuid")?))
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_are_the_same() {
+    fn identities_are_unique() {
         let [one, other] = [identity(), identity()].map(|identity| identity.expect("an identity"));
         assert_ne!(one, other);
         let (host, unique) = one.rsplit_once('_').expect("two parts");

@@ -1,4 +1,4 @@
-//! What others hear of the election.
+//! The published role of a candidate.
 
 use std::{
     sync::Arc,
@@ -7,50 +7,50 @@ use std::{
 
 use tokio::{sync::watch, time};
 
-/// Whether this process leads.
+/// The role of this process in an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaderRole {
-    /// Somebody else does, or nobody.
+    /// The process does not lead.
     Following,
-    /// It does, at least until then; each renewal moves that on without waking anybody.
+    /// The process leads at least until `until`. Renewals extend the time without waking waiters.
     Leading {
         /// From this moment on another process may lead.
         until: Instant,
     },
 }
 
-/// The end on which one listens. Cheap to clone.
+/// The receiving side. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     role: watch::Receiver<LeaderRole>,
-    /// Of a process that has no rivals, the end that would tell.
+    /// Keeps the channel open for a process without an election.
     _alone: Option<Arc<watch::Sender<LeaderRole>>>,
 }
 
 impl Leadership {
-    /// Of a process that has no rivals: it leads for as long as it lives.
+    /// The role of a process without an election: it always leads.
     #[must_use]
     pub fn alone() -> Self {
-        // Nobody's clock runs for so long.
+        // Longer than any process runs.
         let until = now() + Duration::from_secs(100 * 365 * 24 * 3600);
         let (sender, role) = watch::channel(LeaderRole::Leading { until });
         Self { role, _alone: Some(Arc::new(sender)) }
     }
 
-    /// Whether this process leads right now, by the clock. Ask before each action that only a leader may do.
+    /// Whether this process leads at this moment, by the clock. Call it before every action that only a leader may take.
     #[must_use]
     pub fn leads(&self) -> bool {
         matches!(*self.role.borrow(), LeaderRole::Leading { until } if now() < until)
     }
 
-    /// Waits until this process leads; never returns if the elector has ended without it.
+    /// Waits until this process leads. Never returns if the elector has ended without leading.
     pub async fn gained(&mut self) {
         if self.role.wait_for(|role| matches!(role, LeaderRole::Leading { .. })).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until this process does not lead: it was told so, its time is over, or the elector is gone.
+    /// Waits until this process does not lead: the role changed, its time is over, or the elector was dropped.
     pub async fn lost(&mut self) {
         loop {
             let LeaderRole::Leading { until } = *self.role.borrow_and_update() else {
@@ -67,7 +67,7 @@ impl Leadership {
     }
 }
 
-/// The end that tells.
+/// The sending side.
 #[derive(Debug)]
 pub(super) struct Announcer {
     role: watch::Sender<LeaderRole>,
@@ -79,8 +79,8 @@ impl Announcer {
         (Self { role: sender }, Leadership { role, _alone: None })
     }
 
-    /// Tells the role; wakes listeners only when it is another one, not when its time is extended.
-    pub(super) fn tell(&self, new: LeaderRole) {
+    /// Publishes a role. Wakes waiters only if the role changes, not if its time is extended.
+    pub(super) fn publish(&self, new: LeaderRole) {
         self.role.send_if_modified(|role| {
             let changed =
                 matches!(new, LeaderRole::Following) != matches!(role, LeaderRole::Following);
@@ -92,11 +92,11 @@ impl Announcer {
 
 impl Drop for Announcer {
     fn drop(&mut self) {
-        self.tell(LeaderRole::Following);
+        self.publish(LeaderRole::Following);
     }
 }
 
-/// The monotonic clock; the runtime's, so that tests can stop it.
+/// The monotonic clock of the async runtime, which tests can pause.
 pub(super) fn now() -> Instant {
     time::Instant::now().into_std()
 }
@@ -108,10 +108,10 @@ mod tests {
     const TEN: Duration = Duration::from_secs(10);
 
     #[tokio::test(start_paused = true)]
-    async fn the_clock_ends_leadership_without_a_word_from_the_elector() {
+    async fn leadership_ends_by_the_clock_without_the_elector() {
         let (announcer, mut leadership) = Announcer::new();
         assert!(!leadership.leads());
-        announcer.tell(LeaderRole::Leading { until: now() + TEN });
+        announcer.publish(LeaderRole::Leading { until: now() + TEN });
         leadership.gained().await;
         assert!(leadership.leads());
         time::advance(TEN).await;
@@ -120,23 +120,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_extension_is_noticed_though_it_wakes_nobody() {
+    async fn an_extension_takes_effect_without_waking_waiters() {
         let (announcer, mut leadership) = Announcer::new();
         let start = now();
-        announcer.tell(LeaderRole::Leading { until: start + TEN });
+        announcer.publish(LeaderRole::Leading { until: start + TEN });
         let lost = tokio::spawn(async move {
             leadership.lost().await;
             now()
         });
         time::sleep(TEN / 2).await;
-        announcer.tell(LeaderRole::Leading { until: start + TEN * 2 });
+        announcer.publish(LeaderRole::Leading { until: start + TEN * 2 });
         assert_eq!(lost.await.expect("the listener"), start + TEN * 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_elector_that_is_gone_leads_no_more() {
+    async fn leadership_ends_when_the_elector_is_dropped() {
         let (announcer, mut leadership) = Announcer::new();
-        announcer.tell(LeaderRole::Leading { until: now() + TEN });
+        announcer.publish(LeaderRole::Leading { until: now() + TEN });
         drop(announcer);
         assert!(!leadership.leads());
         leadership.lost().await;

@@ -1,5 +1,4 @@
-//! What a lease says, and how it is written: the fields of `coordination.k8s.io/v1` as every Kubernetes controller fills
-//! them, so that one can take over from another.
+//! The content of a Lease, in the fields of `coordination.k8s.io/v1` as Kubernetes controllers use them.
 
 use std::time::Duration;
 
@@ -10,23 +9,23 @@ use k8s_openapi::{
 };
 use kube::api::ObjectMeta;
 
-/// The content of a lease.
+/// The content of a Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseRecord {
-    /// Who holds it; empty if nobody does.
+    /// The identity of the holder; empty if there is none.
     pub holder: String,
-    /// How long the holder wants it to be respected; none if it does not say.
+    /// The lease duration that the holder asks for; none if unset.
     pub duration: Option<Duration>,
-    /// When the holder got it, by its clock. For people.
+    /// When the holder acquired the Lease, by the clock of the holder. Informational.
     pub acquired: Option<Timestamp>,
-    /// When the holder wrote it last, by its clock. For people; to others only *that* it changes means something.
+    /// When the holder renewed the Lease, by the clock of the holder. For other processes only the change of the value counts.
     pub renewed: Option<Timestamp>,
-    /// How often it went from one holder to another.
+    /// How often the holder changed.
     pub transitions: i32,
 }
 
 impl LeaseRecord {
-    /// What `me` writes over this record to get or keep the lease.
+    /// The record that `me` writes over this one to acquire or renew the Lease.
     #[must_use]
     pub fn held_by(&self, me: &str, duration: Duration, now: Timestamp) -> Self {
         let mine = self.holder == me;
@@ -39,13 +38,13 @@ impl LeaseRecord {
         }
     }
 
-    /// What the first holder of a new lease writes.
+    /// The record that the first holder of a new Lease writes.
     #[must_use]
     pub fn first(me: &str, duration: Duration, now: Timestamp) -> Self {
         Self { transitions: 0, ..Self::default().held_by(me, duration, now) }
     }
 
-    /// What the holder writes to let the next one in at once.
+    /// The record that releases the Lease, so that a follower can acquire it at once.
     #[must_use]
     pub fn released(&self, now: Timestamp) -> Self {
         Self {
@@ -57,7 +56,7 @@ impl LeaseRecord {
         }
     }
 
-    /// What an object says. Nonsense in the duration counts as nothing said.
+    /// Reads a Lease. An invalid duration counts as unset.
     #[must_use]
     pub fn read(lease: &Lease) -> Self {
         let spec = lease.spec.clone().unwrap_or_default();
@@ -71,7 +70,7 @@ impl LeaseRecord {
         }
     }
 
-    /// The object that says this, on top of `known` (whose labels and owners stay).
+    /// The Lease with this record. `known` is the metadata to keep.
     #[must_use]
     pub fn write(&self, known: ObjectMeta) -> Lease {
         let seconds = self.duration.map(|duration| duration.as_secs());
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_has_the_fields_that_others_read() {
+    fn a_lease_has_the_fields_of_kubernetes_controllers() {
         let now = time("2026-03-01T10:00:00.123456Z");
         let lease = LeaseRecord::first("pod_1", LEASE, now).write(ObjectMeta::default());
         let expected = json!({
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn renewing_keeps_the_time_of_acquiring_and_taking_over_counts() {
+    fn a_renewal_keeps_the_acquire_time_and_a_takeover_counts_a_transition() {
         let [then, now] = ["2026-03-01T10:00:00Z", "2026-03-01T11:00:00Z"].map(time);
         let first = LeaseRecord::first("a", LEASE, then);
         let renewed = first.held_by("a", LEASE, now);
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_lease_belongs_to_nobody() {
+    fn an_empty_lease_has_no_holder() {
         assert_eq!(LeaseRecord::read(&Lease::default()), LeaseRecord::default());
         let negative = json!({"spec": {"leaseDurationSeconds": -5, "holderIdentity": "a"}});
         let negative: Lease = serde_json::from_value(negative).expect("a lease");

@@ -1,8 +1,8 @@
-//! Many candidates against a simulated server, on a virtual clock: requests and answers take their time or get lost, and
-//! at no moment do two lead.
+//! Several candidates against a simulated API server, on a virtual clock: requests and responses are delayed or lost, and at
+//! most one candidate leads at any moment.
 //!
-//! A candidate here is the real one; only the network is played. Each has one request under way at a time, and gives it
-//! up after a while, though it may still arrive.
+//! The candidates are the real ones; only the network is simulated. Each has one request in flight at a time and abandons it
+//! after a timeout, although the request may still arrive.
 
 use std::{
     cmp::Reverse,
@@ -21,40 +21,41 @@ use super::{
 
 const ROUNDS: usize = 400;
 
-/// What the network does to one request, in milliseconds.
+/// Delays of one request and its response in milliseconds, and whether they are lost.
 #[derive(Clone, Copy, Debug)]
-struct Fate {
+struct NetworkFate {
     there: u64,
     back: u64,
     lost_there: bool,
     lost_back: bool,
 }
 
-const SMOOTH: Fate = Fate { there: 5, back: 5, lost_there: false, lost_back: false };
+const RELIABLE: NetworkFate =
+    NetworkFate { there: 5, back: 5, lost_there: false, lost_back: false };
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// The candidate looks at what to do.
+enum SimulatedEvent {
+    /// The candidate takes its next step.
     Wake,
-    /// A request arrives at the server; none is a read.
-    Arrive(Option<Expected>, Fated),
-    /// An answer arrives at the candidate.
-    Answer(Reply, Sent),
+    /// A request arrives at the server; `None` is a read.
+    Arrive(Option<Expected>, SimulatedRequest),
+    /// A response arrives at the candidate.
+    Answer(SimulatedResponse, SentRequest),
 }
 
 type Expected = (Option<u64>, String, i32);
-type Fated = (u64, bool, Sent);
-/// When it was sent, and the number of the request.
-type Sent = (Duration, usize);
+type SimulatedRequest = (u64, bool, SentRequest);
+/// When a request was sent, and its number.
+type SentRequest = (Duration, usize);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reply {
+enum SimulatedResponse {
     Read(Option<(u64, String, i32)>),
     Written(u64, String, i32),
     Refused,
 }
 
-/// The record that stands for holder, version and transitions. The version is the time of renewal: each write differs.
+/// A record with this holder, version and transitions. The version is stored as the renew time, so that each write differs.
 fn record(timing: &LeaseTiming, version: u64, holder: &str, transitions: i32) -> LeaseRecord {
     let seconds = i64::try_from(version).expect("a small number");
     LeaseRecord {
@@ -66,10 +67,10 @@ fn record(timing: &LeaseTiming, version: u64, holder: &str, transitions: i32) ->
     }
 }
 
-struct World {
+struct Simulation {
     timing: LeaseTiming,
     start: Instant,
-    queue: BinaryHeap<Reverse<(Duration, usize, usize, What)>>,
+    queue: BinaryHeap<Reverse<(Duration, usize, usize, SimulatedEvent)>>,
     pushed: usize,
     candidates: Vec<Candidate>,
     waiting_for: Vec<usize>,
@@ -79,9 +80,9 @@ struct World {
     reads_next: Vec<bool>,
 }
 
-impl World {
+impl Simulation {
     fn new(candidates: usize, timing: LeaseTiming) -> Self {
-        let mut world = Self {
+        let mut simulation = Self {
             timing,
             start: Instant::now(),
             queue: BinaryHeap::new(),
@@ -93,13 +94,14 @@ impl World {
             writes: 0,
             reads_next: vec![true; candidates],
         };
-        (0..candidates).for_each(|who| world.push(Duration::ZERO, who, What::Wake));
-        world
+        (0..candidates)
+            .for_each(|candidate| simulation.push(Duration::ZERO, candidate, SimulatedEvent::Wake));
+        simulation
     }
 
-    fn push(&mut self, at: Duration, who: usize, what: What) {
+    fn push(&mut self, at: Duration, candidate: usize, event: SimulatedEvent) {
         self.pushed += 1;
-        self.queue.push(Reverse((at, self.pushed, who, what)));
+        self.queue.push(Reverse((at, self.pushed, candidate, event)));
     }
 
     fn leaders(&self, now: Duration) -> usize {
@@ -107,78 +109,94 @@ impl World {
         self.candidates.iter().filter(|candidate| candidate.leads(now)).count()
     }
 
-    /// One event. Returns its time.
-    fn turn(&mut self, fate: Fate) -> Duration {
-        let Reverse((now, _, who, what)) = self.queue.pop().expect("an event");
-        match what {
-            What::Wake => self.wake(now, who, fate),
-            What::Arrive(request, (back, lost, sent)) => {
+    /// Handles the next event and returns its time.
+    fn advance(&mut self, fate: NetworkFate) -> Duration {
+        let Reverse((now, _, candidate, event)) = self.queue.pop().expect("an event");
+        match event {
+            SimulatedEvent::Wake => self.step(now, candidate, fate),
+            SimulatedEvent::Arrive(request, (back, lost, sent)) => {
                 let reply = self.serve(request);
                 if !lost {
                     let at = now + Duration::from_millis(back);
-                    self.push(at, who, What::Answer(reply, sent));
+                    self.push(at, candidate, SimulatedEvent::Answer(reply, sent));
                 }
             }
-            What::Answer(reply, sent) => self.answer(now, who, reply, sent),
+            SimulatedEvent::Answer(reply, sent) => self.answer(now, candidate, reply, sent),
         }
         now
     }
 
-    fn wake(&mut self, now: Duration, who: usize, fate: Fate) {
+    fn step(&mut self, now: Duration, candidate: usize, fate: NetworkFate) {
         let instant = self.start + now;
-        if self.candidates[who].leads_until().is_none() && self.reads_next[who] {
-            return self.send(now, who, None, fate);
+        if self.candidates[candidate].leads_until().is_none() && self.reads_next[candidate] {
+            return self.send(now, candidate, None, fate);
         }
-        self.reads_next[who] = true;
-        match self.candidates[who].step(instant) {
+        self.reads_next[candidate] = true;
+        match self.candidates[candidate].step(instant) {
             ElectionStep::Lost => {
-                self.candidates[who].stand_down();
-                self.push(now + self.timing.retry, who, What::Wake);
+                self.candidates[candidate].stand_down();
+                self.push(now + self.timing.retry, candidate, SimulatedEvent::Wake);
             }
             ElectionStep::Wait { until } => {
                 let at = (until - self.start).min(now + self.timing.retry);
-                self.push(at, who, What::Wake);
+                self.push(at, candidate, SimulatedEvent::Wake);
             }
             ElectionStep::Acquire | ElectionStep::Renew => {
                 let LeaseWrite { record, expects } =
-                    self.candidates[who].propose(Timestamp::UNIX_EPOCH);
+                    self.candidates[candidate].propose(Timestamp::UNIX_EPOCH);
                 let expects = expects.map(|version| version.parse().expect("a version"));
                 let request = (expects, record.holder, record.transitions);
-                self.send(now, who, Some(request), fate);
+                self.send(now, candidate, Some(request), fate);
             }
         }
     }
 
-    fn send(&mut self, now: Duration, who: usize, request: Option<Expected>, fate: Fate) {
+    fn send(
+        &mut self,
+        now: Duration,
+        candidate: usize,
+        request: Option<Expected>,
+        fate: NetworkFate,
+    ) {
         self.sent += 1;
-        self.waiting_for[who] = self.sent;
+        self.waiting_for[candidate] = self.sent;
         let sent = (now, self.sent);
         if !fate.lost_there {
             let at = now + Duration::from_millis(fate.there);
-            self.push(at, who, What::Arrive(request, (fate.back, fate.lost_back, sent)));
+            self.push(
+                at,
+                candidate,
+                SimulatedEvent::Arrive(request, (fate.back, fate.lost_back, sent)),
+            );
         }
-        // Giving up. An answer in time makes the number another one.
+        // The timeout. A response that arrives before it changes the number.
         let at = now + self.timing.renew_deadline / 2;
-        self.push(at, who, What::Answer(Reply::Refused, sent));
+        self.push(at, candidate, SimulatedEvent::Answer(SimulatedResponse::Refused, sent));
     }
 
-    fn serve(&mut self, request: Option<Expected>) -> Reply {
+    fn serve(&mut self, request: Option<Expected>) -> SimulatedResponse {
         let Some((expects, holder, transitions)) = request else {
-            return Reply::Read(self.stored.clone());
+            return SimulatedResponse::Read(self.stored.clone());
         };
         if self.stored.as_ref().map(|stored| stored.0) != expects {
-            return Reply::Refused;
+            return SimulatedResponse::Refused;
         }
         self.writes += 1;
         self.stored = Some((self.writes, holder.clone(), transitions));
-        Reply::Written(self.writes, holder, transitions)
+        SimulatedResponse::Written(self.writes, holder, transitions)
     }
 
-    fn answer(&mut self, now: Duration, who: usize, reply: Reply, (sent, number): Sent) {
-        if self.waiting_for[who] != number {
+    fn answer(
+        &mut self,
+        now: Duration,
+        candidate: usize,
+        reply: SimulatedResponse,
+        (sent, number): SentRequest,
+    ) {
+        if self.waiting_for[candidate] != number {
             return;
         }
-        self.waiting_for[who] = 0;
+        self.waiting_for[candidate] = 0;
         let timing = self.timing;
         let found = |(version, holder, transitions): (u64, String, i32)| FoundLease {
             record: record(&timing, version, &holder, transitions),
@@ -186,75 +204,73 @@ impl World {
         };
         let instant = self.start + now;
         let next = match reply {
-            Reply::Read(stored) => {
-                self.candidates[who].saw(stored.map(found), instant);
-                self.reads_next[who] = false;
+            SimulatedResponse::Read(stored) => {
+                self.candidates[candidate].observe(stored.map(found), instant);
+                self.reads_next[candidate] = false;
                 now
             }
-            Reply::Written(version, holder, transitions) => {
+            SimulatedResponse::Written(version, holder, transitions) => {
                 let found = found((version, holder, transitions));
-                self.candidates[who].wrote(found, self.start + sent);
+                self.candidates[candidate].confirm(found, self.start + sent);
                 now + self.timing.retry
             }
-            // It reads, as the elector does after a conflict, and so learns of its own unanswered write.
-            Reply::Refused => {
+            // Reads, as the elector does after a conflict, and so learns about its own unanswered write.
+            SimulatedResponse::Refused => {
                 let stored = self.stored.clone().map(found);
-                self.candidates[who].saw(stored, instant);
+                self.candidates[candidate].observe(stored, instant);
                 now + self.timing.retry
             }
         };
-        self.push(next, who, What::Wake);
+        self.push(next, candidate, SimulatedEvent::Wake);
     }
 }
 
-fn fates() -> impl Strategy<Value = Vec<Fate>> {
+fn fates() -> impl Strategy<Value = Vec<NetworkFate>> {
     let delay = || prop_oneof![4 => 1_u64..200, 2 => 200_u64..6_000, 1 => 6_000_u64..40_000];
     let lost = || prop::bool::weighted(0.15);
     let fate =
-        (delay(), delay(), lost(), lost()).prop_map(|(there, back, lost_there, lost_back)| Fate {
-            there,
-            back,
-            lost_there,
-            lost_back,
+        (delay(), delay(), lost(), lost()).prop_map(|(there, back, lost_there, lost_back)| {
+            NetworkFate { there, back, lost_there, lost_back }
         });
     prop::collection::vec(fate, ROUNDS)
 }
 
 proptest! {
     #[test]
-    fn at_most_one_leads_at_any_time(candidates in 2_usize..6, fates in fates()) {
-        let mut world = World::new(candidates, LeaseTiming::default());
+    fn at_most_one_candidate_leads_at_any_time(candidates in 2_usize..6, fates in fates()) {
+        let mut simulation = Simulation::new(candidates, LeaseTiming::default());
         for fate in fates {
-            let now = world.turn(fate);
-            prop_assert!(world.leaders(now) <= 1, "{} lead at {now:?}", world.leaders(now));
+            let now = simulation.advance(fate);
+            prop_assert!(simulation.leaders(now) <= 1, "{} lead at {now:?}", simulation.leaders(now));
         }
-        // When the network is well again somebody leads, and stays.
+        // Once the network works again, one candidate leads and stays leader.
         for _ in 0..ROUNDS {
-            world.turn(SMOOTH);
+            simulation.advance(RELIABLE);
         }
         for _ in 0..ROUNDS {
-            let now = world.turn(SMOOTH);
-            prop_assert_eq!(world.leaders(now), 1, "at {:?}", now);
+            let now = simulation.advance(RELIABLE);
+            prop_assert_eq!(simulation.leaders(now), 1, "at {:?}", now);
         }
     }
 }
 
-/// The property above is worth something only if the simulation can show two leaders.
+/// Control: the simulation is able to show two leaders.
 #[test]
-fn a_deadline_beyond_the_lease_lets_two_lead() {
+fn a_renew_deadline_beyond_the_lease_duration_allows_two_leaders() {
     let reckless =
         LeaseTiming { renew_deadline: Duration::from_secs(40), ..LeaseTiming::default() };
-    let mut world = World::new(2, reckless);
+    let mut simulation = Simulation::new(2, reckless);
     for _ in 0..10 {
-        world.turn(SMOOTH);
+        simulation.advance(RELIABLE);
     }
-    let cut_off = usize::from(world.candidates[1].leads(world.start + Duration::from_secs(1)));
+    let cut_off =
+        usize::from(simulation.candidates[1].leads(simulation.start + Duration::from_secs(1)));
     let mut most = 0;
     for _ in 0..ROUNDS {
-        let next = world.queue.peek().map(|Reverse((_, _, who, _))| *who);
+        let next = simulation.queue.peek().map(|Reverse((_, _, candidate, _))| *candidate);
         let lost = next == Some(cut_off);
-        let now = world.turn(Fate { lost_there: lost, ..SMOOTH });
-        most = most.max(world.leaders(now));
+        let now = simulation.advance(NetworkFate { lost_there: lost, ..RELIABLE });
+        most = most.max(simulation.leaders(now));
     }
     assert_eq!(most, 2);
 }

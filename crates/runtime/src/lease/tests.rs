@@ -1,4 +1,4 @@
-//! The elector against a server that is played, on a stopped clock.
+//! The elector against a mock API server, on a paused clock.
 
 use std::{
     sync::{Arc, Mutex},
@@ -16,50 +16,50 @@ use crate::Stop;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Waits on the stopped clock, so that what never happens fails at once.
+/// Waits on the paused clock, so that a missing event fails the test at once.
 async fn gained(leadership: &mut Leadership) {
     time::timeout(MINUTE * 60, leadership.gained()).await.expect("it leads in the end");
 }
 
-/// How the server takes requests.
+/// How the mock server handles requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Mood {
+enum ServerMode {
     #[default]
-    Well,
-    /// Stores the next write without answering, and is well again.
+    Healthy,
+    /// Stores the next write without a response, then is healthy again.
     Forgetful,
-    /// Answers nothing and stores nothing.
+    /// Neither stores nor answers.
     Silent,
     /// Refuses writes.
     Full,
 }
 
 #[derive(Default)]
-struct State {
-    mood: Mood,
+struct ServerState {
+    mode: ServerMode,
     stored: Option<Value>,
     version: u64,
     writes: usize,
 }
 
 #[derive(Clone, Default)]
-struct Server(Arc<Mutex<State>>);
+struct Server(Arc<Mutex<ServerState>>);
 
 impl Server {
-    fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut self.0.lock().expect("the state"))
+    fn with_state<T>(&self, query: impl FnOnce(&mut ServerState) -> T) -> T {
+        query(&mut self.0.lock().expect("the state"))
     }
 
     fn stored(&self) -> Value {
-        self.look(|state| state.stored.clone()).expect("a lease")
+        self.with_state(|state| state.stored.clone()).expect("a lease")
     }
 
-    /// Somebody else writes.
+    /// Another process writes the Lease.
     fn put(&self, holder: &str, transitions: i32) {
         let spec = json!({
             "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": transitions,
         });
-        self.look(|state| {
+        self.with_state(|state| {
             let metadata = json!({"name": "leader", "namespace": "here", "labels": {"keep": "me"}});
             store(state, json!({"metadata": metadata, "spec": spec}));
         });
@@ -68,7 +68,7 @@ impl Server {
     async fn answer(self, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
         let method = request.method().clone();
         let body = request.into_body().collect().await.expect("a body").to_bytes();
-        let answer = self.look(|state| state.answer(&method, &body));
+        let answer = self.with_state(|state| state.answer(&method, &body));
         let Some((code, value)) = answer else {
             return std::future::pending().await;
         };
@@ -90,17 +90,17 @@ impl Server {
     }
 }
 
-impl State {
-    /// None is silence.
+impl ServerState {
+    /// `None`: no response.
     fn answer(&mut self, method: &Method, body: &[u8]) -> Option<(u16, Value)> {
-        if self.mood == Mood::Silent {
+        if self.mode == ServerMode::Silent {
             return None;
         }
         if method == Method::GET {
             return Some(self.stored.clone().map_or_else(|| failure(404), |lease| (200, lease)));
         }
         self.writes += 1;
-        if self.mood == Mood::Full {
+        if self.mode == ServerMode::Full {
             return Some(failure(507));
         }
         let lease: Value = serde_json::from_slice(body).expect("a lease");
@@ -114,14 +114,14 @@ impl State {
             _ => {}
         }
         store(self, lease);
-        if std::mem::take(&mut self.mood) == Mood::Forgetful {
+        if std::mem::take(&mut self.mode) == ServerMode::Forgetful {
             return None;
         }
         self.stored.clone().map(|lease| (200, lease))
     }
 }
 
-fn store(state: &mut State, mut lease: Value) {
+fn store(state: &mut ServerState, mut lease: Value) {
     state.version += 1;
     lease["metadata"]["resourceVersion"] = json!(state.version.to_string());
     state.stored = Some(lease);
@@ -134,12 +134,12 @@ fn failure(code: u16) -> (u16, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_whose_answer_is_lost_does_not_cost_the_lease() {
+async fn a_renewal_without_a_response_does_not_lose_the_lease() {
     let server = Server::default();
     let (mut leadership, _stop, task) = server.candidate("one");
     gained(&mut leadership).await;
     for _ in 0..10 {
-        server.look(|state| state.mood = Mood::Forgetful);
+        server.with_state(|state| state.mode = ServerMode::Forgetful);
         time::sleep(MINUTE).await;
         assert!(leadership.leads() && !task.is_finished());
     }
@@ -147,17 +147,17 @@ async fn a_renewal_whose_answer_is_lost_does_not_cost_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_without_answers_stops_after_the_renew_deadline() {
-    for mood in [Mood::Silent, Mood::Full] {
+async fn a_leader_without_responses_stops_after_the_renew_deadline() {
+    for mode in [ServerMode::Silent, ServerMode::Full] {
         let server = Server::default();
         let (mut leadership, _stop, task) = server.candidate("one");
         gained(&mut leadership).await;
         let begun = time::Instant::now();
-        server.look(|state| state.mood = mood);
+        server.with_state(|state| state.mode = mode);
         leadership.lost().await;
         assert!(!leadership.leads());
-        assert_eq!(begun.elapsed().as_secs(), 10, "{mood:?}");
-        assert_eq!(task.await.expect("the task"), ElectionEnd::Lost, "{mood:?}");
+        assert_eq!(begun.elapsed().as_secs(), 10, "{mode:?}");
+        assert_eq!(task.await.expect("the task"), ElectionEnd::Lost, "{mode:?}");
     }
 }
 
@@ -175,7 +175,7 @@ async fn a_leader_whose_lease_was_taken_stops_with_its_next_renewal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follower_waits_for_the_holder_and_writes_over_what_it_finds() {
+async fn a_follower_waits_for_the_holder_and_keeps_other_fields() {
     let server = Server::default();
     server.put("other", 7);
     let begun = time::Instant::now();
@@ -197,32 +197,32 @@ async fn a_follower_that_stops_writes_nothing() {
     stop.cancel();
     assert_eq!(task.await.expect("the task"), ElectionEnd::Stopped);
     assert!(!leadership.leads());
-    assert_eq!(server.look(|state| state.writes), 0);
+    assert_eq!(server.with_state(|state| state.writes), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_during_a_renewal_still_gives_the_lease_back() {
+async fn a_stop_during_a_renewal_still_releases_the_lease() {
     let server = Server::default();
     let (mut leadership, stop, task) = server.candidate("one");
     gained(&mut leadership).await;
-    server.look(|state| state.mood = Mood::Forgetful);
-    // The renewal is stored, and waits for its answer.
+    server.with_state(|state| state.mode = ServerMode::Forgetful);
+    // The renewal is stored and waits for its response.
     time::sleep(LeaseTiming::default().retry + Duration::from_secs(1)).await;
-    assert_eq!(server.look(|state| (state.writes, state.mood)), (2, Mood::Well));
+    assert_eq!(server.with_state(|state| (state.writes, state.mode)), (2, ServerMode::Healthy));
     stop.cancel();
     assert_eq!(task.await.expect("the task"), ElectionEnd::Stopped);
     assert_eq!(server.stored()["spec"]["holderIdentity"], "");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_lease_is_made_anew_by_its_holder_not_by_who_had_seen_it() {
+async fn a_deleted_lease_is_recreated_by_its_holder_and_not_by_its_followers() {
     let server = Server::default();
     let (mut one, _stop, _task) = server.candidate("one");
     gained(&mut one).await;
     let (two, _other_stop, _other_task) = server.candidate("two");
     for round in 0..20 {
         time::sleep(Duration::from_millis(4_700)).await;
-        server.look(|state| state.stored = None);
+        server.with_state(|state| state.stored = None);
         assert!(one.leads() && !two.leads(), "{round}: {} {}", one.leads(), two.leads());
     }
     time::sleep(MINUTE).await;

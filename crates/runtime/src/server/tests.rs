@@ -66,7 +66,7 @@ fn hello() -> Router {
 }
 
 #[tokio::test]
-async fn a_new_certificate_is_shown_to_new_connections() {
+async fn new_connections_use_a_replaced_certificate() {
     let (slot, first, second) = (CertificateSlot::new(), authority(), authority());
     let config = tls::server_config(slot.clone(), MinVersion::Tls12).expect("a configuration");
     let (listener, address) = listen().await;
@@ -90,7 +90,7 @@ async fn a_new_certificate_is_shown_to_new_connections() {
     server.await.expect("stopped");
 }
 
-/// A server whose only request says that it has begun and waits until it may end.
+/// A server with one request that notifies its start and waits for permission to end.
 async fn slow() -> (SocketAddr, Arc<Notify>, Arc<Notify>, Stop, JoinHandle<()>) {
     let (begun, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (b, e) = (begun.clone(), end.clone());
@@ -107,13 +107,13 @@ async fn slow() -> (SocketAddr, Arc<Notify>, Arc<Notify>, Stop, JoinHandle<()>) 
 }
 
 #[tokio::test]
-async fn requests_under_way_are_finished_and_no_more_accepted() {
+async fn after_the_stop_requests_in_flight_are_completed_and_no_more_accepted() {
     let (address, begun, end, stop, task) = slow().await;
     let mut sender = handshake(TcpStream::connect(address).await.expect("connected")).await;
     let answer = tokio::spawn(async move { body(&mut sender).await });
     begun.notified().await;
     stop.cancel();
-    // The listener is gone once a connection is refused; until then the kernel may still queue one.
+    // The listener is closed once a connection is refused; until then the kernel may still queue one.
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
     }
@@ -123,7 +123,7 @@ async fn requests_under_way_are_finished_and_no_more_accepted() {
 }
 
 #[tokio::test]
-async fn a_drain_has_an_end() {
+async fn the_drain_time_is_limited() {
     let (listener, address) = listen().await;
     let begun = Arc::new(Notify::new());
     let b = begun.clone();

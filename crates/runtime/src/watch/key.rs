@@ -1,4 +1,4 @@
-//! What tells objects of a kind apart.
+//! The identity of an object within its kind.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use kube::Resource;
 /// Namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// None for kinds that have none.
+    /// Absent for cluster-scoped kinds.
     pub namespace: Option<Box<str>>,
     /// The name.
     pub name: Box<str>,
 }
 
 impl Key {
-    /// The key of an object that a server sent.
+    /// The key of an object from the API server.
     #[must_use]
     pub fn of(object: &impl Resource) -> Self {
         let meta = object.meta();

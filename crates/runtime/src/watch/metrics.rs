@@ -1,4 +1,4 @@
-//! What can be counted about watches.
+//! Metrics of watches.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -6,39 +6,38 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// Which watch.
+/// The watch, as named by [`Watch::new`](super::Watch::new).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
+struct WatchLabels {
     watch: String,
 }
 
-/// Counters of all watches of a process. Cheap to clone.
+/// Metrics of all watches of a process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct WatchMetrics {
-    unreadable: Family<Labels, Gauge>,
-    failures: Family<Labels, Counter>,
-    restarts: Family<Labels, Counter>,
-    lost: Family<Labels, Counter>,
+    unreadable: Family<WatchLabels, Gauge>,
+    failures: Family<WatchLabels, Counter>,
+    restarts: Family<WatchLabels, Counter>,
+    lost: Family<WatchLabels, Counter>,
 }
 
 impl WatchMetrics {
-    /// Puts them into a registry.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
-        let unreadable = "Objects that exist but do not decode, and are left out";
+        let unreadable = "Objects that exist but do not decode, and are skipped";
         registry.register("watch_unreadable_objects", unreadable, self.unreadable.clone());
         let failures = "Requests and streams of watches that failed";
         registry.register("watch_failures", failures, self.failures.clone());
-        let restarts = "Streams that were given up and begun anew with a list";
+        let restarts = "Streams that were restarted with a list";
         registry.register("watch_restarts", restarts, self.restarts.clone());
-        let lost =
-            "Looks that found an object which had changed, and of which the watch had not told";
+        let lost = "Consistency checks that found a change which the watch had not delivered";
         registry.register("watch_lost", lost, self.lost.clone());
     }
 
-    /// Those of one watch.
-    pub(super) fn of(&self, watch: &str) -> OneWatch {
-        let labels = Labels { watch: watch.to_owned() };
-        OneWatch {
+    /// The metrics of one watch.
+    pub(super) fn of(&self, watch: &str) -> SingleWatchMetrics {
+        let labels = WatchLabels { watch: watch.to_owned() };
+        SingleWatchMetrics {
             unreadable: self.unreadable.get_or_create_owned(&labels),
             failures: self.failures.get_or_create_owned(&labels),
             restarts: self.restarts.get_or_create_owned(&labels),
@@ -48,7 +47,7 @@ impl WatchMetrics {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct OneWatch {
+pub(super) struct SingleWatchMetrics {
     pub(super) unreadable: Gauge,
     pub(super) failures: Counter,
     pub(super) restarts: Counter,

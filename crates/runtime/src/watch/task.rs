@@ -1,4 +1,4 @@
-//! A watch as a task: the stream read, its events entered into the book, changes sent.
+//! The task of a watch: reads the stream, passes events to `KnownObjects`, and sends the changes.
 
 use std::{fmt::Debug, pin::pin, time::Duration};
 
@@ -15,28 +15,28 @@ use tokio::{
 
 use super::{
     Change, Guarded, WatchMetrics,
-    book::{Book, Entry},
-    look::{Look, looks},
-    metrics::OneWatch,
-    pace::{Failure, Pace},
+    backoff::{WatchBackoff, WatchFailure},
+    consistency::{ConsistencyCheck, consistency_checks},
+    known_objects::{KnownObjects, WatchEffect},
+    metrics::SingleWatchMetrics,
 };
 use crate::Stop;
 
 /// Why a watch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchEnd {
-    /// It was asked to.
+    /// The stop token was cancelled.
     Stopped,
-    /// Nobody listens any more.
+    /// The receiver was dropped.
     ReceiverClosed,
 }
 
-/// A watch that has not begun yet.
+/// A watch of one kind, to be started with [`run`](Self::run).
 pub struct Watch<K> {
     name: String,
     api: Api<Guarded<K>>,
     config: Config,
-    metrics: OneWatch,
+    metrics: SingleWatchMetrics,
     check_every: Option<Duration>,
 }
 
@@ -44,91 +44,86 @@ impl<K> Watch<K>
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
-    /// A watch of what `api` reaches and `config` selects. The name is for logs and metrics: the kind, and the cluster if
-    /// there are several.
+    /// Watches the objects that `api` reaches and `config` selects. `name` labels logs and metrics: the kind, with the cluster
+    /// if there are several.
     ///
-    /// A connection that died in silence is noticed after the configuration's timeout (five minutes unless set), so set a
-    /// shorter one for servers far away.
+    /// A dead connection is detected after the timeout of `config` (five minutes by default); set a shorter one for remote
+    /// clusters.
     #[must_use]
     pub fn new(name: &str, api: Api<Guarded<K>>, config: Config, metrics: &WatchMetrics) -> Self {
         Self { name: name.to_owned(), api, config, metrics: metrics.of(name), check_every: None }
     }
 
-    /// Also looks at what is there so often, and begins anew when something of that was never told: a server that forgot
-    /// an event says nothing, and neither does a watch. Costs a list of names and versions each time.
+    /// Also lists names and versions once per interval, and restarts the stream if a change was not delivered. An API server
+    /// that loses an event reports no error, so nothing else detects it.
     #[must_use]
     pub fn check_every(self, interval: Option<Duration>) -> Self {
         Self { check_every: interval, ..self }
     }
 
-    /// Sends changes until stopped or until nobody listens. Whoever listens slowly holds the watch up, and nothing else: what
-    /// is missed for being too slow comes with the next list.
+    /// Sends changes until stopped, or until the receiver is dropped. A slow receiver delays only this watch; changes that it
+    /// missed arrive with the next list.
     pub async fn run(self, changes: Sender<Change<K>>, stop: Stop) -> WatchEnd {
-        let heard = changes.clone();
+        let receiver = changes.clone();
         let ended = tokio::select! {
             () = stop.cancelled() => WatchEnd::Stopped,
-            () = heard.closed() => WatchEnd::ReceiverClosed,
+            () = receiver.closed() => WatchEnd::ReceiverClosed,
             _ = self.supervise(&changes) => WatchEnd::ReceiverClosed,
         };
         self.metrics.unreadable.set(0);
         ended
     }
 
-    /// One stream after the other; the book outlives them.
+    /// Runs one stream after the other; `KnownObjects` outlives them.
     async fn supervise(&self, changes: &Sender<Change<K>>) -> Result<(), SendError<Change<K>>> {
-        let mut book = Book::new();
-        let mut pace = Pace::default();
+        let mut known_objects = KnownObjects::new();
+        let mut backoff = WatchBackoff::default();
         loop {
-            self.follow(&mut book, &mut pace, changes).await?;
-            tracing::info!(watch = %self.name, "beginning anew");
+            self.follow(&mut known_objects, &mut backoff, changes).await?;
+            tracing::info!(watch = %self.name, "restarting the watch with a list");
             self.metrics.restarts.inc();
         }
     }
 
-    /// One stream, until it is given up.
+    /// Runs one stream until it has to be restarted.
     async fn follow(
         &self,
-        book: &mut Book<K>,
-        pace: &mut Pace,
+        known_objects: &mut KnownObjects<K>,
+        backoff: &mut WatchBackoff,
         changes: &Sender<Change<K>>,
     ) -> Result<(), SendError<Change<K>>> {
         let mut stream = pin!(watcher(self.api.clone(), self.config.clone()));
-        let looks = |interval| looks(&self.name, &self.api, &self.config, interval);
-        // While everything is listed there is nothing to compare with.
-        let mut looking = pin!(looks(None));
+        let consistency_checks =
+            |interval| consistency_checks(&self.name, &self.api, &self.config, interval);
+        // Consistency checks start after the initial list: before that there is nothing to compare with.
+        let mut checks = pin!(consistency_checks(None));
         loop {
-            // What was told must be entered before anything is said to be lost.
+            // Biased: delivered events are handled before an object is reported as lost.
             let event = tokio::select! {
                 biased;
                 event = stream.next() => event,
-                Some(look) = looking.next() => {
-                    if self.look(book, look) {
+                Some(phase) = checks.next() => {
+                    if self.check(known_objects, phase) {
                         return Ok(());
                     }
                     continue;
                 }
             };
-            let Some(event) = event else {
-                return Ok(());
-            };
             match event {
-                Ok(event) => {
-                    // The beginning of a list is told before anything was asked for.
+                None => return Ok(()),
+                Some(Ok(event)) => {
+                    // `Init` precedes the first request, so it is no sign of success.
                     if !matches!(event, Event::Init) {
-                        pace.worked();
+                        backoff.succeeded();
                     }
                     let listed = matches!(event, Event::InitDone);
-                    self.enter(book, event, changes).await?;
+                    self.handle(known_objects, event, changes).await?;
                     if listed {
-                        looking.set(looks(self.check_every));
+                        checks.set(consistency_checks(self.check_every));
                     }
                 }
-                Err(error) => {
-                    self.metrics.failures.inc();
-                    let advice = pace.failed(kind(&error), time::Instant::now().into_std());
-                    tracing::warn!(watch = %self.name, %error, pause = ?advice.pause, "the watch failed");
-                    time::sleep(advice.pause).await;
-                    if advice.restart {
+                Some(Err(error)) => {
+                    if self.back_off(backoff, &error).await {
                         return Ok(());
                     }
                 }
@@ -136,14 +131,23 @@ where
         }
     }
 
-    /// Takes note of a look; whether something was lost.
-    fn look(&self, book: &mut Book<K>, look: Look) -> bool {
-        match look {
-            Look::Begins => book.look(),
-            Look::Sees(seen) => book.compare(&seen),
-            Look::Ends => {
-                if let Some(object) = book.lost() {
-                    tracing::warn!(watch = %self.name, %object, "the watch did not tell of an object that changed");
+    /// Sleeps after a failure. True if the stream has to be restarted.
+    async fn back_off(&self, backoff: &mut WatchBackoff, error: &watcher::Error) -> bool {
+        self.metrics.failures.inc();
+        let retry = backoff.failed(failure(error), time::Instant::now().into_std());
+        tracing::warn!(watch = %self.name, %error, pause = ?retry.pause, "the watch failed");
+        time::sleep(retry.pause).await;
+        retry.restart
+    }
+
+    /// Handles one phase of a consistency check. True if an event was lost.
+    fn check(&self, known_objects: &mut KnownObjects<K>, phase: ConsistencyCheck) -> bool {
+        match phase {
+            ConsistencyCheck::Started => known_objects.start_check(),
+            ConsistencyCheck::Listed(listed) => known_objects.compare(&listed),
+            ConsistencyCheck::Ended => {
+                if let Some(object) = known_objects.lost() {
+                    tracing::warn!(watch = %self.name, %object, "the watch missed the change of an object");
                     self.metrics.lost.inc();
                     return true;
                 }
@@ -152,31 +156,33 @@ where
         false
     }
 
-    async fn enter(
+    async fn handle(
         &self,
-        book: &mut Book<K>,
+        known_objects: &mut KnownObjects<K>,
         event: Event<Guarded<K>>,
         changes: &Sender<Change<K>>,
     ) -> Result<(), SendError<Change<K>>> {
-        let entry = book.enter(event);
-        self.metrics.unreadable.set(i64::try_from(book.n_unreadable()).unwrap_or(i64::MAX));
-        match entry {
-            Entry::Change(change) => changes.send(change).await?,
-            Entry::Unreadable(one) => {
+        let effect = known_objects.handle(event);
+        self.metrics
+            .unreadable
+            .set(i64::try_from(known_objects.n_unreadable()).unwrap_or(i64::MAX));
+        match effect {
+            WatchEffect::Change(change) => changes.send(change).await?,
+            WatchEffect::Unreadable(one) => {
                 let error = one.error;
-                tracing::warn!(watch = %self.name, object = %one.key, error, "left out what does not decode");
+                tracing::warn!(watch = %self.name, object = %one.key, error, "skipped an object that does not decode");
             }
-            Entry::Nothing => {}
+            WatchEffect::Nothing => {}
         }
         Ok(())
     }
 }
 
-fn kind(error: &watcher::Error) -> Failure {
+fn failure(error: &watcher::Error) -> WatchFailure {
     match error {
         watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410 => {
-            Failure::TooOld
+            WatchFailure::TooOld
         }
-        _ => Failure::Other,
+        _ => WatchFailure::Other,
     }
 }

@@ -1,6 +1,6 @@
-//! The task against a server that is played: what a stream that cannot be continued, or never starts, comes to.
+//! The task against a mock API server: streams that expire, fail to start or lose events.
 //!
-//! The clock is stopped, so that pauses take no time.
+//! The clock is paused, so that backoff takes no time.
 
 use std::{
     collections::VecDeque,
@@ -17,21 +17,21 @@ use tokio::{sync::mpsc, time};
 use super::{Change, Config, Guarded, Watch, WatchEnd, WatchMetrics};
 use crate::Stop;
 
-/// On the stopped clock, so that what never happens fails at once.
+/// A timeout on the paused clock: an event that never comes fails the test at once.
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// One answer; the stream of a watch ends after its last line.
+/// One response of the server. A watch stream ends after its last line.
 #[derive(Clone, Debug)]
 enum Answer {
     List(&'static str, Vec<Value>),
     Watch(Vec<Value>),
-    /// After so many seconds.
+    /// The response arrives after this many seconds.
     Late(u64, Vec<Value>),
     Never,
     Fails(u16),
 }
 
-/// Answers in turn and notes what was asked for. When there is no answer left it says nothing for ever.
+/// A mock API server: answers requests in order and records them. Without a further response it never answers.
 #[derive(Clone, Default)]
 struct Server {
     answers: Arc<Mutex<VecDeque<Answer>>>,
@@ -45,7 +45,7 @@ impl Server {
     }
 
     async fn answer(self, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
-        let looks = request.headers().get("accept").is_some_and(|one| {
+        let consistency_checks = request.headers().get("accept").is_some_and(|one| {
             one.to_str().is_ok_and(|accepted| accepted.contains("PartialObjectMetadataList"))
         });
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
@@ -53,7 +53,7 @@ impl Server {
         let Some(answer) = next else {
             return std::future::pending().await;
         };
-        let question = match (watches, looks) {
+        let question = match (watches, consistency_checks) {
             (true, _) => "watch",
             (false, true) => "look",
             (false, false) => "list",
@@ -97,7 +97,7 @@ fn map(name: &str, version: &str) -> Value {
     })
 }
 
-/// The changes that come of these answers, as text, until there are so many.
+/// Runs a watch against the server and returns the first `wanted` changes as text.
 async fn changes(server: &Server, wanted: usize) -> Vec<String> {
     let service = server.clone();
     let service = tower::service_fn(move |request| service.clone().answer(request));
@@ -130,7 +130,7 @@ fn text(change: &Change<ConfigMap>) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_whose_start_is_too_old_begins_anew_and_names_what_went() {
+async fn a_watch_with_an_expired_version_restarts_and_names_removed_objects() {
     let server = Server::new([
         Answer::List("10", vec![map("a", "1"), map("b", "2")]),
         Answer::Fails(410),
@@ -142,7 +142,7 @@ async fn a_watch_whose_start_is_too_old_begins_anew_and_names_what_went() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_never_starts_begins_anew_after_five_attempts() {
+async fn a_watch_that_never_starts_restarts_after_five_attempts() {
     let mut answers = vec![Answer::List("10", vec![map("a", "1")])];
     answers.extend(std::iter::repeat_n(Answer::Fails(500), 5));
     answers.push(Answer::List("20", Vec::new()));
@@ -153,7 +153,7 @@ async fn a_watch_that_never_starts_begins_anew_after_five_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_fails_is_tried_again() {
+async fn a_failed_list_is_retried() {
     let failures = std::iter::repeat_n(Answer::Fails(503), 7);
     let server = Server::new(failures.chain([Answer::List("10", vec![map("a", "1")])]));
     assert_eq!(changes(&server, 1).await, [r#"reset ["a"] without []"#]);
@@ -161,7 +161,7 @@ async fn a_list_that_fails_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_says_it_is_too_old_is_followed_by_a_list() {
+async fn a_stream_that_reports_an_expired_version_restarts_with_a_list() {
     let gone = Status::failure("too old", "Expired").with_code(410);
     let server = Server::new([
         Answer::List("10", vec![map("a", "1")]),
@@ -182,7 +182,7 @@ async fn a_stream_that_says_it_is_too_old_is_followed_by_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_the_server_forgot_is_found_out() {
+async fn an_event_that_the_server_lost_is_detected() {
     let all = vec![map("a", "1"), map("b", "15")];
     let server = Server::new([
         Answer::List("10", vec![map("a", "1"), map("c", "2")]),
@@ -196,7 +196,7 @@ async fn an_event_that_the_server_forgot_is_found_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_is_on_its_way_is_waited_for() {
+async fn an_event_in_flight_is_not_reported_as_lost() {
     let all = vec![map("a", "1"), map("b", "15")];
     let more = vec![map("a", "1"), map("b", "15"), map("c", "30")];
     let server = Server::new([
@@ -213,7 +213,7 @@ async fn an_event_that_is_on_its_way_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_fails_is_tried_again_after_the_interval() {
+async fn a_failed_consistency_list_is_retried_after_the_interval() {
     let all = vec![map("a", "1"), map("b", "15")];
     let server = Server::new([
         Answer::List("10", vec![map("a", "1")]),

@@ -1,27 +1,30 @@
-//! A bucket of tokens: so many writes a second, and as many at once after a quiet second. Pure.
+//! A token bucket: a rate of writes per second, and a burst of one second's worth. Pure.
 
 use std::time::{Duration, Instant};
 
-/// Fills with time; never holds more than one second's worth.
+/// Refills with time, up to one second's worth of tokens.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bucket {
-    /// The time that one token takes to appear.
+pub(super) struct TokenBucket {
+    /// Time in which one token is refilled.
     each: Duration,
-    /// The time that a full bucket takes to appear.
+    /// Time in which an empty bucket is refilled.
     full: Duration,
-    /// What is in it, as time.
+    /// The current content, as refill time.
     filled: Duration,
     last: Option<Instant>,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// A full bucket.
     pub(super) fn per_second(tokens: u32) -> Self {
         let full = Duration::from_secs(1);
         Self { each: full / tokens.max(1), full, filled: full, last: None }
     }
 
-    /// Takes a token, or says how long there will be none.
+    /// Takes a token.
+    ///
+    /// # Errors
+    /// If the bucket is empty: the time until the next token.
     pub(super) fn take(&mut self, now: Instant) -> Result<(), Duration> {
         let since = self.last.map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
         self.last = Some(now);
@@ -43,10 +46,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_bucket_is_one_second_and_no_more() {
-        let mut bucket = Bucket::per_second(4);
+    fn a_full_bucket_holds_one_second_of_tokens() {
+        let mut bucket = TokenBucket::per_second(4);
         let start = Instant::now();
-        let taken = |bucket: &mut Bucket, now| (0..9).filter(|_| bucket.take(now).is_ok()).count();
+        let taken =
+            |bucket: &mut TokenBucket, now| (0..9).filter(|_| bucket.take(now).is_ok()).count();
         assert_eq!(taken(&mut bucket, start), 4);
         assert_eq!(bucket.take(start), Err(Duration::from_millis(250)));
         assert_eq!(taken(&mut bucket, start + Duration::from_millis(250)), 1);
@@ -55,10 +59,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_second_gives_more_than_a_full_bucket_and_a_seconds_worth(
+        fn any_second_grants_at_most_two_seconds_of_tokens(
             pauses in prop::collection::vec(0_u64..200, 1..200),
         ) {
-            let mut bucket = Bucket::per_second(5);
+            let mut bucket = TokenBucket::per_second(5);
             let mut now = Instant::now();
             let mut taken = Vec::new();
             for pause in pauses {
@@ -74,8 +78,8 @@ mod tests {
         }
 
         #[test]
-        fn who_waits_as_long_as_told_gets_a_token(burst in 1_usize..20) {
-            let mut bucket = Bucket::per_second(5);
+        fn a_token_is_available_after_the_returned_wait(burst in 1_usize..20) {
+            let mut bucket = TokenBucket::per_second(5);
             let now = Instant::now();
             for _ in 0..burst {
                 if let Err(wait) = bucket.take(now) {

@@ -1,0 +1,155 @@
+//! Which records become a new Event, and which only increase the count of an existing one. Pure.
+//!
+//! Records are equal if every field is. The first of its kind creates an Event as soon as a token is available. A further one
+//! within [`SERIES_TTL`] of the last increases the count; the count is written if a token is available, and otherwise with
+//! the next record or by [`unwritten_series`](EventCache::unwritten_series).
+//!
+//! Invariants: a count never decreases, and a written count is at least 2, the minimum of the API server. Two Events of a
+//! cache never have the same name. The cache holds at most [`CAPACITY`] series; it evicts the one that was quiet the longest,
+//! whose next record then creates a new Event.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use k8s_openapi::api::events::v1::Event;
+
+use super::{
+    EventRecord,
+    object::{self, Reporter},
+    token_bucket::TokenBucket,
+};
+use crate::watch::Key;
+
+/// How long a record continues the series of an equal one.
+pub(super) const SERIES_TTL: Duration = Duration::from_secs(600);
+/// Number of series in the cache.
+pub(super) const CAPACITY: usize = 4096;
+/// Writes per second.
+pub(super) const WRITES_PER_SECOND: u32 = 50;
+
+/// What the caller does with a record.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum EventDecision {
+    /// Create this Event.
+    Create(Key, Box<Event>),
+    /// Update the series of an Event.
+    Series { key: Key, count: i32, at: Timestamp },
+    /// No token is available: submit the record again after this time. The cache is unchanged.
+    Wait(Duration),
+    /// Counted. The count is written later.
+    Counted,
+}
+
+/// One moment, by the monotonic clock and by the wall clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EventTime {
+    pub(super) steady: Instant,
+    pub(super) wall: Timestamp,
+}
+
+/// One series of equal records.
+#[derive(Clone, Debug)]
+struct EventSeries {
+    key: Key,
+    count: i32,
+    written: i32,
+    last: EventTime,
+}
+
+/// The series of recent records.
+#[derive(Debug)]
+pub(super) struct EventCache {
+    reporter: Reporter,
+    entries: HashMap<EventRecord, EventSeries>,
+    bucket: TokenBucket,
+    newest: i128,
+}
+
+impl EventCache {
+    pub(super) fn new(reporter: Reporter) -> Self {
+        let bucket = TokenBucket::per_second(WRITES_PER_SECOND);
+        Self { reporter, entries: HashMap::new(), bucket, newest: 0 }
+    }
+
+    /// Handles one record.
+    pub(super) fn handle(&mut self, record: &EventRecord, now: EventTime) -> EventDecision {
+        match self.entries.get_mut(record).filter(|entry| entry.is_active(now)) {
+            Some(entry) => {
+                entry.count = entry.count.saturating_add(1);
+                entry.last = now;
+                match self.bucket.take(now.steady) {
+                    Ok(()) => entry.write_count(),
+                    Err(_) => EventDecision::Counted,
+                }
+            }
+            None => match self.bucket.take(now.steady) {
+                Ok(()) => self.create(record, now),
+                Err(wait) => EventDecision::Wait(wait),
+            },
+        }
+    }
+
+    /// The oldest series whose count is not written yet, if a token is available.
+    pub(super) fn unwritten_series(&mut self, now: EventTime) -> Option<EventDecision> {
+        let unwritten_series =
+            self.entries.values_mut().filter(|entry| entry.written < entry.count);
+        let oldest = unwritten_series.min_by(|one, other| one.age().cmp(&other.age()))?;
+        self.bucket.take(now.steady).ok()?;
+        Some(oldest.write_count())
+    }
+
+    /// Number of counted records that are not written yet.
+    pub(super) fn n_unwritten(&self) -> usize {
+        let unwritten_series =
+            self.entries.values().map(|entry| entry.count.saturating_sub(entry.written));
+        unwritten_series.filter_map(|n| usize::try_from(n).ok()).sum()
+    }
+
+    /// Drops the series of an Event that could not be written or was deleted. The next record creates a new Event.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.entries.retain(|_, entry| entry.key != *key);
+    }
+
+    fn create(&mut self, record: &EventRecord, now: EventTime) -> EventDecision {
+        self.newest = now.wall.as_nanosecond().max(self.newest + 1);
+        let key = object::key(record, self.newest);
+        let event = object::event(&self.reporter, record, &key, now.wall);
+        self.evict(now);
+        let entry = EventSeries { key: key.clone(), count: 1, written: 1, last: now };
+        self.entries.insert(record.clone(), entry);
+        EventDecision::Create(key, Box::new(event))
+    }
+
+    fn evict(&mut self, now: EventTime) {
+        if self.entries.len() < CAPACITY {
+            return;
+        }
+        self.entries.retain(|_, entry| entry.is_active(now));
+        if self.entries.len() < CAPACITY {
+            return;
+        }
+        let oldest = self.entries.values().min_by(|one, other| one.age().cmp(&other.age()));
+        if let Some(oldest) = oldest.map(|entry| entry.key.clone()) {
+            self.forget(&oldest);
+        }
+    }
+}
+
+impl EventSeries {
+    fn is_active(&self, now: EventTime) -> bool {
+        now.steady.saturating_duration_since(self.last.steady) < SERIES_TTL
+    }
+
+    /// Orders series from oldest to newest; the key makes the order total.
+    fn age(&self) -> (Instant, &Key) {
+        (self.last.steady, &self.key)
+    }
+
+    fn write_count(&mut self) -> EventDecision {
+        self.written = self.count;
+        EventDecision::Series { key: self.key.clone(), count: self.count, at: self.last.wall }
+    }
+}

@@ -1,0 +1,344 @@
+//! The objects that the consumer of a watch knows, and what the next event of the stream changes. Pure.
+//!
+//! Input: events of one stream after the other. Output: [`WatchEffect`]s. Per object only key and resourceVersion are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::{Resource, runtime::watcher::Event};
+
+use super::{
+    Change, Guarded, Key,
+    missed_events::{ObjectVersions, Suspects, number},
+};
+
+type Version = Box<str>;
+
+/// An object that does not decode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unreadable {
+    pub(super) key: Key,
+    pub(super) error: String,
+}
+
+/// The effect of one event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum WatchEffect<K> {
+    /// The consumer receives this change.
+    Change(Change<K>),
+    /// An object does not decode. Reported once per version of the object.
+    Unreadable(Unreadable),
+    /// No effect.
+    Nothing,
+}
+
+#[derive(Debug)]
+pub(super) struct KnownObjects<K> {
+    known: BTreeMap<Key, Version>,
+    unreadable: BTreeMap<Key, Version>,
+    listing: Listing<K>,
+    /// Objects that were deleted between the request of a consistency list and its answer.
+    deleted: Option<BTreeSet<Key>>,
+    suspects: Suspects,
+}
+
+/// A list in progress.
+#[derive(Debug)]
+struct Listing<K> {
+    objects: Vec<K>,
+    seen: BTreeMap<Key, Version>,
+    unreadable: BTreeMap<Key, Version>,
+}
+
+impl<K> Default for Listing<K> {
+    fn default() -> Self {
+        Self { objects: Vec::new(), seen: BTreeMap::new(), unreadable: BTreeMap::new() }
+    }
+}
+
+impl<K: Resource> KnownObjects<K> {
+    pub(super) fn new() -> Self {
+        Self {
+            known: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
+            listing: Listing::default(),
+            deleted: None,
+            suspects: Suspects::default(),
+        }
+    }
+
+    /// A consistency list is requested now.
+    pub(super) fn start_check(&mut self) {
+        self.deleted = Some(BTreeSet::new());
+        self.suspects = Suspects::default();
+    }
+
+    /// The consistency list was answered.
+    pub(super) fn compare(&mut self, listed: &ObjectVersions) {
+        let readable = self.known.iter().filter_map(|(key, version)| Some((key, number(version)?)));
+        let deleted = self.deleted.take().unwrap_or_default();
+        let deleted = |key: &Key| deleted.contains(key);
+        self.suspects = Suspects::of(listed, |key| self.delivered(key), readable, deleted);
+    }
+
+    /// An object whose change was not delivered within the grace period of a consistency check.
+    pub(super) fn lost(&self) -> Option<&Key> {
+        self.suspects.lost(|key| self.delivered(key))
+    }
+
+    /// The newest version that the stream delivered, decodable or not.
+    fn delivered(&self, key: &Key) -> Option<u64> {
+        let version = |versions: &BTreeMap<Key, Version>| number(versions.get(key)?);
+        version(&self.known).max(version(&self.unreadable))
+    }
+
+    /// Number of objects that do not decode at present.
+    pub(super) fn n_unreadable(&self) -> usize {
+        self.unreadable.len()
+    }
+
+    pub(super) fn handle(&mut self, event: Event<Guarded<K>>) -> WatchEffect<K> {
+        match event {
+            Event::Init => {
+                self.listing = Listing::default();
+                self.suspects = Suspects::default();
+                WatchEffect::Nothing
+            }
+            Event::InitApply(object) => self.list(object),
+            Event::InitDone => WatchEffect::Change(self.finish_list()),
+            Event::Apply(object) => self.apply(object),
+            Event::Delete(object) => self.delete(&Key::of(&object)),
+        }
+    }
+
+    fn list(&mut self, object: Guarded<K>) -> WatchEffect<K> {
+        let (key, version) = (Key::of(&object), version(&object));
+        match object.0 {
+            Ok(object) => {
+                if !same(self.known.get(&key), &version) {
+                    self.listing.objects.push(stripped(object));
+                }
+                self.listing.seen.insert(key, version);
+                WatchEffect::Nothing
+            }
+            Err(invalid) => {
+                // The object exists, so it is not removed: the consumer keeps the last version that decoded.
+                if let Some(before) = self.known.get(&key) {
+                    self.listing.seen.insert(key.clone(), before.clone());
+                }
+                let reported = same(self.unreadable.get(&key), &version);
+                self.listing.unreadable.insert(key.clone(), version);
+                report(reported, key, invalid.error)
+            }
+        }
+    }
+
+    fn finish_list(&mut self) -> Change<K> {
+        let Listing { objects, seen, unreadable } = std::mem::take(&mut self.listing);
+        let before = std::mem::replace(&mut self.known, seen);
+        let removed = before.into_keys().filter(|key| !self.known.contains_key(key)).collect();
+        self.unreadable = unreadable;
+        Change::Reset { objects, removed }
+    }
+
+    fn apply(&mut self, object: Guarded<K>) -> WatchEffect<K> {
+        let (key, version) = (Key::of(&object), version(&object));
+        match object.0 {
+            Ok(object) => {
+                self.unreadable.remove(&key);
+                if same(self.known.get(&key), &version) {
+                    return WatchEffect::Nothing;
+                }
+                self.known.insert(key, version);
+                WatchEffect::Change(Change::Apply(stripped(object)))
+            }
+            Err(invalid) => {
+                let before = self.unreadable.insert(key.clone(), version.clone());
+                report(same(before.as_ref(), &version), key, invalid.error)
+            }
+        }
+    }
+
+    fn delete(&mut self, key: &Key) -> WatchEffect<K> {
+        if let Some(deleted) = &mut self.deleted {
+            deleted.insert(key.clone());
+        }
+        self.unreadable.remove(key);
+        match self.known.remove_entry(key) {
+            Some((key, _)) => WatchEffect::Change(Change::Delete(key)),
+            None => WatchEffect::Nothing,
+        }
+    }
+}
+
+fn report<K>(reported: bool, key: Key, error: String) -> WatchEffect<K> {
+    if reported { WatchEffect::Nothing } else { WatchEffect::Unreadable(Unreadable { key, error }) }
+}
+
+fn version(object: &impl Resource) -> Version {
+    object.meta().resource_version.as_deref().unwrap_or_default().into()
+}
+
+/// Versions are equal only if they are present: an object without resourceVersion may have changed.
+fn same(before: Option<&Version>, now: &Version) -> bool {
+    !now.is_empty() && before == Some(now)
+}
+
+fn stripped<K: Resource>(mut object: K) -> K {
+    object.meta_mut().managed_fields = None;
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    type Effect = WatchEffect<ConfigMap>;
+
+    fn json_map(name: &str, version: &str) -> Value {
+        json!({"metadata": {
+            "name": name, "namespace": "here", "resourceVersion": version,
+            "managedFields": [{"manager": "x"}],
+        }})
+    }
+
+    fn good(name: &str, version: &str) -> Guarded<ConfigMap> {
+        serde_json::from_value(json_map(name, version)).expect("an object")
+    }
+
+    fn bad(name: &str, version: &str) -> Guarded<ConfigMap> {
+        let mut object = json_map(name, version);
+        object["data"] = json!("not a map");
+        let guarded: Guarded<ConfigMap> = serde_json::from_value(object).expect("a guarded object");
+        assert!(guarded.0.is_err());
+        guarded
+    }
+
+    fn key(name: &str) -> Key {
+        Key { namespace: Some("here".into()), name: name.into() }
+    }
+
+    /// Delivers a list. Returns name and version of each object sent, and the name of each object removed.
+    fn list(
+        known_objects: &mut KnownObjects<ConfigMap>,
+        objects: Vec<Guarded<ConfigMap>>,
+    ) -> (Vec<String>, Vec<String>) {
+        known_objects.handle(Event::Init);
+        for object in objects {
+            known_objects.handle(Event::InitApply(object));
+        }
+        let WatchEffect::Change(Change::Reset { objects, removed }) =
+            known_objects.handle(Event::InitDone)
+        else {
+            panic!("a list is a reset");
+        };
+        let sent = objects.iter().map(|object| format!("{}@{}", Key::of(object), version(object)));
+        (sent.collect(), removed.iter().map(ToString::to_string).collect())
+    }
+
+    fn is_apply(effect: &Effect) -> bool {
+        matches!(effect, WatchEffect::Change(Change::Apply(_)))
+    }
+
+    #[test]
+    fn a_re_list_sends_changed_objects_and_names_removed_ones() {
+        let mut known_objects = KnownObjects::new();
+        let (sent, removed) =
+            list(&mut known_objects, vec![good("a", "1"), good("b", "1"), good("c", "1")]);
+        assert_eq!(sent, ["here/a@1", "here/b@1", "here/c@1"]);
+        assert!(removed.is_empty());
+        let (sent, removed) =
+            list(&mut known_objects, vec![good("a", "1"), good("b", "2"), good("d", "3")]);
+        assert_eq!(sent, ["here/b@2", "here/d@3"]);
+        assert_eq!(removed, ["here/c"]);
+        assert_eq!(list(&mut known_objects, Vec::new()).1, ["here/a", "here/b", "here/d"]);
+        assert_eq!(list(&mut known_objects, Vec::new()), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn an_interrupted_list_has_no_effect() {
+        let mut known_objects = KnownObjects::new();
+        list(&mut known_objects, vec![good("a", "1")]);
+        known_objects.handle(Event::Init);
+        known_objects.handle(Event::InitApply(good("b", "2")));
+        let (sent, removed) = list(&mut known_objects, vec![good("a", "1"), good("b", "2")]);
+        assert_eq!(sent, ["here/b@2"]);
+        assert!(removed.is_empty());
+    }
+
+    #[test]
+    fn each_version_is_delivered_once() {
+        let mut known_objects: KnownObjects<ConfigMap> = KnownObjects::new();
+        assert!(is_apply(&known_objects.handle(Event::Apply(good("a", "1")))));
+        assert_eq!(known_objects.handle(Event::Apply(good("a", "1"))), WatchEffect::Nothing);
+        assert!(is_apply(&known_objects.handle(Event::Apply(good("a", "2")))));
+        let deleted = WatchEffect::Change(Change::Delete(key("a")));
+        assert_eq!(known_objects.handle(Event::Delete(good("a", "3"))), deleted);
+        assert_eq!(known_objects.handle(Event::Delete(good("a", "3"))), WatchEffect::Nothing);
+        assert!(is_apply(&known_objects.handle(Event::Apply(good("a", "2")))));
+    }
+
+    #[test]
+    fn managed_fields_are_removed() {
+        let mut known_objects = KnownObjects::new();
+        let WatchEffect::Change(Change::Apply(object)) =
+            known_objects.handle(Event::Apply(good("a", "1")))
+        else {
+            panic!("an object is applied");
+        };
+        assert_eq!(object.metadata.managed_fields, None);
+        known_objects.handle(Event::Init);
+        known_objects.handle(Event::InitApply(good("b", "1")));
+        assert!(
+            known_objects
+                .listing
+                .objects
+                .iter()
+                .all(|object| object.metadata.managed_fields.is_none())
+        );
+        assert_eq!(known_objects.listing.objects.len(), 1);
+    }
+
+    #[test]
+    fn an_undecodable_object_is_reported_once_per_version_and_counted() {
+        let mut known_objects: KnownObjects<ConfigMap> = KnownObjects::new();
+        for (object, reported) in
+            [(bad("a", "1"), true), (bad("a", "1"), false), (bad("a", "2"), true)]
+        {
+            let effect = known_objects.handle(Event::Apply(object));
+            assert_eq!(
+                matches!(effect, WatchEffect::Unreadable(one) if one.key == key("a")),
+                reported
+            );
+        }
+        assert_eq!(known_objects.n_unreadable(), 1);
+        known_objects.handle(Event::Apply(bad("b", "1")));
+        assert_eq!(known_objects.n_unreadable(), 2);
+        assert!(is_apply(&known_objects.handle(Event::Apply(good("a", "3")))));
+        assert_eq!(known_objects.handle(Event::Delete(bad("b", "2"))), WatchEffect::Nothing);
+        assert_eq!(known_objects.n_unreadable(), 0);
+    }
+
+    #[test]
+    fn an_undecodable_object_keeps_its_last_decoded_version_until_it_is_deleted() {
+        let mut known_objects = KnownObjects::new();
+        list(&mut known_objects, vec![good("a", "1"), good("b", "1")]);
+        let (sent, removed) =
+            list(&mut known_objects, vec![bad("a", "2"), good("b", "1"), bad("c", "1")]);
+        assert!(sent.is_empty() && removed.is_empty(), "{sent:?} {removed:?}");
+        assert_eq!(known_objects.n_unreadable(), 2);
+        assert_eq!(list(&mut known_objects, vec![good("b", "1")]).1, ["here/a"]);
+        assert_eq!(known_objects.n_unreadable(), 0);
+    }
+
+    #[test]
+    fn an_undecodable_object_that_is_deleted_is_removed() {
+        let mut known_objects = KnownObjects::new();
+        list(&mut known_objects, vec![good("a", "1")]);
+        known_objects.handle(Event::Apply(bad("a", "2")));
+        let deleted = WatchEffect::Change(Change::Delete(key("a")));
+        assert_eq!(known_objects.handle(Event::Delete(bad("a", "3"))), deleted);
+    }
+}
