@@ -1,16 +1,49 @@
-//! Keeps the house in order. Each rule is a function that lists what breaks it; the tests demand empty lists.
+//! The order of the workspace, as tests: each rule is a function that lists what breaks it, and the tests demand empty lists.
+//!
+//! | module | rule |
+//! |---|---|
+//! | [`dependencies`] | which crate may depend on which; one TLS provider |
+//! | [`sources`] | length and name of files, purity of the crates that decide, lints |
+//! | [`citations`] | a cited document and section exists |
+//! | [`cycles`] | cycles of files within a crate |
+//! | [`words`] | words for persons in comments and documents |
+//! | [`type_names`] | one meaning per type name |
+//! | [`manifests`] | kustomizations name what exists, and all of it |
+//!
+//! Rules that are not met everywhere yet have rows in `ratchet.tsv` ([`ratchet`]). [`files`] and [`packages`] are the input.
 
+pub mod citations;
+pub mod cycles;
 pub mod dependencies;
+pub mod files;
 pub mod manifests;
+pub mod packages;
+pub mod ratchet;
 pub mod sources;
+pub mod type_names;
+pub mod words;
 
 use std::path::{Path, PathBuf};
+
+use crate::{files::TextFile, packages::WorkspacePackage, ratchet::Measure};
+
+/// Where the rows of [`ratchet`] are, relative to the root.
+pub const RATCHET: &str = "e2e/tidy/ratchet.tsv";
 
 /// The root of the workspace.
 #[must_use]
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here).to_owned()
+}
+
+/// The measures of every rule that `ratchet.tsv` has rows for.
+#[must_use]
+pub fn measures(packages: &[WorkspacePackage], files: &[TextFile]) -> Vec<Measure> {
+    let mut measures = cycles::measures(packages, files);
+    measures.extend(words::measures(packages, files));
+    measures.extend(type_names::measures(files));
+    measures
 }
 
 #[cfg(test)]

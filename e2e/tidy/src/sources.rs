@@ -1,101 +1,55 @@
-//! What source files must look like.
+//! Length, name and purity of source files.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
-use anyhow::Context;
+use crate::files::TextFile;
 
-/// The longest a file may be, its tests aside.
+/// The most lines of a file, its test module aside.
 const MOST_LINES: usize = 600;
 
-/// Names that say nothing about what is inside.
+/// File names that name no concept.
 const NAMELESS: &[&str] = &["utils.rs", "util.rs", "helpers.rs", "common.rs", "misc.rs"];
 
-/// Rooms that decide and never do, by folder.
+/// Crates without input and output, by folder.
 const PURE: &[&str] = &["crates/engine", "crates/dispatch", "crates/index", "crates/jobs"];
 
-/// All Rust files of the house.
-///
-/// # Errors
-/// If a folder cannot be read.
-pub fn rust_files(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in
-            fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?
-        {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if entry.file_type()?.is_dir() {
-                if name != "target" && !name.starts_with('.') {
-                    folders.push(entry.path());
-                }
-            } else if Path::new(&name).extension().is_some_and(|extension| extension == "rs") {
-                files.push(entry.path());
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// Files that have grown too long. Tests may.
-///
-/// # Errors
-/// If a file cannot be read.
-pub fn too_long(files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
-    let product = files.iter().filter(|path| !is_test(path));
-    let mut long = Vec::new();
-    for path in product {
-        let text = fs::read_to_string(path)?;
-        let lines = text.lines().take_while(|line| !line.starts_with("mod tests")).count();
-        if lines > MOST_LINES {
-            long.push(format!("{}: {lines} lines", path.display()));
-        }
-    }
-    Ok(long)
-}
-
-fn is_test(path: &Path) -> bool {
-    path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests")
-}
-
-/// Files whose name says nothing.
+/// Product files that are too long. A module behind a line `mod tests;` does not end the count.
 #[must_use]
-pub fn nameless(files: &[PathBuf]) -> Vec<String> {
-    let nameless = |path: &&PathBuf| NAMELESS.iter().any(|name| path.ends_with(name));
-    files.iter().filter(nameless).map(|path| path.display().to_string()).collect()
+pub fn too_long(files: &[TextFile]) -> Vec<String> {
+    let product = files.iter().filter(|file| file.is_rust() && !file.is_test());
+    let lengths = product.map(|file| (file, file.product().lines().count()));
+    let long = lengths.filter(|(_, lines)| *lines > MOST_LINES);
+    long.map(|(file, lines)| format!("{}: {lines} lines", file.path.display())).collect()
 }
 
-/// Places where a room that decides waits, or looks at a clock.
-///
-/// # Errors
-/// If a file cannot be read.
-pub fn impure(root: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
-    let rooms: Vec<PathBuf> = PURE.iter().map(|room| root.join(room).join("src")).collect();
-    let mut found = Vec::new();
-    for path in files.iter().filter(|path| rooms.iter().any(|room| path.starts_with(room))) {
-        let text = fs::read_to_string(path)?;
-        for (at, line) in text.lines().enumerate() {
-            let code = line.split("//").next().unwrap_or_default();
-            if is_impure(code) {
-                found.push(format!("{}:{}: {}", path.display(), at + 1, line.trim()));
-            }
-        }
-    }
-    Ok(found)
+/// Files whose name names no concept.
+#[must_use]
+pub fn nameless(files: &[TextFile]) -> Vec<String> {
+    let nameless = |file: &&TextFile| NAMELESS.iter().any(|name| file.path.ends_with(name));
+    files.iter().filter(nameless).map(|file| file.path.display().to_string()).collect()
 }
 
-/// Whole words only: a function may well be named `awaits`.
+/// Lines of pure crates that await or read a clock.
+#[must_use]
+pub fn impure(files: &[TextFile]) -> Vec<String> {
+    let pure: Vec<PathBuf> = PURE.iter().map(|room| PathBuf::from(room).join("src")).collect();
+    let files = files.iter().filter(|file| file.is_rust());
+    let files = files.filter(|file| pure.iter().any(|room| file.path.starts_with(room)));
+    let lines = files.flat_map(|file| file.text.lines().enumerate().map(move |line| (file, line)));
+    let impure =
+        lines.filter(|(_, (_, line))| is_impure(line.split("//").next().unwrap_or_default()));
+    impure
+        .map(|(file, (at, line))| format!("{}:{}: {}", file.path.display(), at + 1, line.trim()))
+        .collect()
+}
+
+/// Compares whole words: a function may be named `awaits`.
 fn is_impure(code: &str) -> bool {
     let awaited = code.split(".await").skip(1).any(|rest| !rest.starts_with(char::is_alphanumeric));
     awaited || ["async ", "Instant::now", "SystemTime::now"].iter().any(|word| code.contains(word))
 }
 
-/// Crates that do not take over the workspace's lints.
+/// Manifests without the lints of the workspace.
 ///
 /// # Errors
 /// If a manifest cannot be read.
@@ -112,10 +66,38 @@ pub fn without_lints(manifests: impl Iterator<Item = PathBuf>) -> anyhow::Result
 
 #[cfg(test)]
 mod tests {
-    use super::is_impure;
+    use super::*;
 
     #[test]
-    fn whole_words_are_looked_for() {
+    fn a_file_above_the_limit_is_too_long() {
+        let code = |lines| "fn f() {}\n".repeat(lines);
+        let file = |text: String| TextFile::new("a/src/a.rs", text);
+        assert_eq!(too_long(&[file(code(600))]).len(), 0);
+        assert_eq!(too_long(&[file(code(601))]).len(), 1);
+        let declared = format!("#[cfg(test)]\nmod tests;\n{}", code(599));
+        assert_eq!(too_long(&[file(declared)]).len(), 1, "a declared module ends nothing");
+        let inline = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", code(600), code(9));
+        assert_eq!(too_long(&[file(inline)]).len(), 0, "tests at the end do not count");
+        assert_eq!(too_long(&[TextFile::new("a/tests/a.rs", code(601))]).len(), 0);
+    }
+
+    #[test]
+    fn a_file_without_a_concept_in_its_name_is_found() {
+        let files = ["a/src/utils.rs", "a/src/queue.rs"].map(|path| TextFile::new(path, ""));
+        assert_eq!(nameless(&files), ["a/src/utils.rs"]);
+    }
+
+    #[test]
+    fn a_clock_in_a_pure_crate_is_found() {
+        let text = "fn f() {\n    let now = Instant::now(); // now\n}\n";
+        let files =
+            ["crates/engine/src/a.rs", "manager/src/a.rs"].map(|path| TextFile::new(path, text));
+        let found = impure(&files);
+        assert_eq!(found, ["crates/engine/src/a.rs:2: let now = Instant::now(); // now"]);
+    }
+
+    #[test]
+    fn only_whole_words_are_impure() {
         for code in ["x.await?;", "    .await", "let now = Instant::now();", "async fn f() {}"] {
             assert!(is_impure(code), "{code}");
         }

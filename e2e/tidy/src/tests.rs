@@ -1,6 +1,9 @@
+use std::fs;
+
 use cargo_metadata::{Metadata, MetadataCommand};
 
 use super::*;
+use crate::ratchet::Ratchet;
 
 const NONE: [String; 0] = [];
 
@@ -8,8 +11,8 @@ fn metadata() -> Metadata {
     MetadataCommand::new().manifest_path(root().join("Cargo.toml")).exec().expect("cargo metadata")
 }
 
-fn files() -> Vec<PathBuf> {
-    let files = sources::rust_files(&root()).expect("the sources");
+fn files() -> Vec<TextFile> {
+    let files = files::read(&root()).expect("the files");
     assert!(files.len() > 50, "only {} files found", files.len());
     files
 }
@@ -28,7 +31,19 @@ fn there_is_one_tls_provider() {
 
 #[test]
 fn no_file_is_too_long() {
-    assert_eq!(sources::too_long(&files()).expect("the sources"), NONE);
+    assert_eq!(sources::too_long(&files()), NONE);
+}
+
+#[test]
+fn every_citation_names_a_document_and_a_section_that_exist() {
+    assert_eq!(citations::broken(&files()), NONE);
+}
+
+#[test]
+fn cycles_words_and_type_names_stay_within_their_limits() {
+    let table = fs::read_to_string(root().join(RATCHET)).expect("the table");
+    let ratchet = Ratchet::parse(&table).expect("the table");
+    assert_eq!(ratchet.exceeded(&measures(&packages::packages(&metadata()), &files())), NONE);
 }
 
 #[test]
@@ -38,7 +53,7 @@ fn every_file_is_named_after_its_concept() {
 
 #[test]
 fn rooms_that_decide_do_not_wait_and_have_no_clock() {
-    assert_eq!(sources::impure(&root(), &files()).expect("the sources"), NONE);
+    assert_eq!(sources::impure(&files()), NONE);
 }
 
 #[test]
