@@ -11,15 +11,15 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::cluster::{Cluster, Serial};
-use crate::reservation::{Reservation, Reserved};
-use crate::waits::{Exclusion, Waits};
-use crate::{Config, Report, Work};
+use crate::gang_reservation::{CapacityReservation, ReservationInputs};
+use crate::pending_placements::{ClusterExclusion, PendingPlacements};
+use crate::worker_cluster::{PlacementSerial, WorkerCluster};
+use crate::{AssignedWorkload, CapacityReport, DispatchConfig};
 
 /// A configuration and when it last changed.
 #[derive(Debug, Default)]
-pub(crate) struct Configured {
-    pub(crate) config: Arc<Config>,
+pub(crate) struct FleetConfig {
+    pub(crate) config: Arc<DispatchConfig>,
     pub(crate) changed: u64,
 }
 
@@ -27,17 +27,17 @@ pub(crate) struct Configured {
 #[derive(Debug, Default)]
 pub struct Fleet {
     names: Interner<ClusterId>,
-    pub(crate) clusters: Vec<Cluster>,
-    pub(crate) configs: BTreeMap<Box<str>, Configured>,
-    placements: BTreeMap<WorkloadId, (ClusterId, Serial)>,
-    pub(crate) exclusions: BTreeMap<WorkloadId, Vec<Exclusion>>,
-    pub(crate) waits: Waits,
+    pub(crate) clusters: Vec<WorkerCluster>,
+    pub(crate) configs: BTreeMap<Box<str>, FleetConfig>,
+    placements: BTreeMap<WorkloadId, (ClusterId, PlacementSerial)>,
+    pub(crate) exclusions: BTreeMap<WorkloadId, Vec<ClusterExclusion>>,
+    pub(crate) pending: PendingPlacements,
     /// Counts changes.
     pub(crate) changes: u64,
-    pub(crate) serial: Serial,
-    pub(crate) reservations: Vec<Reservation>,
+    pub(crate) serial: PlacementSerial,
+    pub(crate) reservations: Vec<CapacityReservation>,
     /// What the reservations take into account.
-    pub(crate) reserved: Reserved,
+    pub(crate) reservation_inputs: ReservationInputs,
 }
 
 impl Fleet {
@@ -50,7 +50,7 @@ impl Fleet {
     pub fn cluster(&mut self, name: &str) -> ClusterId {
         let id = self.names.intern(name);
         while self.clusters.len() <= id.index() {
-            self.clusters.push(Cluster::default());
+            self.clusters.push(WorkerCluster::default());
         }
         id
     }
@@ -67,28 +67,28 @@ impl Fleet {
 
     /// The labels of a MultiKueueCluster.
     pub fn set_labels(&mut self, id: ClusterId, labels: Vec<(Box<str>, Box<str>)>) {
-        self.change(id).labels = labels;
+        self.mark_changed(id).labels = labels;
     }
 
     /// Whether a cluster can be reached. A new one cannot; one that cannot be reached takes nothing new.
     pub fn set_connected(&mut self, id: ClusterId, connected: bool) {
         if self.clusters[id.index()].connected != connected {
-            self.change(id).connected = connected;
+            self.mark_changed(id).connected = connected;
         }
     }
 
     /// What a cluster says it can take. Without a report it takes nothing new.
-    pub fn set_report(&mut self, id: ClusterId, report: Option<Report>) {
-        self.change(id).set_report(report);
+    pub fn set_report(&mut self, id: ClusterId, report: Option<CapacityReport>) {
+        self.mark_changed(id).set_report(report);
     }
 
     /// A MultiKueueConfig with its policy; `None` if it is gone.
-    pub fn set_config(&mut self, name: &str, config: Option<Config>) {
+    pub fn set_config(&mut self, name: &str, config: Option<DispatchConfig>) {
         self.changes += 1;
         let changed = self.changes;
         match config {
             Some(config) => {
-                let configured = Configured { config: Arc::new(config), changed };
+                let configured = FleetConfig { config: Arc::new(config), changed };
                 self.configs.insert(name.into(), configured);
             }
             None => {
@@ -103,66 +103,66 @@ impl Fleet {
         &mut self,
         workload: WorkloadId,
         cluster: ClusterId,
-        work: Arc<Work>,
+        work: Arc<AssignedWorkload>,
         since: Time,
     ) {
-        self.forget(workload);
+        self.unplace(workload);
         self.serial += 1;
         let serial = self.serial;
         self.placements.insert(workload, (cluster, serial));
-        let until = work.request.runs.map(|runs| Time(since.0.saturating_add(runs)));
-        self.change(cluster).place(serial, work, until);
+        let until = work.request.max_run_time.map(|runs| Time(since.0.saturating_add(runs)));
+        self.mark_changed(cluster).place(serial, work, until);
     }
 
     /// The clone exists at this resourceVersion. A report that takes this version into account includes it.
-    pub fn created(&mut self, workload: WorkloadId, version: u64) {
+    pub fn clone_created(&mut self, workload: WorkloadId, version: u64) {
         if let Some(&(cluster, serial)) = self.placements.get(&workload)
-            && self.clusters[cluster.index()].created(serial, version)
+            && self.clusters[cluster.index()].clone_created(serial, version)
         {
-            self.change(cluster);
+            self.mark_changed(cluster);
         }
     }
 
     /// A Workload runs nowhere and waits for nothing: it was withdrawn, or its decision could not be written. Clusters that
     /// refused it stay left out.
-    pub fn forget(&mut self, workload: WorkloadId) {
-        self.waits.forget(workload);
+    pub fn unplace(&mut self, workload: WorkloadId) {
+        self.pending.remove(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
-            let freed = self.clusters[cluster.index()].forget(serial);
+            let freed = self.clusters[cluster.index()].unplace(serial);
             // When room is there for those who wait depends on all that runs.
             if freed || !self.reservations.is_empty() {
-                self.change(cluster);
+                self.mark_changed(cluster);
             }
         }
     }
 
     /// A Workload is over on its cluster, at this resourceVersion of the clone. Its room is there before a report says so.
-    pub fn ended(&mut self, workload: WorkloadId, version: u64) {
-        self.waits.forget(workload);
+    pub fn workload_ended(&mut self, workload: WorkloadId, version: u64) {
+        self.pending.remove(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
-            self.change(cluster).ended(serial, version);
+            self.mark_changed(cluster).workload_ended(serial, version);
         }
     }
 
     /// A Workload does not wait for room, for the time being: it lacks something else. Nothing is kept for it, but it has
     /// waited so long when it comes back and wants the same.
-    pub fn stop_waiting(&mut self, workload: WorkloadId) {
-        self.waits.leave(workload);
+    pub fn pause_waiting(&mut self, workload: WorkloadId) {
+        self.pending.pause(workload);
     }
 
     /// A Workload is not pending. If it ever is again, it has not waited.
-    pub fn give_up_waiting(&mut self, workload: WorkloadId) {
-        self.waits.forget(workload);
+    pub fn reset_waiting(&mut self, workload: WorkloadId) {
+        self.pending.remove(workload);
     }
 
     /// A Workload is finished or deleted. Its id may be handed out again.
-    pub fn gone(&mut self, workload: WorkloadId) {
-        self.forget(workload);
+    pub fn workload_removed(&mut self, workload: WorkloadId) {
+        self.unplace(workload);
         self.exclusions.remove(&workload);
     }
 
     /// Leaves a cluster out for a Workload that was refused there. A later end wins over an earlier one.
-    pub fn exclude(
+    pub fn exclude_cluster(
         &mut self,
         workload: WorkloadId,
         cluster: ClusterId,
@@ -172,17 +172,17 @@ impl Fleet {
         let all = self.exclusions.entry(workload).or_default();
         match all.iter_mut().find(|one| one.cluster == cluster) {
             Some(one) => (one.until, one.why) = (one.until.max(until), why),
-            None => all.push(Exclusion { cluster, until, why }),
+            None => all.push(ClusterExclusion { cluster, until, why }),
         }
         all.sort_by_key(|one| one.cluster);
     }
 
     /// Where a Workload was placed.
-    pub fn placed(&self, workload: WorkloadId) -> Option<ClusterId> {
+    pub fn placed_on(&self, workload: WorkloadId) -> Option<ClusterId> {
         self.placements.get(&workload).map(|(cluster, _)| *cluster)
     }
 
-    pub(crate) fn change(&mut self, id: ClusterId) -> &mut Cluster {
+    pub(crate) fn mark_changed(&mut self, id: ClusterId) -> &mut WorkerCluster {
         self.changes += 1;
         let cluster = &mut self.clusters[id.index()];
         cluster.changed = self.changes;

@@ -2,11 +2,11 @@
 
 use engine::ids::ClusterId;
 
-use crate::Kind;
+use crate::JobGvk;
 
 /// What makes one cluster better than another when both have room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Strategy {
+pub enum PlacementStrategy {
     /// The one that keeps the largest share of its free room.
     #[default]
     Spread,
@@ -18,7 +18,7 @@ pub enum Strategy {
 
 /// What is special about one cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClusterPolicy {
+pub struct ClusterPreference {
     /// Which.
     pub cluster: ClusterId,
     /// Preference among equals; higher is better, unset is 0.
@@ -29,7 +29,7 @@ pub struct ClusterPolicy {
 
 /// When room is kept for those who wait for it, and how much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keeping {
+pub struct GangReservationPolicy {
     /// How long somebody must have been refused for want of room, in nanoseconds.
     pub after: i64,
     /// The most of a cluster that may be kept, in percent.
@@ -38,32 +38,32 @@ pub struct Keeping {
 
 /// A DispatchPolicy. The default is the policy where none is named.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Policy {
+pub struct PlacementPolicy {
     /// How to choose.
-    pub strategy: Strategy,
+    pub strategy: PlacementStrategy,
     /// Clusters that differ from the rest.
-    pub clusters: Vec<ClusterPolicy>,
+    pub clusters: Vec<ClusterPreference>,
     /// How room is kept for the oldest of those who wait; not at all when unset.
-    pub keeping: Option<Keeping>,
+    pub gang_reservation: Option<GangReservationPolicy>,
     /// Namespaces whose work may be dispatched; all when unset.
     pub namespaces: Option<Vec<Box<str>>>,
     /// Kinds that may be dispatched; all when unset. An entry without a version stands for every version.
-    pub kinds: Option<Vec<Kind>>,
+    pub kinds: Option<Vec<JobGvk>>,
 }
 
-impl Policy {
-    fn of(&self, cluster: ClusterId) -> Option<&ClusterPolicy> {
+impl PlacementPolicy {
+    fn preference(&self, cluster: ClusterId) -> Option<&ClusterPreference> {
         self.clusters.iter().find(|one| one.cluster == cluster)
     }
 
     /// The weight of a cluster.
     pub(crate) fn weight(&self, cluster: ClusterId) -> i32 {
-        self.of(cluster).map_or(0, |one| one.weight)
+        self.preference(cluster).map_or(0, |one| one.weight)
     }
 
     /// Whether a cluster takes nothing new.
     pub(crate) fn draining(&self, cluster: ClusterId) -> bool {
-        self.of(cluster).is_some_and(|one| one.draining)
+        self.preference(cluster).is_some_and(|one| one.draining)
     }
 
     /// Whether work of a namespace may be dispatched.
@@ -72,8 +72,8 @@ impl Policy {
     }
 
     /// Whether work of a kind may be dispatched.
-    pub(crate) fn allows_kind(&self, kind: &Kind) -> bool {
-        let same = |one: &Kind| {
+    pub(crate) fn allows_kind(&self, kind: &JobGvk) -> bool {
+        let same = |one: &JobGvk| {
             one.group == kind.group
                 && one.kind == kind.kind
                 && (one.version.is_empty() || one.version == kind.version)
@@ -84,9 +84,9 @@ impl Policy {
 
 /// A MultiKueueConfig.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Config {
+pub struct DispatchConfig {
     /// Its clusters; the order matters.
     pub clusters: Vec<ClusterId>,
     /// How to choose among them.
-    pub policy: Policy,
+    pub policy: PlacementPolicy,
 }

@@ -10,15 +10,15 @@ use engine::{
     ids::{ClusterId, ResourceId, WorkloadId},
 };
 
-use crate::Kind;
+use crate::JobGvk;
 
 /// What is missing for a pod set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lack {
+pub enum ShortageCause {
     /// No node has labels and taints that suit it.
-    Nodes,
+    NoSuitableNode,
     /// One pod is larger than what any suitable node has free.
-    Size {
+    PodTooLarge {
         /// Of what.
         resource: ResourceId,
         /// What one pod needs.
@@ -27,7 +27,7 @@ pub enum Lack {
         most: Amount,
     },
     /// Not all of its pods fit.
-    Count {
+    TooFewNodes {
         /// Pods that fit.
         fit: i64,
         /// Pods there are.
@@ -37,16 +37,16 @@ pub enum Lack {
 
 /// The pod set that finds no room, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
+pub struct CapacityShortage {
     /// Which.
     pub pod_set: Box<str>,
     /// Why.
-    pub lack: Lack,
+    pub cause: ShortageCause,
 }
 
 /// Why a cluster does not take a Workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ClusterRefusal {
     /// It cannot be reached.
     NotConnected,
     /// It does not say what it can take, or not lately.
@@ -54,13 +54,13 @@ pub enum Refusal {
     /// It takes nothing new.
     Draining,
     /// It cannot run jobs of this kind.
-    CannotRun(Kind),
+    KindNotSupported(JobGvk),
     /// The policy does not let jobs of this kind be dispatched.
-    KindNotAllowed(Kind),
+    KindNotAllowed(JobGvk),
     /// The policy does not let work of this namespace be dispatched.
     NamespaceNotAllowed(Box<str>),
     /// The Workload does not want clusters with these labels.
-    Affinity,
+    AffinityMismatch,
     /// It refused the Workload before.
     Excluded {
         /// When it may be asked again.
@@ -69,11 +69,11 @@ pub enum Refusal {
         why: Box<str>,
     },
     /// It has no room.
-    NoRoom(Misfit),
+    InsufficientCapacity(CapacityShortage),
     /// It has room, but keeps it for another that comes first.
-    Kept {
+    ReservedForGang {
         /// For whom.
-        whom: WorkloadId,
+        workload: WorkloadId,
         /// When the room is there at the latest, if that is known.
         at: Option<Time>,
     },
@@ -81,61 +81,63 @@ pub enum Refusal {
 
 /// No cluster takes a Workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct PlacementRefusal {
     /// What it waits for.
     pub key: RequeueKey,
     /// Why, cluster by cluster, in the order of the configuration.
-    pub why: Vec<(ClusterId, Refusal)>,
+    pub reasons: Vec<(ClusterId, ClusterRefusal)>,
 }
 
-impl Refusal {
+impl ClusterRefusal {
     /// In plain English. The tables of names are needed for resources.
-    pub fn in_words<'a>(&'a self, names: &'a Names) -> impl fmt::Display + 'a {
-        Words { refusal: self, names }
+    pub fn message<'a>(&'a self, names: &'a Names) -> impl fmt::Display + 'a {
+        RefusalMessage { refusal: self, names }
     }
 }
 
-struct Words<'a> {
-    refusal: &'a Refusal,
+struct RefusalMessage<'a> {
+    refusal: &'a ClusterRefusal,
     names: &'a Names,
 }
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for RefusalMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.refusal {
-            Refusal::NotConnected => f.write_str("not connected"),
-            Refusal::NoReport => f.write_str("does not report its capacity"),
-            Refusal::Draining => f.write_str("is being drained"),
-            Refusal::CannotRun(kind) => write!(f, "cannot run {kind}"),
-            Refusal::KindNotAllowed(kind) => write!(f, "the policy does not allow {kind}"),
-            Refusal::NamespaceNotAllowed(namespace) => {
+            ClusterRefusal::NotConnected => f.write_str("not connected"),
+            ClusterRefusal::NoReport => f.write_str("does not report its capacity"),
+            ClusterRefusal::Draining => f.write_str("is being drained"),
+            ClusterRefusal::KindNotSupported(kind) => write!(f, "cannot run {kind}"),
+            ClusterRefusal::KindNotAllowed(kind) => write!(f, "the policy does not allow {kind}"),
+            ClusterRefusal::NamespaceNotAllowed(namespace) => {
                 write!(f, "the policy does not allow namespace {namespace}")
             }
-            Refusal::Affinity => f.write_str("does not match the cluster affinity"),
-            Refusal::Excluded { why, .. } => write!(f, "left out for now: {why}"),
-            Refusal::NoRoom(misfit) => {
+            ClusterRefusal::AffinityMismatch => f.write_str("does not match the cluster affinity"),
+            ClusterRefusal::Excluded { why, .. } => write!(f, "left out for now: {why}"),
+            ClusterRefusal::InsufficientCapacity(misfit) => {
                 write!(f, "pod set {}: ", misfit.pod_set)?;
-                lack(f, &misfit.lack, self.names)
+                lack(f, &misfit.cause, self.names)
             }
             // The other may be somebody else's, so it is not named.
-            Refusal::Kept { .. } => f.write_str("keeps its room for one that has waited longer"),
+            ClusterRefusal::ReservedForGang { .. } => {
+                f.write_str("keeps its room for one that has waited longer")
+            }
         }
     }
 }
 
-fn lack(f: &mut fmt::Formatter<'_>, lack: &Lack, names: &Names) -> fmt::Result {
+fn lack(f: &mut fmt::Formatter<'_>, lack: &ShortageCause, names: &Names) -> fmt::Result {
     match lack {
-        Lack::Nodes => f.write_str("no node has suitable labels and taints"),
-        Lack::Size { resource, need, most } => {
+        ShortageCause::NoSuitableNode => f.write_str("no node has suitable labels and taints"),
+        ShortageCause::PodTooLarge { resource, need, most } => {
             let resource = names.resources.name(*resource);
             let (need, most) = (format_quantity(resource, *need), format_quantity(resource, *most));
             write!(f, "one pod needs {need} {resource}, the most free on a node is {most}")
         }
-        Lack::Count { fit, count } => write!(f, "only {fit} of {count} pods fit"),
+        ShortageCause::TooFewNodes { fit, count } => write!(f, "only {fit} of {count} pods fit"),
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for JobGvk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.group.is_empty() {
             true => write!(f, "{}/{}", self.version, self.kind),

@@ -8,7 +8,7 @@ use engine::{
 
 /// A kind of job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Kind {
+pub struct JobGvk {
     /// Group; empty for the core group.
     pub group: Box<str>,
     /// Version.
@@ -19,7 +19,7 @@ pub struct Kind {
 
 /// Equal pods of a Workload.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Pods {
+pub struct RequestedPodSet {
     /// Name of the pod set.
     pub name: Box<str>,
     /// Number of pods.
@@ -32,15 +32,15 @@ pub struct Pods {
 
 /// What a Workload asks of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Request {
+pub struct WorkloadRequest {
     /// The kind of its job.
-    pub kind: Kind,
+    pub kind: JobGvk,
     /// Its namespace.
     pub namespace: Box<str>,
     /// Its pods.
-    pub pod_sets: Vec<Pods>,
+    pub pod_sets: Vec<RequestedPodSet>,
     /// Requirements on the labels of clusters; all must hold.
     pub affinity: Vec<LabelRequirement>,
     /// How long it runs at most, in nanoseconds, if that is known.
-    pub runs: Option<i64>,
+    pub max_run_time: Option<i64>,
 }

@@ -22,7 +22,7 @@ pub(crate) fn from_nanos(resource: &str, nanos: i128) -> Amount {
 }
 
 /// An amount that is offered: rounded down.
-pub(crate) fn offered(resource: &str, quantity: &Quantity) -> Amount {
+pub(crate) fn allocatable_amount(resource: &str, quantity: &Quantity) -> Amount {
     saturate(quantity.nanos().div_euclid(per_step(resource)))
 }
 
@@ -68,8 +68,8 @@ mod tests {
 
     #[test]
     fn what_is_offered_is_rounded_down() {
-        assert_eq!(offered("cpu", &of("1999u")), Amount(1));
-        assert_eq!(offered("memory", &of("1500m")), Amount(1));
+        assert_eq!(allocatable_amount("cpu", &of("1999u")), Amount(1));
+        assert_eq!(allocatable_amount("memory", &of("1500m")), Amount(1));
     }
 
     #[test]

@@ -12,21 +12,21 @@ use engine::spec::{
 };
 use engine::{Event, Names};
 
-use crate::checks::{Rule, rules, told};
+use crate::admission_check::{CheckBinding, check_bindings, check_rules};
 use crate::index::Index;
-use crate::labels::selector;
-use crate::quotas;
+use crate::resource_groups;
+use crate::selectors::selector;
 
 /// What is kept of a ClusterQueue.
 #[derive(Debug, Clone)]
-pub(crate) struct ClusterQueue {
+pub(crate) struct IndexedClusterQueue {
     /// As it was told to the engine.
     pub(crate) spec: ClusterQueueSpec,
     /// The flavors of its groups, in their order.
     pub(crate) flavors: Vec<String>,
     /// The resources that its groups cover.
     pub(crate) covered: BTreeSet<String>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) check_bindings: Vec<CheckBinding>,
     pub(crate) terminating: bool,
 }
 
@@ -45,8 +45,10 @@ impl Index {
             return vec![Event::ClusterQueue(id, None)];
         };
         let kept = keep(names, queue);
-        if old.is_none_or(|old| old.covered != kept.covered) && self.settings.ignore_undeclared {
-            self.recount.insert(name.to_owned());
+        if old.is_none_or(|old| old.covered != kept.covered)
+            && self.config.ignore_uncovered_resources
+        {
+            self.reenter.insert(name.to_owned());
         }
         self.queues.insert(name.to_owned(), kept);
         let ready = self.is_ready(name);
@@ -58,7 +60,7 @@ impl Index {
     }
 
     /// Tells a ClusterQueue again if its readiness changed.
-    pub(crate) fn retell(&mut self, names: &mut Names, name: &str) -> Option<Event> {
+    pub(crate) fn readiness_event(&mut self, names: &mut Names, name: &str) -> Option<Event> {
         let ready = self.is_ready(name);
         let queue = self.queues.get_mut(name)?;
         if queue.spec.ready == ready {
@@ -69,36 +71,36 @@ impl Index {
     }
 }
 
-fn keep(names: &mut Names, queue: &v1beta2::ClusterQueue) -> ClusterQueue {
+fn keep(names: &mut Names, queue: &v1beta2::ClusterQueue) -> IndexedClusterQueue {
     let groups = &queue.spec.resource_groups;
-    ClusterQueue {
+    IndexedClusterQueue {
         spec: ClusterQueueSpec {
             generation: queue.metadata.generation.unwrap_or(0),
             ..spec(names, &queue.spec)
         },
         flavors: groups.iter().flat_map(|one| &one.flavors).map(|one| one.name.clone()).collect(),
         covered: groups.iter().flat_map(|one| &one.covered_resources).cloned().collect(),
-        rules: rules(&queue.spec),
+        check_bindings: check_bindings(&queue.spec),
         terminating: queue.metadata.deletion_timestamp.is_some(),
     }
 }
 
 fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec {
-    let cohort = quotas::cohort_name(&spec.cohort_name);
+    let cohort = resource_groups::cohort_name(&spec.cohort_name);
     ClusterQueueSpec {
         generation: 0,
         cohort: cohort.map(|name| names.cohorts.intern(name)),
-        groups: quotas::groups(names, &spec.resource_groups),
+        groups: resource_groups::groups(names, &spec.resource_groups),
         strategy: match spec.queueing_strategy.as_str() {
             "StrictFIFO" => QueueingStrategy::StrictFifo,
             _ => QueueingStrategy::BestEffortFifo,
         },
         preemption: spec.preemption.as_ref().map(preemption).unwrap_or_default(),
         flavor_fungibility: flavor_fungibility(spec.flavor_fungibility.as_ref()),
-        weight: quotas::weight(spec.fair_sharing.as_ref()),
+        weight: resource_groups::weight(spec.fair_sharing.as_ref()),
         stopped: is_stopped(spec.stop_policy.as_deref()),
         ready: false,
-        checks: told(names, &rules(spec)),
+        checks: check_rules(names, &check_bindings(spec)),
         last_acceptable_flavor: last_acceptable(spec).map(|name| names.flavors.intern(name)),
         admission_fair_sharing: spec
             .admission_scope

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::ids::{FlavorId, QueueId};
 use k8s_openapi::api::core::v1::LimitRange;
 
-use crate::checks::Check;
-use crate::cluster_queue::ClusterQueue;
-use crate::flavor::Flavor;
-use crate::local_queue::LocalQueue;
-use crate::requests::Kept;
-use crate::requests::defaults::Limits;
-use crate::settings::Settings;
-use crate::workload::record::Records;
+use crate::admission_check::IndexedCheck;
+use crate::cluster_queue::IndexedClusterQueue;
+use crate::config::IndexConfig;
+use crate::local_queue::IndexedLocalQueue;
+use crate::requests::OwnedExactAmounts;
+use crate::requests::limit_ranges::NamespaceLimits;
+use crate::resource_flavor::IndexedFlavor;
+use crate::workload::workload_record::WorkloadRecords;
 
 /// API objects as inputs of the engine. See the crate's page.
 ///
@@ -23,36 +23,36 @@ use crate::workload::record::Records;
 /// the engine through the object, too: the caller sends no [`engine::Event::Released`] of its own.
 #[derive(Debug, Default)]
 pub struct Index {
-    pub(crate) settings: Settings,
+    pub(crate) config: IndexConfig,
     /// LimitRanges by namespace and name, and what they say together.
-    pub(crate) ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
-    pub(crate) limits: BTreeMap<String, Limits>,
+    pub(crate) limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
+    pub(crate) namespace_limits: BTreeMap<String, NamespaceLimits>,
     /// Overheads of RuntimeClasses.
-    pub(crate) classes: BTreeMap<String, Kept>,
-    pub(crate) flavors: BTreeMap<String, Flavor>,
+    pub(crate) runtime_class_overheads: BTreeMap<String, OwnedExactAmounts>,
+    pub(crate) flavors: BTreeMap<String, IndexedFlavor>,
     pub(crate) topologies: BTreeSet<String>,
-    pub(crate) checks: BTreeMap<String, Check>,
-    pub(crate) queues: BTreeMap<String, ClusterQueue>,
+    pub(crate) checks: BTreeMap<String, IndexedCheck>,
+    pub(crate) queues: BTreeMap<String, IndexedClusterQueue>,
     /// LocalQueues, as `namespace/name`.
-    pub(crate) local_queues: BTreeMap<String, LocalQueue>,
-    pub(crate) records: Records,
+    pub(crate) local_queues: BTreeMap<String, IndexedLocalQueue>,
+    pub(crate) records: WorkloadRecords,
     /// Names behind the engine's ids, for questions during a cycle.
     pub(crate) flavor_names: BTreeMap<FlavorId, String>,
     pub(crate) queue_names: BTreeMap<QueueId, String>,
     /// ClusterQueues whose Workloads are to be entered again.
-    pub(crate) recount: BTreeSet<String>,
+    pub(crate) reenter: BTreeSet<String>,
 }
 
 impl Index {
     /// An index that knows nothing yet.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
-        Self { settings, ..Self::default() }
+    pub fn new(settings: IndexConfig) -> Self {
+        Self { config: settings, ..Self::default() }
     }
 
     /// ClusterQueues whose Workloads the caller must enter again, since what counts as quota changed with the queue.
     /// Each is named once. Always empty unless undeclared resources are ignored.
-    pub fn take_recounted(&mut self) -> BTreeSet<String> {
-        std::mem::take(&mut self.recount)
+    pub fn take_queues_to_reenter(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.reenter)
     }
 }

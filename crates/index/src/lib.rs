@@ -8,35 +8,35 @@
 //! Strings and options end here: what leaves for the engine is ids and integers. Nothing here reads a clock, waits or
 //! writes, and no hash order decides an outcome.
 
-mod activity;
-mod affinity;
+mod active_condition;
+mod admission_check;
+mod agent_mode_queue;
 mod amount;
-mod blocker;
-mod capacity;
-mod checks;
+mod capacity_report;
+mod cluster_affinity;
 mod cluster_queue;
+mod config;
 mod epoch;
-mod flavor;
-mod given;
+mod flavor_info;
+mod inactive_queue;
 mod index;
-mod labels;
 mod local_queue;
 mod namespace;
-mod quotas;
+mod node_capacity;
+pub mod queue_status;
 mod requests;
-mod room;
-mod settings;
+mod resource_flavor;
+mod resource_groups;
+mod selectors;
 pub mod status;
-pub mod tally;
-mod thin;
 mod time;
 mod workload;
 
-pub use crate::activity::Activity;
-pub use crate::capacity::report;
+pub use crate::active_condition::ActiveCondition;
+pub use crate::capacity_report::capacity_report;
+pub use crate::config::{IndexConfig, InputRetention, ResourceTransformation};
 pub use crate::epoch::epoch;
-pub use crate::given::{Added, given};
+pub use crate::flavor_info::{FlavorInfo, assigned_pod_set};
 pub use crate::index::Index;
-pub use crate::namespace::Affected;
-pub use crate::room::{offered, pod_requests, quantity, selects, taints};
-pub use crate::settings::{Settings, Strategy, Transformation};
+pub use crate::namespace::AffectedWorkloads;
+pub use crate::node_capacity::{allocatable_amount, pod_requests, quantity, selects, taints};

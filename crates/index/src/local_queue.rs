@@ -5,14 +5,14 @@ use crds::v1beta2;
 use engine::spec::LocalQueueSpec;
 use engine::{Event, Names};
 
-use crate::activity::Activity;
+use crate::active_condition::ActiveCondition;
 use crate::cluster_queue::is_stopped;
 use crate::index::Index;
-use crate::quotas;
+use crate::resource_groups;
 
 /// What is kept of a LocalQueue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LocalQueue {
+pub(crate) struct IndexedLocalQueue {
     pub(crate) cluster_queue: String,
     pub(crate) stopped: bool,
 }
@@ -35,39 +35,45 @@ impl Index {
         let cluster_queue = queue.spec.cluster_queue.clone();
         let stopped = is_stopped(queue.spec.stop_policy.as_deref());
         let target = names.queues.intern(&cluster_queue);
-        if self.settings.ignore_undeclared {
-            self.recount.insert(cluster_queue.clone());
+        if self.config.ignore_uncovered_resources {
+            self.reenter.insert(cluster_queue.clone());
         }
-        self.local_queues.insert(key, LocalQueue { cluster_queue, stopped });
+        self.local_queues.insert(key, IndexedLocalQueue { cluster_queue, stopped });
         vec![Event::LocalQueue(
             id,
             Some(LocalQueueSpec {
                 queue: target,
                 stopped,
-                weight: quotas::weight(queue.spec.fair_sharing.as_ref()),
+                weight: resource_groups::weight(queue.spec.fair_sharing.as_ref()),
             }),
         )]
     }
 
     /// The ClusterQueue that a LocalQueue points to.
     #[must_use]
-    pub fn target(&self, namespace: &str, local_queue: &str) -> Option<&str> {
+    pub fn cluster_queue_of(&self, namespace: &str, local_queue: &str) -> Option<&str> {
         let queue = self.local_queues.get(&format!("{namespace}/{local_queue}"))?;
         Some(&queue.cluster_queue)
     }
 
     /// The condition Active of a LocalQueue; `None` if there is no such queue.
     #[must_use]
-    pub fn local_activity(&self, namespace: &str, local_queue: &str) -> Option<Activity> {
+    pub fn local_queue_active_condition(
+        &self,
+        namespace: &str,
+        local_queue: &str,
+    ) -> Option<ActiveCondition> {
         let closed = "Can't submit new workloads to clusterQueue";
         let queue = self.local_queues.get(&format!("{namespace}/{local_queue}"))?;
         if queue.stopped {
-            return Some(Activity::no(reasons::STOPPED, "LocalQueue is stopped"));
+            return Some(ActiveCondition::inactive(reasons::STOPPED, "LocalQueue is stopped"));
         }
-        Some(match self.activity(&queue.cluster_queue) {
-            None => Activity::no(reasons::CLUSTER_QUEUE_DOES_NOT_EXIST, closed),
-            Some(one) if !one.active => Activity::no(reasons::CLUSTER_QUEUE_IS_INACTIVE, closed),
-            Some(_) => Activity::yes("Can submit new workloads to localQueue"),
+        Some(match self.active_condition(&queue.cluster_queue) {
+            None => ActiveCondition::inactive(reasons::CLUSTER_QUEUE_DOES_NOT_EXIST, closed),
+            Some(one) if !one.active => {
+                ActiveCondition::inactive(reasons::CLUSTER_QUEUE_IS_INACTIVE, closed)
+            }
+            Some(_) => ActiveCondition::active("Can submit new workloads to localQueue"),
         })
     }
 }

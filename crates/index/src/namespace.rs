@@ -9,18 +9,18 @@ use engine::{Event, Names};
 use k8s_openapi::api::{core::v1::LimitRange, node::v1::RuntimeClass};
 
 use crate::index::Index;
-use crate::labels;
-use crate::requests::defaults::{amounts, summarize};
+use crate::requests::limit_ranges::{amounts, summarize};
+use crate::selectors;
 
 /// Workloads that the caller must enter again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Affected {
+pub enum AffectedWorkloads {
     /// None.
-    Nobody,
+    None,
     /// Those of a namespace that hold no quota.
-    Namespace(String),
+    InNamespace(String),
     /// Those that use a RuntimeClass and hold no quota.
-    RuntimeClass(String),
+    OfRuntimeClass(String),
 }
 
 impl Index {
@@ -31,7 +31,7 @@ impl Index {
         name: &str,
         labels: Option<&BTreeMap<String, String>>,
     ) -> Vec<Event> {
-        vec![Event::Namespace(names.namespaces.intern(name), labels.map(labels::pairs))]
+        vec![Event::Namespace(names.namespaces.intern(name), labels.map(selectors::pairs))]
     }
 
     /// Enters a LimitRange.
@@ -40,37 +40,39 @@ impl Index {
         namespace: &str,
         name: &str,
         range: Option<&LimitRange>,
-    ) -> Affected {
-        let ranges = self.ranges.entry(namespace.to_owned()).or_default();
+    ) -> AffectedWorkloads {
+        let ranges = self.limit_ranges.entry(namespace.to_owned()).or_default();
         match range {
             None => ranges.remove(name),
             Some(range) => ranges.insert(name.to_owned(), range.clone()),
         };
         let limits = summarize(ranges.values());
         if ranges.is_empty() {
-            self.ranges.remove(namespace);
+            self.limit_ranges.remove(namespace);
         }
-        let same =
-            self.limits.get(namespace).map_or(limits == Default::default(), |old| *old == limits);
+        let same = self
+            .namespace_limits
+            .get(namespace)
+            .map_or(limits == Default::default(), |old| *old == limits);
         if same {
-            return Affected::Nobody;
+            return AffectedWorkloads::None;
         }
-        self.limits.insert(namespace.to_owned(), limits);
-        Affected::Namespace(namespace.to_owned())
+        self.namespace_limits.insert(namespace.to_owned(), limits);
+        AffectedWorkloads::InNamespace(namespace.to_owned())
     }
 
     /// Enters a RuntimeClass.
-    pub fn runtime_class(&mut self, name: &str, class: Option<&RuntimeClass>) -> Affected {
+    pub fn runtime_class(&mut self, name: &str, class: Option<&RuntimeClass>) -> AffectedWorkloads {
         let overhead = class.and_then(|class| class.overhead.as_ref());
         let fixed = amounts(overhead.and_then(|overhead| overhead.pod_fixed.as_ref()));
         let old = match fixed.is_empty() {
-            true => self.classes.remove(name),
-            false => self.classes.insert(name.to_owned(), fixed.clone()),
+            true => self.runtime_class_overheads.remove(name),
+            false => self.runtime_class_overheads.insert(name.to_owned(), fixed.clone()),
         };
         if old.unwrap_or_default() == fixed {
-            return Affected::Nobody;
+            return AffectedWorkloads::None;
         }
-        Affected::RuntimeClass(name.to_owned())
+        AffectedWorkloads::OfRuntimeClass(name.to_owned())
     }
 }
 
@@ -79,42 +81,45 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::settings::Settings;
+    use crate::config::IndexConfig;
 
     #[test]
     fn a_limit_range_concerns_its_namespace_when_it_says_something_new() {
-        let mut index = Index::new(Settings::default());
+        let mut index = Index::new(IndexConfig::default());
         let range = |cpu: &str| -> LimitRange {
             let limits = json!([{"type": "Container", "default": {"cpu": cpu}}]);
             serde_json::from_value(json!({"spec": {"limits": limits}})).expect("a LimitRange")
         };
-        let all = || Affected::Namespace("a".into());
+        let all = || AffectedWorkloads::InNamespace("a".into());
         assert_eq!(index.limit_range("a", "one", Some(&range("1"))), all());
-        assert_eq!(index.limit_range("a", "one", Some(&range("1"))), Affected::Nobody);
+        assert_eq!(index.limit_range("a", "one", Some(&range("1"))), AffectedWorkloads::None);
         assert_eq!(
             index.limit_range("a", "two", Some(&range("2"))),
-            Affected::Nobody,
+            AffectedWorkloads::None,
             "the first counts"
         );
         assert_eq!(index.limit_range("a", "one", None), all());
         assert_eq!(index.limit_range("a", "two", None), all());
-        assert_eq!(index.limit_range("a", "two", None), Affected::Nobody);
+        assert_eq!(index.limit_range("a", "two", None), AffectedWorkloads::None);
     }
 
     #[test]
     fn a_runtime_class_concerns_those_who_pay_its_overhead() {
-        let mut index = Index::new(Settings::default());
+        let mut index = Index::new(IndexConfig::default());
         let class: RuntimeClass = serde_json::from_value(json!({
             "handler": "kata", "overhead": {"podFixed": {"cpu": "250m"}},
         }))
         .expect("a RuntimeClass");
         let plain = RuntimeClass::default();
-        assert_eq!(index.runtime_class("runc", Some(&plain)), Affected::Nobody);
+        assert_eq!(index.runtime_class("runc", Some(&plain)), AffectedWorkloads::None);
         assert_eq!(
             index.runtime_class("kata", Some(&class)),
-            Affected::RuntimeClass("kata".into())
+            AffectedWorkloads::OfRuntimeClass("kata".into())
         );
-        assert_eq!(index.runtime_class("kata", Some(&class)), Affected::Nobody);
-        assert_eq!(index.runtime_class("kata", None), Affected::RuntimeClass("kata".into()));
+        assert_eq!(index.runtime_class("kata", Some(&class)), AffectedWorkloads::None);
+        assert_eq!(
+            index.runtime_class("kata", None),
+            AffectedWorkloads::OfRuntimeClass("kata".into())
+        );
     }
 }

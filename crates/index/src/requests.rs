@@ -4,9 +4,9 @@
 //! [`effective`] what of it counts as quota, [`problems`] what is wrong with it. Pure, and never written back to a spec.
 //! Amounts are exact here, in billionths; they are rounded once, when they leave. Source: docs/reference/kueue.md §2.7.
 
-pub(crate) mod defaults;
-pub(crate) mod effective;
-pub(crate) mod formula;
+pub(crate) mod effective_requests;
+pub(crate) mod limit_ranges;
+pub(crate) mod pod_requests;
 pub(crate) mod problems;
 
 use std::collections::BTreeMap;
@@ -14,18 +14,18 @@ use std::collections::BTreeMap;
 use crds::quantity::Quantity;
 
 /// Exact amounts by resource, in billionths.
-pub(crate) type Amounts<'a> = BTreeMap<&'a str, i128>;
+pub(crate) type ExactAmounts<'a> = BTreeMap<&'a str, i128>;
 
 /// Exact amounts that outlive the object they came from.
-pub(crate) type Kept = BTreeMap<String, i128>;
+pub(crate) type OwnedExactAmounts = BTreeMap<String, i128>;
 
-pub(crate) fn read(map: &BTreeMap<String, Quantity>) -> Amounts<'_> {
+pub(crate) fn read(map: &BTreeMap<String, Quantity>) -> ExactAmounts<'_> {
     map.iter().map(|(name, quantity)| (name.as_str(), quantity.nanos())).collect()
 }
 
 /// Adds what is missing.
 pub(crate) fn complete<'a>(
-    amounts: &mut Amounts<'a>,
+    amounts: &mut ExactAmounts<'a>,
     from: impl IntoIterator<Item = (&'a str, i128)>,
 ) {
     for (name, amount) in from {
@@ -33,6 +33,6 @@ pub(crate) fn complete<'a>(
     }
 }
 
-pub(crate) fn borrowed(kept: &Kept) -> impl Iterator<Item = (&str, i128)> {
+pub(crate) fn borrowed(kept: &OwnedExactAmounts) -> impl Iterator<Item = (&str, i128)> {
     kept.iter().map(|(name, &amount)| (name.as_str(), amount))
 }

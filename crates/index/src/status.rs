@@ -6,44 +6,44 @@
 
 mod admission;
 mod admitted;
-mod checks;
+mod admitted_on_cluster;
+mod check_states;
 mod condition;
 mod deactivation;
-mod dispatched;
 mod evicted;
+mod field_ownership;
 mod finished;
 mod message;
-mod owned;
 mod pending;
 mod pods_ready;
 mod preempted;
-mod released;
-mod requeued;
-mod reserved;
+mod quota_released;
+mod quota_reserved;
+mod requeue_backoff;
 
 pub use self::{
     admitted::admitted,
-    checks::{check_rejected, check_retry, with_checks},
+    admitted_on_cluster::admitted_on_cluster,
+    check_states::{check_rejected, check_retry, with_checks},
     condition::{find, set},
     deactivation::{deactivated, deactivation_target},
-    dispatched::dispatched,
     evicted::{Eviction, evicted, migration_message},
+    field_ownership::owned_fields,
     finished::{finished, replacement_message},
     message::{for_condition, for_event},
-    owned::owned,
     pending::{gated, pending},
     pods_ready::pods_ready,
     preempted::{preempted, preemption_message},
-    released::{released, unplaced},
-    requeued::{backed_off, requeued},
-    reserved::{Reservation, reserved},
+    quota_released::{nomination_cancelled, quota_released},
+    quota_reserved::{QuotaReservation, quota_reserved},
+    requeue_backoff::{back_off, requeued},
 };
 
 use jiff::Timestamp;
 
 /// When a transition happens, and to which generation of the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct At {
+pub struct StatusStamp {
     /// The clock.
     pub now: Timestamp,
     /// `metadata.generation`.

@@ -4,13 +4,13 @@
 //! [`request`] what it asks of a cluster, [`variant`] whose variant it is, [`record`] what is kept of it. Source:
 //! docs/reference/kueue.md §2, §3.2.
 
-mod holding;
+mod admission;
 mod pod_sets;
-pub(crate) mod record;
-mod request;
 mod standing;
-mod template;
+mod template_hash;
 mod variant;
+pub(crate) mod workload_record;
+mod workload_request;
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use engine::spec::{QueueEligibility, WorkloadSpec};
 use engine::{Event, Names, Time};
 
 use crate::index::Index;
-use crate::workload::pod_sets::PodSets;
-use crate::workload::record::Record;
+use crate::workload::pod_sets::CountedPodSets;
+use crate::workload::workload_record::WorkloadRecord;
 
 impl Index {
     /// Enters a Workload: waiting, holding quota, held back, or finished.
@@ -37,36 +37,39 @@ impl Index {
         }
         let id = names.workloads.intern(&format!("{namespace}/{name}"));
         let pod_sets = self.pod_sets(workload);
-        let (request, affinity) = request::request(names, workload, &pod_sets);
-        let is_parent = self.settings.concurrent_admission && variant::is_parent(workload);
-        let held = holding::admission(names, workload).filter(|_| !is_parent);
+        let (request, affinity) = workload_request::workload_request(names, workload, &pod_sets);
+        let is_parent = self.config.concurrent_admission && variant::is_parent(workload);
+        let held = admission::admission(names, workload).filter(|_| !is_parent);
         let spec = WorkloadSpec {
             namespace: names.namespaces.intern(namespace),
             local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),
             uid: workload.metadata.uid.as_deref().unwrap_or_default().into(),
-            priority: standing::priority(&self.settings, workload),
+            priority: standing::priority(&self.config, workload),
             has_priority_class: standing::has_class(workload),
-            queued_at: standing::queued_at(&self.settings, workload),
-            pod_sets: pod_sets.specs(names, workload, &self.settings),
+            queued_at: standing::queued_at(&self.config, workload),
+            pod_sets: pod_sets.specs(names, workload, &self.config),
             eligibility: if is_parent {
                 QueueEligibility::Excluded
             } else {
-                standing::eligibility(&self.settings, workload, now)
+                standing::queue_eligibility(&self.config, workload, now)
             },
-            invalid: pod_sets.problem().or(affinity).map(Into::into),
+            invalid: pod_sets.validation_problem().or(affinity).map(Into::into),
             preemption_gated: standing::is_preemption_gated(workload),
             allowed_flavors: variant::allowed(names, workload),
             variant_of: variant::parent(workload).map(Into::into),
             replaced_slice: standing::replaced_slice(workload).map(Into::into),
-            checks: crate::checks::states(names, workload),
+            checks: crate::admission_check::states(names, workload),
             admission: held,
         };
-        let record = Record {
+        let record = WorkloadRecord {
             request: Arc::new(request),
-            turn: dispatch::Turn { priority: spec.priority, queued_at: spec.queued_at },
-            wake_at: standing::wake_at(workload).filter(|&at| at > now),
+            queue_order: dispatch::QueueOrder {
+                priority: spec.priority,
+                queued_at: spec.queued_at,
+            },
+            requeue_at: standing::requeue_at(workload).filter(|&at| at > now),
             local_queue: spec.local_queue,
-            holding: spec.admission.is_some(),
+            quota_reserved: spec.admission.is_some(),
             evicted: spec.admission.as_ref().is_some_and(|one| one.evicted),
             admitted: is_true(&workload.status.conditions, conditions::ADMITTED),
         };
@@ -85,45 +88,45 @@ impl Index {
 
     /// When the backoff of a Workload ends: the caller enters it again then.
     #[must_use]
-    pub fn wake_at(&self, names: &Names, namespace: &str, name: &str) -> Option<Time> {
+    pub fn requeue_at(&self, names: &Names, namespace: &str, name: &str) -> Option<Time> {
         let id = names.workloads.get(&format!("{namespace}/{name}"))?;
-        self.records.get(id)?.wake_at
+        self.records.get(id)?.requeue_at
     }
 
     /// What a Workload asks of a cluster.
     #[must_use]
-    pub fn request(&self, id: WorkloadId) -> Option<&Arc<dispatch::Request>> {
+    pub fn request(&self, id: WorkloadId) -> Option<&Arc<dispatch::WorkloadRequest>> {
         self.records.get(id).map(|record| &record.request)
     }
 
     /// The turn of a Workload among those who wait for room.
     #[must_use]
-    pub fn turn(&self, id: WorkloadId) -> dispatch::Turn {
-        self.records.get(id).map(|record| record.turn).unwrap_or_default()
+    pub fn queue_order(&self, id: WorkloadId) -> dispatch::QueueOrder {
+        self.records.get(id).map(|record| record.queue_order).unwrap_or_default()
     }
 
     /// What a pending Workload asks for, as its status shows it: every pod set as a whole.
     #[must_use]
     pub fn resource_requests(&self, workload: &Workload) -> Vec<PodSetRequest> {
-        self.pod_sets(workload).shown()
+        self.pod_sets(workload).resource_requests()
     }
 
-    fn pod_sets<'a>(&'a self, workload: &'a Workload) -> PodSets<'a> {
-        PodSets::read(self, workload, self.covered(workload))
+    fn pod_sets<'a>(&'a self, workload: &'a Workload) -> CountedPodSets<'a> {
+        CountedPodSets::read(self, workload, self.covered(workload))
     }
 
     /// The resources that count, where undeclared ones are ignored and the queue is known. A worker without queues
     /// ignores nothing.
     fn covered(&self, workload: &Workload) -> Option<&std::collections::BTreeSet<String>> {
-        if !self.settings.ignore_undeclared || self.settings.thin {
+        if !self.config.ignore_uncovered_resources || self.config.agent_mode {
             return None;
         }
-        let target = self.target(key_of(workload).0, &workload.spec.queue_name)?;
+        let target = self.cluster_queue_of(key_of(workload).0, &workload.spec.queue_name)?;
         self.queues.get(target).map(|queue| &queue.covered)
     }
 
     fn local_queue_key(&self, workload: &Workload) -> Option<String> {
-        if self.settings.thin {
+        if self.config.agent_mode {
             return Some(THIN_QUEUE.to_owned());
         }
         let queue = &workload.spec.queue_name;
@@ -136,8 +139,8 @@ impl Index {
 /// The engine takes quota away only for [`Event::Released`], which ends an eviction or a cancelled reservation, and
 /// learns of an eviction from [`Event::Evicting`]. What it assumed and nobody wrote yet is not contradicted by an object
 /// that never showed quota.
-fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&Record>) -> Vec<Event> {
-    let held = old.is_some_and(|old| old.holding);
+fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&WorkloadRecord>) -> Vec<Event> {
+    let held = old.is_some_and(|old| old.quota_reserved);
     let was_evicted = old.is_some_and(|old| old.evicted);
     let evicted = spec.admission.as_ref().is_some_and(|one| one.evicted);
     let (eligibility, queued_at) = (spec.eligibility, spec.queued_at);

@@ -14,8 +14,8 @@ use crds::names::reasons;
 use crds::v1beta2::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, WorkloadStatus};
 use engine::{AcceptAll, CycleEntry, CycleOutcome, Engine, Event, FairStrategy, Time, explain};
 use flate2::read::GzDecoder;
-use index::status::{self, At, Eviction, Reservation};
-use index::{Index, Settings};
+use index::status::{self, Eviction, QuotaReservation, StatusStamp};
+use index::{Index, IndexConfig};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ impl<'a> Player<'a> {
             engine::EngineSettings { fair_sharing: fair, ..engine::EngineSettings::default() };
         let mut player = Self {
             case,
-            index: Index::new(Settings::default()),
+            index: Index::new(IndexConfig::default()),
             engine: Engine::new(settings),
             workloads: BTreeMap::new(),
             queues: BTreeMap::new(),
@@ -170,9 +170,9 @@ impl<'a> Player<'a> {
         Ok(self.difference_at_the_end())
     }
 
-    fn at(&self) -> At {
+    fn at(&self) -> StatusStamp {
         let seconds = START + i64::try_from(self.step).unwrap_or_default();
-        At { now: Timestamp::from_second(seconds).unwrap_or_default(), generation: 1 }
+        StatusStamp { now: Timestamp::from_second(seconds).unwrap_or_default(), generation: 1 }
     }
 
     fn apply(&mut self, events: Vec<Event>) {
@@ -232,7 +232,7 @@ impl<'a> Player<'a> {
 
     fn restart(&mut self, queue: &str) {
         let drained = self.workloads.iter().filter(|(name, workload)| {
-            let target = self.index.target(
+            let target = self.index.cluster_queue_of(
                 workload.metadata.namespace.as_deref().unwrap_or_default(),
                 &workload.spec.queue_name,
             );
@@ -262,7 +262,7 @@ impl<'a> Player<'a> {
         let at = self.at();
         for name in due {
             self.stopping.remove(&name);
-            self.write(&name, |old| status::released(old, at));
+            self.write(&name, |old| status::quota_released(old, at));
         }
     }
 
@@ -328,8 +328,8 @@ impl<'a> Player<'a> {
         let at = self.at();
         if matches!(entry.outcome, CycleOutcome::Reserved { .. }) {
             let admission = self.index.admission(&self.engine, entry);
-            let reservation = Reservation { admission, checks: &[], nominated: &[] };
-            return self.write(name, |old| status::reserved(old, reservation, at));
+            let reservation = QuotaReservation { admission, checks: &[], nominated: &[] };
+            return self.write(name, |old| status::quota_reserved(old, reservation, at));
         }
         let reason = explain::condition_reason(entry);
         let message = explain::condition_message(&self.engine, entry);

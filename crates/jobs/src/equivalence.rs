@@ -10,31 +10,31 @@ use crds::{
     v1beta2::{PodSet, Workload},
 };
 
-use crate::{Gates, JobKind, pod_set_info::PodSetInfo, workload::max_exec_time};
+use crate::{GenericJob, JobGates, construct_workload::max_exec_time, pod_set_info::PodSetInfo};
 
 /// Whether the Workload is that of the job as it is. `infos` is what the pod sets got, where quota is reserved.
-pub fn equivalent<J: JobKind>(
+pub fn equivalent<J: GenericJob>(
     job: &J,
     workload: &Workload,
     infos: Option<&[PodSetInfo]>,
-    gates: Gates,
+    gates: JobGates,
 ) -> bool {
     owned_by(workload, job) && same_work(job, workload, infos, gates)
 }
 
 /// The same of a Workload that the job names instead of owning it.
-pub fn same_work<J: JobKind>(
+pub fn same_work<J: GenericJob>(
     job: &J,
     workload: &Workload,
     infos: Option<&[PodSetInfo]>,
-    gates: Gates,
+    gates: JobGates,
 ) -> bool {
     workload.spec.maximum_execution_time_seconds == max_exec_time(job)
         && same_pods(job, workload, infos, gates)
 }
 
 /// Whether the job controls the Workload.
-pub fn owned_by<J: JobKind>(workload: &Workload, job: &J) -> bool {
+pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J) -> bool {
     let mut owners = workload.metadata.owner_references.iter().flatten();
     let owner = owners.find(|owner| owner.controller == Some(true));
     owner.is_some_and(|owner| {
@@ -46,11 +46,11 @@ pub fn owned_by<J: JobKind>(workload: &Workload, job: &J) -> bool {
 }
 
 /// A job whose quota is reserved is as it was admitted; while it is held back, it may also be as it was before.
-fn same_pods<J: JobKind>(
+fn same_pods<J: GenericJob>(
     job: &J,
     workload: &Workload,
     infos: Option<&[PodSetInfo]>,
-    gates: Gates,
+    gates: JobGates,
 ) -> bool {
     let theirs = job.pod_sets(gates);
     let admitted = is_true(&workload.status.conditions, ADMITTED);
@@ -58,9 +58,9 @@ fn same_pods<J: JobKind>(
     let Some(infos) = infos else {
         return same_sets(wanted, &theirs, !admitted, gates);
     };
-    let started = merged(wanted, infos, job.elastic(gates));
+    let started = merged(wanted, infos, job.is_elastic(gates));
     started.is_some_and(|started| same_sets(&started, &theirs, !admitted, gates))
-        || (job.suspended() && same_sets(wanted, &theirs, !admitted, gates))
+        || (job.is_suspended() && same_sets(wanted, &theirs, !admitted, gates))
 }
 
 /// The pod sets with what they got; none when that contradicts them.
@@ -78,12 +78,12 @@ fn merged(wanted: &[PodSet], infos: &[PodSetInfo], elastic: bool) -> Option<Vec<
         .collect()
 }
 
-fn same_sets(left: &[PodSet], right: &[PodSet], tolerations: bool, gates: Gates) -> bool {
+fn same_sets(left: &[PodSet], right: &[PodSet], tolerations: bool, gates: JobGates) -> bool {
     left.len() == right.len()
         && left.iter().zip(right).all(|(left, right)| same_set(left, right, tolerations, gates))
 }
 
-fn same_set(left: &PodSet, right: &PodSet, tolerations: bool, gates: Gates) -> bool {
+fn same_set(left: &PodSet, right: &PodSet, tolerations: bool, gates: JobGates) -> bool {
     let none = PodSpec::default();
     let left_pod = left.template.spec.as_ref().unwrap_or(&none);
     let right_pod = right.template.spec.as_ref().unwrap_or(&none);
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::{
         Job,
-        workload::{Copied, Priority, workload_for},
+        construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
     };
 
     fn object(suspend: bool) -> Value {
@@ -133,7 +133,12 @@ mod tests {
 
     fn workload() -> Workload {
         let job = decode(&object(true));
-        workload_for(&job, Priority::default(), &Copied::default(), Gates::default())
+        construct_workload(
+            &job,
+            WorkloadPriority::default(),
+            &KeysToCopy::default(),
+            JobGates::default(),
+        )
     }
 
     #[test]
@@ -155,7 +160,7 @@ mod tests {
             let (parent, key) = path.rsplit_once('/').expect("a path");
             object.pointer_mut(parent).expect("a parent")[key] = value;
             let job = decode(&object);
-            assert_eq!(equivalent(&job, &workload(), None, Gates::default()), same, "{path}");
+            assert_eq!(equivalent(&job, &workload(), None, JobGates::default()), same, "{path}");
         }
     }
 
@@ -169,7 +174,7 @@ mod tests {
         };
         let infos = [info];
         let same = |object: &Value| {
-            equivalent(&decode(object), &workload(), Some(&infos), Gates::default())
+            equivalent(&decode(object), &workload(), Some(&infos), JobGates::default())
         };
         let mut started = object(false);
         started["spec"]["parallelism"] = json!(2);
@@ -186,7 +191,7 @@ mod tests {
         object["spec"]["template"]["spec"]["tolerations"] = json!([]);
         let mut workload = workload();
         let same =
-            |workload: &Workload| equivalent(&decode(&object), workload, None, Gates::default());
+            |workload: &Workload| equivalent(&decode(&object), workload, None, JobGates::default());
         assert!(!same(&workload));
         let admitted = json!([{ "type": "Admitted", "status": "True" }]);
         workload.status.conditions = serde_json::from_value(admitted).expect("decodes");

@@ -14,7 +14,7 @@ pub fn integer(text: &str) -> Result<i64, String> {
 }
 
 /// A switch; the error is the text that a refusal quotes.
-pub fn switch(text: &str) -> Result<bool, String> {
+pub fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),

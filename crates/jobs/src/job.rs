@@ -2,14 +2,14 @@
 //!
 //! What decisions read is typed, the rest of the object is carried along untouched.
 
-mod check;
-mod copy;
-mod progress;
-mod shape;
+mod pod_set;
+mod pod_sets_info;
+mod remote;
+mod status;
 mod stop;
-mod switch;
 #[cfg(test)]
 mod tests;
+mod validate;
 
 use crds::{
     meta::Condition,
@@ -26,12 +26,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Gates, JobKind,
-    defaulting::Set,
-    elastic_gate, go_parse,
-    kind::{Outcome, StopStep},
+    GenericJob, JobGates,
+    defaulting::PatchAdd,
+    elastic_job_gate,
+    generic_job::{JobOutcome, StopWrite},
+    go_parse,
     pod_set_info::{PodSetInfo, StartError},
-    validate::Template,
+    validate::AnnotatedTemplate,
 };
 
 /// A Job.
@@ -157,13 +158,13 @@ impl Job {
 
     /// Whether each pod has an index.
     #[must_use]
-    pub fn indexed(&self) -> bool {
+    pub fn is_indexed(&self) -> bool {
         self.spec.completion_mode.as_deref() == Some("Indexed")
     }
 
     /// Whether it runs elsewhere, so that its status is a copy.
     #[must_use]
-    pub fn is_copied(&self) -> bool {
+    pub fn is_managed_elsewhere(&self) -> bool {
         self.spec.managed_by.as_deref().is_some_and(|manager| manager != JOB_CONTROLLER)
     }
 
@@ -176,19 +177,19 @@ impl Job {
 
     /// Whether completions follow parallelism.
     #[must_use]
-    pub fn completions_follow(&self) -> bool {
+    pub fn syncs_completions(&self) -> bool {
         self.annotation(JOB_COMPLETIONS_EQUAL_PARALLELISM)
-            .is_some_and(|text| go_parse::switch(text) == Ok(true))
+            .is_some_and(|text| go_parse::boolean(text) == Ok(true))
     }
 }
 
-impl JobKind for Job {
-    const PREBUILT: bool = true;
-    const ELASTIC: bool = true;
-    const SUSPEND: &'static str = "/spec/suspend";
-    const MANAGED_BY: Option<&'static str> = Some("/spec/managedBy");
+impl GenericJob for Job {
+    const SUPPORTS_PREBUILT: bool = true;
+    const SUPPORTS_ELASTIC: bool = true;
+    const SUSPEND_PATH: &'static str = "/spec/suspend";
+    const MANAGED_BY_PATH: Option<&'static str> = Some("/spec/managedBy");
 
-    fn suspend_switch(&self) -> bool {
+    fn spec_suspended(&self) -> bool {
         self.spec.suspend == Some(true)
     }
 
@@ -197,82 +198,86 @@ impl JobKind for Job {
     }
 
     /// A Job that is being stopped counts as running until it is put back as it was.
-    fn suspended(&self) -> bool {
+    fn is_suspended(&self) -> bool {
         self.spec.suspend == Some(true) && self.annotation(STOPPING) != Some("true")
     }
 
-    fn pod_sets(&self, gates: Gates) -> Vec<PodSet> {
-        vec![shape::pod_set(self, gates)]
+    fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {
+        vec![pod_set::pod_set(self, gates)]
     }
 
-    fn templates(&self) -> Vec<Template<'_>> {
+    fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
         let annotations =
             self.spec.template.metadata.as_ref().map(|metadata| &metadata.annotations);
-        vec![Template {
+        vec![AnnotatedTemplate {
             path: "spec.template.metadata".to_owned(),
             annotations,
             count: self.count(),
         }]
     }
 
-    fn run_with(&mut self, infos: &[PodSetInfo], gates: Gates) -> Result<(), StartError> {
-        switch::run_with(self, infos, gates)
+    fn run_with_pod_sets_info(
+        &mut self,
+        infos: &[PodSetInfo],
+        gates: JobGates,
+    ) -> Result<(), StartError> {
+        pod_sets_info::run_with(self, infos, gates)
     }
 
-    fn restore(&mut self, infos: &[PodSetInfo], gates: Gates) -> bool {
-        switch::restore(self, infos, gates)
+    fn restore_pod_sets_info(&mut self, infos: &[PodSetInfo], gates: JobGates) -> bool {
+        pod_sets_info::restore(self, infos, gates)
     }
 
-    fn stop_step(&self, infos: &[PodSetInfo], gates: Gates) -> Option<StopStep<Self>> {
+    fn next_stop_write(&self, infos: &[PodSetInfo], gates: JobGates) -> Option<StopWrite<Self>> {
         stop::step(self, infos, gates)
     }
 
-    fn for_worker(&self, pod_sets: &[PodSet], gates: Gates) -> Self {
-        copy::for_worker(self, pod_sets, gates)
+    fn remote_job(&self, pod_sets: &[PodSet], gates: JobGates) -> Self {
+        remote::for_worker(self, pod_sets, gates)
     }
 
-    fn with_status_of(&self, copy: &Self) -> Self {
+    fn with_remote_status(&self, copy: &Self) -> Self {
         Self { status: copy.status.clone(), ..self.clone() }
     }
 
-    fn idle(&self) -> Option<Self> {
-        copy::idle(self)
+    fn with_idle_status(&self) -> Option<Self> {
+        remote::idle(self)
     }
 
-    fn started(&self) -> bool {
-        copy::started(self)
+    fn has_started(&self) -> bool {
+        remote::started(self)
     }
 
-    fn outcome(&self) -> Option<Outcome> {
-        progress::outcome(self)
+    fn finished(&self) -> Option<JobOutcome> {
+        status::outcome(self)
     }
 
-    fn active(&self) -> bool {
+    fn is_active(&self) -> bool {
         self.status.active.unwrap_or(0) != 0
     }
 
     fn pods_ready(&self) -> bool {
-        progress::pods_ready(self)
+        status::pods_ready(self)
     }
 
-    fn reclaimable(&self) -> Vec<ReclaimablePod> {
-        progress::reclaimable(self)
+    fn reclaimable_pods(&self) -> Vec<ReclaimablePod> {
+        status::reclaimable(self)
     }
 
-    fn fill_in(&self, gates: Gates) -> Vec<Set> {
-        let elastic = self.elastic(gates);
+    fn defaults(&self, gates: JobGates) -> Vec<PatchAdd> {
+        let elastic = self.is_elastic(gates);
         elastic
-            .then(|| elastic_gate::add("/spec/template", &self.spec.template))
+            .then(|| elastic_job_gate::add("/spec/template", &self.spec.template))
             .flatten()
             .into_iter()
             .collect()
     }
 
-    fn check_new(&self, gates: Gates) -> Errors {
-        check::new(self, gates)
+    fn validate_create(&self, gates: JobGates) -> Errors {
+        validate::create(self, gates)
     }
 
-    fn check_change(&self, old: &Self, gates: Gates) -> Errors {
-        check::change(self, old, gates)
+    fn validate_update(&self, old: &Self, gates: JobGates) -> Errors {
+        validate::update(self, old, gates)
     }
 }

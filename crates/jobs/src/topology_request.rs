@@ -11,11 +11,14 @@ use crds::{
     v1beta2::PodSetTopologyRequest,
 };
 
-use crate::{Gates, go_parse, validate};
+use crate::{JobGates, go_parse, validate};
 
 /// The request, where there is one. What a webhook would have refused is left out.
 #[must_use]
-pub fn read(annotations: &BTreeMap<String, String>, gates: Gates) -> Option<PodSetTopologyRequest> {
+pub fn read(
+    annotations: &BTreeMap<String, String>,
+    gates: JobGates,
+) -> Option<PodSetTopologyRequest> {
     let text = |key: &str| annotations.get(key).cloned();
     let size = annotations.get(POD_SET_SLICE_SIZE).and_then(|size| go_parse::integer(size).ok());
     let layers = annotations
@@ -27,7 +30,7 @@ pub fn read(annotations: &BTreeMap<String, String>, gates: Gates) -> Option<PodS
         preferred: text(POD_SET_PREFERRED_TOPOLOGY),
         unconstrained: annotations
             .get(POD_SET_UNCONSTRAINED_TOPOLOGY)
-            .and_then(|text| go_parse::switch(text).ok()),
+            .and_then(|text| go_parse::boolean(text).ok()),
         pod_set_slice_required_topology: text(POD_SET_SLICE_REQUIRED_TOPOLOGY),
         pod_set_slice_size: size.and_then(|size| i32::try_from(size).ok()),
         podset_slice_required_topology_constraints: layers.unwrap_or_default(),

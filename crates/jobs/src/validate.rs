@@ -11,26 +11,26 @@ mod tests;
 mod topology;
 
 pub(crate) use slices::layers;
-pub use template::Template;
+pub use template::AnnotatedTemplate;
 
 use std::collections::BTreeMap;
 
 use crds::validation::{Errors, FieldError, gated_by, immutable, labels::subdomain_problems};
 
-use crate::{Gates, JobKind, prebuilt::prebuilt_name};
+use crate::{GenericJob, JobGates, prebuilt::prebuilt_name};
 
 /// Most pod sets of a Workload.
-const MOST_POD_SETS: usize = 18;
+const MAX_POD_SETS: usize = 18;
 
 /// What is wrong with a new job.
-pub fn create<J: JobKind>(job: &J, gates: Gates) -> Errors {
+pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let mut errors = check_common(job, gates);
-    errors.extend(job.check_new(gates));
+    errors.extend(job.validate_create(gates));
     errors
 }
 
 /// What is wrong with a changed job. `default_queue` says whether the namespace has a queue for jobs that name none.
-pub fn update<J: JobKind>(new: &J, old: &J, default_queue: bool, gates: Gates) -> Errors {
+pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGates) -> Errors {
     let mut errors = check_common(new, gates);
     errors.extend(queue_name::check_change(new, old, default_queue));
     errors.extend(check_prebuilt_change(new, old, gates));
@@ -40,12 +40,12 @@ pub fn update<J: JobKind>(new: &J, old: &J, default_queue: bool, gates: Gates) -
     if gates.admission_gated_by {
         errors.extend(gated_by::check_update(&annotations(new), &annotations(old)));
     }
-    errors.extend(new.check_change(old, gates));
+    errors.extend(new.validate_update(old, gates));
     errors
 }
 
 /// What is wrong with a job, new or changed.
-fn check_common<J: JobKind>(job: &J, gates: Gates) -> Errors {
+fn check_common<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let mut errors = queue_name::check(job);
     errors.extend(check_prebuilt(job, gates));
     errors.extend(exec_time::check(job));
@@ -60,13 +60,13 @@ fn check_common<J: JobKind>(job: &J, gates: Gates) -> Errors {
     errors
 }
 
-fn annotations<J: JobKind>(job: &J) -> BTreeMap<String, String> {
+fn annotations<J: GenericJob>(job: &J) -> BTreeMap<String, String> {
     job.metadata().annotations.clone().unwrap_or_default()
 }
 
-fn check_prebuilt<J: JobKind>(job: &J, gates: Gates) -> Errors {
+fn check_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let prebuilt = prebuilt_name(job, gates);
-    if !J::PREBUILT || prebuilt.name.is_empty() {
+    if !J::SUPPORTS_PREBUILT || prebuilt.name.is_empty() {
         return vec![];
     }
     subdomain_problems(prebuilt.name)
@@ -75,22 +75,25 @@ fn check_prebuilt<J: JobKind>(job: &J, gates: Gates) -> Errors {
         .collect()
 }
 
-fn check_prebuilt_change<J: JobKind>(new: &J, old: &J, gates: Gates) -> Errors {
+fn check_prebuilt_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {
     let prebuilt = prebuilt_name(new, gates);
-    if !J::PREBUILT || new.suspended() || prebuilt.name == prebuilt_name(old, gates).name {
+    if !J::SUPPORTS_PREBUILT
+        || new.is_suspended()
+        || prebuilt.name == prebuilt_name(old, gates).name
+    {
         return vec![];
     }
     vec![immutable(prebuilt.field, prebuilt.name)]
 }
 
-fn check_number_of_pod_sets<J: JobKind>(job: &J) -> Errors {
+fn check_number_of_pod_sets<J: GenericJob>(job: &J) -> Errors {
     let n_templates = job.templates().len();
-    if n_templates <= MOST_POD_SETS {
+    if n_templates <= MAX_POD_SETS {
         return vec![];
     }
     vec![FieldError::invalid(
         "spec",
         n_templates,
-        format!("must have at most {MOST_POD_SETS} pod sets"),
+        format!("must have at most {MAX_POD_SETS} pod sets"),
     )]
 }

@@ -2,13 +2,13 @@
 
 use sha1::{Digest, Sha1};
 
-const LONGEST: usize = 253;
-const LONGEST_SHORT: usize = 63;
+const MAX_LENGTH: usize = 253;
+const MAX_SHORT_LENGTH: usize = 63;
 const HASH_LENGTH: usize = 5;
 
 /// The job that a Workload is named after.
 #[derive(Clone, Copy, Debug)]
-pub struct Owner<'a> {
+pub struct WorkloadOwner<'a> {
     /// Kind of the job.
     pub kind: &'a str,
     /// Group of the kind.
@@ -23,8 +23,8 @@ pub struct Owner<'a> {
 
 /// The name: kind and job, and a hash that keeps jobs of one name apart.
 #[must_use]
-pub fn workload_name(owner: Owner<'_>, short: bool) -> String {
-    let longest = if short { LONGEST_SHORT } else { LONGEST };
+pub fn workload_name(owner: WorkloadOwner<'_>, short: bool) -> String {
+    let longest = if short { MAX_SHORT_LENGTH } else { MAX_LENGTH };
     let mut name = format!("{}-{}", owner.kind.to_lowercase(), owner.name);
     let mut end = name.len().min(longest - HASH_LENGTH - 1);
     while !name.is_char_boundary(end) {
@@ -34,7 +34,7 @@ pub fn workload_name(owner: Owner<'_>, short: bool) -> String {
     format!("{name}-{}", hash(owner))
 }
 
-fn hash(owner: Owner<'_>) -> String {
+fn hash(owner: WorkloadOwner<'_>) -> String {
     let mut parts = vec![owner.kind, owner.group, owner.name, owner.uid];
     parts.extend(owner.part);
     let digest = Sha1::digest(parts.join("\n").as_bytes());
@@ -47,15 +47,15 @@ fn hash(owner: Owner<'_>) -> String {
 mod tests {
     use super::*;
 
-    fn owner(name: &str) -> Owner<'_> {
-        Owner { kind: "Job", group: "batch", name, uid: "u-1", part: None }
+    fn owner(name: &str) -> WorkloadOwner<'_> {
+        WorkloadOwner { kind: "Job", group: "batch", name, uid: "u-1", part: None }
     }
 
     #[test]
     fn a_name_ends_with_the_start_of_a_sha_1() {
         // printf 'Job\nbatch\ntrain\nu-1' | sha1sum
         assert_eq!(workload_name(owner("train"), false), "job-train-d688a");
-        let later = Owner { part: Some("2"), ..owner("train") };
+        let later = WorkloadOwner { part: Some("2"), ..owner("train") };
         // printf 'Job\nbatch\ntrain\nu-1\n2' | sha1sum
         assert_eq!(workload_name(later, false), "job-train-aa910");
     }
@@ -67,7 +67,7 @@ mod tests {
             let name = workload_name(owner(&long), short);
             assert_eq!(name.len(), length);
             assert!(name.starts_with("job-aaa"));
-            assert_ne!(name, workload_name(Owner { uid: "u-2", ..owner(&long) }, short));
+            assert_ne!(name, workload_name(WorkloadOwner { uid: "u-2", ..owner(&long) }, short));
         }
     }
 }

@@ -4,7 +4,7 @@ mod recording;
 
 use crds::validation::denial;
 use jobs::{Job, validate};
-use recording::{Case, Outcome};
+use recording::{RecordedCase, RecordedOutcome};
 
 const DENIED: &str = "admission webhook \"vjob.kb.io\" denied the request: ";
 
@@ -17,7 +17,7 @@ fn parts(text: &str) -> Vec<String> {
     parts
 }
 
-fn judge(case: &Case) -> Option<String> {
+fn judge(case: &RecordedCase) -> Option<String> {
     let gates = case.gates();
     let new = Job::from_value(&case.new_object());
     let errors = match case.old_object() {
@@ -46,20 +46,20 @@ fn refusals_are_upstreams() {
     for case in recording::cases() {
         let ours = if case.reaches_webhooks() { judge(&case) } else { None };
         match case.outcome() {
-            Outcome::Accepted => {
+            RecordedOutcome::Accepted => {
                 accepted += 1;
                 if let Some(text) = ours {
                     wrong.push(format!("{}: accepted upstream, refused here: {text}", case.id));
                 }
             }
-            Outcome::RefusedByWebhook(text) => {
+            RecordedOutcome::RefusedByWebhook(text) => {
                 refused += 1;
                 let theirs = text.strip_prefix(DENIED).expect("the webhook's own words");
                 if ours.as_deref().map(parts) != Some(parts(theirs)) {
                     wrong.push(format!("{}:\n  theirs {theirs}\n  ours   {ours:?}", case.id));
                 }
             }
-            Outcome::RefusedByServer => elsewhere += 1,
+            RecordedOutcome::RefusedByServer => elsewhere += 1,
         }
     }
     assert_eq!(wrong, Vec::<String>::new(), "\n{}", wrong.join("\n"));
@@ -83,7 +83,7 @@ fn new_jobs_are_filled_in_as_upstream_does() {
     let mut wrong = Vec::new();
     let mut n_cases = 0;
     for case in recording::cases() {
-        if case.old_object().is_some() || !matches!(case.outcome(), Outcome::Accepted) {
+        if case.old_object().is_some() || !matches!(case.outcome(), RecordedOutcome::Accepted) {
             continue;
         }
         n_cases += 1;

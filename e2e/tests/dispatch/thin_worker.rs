@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use crds::{meta::is_true, v1alpha1::ClusterCapacity, v1beta2::Workload};
 use e2e::world::SOON;
 use harness::{Cluster, Verdict};
-use jobs::{Job, JobKind};
+use jobs::{GenericJob, Job};
 use kube::api::PostParams;
 use serde_json::json;
 
@@ -24,7 +24,7 @@ async fn make(
     job["spec"]["suspend"] = json!(true);
     let jobs = worker.api::<Job>(namespace);
     let stored = jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
-    let sets = stored.pod_sets(jobs::Gates::default());
+    let sets = stored.pod_sets(jobs::JobGates::default());
     let clone = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
         "metadata": {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::validation::labels;
-use jobs::frameworks::FRAMEWORKS;
+use jobs::integrations::INTEGRATIONS;
 
 use super::{
     AccessProvider, Configuration, CustomLabel, GoDuration, INCREMENTAL, LabelSelector,
@@ -147,7 +147,7 @@ fn integrations(config: &Configuration, problems: &mut Problems) {
     for (i, name) in config.integrations.frameworks.iter().enumerate() {
         let path = format!("integrations.frameworks[{i}]");
         let problem = format!("{name:?} is no known framework");
-        let known = FRAMEWORKS.iter().any(|framework| framework.name == name);
+        let known = INTEGRATIONS.iter().any(|framework| framework.name == name);
         problems.unless(known, &path, &problem);
         problems.unless(seen.insert(name), &path, "is given twice");
     }
@@ -204,7 +204,7 @@ fn built_in(name: &str) -> bool {
         return false;
     };
     let name = format!("{group}/{}", kind.to_ascii_lowercase());
-    FRAMEWORKS.iter().any(|framework| framework.name == name)
+    INTEGRATIONS.iter().any(|framework| framework.name == name)
 }
 
 fn providers(providers: &[AccessProvider], path: &str, problems: &mut Problems) {

@@ -9,7 +9,7 @@ use crds::{
     v1alpha1::JobKind,
     v1beta2::Workload,
 };
-use index::status::{At, set};
+use index::status::{StatusStamp, set};
 use jiff::Timestamp;
 use k8s_openapi::Resource;
 use runtime::{watch::Key, write::Write};
@@ -69,7 +69,7 @@ impl Control {
         }
         let generation = workload.metadata.generation.unwrap_or_default();
         let mut conditions = Vec::new();
-        set(&mut conditions, REFUSED, true, reason, &message, At { now, generation });
+        set(&mut conditions, REFUSED, true, reason, &message, StatusStamp { now, generation });
         let fields = json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2",
             "kind": "Workload",

@@ -14,8 +14,8 @@ use std::{
     time::Duration,
 };
 
-use ::dispatch::{Config, Fleet, Given, Kind, Report, Work};
-use ::index::Added;
+use ::dispatch::{AssignedPodSet, AssignedWorkload, CapacityReport, DispatchConfig, Fleet, JobGvk};
+use ::index::FlavorInfo;
 use crds::{
     names::{annotations::WORKLOAD, labels::MULTI_KUEUE_WORKER_POD},
     v1alpha1::ClusterCapacity,
@@ -51,7 +51,7 @@ pub(crate) struct Capacity {
     /// What remains to be bound of clones that are not over.
     to_come: BTreeMap<Key, ToCome>,
     /// Clones whose pods to come the fleet counts.
-    told: BTreeMap<Key, (WorkloadId, Arc<Work>)>,
+    told: BTreeMap<Key, (WorkloadId, Arc<AssignedWorkload>)>,
     report: Option<Held<ClusterCapacity>>,
     creating: bool,
     not_before: Option<Timestamp>,
@@ -61,7 +61,7 @@ pub(crate) struct Capacity {
 /// Pods of a clone that are not bound yet.
 #[derive(Debug, Clone, PartialEq)]
 struct ToCome {
-    work: Arc<Work>,
+    work: Arc<AssignedWorkload>,
     /// The clone holds quota.
     holds: bool,
 }
@@ -72,7 +72,10 @@ pub(super) fn known_from_the_start(role: Role) -> Fleet {
     if role == Role::Thin {
         let id = fleet.cluster(LOCAL);
         fleet.set_connected(id, true);
-        fleet.set_config(LOCAL, Some(Config { clusters: vec![id], ..Config::default() }));
+        fleet.set_config(
+            LOCAL,
+            Some(DispatchConfig { clusters: vec![id], ..DispatchConfig::default() }),
+        );
     }
     fleet
 }
@@ -150,7 +153,7 @@ impl Control {
 
     fn tell_machines(&mut self, id: ClusterId) {
         let totals = self.capacity.machines.totals();
-        let events = self.index.thin_quota(self.engine.names_mut(), &totals);
+        let events = self.index.agent_mode_quota(self.engine.names_mut(), &totals);
         self.tell(events);
         let report = self.local_report();
         self.fleet.set_report(id, Some(report));
@@ -158,10 +161,10 @@ impl Control {
     }
 
     /// The nodes as they are, every label counted. A clone does not say of which kind its job is.
-    fn local_report(&mut self) -> Report {
+    fn local_report(&mut self) -> CapacityReport {
         let machines = &self.capacity.machines;
         let keys = machines.label_keys();
-        report::classes(self.engine.names_mut(), &machines.free(), &keys, vec![Kind::default()])
+        report::classes(self.engine.names_mut(), &machines.free(), &keys, vec![JobGvk::default()])
     }
 
     /// Pods of a clone that are not bound yet take room, too.
@@ -181,7 +184,7 @@ impl Control {
             (record, _) => {
                 let told = capacity.told.remove(key).is_some();
                 if let Some(record) = record.filter(|one| told && one.wants.reserve.is_none()) {
-                    fleet.forget(record.id);
+                    fleet.unplace(record.id);
                 }
             }
         }
@@ -200,8 +203,8 @@ impl Control {
         }
         let request = self.index.request(record.id)?;
         let reclaimable = self.jobs.of(key, workload).map(|(_, job)| {
-            use ::jobs::JobKind;
-            job.reclaimable()
+            use ::jobs::GenericJob;
+            job.reclaimable_pods()
         });
         let given = request.pod_sets.iter().map(|pods| {
             let bound = self.capacity.machines.bound(key, &pods.name);
@@ -209,9 +212,9 @@ impl Control {
             let over: i64 = over.map(|one| i64::from(one.count)).sum();
             carried(workload, &pods.name, (pods.count - over - bound).max(0))
         });
-        let given: Vec<Given> = given.collect();
+        let given: Vec<AssignedPodSet> = given.collect();
         given.iter().any(|one| one.count > 0).then(|| {
-            let work = Arc::new(Work { request: Arc::clone(request), given });
+            let work = Arc::new(AssignedWorkload { request: Arc::clone(request), assigned: given });
             ToCome { work, holds: has_quota(workload) }
         })
     }
@@ -257,7 +260,7 @@ impl Control {
         let keys = keys.unwrap_or_default();
         let known = self.local_report();
         let to_come = self.capacity.to_come.values().map(|one| one.work.as_ref());
-        let left = ::dispatch::left_over(&known, to_come);
+        let left = ::dispatch::free_capacity(&known, to_come);
         let workloads = self.workloads.values();
         let newest = workloads.clone().map(|record| record.held.version()).max().unwrap_or(0);
         let counts = report::counts(workloads.map(super::Record::object), &self.settings.origin);
@@ -267,10 +270,10 @@ impl Control {
 }
 
 /// So many pods of a pod set, with the node labels and tolerations that a clone carries for it: its flavors are not here.
-pub(super) fn carried(clone: &Workload, pod_set: &str, count: i64) -> Given {
-    let info = ::jobs::assignment::read(clone, pod_set).unwrap_or_default();
+pub(super) fn carried(clone: &Workload, pod_set: &str, count: i64) -> AssignedPodSet {
+    let info = ::jobs::clone_assignment::read(clone, pod_set).unwrap_or_default();
     let (name, labels) = (pod_set.to_owned(), info.node_selector);
-    ::index::given(&Added { name, count, labels, tolerations: info.tolerations })
+    ::index::assigned_pod_set(&FlavorInfo { name, count, labels, tolerations: info.tolerations })
 }
 
 /// The Workload that a pod belongs to, if it is one of ours.

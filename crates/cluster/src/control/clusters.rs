@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::dispatch::{
-    CheckStatus, ClusterPolicy, Config, Keeping, Kind, Policy, Presence, Strategy, bad_config,
-    check_status,
+    CheckStatus, ClusterAvailability, ClusterPreference, DispatchConfig, GangReservationPolicy,
+    JobGvk, PlacementPolicy, PlacementStrategy, bad_config, check_status,
 };
 use crds::{
     meta::Condition,
@@ -34,7 +34,7 @@ use super::{
 };
 
 /// How room is kept for the oldest blocked gang, unless a policy says otherwise.
-const KEEPING: Keeping = Keeping { after: 30 * SECOND, max_share: 100 };
+const KEEPING: GangReservationPolicy = GangReservationPolicy { after: 30 * SECOND, max_share: 100 };
 
 /// In nanoseconds.
 const SECOND: i64 = 1_000_000_000;
@@ -110,9 +110,12 @@ impl Control {
                 }
             }
             let policy = policy.map(|policy| read_policy(policy, fleet));
-            let unnamed = || Policy { keeping: Some(KEEPING), ..Policy::default() };
+            let unnamed = || PlacementPolicy {
+                gang_reservation: Some(KEEPING),
+                ..PlacementPolicy::default()
+            };
             let policy = policy.unwrap_or_else(unnamed);
-            fleet.set_config(name, Some(Config { clusters: ids, policy }));
+            fleet.set_config(name, Some(DispatchConfig { clusters: ids, policy }));
         }
         due.now(What::Clusters);
         *schedule = true;
@@ -284,13 +287,13 @@ impl Clusters {
         check_status(config.spec.clusters.iter().map(|name| (name.as_str(), self.presence(name))))
     }
 
-    fn presence(&self, name: &str) -> Presence {
+    fn presence(&self, name: &str) -> ClusterAvailability {
         match self.clusters.get(name) {
-            None => Presence::Missing,
+            None => ClusterAvailability::Missing,
             Some(held) if crds::meta::is_true(&held.object.status.conditions, ACTIVE) => {
-                Presence::Active
+                ClusterAvailability::Active
             }
-            Some(_) => Presence::Inactive,
+            Some(_) => ClusterAvailability::Inactive,
         }
     }
 }
@@ -308,31 +311,34 @@ fn with_active(
     now: Timestamp,
 ) -> Vec<Condition> {
     let mut conditions = before.to_vec();
-    let at = index::status::At { now, generation: generation.unwrap_or_default() };
+    let at = index::status::StatusStamp { now, generation: generation.unwrap_or_default() };
     index::status::set(&mut conditions, ACTIVE, status, reason, message, at);
     conditions
 }
 
-fn read_keeping(reservation: &crds::v1alpha1::GangReservation) -> Keeping {
+fn read_keeping(reservation: &crds::v1alpha1::GangReservation) -> GangReservationPolicy {
     let after = reservation.after_seconds.map(|seconds| i64::from(seconds.max(0)) * SECOND);
     let share = reservation.max_share.and_then(|percent| u8::try_from(percent).ok());
-    Keeping { after: after.unwrap_or(KEEPING.after), max_share: share.unwrap_or(KEEPING.max_share) }
+    GangReservationPolicy {
+        after: after.unwrap_or(KEEPING.after),
+        max_share: share.unwrap_or(KEEPING.max_share),
+    }
 }
 
-fn read_policy(policy: &DispatchPolicy, fleet: &mut ::dispatch::Fleet) -> Policy {
+fn read_policy(policy: &DispatchPolicy, fleet: &mut ::dispatch::Fleet) -> PlacementPolicy {
     let spec = &policy.spec;
     let strategy = match spec.strategy.as_str() {
-        "BinPack" => Strategy::BinPack,
-        "Ordered" => Strategy::Ordered,
-        _ => Strategy::Spread,
+        "BinPack" => PlacementStrategy::BinPack,
+        "Ordered" => PlacementStrategy::Ordered,
+        _ => PlacementStrategy::Spread,
     };
-    let clusters = spec.clusters.iter().map(|one| ClusterPolicy {
+    let clusters = spec.clusters.iter().map(|one| ClusterPreference {
         cluster: fleet.cluster(&one.name),
         weight: one.weight.unwrap_or(0),
         draining: one.drain.is_some(),
     });
     let kinds = spec.kinds.as_ref().map(|list| {
-        let kind = |one: &crds::v1alpha1::JobKind| Kind {
+        let kind = |one: &crds::v1alpha1::JobKind| JobGvk {
             group: one.group.as_str().into(),
             version: one.version.as_str().into(),
             kind: one.kind.as_str().into(),
@@ -340,10 +346,10 @@ fn read_policy(policy: &DispatchPolicy, fleet: &mut ::dispatch::Fleet) -> Policy
         list.allow.iter().map(kind).collect()
     });
     let namespaces = spec.namespaces.as_ref();
-    Policy {
+    PlacementPolicy {
         strategy,
         clusters: clusters.collect(),
-        keeping: Some(spec.reservation.as_ref().map_or(KEEPING, read_keeping)),
+        gang_reservation: Some(spec.reservation.as_ref().map_or(KEEPING, read_keeping)),
         namespaces: namespaces
             .map(|list| list.allow.iter().map(|one| one.as_str().into()).collect()),
         kinds,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crds::v1beta2::{PriorityClassRef, WorkloadPriorityClass};
-use index::Affected;
+use index::AffectedWorkloads;
 use jiff::Timestamp;
-use jobs::workload::{Priority, PrioritySource, class_ref};
+use jobs::construct_workload::{PrioritySource, WorkloadPriority, class_ref};
 use k8s_openapi::{
     Metadata, Resource,
     api::{
@@ -40,7 +40,7 @@ impl Configuration {
     }
 
     /// A priority, looked up; none if the class is missing.
-    pub(crate) fn priority(&self, source: &PrioritySource) -> Option<Priority> {
+    pub(crate) fn priority(&self, source: &PrioritySource) -> Option<WorkloadPriority> {
         let value = match source {
             PrioritySource::WorkloadPriorityClass(name) => {
                 *self.workload_priorities.get(name.as_str())?
@@ -48,7 +48,7 @@ impl Configuration {
             PrioritySource::PriorityClass(name) => self.priorities.get(name.as_str())?.value,
             PrioritySource::ClusterDefault => return Some(self.default_priority()),
         };
-        Some(Priority { value, class: class_ref(source) })
+        Some(WorkloadPriority { value, class: class_ref(source) })
     }
 
     /// The value of a WorkloadPriorityClass.
@@ -56,14 +56,14 @@ impl Configuration {
         self.workload_priorities.get(class.name.as_str()).copied()
     }
 
-    fn default_priority(&self) -> Priority {
+    fn default_priority(&self) -> WorkloadPriority {
         let default = self.priorities.iter().filter(|(_, class)| class.is_default);
         match default.max_by_key(|(_, class)| class.value) {
             Some((name, class)) => {
                 let source = PrioritySource::PriorityClass(name.to_string());
-                Priority { value: class.value, class: class_ref(&source) }
+                WorkloadPriority { value: class.value, class: class_ref(&source) }
             }
-            None => Priority::default(),
+            None => WorkloadPriority::default(),
         }
     }
 }
@@ -137,13 +137,13 @@ impl Control {
         });
     }
 
-    fn affected(&mut self, affected: &Affected, now: Timestamp) {
+    fn affected(&mut self, affected: &AffectedWorkloads, now: Timestamp) {
         match affected {
-            Affected::Nobody => {}
-            Affected::Namespace(name) => {
+            AffectedWorkloads::None => {}
+            AffectedWorkloads::InNamespace(name) => {
                 self.enter_again(now, |key, _| key.namespace.as_deref() == Some(name));
             }
-            Affected::RuntimeClass(name) => self.enter_again(now, |_, workload| {
+            AffectedWorkloads::OfRuntimeClass(name) => self.enter_again(now, |_, workload| {
                 let sets = workload.spec.pod_sets.iter();
                 let mut pods = sets.filter_map(|set| set.template.spec.as_ref());
                 pods.any(|pod| pod.runtime_class_name.as_ref() == Some(name))

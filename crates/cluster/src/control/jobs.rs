@@ -6,10 +6,11 @@ use std::{
 };
 
 use ::jobs::{
-    Job, JobKind, StopStep, equivalence,
+    GenericJob, Job, StopWrite,
+    construct_workload::{construct_workload, priority_source},
+    equivalence,
     prebuilt::prebuilt_name,
-    reconcile::{self, Around, Step, StopReason},
-    workload::{priority_source, workload_for},
+    reconcile::{self, ReconcileContext, ReconcileStep, StopReason},
 };
 use crds::{
     names::{MULTI_KUEUE_CONTROLLER, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER},
@@ -83,7 +84,7 @@ impl Jobs {
                 self.owned.remove(&owner);
             }
         }
-        let runs = |job: &Job| !job.suspended() && job.outcome().is_none();
+        let runs = |job: &Job| !job.is_suspended() && job.finished().is_none();
         if self.get(&owner).is_some_and(|(_, job)| runs(job)) {
             self.taken.insert(owner, Arc::clone(workload));
         }
@@ -205,7 +206,7 @@ impl Control {
             return;
         }
         self.note_orphan(key, &job, prebuilt.as_ref());
-        if job.suspended() {
+        if job.is_suspended() {
             self.jobs.taken.remove(key);
         }
         let steps = {
@@ -223,16 +224,16 @@ impl Control {
             let taken = taken.filter(|workload| is_for(&job, workload, false));
             reconcile::reconcile(
                 &*job,
-                Around {
+                ReconcileContext {
                     workloads: &workloads,
-                    taken,
+                    previous_workload: taken,
                     prebuilt: prebuilt.is_some(),
                     flavors: &self.queues.flavors,
                     gates: self.settings.jobs,
                 },
             )
         };
-        tracing::trace!(job = %key, n_steps = steps.len(), outcome = ?job.outcome(), "looked at");
+        tracing::trace!(job = %key, n_steps = steps.len(), outcome = ?job.finished(), "looked at");
         for step in steps {
             self.take_step(key, &job, step, now);
         }
@@ -259,36 +260,38 @@ impl Control {
         asked && self.settings.managed_namespaces.matches(labels)
     }
 
-    fn take_step(&mut self, key: &Key, job: &Job, step: Step<Job>, now: Timestamp) {
+    fn take_step(&mut self, key: &Key, job: &Job, step: ReconcileStep<Job>, now: Timestamp) {
         let in_namespace = |name: &str| Key { namespace: key.namespace.clone(), name: name.into() };
         match step {
-            Step::Create => self.create_workload(key, job),
-            Step::Update(workload) => {
+            ReconcileStep::CreateWorkload => self.create_workload(key, job),
+            ReconcileStep::UpdateWorkload(workload) => {
                 self.update_workload(&in_namespace(name(&workload)), &workload, now);
             }
-            Step::Delete(name) => self.delete_workload(&in_namespace(&name), now),
-            Step::Finish { workload, reason, message } => {
+            ReconcileStep::DeleteWorkload(name) => self.delete_workload(&in_namespace(&name), now),
+            ReconcileStep::FinishWorkload { workload, reason, message } => {
                 let workload = in_namespace(&workload);
                 if let Some(record) = self.workloads.get_mut(&workload) {
                     record.wants.finish = Some((reason.to_owned(), message));
                     self.due.now(What::Workload(workload));
                 }
             }
-            Step::Unfinalize(name) => self.unfinalize(&in_namespace(&name), now),
-            Step::Reclaim(name, pods) => self.reclaim(&in_namespace(&name), &json!(pods), now),
-            Step::Start(started) => {
+            ReconcileStep::RemoveFinalizer(name) => self.unfinalize(&in_namespace(&name), now),
+            ReconcileStep::UpdateReclaimablePods(name, pods) => {
+                self.reclaim(&in_namespace(&name), &json!(pods), now)
+            }
+            ReconcileStep::StartJob(started) => {
                 self.change_job(key, job, &started, None, Purpose::Start);
             }
-            Step::Stop(StopStep::Object(next), reason) => {
-                if !job.suspend_switch() {
+            ReconcileStep::StopJob(StopWrite::Object(next), reason) => {
+                if !job.spec_suspended() {
                     self.notice_job(job, false, "Stopped", why(reason).to_owned());
                 }
                 self.change_job(key, job, &next, None, Purpose::Stop);
             }
-            Step::Stop(StopStep::Status(next), _) => {
+            ReconcileStep::StopJob(StopWrite::Status(next), _) => {
                 self.change_job(key, job, &next, Some("status"), Purpose::StopStatus);
             }
-            Step::Release(name) => {
+            ReconcileStep::ReleaseQuota(name) => {
                 let workload = in_namespace(&name);
                 if let Some(record) = self.workloads.get_mut(&workload)
                     && !record.wants.release
@@ -297,7 +300,7 @@ impl Control {
                     self.due.now(What::Workload(workload));
                 }
             }
-            Step::MoveToQueue(name) => {
+            ReconcileStep::UpdateQueueName(name) => {
                 let fields = json!({ "spec": { "queueName": job.queue_name() } });
                 self.patch_workload(&in_namespace(&name), Purpose::Move, fields, now);
             }
@@ -310,7 +313,7 @@ impl Control {
             let message = format!("the priority class of {source:?} is not there");
             return self.notice_job(job, true, "WorkloadPriorityClassNotFound", message);
         };
-        let workload = workload_for(job, priority, &self.settings.copied, self.settings.jobs);
+        let workload = construct_workload(job, priority, &self.settings.copied, self.settings.jobs);
         let name = workload.metadata.name.clone().unwrap_or_default();
         let workload_key = Key { namespace: key.namespace.clone(), name: name.into() };
         if self.workloads.contains_key(&workload_key) {
@@ -510,7 +513,7 @@ impl Control {
 /// Whether a Workload can be this job's: one that it only names must be of the same epoch.
 fn is_for(job: &Job, workload: &Workload, prebuilt: bool) -> bool {
     if prebuilt {
-        let epoch = ::jobs::dispatched::epoch;
+        let epoch = ::jobs::remote_objects::epoch;
         return epoch(&job.metadata) == epoch(&workload.metadata);
     }
     equivalence::owned_by(workload, job)
@@ -518,7 +521,7 @@ fn is_for(job: &Job, workload: &Workload, prebuilt: bool) -> bool {
 
 fn why(reason: StopReason) -> &'static str {
     match reason {
-        StopReason::NoWorkload => "No matching Workload; restoring pod templates",
+        StopReason::NoMatchingWorkload => "No matching Workload; restoring pod templates",
         StopReason::WorkloadDeleted => "Workload is deleted",
         StopReason::WorkloadEvicted => "Workload is evicted",
         StopReason::NotAdmitted => "Not admitted by cluster queue",

@@ -12,7 +12,7 @@ use crds::{
     },
     v1beta2::{PodSetRequest, Workload, WorkloadStatus},
 };
-use index::status::{self, At, Eviction, Reservation};
+use index::status::{self, Eviction, QuotaReservation, StatusStamp};
 use jiff::Timestamp;
 
 pub(crate) use self::limits::deadline;
@@ -158,8 +158,8 @@ pub(crate) fn next(record: &Record, around: &Surroundings, now: Timestamp) -> Ne
     Next::Nothing
 }
 
-fn at(workload: &Workload, now: Timestamp) -> At {
-    At { now, generation: workload.metadata.generation.unwrap_or_default() }
+fn at(workload: &Workload, now: Timestamp) -> StatusStamp {
+    StatusStamp { now, generation: workload.metadata.generation.unwrap_or_default() }
 }
 
 fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> Next {
@@ -200,7 +200,7 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    fn at(&self) -> At {
+    fn at(&self) -> StatusStamp {
         at(self.workload, self.now)
     }
 
@@ -228,12 +228,12 @@ impl Draft<'_> {
             return;
         }
         let nominated: Vec<String> = reserve.cluster.iter().map(ToString::to_string).collect();
-        let reservation = Reservation {
+        let reservation = QuotaReservation {
             admission: reserve.admission.clone(),
             checks: &reserve.checks,
             nominated: &nominated,
         };
-        let status = status::reserved(self.status.clone(), reservation, self.at());
+        let status = status::quota_reserved(self.status.clone(), reservation, self.at());
         self.become_(status, Purpose::Reserve);
     }
 
@@ -251,7 +251,8 @@ impl Draft<'_> {
             let status = status::check_retry(self.status.clone(), check, message, self.at());
             self.become_(status, Purpose::Retry);
         } else if let Some(cluster) = &wants.ready {
-            let status = status::dispatched(self.status.clone(), cluster, check, self.at());
+            let status =
+                status::admitted_on_cluster(self.status.clone(), cluster, check, self.at());
             self.become_(status, Purpose::Dispatched);
         }
     }
@@ -309,15 +310,15 @@ impl Draft<'_> {
         let gone = around.dispatched.is_none() || record.trip.withdrawn;
         if self.is_evicted() {
             if record.wants.release && gone {
-                let status = status::released(self.status.clone(), self.at());
+                let status = status::quota_released(self.status.clone(), self.at());
                 self.become_(status, Purpose::Release);
             }
         } else if let Some(message) = record.wants.unplace.as_ref().filter(|_| gone) {
-            let status = status::unplaced(self.status.clone(), message, self.at());
+            let status = status::nomination_cancelled(self.status.clone(), message, self.at());
             self.become_(status, Purpose::Unplace);
         } else if self.is_stopped_before_admission(around) && gone {
             let message = "The queue is stopped";
-            let status = status::unplaced(self.status.clone(), message, self.at());
+            let status = status::nomination_cancelled(self.status.clone(), message, self.at());
             let status = status::pending(status, reasons::SUSPENDED, message, vec![], self.at());
             self.become_(status, Purpose::Suspend);
         }

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::dispatch::life::Hub;
-use ::jobs::{Job, JobKind, workload::name_for};
+use ::dispatch::workload::LocalWorkload;
+use ::jobs::{GenericJob, Job, construct_workload::workload_name_for};
 use crds::v1beta2::Workload;
 use engine::ids::ClusterId;
 use runtime::watch::Key;
@@ -42,11 +42,11 @@ impl Control {
     /// Notes whether a job is one of these. `named` is the Workload that it names itself.
     pub(super) fn note_orphan(&mut self, key: &Key, job: &Job, named: Option<&Key>) {
         let workload = named.cloned().unwrap_or_else(|| {
-            let name = name_for(job, self.settings.jobs);
+            let name = workload_name_for(job, self.settings.jobs);
             Key { namespace: key.namespace.clone(), name: name.into() }
         });
         let has_another = self.jobs.owns_any(key) || self.workloads.contains_key(&workload);
-        let runs = job.is_copied() && job.active() && job.outcome().is_none();
+        let runs = job.is_managed_elsewhere() && job.is_active() && job.finished().is_none();
         if has_another || !runs {
             self.orphans.jobs.remove(&workload);
         } else {
@@ -74,9 +74,9 @@ impl Control {
     }
 
     /// The hub's side of a Workload that is not there: what is gone holds nothing.
-    pub(super) fn hub_without(&mut self, workload: &Key) -> Hub {
+    pub(super) fn hub_without(&mut self, workload: &Key) -> LocalWorkload {
         let Some(job) = self.orphan(workload).map(|(_, job)| super::remote::hub_job(job)) else {
-            return Hub::default();
+            return LocalWorkload::default();
         };
         let had = self.orphans.jobs.get(workload).map(|one| one.clusters.as_slice());
         let nominated = match had {
@@ -85,7 +85,12 @@ impl Control {
             }
             _ => self.every_worker().into_iter().collect(),
         };
-        Hub { sent: true, nominated, job, ..Hub::default() }
+        LocalWorkload {
+            create_sent: true,
+            nominated_clusters: nominated,
+            job,
+            ..LocalWorkload::default()
+        }
     }
 
     fn every_worker(&mut self) -> BTreeSet<ClusterId> {

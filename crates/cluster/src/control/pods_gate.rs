@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use ::dispatch::Placing;
+use ::dispatch::FleetPlacer;
 use crds::names::{conditions::PODS_READY, reasons};
 use engine::{
     CycleEntry, Placer, RequeueKey,
@@ -39,7 +39,7 @@ impl PodsGate {
 
 /// The placer of one cycle, behind the gate.
 pub(crate) struct Guarded<'a> {
-    pub(crate) placing: Placing<'a>,
+    pub(crate) placing: FleetPlacer<'a>,
     gate: &'a mut PodsGate,
     blocks: bool,
     admitted: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Guarded<'a> {
 }
 
 impl<'a> Guarded<'a> {
-    pub(crate) fn new(placing: Placing<'a>, gate: &'a mut PodsGate, blocks: bool) -> Self {
+    pub(crate) fn new(placing: FleetPlacer<'a>, gate: &'a mut PodsGate, blocks: bool) -> Self {
         Self { placing, gate, blocks, admitted: false, waiting: BTreeSet::new() }
     }
 }

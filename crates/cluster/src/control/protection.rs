@@ -1,7 +1,7 @@
 //! The finalizer of queues and flavors: it keeps them while somebody uses them (docs/reference/kueue.md §1.5).
 
 use crds::{names::RESOURCE_IN_USE_FINALIZER, v1beta2::ClusterQueue};
-use index::tally::Tally;
+use index::queue_status::ClusterQueueCounts;
 use jiff::Timestamp;
 use k8s_openapi::{Metadata, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use runtime::{watch::Key, write::Write};
@@ -14,7 +14,7 @@ impl Control {
     pub(super) fn release_unused(&mut self, now: Timestamp) {
         let Self { queues, index, engine, orders, due, .. } = self;
         for (name, queue) in &mut queues.cluster_queues {
-            let in_use = || Tally::of(index, engine, name).whole.reserving > 0;
+            let in_use = || ClusterQueueCounts::count(index, engine, name).total.reserving > 0;
             let order = release(&mut queue.held, Subject::ClusterQueue, name, in_use, now, due);
             orders.extend(order);
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::v1beta2::{AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use jiff::Timestamp;
-use jobs::start::Flavors;
+use jobs::pod_sets_info::FlavorsByName;
 use runtime::watch::{Change, Key};
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 /// Queues as they were last seen.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
-    pub(crate) flavors: Flavors,
+    pub(crate) flavors: FlavorsByName,
     pub(crate) resource_flavors: BTreeMap<Box<str>, Held<ResourceFlavor>>,
     pub(crate) checks: BTreeMap<Box<str>, Held<AdmissionCheck>>,
     pub(crate) cluster_queues: BTreeMap<Box<str>, Queue<ClusterQueue>>,

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::dispatch::Work;
+use ::dispatch::AssignedWorkload;
 use ::jobs::{Job, prebuilt::prebuilt_name};
 use crds::{names::conditions::FINISHED, v1alpha1::ClusterCapacity, v1beta2::Workload};
 use engine::ids::{ClusterId, WorkloadId};
@@ -239,7 +239,7 @@ impl Control {
             if let (Some(record), Some(held)) =
                 (self.workloads.get(key), remote.clones.objects.get(key))
             {
-                self.fleet.created(record.id, held.version());
+                self.fleet.clone_created(record.id, held.version());
             }
         }
         self.due.now(What::Workload(key.clone()));
@@ -254,7 +254,7 @@ impl Control {
         let capacity = remote.capacity.as_ref().map(|held| &held.object);
         let names = self.engine.names_mut();
         let report = capacity.filter(|one| one.status.protocol > 0);
-        let report = report.map(|capacity| ::index::report(names, capacity));
+        let report = report.map(|capacity| ::index::capacity_report(names, capacity));
         self.fleet.set_report(remote.id, report);
         self.due.now(What::LabelKeys);
     }
@@ -270,13 +270,13 @@ impl Control {
         let (Some(cluster), Some(admission)) = (cluster, &status.admission) else {
             return;
         };
-        if !super::record::has_quota(workload) || self.fleet.placed(id).is_some() {
+        if !super::record::has_quota(workload) || self.fleet.placed_on(id).is_some() {
             return;
         }
         let since = super::record::started(workload);
         if let Some(request) = self.index.request(id) {
-            let given = self.index.given_by(admission);
-            let work = Arc::new(Work { request: Arc::clone(request), given });
+            let given = self.index.admitted_pod_sets(admission);
+            let work = Arc::new(AssignedWorkload { request: Arc::clone(request), assigned: given });
             let cluster = self.fleet.cluster(cluster);
             self.fleet.place(id, cluster, work, since);
         }
@@ -284,7 +284,7 @@ impl Control {
 
     /// At which resourceVersion the clone of a Workload was over, on the cluster where it counts.
     pub(super) fn ended_at(&self, key: &Key, id: WorkloadId) -> Option<u64> {
-        let remote = self.remotes.get(self.fleet.name(self.fleet.placed(id)?))?;
+        let remote = self.remotes.get(self.fleet.name(self.fleet.placed_on(id)?))?;
         let clone = remote.clones.objects.get(key)?;
         super::record::is(&clone.object, FINISHED).then(|| clone.version())
     }
@@ -347,7 +347,7 @@ impl Control {
             if ticket.subject == Subject::Workload {
                 let version = remote.clones.objects.get(&workload).map(Held::version);
                 if let (Some(record), Some(version)) = (self.workloads.get(&workload), version) {
-                    self.fleet.created(record.id, version);
+                    self.fleet.clone_created(record.id, version);
                 }
             }
             self.due.now(What::Workload(workload));
@@ -362,14 +362,14 @@ impl Remote {
     }
 
     /// Notes which clone a job names; that clone, and the one that it named before.
-    fn job_seen(&mut self, key: &Key, gates: ::jobs::Gates) -> Vec<Key> {
+    fn job_seen(&mut self, key: &Key, gates: ::jobs::JobGates) -> Vec<Key> {
         self.sent.remove(&(Subject::Job, key.clone()));
         let now = self.jobs.objects.get(key).map(|held| named(key, &held.object, gates));
         self.naming.note(key, now)
     }
 
     /// What a create or a delete was answered with.
-    fn enter(&mut self, ticket: &Ticket, value: serde_json::Value, gates: ::jobs::Gates) {
+    fn enter(&mut self, ticket: &Ticket, value: serde_json::Value, gates: ::jobs::JobGates) {
         match ticket.subject {
             Subject::Workload => enter(&mut self.clones.objects, &ticket.key, value),
             Subject::Job => {
@@ -410,7 +410,7 @@ fn is_status(value: &serde_json::Value) -> bool {
     value.get("kind").and_then(serde_json::Value::as_str) == Some("Status")
 }
 
-fn named(key: &Key, job: &Job, gates: ::jobs::Gates) -> Key {
+fn named(key: &Key, job: &Job, gates: ::jobs::JobGates) -> Key {
     let name = prebuilt_name(job, gates).name;
     Key { namespace: key.namespace.clone(), name: name.into() }
 }

@@ -6,7 +6,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ::dispatch::{Asked, Placing, Refused, Work, summary};
+use ::dispatch::{
+    AssignedWorkload, DispatchedEntry, FleetPlacer, PlacementRefusal, placement_message,
+};
 use crds::names::{conditions::EVICTED, reasons};
 use engine::{CycleEntry, CycleOutcome, Event, explain, ids::WorkloadId};
 use jiff::Timestamp;
@@ -70,11 +72,11 @@ impl Control {
             self.engine.apply(Event::ClusterCapacity(key));
             self.schedule = true;
         }
-        for key in self.fleet.woken(time(now)) {
+        for key in self.fleet.woken_keys(time(now)) {
             self.engine.apply(Event::ClusterCapacity(key));
             self.schedule = true;
         }
-        if let Some(at) = self.fleet.next_change() {
+        if let Some(at) = self.fleet.next_wake_at() {
             self.due.at(super::timestamp(at), What::Fleet);
         }
         if !std::mem::take(&mut self.schedule) {
@@ -122,18 +124,18 @@ impl Control {
                 let given = given.map(|(pods, one)| carried(clone, &pods.name, one.count));
                 (LOCAL, request, given.collect())
             } else {
-                index.asked(entry)?
+                index.dispatch_request(entry)?
             };
-            let work = Arc::new(Work { request: Arc::clone(request), given });
-            let turn = index.turn(entry.workload);
-            Some(Asked { config: config.to_owned(), work, turn })
+            let work = Arc::new(AssignedWorkload { request: Arc::clone(request), assigned: given });
+            let turn = index.queue_order(entry.workload);
+            Some(DispatchedEntry { config: config.to_owned(), work, order: turn })
         };
         let blocks = settings.patience.is_some_and(|patience| patience.blocks);
-        let placing = Placing::new(fleet, &lookup, time(now));
+        let placing = FleetPlacer::new(fleet, &lookup, time(now));
         let mut placing = Guarded::new(placing, pods_gate, blocks);
         let entries = engine.cycle(time(now), &mut placing).to_vec();
-        placing.placing.settle(&entries);
-        let Guarded { placing: Placing { refused, .. }, waiting, .. } = placing;
+        placing.placing.finish_cycle(&entries);
+        let Guarded { placing: FleetPlacer { refusals: refused, .. }, waiting, .. } = placing;
         let not_before = after(now, settings.explain_after);
         entries
             .iter()
@@ -152,7 +154,7 @@ impl Control {
     fn verdict(
         &self,
         entry: &CycleEntry,
-        refused: Option<&Refused>,
+        refused: Option<&PlacementRefusal>,
         not_before: Timestamp,
     ) -> Verdict {
         let names = self.engine.names();
@@ -164,13 +166,13 @@ impl Control {
             let checks = if thin {
                 Vec::new()
             } else {
-                self.index.checks_for(queue, flavors.map(String::as_str))
+                self.index.checks_for_flavors(queue, flavors.map(String::as_str))
             };
             let cluster = cluster.filter(|_| !thin).map(|id| self.fleet.name(id).into());
             return Verdict::Reserve(Reserve { admission, checks, cluster });
         }
         let message = match refused {
-            Some(refused) => summary(refused, &self.fleet, names),
+            Some(refused) => placement_message(refused, &self.fleet, names),
             None => explain::condition_message(&self.engine, entry),
         };
         let reason = explain::condition_reason(entry).to_owned();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::FairStrategy;
-use jobs::workload::Copied;
+use jobs::construct_workload::KeysToCopy;
 
 use super::{allowed::Allowed, pods::Patience};
 use crate::{
@@ -77,11 +77,11 @@ pub struct Settings {
     /// Feature gates that the engine looks at.
     pub engine: engine::EngineSettings,
     /// How objects are read.
-    pub index: index::Settings,
+    pub index: index::IndexConfig,
     /// Feature gates that kinds of jobs look at.
-    pub jobs: jobs::Gates,
+    pub jobs: jobs::JobGates,
     /// What Workloads get from their jobs.
-    pub copied: Copied,
+    pub copied: KeysToCopy,
     /// Jobs without a queue are held back too.
     pub manage_jobs_without_queue_name: bool,
     /// Which namespaces' jobs are managed.
@@ -123,7 +123,7 @@ impl Settings {
             engine: engine_settings(file, gates),
             index: index_settings(file, gates),
             jobs: gates.into(),
-            copied: Copied {
+            copied: KeysToCopy {
                 labels: file.integrations.label_keys_to_copy.clone(),
                 annotations: Vec::new(),
             },
@@ -147,7 +147,7 @@ impl Settings {
         let file = Configuration::default();
         Self {
             role: Role::Thin,
-            index: index::Settings { thin: true, ..index_settings(&file, &gates) },
+            index: index::IndexConfig { agent_mode: true, ..index_settings(&file, &gates) },
             patience: None,
             allowed,
             ..Self::manager(&file, &gates, false)
@@ -192,35 +192,36 @@ fn engine_settings(file: &Configuration, gates: &Gates) -> engine::EngineSetting
     }
 }
 
-fn index_settings(file: &Configuration, gates: &Gates) -> index::Settings {
+fn index_settings(file: &Configuration, gates: &Gates) -> index::IndexConfig {
     let on = |gate| gates.enabled(gate);
     let resources = &file.resources;
     let requeuing = file.wait_for_pods_ready.as_ref().map(|wait| wait.requeuing_strategy.timestamp);
-    index::Settings {
+    index::IndexConfig {
         exclude_prefixes: resources.exclude_resource_prefixes.clone(),
         transformations: resources.transformations.iter().map(transformation).collect(),
-        ignore_undeclared: resources.quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared,
+        ignore_uncovered_resources: resources.quota_check_strategy
+            == QuotaCheckStrategy::IgnoreUndeclared,
         eviction_timestamp: requeuing.is_none_or(|one| one == RequeuingTimestamp::Eviction),
         partial_admission: on(Gate::PartialAdmission),
         priority_boost: on(Gate::PriorityBoost),
         priority_sorting: on(Gate::PrioritySortingWithinCohort),
         concurrent_admission: on(Gate::ConcurrentAdmission),
         admission_gated_by: on(Gate::AdmissionGatedBy),
-        thin: false,
+        agent_mode: false,
     }
 }
 
 /// Outputs that are no quantities were refused with the configuration.
-fn transformation(one: &Transformation) -> index::Transformation {
+fn transformation(one: &Transformation) -> index::ResourceTransformation {
     let outputs = one.outputs.iter().filter_map(|(name, value)| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Some((name.clone(), text.parse().ok()?))
     });
-    index::Transformation {
+    index::ResourceTransformation {
         input: one.input.clone(),
         strategy: match one.strategy {
-            TransformationStrategy::Retain => index::Strategy::Retain,
-            TransformationStrategy::Replace => index::Strategy::Replace,
+            TransformationStrategy::Retain => index::InputRetention::Retain,
+            TransformationStrategy::Replace => index::InputRetention::Replace,
         },
         multiply_by: one.multiply_by.clone(),
         outputs: outputs.collect(),

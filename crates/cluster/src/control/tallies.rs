@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crds::v1beta2::{ClusterQueue, LocalQueue, Workload};
 use index::{
-    status::At,
-    tally::{self, Tally},
+    queue_status::{self, ClusterQueueCounts},
+    status::StatusStamp,
 };
 use jiff::Timestamp;
 use runtime::watch::Key;
@@ -68,13 +68,14 @@ impl Control {
             Some(Some(at)) => return due.at(at, What::Queue(name.into())),
             Some(None) => {}
         }
-        let tally = Tally::of(index, engine, name);
+        let tally = ClusterQueueCounts::count(index, engine, name);
         let names = engine.names();
         if let Some(queue) = cluster_queue {
             let before = &queue.held.object;
-            let at = At { now, generation: before.metadata.generation.unwrap_or_default() };
+            let at =
+                StatusStamp { now, generation: before.metadata.generation.unwrap_or_default() };
             let status =
-                tally::cluster_queue_status(index, names, name, &tally, &before.status, at);
+                queue_status::cluster_queue_status(index, names, name, &tally, &before.status, at);
             let key = Key { namespace: None, name: name.into() };
             let ticket = Ticket::home(Subject::ClusterQueue, &key, Purpose::ClusterQueueStatus);
             let order = status.and_then(|status| {
@@ -87,9 +88,11 @@ impl Control {
                 continue;
             };
             let before = &queue.held.object;
-            let at = At { now, generation: before.metadata.generation.unwrap_or_default() };
+            let at =
+                StatusStamp { now, generation: before.metadata.generation.unwrap_or_default() };
             let place = (key.namespace.as_deref().unwrap_or_default(), &*key.name);
-            let status = tally::local_queue_status(index, names, place, &tally, &before.status, at);
+            let status =
+                queue_status::local_queue_status(index, names, place, &tally, &before.status, at);
             let ticket = Ticket::home(Subject::LocalQueue, key, Purpose::LocalQueueStatus);
             let order = status
                 .and_then(|status| Order::status::<LocalQueue, _>(ticket, &before.status, &status));

@@ -5,7 +5,7 @@ mod label_keys;
 mod pods_gate;
 mod stranded;
 
-use ::jobs::{Job, JobKind};
+use ::jobs::{GenericJob, Job};
 use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, Workload};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -53,7 +53,7 @@ fn job() -> Job {
 
 /// The Workload of the job, admitted.
 fn workload() -> Value {
-    let sets = job().pod_sets(::jobs::Gates::default());
+    let sets = job().pod_sets(::jobs::JobGates::default());
     json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
         "metadata": {

@@ -105,9 +105,9 @@ impl Control {
         if self.by_id.get(&id) == Some(key) {
             self.by_id.remove(&id);
             if let Some(version) = self.ended_at(key, id) {
-                self.fleet.ended(id, version);
+                self.fleet.workload_ended(id, version);
             }
-            self.fleet.gone(id);
+            self.fleet.workload_removed(id);
         }
     }
 
@@ -128,7 +128,7 @@ impl Control {
         if before.is_some_and(|before| before.spec != object.spec) && record.wants.reserve.is_some()
         {
             record.wants.reserve = None;
-            fleet.forget(id);
+            fleet.unplace(id);
             events.push(Event::WriteFailed(id));
         }
         let entered = index.workload(engine.names_mut(), &record.held.object, time(now));
@@ -139,7 +139,7 @@ impl Control {
         }
         let finished = is(&record.held.object, FINISHED);
         let namespace = key.namespace.as_deref().unwrap_or_default();
-        let wake = index.wake_at(engine.names(), namespace, &key.name);
+        let wake = index.requeue_at(engine.names(), namespace, &key.name);
         self.tell(events);
         if finished {
             self.forget_id(key, id);
@@ -200,7 +200,7 @@ impl Control {
     /// A backoff that has ended shows only in the time.
     fn end_of_backoff(&mut self, key: &Key, now: Timestamp) {
         let namespace = key.namespace.as_deref().unwrap_or_default();
-        let wake = self.index.wake_at(self.engine.names(), namespace, &key.name);
+        let wake = self.index.requeue_at(self.engine.names(), namespace, &key.name);
         if wake.is_some_and(|at| at <= time(now)) {
             self.changed_workload(key, None, now);
             self.due.workloads.remove(key);
@@ -242,7 +242,7 @@ impl Control {
             return;
         };
         if lifecycle::drop_what_cannot_be(record) {
-            self.fleet.forget(record.id);
+            self.fleet.unplace(record.id);
             let (event, workload) =
                 (Event::WriteFailed(record.id), Arc::clone(&record.held.object));
             self.counts_change(key, &workload);
@@ -282,11 +282,11 @@ impl Control {
         let workload = record.object();
         let leaves = workload.metadata.deletion_timestamp.is_some();
         if leaves || workload.spec.active == Some(false) {
-            self.fleet.give_up_waiting(record.id);
+            self.fleet.reset_waiting(record.id);
         }
-        if let Some((reason, message)) = self.index.blocker(record.object()) {
+        if let Some((reason, message)) = self.index.inactive_queue(record.object()) {
             // No cycle will say that it does not wait for room.
-            self.fleet.stop_waiting(record.id);
+            self.fleet.pause_waiting(record.id);
             let (reason, message) = (reason.to_owned(), message);
             let not_before = match &record.wants.pending {
                 Some(known) => known.not_before,
@@ -491,7 +491,7 @@ fn status_order(
     purpose: Purpose,
     status: &WorkloadStatus,
 ) -> Option<Order> {
-    let owned = ::index::status::owned(status.clone());
+    let owned = ::index::status::owned_fields(status.clone());
     let fields = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "Workload",

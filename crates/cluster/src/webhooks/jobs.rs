@@ -16,8 +16,8 @@ use std::sync::Arc;
 use axum::{Json, Router, extract::State, routing::post};
 use crds::validation::{Errors, denial};
 use jobs::{
-    Job, JobKind, defaulting,
-    frameworks::{BATCH_JOB, FRAMEWORKS, Framework},
+    GenericJob, Job, defaulting,
+    integrations::{BATCH_JOB, INTEGRATIONS, Integration},
     validate,
 };
 use kube::Client;
@@ -53,7 +53,7 @@ impl JobWebhooks {
 
 /// All webhooks of job kinds, at upstream's paths.
 pub(super) fn router(webhooks: JobWebhooks) -> Router {
-    let routes = FRAMEWORKS.iter().fold(Router::new(), |router, framework| {
+    let routes = INTEGRATIONS.iter().fold(Router::new(), |router, framework| {
         let (defaults, checks) = match acted_on(&webhooks, framework) {
             Some(BATCH_JOB) => (post(default::<Job>), post(check::<Job>)),
             _ => (post(allow), post(allow)),
@@ -64,8 +64,8 @@ pub(super) fn router(webhooks: JobWebhooks) -> Router {
     routes.with_state(Arc::new(webhooks))
 }
 
-fn acted_on(webhooks: &JobWebhooks, framework: &Framework) -> Option<&'static str> {
-    let enabled = webhooks.settings.kinds.enabled(framework.name);
+fn acted_on(webhooks: &JobWebhooks, framework: &Integration) -> Option<&'static str> {
+    let enabled = webhooks.settings.kinds.is_enabled(framework.name);
     (enabled && SERVED.contains(&framework.name)).then_some(framework.name)
 }
 
@@ -73,7 +73,7 @@ async fn allow(Json(review): Json<Review>) -> Json<Review> {
     review.answer(|_| Response::allowed())
 }
 
-async fn default<J: JobKind + DeserializeOwned + Sync + Send>(
+async fn default<J: GenericJob + DeserializeOwned + Sync + Send>(
     State(webhooks): State<Arc<JobWebhooks>>,
     Json(review): Json<Review>,
 ) -> Json<Review> {
@@ -84,7 +84,7 @@ async fn default<J: JobKind + DeserializeOwned + Sync + Send>(
     review.respond(&response)
 }
 
-async fn decide_defaults<J: JobKind + DeserializeOwned + Sync>(
+async fn decide_defaults<J: GenericJob + DeserializeOwned + Sync>(
     request: &Request,
     webhooks: &JobWebhooks,
 ) -> Response {
@@ -98,10 +98,10 @@ async fn decide_defaults<J: JobKind + DeserializeOwned + Sync>(
         Err(unknown) => return unknown.into_response(),
     };
     let steps = defaulting::default(&job, around, webhooks.settings.gates);
-    Response::Allowed { patch: steps.iter().map(defaulting::Set::to_json).collect() }
+    Response::Allowed { patch: steps.iter().map(defaulting::PatchAdd::to_json).collect() }
 }
 
-async fn check<J: JobKind + DeserializeOwned>(
+async fn check<J: GenericJob + DeserializeOwned>(
     State(webhooks): State<Arc<JobWebhooks>>,
     Json(review): Json<Review>,
 ) -> Json<Review> {
@@ -113,7 +113,7 @@ async fn check<J: JobKind + DeserializeOwned>(
     })
 }
 
-fn find_errors<J: JobKind + DeserializeOwned>(
+fn find_errors<J: GenericJob + DeserializeOwned>(
     request: &Request,
     webhooks: &JobWebhooks,
 ) -> Result<Errors, String> {

@@ -7,35 +7,43 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Ask, ClusterPolicy, Keeping, Kind, Lack, Misfit, NodeClass, Pods, Policy, Refusal, Refused,
-    Request, Strategy as Choice, Turn, summary,
+    CapacityShortage, ClusterPreference, ClusterRefusal, GangReservationPolicy, JobGvk,
+    NodeClassCapacity, PlacementPolicy, PlacementRefusal, PlacementRequest,
+    PlacementStrategy as Choice, QueueOrder, RequestedPodSet, ShortageCause, WorkloadRequest,
+    placement_message,
 };
 
 const CPU: ResourceId = ResourceId(0);
 const NOW: Time = Time(100);
 
-fn kind() -> Kind {
-    Kind { group: "batch".into(), version: "v1".into(), kind: "Job".into() }
+fn kind() -> JobGvk {
+    JobGvk { group: "batch".into(), version: "v1".into(), kind: "Job".into() }
 }
 
-fn report(as_of: u64, nodes: i64, cpu: i64) -> Report {
+fn report(as_of: u64, nodes: i64, cpu: i64) -> CapacityReport {
     let free = vec![(CPU, Amount(cpu))];
-    let class = NodeClass { count: nodes, free, ..NodeClass::default() };
-    Report { as_of, kinds: vec![kind()], classes: vec![class], ..Report::default() }
+    let class = NodeClassCapacity { count: nodes, free, ..NodeClassCapacity::default() };
+    CapacityReport { as_of, kinds: vec![kind()], classes: vec![class], ..CapacityReport::default() }
 }
 
-fn request(count: i64, cpu: i64) -> Request {
+fn request(count: i64, cpu: i64) -> WorkloadRequest {
     let requests = vec![(CPU, Amount(cpu))];
-    let pods = Pods { name: "main".into(), count, requests, ..Pods::default() };
-    Request { kind: kind(), namespace: "ns".into(), pod_sets: vec![pods], ..Request::default() }
+    let pods =
+        RequestedPodSet { name: "main".into(), count, requests, ..RequestedPodSet::default() };
+    WorkloadRequest {
+        kind: kind(),
+        namespace: "ns".into(),
+        pod_sets: vec![pods],
+        ..WorkloadRequest::default()
+    }
 }
 
-fn work(count: i64, cpu: i64) -> Arc<Work> {
-    Arc::new(Work { request: Arc::new(request(count, cpu)), given: Vec::new() })
+fn work(count: i64, cpu: i64) -> Arc<AssignedWorkload> {
+    Arc::new(AssignedWorkload { request: Arc::new(request(count, cpu)), assigned: Vec::new() })
 }
 
 /// A fleet with one configuration `all` of clusters with these nodes and free cpus.
-fn fleet(clusters: &[(&str, i64, i64)], policy: Policy) -> Fleet {
+fn fleet(clusters: &[(&str, i64, i64)], policy: PlacementPolicy) -> Fleet {
     let mut fleet = Fleet::new();
     let mut ids = Vec::new();
     for &(name, nodes, cpu) in clusters {
@@ -44,30 +52,35 @@ fn fleet(clusters: &[(&str, i64, i64)], policy: Policy) -> Fleet {
         fleet.set_report(id, Some(report(10, nodes, cpu)));
         ids.push(id);
     }
-    fleet.set_config("all", Some(Config { clusters: ids, policy }));
+    fleet.set_config("all", Some(DispatchConfig { clusters: ids, policy }));
     fleet
 }
 
 fn ask(
     fleet: &mut Fleet,
     workload: u32,
-    work: &Arc<Work>,
+    work: &Arc<AssignedWorkload>,
     now: Time,
-) -> Result<ClusterId, Refused> {
-    fleet.choose(
-        &Ask { workload: WorkloadId(workload), config: "all", work, turn: Turn::default() },
+) -> Result<ClusterId, PlacementRefusal> {
+    fleet.choose_cluster(
+        &PlacementRequest {
+            workload: WorkloadId(workload),
+            config: "all",
+            work,
+            order: QueueOrder::default(),
+        },
         now,
     )
 }
 
-fn chosen(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
+fn chosen(fleet: &mut Fleet, workload: u32, work: &Arc<AssignedWorkload>) -> String {
     match ask(fleet, workload, work, NOW) {
         Ok(id) => fleet.name(id).to_owned(),
         Err(_) => "nobody".to_owned(),
     }
 }
 
-fn put(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
+fn put(fleet: &mut Fleet, workload: u32, work: &Arc<AssignedWorkload>) -> String {
     let name = chosen(fleet, workload, work);
     if let Some(id) = fleet.find(&name) {
         fleet.place(WorkloadId(workload), id, Arc::clone(work), NOW);
@@ -75,13 +88,13 @@ fn put(fleet: &mut Fleet, workload: u32, work: &Arc<Work>) -> String {
     name
 }
 
-fn key(answer: Result<ClusterId, Refused>) -> RequeueKey {
+fn key(answer: Result<ClusterId, PlacementRefusal>) -> RequeueKey {
     answer.expect_err("no room").key
 }
 
 #[test]
 fn what_is_placed_counts_before_it_is_reported() {
-    let mut fleet = fleet(&[("east", 1, 4)], Policy::default());
+    let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     assert_eq!(put(&mut fleet, 1, &work(1, 3)), "east");
     assert_eq!(chosen(&mut fleet, 2, &work(1, 3)), "nobody");
     assert_eq!(chosen(&mut fleet, 2, &work(1, 1)), "east");
@@ -89,13 +102,13 @@ fn what_is_placed_counts_before_it_is_reported() {
 
 #[test]
 fn a_report_that_includes_the_clone_is_believed() {
-    let mut fleet = fleet(&[("east", 1, 8)], Policy::default());
+    let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     put(&mut fleet, 1, &work(1, 4));
     // The clone's version is unknown: the report may not include it.
     fleet.set_report(east, Some(report(20, 1, 4)));
     assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "nobody");
-    fleet.created(WorkloadId(1), 21);
+    fleet.clone_created(WorkloadId(1), 21);
     assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "nobody");
     fleet.set_report(east, Some(report(21, 1, 4)));
     assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "east");
@@ -103,24 +116,24 @@ fn a_report_that_includes_the_clone_is_believed() {
 
 #[test]
 fn forgotten_work_gives_its_room_back() {
-    let mut fleet = fleet(&[("east", 1, 4)], Policy::default());
+    let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     put(&mut fleet, 1, &work(1, 4));
-    fleet.forget(WorkloadId(1));
+    fleet.unplace(WorkloadId(1));
     assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "east");
 }
 
 #[test]
 fn work_like_some_that_is_over_has_its_room_before_the_report_says_so() {
-    let mut fleet = fleet(&[("east", 2, 4)], Policy::default());
+    let mut fleet = fleet(&[("east", 2, 4)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     for one in [1, 2] {
         put(&mut fleet, one, &work(1, 3));
-        fleet.created(WorkloadId(one), 11);
+        fleet.clone_created(WorkloadId(one), 11);
     }
     fleet.set_report(east, Some(report(20, 2, 1)));
     let key = key(ask(&mut fleet, 3, &work(1, 3), NOW));
-    fleet.ended(WorkloadId(1), 21);
-    assert_eq!(fleet.woken(NOW), [key]);
+    fleet.workload_ended(WorkloadId(1), 21);
+    assert_eq!(fleet.woken_keys(NOW), [key]);
     // On which node it ran, and so whether there are four in one piece, nobody knows.
     assert_eq!(chosen(&mut fleet, 4, &work(1, 4)), "nobody");
     assert_eq!(put(&mut fleet, 3, &work(1, 3)), "east");
@@ -128,16 +141,16 @@ fn work_like_some_that_is_over_has_its_room_before_the_report_says_so() {
     // The report counts the end, and not yet the new one.
     fleet.set_report(east, Some(report(21, 1, 4)));
     assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "nobody");
-    fleet.ended(WorkloadId(2), 19);
+    fleet.workload_ended(WorkloadId(2), 19);
     assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "nobody", "the report knows of that end");
 }
 
 #[test]
 fn what_a_report_never_counted_is_not_credited() {
-    let mut fleet = fleet(&[("east", 1, 3)], Policy::default());
+    let mut fleet = fleet(&[("east", 1, 3)], PlacementPolicy::default());
     put(&mut fleet, 1, &work(1, 3));
-    fleet.created(WorkloadId(1), 11);
-    fleet.ended(WorkloadId(1), 12);
+    fleet.clone_created(WorkloadId(1), 11);
+    fleet.workload_ended(WorkloadId(1), 12);
     assert_eq!(put(&mut fleet, 2, &work(1, 3)), "east");
     assert_eq!(chosen(&mut fleet, 3, &work(1, 3)), "nobody");
 }
@@ -153,21 +166,22 @@ fn strategies() {
         (Choice::Ordered, vec![("twin", 9)], "small"),
     ];
     for (strategy, weights, expected) in table {
-        let mut fleet = fleet(&clusters, Policy::default());
+        let mut fleet = fleet(&clusters, PlacementPolicy::default());
         let ids = clusters.map(|(name, ..)| fleet.cluster(name));
         let weights = weights.iter().map(|&(name, weight)| {
             let cluster = fleet.find(name).expect("known");
-            ClusterPolicy { cluster, weight, draining: false }
+            ClusterPreference { cluster, weight, draining: false }
         });
-        let policy = Policy { strategy, clusters: weights.collect(), ..Policy::default() };
-        fleet.set_config("all", Some(Config { clusters: ids.to_vec(), policy }));
+        let policy =
+            PlacementPolicy { strategy, clusters: weights.collect(), ..PlacementPolicy::default() };
+        fleet.set_config("all", Some(DispatchConfig { clusters: ids.to_vec(), policy }));
         assert_eq!(chosen(&mut fleet, 1, &work(1, 4)), expected, "{strategy:?}");
     }
 }
 
 #[test]
 fn spreading_keeps_the_same_share_free_everywhere() {
-    let mut fleet = fleet(&[("small", 1, 8), ("large", 3, 8)], Policy::default());
+    let mut fleet = fleet(&[("small", 1, 8), ("large", 3, 8)], PlacementPolicy::default());
     let names: Vec<String> = (0..8).map(|one| put(&mut fleet, one, &work(1, 4))).collect();
     assert_eq!(names.iter().filter(|name| *name == "small").count(), 2);
     assert_eq!(names[..4].iter().filter(|name| *name == "small").count(), 1);
@@ -175,64 +189,83 @@ fn spreading_keeps_the_same_share_free_everywhere() {
 
 #[test]
 fn every_refusal_has_its_reason() {
-    let only = |request: &dyn Fn(&mut Request)| {
+    let only = |request: &dyn Fn(&mut WorkloadRequest)| {
         let mut one = self::request(1, 1);
         request(&mut one);
-        Arc::new(Work { request: Arc::new(one), given: Vec::new() })
+        Arc::new(AssignedWorkload { request: Arc::new(one), assigned: Vec::new() })
     };
     let plain = only(&|_| {});
-    let draining = |cluster| ClusterPolicy { cluster, weight: 0, draining: true };
+    let draining = |cluster| ClusterPreference { cluster, weight: 0, draining: true };
     let near = LabelRequirement { key: "region".into(), operator: LabelOperator::Exists };
-    let pod = Kind { kind: "Pod".into(), ..Kind::default() };
+    let pod = JobGvk { kind: "Pod".into(), ..JobGvk::default() };
     type Change<'a> = &'a dyn Fn(&mut Fleet, ClusterId);
-    let policy = |policy: &dyn Fn(ClusterId) -> Policy, fleet: &mut Fleet, id| {
-        fleet.set_config("all", Some(Config { clusters: vec![id], policy: policy(id) }));
+    let policy = |policy: &dyn Fn(ClusterId) -> PlacementPolicy, fleet: &mut Fleet, id| {
+        fleet.set_config("all", Some(DispatchConfig { clusters: vec![id], policy: policy(id) }));
     };
-    let misfit = Misfit { pod_set: "main".into(), lack: Lack::Nodes };
-    let table: [(Change<'_>, &Arc<Work>, Refusal); 9] = [
-        (&|fleet, id| fleet.set_connected(id, false), &plain, Refusal::NotConnected),
-        (&|fleet, id| fleet.set_report(id, None), &plain, Refusal::NoReport),
+    let misfit = CapacityShortage { pod_set: "main".into(), cause: ShortageCause::NoSuitableNode };
+    let table: [(Change<'_>, &Arc<AssignedWorkload>, ClusterRefusal); 9] = [
+        (&|fleet, id| fleet.set_connected(id, false), &plain, ClusterRefusal::NotConnected),
+        (&|fleet, id| fleet.set_report(id, None), &plain, ClusterRefusal::NoReport),
         (
             &|fleet, id| {
-                let of = |id| Policy { clusters: vec![draining(id)], ..Policy::default() };
+                let of = |id| PlacementPolicy {
+                    clusters: vec![draining(id)],
+                    ..PlacementPolicy::default()
+                };
                 policy(&of, fleet, id);
             },
             &plain,
-            Refusal::Draining,
+            ClusterRefusal::Draining,
         ),
-        (&|_, _| {}, &only(&|one| one.kind = pod.clone()), Refusal::CannotRun(pod.clone())),
         (
-            &|fleet, id| {
-                let of = |_| Policy { kinds: Some(Vec::new()), ..Policy::default() };
-                policy(&of, fleet, id);
-            },
-            &plain,
-            Refusal::KindNotAllowed(kind()),
+            &|_, _| {},
+            &only(&|one| one.kind = pod.clone()),
+            ClusterRefusal::KindNotSupported(pod.clone()),
         ),
         (
             &|fleet, id| {
-                let of = |_| Policy { namespaces: Some(vec!["x".into()]), ..Policy::default() };
+                let of =
+                    |_| PlacementPolicy { kinds: Some(Vec::new()), ..PlacementPolicy::default() };
                 policy(&of, fleet, id);
             },
             &plain,
-            Refusal::NamespaceNotAllowed("ns".into()),
+            ClusterRefusal::KindNotAllowed(kind()),
         ),
-        (&|_, _| {}, &only(&|one| one.affinity = vec![near.clone()]), Refusal::Affinity),
         (
-            &|fleet, id| fleet.exclude(WorkloadId(1), id, Time(101), "no quota".into()),
+            &|fleet, id| {
+                let of = |_| PlacementPolicy {
+                    namespaces: Some(vec!["x".into()]),
+                    ..PlacementPolicy::default()
+                };
+                policy(&of, fleet, id);
+            },
             &plain,
-            Refusal::Excluded { until: Time(101), why: "no quota".into() },
+            ClusterRefusal::NamespaceNotAllowed("ns".into()),
         ),
-        (&|fleet, id| fleet.set_report(id, Some(report(1, 0, 0))), &plain, Refusal::NoRoom(misfit)),
+        (
+            &|_, _| {},
+            &only(&|one| one.affinity = vec![near.clone()]),
+            ClusterRefusal::AffinityMismatch,
+        ),
+        (
+            &|fleet, id| fleet.exclude_cluster(WorkloadId(1), id, Time(101), "no quota".into()),
+            &plain,
+            ClusterRefusal::Excluded { until: Time(101), why: "no quota".into() },
+        ),
+        (
+            &|fleet, id| fleet.set_report(id, Some(report(1, 0, 0))),
+            &plain,
+            ClusterRefusal::InsufficientCapacity(misfit),
+        ),
     ];
     for (change, work, expected) in table {
-        let mut fleet = fleet(&[("east", 1, 4)], Policy::default());
+        let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
         let id = fleet.cluster("east");
         let before = ask(&mut fleet, 1, &plain, NOW);
         assert_eq!(before, Ok(id));
         change(&mut fleet, id);
         let refused = ask(&mut fleet, 1, work, NOW).expect_err("refused");
-        assert_eq!(refused.why, [(id, expected)]);
+        assert_eq!(refused.reasons, [(id, expected)]);
     }
 }
 
@@ -240,57 +273,62 @@ fn every_refusal_has_its_reason() {
 fn a_summary_names_every_cluster_and_stays_short() {
     let mut names = Names::default();
     assert_eq!(names.resources.intern("cpu"), CPU);
-    let mut fleet = fleet(&[("worker-1", 1, 2000), ("worker-2", 1, 2000)], Policy::default());
+    let mut fleet =
+        fleet(&[("worker-1", 1, 2000), ("worker-2", 1, 2000)], PlacementPolicy::default());
     let lost = fleet.cluster("worker-2");
     fleet.set_connected(lost, false);
     let refused = ask(&mut fleet, 1, &work(1, 4000), NOW).expect_err("no room");
     assert_eq!(
-        summary(&refused, &fleet, &names),
+        placement_message(&refused, &fleet, &names),
         "no cluster has room: worker-1: pod set main: one pod needs 4 cpu, the most free on a node is 2; worker-2: \
          not connected"
     );
-    let many: Vec<_> =
-        (0..200).map(|one| (fleet.cluster(&format!("c-{one}")), Refusal::NoReport)).collect();
-    let long = summary(&Refused { why: many, ..refused }, &fleet, &names);
+    let many: Vec<_> = (0..200)
+        .map(|one| (fleet.cluster(&format!("c-{one}")), ClusterRefusal::NoReport))
+        .collect();
+    let long = placement_message(&PlacementRefusal { reasons: many, ..refused }, &fleet, &names);
     assert!(long.len() < 950 && long.ends_with(" more"), "{long}");
 }
 
 #[test]
 fn equal_asks_share_a_key_and_are_told_once_per_change() {
-    let mut fleet = fleet(&[("east", 1, 2)], Policy::default());
+    let mut fleet = fleet(&[("east", 1, 2)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     let first = key(ask(&mut fleet, 1, &work(1, 4), NOW));
     assert_eq!(key(ask(&mut fleet, 2, &work(1, 4), NOW)), first);
     let other = key(ask(&mut fleet, 3, &work(1, 8), NOW));
-    assert_eq!(fleet.woken(NOW), []);
+    assert_eq!(fleet.woken_keys(NOW), []);
     fleet.set_report(east, Some(report(11, 1, 4)));
-    assert_eq!(fleet.woken(NOW), [first]);
-    assert_eq!(fleet.woken(NOW), []);
+    assert_eq!(fleet.woken_keys(NOW), [first]);
+    assert_eq!(fleet.woken_keys(NOW), []);
     fleet.set_report(east, Some(report(12, 1, 8)));
-    assert_eq!(fleet.woken(NOW), [first, other]);
+    assert_eq!(fleet.woken_keys(NOW), [first, other]);
 }
 
 #[test]
 fn a_key_without_waiters_is_dropped() {
-    let mut fleet = fleet(&[("east", 1, 2)], Policy::default());
+    let mut fleet = fleet(&[("east", 1, 2)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     for workload in 0..100 {
         key(ask(&mut fleet, workload, &work(1, 4 + i64::from(workload)), NOW));
-        fleet.gone(WorkloadId(workload));
+        fleet.workload_removed(WorkloadId(workload));
     }
-    assert_eq!(fleet.waits.iter().count(), 0);
+    assert_eq!(fleet.pending.iter().count(), 0);
     key(ask(&mut fleet, 1, &work(1, 4), NOW));
     key(ask(&mut fleet, 1, &work(1, 5), NOW));
-    assert_eq!(fleet.waits.iter().count(), 1, "it waits for what it asked last");
+    assert_eq!(fleet.pending.iter().count(), 1, "it waits for what it asked last");
     fleet.set_report(east, Some(report(11, 1, 8)));
     assert_eq!(ask(&mut fleet, 1, &work(1, 5), NOW), Ok(east));
-    assert_eq!(fleet.waits.iter().count(), 0);
+    assert_eq!(fleet.pending.iter().count(), 0);
 }
 
 /// Whether a small one is kept out by a gang that was refused first at 100, when something happens to that at 103.
-fn is_kept_out(by: &Arc<Work>, meanwhile: impl FnOnce(&mut Fleet, WorkloadId)) -> bool {
-    let keeping = Some(Keeping { after: 5, max_share: 100 });
-    let mut fleet = fleet(&[("east", 2, 8)], Policy { keeping, ..Policy::default() });
+fn is_kept_out(by: &Arc<AssignedWorkload>, meanwhile: impl FnOnce(&mut Fleet, WorkloadId)) -> bool {
+    let keeping = Some(GangReservationPolicy { after: 5, max_share: 100 });
+    let mut fleet = fleet(
+        &[("east", 2, 8)],
+        PlacementPolicy { gang_reservation: keeping, ..PlacementPolicy::default() },
+    );
     assert_eq!(put(&mut fleet, 1, &work(1, 4)), "east");
     key(ask(&mut fleet, 2, &work(2, 8), Time(100)));
     meanwhile(&mut fleet, WorkloadId(2));
@@ -302,79 +340,79 @@ fn is_kept_out(by: &Arc<Work>, meanwhile: impl FnOnce(&mut Fleet, WorkloadId)) -
 fn who_lacks_something_else_in_between_has_waited_all_the_same() {
     let gang = work(2, 8);
     assert!(is_kept_out(&gang, |_, _| {}));
-    assert!(is_kept_out(&gang, Fleet::stop_waiting), "it still asks for the same");
-    assert!(!is_kept_out(&work(2, 7), Fleet::stop_waiting), "it asks for something else now");
+    assert!(is_kept_out(&gang, Fleet::pause_waiting), "it still asks for the same");
+    assert!(!is_kept_out(&work(2, 7), Fleet::pause_waiting), "it asks for something else now");
     assert!(!is_kept_out(&work(2, 7), |_, _| {}), "just so");
-    assert!(!is_kept_out(&gang, Fleet::forget), "it had room meanwhile");
-    assert!(!is_kept_out(&gang, Fleet::gone), "the number is another's now");
+    assert!(!is_kept_out(&gang, Fleet::unplace), "it had room meanwhile");
+    assert!(!is_kept_out(&gang, Fleet::workload_removed), "the number is another's now");
 }
 
 #[test]
 fn the_end_of_an_exclusion_wakes() {
-    let mut fleet = fleet(&[("east", 1, 4)], Policy::default());
+    let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     let east = fleet.cluster("east");
-    fleet.exclude(WorkloadId(1), east, Time(200), "refused".into());
+    fleet.exclude_cluster(WorkloadId(1), east, Time(200), "refused".into());
     let key = key(ask(&mut fleet, 1, &work(1, 1), NOW));
-    assert_eq!(fleet.next_change(), Some(Time(200)));
-    assert_eq!(fleet.woken(Time(199)), []);
-    assert_eq!(fleet.woken(Time(200)), [key]);
-    assert_eq!(fleet.next_change(), None);
+    assert_eq!(fleet.next_wake_at(), Some(Time(200)));
+    assert_eq!(fleet.woken_keys(Time(199)), []);
+    assert_eq!(fleet.woken_keys(Time(200)), [key]);
+    assert_eq!(fleet.next_wake_at(), None);
     assert_eq!(ask(&mut fleet, 1, &work(1, 1), Time(200)), Ok(east));
 }
 
 /// One thing that happens to a fleet of two clusters.
 #[derive(Debug, Clone)]
-enum Step {
-    Ask { workload: u32, count: i64, cpu: i64 },
-    Report { cluster: u32, as_of: u64, nodes: i64, cpu: i64 },
+enum FleetChange {
+    PlacementRequest { workload: u32, count: i64, cpu: i64 },
+    CapacityReport { cluster: u32, as_of: u64, nodes: i64, cpu: i64 },
     Connected { cluster: u32, connected: bool },
     Created { workload: u32, version: u64 },
     Forget { workload: u32 },
     Ended { workload: u32, version: u64 },
-    Refused { workload: u32, lasts: i64 },
-    Config { clusters: usize },
-    Wait,
+    PlacementRefusal { workload: u32, lasts: i64 },
+    DispatchConfig { clusters: usize },
+    PendingClass,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = FleetChange> {
     let workload = || 0..6_u32;
     prop_oneof![
         6 => (workload(), 1..4_i64, 1..4_i64)
-            .prop_map(|(workload, count, cpu)| Step::Ask { workload, count, cpu }),
+            .prop_map(|(workload, count, cpu)| FleetChange::PlacementRequest { workload, count, cpu }),
         3 => (0..2_u32, 0..9_u64, 0..4_i64, 0..5_i64).prop_map(|(cluster, as_of, nodes, cpu)| {
-            Step::Report { cluster, as_of, nodes, cpu }
+            FleetChange::CapacityReport { cluster, as_of, nodes, cpu }
         }),
         1 => (0..2_u32, any::<bool>())
-            .prop_map(|(cluster, connected)| Step::Connected { cluster, connected }),
+            .prop_map(|(cluster, connected)| FleetChange::Connected { cluster, connected }),
         2 => (workload(), 0..9_u64)
-            .prop_map(|(workload, version)| Step::Created { workload, version }),
-        2 => workload().prop_map(|workload| Step::Forget { workload }),
-        2 => (workload(), 0..9_u64).prop_map(|(workload, version)| Step::Ended { workload, version }),
-        1 => (workload(), 1..5_i64).prop_map(|(workload, lasts)| Step::Refused { workload, lasts }),
-        1 => (0..3_usize).prop_map(|clusters| Step::Config { clusters }),
-        2 => Just(Step::Wait),
+            .prop_map(|(workload, version)| FleetChange::Created { workload, version }),
+        2 => workload().prop_map(|workload| FleetChange::Forget { workload }),
+        2 => (workload(), 0..9_u64).prop_map(|(workload, version)| FleetChange::Ended { workload, version }),
+        1 => (workload(), 1..5_i64).prop_map(|(workload, lasts)| FleetChange::PlacementRefusal { workload, lasts }),
+        1 => (0..3_usize).prop_map(|clusters| FleetChange::DispatchConfig { clusters }),
+        2 => Just(FleetChange::PendingClass),
     ]
 }
 
 /// A fleet and those who wait, with what they asked.
-struct World {
+struct FleetFixture {
     fleet: Fleet,
-    waiting: BTreeMap<u32, (Arc<Work>, RequeueKey)>,
+    waiting: BTreeMap<u32, (Arc<AssignedWorkload>, RequeueKey)>,
     now: i64,
     log: Vec<String>,
 }
 
-impl World {
+impl FleetFixture {
     fn new() -> Self {
-        let fleet = fleet(&[("east", 2, 3), ("west", 1, 4)], Policy::default());
+        let fleet = fleet(&[("east", 2, 3), ("west", 1, 4)], PlacementPolicy::default());
         Self { fleet, waiting: BTreeMap::new(), now: 0, log: Vec::new() }
     }
 
-    fn play(&mut self, step: &Step) {
+    fn play(&mut self, step: &FleetChange) {
         let fleet = &mut self.fleet;
         match *step {
-            Step::Ask { workload, count, cpu } => {
-                if fleet.placed(WorkloadId(workload)).is_some() {
+            FleetChange::PlacementRequest { workload, count, cpu } => {
+                if fleet.placed_on(WorkloadId(workload)).is_some() {
                     return;
                 }
                 let work = work(count, cpu);
@@ -390,25 +428,27 @@ impl World {
                     }
                 }
             }
-            Step::Report { cluster, as_of, nodes, cpu } => {
+            FleetChange::CapacityReport { cluster, as_of, nodes, cpu } => {
                 fleet.set_report(ClusterId(cluster), Some(report(as_of, nodes, cpu)));
             }
-            Step::Connected { cluster, connected } => {
+            FleetChange::Connected { cluster, connected } => {
                 fleet.set_connected(ClusterId(cluster), connected);
             }
-            Step::Created { workload, version } => fleet.created(WorkloadId(workload), version),
-            Step::Forget { workload } => {
-                fleet.forget(WorkloadId(workload));
+            FleetChange::Created { workload, version } => {
+                fleet.clone_created(WorkloadId(workload), version)
+            }
+            FleetChange::Forget { workload } => {
+                fleet.unplace(WorkloadId(workload));
                 self.waiting.remove(&workload);
             }
-            Step::Ended { workload, version } => {
-                fleet.ended(WorkloadId(workload), version);
+            FleetChange::Ended { workload, version } => {
+                fleet.workload_ended(WorkloadId(workload), version);
                 self.waiting.remove(&workload);
             }
-            Step::Refused { workload, lasts } => {
-                if let Some(cluster) = fleet.placed(WorkloadId(workload)) {
-                    fleet.forget(WorkloadId(workload));
-                    fleet.exclude(
+            FleetChange::PlacementRefusal { workload, lasts } => {
+                if let Some(cluster) = fleet.placed_on(WorkloadId(workload)) {
+                    fleet.unplace(WorkloadId(workload));
+                    fleet.exclude_cluster(
                         WorkloadId(workload),
                         cluster,
                         Time(self.now + lasts),
@@ -416,17 +456,20 @@ impl World {
                     );
                 }
             }
-            Step::Config { clusters } => {
+            FleetChange::DispatchConfig { clusters } => {
                 let clusters = (0..clusters).map(ClusterId::from).collect();
-                fleet.set_config("all", Some(Config { clusters, policy: Policy::default() }));
+                fleet.set_config(
+                    "all",
+                    Some(DispatchConfig { clusters, policy: PlacementPolicy::default() }),
+                );
             }
-            Step::Wait => self.now += 1,
+            FleetChange::PendingClass => self.now += 1,
         }
     }
 
     /// Whoever waits and was not told would still be refused; whoever was told is let in.
     fn check(&mut self) -> Result<(), TestCaseError> {
-        let told = self.fleet.woken(Time(self.now));
+        let told = self.fleet.woken_keys(Time(self.now));
         self.log.push(format!("{told:?}"));
         for (workload, (work, key)) in self.waiting.clone() {
             let answer = ask(&mut self.fleet, workload, &work, Time(self.now));
@@ -437,7 +480,7 @@ impl World {
                 self.waiting.remove(&workload);
             }
         }
-        prop_assert!(self.fleet.waits.iter().count() <= self.waiting.len());
+        prop_assert!(self.fleet.pending.iter().count() <= self.waiting.len());
         Ok(())
     }
 }
@@ -445,7 +488,7 @@ impl World {
 proptest! {
     #[test]
     fn waking_is_precise_and_complete(steps in prop::collection::vec((step(), any::<bool>()), 1..60)) {
-        let mut world = World::new();
+        let mut world = FleetFixture::new();
         for (step, look) in &steps {
             world.play(step);
             if *look {
@@ -458,10 +501,10 @@ proptest! {
     #[test]
     fn the_same_calls_give_the_same_answers(steps in prop::collection::vec(step(), 1..60)) {
         let play = || {
-            let mut world = World::new();
+            let mut world = FleetFixture::new();
             for step in &steps {
                 world.play(step);
-                let told = world.fleet.woken(Time(world.now));
+                let told = world.fleet.woken_keys(Time(world.now));
                 world.log.push(format!("{told:?}"));
             }
             world.log
@@ -471,7 +514,7 @@ proptest! {
 
     #[test]
     fn the_kept_nodes_are_those_that_would_be_built(steps in prop::collection::vec(step(), 1..60)) {
-        let (mut kept, mut rebuilt) = (World::new(), World::new());
+        let (mut kept, mut rebuilt) = (FleetFixture::new(), FleetFixture::new());
         for step in &steps {
             kept.play(step);
             rebuilt.play(step);

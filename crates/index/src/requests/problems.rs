@@ -5,8 +5,8 @@
 
 use crds::pod::{Container, PodSpec};
 
-use super::formula::{Surroundings, container_resources, pod_level, pod_requests};
-use super::{Amounts, borrowed};
+use super::pod_requests::{PodDefaults, container_resources, pod_level, pod_requests};
+use super::{ExactAmounts, borrowed};
 use crate::amount::from_nanos;
 
 const AGAINST_LIMITS: &str = "resources validation failed";
@@ -16,7 +16,7 @@ const ABOVE_MAX: &str = "requests must not be above the limitRange max";
 const BELOW_MIN: &str = "requests must not be below the limitRange min";
 
 /// One pod set: its template and what surrounds it.
-pub(crate) type PodSet<'a> = (&'a PodSpec, Surroundings<'a>);
+pub(crate) type PodSet<'a> = (&'a PodSpec, PodDefaults<'a>);
 
 /// The first kind of problem that the pod sets have.
 pub(crate) fn problems(pod_sets: &[PodSet<'_>]) -> Option<String> {
@@ -43,7 +43,7 @@ fn above_limits(path: &str, (pod, around): PodSet<'_>) -> Vec<String> {
         let (requests, limits) = container_resources(container, around);
         all.extend(invalid(&place, &greater(&requests, &limits), ABOVE_LIMITS));
     }
-    if let Some((requests, limits)) = pod_level(pod, &Amounts::new(), around) {
+    if let Some((requests, limits)) = pod_level(pod, &ExactAmounts::new(), around) {
         let place = format!("{path}.resources");
         all.extend(invalid(&place, &greater(&requests, &limits), ABOVE_LIMITS));
     }
@@ -57,10 +57,10 @@ fn out_of_range(path: &str, (pod, around): PodSet<'_>) -> Vec<String> {
     };
     let mut all = Vec::new();
     let mut judge = |place: &str,
-                     low: &Amounts<'_>,
-                     high: &Amounts<'_>,
-                     max: &Amounts<'_>,
-                     min: &Amounts<'_>| {
+                     low: &ExactAmounts<'_>,
+                     high: &ExactAmounts<'_>,
+                     max: &ExactAmounts<'_>,
+                     min: &ExactAmounts<'_>| {
         all.extend(invalid(place, &greater(high, max), ABOVE_MAX));
         all.extend(invalid(place, &greater(min, low), BELOW_MIN));
     };
@@ -87,10 +87,10 @@ fn containers<'a>(path: &str, pod: &'a PodSpec) -> Vec<(String, &'a Container)> 
 }
 
 fn merged<'a>(
-    one: &Amounts<'a>,
-    other: &Amounts<'a>,
+    one: &ExactAmounts<'a>,
+    other: &ExactAmounts<'a>,
     choose: fn(i128, i128) -> i128,
-) -> Amounts<'a> {
+) -> ExactAmounts<'a> {
     let mut all = one.clone();
     for (&name, &amount) in other {
         let entry = all.entry(name).or_insert(amount);
@@ -101,7 +101,7 @@ fn merged<'a>(
 
 /// The resources of which `left` has more than `right` allows, where it says anything. Both are rounded first, as
 /// upstream compares them: a limit of `1m` gpu allows one.
-fn greater<'a>(left: &Amounts<'a>, right: &Amounts<'_>) -> Vec<&'a str> {
+fn greater<'a>(left: &ExactAmounts<'a>, right: &ExactAmounts<'_>) -> Vec<&'a str> {
     let more = |name: &str, amount: i128| {
         let bound = right.get(name);
         bound.is_some_and(|&bound| from_nanos(name, amount) > from_nanos(name, bound))
@@ -122,12 +122,12 @@ fn invalid(place: &str, names: &[&str], what: &str) -> Option<String> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::defaults::{Limits, Range};
+    use super::super::limit_ranges::{LimitBounds, NamespaceLimits};
     use super::*;
 
-    fn judge(value: Value, limits: &Limits) -> Option<String> {
+    fn judge(value: Value, limits: &NamespaceLimits) -> Option<String> {
         let pod: PodSpec = serde_json::from_value(value).expect("a pod spec");
-        let around = Surroundings { limits: Some(limits), overhead: None };
+        let around = PodDefaults { limits: Some(limits), overhead: None };
         problems(&[(&pod, around)])
     }
 
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn requests_must_not_exceed_limits() {
-        let none = Limits::default();
+        let none = NamespaceLimits::default();
         assert_eq!(judge(pod(json!({"cpu": "1"}), json!({"cpu": "1"})), &none), None);
         assert_eq!(judge(pod(json!({"x/gpu": "1"}), json!({"x/gpu": "1m"})), &none), None);
         assert_eq!(
@@ -166,12 +166,12 @@ mod tests {
 
     #[test]
     fn requests_stay_within_the_limit_ranges() {
-        let bounds = |max: i128, min: i128| Range {
+        let bounds = |max: i128, min: i128| LimitBounds {
             max: [("cpu".to_owned(), max * 1_000_000_000)].into(),
             min: [("cpu".to_owned(), min * 1_000_000_000)].into(),
-            ..Range::default()
+            ..LimitBounds::default()
         };
-        let limits = Limits { container: bounds(3, 2), pod: bounds(100, 0) };
+        let limits = NamespaceLimits { container: bounds(3, 2), pod: bounds(100, 0) };
         assert_eq!(judge(pod(json!({"cpu": "2"}), json!({"cpu": "3"})), &limits), None);
         assert_eq!(
             judge(pod(json!({"cpu": "1"}), json!({"cpu": "4"})), &limits).as_deref(),
@@ -181,7 +181,7 @@ mod tests {
                  must not be below the limitRange min]"
             )
         );
-        let limits = Limits { container: Range::default(), pod: bounds(1, 0) };
+        let limits = NamespaceLimits { container: LimitBounds::default(), pod: bounds(1, 0) };
         assert_eq!(
             judge(pod(json!({"cpu": "2"}), json!({})), &limits).as_deref(),
             Some(

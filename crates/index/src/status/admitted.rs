@@ -5,14 +5,14 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
-use super::{At, condition};
+use super::{StatusStamp, condition};
 
 const READY: &str = "Ready";
 const PENDING: &str = "Pending";
 
 /// Admits a Workload that has everything it needs; changes nothing otherwise.
 #[must_use]
-pub fn admitted(mut status: WorkloadStatus, at: At) -> WorkloadStatus {
+pub fn admitted(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     if missing(&status).is_none() {
         sync(&mut status, at);
     }
@@ -21,7 +21,7 @@ pub fn admitted(mut status: WorkloadStatus, at: At) -> WorkloadStatus {
 
 /// Brings Admitted in line with the rest of the status. A Workload that never was admitted and has no quota does not
 /// get the condition for that.
-pub(super) fn sync(status: &mut WorkloadStatus, at: At) {
+pub(super) fn sync(status: &mut WorkloadStatus, at: StatusStamp) {
     let old = condition::find(&status.conditions, conditions::ADMITTED);
     let was = old.is_some_and(|one| one.status == "True");
     let Some((reason, message)) = missing(status) else {
@@ -66,7 +66,7 @@ fn awaits_topology(status: &WorkloadStatus) -> bool {
     open.any(|one| one.delayed_topology_request.as_deref() == Some(PENDING))
 }
 
-fn accumulate(status: &mut WorkloadStatus, at: At) {
+fn accumulate(status: &mut WorkloadStatus, at: StatusStamp) {
     let since = condition::find(&status.conditions, conditions::ADMITTED)
         .and_then(|one| one.last_transition_time.as_ref())
         .map_or(at.now, |time| time.0);

@@ -2,7 +2,7 @@
 
 use crds::meta::Condition;
 
-use super::At;
+use super::StatusStamp;
 use super::message::for_condition;
 use crate::time::to_seconds;
 
@@ -22,7 +22,7 @@ pub fn set(
     status: bool,
     reason: &str,
     message: &str,
-    at: At,
+    at: StatusStamp,
 ) {
     let new = Condition {
         last_transition_time: Some(to_seconds(at.now)),
@@ -45,7 +45,7 @@ pub fn set(
 }
 
 /// Makes a true condition false and keeps what it said.
-pub(super) fn reset(conditions: &mut Vec<Condition>, r#type: &str, reason: &str, at: At) {
+pub(super) fn reset(conditions: &mut Vec<Condition>, r#type: &str, reason: &str, at: StatusStamp) {
     let Some(old) = find(conditions, r#type).filter(|one| one.status == "True") else {
         return;
     };
@@ -60,8 +60,8 @@ mod tests {
 
     use super::*;
 
-    fn at(second: i64, generation: i64) -> At {
-        At { now: Timestamp::from_second(second).expect("a time"), generation }
+    fn at(second: i64, generation: i64) -> StatusStamp {
+        StatusStamp { now: Timestamp::from_second(second).expect("a time"), generation }
     }
 
     fn seconds(conditions: &[Condition]) -> Option<i64> {

@@ -5,7 +5,7 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
-use super::{At, Eviction, condition, evicted};
+use super::{Eviction, StatusStamp, condition, evicted};
 
 /// The Workload is to be switched off, for this reason.
 #[must_use]
@@ -13,7 +13,7 @@ pub fn deactivation_target(
     mut status: WorkloadStatus,
     reason: &str,
     message: &str,
-    at: At,
+    at: StatusStamp,
 ) -> WorkloadStatus {
     let all = &mut status.conditions;
     condition::set(all, conditions::DEACTIVATION_TARGET, true, reason, message, at);
@@ -23,7 +23,7 @@ pub fn deactivation_target(
 /// The Workload was switched off. The intent is served and goes, so that a person can switch it on again; so does the
 /// backoff.
 #[must_use]
-pub fn deactivated(mut status: WorkloadStatus, at: At) -> WorkloadStatus {
+pub fn deactivated(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     let target = condition::find(&status.conditions, conditions::DEACTIVATION_TARGET)
         .filter(|one| one.status == "True")
         .cloned();

@@ -6,7 +6,7 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{WorkloadSchedulingStatsEviction, WorkloadStatus};
 
-use super::{At, admitted, checks, condition};
+use super::{StatusStamp, admitted, check_states, condition};
 use crate::time::to_seconds;
 
 const CLOSED: &str = "Closed";
@@ -43,7 +43,11 @@ pub fn migration_message(uid: &str) -> String {
 
 /// The status of a Workload that is being evicted. Evicted twice for the same is counted once.
 #[must_use]
-pub fn evicted(mut status: WorkloadStatus, eviction: Eviction<'_>, at: At) -> WorkloadStatus {
+pub fn evicted(
+    mut status: WorkloadStatus,
+    eviction: Eviction<'_>,
+    at: StatusStamp,
+) -> WorkloadStatus {
     let reason = eviction.condition_reason();
     let running = condition::find(&status.conditions, conditions::EVICTED);
     let known = running.is_some_and(|one| one.status == "True" && one.reason == reason);
@@ -54,7 +58,7 @@ pub fn evicted(mut status: WorkloadStatus, eviction: Eviction<'_>, at: At) -> Wo
     }
     unblock(&mut status, &reason, eviction.message, at);
     close_gates(&mut status, at);
-    checks::reset(&mut status, at);
+    check_states::reset(&mut status, at);
     status.unhealthy_nodes = Vec::new();
     if status.admission.is_some() {
         admitted::sync(&mut status, at);
@@ -63,14 +67,14 @@ pub fn evicted(mut status: WorkloadStatus, eviction: Eviction<'_>, at: At) -> Wo
 }
 
 /// It no longer waits for leave to preempt.
-fn unblock(status: &mut WorkloadStatus, reason: &str, message: &str, at: At) {
+fn unblock(status: &mut WorkloadStatus, reason: &str, message: &str, at: StatusStamp) {
     let r#type = conditions::BLOCKED_ON_PREEMPTION_GATES;
     if crds::meta::is_true(&status.conditions, r#type) {
         condition::set(&mut status.conditions, r#type, false, reason, message, at);
     }
 }
 
-fn close_gates(status: &mut WorkloadStatus, at: At) {
+fn close_gates(status: &mut WorkloadStatus, at: StatusStamp) {
     for gate in status.preemption_gates.iter_mut().filter(|gate| gate.position != CLOSED) {
         CLOSED.clone_into(&mut gate.position);
         gate.last_transition_time = Some(to_seconds(at.now));

@@ -3,7 +3,7 @@
 use crds::names::conditions;
 use crds::v1beta2::WorkloadStatus;
 
-use super::{At, condition};
+use super::{StatusStamp, condition};
 
 /// For whom an old slice makes place: the new slice's uid and that of its job.
 #[must_use]
@@ -15,7 +15,12 @@ pub fn replacement_message(uid: &str, job_uid: &str) -> String {
 
 /// The status of a Workload that is over. Over is over: a second reason changes nothing.
 #[must_use]
-pub fn finished(mut status: WorkloadStatus, reason: &str, message: &str, at: At) -> WorkloadStatus {
+pub fn finished(
+    mut status: WorkloadStatus,
+    reason: &str,
+    message: &str,
+    at: StatusStamp,
+) -> WorkloadStatus {
     if !crds::meta::is_true(&status.conditions, conditions::FINISHED) {
         condition::set(&mut status.conditions, conditions::FINISHED, true, reason, message, at);
     }

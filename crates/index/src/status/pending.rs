@@ -3,7 +3,7 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{PodSetRequest, WorkloadStatus};
 
-use super::{At, admitted, condition};
+use super::{StatusStamp, admitted, condition};
 
 /// The status of a Workload without quota. `requests` is what it asks for.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn pending(
     reason: &str,
     message: &str,
     requests: Vec<PodSetRequest>,
-    at: At,
+    at: StatusStamp,
 ) -> WorkloadStatus {
     give_up(&mut status, reason, message, at);
     status.resource_requests = requests;
@@ -26,7 +26,7 @@ pub fn gated(
     reason: &str,
     message: &str,
     requests: Vec<PodSetRequest>,
-    at: At,
+    at: StatusStamp,
 ) -> WorkloadStatus {
     let mut status = pending(status, reason, message, requests, at);
     let (r#type, gated) = (conditions::BLOCKED_ON_PREEMPTION_GATES, reasons::PREEMPTION_GATED);
@@ -35,7 +35,7 @@ pub fn gated(
 }
 
 /// Drops the reservation, if there is one, and with it the admission.
-pub(super) fn give_up(status: &mut WorkloadStatus, reason: &str, message: &str, at: At) {
+pub(super) fn give_up(status: &mut WorkloadStatus, reason: &str, message: &str, at: StatusStamp) {
     let all = &mut status.conditions;
     condition::set(all, conditions::QUOTA_RESERVED, false, reason, message, at);
     status.admission = None;

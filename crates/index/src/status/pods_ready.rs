@@ -4,7 +4,7 @@ use crds::meta::is_true;
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
-use super::{At, condition};
+use super::{StatusStamp, condition};
 
 const NOT_READY: &str = "Not all pods are ready or succeeded";
 const FAILED: &str = "At least one pod has failed, waiting for recovery";
@@ -12,7 +12,7 @@ const READY: &str = "All pods reached readiness and the workload is running";
 
 /// The status with what is seen of the pods now.
 #[must_use]
-pub fn pods_ready(mut status: WorkloadStatus, ready: bool, at: At) -> WorkloadStatus {
+pub fn pods_ready(mut status: WorkloadStatus, ready: bool, at: StatusStamp) -> WorkloadStatus {
     let admitted = is_true(&status.conditions, conditions::ADMITTED);
     let old = condition::find(&status.conditions, conditions::PODS_READY);
     let was = old.is_some_and(|one| one.status == "True");

@@ -4,7 +4,7 @@ use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 use engine::PreemptionReason;
 
-use super::{At, Eviction, condition, evicted};
+use super::{Eviction, StatusStamp, condition, evicted};
 
 /// The status of a victim.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn preempted(
     status: WorkloadStatus,
     reason: PreemptionReason,
     message: &str,
-    at: At,
+    at: StatusStamp,
 ) -> WorkloadStatus {
     let eviction = Eviction { reason: reasons::PREEMPTED, cause: "", message };
     let mut status = evicted(status, eviction, at);

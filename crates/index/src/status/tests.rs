@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn at(second: i64) -> At {
-    At { now: Timestamp::from_second(second).expect("a time"), generation: 1 }
+fn at(second: i64) -> StatusStamp {
+    StatusStamp { now: Timestamp::from_second(second).expect("a time"), generation: 1 }
 }
 
 fn admission() -> Admission {
@@ -30,8 +30,8 @@ fn reserve(
     let text = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
     let (checks, nominated) = (text(checks), text(nominated));
     let reservation =
-        Reservation { admission: admission(), checks: &checks, nominated: &nominated };
-    reserved(status, reservation, at(second))
+        QuotaReservation { admission: admission(), checks: &checks, nominated: &nominated };
+    quota_reserved(status, reservation, at(second))
 }
 
 fn evict(status: WorkloadStatus, reason: &str, second: i64) -> WorkloadStatus {
@@ -148,7 +148,7 @@ fn the_cluster_that_admits_decides_the_dispatching_check() {
         one.delayed_topology_request = Some("Pending".into());
     }
     check(
-        &dispatched(status, "west", "mk", at(20)),
+        &admitted_on_cluster(status, "west", "mk", at(20)),
         expect![[r#"
         10 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
         20 Admitted=True Admitted: The workload is admitted
@@ -161,7 +161,7 @@ fn the_cluster_that_admits_decides_the_dispatching_check() {
 #[test]
 fn an_eviction_keeps_quota_and_cluster_until_the_release() {
     let status = reserve(WorkloadStatus::default(), &["mk"], &["west"], 10);
-    let status = dispatched(status, "west", "mk", at(20));
+    let status = admitted_on_cluster(status, "west", "mk", at(20));
     let status = check_retry(status, "mk", "lost", at(25));
     let status = evict(status, "AdmissionCheck", 30);
     check(
@@ -175,7 +175,7 @@ fn an_eviction_keeps_quota_and_cluster_until_the_release() {
     "#]],
     );
     check(
-        &released(status, at(40)),
+        &quota_released(status, at(40)),
         expect![[r#"
         40 QuotaReserved=False PendingEvaluation: why
         30 Admitted=False NoReservation: The workload has no reservation
@@ -193,7 +193,7 @@ fn a_victim_says_for_whom_and_queues_again_at_once() {
     let message = preemption_message(("u", ""), reason, ("/root/a", "/root/b"));
     let status = preempted(running(), reason, &message, at(20));
     check(
-        &released(status, at(30)),
+        &quota_released(status, at(30)),
         expect![[r#"
         30 QuotaReserved=False PendingEvaluation: Preempted to accommodate a workload (UID: u, JobUID: UNKNOWN) due to reclamation within the cohort; preemptor path: /root/a; preemptee path: /root/b
         30 Admitted=False NoReservation: The workload has no reservation
@@ -205,7 +205,7 @@ fn a_victim_says_for_whom_and_queues_again_at_once() {
     );
     let status = preempted(running(), reason, "m", at(20));
     check(
-        &reserve(released(status, at(30)), &[], &[], 40),
+        &reserve(quota_released(status, at(30)), &[], &[], 40),
         expect![[r#"
         40 QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue q
         40 Admitted=True Admitted: The workload is admitted
@@ -270,7 +270,7 @@ fn who_must_not_preempt_says_so_until_it_gets_quota() {
 fn what_nobody_takes_is_no_eviction() {
     let status = reserve(WorkloadStatus::default(), &["mk"], &["west"], 10);
     check(
-        &unplaced(status, "west refused", at(20)),
+        &nomination_cancelled(status, "west refused", at(20)),
         expect![[r#"
         20 QuotaReserved=False WaitingForQuota: west refused
         10 Admitted=False NoReservation: The workload has no reservation
@@ -282,7 +282,7 @@ fn what_nobody_takes_is_no_eviction() {
 #[test]
 fn a_deactivation_names_its_cause_and_leaves_the_way_back_open() {
     let status = deactivation_target(running(), "RequeuingLimitExceeded", "too often", at(20));
-    let status = backed_off(status, at(99).now, true);
+    let status = back_off(status, at(99).now, true);
     let status = deactivated(status, at(30));
     check(
         &status,
@@ -303,8 +303,8 @@ fn a_deactivation_names_its_cause_and_leaves_the_way_back_open() {
 
 #[test]
 fn a_backoff_never_gets_shorter_and_ends_once() {
-    let status = backed_off(WorkloadStatus::default(), at(50).now, true);
-    let status = backed_off(status, at(40).now, false);
+    let status = back_off(WorkloadStatus::default(), at(50).now, true);
+    let status = back_off(status, at(40).now, false);
     let state = |status: &WorkloadStatus| json!(status.requeue_state);
     assert_eq!(state(&status), json!({"count": 1, "requeueAt": "1970-01-01T00:00:50Z"}));
     let status = requeued(status, reasons::BACKOFF_FINISHED, at(50));
@@ -334,7 +334,7 @@ fn readiness_of_pods_tells_a_start_from_a_recovery() {
         status = pods_ready(status, ready, at(20));
         assert_eq!(words(&status), wanted);
     }
-    let released = released(evict(status, "Preempted", 30), at(40));
+    let released = quota_released(evict(status, "Preempted", 30), at(40));
     assert_eq!(words(&pods_ready(released, true, at(50))), "False WaitForStart");
 }
 
@@ -376,7 +376,7 @@ fn only_what_is_owned_is_applied() {
         "clusterName": "west",
     }))
     .expect("a status");
-    let mut owned: Value = json!(owned(full));
+    let mut owned: Value = json!(owned_fields(full));
     let conditions = owned["conditions"].take();
     assert_eq!(
         owned,
@@ -393,14 +393,14 @@ fn step(status: WorkloadStatus, which: u8, second: i64) -> WorkloadStatus {
         0 => pending(status, "WaitingForQuota", "m", vec![], at(second)),
         1 => reserve(status, &["mk"], &["west"], second),
         2 => reserve(status, &[], &[], second),
-        3 => dispatched(status, "west", "mk", at(second)),
+        3 => admitted_on_cluster(status, "west", "mk", at(second)),
         4 => evict(status, "Preempted", second),
-        5 => released(status, at(second)),
-        6 => unplaced(status, "m", at(second)),
+        5 => quota_released(status, at(second)),
+        6 => nomination_cancelled(status, "m", at(second)),
         7 => check_retry(status, "mk", "m", at(second)),
         8 => pods_ready(status, true, at(second)),
         9 => deactivated(status, at(second)),
-        _ => owned(admitted(status, at(second))),
+        _ => owned_fields(admitted(status, at(second))),
     }
 }
 

@@ -8,35 +8,35 @@ use engine::Names;
 use engine::spec::PodSetSpec;
 use engine::topology::{TopologyMode, TopologyRequest};
 
-use super::template;
+use super::template_hash;
 use crate::amount::{from_nanos, quantity};
+use crate::config::IndexConfig;
 use crate::index::Index;
-use crate::labels::{preferred, selection};
-use crate::requests::effective::{Effective, effective};
-use crate::requests::formula::{Surroundings, pod_requests};
-use crate::requests::{Amounts, problems};
-use crate::settings::Settings;
+use crate::requests::effective_requests::{EffectiveRequests, effective};
+use crate::requests::pod_requests::{PodDefaults, pod_requests};
+use crate::requests::{ExactAmounts, problems};
+use crate::selectors::{preferred, selection};
 
 /// The pod sets of a Workload, with what their pods ask for.
-pub(super) struct PodSets<'a> {
-    pub(super) all: Vec<Asked<'a>>,
+pub(super) struct CountedPodSets<'a> {
+    pub(super) all: Vec<CountedPodSet<'a>>,
 }
 
 /// One pod set.
-pub(super) struct Asked<'a> {
+pub(super) struct CountedPodSet<'a> {
     pub(super) pod_set: &'a PodSet,
     /// The template's pod; a template without one asks for nothing.
     pub(super) pod: Option<&'a PodSpec>,
     /// Pods that still need resources.
     pub(super) count: i64,
     /// What one pod takes of a node.
-    pub(super) real: Amounts<'a>,
+    pub(super) node_requests: ExactAmounts<'a>,
     /// What one pod takes of quota.
-    counted: Effective<'a>,
-    around: Surroundings<'a>,
+    quota_requests: EffectiveRequests<'a>,
+    defaults: PodDefaults<'a>,
 }
 
-impl<'a> PodSets<'a> {
+impl<'a> CountedPodSets<'a> {
     /// Reads the pod sets. Only `covered` resources count, if it is given.
     pub(super) fn read(
         index: &'a Index,
@@ -48,22 +48,29 @@ impl<'a> PodSets<'a> {
             let pod = pod_set.template.spec.as_ref();
             let around = surroundings(index, namespace, pod);
             let real = pod.map(|pod| pod_requests(pod, around)).unwrap_or_default();
-            let mut counted = effective(real.clone(), &index.settings);
+            let mut counted = effective(real.clone(), &index.config);
             if let Some(covered) = covered {
                 counted.retain(|name, _| covered.contains(name.as_ref()));
             }
             let gone = workload.status.reclaimable_pods.iter().find(|one| one.name == pod_set.name);
             let gone = gone.map_or(0, |one| i64::from(one.count));
             let count = (i64::from(pod_set.count.unwrap_or(1)) - gone).max(0);
-            Asked { pod_set, pod, count, real, counted, around }
+            CountedPodSet {
+                pod_set,
+                pod,
+                count,
+                node_requests: real,
+                quota_requests: counted,
+                defaults: around,
+            }
         };
         Self { all: workload.spec.pod_sets.iter().map(one).collect() }
     }
 
     /// What makes the Workload inadmissible whatever the capacity.
-    pub(super) fn problem(&self) -> Option<String> {
+    pub(super) fn validation_problem(&self) -> Option<String> {
         let none = PodSpec::default();
-        let all = self.all.iter().map(|one| (one.pod.unwrap_or(&none), one.around));
+        let all = self.all.iter().map(|one| (one.pod.unwrap_or(&none), one.defaults));
         problems::problems(&all.collect::<Vec<_>>())
     }
 
@@ -72,40 +79,40 @@ impl<'a> PodSets<'a> {
         &self,
         names: &mut Names,
         workload: &Workload,
-        settings: &Settings,
+        settings: &IndexConfig,
     ) -> Vec<PodSetSpec> {
         let mut specs = Vec::new();
         for one in &self.all {
-            let counted = one.counted.iter();
+            let counted = one.quota_requests.iter();
             let requests: Vec<_> =
                 counted.map(|(name, &each)| (names.resources.intern(name), each)).collect();
-            let real = one.real.iter().map(|(&name, &nanos)| {
+            let node_requests = one.node_requests.iter().map(|(&name, &nanos)| {
                 (names.resources.intern(name), from_nanos(name, nanos).clip())
             });
-            let real: Vec<_> = real.collect();
+            let node_requests: Vec<_> = node_requests.collect();
             let min_count = one.pod_set.min_count.filter(|_| settings.partial_admission);
             specs.push(PodSetSpec {
                 name: one.pod_set.name.as_str().into(),
                 count: one.count,
                 reclaimed: i64::from(one.pod_set.count.unwrap_or(1)) - one.count,
                 min_count: min_count.map(i64::from),
-                on_node: (real != requests).then(|| real.into()),
+                on_node: (node_requests != requests).then(|| node_requests.into()),
                 requests,
                 selection: one.pod.map(selection).unwrap_or_default(),
                 preferred: one.pod.map(preferred).unwrap_or_default(),
                 topology: one.pod_set.topology_request.as_ref().and_then(topology),
-                template: template::hash(one.pod, workload),
+                template: template_hash::hash(one.pod, workload),
             });
         }
         specs
     }
 
     /// What the status shows: the whole of each pod set.
-    pub(super) fn shown(&self) -> Vec<PodSetRequest> {
-        let whole = |one: &Asked<'_>| PodSetRequest {
+    pub(super) fn resource_requests(&self) -> Vec<PodSetRequest> {
+        let whole = |one: &CountedPodSet<'_>| PodSetRequest {
             name: one.pod_set.name.clone(),
             resources: one
-                .counted
+                .quota_requests
                 .iter()
                 .map(|(name, each)| (name.to_string(), quantity(name, each.times(one.count))))
                 .collect(),
@@ -114,11 +121,11 @@ impl<'a> PodSets<'a> {
     }
 }
 
-fn surroundings<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) -> Surroundings<'a> {
+fn surroundings<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) -> PodDefaults<'a> {
     let class = pod.and_then(|pod| pod.runtime_class_name.as_ref());
-    Surroundings {
-        limits: index.limits.get(namespace),
-        overhead: class.and_then(|class| index.classes.get(class)),
+    PodDefaults {
+        limits: index.namespace_limits.get(namespace),
+        overhead: class.and_then(|class| index.runtime_class_overheads.get(class)),
     }
 }
 

@@ -8,7 +8,7 @@ use crds::v1beta2::Workload;
 use engine::Time;
 use engine::spec::QueueEligibility;
 
-use crate::settings::Settings;
+use crate::config::IndexConfig;
 use crate::time::time;
 
 const MILLISECOND: i64 = 1_000_000;
@@ -23,7 +23,7 @@ pub(super) fn has_class(workload: &Workload) -> bool {
 }
 
 /// `spec.priority`, and the boost if it is switched on.
-pub(super) fn priority(settings: &Settings, workload: &Workload) -> i64 {
+pub(super) fn priority(settings: &IndexConfig, workload: &Workload) -> i64 {
     let own = i64::from(workload.spec.priority.unwrap_or(0));
     let boost =
         annotation(workload, annotations::PRIORITY_BOOST).and_then(|text| text.parse().ok());
@@ -31,7 +31,7 @@ pub(super) fn priority(settings: &Settings, workload: &Workload) -> i64 {
 }
 
 /// When it joined the queue: its creation, or the eviction that sent it to the back.
-pub(super) fn queued_at(settings: &Settings, workload: &Workload) -> Time {
+pub(super) fn queued_at(settings: &IndexConfig, workload: &Workload) -> Time {
     let evicted = condition(workload, conditions::EVICTED).filter(|one| one.status == "True");
     let to_the_back = |one: &&Condition| match one.reason.as_str() {
         reasons::PODS_READY_TIMEOUT => settings.eviction_timestamp,
@@ -54,13 +54,17 @@ fn behind_its_preemptor(workload: &Workload) -> Option<Time> {
 }
 
 /// When its backoff ends.
-pub(super) fn wake_at(workload: &Workload) -> Option<Time> {
+pub(super) fn requeue_at(workload: &Workload) -> Option<Time> {
     let state = workload.status.requeue_state.as_ref()?;
     state.requeue_at.as_ref().map(time)
 }
 
 /// What keeps it out of its queue.
-pub(super) fn eligibility(settings: &Settings, workload: &Workload, now: Time) -> QueueEligibility {
+pub(super) fn queue_eligibility(
+    settings: &IndexConfig,
+    workload: &Workload,
+    now: Time,
+) -> QueueEligibility {
     if is_out(settings, workload) {
         QueueEligibility::Excluded
     } else if must_wait(workload, now) {
@@ -70,7 +74,7 @@ pub(super) fn eligibility(settings: &Settings, workload: &Workload, now: Time) -
     }
 }
 
-fn is_out(settings: &Settings, workload: &Workload) -> bool {
+fn is_out(settings: &IndexConfig, workload: &Workload) -> bool {
     let gated =
         annotation(workload, annotations::ADMISSION_GATED_BY).is_some_and(|all| !all.is_empty());
     let reserved = condition(workload, conditions::QUOTA_RESERVED);
@@ -102,7 +106,7 @@ pub(super) fn replaced_slice(workload: &Workload) -> Option<&str> {
 fn must_wait(workload: &Workload, now: Time) -> bool {
     let requeued = condition(workload, conditions::REQUEUED);
     let mut checks = workload.status.admission_checks.iter();
-    wake_at(workload).is_some_and(|at| at > now)
+    requeue_at(workload).is_some_and(|at| at > now)
         || requeued.is_some_and(|one| one.status == "False")
         || checks.any(|one| matches!(one.state.as_str(), "Retry" | "Rejected"))
 }
@@ -163,7 +167,11 @@ mod tests {
             (check("Rejected"), QueueEligibility::AwaitsRequeue),
             (check("Pending"), QueueEligibility::Eligible),
         ] {
-            let got = eligibility(&Settings::default(), &workload(value.clone()), Time(NOON));
+            let got = super::queue_eligibility(
+                &IndexConfig::default(),
+                &workload(value.clone()),
+                Time(NOON),
+            );
             assert_eq!(got, expected, "{value}");
         }
     }
@@ -202,13 +210,13 @@ mod tests {
                     "lastTransitionTime": "2026-01-01T12:00:05Z"}]},
             }))
         };
-        let creation = Settings { eviction_timestamp: false, ..Settings::default() };
+        let creation = IndexConfig { eviction_timestamp: false, ..IndexConfig::default() };
         for (settings, reason, status, seconds) in [
-            (Settings::default(), "PodsReadyTimeout", "True", 5),
-            (Settings::default(), "PodsReadyTimeout", "False", 0),
+            (IndexConfig::default(), "PodsReadyTimeout", "True", 5),
+            (IndexConfig::default(), "PodsReadyTimeout", "False", 0),
             (creation.clone(), "PodsReadyTimeout", "True", 0),
             (creation, "AdmissionCheck", "True", 5),
-            (Settings::default(), "Preempted", "True", 0),
+            (IndexConfig::default(), "Preempted", "True", 0),
         ] {
             let at = queued_at(&settings, &evicted(reason, status));
             assert_eq!(at, Time(NOON + seconds * SECOND), "{reason} {status}");
@@ -224,13 +232,13 @@ mod tests {
                     "lastTransitionTime": "2026-01-01T12:00:05Z"}]},
             }))
         };
-        let unsorted = Settings { priority_sorting: false, ..Settings::default() };
+        let unsorted = IndexConfig { priority_sorting: false, ..IndexConfig::default() };
         let later = 5 * SECOND + MILLISECOND;
         for (settings, reason, status, after) in [
             (&unsorted, "InCohortReclaimWhileBorrowing", "True", later),
             (&unsorted, "InCohortReclaimWhileBorrowing", "False", 0),
             (&unsorted, "InCohortReclamation", "True", 0),
-            (&Settings::default(), "InCohortReclaimWhileBorrowing", "True", 0),
+            (&IndexConfig::default(), "InCohortReclaimWhileBorrowing", "True", 0),
         ] {
             let at = queued_at(settings, &preempted(reason, status));
             assert_eq!(at, Time(NOON + after), "{reason} {status}");
@@ -245,8 +253,8 @@ mod tests {
                 "spec": {"priority": i32::MAX},
             }))
         };
-        let on = Settings { priority_boost: true, ..Settings::default() };
-        assert_eq!(priority(&Settings::default(), &boosted("1")), i64::from(i32::MAX));
+        let on = IndexConfig { priority_boost: true, ..IndexConfig::default() };
+        assert_eq!(priority(&IndexConfig::default(), &boosted("1")), i64::from(i32::MAX));
         assert_eq!(priority(&on, &boosted("1")), i64::from(i32::MAX) + 1);
         assert_eq!(priority(&on, &boosted("x")), i64::from(i32::MAX));
     }

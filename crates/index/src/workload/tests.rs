@@ -3,7 +3,7 @@ use engine::spec::{CheckState, QueueEligibility, WorkloadSpec};
 use engine::{AcceptAll, Amount, CycleOutcome, Engine, Event, Time};
 use serde_json::{Value, json};
 
-use crate::{Affected, Index, Settings};
+use crate::{AffectedWorkloads, Index, IndexConfig};
 
 const NOON: i64 = 1_767_268_800_000_000_000;
 const SECOND: i64 = 1_000_000_000;
@@ -38,13 +38,13 @@ fn json_merge(into: &mut Value, patch: Value) {
 }
 
 /// Index and engine with one queue `q` of 10 cpu, entered through `ns/lq`.
-struct House {
+struct IndexFixture {
     index: Index,
     engine: Engine,
 }
 
-impl House {
-    fn new(settings: Settings) -> Self {
+impl IndexFixture {
+    fn new(settings: IndexConfig) -> Self {
         let mut house =
             Self { index: Index::new(settings), engine: Engine::new(Default::default()) };
         let (index, names) = (&mut house.index, house.engine.names_mut());
@@ -117,7 +117,7 @@ fn admission() -> Value {
 
 #[test]
 fn a_pending_workload_is_queued_and_gets_its_quota() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let events = house.enter(&from(asking(json!({"cpu": "2"}))));
     let spec = spec(&events);
     assert_eq!(
@@ -130,7 +130,7 @@ fn a_pending_workload_is_queued_and_gets_its_quota() {
 
 #[test]
 fn a_workload_behind_a_closed_gate_is_told_as_such_until_the_gate_opens() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let gate = json!({"spec": {"preemptionGates": [{"name": "g"}]}});
     let closed = with(asking(json!({"cpu": "2"})), gate.clone());
     assert!(spec(&house.enter(&closed)).preemption_gated);
@@ -148,9 +148,9 @@ fn a_parent_is_neither_queued_nor_charged_while_its_variants_are() {
         "conditions": [condition("QuotaReserved", "True", "QuotaReserved")]}});
     let mut pending = asking(json!({"cpu": "2"}));
     json_merge(&mut pending, label);
-    let concurrent = Settings { concurrent_admission: true, ..Settings::default() };
-    for (settings, counts) in [(concurrent, false), (Settings::default(), true)] {
-        let mut house = House::new(settings);
+    let concurrent = IndexConfig { concurrent_admission: true, ..IndexConfig::default() };
+    for (settings, counts) in [(concurrent, false), (IndexConfig::default(), true)] {
+        let mut house = IndexFixture::new(settings);
         let events = house.enter(&from(pending.clone()));
         assert_eq!(spec(&events).eligibility == QueueEligibility::Eligible, counts);
         house.enter(&with(pending.clone(), held.clone()));
@@ -172,7 +172,7 @@ fn a_larger_slice_is_charged_once_whoever_is_entered_first_and_whoever_goes_firs
         {"kueue.x-k8s.io/workload-slice-replacement-for": "ns/w"}}}),
     );
     new["spec"]["podSets"][0]["count"] = json!(5);
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     house.enter(&old);
     house.enter(&from(new.clone()));
     assert_eq!(
@@ -191,7 +191,7 @@ fn a_larger_slice_is_charged_once_whoever_is_entered_first_and_whoever_goes_firs
         "conditions": [condition("QuotaReserved", "True", "QuotaReserved")]}}),
     );
     for first in [true, false] {
-        let mut house = House::new(Settings::default());
+        let mut house = IndexFixture::new(IndexConfig::default());
         let new: Workload = from(new.clone());
         let order = if first { [&new, &old] } else { [&old, &new] };
         order.into_iter().for_each(|one| drop(house.enter(one)));
@@ -205,7 +205,7 @@ fn a_larger_slice_is_charged_once_whoever_is_entered_first_and_whoever_goes_firs
 
 #[test]
 fn an_object_that_never_showed_quota_contradicts_no_assumption() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let pending: Workload = from(asking(json!({"cpu": "2"})));
     house.enter(&pending);
     house.cycle();
@@ -215,7 +215,7 @@ fn an_object_that_never_showed_quota_contradicts_no_assumption() {
 
 #[test]
 fn quota_is_held_until_the_object_shows_that_it_was_given_back() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let asking = || asking(json!({"cpu": "2"}));
     let reserved = condition("QuotaReserved", "True", "QuotaReserved");
     let held = |more: Vec<Value>| {
@@ -244,7 +244,7 @@ fn quota_is_held_until_the_object_shows_that_it_was_given_back() {
 
 #[test]
 fn finished_pods_give_their_part_back() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let held = |gone: i32| {
         with(
             asking(json!({"cpu": "2"})),
@@ -263,7 +263,7 @@ fn finished_pods_give_their_part_back() {
 
 #[test]
 fn who_was_granted_less_than_asked_gives_nothing_back_for_the_difference() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let held = |gone: i32| {
         let granted = json!({"clusterQueue": "q", "podSetAssignments": [
             {"name": "main", "count": 2, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "4"}},
@@ -285,7 +285,7 @@ fn who_was_granted_less_than_asked_gives_nothing_back_for_the_difference() {
 
 #[test]
 fn a_finished_workload_is_gone_and_was_never_known_twice() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let asking = asking(json!({"cpu": "2"}));
     house.enter(&from(asking.clone()));
     let done = with(
@@ -299,23 +299,29 @@ fn a_finished_workload_is_gone_and_was_never_known_twice() {
 
 #[test]
 fn a_backoff_has_an_end() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let state = json!({"status": {"requeueState": {"requeueAt": "2026-01-01T12:00:07Z"}}});
     house.enter(&with(asking(json!({"cpu": "2"})), state));
-    assert_eq!(house.index.wake_at(house.engine.names(), "ns", "w"), Some(Time(NOON + 7 * SECOND)));
+    assert_eq!(
+        house.index.requeue_at(house.engine.names(), "ns", "w"),
+        Some(Time(NOON + 7 * SECOND))
+    );
     house.enter(&from(asking(json!({"cpu": "2"}))));
-    assert_eq!(house.index.wake_at(house.engine.names(), "ns", "w"), None);
+    assert_eq!(house.index.requeue_at(house.engine.names(), "ns", "w"), None);
 }
 
 #[test]
 fn undeclared_resources_block_or_are_ignored() {
     let asking = asking(json!({"cpu": "1", "memory": "1Gi"}));
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     house.enter(&from(asking.clone()));
     assert_eq!(house.cycle(), [CycleOutcome::NoFit]);
 
-    let mut house = House::new(Settings { ignore_undeclared: true, ..Settings::default() });
-    assert_eq!(house.index.take_recounted(), ["q".to_owned()].into());
+    let mut house = IndexFixture::new(IndexConfig {
+        ignore_uncovered_resources: true,
+        ..IndexConfig::default()
+    });
+    assert_eq!(house.index.take_queues_to_reenter(), ["q".to_owned()].into());
     house.enter(&from(asking));
     assert_eq!(house.cycle(), [CycleOutcome::Reserved { cluster: None }]);
     let id = house.engine.names().workloads.get("ns/w").expect("an id");
@@ -329,10 +335,13 @@ fn undeclared_resources_block_or_are_ignored() {
 
 #[test]
 fn what_is_invalid_is_said_in_words() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let mut workload: Workload = from(asking(json!({"cpu": "2"})));
     let range = from(json!({"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}}));
-    assert_eq!(house.index.limit_range("ns", "r", Some(&range)), Affected::Namespace("ns".into()));
+    assert_eq!(
+        house.index.limit_range("ns", "r", Some(&range)),
+        AffectedWorkloads::InNamespace("ns".into())
+    );
     let events = house.enter(&workload);
     assert_eq!(
         spec(&events).invalid.as_deref(),
@@ -352,7 +361,7 @@ fn what_is_invalid_is_said_in_words() {
 
 #[test]
 fn the_engine_is_told_of_checks_that_are_decided() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     let state = |name: &str, state: &str| json!({"name": name, "state": state});
     let mut workload: Workload = from(asking(json!({"cpu": "1"})));
     let all = [state("a", "Ready"), state("b", "Pending"), state("c", "Rejected")];
@@ -369,16 +378,16 @@ fn the_engine_is_told_of_checks_that_are_decided() {
 
 #[test]
 fn dispatch_and_topologies_are_told_of_real_pods() {
-    let transformation = crate::Transformation {
+    let transformation = crate::ResourceTransformation {
         input: "cpu".into(),
-        strategy: crate::Strategy::Replace,
+        strategy: crate::InputRetention::Replace,
         outputs: vec![("credits".into(), "10".parse().expect("a factor"))],
         ..Default::default()
     };
-    let mut house = House::new(Settings {
+    let mut house = IndexFixture::new(IndexConfig {
         exclude_prefixes: vec!["example.com/".into()],
         transformations: vec![transformation],
-        ..Settings::default()
+        ..IndexConfig::default()
     });
     let annotations = json!({"sluice.dev/affinity": "region in (eu,us)"});
     let workload = with(
@@ -408,26 +417,29 @@ fn dispatch_and_topologies_are_told_of_real_pods() {
 
 #[test]
 fn an_assignment_gives_labels_and_tolerations() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     house.enter(&from(asking(json!({"cpu": "2"}))));
     let entry = house.engine.cycle(Time(NOON), &mut AcceptAll).first().expect("an entry").clone();
-    let given = house.index.given(&entry.assignment.pod_sets);
+    let given = house.index.assigned_pod_sets(&entry.assignment.pod_sets);
     let [one] = &given[..] else { panic!("{given:?}") };
     assert_eq!((one.count, &one.labels[..]), (3, &[("pool".into(), "f".into())][..]));
     assert_eq!(one.tolerations.len(), 1);
     let recorded = from(admission());
-    assert_eq!(house.index.given_by(&recorded), given);
-    let added = house.index.added(&recorded);
+    assert_eq!(house.index.admitted_pod_sets(&recorded), given);
+    let added = house.index.flavor_info(&recorded);
     let added = added.first().expect("a pod set");
     assert_eq!((&*added.name, added.labels.get("pool").map(|pool| &**pool)), ("main", Some("f")));
 }
 
 #[test]
 fn a_thin_worker_has_one_queue_for_everything() {
-    let mut house =
-        House::new(Settings { thin: true, ignore_undeclared: true, ..Settings::default() });
+    let mut house = IndexFixture::new(IndexConfig {
+        agent_mode: true,
+        ignore_uncovered_resources: true,
+        ..IndexConfig::default()
+    });
     let quota = [("cpu", Amount(8000)), ("memory", Amount(1 << 30))];
-    let events = house.index.thin_quota(house.engine.names_mut(), &quota);
+    let events = house.index.agent_mode_quota(house.engine.names_mut(), &quota);
     house.apply(events);
     let ask = |name: &str, requests: Value| {
         with(asking(requests), json!({"metadata": {"name": name}, "spec": {"queueName": "any"}}))
@@ -442,14 +454,14 @@ fn a_thin_worker_has_one_queue_for_everything() {
 
 #[test]
 fn a_record_is_small() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     house.enter(&from(asking(json!({"cpu": "2", "memory": "1Gi"}))));
     let id = house.engine.names().workloads.get("ns/w").expect("an id");
     let request = house.index.request(id).expect("a request");
     let pods = request.pod_sets.first().expect("pods");
-    let size = size_of::<super::record::Record>()
-        + size_of::<dispatch::Request>()
-        + size_of::<dispatch::Pods>()
+    let size = size_of::<super::workload_record::WorkloadRecord>()
+        + size_of::<dispatch::WorkloadRequest>()
+        + size_of::<dispatch::RequestedPodSet>()
         + pods.requests.capacity() * 16
         + pods.name.len()
         + request.namespace.len();
@@ -458,7 +470,7 @@ fn a_record_is_small() {
 
 #[test]
 fn a_placer_asks_during_the_cycle() {
-    let mut house = House::new(Settings::default());
+    let mut house = IndexFixture::new(IndexConfig::default());
     house.enter(&from(asking(json!({"cpu": "2"}))));
     let names = house.engine.names_mut();
     let check = from(json!({
@@ -481,7 +493,8 @@ fn a_placer_asks_during_the_cycle() {
             &mut self,
             entry: &engine::CycleEntry,
         ) -> Result<Option<engine::ids::ClusterId>, engine::RequeueKey> {
-            let (config, request, given) = self.0.asked(entry).expect("a dispatching queue");
+            let (config, request, given) =
+                self.0.dispatch_request(entry).expect("a dispatching queue");
             assert_eq!(request.pod_sets.len(), given.len());
             self.1 = given.first().map(|one| (config.to_owned(), one.count));
             Ok(None)

@@ -11,40 +11,40 @@
 
 use crds::names::annotations::STOPPING;
 
-use super::{Job, copy, switch};
-use crate::{Gates, JobKind, kind::StopStep, pod_set_info::PodSetInfo};
+use super::{Job, pod_sets_info, remote};
+use crate::{GenericJob, JobGates, generic_job::StopWrite, pod_set_info::PodSetInfo};
 
 /// Field of the status that holds the start time.
 pub(super) const START_TIME: &str = "startTime";
 
 /// The next write of a stop, none when the Job has stopped or its pods must go first. `infos` is what its pod sets had
 /// before they started, and empty where that is not known.
-pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: Gates) -> Option<StopStep<Job>> {
+pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: JobGates) -> Option<StopWrite<Job>> {
     let mut next = job.clone();
-    if !job.suspend_switch() {
+    if !job.spec_suspended() {
         next.spec.suspend = Some(true);
         let annotations = next.metadata.annotations.get_or_insert_default();
         annotations.insert(STOPPING.to_owned(), "true".to_owned());
-        return Some(StopStep::Object(Box::new(next)));
+        return Some(StopWrite::Object(Box::new(next)));
     }
-    if job.is_copied() {
+    if job.is_managed_elsewhere() {
         // Its status says what the copy does, and changes when the copy is gone.
-        if job.active() {
+        if job.is_active() {
             return None;
         }
-        if let Some(idle) = copy::idle(job) {
-            return Some(StopStep::Status(Box::new(idle)));
+        if let Some(idle) = remote::idle(job) {
+            return Some(StopWrite::Status(Box::new(idle)));
         }
     } else if next.status.rest.remove(START_TIME).is_some_and(|time| !time.is_null()) {
-        return Some(StopStep::Status(Box::new(next)));
+        return Some(StopWrite::Status(Box::new(next)));
     }
-    let restored = switch::restore(&mut next, infos, gates);
-    if restored && job.active() {
+    let restored = pod_sets_info::restore(&mut next, infos, gates);
+    if restored && job.is_active() {
         return None;
     }
     let annotations = next.metadata.annotations.as_mut();
     let unmarked = annotations.is_some_and(|all| all.remove(STOPPING).is_some());
-    (restored || unmarked).then(|| StopStep::Object(Box::new(next)))
+    (restored || unmarked).then(|| StopWrite::Object(Box::new(next)))
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     /// A Job that waits, what its pod set had, and the same Job as it runs.
-    fn started(gates: Gates) -> (Job, Vec<PodSetInfo>, Job) {
+    fn started(gates: JobGates) -> (Job, Vec<PodSetInfo>, Job) {
         let waiting: Job = serde_json::from_value(json!({
             "metadata": { "name": "train", "annotations": { "own": "1" } },
             "spec": { "suspend": true, "template": { "spec": { "nodeSelector": { "zone": "a" } } } },
@@ -64,33 +64,33 @@ mod tests {
         let mut job = waiting.clone();
         let node_selector = [("gpu".to_owned(), "h100".to_owned())].into();
         let given = PodSetInfo { count: 1, node_selector, ..PodSetInfo::default() };
-        job.run_with(&[given], gates).expect("starts");
+        job.run_with_pod_sets_info(&[given], gates).expect("starts");
         job.status.rest.insert("startTime".to_owned(), json!("2026-01-01T00:00:00Z"));
         (waiting, before, job)
     }
 
     #[test]
     fn a_template_is_not_put_back_while_pods_are_active() {
-        let gates = Gates::default();
+        let gates = JobGates::default();
         let (_, before, mut job) = started(gates);
         job.spec.suspend = Some(true);
         job.status.rest.clear();
         job.status.active = Some(1);
-        assert_eq!(job.stop_step(&before, gates), None);
+        assert_eq!(job.next_stop_write(&before, gates), None);
         job.status.active = None;
-        assert!(job.stop_step(&before, gates).is_some());
+        assert!(job.next_stop_write(&before, gates).is_some());
     }
 
     #[test]
     fn a_stop_takes_three_writes_and_then_none() {
-        let gates = Gates::default();
+        let gates = JobGates::default();
         let (waiting, before, mut job) = started(gates);
         let mut writes = Vec::new();
-        while let Some(step) = job.stop_step(&before, gates) {
-            assert!(!job.suspended(), "not suspended before the last write");
+        while let Some(step) = job.next_stop_write(&before, gates) {
+            assert!(!job.is_suspended(), "not suspended before the last write");
             let (part, next) = match step {
-                StopStep::Object(next) => ("object", next),
-                StopStep::Status(next) => ("status", next),
+                StopWrite::Object(next) => ("object", next),
+                StopWrite::Status(next) => ("status", next),
             };
             writes.push(part);
             job = *next;
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn of_a_job_whose_workload_is_gone_only_what_names_it_is_taken_away() {
-        let gates = Gates::default();
+        let gates = JobGates::default();
         let mut job: Job = serde_json::from_value(json!({
             "metadata": { "annotations": { STOPPING: "true" } },
             "spec": { "suspend": true, "template": {
@@ -113,19 +113,19 @@ mod tests {
             } },
         }))
         .expect("a Job decodes");
-        let Some(StopStep::Object(next)) = job.stop_step(&[], gates) else {
+        let Some(StopWrite::Object(next)) = job.next_stop_write(&[], gates) else {
             unreachable!("its template changes")
         };
         job = *next;
         let metadata = job.spec.template.metadata.clone().expect("metadata");
         assert_eq!(metadata.labels, [("own".to_owned(), "1".to_owned())].into());
-        assert!(metadata.annotations.is_empty() && job.suspended());
-        assert_eq!(job.stop_step(&[], gates), None);
+        assert!(metadata.annotations.is_empty() && job.is_suspended());
+        assert_eq!(job.next_stop_write(&[], gates), None);
     }
 
     #[test]
     fn a_job_that_runs_elsewhere_is_put_back_when_its_copy_is_gone() {
-        let gates = Gates::default();
+        let gates = JobGates::default();
         let mut job: Job = serde_json::from_value(json!({
             "metadata": { "annotations": { STOPPING: "true" } },
             "spec": { "suspend": true, "managedBy": "kueue.x-k8s.io/multikueue", "template": {} },
@@ -135,11 +135,11 @@ mod tests {
             },
         }))
         .expect("a Job decodes");
-        assert_eq!(job.stop_step(&[], gates), None, "its copy still runs");
+        assert_eq!(job.next_stop_write(&[], gates), None, "its copy still runs");
         job.status.active = None;
-        let Some(StopStep::Status(idle)) = job.stop_step(&[], gates) else {
+        let Some(StopWrite::Status(idle)) = job.next_stop_write(&[], gates) else {
             unreachable!("nothing runs, and nobody else says so")
         };
-        assert!(matches!(idle.stop_step(&[], gates), Some(StopStep::Object(_))));
+        assert!(matches!(idle.next_stop_write(&[], gates), Some(StopWrite::Object(_))));
     }
 }

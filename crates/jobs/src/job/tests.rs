@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Job;
 use crate::{
-    Gates, JobKind,
+    GenericJob, JobGates,
     pod_set_info::{PodSetInfo, StartError},
 };
 
@@ -35,7 +35,7 @@ fn a_pod_set_has_the_pods_that_run_at_a_time() {
         (json!({ "parallelism": 0 }), 0),
     ];
     for (spec, count) in table {
-        let sets = job(&spec).pod_sets(Gates::default());
+        let sets = job(&spec).pod_sets(JobGates::default());
         assert_eq!(sets.len(), 1);
         assert_eq!((sets[0].name.as_str(), sets[0].count), ("main", Some(count)), "{spec}");
         assert_eq!(sets[0].min_count, None);
@@ -45,8 +45,8 @@ fn a_pod_set_has_the_pods_that_run_at_a_time() {
 #[test]
 fn fewer_pods_are_asked_for_while_partial_admission_is_on() {
     let job = with(&json!({ "parallelism": 3 }), &minimum("2"), &json!({}));
-    assert_eq!(job.pod_sets(Gates::default())[0].min_count, Some(2));
-    let off = Gates { partial_admission: false, ..Gates::default() };
+    assert_eq!(job.pod_sets(JobGates::default())[0].min_count, Some(2));
+    let off = JobGates { partial_admission: false, ..JobGates::default() };
     assert_eq!(job.pod_sets(off)[0].min_count, None);
 }
 
@@ -56,7 +56,7 @@ fn labels_that_name_the_job_do_not_reach_the_workload() {
         "app": "a", "controller-uid": "u", "job-name": "train",
         "batch.kubernetes.io/controller-uid": "u", "batch.kubernetes.io/job-name": "train",
     } } } }));
-    let set = job.pod_sets(Gates::default()).remove(0);
+    let set = job.pod_sets(JobGates::default()).remove(0);
     let labels: Vec<String> =
         set.template.metadata.unwrap_or_default().labels.into_keys().collect();
     assert_eq!(labels, ["app", "batch.kubernetes.io/job-name"]);
@@ -69,22 +69,22 @@ fn topology_is_read_from_the_template() {
         "kueue.x-k8s.io/podset-slice-required-topology": "host",
         "kueue.x-k8s.io/podset-slice-size": "2",
     } } } }));
-    let request = job.pod_sets(Gates::default()).remove(0).topology_request;
+    let request = job.pod_sets(JobGates::default()).remove(0).topology_request;
     let expected = json!({
         "required": "rack", "podSetSliceRequiredTopology": "host", "podSetSliceSize": 2,
         "podIndexLabel": "batch.kubernetes.io/job-completion-index",
     });
     assert_eq!(serde_json::to_value(request).expect("encodes"), expected);
-    let off = Gates { topology: false, ..Gates::default() };
+    let off = JobGates { topology: false, ..JobGates::default() };
     assert_eq!(job.pod_sets(off).remove(0).topology_request, None);
 }
 
 #[test]
 fn a_job_that_is_stopping_is_not_suspended_yet() {
     let stopping = json!({ "kueue.x-k8s.io/stopping": "true" });
-    assert!(job(&json!({ "suspend": true })).suspended());
-    assert!(!with(&json!({ "suspend": true }), &stopping, &json!({})).suspended());
-    assert!(!job(&json!({})).suspended());
+    assert!(job(&json!({ "suspend": true })).is_suspended());
+    assert!(!with(&json!({ "suspend": true }), &stopping, &json!({})).is_suspended());
+    assert!(!job(&json!({})).is_suspended());
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_job_is_over_when_a_condition_says_so() {
     let ended = |kind: &str, status: &str| {
         let conditions = json!([{ "type": kind, "status": status, "message": "m" }]);
         let job = with(&json!({}), &json!({}), &json!({ "conditions": conditions }));
-        job.outcome().map(|outcome| (outcome.success, outcome.message))
+        job.finished().map(|outcome| (outcome.success, outcome.message))
     };
     assert_eq!(ended("Complete", "True"), Some((true, "m".to_owned())));
     assert_eq!(ended("Failed", "True"), Some((false, "m".to_owned())));
@@ -126,7 +126,7 @@ fn pods_that_will_not_run_again_are_given_back() {
         (indexed(4), json!({ "completedIndexes": "", "succeeded": 2 }), None),
     ];
     for (spec, status, count) in table {
-        let pods = with(&spec, &json!({}), &status).reclaimable();
+        let pods = with(&spec, &json!({}), &status).reclaimable_pods();
         assert_eq!(pods.first().map(|pods| pods.count), count, "{spec} {status}");
     }
 }
@@ -155,9 +155,9 @@ fn a_job_starts_with_what_it_got_and_is_put_back_as_it_was() {
     let mut annotations = minimum("1");
     annotations["kueue.x-k8s.io/job-completions-equal-parallelism"] = json!("true");
     let before = with(&spec, &annotations, &json!({}));
-    let gates = Gates::default();
+    let gates = JobGates::default();
     let mut job = before.clone();
-    job.run_with(&[info()], gates).expect("starts");
+    job.run_with_pod_sets_info(&[info()], gates).expect("starts");
     assert_eq!(
         serde_json::to_value(&job.spec).expect("encodes"),
         json!({
@@ -172,9 +172,9 @@ fn a_job_starts_with_what_it_got_and_is_put_back_as_it_was() {
         })
     );
     let original: Vec<PodSetInfo> = before.pod_sets(gates).iter().map(PodSetInfo::of).collect();
-    assert!(job.restore(&original, gates));
-    assert!(!job.restore(&original, gates), "a second time changes nothing");
-    assert!(!job.restore(&[], gates));
+    assert!(job.restore_pod_sets_info(&original, gates));
+    assert!(!job.restore_pod_sets_info(&original, gates), "a second time changes nothing");
+    assert!(!job.restore_pod_sets_info(&[], gates));
     job.spec.suspend = Some(true);
     assert_eq!(job, before);
 }
@@ -185,15 +185,15 @@ fn a_conflict_leaves_the_job_alone() {
         json!({ "suspend": true, "template": { "spec": { "nodeSelector": { "gpu": "a" } } } });
     let before = job(&spec);
     let mut job = before.clone();
-    let conflict = job.run_with(&[info()], Gates::default());
+    let conflict = job.run_with_pod_sets_info(&[info()], JobGates::default());
     assert!(matches!(conflict, Err(StartError::Conflict { place: "node selector", .. })));
     assert_eq!(job, before);
-    let number = job.run_with(&[], Gates::default());
+    let number = job.run_with_pod_sets_info(&[], JobGates::default());
     assert_eq!(number, Err(StartError::WrongNumber { expected: 1, given: 0 }));
 }
 
 #[test]
 fn an_equal_value_is_no_conflict() {
     let spec = json!({ "template": { "spec": { "nodeSelector": { "gpu": "h100" } } } });
-    assert_eq!(job(&spec).run_with(&[info()], Gates::default()), Ok(()));
+    assert_eq!(job(&spec).run_with_pod_sets_info(&[info()], JobGates::default()), Ok(()));
 }

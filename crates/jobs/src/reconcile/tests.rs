@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     Job,
-    workload::{Copied, Priority, workload_for},
+    construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
 };
 
-const GATES: fn() -> Gates = Gates::default;
+const GATES: fn() -> JobGates = JobGates::default;
 
 fn job(more: &Value) -> Job {
     let mut object = json!({
@@ -39,8 +39,12 @@ fn merge(into: &mut Value, more: &Value) {
 
 /// The Workload of a job that was just made, with these conditions true.
 fn workload(conditions: &[&str]) -> Workload {
-    let mut workload =
-        workload_for(&job(&json!({})), Priority::default(), &Copied::default(), GATES());
+    let mut workload = construct_workload(
+        &job(&json!({})),
+        WorkloadPriority::default(),
+        &KeysToCopy::default(),
+        GATES(),
+    );
     let conditions: Vec<Value> =
         conditions.iter().map(|kind| json!({ "type": kind, "status": "True" })).collect();
     workload.status = serde_json::from_value(json!({
@@ -56,34 +60,40 @@ fn workload(conditions: &[&str]) -> Workload {
     workload
 }
 
-fn flavors() -> Flavors {
+fn flavors() -> FlavorsByName {
     let spec = json!({ "nodeLabels": { "zone": "a" } });
     [("x".to_owned(), serde_json::from_value(spec).expect("decodes"))].into()
 }
 
 /// The steps in short words.
 /// Of a job that controls its Workloads.
-fn around<'a>(workloads: &'a [&'a Workload], flavors: &'a Flavors) -> Around<'a> {
-    Around { workloads, taken: None, prebuilt: false, flavors, gates: GATES() }
+fn around<'a>(workloads: &'a [&'a Workload], flavors: &'a FlavorsByName) -> ReconcileContext<'a> {
+    ReconcileContext {
+        workloads,
+        previous_workload: None,
+        prebuilt: false,
+        flavors,
+        gates: GATES(),
+    }
 }
 
 fn steps(job: &Job, workloads: &[&Workload]) -> Vec<String> {
     words(reconcile(job, around(workloads, &flavors())))
 }
 
-fn words(steps: Vec<Step<Job>>) -> Vec<String> {
-    let word = |step: Step<Job>| match step {
-        Step::Create => "create".to_owned(),
-        Step::Update(_) => "update".to_owned(),
-        Step::Delete(_) => "delete".to_owned(),
-        Step::Finish { reason, .. } => format!("finish {reason}"),
-        Step::Unfinalize(_) => "unfinalize".to_owned(),
-        Step::Reclaim(_, pods) => format!("reclaim {}", pods[0].count),
-        Step::Start(_) => "start".to_owned(),
-        Step::Stop(StopStep::Object(_), reason) => format!("stop {reason:?}"),
-        Step::Stop(StopStep::Status(_), reason) => format!("stop {reason:?} (status)"),
-        Step::Release(_) => "release".to_owned(),
-        Step::MoveToQueue(_) => "move".to_owned(),
+fn words(steps: Vec<ReconcileStep<Job>>) -> Vec<String> {
+    let word = |step: ReconcileStep<Job>| match step {
+        ReconcileStep::CreateWorkload => "create".to_owned(),
+        ReconcileStep::UpdateWorkload(_) => "update".to_owned(),
+        ReconcileStep::DeleteWorkload(_) => "delete".to_owned(),
+        ReconcileStep::FinishWorkload { reason, .. } => format!("finish {reason}"),
+        ReconcileStep::RemoveFinalizer(_) => "unfinalize".to_owned(),
+        ReconcileStep::UpdateReclaimablePods(_, pods) => format!("reclaim {}", pods[0].count),
+        ReconcileStep::StartJob(_) => "start".to_owned(),
+        ReconcileStep::StopJob(StopWrite::Object(_), reason) => format!("stop {reason:?}"),
+        ReconcileStep::StopJob(StopWrite::Status(_), reason) => format!("stop {reason:?} (status)"),
+        ReconcileStep::ReleaseQuota(_) => "release".to_owned(),
+        ReconcileStep::UpdateQueueName(_) => "move".to_owned(),
     };
     steps.into_iter().map(word).collect()
 }
@@ -97,7 +107,8 @@ fn the_ordinary_life_of_a_job() {
     assert_eq!(steps(&waiting, &[]), ["create"]);
     assert_eq!(steps(&waiting, &[&pending]), [""; 0]);
     assert_eq!(steps(&waiting, &[&reserved]), [""; 0]);
-    let Step::Start(running) = reconcile(&waiting, around(&[&admitted], &flavors())).remove(0)
+    let ReconcileStep::StartJob(running) =
+        reconcile(&waiting, around(&[&admitted], &flavors())).remove(0)
     else {
         unreachable!("an admitted Workload starts its job")
     };
@@ -119,7 +130,9 @@ fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
     while let Some(step) = reconcile(&job, around(&[evicted], &flavors())).pop() {
         seen.extend(words(vec![step.clone()]));
         match step {
-            Step::Stop(StopStep::Object(next) | StopStep::Status(next), _) => job = *next,
+            ReconcileStep::StopJob(StopWrite::Object(next) | StopWrite::Status(next), _) => {
+                job = *next
+            }
             _ => break,
         }
     }
@@ -129,9 +142,9 @@ fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
 #[test]
 fn quota_of_an_evicted_job_goes_when_its_pods_are_gone() {
     let evicted = workload(&["QuotaReserved", "Admitted", "Evicted"]);
-    let infos = start::infos(&evicted, &flavors(), GATES()).expect("admitted");
+    let infos = pod_sets_info::pod_sets_info(&evicted, &flavors(), GATES()).expect("admitted");
     let mut running = job(&json!({ "status": { "active": 2 } }));
-    running.run_with(&infos, GATES()).expect("starts");
+    running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     let mut seen = Vec::new();
     let held_back = stopped(running, &evicted, &mut seen);
     assert_eq!(seen, ["stop WorkloadEvicted"], "held back, and then waiting for pods");
@@ -145,7 +158,7 @@ fn quota_of_an_evicted_job_goes_when_its_pods_are_gone() {
 #[test]
 fn a_job_that_runs_unasked_is_stopped() {
     let running = job(&json!({ "spec": { "suspend": false }, "status": { "active": 1 } }));
-    assert_eq!(steps(&running, &[]), ["stop NoWorkload"]);
+    assert_eq!(steps(&running, &[]), ["stop NoMatchingWorkload"]);
     assert_eq!(steps(&running, &[&workload(&[])]), ["stop NotAdmitted"]);
     let held_back = job(&json!({ "status": { "active": 1 } }));
     assert_eq!(steps(&held_back, &[]), [""; 0], "its pods must go before it gets a Workload");
@@ -169,9 +182,9 @@ fn a_workload_that_is_deleted_stops_its_job_first() {
     let mut going = workload(&["QuotaReserved", "Admitted"]);
     going.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
     let running = job(&json!({ "spec": { "suspend": false }, "status": { "active": 1 } }));
-    let infos = start::infos(&going, &flavors(), GATES()).expect("admitted");
+    let infos = pod_sets_info::pod_sets_info(&going, &flavors(), GATES()).expect("admitted");
     let mut running = running;
-    running.run_with(&infos, GATES()).expect("starts");
+    running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     assert_eq!(steps(&running, &[&going]), ["stop WorkloadDeleted"]);
     let stopped = job(&json!({ "status": { "active": 1 } }));
     assert_eq!(steps(&stopped, &[&going]), [""; 0], "pods still run");
@@ -195,9 +208,9 @@ fn a_contradiction_ends_the_workload() {
 #[test]
 fn pods_that_are_over_give_their_quota_back() {
     let admitted = workload(&["QuotaReserved", "Admitted"]);
-    let infos = start::infos(&admitted, &flavors(), GATES()).expect("admitted");
+    let infos = pod_sets_info::pod_sets_info(&admitted, &flavors(), GATES()).expect("admitted");
     let mut running = job(&json!({ "spec": { "completions": 2 }, "status": { "succeeded": 1 } }));
-    running.run_with(&infos, GATES()).expect("starts");
+    running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     assert_eq!(steps(&running, &[&admitted]), ["reclaim 1"]);
     let mut noted = admitted;
     noted.status.reclaimable_pods = vec![ReclaimablePod { name: "main".to_owned(), count: 1 }];
@@ -207,14 +220,14 @@ fn pods_that_are_over_give_their_quota_back() {
 #[test]
 fn a_job_with_a_prebuilt_workload_follows_it_and_leaves_it_alone() {
     let steps = |job: &Job, workloads: &[&Workload]| {
-        words(reconcile(job, Around { prebuilt: true, ..around(workloads, &flavors()) }))
+        words(reconcile(job, ReconcileContext { prebuilt: true, ..around(workloads, &flavors()) }))
     };
     let mut clone = workload(&["QuotaReserved", "Admitted"]);
     clone.metadata.owner_references = None;
     assert_eq!(steps(&job(&json!({})), &[&clone]), ["start"]);
     assert_eq!(steps(&job(&json!({})), &[]), [""; 0], "it may come");
     let running = job(&json!({ "spec": { "suspend": false } }));
-    assert_eq!(steps(&running, &[]), ["stop NoWorkload"]);
+    assert_eq!(steps(&running, &[]), ["stop NoMatchingWorkload"]);
     let other = job(&json!({ "spec": { "parallelism": 3 } }));
     assert_eq!(steps(&other, &[&clone]), ["finish OutOfSync"]);
     clone.metadata.finalizers = Some(vec!["kueue.x-k8s.io/resource-in-use".to_owned()]);

@@ -5,14 +5,14 @@ use crds::{
     validation::{Errors, FieldError, immutable},
 };
 
-use crate::{Gates, JobKind};
+use crate::{GenericJob, JobGates};
 
 /// Topologies that a slice cannot keep to.
 const UNSUPPORTED: [(&str, &str); 2] =
     [(POD_SET_REQUIRED_TOPOLOGY, "required"), (POD_SET_PREFERRED_TOPOLOGY, "preferred")];
 
-pub(super) fn check<J: JobKind>(job: &J, gates: Gates) -> Errors {
-    if !job.elastic(gates) || gates.elastic_jobs_with_topology {
+pub(super) fn check<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
+    if !job.is_elastic(gates) || gates.elastic_jobs_with_topology {
         return vec![];
     }
     let mut errors = Errors::new();
@@ -27,9 +27,9 @@ pub(super) fn check<J: JobKind>(job: &J, gates: Gates) -> Errors {
     errors
 }
 
-pub(super) fn check_change<J: JobKind>(new: &J, old: &J, gates: Gates) -> Errors {
-    let now = new.elastic(gates);
-    if now == old.elastic(gates) {
+pub(super) fn check_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {
+    let now = new.is_elastic(gates);
+    if now == old.is_elastic(gates) {
         return vec![];
     }
     vec![immutable(format!("metadata.annotations[{ELASTIC_JOB}]"), now)]

@@ -5,14 +5,14 @@ use crds::{
     validation::{Errors, FieldError, immutable},
 };
 
-use crate::{JobKind, go_parse};
+use crate::{GenericJob, go_parse};
 
 fn field() -> String {
     format!("metadata.labels[{MAX_EXEC_TIME_SECONDS}]")
 }
 
 /// A label that is there must be a number above zero.
-pub(super) fn check<J: JobKind>(job: &J) -> Errors {
+pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
     let Some(text) = job.label(MAX_EXEC_TIME_SECONDS) else { return vec![] };
     match go_parse::integer(text) {
         Ok(seconds) if seconds > 0 => vec![],
@@ -22,10 +22,10 @@ pub(super) fn check<J: JobKind>(job: &J) -> Errors {
 }
 
 /// The time stays what it is unless the job is held back before and after.
-pub(super) fn check_change<J: JobKind>(new: &J, old: &J) -> Errors {
+pub(super) fn check_change<J: GenericJob>(new: &J, old: &J) -> Errors {
     let now = new.label(MAX_EXEC_TIME_SECONDS).unwrap_or_default();
     let before = old.label(MAX_EXEC_TIME_SECONDS).unwrap_or_default();
-    if (new.suspended() && old.suspended()) || now == before {
+    if (new.is_suspended() && old.is_suspended()) || now == before {
         return vec![];
     }
     vec![immutable(field(), now)]

@@ -5,14 +5,14 @@ use crds::{
     validation::{Errors, FieldError},
 };
 
-use crate::JobKind;
+use crate::GenericJob;
 
-pub(super) fn check_change<J: JobKind>(new: &J, old: &J) -> Errors {
+pub(super) fn check_change<J: GenericJob>(new: &J, old: &J) -> Errors {
     let now = new.label(PRIORITY_CLASS).unwrap_or_default();
     let before = old.label(PRIORITY_CLASS).unwrap_or_default();
     let detail = match (before.is_empty(), now.is_empty()) {
         (false, true) => "WorkloadPriorityClass cannot be removed from a workload",
-        (true, false) if !new.suspended() => {
+        (true, false) if !new.is_suspended() => {
             "WorkloadPriorityClass cannot be added to a non-suspended workload"
         }
         _ => return vec![],

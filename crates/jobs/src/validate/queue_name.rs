@@ -5,14 +5,14 @@ use crds::{
     validation::{Errors, FieldError, immutable, labels::subdomain_problems},
 };
 
-use crate::JobKind;
+use crate::GenericJob;
 
 fn field() -> String {
     format!("metadata.labels[{QUEUE_NAME}]")
 }
 
 /// A label that is there must be a name, so it may not be empty.
-pub(super) fn check<J: JobKind>(job: &J) -> Errors {
+pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
     let Some(name) = job.label(QUEUE_NAME) else { return vec![] };
     subdomain_problems(name)
         .into_iter()
@@ -21,10 +21,10 @@ pub(super) fn check<J: JobKind>(job: &J) -> Errors {
 }
 
 /// The queue stays what it is while the job runs, and does not go away where it would be given again.
-pub(super) fn check_change<J: JobKind>(new: &J, old: &J, default_queue: bool) -> Errors {
+pub(super) fn check_change<J: GenericJob>(new: &J, old: &J, default_queue: bool) -> Errors {
     let (now, before) = (new.queue_name(), old.queue_name());
     let mut errors = Errors::new();
-    if !new.suspended() && now != before {
+    if !new.is_suspended() && now != before {
         errors.push(immutable(field(), now));
     }
     if default_queue && now.is_empty() && !before.is_empty() {

@@ -11,13 +11,13 @@ use crds::{
 
 use serde_json::Value;
 
-use super::Template;
-use crate::{Gates, go_parse};
+use super::AnnotatedTemplate;
+use crate::{JobGates, go_parse};
 
-const MOST_LAYERS: usize = 3;
+const MAX_LAYERS: usize = 3;
 
 /// What is wrong with the slices of a template.
-pub(super) fn check(template: &Template<'_>, gates: Gates) -> Errors {
+pub(super) fn check(template: &AnnotatedTemplate<'_>, gates: JobGates) -> Errors {
     let layers =
         template.get(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS).filter(|_| gates.topology_layers);
     match layers {
@@ -26,7 +26,7 @@ pub(super) fn check(template: &Template<'_>, gates: Gates) -> Errors {
     }
 }
 
-fn check_pair(template: &Template<'_>) -> Errors {
+fn check_pair(template: &AnnotatedTemplate<'_>) -> Errors {
     let mut errors = Errors::new();
     if let Some(topology) = template.get(POD_SET_SLICE_REQUIRED_TOPOLOGY) {
         errors.extend(check_key(&template.field_of(POD_SET_SLICE_REQUIRED_TOPOLOGY), topology));
@@ -47,7 +47,7 @@ fn check_pair(template: &Template<'_>) -> Errors {
     errors
 }
 
-fn check_size(template: &Template<'_>, text: &str) -> Option<FieldError> {
+fn check_size(template: &AnnotatedTemplate<'_>, text: &str) -> Option<FieldError> {
     let invalid = |detail: String| {
         Some(FieldError::invalid(template.field_of(POD_SET_SLICE_SIZE), text, detail))
     };
@@ -61,7 +61,7 @@ fn check_size(template: &Template<'_>, text: &str) -> Option<FieldError> {
     }
 }
 
-fn check_layers(template: &Template<'_>, text: &str) -> Errors {
+fn check_layers(template: &AnnotatedTemplate<'_>, text: &str) -> Errors {
     let field = template.field_of(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS);
     let mut errors: Errors = [POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_SIZE]
         .into_iter()
@@ -75,9 +75,9 @@ fn check_layers(template: &Template<'_>, text: &str) -> Errors {
             let detail = format!("must be a valid JSON array: {problem}");
             errors.push(FieldError::invalid(&field, text, detail));
         }
-        Ok(layers) if layers.is_empty() || layers.len() > MOST_LAYERS => {
+        Ok(layers) if layers.is_empty() || layers.len() > MAX_LAYERS => {
             let detail =
-                format!("topology constraints must contain between 1 and {MOST_LAYERS} entries");
+                format!("topology constraints must contain between 1 and {MAX_LAYERS} entries");
             errors.push(FieldError::invalid(&field, text, detail));
         }
         Ok(layers) => errors.extend(check_each(&field, &layers, template.count)),

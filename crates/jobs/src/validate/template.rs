@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A pod template whose annotations are looked at.
 #[derive(Clone, Debug)]
-pub struct Template<'a> {
+pub struct AnnotatedTemplate<'a> {
     /// Path of the template's metadata.
     pub path: String,
     /// Its annotations, where it has any.
@@ -13,7 +13,7 @@ pub struct Template<'a> {
     pub count: i32,
 }
 
-impl Template<'_> {
+impl AnnotatedTemplate<'_> {
     /// An annotation.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {

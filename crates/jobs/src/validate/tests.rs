@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Template, create, topology, update};
-use crate::{Gates, Job};
+use super::{AnnotatedTemplate, create, topology, update};
+use crate::{Job, JobGates};
 
 fn job(labels: &Value, annotations: &Value, spec: &Value) -> Job {
     let metadata = json!({ "name": "train", "labels": labels, "annotations": annotations });
@@ -21,9 +21,9 @@ fn a_queue_is_not_taken_away_where_it_would_be_given_again() {
     let old =
         job(&json!({ "kueue.x-k8s.io/queue-name": "lq" }), &json!({}), &json!({ "suspend": true }));
     let new = job(&json!({}), &json!({}), &json!({ "suspend": true }));
-    assert_eq!(texts(&update(&new, &old, false, Gates::default())), Vec::<String>::new());
+    assert_eq!(texts(&update(&new, &old, false, JobGates::default())), Vec::<String>::new());
     assert_eq!(
-        texts(&update(&new, &old, true, Gates::default())),
+        texts(&update(&new, &old, true, JobGates::default())),
         [
             "metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: \"\": queue-name must not be empty in namespace with default queue"
         ]
@@ -36,7 +36,7 @@ fn a_priority_class_is_not_added_to_a_running_job() {
     let refusals = |suspend: bool| {
         let spec = json!({ "suspend": suspend });
         let (new, old) = (job(&class, &json!({}), &spec), job(&old, &json!({}), &spec));
-        texts(&update(&new, &old, false, Gates::default()))
+        texts(&update(&new, &old, false, JobGates::default()))
     };
     assert_eq!(refusals(true), Vec::<String>::new());
     assert_eq!(
@@ -51,7 +51,8 @@ fn a_priority_class_is_not_added_to_a_running_job() {
 fn no_pods_and_no_time_are_refused() {
     let annotations = json!({ "kueue.x-k8s.io/job-min-parallelism": "0" });
     let time = json!({ "kueue.x-k8s.io/max-exec-time-seconds": "0" });
-    let errors = create(&job(&time, &annotations, &json!({ "parallelism": 3 })), Gates::default());
+    let errors =
+        create(&job(&time, &annotations, &json!({ "parallelism": 3 })), JobGates::default());
     assert_eq!(errors.len(), 2, "{:?}", texts(&errors));
 }
 
@@ -60,7 +61,7 @@ fn completions_follow_parallelism_only_where_pods_have_an_index() {
     let annotations = json!({ "kueue.x-k8s.io/job-completions-equal-parallelism": "true" });
     let errors = |mode: &str| {
         let spec = json!({ "parallelism": 2, "completions": 2, "completionMode": mode });
-        create(&job(&json!({}), &annotations, &spec), Gates::default()).len()
+        create(&job(&json!({}), &annotations, &spec), JobGates::default()).len()
     };
     assert_eq!(errors("Indexed"), 0);
     assert_eq!(errors("NonIndexed"), 1);
@@ -72,7 +73,7 @@ fn completions_do_not_start_to_follow_while_the_job_runs() {
     let n_errors = |suspend: bool| {
         let spec = json!({ "completionMode": "Indexed", "completions": 1, "suspend": suspend });
         let old = job(&json!({}), &json!({}), &spec);
-        update(&job(&json!({}), &annotations, &spec), &old, false, Gates::default()).len()
+        update(&job(&json!({}), &annotations, &spec), &old, false, JobGates::default()).len()
     };
     assert_eq!((n_errors(true), n_errors(false)), (0, 1));
 }
@@ -89,15 +90,15 @@ fn a_group_is_two_pod_sets_at_one_place_and_one_of_them_single() {
     let n_errors = |members: &[(&str, i32)]| {
         let all: Vec<_> =
             members.iter().map(|(level, count)| (annotations(level), *count)).collect();
-        let templates: Vec<Template<'_>> = all
+        let templates: Vec<AnnotatedTemplate<'_>> = all
             .iter()
-            .map(|(annotations, count)| Template {
+            .map(|(annotations, count)| AnnotatedTemplate {
                 path: "spec.template.metadata".to_owned(),
                 annotations: Some(annotations),
                 count: *count,
             })
             .collect();
-        topology::check(&templates, Gates::default()).len()
+        topology::check(&templates, JobGates::default()).len()
     };
     assert_eq!(n_errors(&[("rack", 1), ("rack", 4)]), 0);
     assert_eq!(n_errors(&[("rack", 2), ("rack", 4)]), 1);

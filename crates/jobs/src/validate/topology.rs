@@ -11,8 +11,8 @@ use crds::{
     validation::{Errors, FieldError, labels::check_key},
 };
 
-use super::{Template, slices};
-use crate::{Gates, go_parse};
+use super::{AnnotatedTemplate, slices};
+use crate::{JobGates, go_parse};
 
 /// Ways to say where pods stand; only one can be meant.
 const LEVELS: [&str; 3] =
@@ -26,7 +26,7 @@ const SLICES: [&str; 3] = [
 ];
 
 /// What is wrong with each template, and with templates that form a group.
-pub(super) fn check(templates: &[Template<'_>], gates: Gates) -> Errors {
+pub(super) fn check(templates: &[AnnotatedTemplate<'_>], gates: JobGates) -> Errors {
     let mut errors = Errors::new();
     for template in templates {
         errors.extend(check_levels(template));
@@ -39,7 +39,7 @@ pub(super) fn check(templates: &[Template<'_>], gates: Gates) -> Errors {
     errors
 }
 
-fn check_levels(template: &Template<'_>) -> Errors {
+fn check_levels(template: &AnnotatedTemplate<'_>) -> Errors {
     let mut errors = Errors::new();
     if LEVELS.iter().filter(|key| template.get(key).is_some()).count() > 1 {
         let names = LEVELS.map(|key| format!("{key:?}")).join(", ");
@@ -54,7 +54,7 @@ fn check_levels(template: &Template<'_>) -> Errors {
         }
     }
     if let Some(text) = template.get(POD_SET_UNCONSTRAINED_TOPOLOGY)
-        && go_parse::switch(text).is_err()
+        && go_parse::boolean(text).is_err()
     {
         let field = template.field_of(POD_SET_UNCONSTRAINED_TOPOLOGY);
         errors.push(FieldError::invalid(field, text, "must be a boolean value"));
@@ -62,7 +62,7 @@ fn check_levels(template: &Template<'_>) -> Errors {
     errors
 }
 
-fn check_group_name(template: &Template<'_>) -> Errors {
+fn check_group_name(template: &AnnotatedTemplate<'_>) -> Errors {
     let Some(name) = template.get(POD_SET_GROUP_NAME) else { return vec![] };
     let field = template.field_of(POD_SET_GROUP_NAME);
     let mut errors = Errors::new();
@@ -87,7 +87,7 @@ fn check_group_name(template: &Template<'_>) -> Errors {
 }
 
 /// The level that a template names, with how it is meant.
-fn level<'a>(template: &'a Template<'_>) -> Option<(&'static str, &'a str)> {
+fn level<'a>(template: &'a AnnotatedTemplate<'_>) -> Option<(&'static str, &'a str)> {
     [POD_SET_REQUIRED_TOPOLOGY, POD_SET_PREFERRED_TOPOLOGY]
         .into_iter()
         .find_map(|key| template.get(key).map(|level| (key, level)))
@@ -95,11 +95,11 @@ fn level<'a>(template: &'a Template<'_>) -> Option<(&'static str, &'a str)> {
 
 /// A group is two templates that name the same level, and one of them has a single pod. A job of one template is
 /// no group and not held to it.
-fn check_groups(templates: &[Template<'_>]) -> Errors {
+fn check_groups(templates: &[AnnotatedTemplate<'_>]) -> Errors {
     if templates.len() < 2 {
         return vec![];
     }
-    let mut groups: BTreeMap<&str, Vec<&Template<'_>>> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Vec<&AnnotatedTemplate<'_>>> = BTreeMap::new();
     for template in templates {
         if let Some(name) = template.get(POD_SET_GROUP_NAME) {
             groups.entry(name).or_default().push(template);
@@ -108,7 +108,7 @@ fn check_groups(templates: &[Template<'_>]) -> Errors {
     groups.into_iter().flat_map(|(name, members)| check_group(name, &members)).collect()
 }
 
-fn check_group(name: &str, members: &[&Template<'_>]) -> Errors {
+fn check_group(name: &str, members: &[&AnnotatedTemplate<'_>]) -> Errors {
     let [first, second] = members else {
         return members
             .iter()

@@ -7,13 +7,13 @@
 use std::io::Read;
 
 use jobs::{
-    Gates, Job,
-    defaulting::{self, Surroundings},
+    Job, JobGates,
+    defaulting::{self, DefaultingFacts},
 };
 use serde_json::{Value, json};
 
 /// What upstream did with a request.
-pub(crate) enum Outcome {
+pub(crate) enum RecordedOutcome {
     /// It was accepted.
     Accepted,
     /// A webhook for Jobs refused it, with this message.
@@ -23,34 +23,34 @@ pub(crate) enum Outcome {
 }
 
 /// One recorded request.
-pub(crate) struct Case {
+pub(crate) struct RecordedCase {
     pub(crate) id: String,
     value: Value,
 }
 
 /// All recorded requests on Jobs.
-pub(crate) fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<RecordedCase> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crds/tests/apioracle/job.jsonl.gz");
     let mut text = String::new();
     let file = std::fs::File::open(path).expect("the recording is there");
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("the recording is whole");
     let values = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a case"));
-    values.map(|value| Case { id: text_at(&value, "/id"), value }).collect()
+    values.map(|value| RecordedCase { id: text_at(&value, "/id"), value }).collect()
 }
 
 fn text_at(value: &Value, path: &str) -> String {
     value.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-impl Case {
-    pub(crate) fn outcome(&self) -> Outcome {
+impl RecordedCase {
+    pub(crate) fn outcome(&self) -> RecordedOutcome {
         let by = text_at(&self.value, "/expect/refused_by");
         match by.as_str() {
-            "" => Outcome::Accepted,
+            "" => RecordedOutcome::Accepted,
             "webhook:vjob.kb.io" => {
-                Outcome::RefusedByWebhook(text_at(&self.value, "/expect/message"))
+                RecordedOutcome::RefusedByWebhook(text_at(&self.value, "/expect/message"))
             }
-            "apiserver" => Outcome::RefusedByServer,
+            "apiserver" => RecordedOutcome::RefusedByServer,
             other => panic!("{}: refused by {other}", self.id),
         }
     }
@@ -67,12 +67,12 @@ impl Case {
     }
 
     /// The gates of the settings that the case was recorded with.
-    pub(crate) fn gates(&self) -> Gates {
-        let on = Gates::default();
+    pub(crate) fn gates(&self) -> JobGates {
+        let on = JobGates::default();
         match self.config().as_str() {
             "base" => on,
-            "variant-1" => Gates { partial_admission: false, ..on },
-            "variant-2" => Gates {
+            "variant-1" => JobGates { partial_admission: false, ..on },
+            "variant-2" => JobGates {
                 topology: false,
                 topology_layers: false,
                 identifier_annotations: false,
@@ -127,12 +127,12 @@ impl Case {
     }
 
     /// What the setup and the settings say about the place the object is made in.
-    fn surroundings(&self) -> Surroundings {
+    fn surroundings(&self) -> DefaultingFacts {
         let owners = self.body()["metadata"]["ownerReferences"].as_array();
         let owner = owners.and_then(|owners| owners.first());
         let manage_without_queue_name = self.config() == "variant-1";
-        Surroundings {
-            default_queue: self.has_default_queue(),
+        DefaultingFacts {
+            default_local_queue: self.has_default_queue(),
             default_priority_class: self
                 .made("WorkloadPriorityClass")
                 .iter()
@@ -148,7 +148,7 @@ impl Case {
             namespace_managed: self.config() != "variant-2"
                 || self.value["namespace_labels"]["kueue"] == "yes",
             manage_without_queue_name,
-            queue_dispatches: false,
+            queue_uses_multi_kueue: false,
         }
     }
 
@@ -160,11 +160,11 @@ impl Case {
         }
         let job: Job = serde_json::from_value(object.clone()).expect("a Job decodes");
         let around = self.surroundings();
-        let queue = defaulting::asks_for_route(&job, around);
+        let queue = defaulting::queue_to_route_by(&job, around);
         let queue_dispatches = queue.is_some_and(|queue| self.dispatches(queue));
-        let around = Surroundings { queue_dispatches, ..around };
+        let around = DefaultingFacts { queue_uses_multi_kueue: queue_dispatches, ..around };
         let steps = defaulting::default(&job, around, self.gates());
-        let patch = Value::Array(steps.iter().map(defaulting::Set::to_json).collect());
+        let patch = Value::Array(steps.iter().map(defaulting::PatchAdd::to_json).collect());
         let patch: json_patch::Patch = serde_json::from_value(patch).expect("a JSON patch");
         json_patch::patch(&mut object, &patch).expect("the patch applies");
         object

@@ -50,7 +50,7 @@ impl NodeFacts {
         });
         let allocatable = status.allocatable.unwrap_or_default().into_iter();
         let allocatable = allocatable.filter_map(|(name, quantity)| {
-            let amount = index::offered(&name, &quantity.0.parse().ok()?);
+            let amount = index::allocatable_amount(&name, &quantity.0.parse().ok()?);
             Some((name, amount))
         });
         Self {

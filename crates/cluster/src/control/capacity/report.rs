@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::dispatch::{Kind, Mode, NodeClass, Report};
+use ::dispatch::{CapacityReport, JobGvk, NodeClassCapacity, WorkerMode};
 use crds::{
     meta::{Taint, is_true},
     names::{
@@ -29,9 +29,9 @@ pub(super) fn classes(
     names: &mut Names,
     nodes: &[FreeNode<'_>],
     keys: &[String],
-    kinds: Vec<Kind>,
-) -> Report {
-    let mut classes: Vec<NodeClass> = Vec::new();
+    kinds: Vec<JobGvk>,
+) -> CapacityReport {
+    let mut classes: Vec<NodeClassCapacity> = Vec::new();
     for node in nodes {
         let labels = keys.iter().filter_map(|key| {
             let value = node.facts.labels.get(key)?;
@@ -39,14 +39,14 @@ pub(super) fn classes(
         });
         let (free, size) = (amounts(names, &node.free), amounts(names, &node.size));
         let taints = index::taints(&node.facts.taints);
-        let class = NodeClass { count: 1, labels: labels.collect(), taints, free, size };
+        let class = NodeClassCapacity { count: 1, labels: labels.collect(), taints, free, size };
         match classes.iter_mut().find(|known| is_alike(known, &class)) {
             Some(known) => known.count += 1,
             None => classes.push(class),
         }
     }
     let label_keys = keys.iter().map(|key| key.as_str().into()).collect();
-    Report { mode: Mode::Thin, as_of: 0, label_keys, kinds, classes }
+    CapacityReport { mode: WorkerMode::Thin, as_of: 0, label_keys, kinds, classes }
 }
 
 fn amounts(names: &mut Names, all: &BTreeMap<String, Amount>) -> Vec<(ResourceId, Amount)> {
@@ -57,7 +57,7 @@ fn amounts(names: &mut Names, all: &BTreeMap<String, Amount>) -> Vec<(ResourceId
 }
 
 /// Whether they differ in their count at most.
-fn is_alike(one: &NodeClass, other: &NodeClass) -> bool {
+fn is_alike(one: &NodeClassCapacity, other: &NodeClassCapacity) -> bool {
     (&one.labels, &one.taints, &one.free, &one.size)
         == (&other.labels, &other.taints, &other.free, &other.size)
 }
@@ -65,7 +65,7 @@ fn is_alike(one: &NodeClass, other: &NodeClass) -> bool {
 /// The report as it is written. What does not fit into it is left out, so it never overstates.
 pub(super) fn status(
     names: &Names,
-    left: &[NodeClass],
+    left: &[NodeClassCapacity],
     keys: &[String],
     as_of: u64,
     kinds: Vec<JobKind>,
@@ -97,7 +97,7 @@ pub(super) fn status(
     }
 }
 
-fn in_api(names: &Names, class: &NodeClass, keys: &[String]) -> v1alpha1::NodeClass {
+fn in_api(names: &Names, class: &NodeClassCapacity, keys: &[String]) -> v1alpha1::NodeClass {
     let labels = class.labels.iter().filter(|(key, _)| keys.iter().any(|known| **known == **key));
     let taints = class.taints.iter().map(|taint| Taint {
         effect: taint.effect.name().to_owned(),

@@ -86,7 +86,7 @@ impl Draft<'_> {
         };
         if self.runs() {
             let (reason, message) = (reasons::UNSCHEDULABLE, stranded.why.as_str());
-            let status = status::backed_off(self.status.clone(), after(self.now, AWAY), false);
+            let status = status::back_off(self.status.clone(), after(self.now, AWAY), false);
             let eviction = Eviction { reason, cause: "", message };
             self.become_(status::evicted(status, eviction, self.at()), Purpose::Evict);
         }
@@ -113,7 +113,7 @@ impl Draft<'_> {
         let message = format!("Exceeded the PodsReady timeout {namespace}/{name}");
         let reason = reasons::PODS_READY_TIMEOUT;
         let until = after(self.now, patience.pause(eviction));
-        let status = status::backed_off(self.status.clone(), until, true);
+        let status = status::back_off(self.status.clone(), until, true);
         let eviction = Eviction { reason, cause, message: &message };
         self.become_(status::evicted(status, eviction, self.at()), Purpose::Evict);
     }

@@ -8,8 +8,8 @@
 //!
 //! Cost: one look at every copy per list and interval, and one decision for each that is found.
 
-use ::dispatch::{Listed, Sweep, orphans};
-use ::jobs::dispatched::epoch;
+use ::dispatch::{ListedCopy, OrphanScan, find_orphans};
+use ::jobs::remote_objects::epoch;
 use crds::names::annotations::CLEANUP;
 use jiff::Timestamp;
 use runtime::watch::Key;
@@ -32,13 +32,13 @@ impl Control {
         if let Some(remote) = self.remotes.get_mut(name) {
             remote.swept = true;
             // Who was asked is asked until there is nothing left to ask about, however often the link comes and goes.
-            remote.tripped = sweep.tripped || remote.tripped && n_orphans > 0;
+            remote.tripped = sweep.breaker_tripped || remote.tripped && n_orphans > 0;
             remote.n_orphans = n_orphans;
         }
         self.due.now(What::Clusters);
         // What is not in the lists is known now not to be there.
         self.all_workloads_due();
-        if sweep.tripped {
+        if sweep.breaker_tripped {
             tracing::error!(
                 cluster = name,
                 n_orphans,
@@ -86,11 +86,11 @@ impl Control {
         }
     }
 
-    fn compare(&self, remote: &Remote, n_on_hub: Option<usize>) -> Sweep {
+    fn compare(&self, remote: &Remote, n_on_hub: Option<usize>) -> OrphanScan {
         let on_hub = |name: &str| {
             self.workloads.get(&key(name)?).map(|record| ::index::epoch(record.object()))
         };
-        orphans(&remote.listed(), on_hub, n_on_hub)
+        find_orphans(&remote.listed(), on_hub, n_on_hub)
     }
 
     /// Whether what a Workload left on workers must stay: its worker's breaker has tripped, and nobody has said otherwise.
@@ -123,7 +123,7 @@ impl Remote {
         )
     }
 
-    fn listed(&self) -> Vec<Listed> {
+    fn listed(&self) -> Vec<ListedCopy> {
         let clones = self.clones.objects.iter();
         let clones = clones.map(|(key, held)| (key, epoch(&held.object.metadata)));
         let jobs = self.naming.all().filter_map(|(workload, job)| {
@@ -131,7 +131,7 @@ impl Remote {
         });
         let listed = |(key, epoch): (&Key, u64)| {
             let (workload, leaving) = (key.to_string().into(), self.is_leaving(key));
-            Listed { workload, epoch, leaving }
+            ListedCopy { workload, epoch, deleting: leaving }
         };
         clones.chain(jobs).map(listed).collect()
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ::dispatch::life::{self, LifeSettings, Retry, Step};
-use ::jobs::{Job, JobKind, dispatched, dispatched::Mark};
+use ::dispatch::workload::{self, DispatchStep, DispatchTimeouts, RetryReason};
+use ::jobs::{GenericJob, Job, remote_objects, remote_objects::RemoteIdentity};
 use crds::{
     names::{annotations::EPOCH, conditions::EVICTED},
     v1beta2::Workload,
@@ -47,11 +47,11 @@ impl Control {
         }
         let copies = self.copies(key, &hub, now);
         let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
-        let settings = LifeSettings {
-            lost_after: nanos(self.settings.lost_after),
-            admit_within: nanos(self.settings.admit_within),
+        let settings = DispatchTimeouts {
+            worker_lost_timeout: nanos(self.settings.lost_after),
+            admission_timeout: nanos(self.settings.admit_within),
         };
-        let steps = life::decide(&hub, &copies, &settings, time(now));
+        let steps = workload::decide(&hub, &copies, &settings, time(now));
         tracing::trace!(workload = %key, ?hub, ?copies, ?steps, "life");
         for step in steps {
             self.take_life_step(key, step, now);
@@ -62,7 +62,7 @@ impl Control {
     pub(crate) fn dispatching_check(&self, key: &Key) -> Option<String> {
         let workload = self.workloads.get(key)?.object();
         let admission = workload.status.admission.as_ref().filter(|_| has_quota(workload))?;
-        self.index.dispatching_check(&admission.cluster_queue).map(str::to_owned)
+        self.index.multi_kueue_check(&admission.cluster_queue).map(str::to_owned)
     }
 
     /// What cannot be dispatched is told so, before anything is made anywhere.
@@ -84,36 +84,39 @@ impl Control {
         true
     }
 
-    fn take_life_step(&mut self, key: &Key, step: Step, now: Timestamp) {
+    fn take_life_step(&mut self, key: &Key, step: DispatchStep, now: Timestamp) {
         match step {
-            Step::CreateClone(cluster) => self.create_clone(key, cluster),
-            Step::CreateJob(cluster) => self.create_job(key, cluster),
-            Step::DeleteJob(cluster) => self.delete_job(key, cluster),
-            Step::DeleteClone(cluster) => self.delete_clone(key, cluster),
-            Step::SyncStatus(cluster) => self.sync_status(key, cluster, now),
-            Step::Idle => self.idle(key, now),
-            Step::RaiseEpoch => self.raise_epoch(key, now),
-            Step::WaitUntil(at) => self.due.at(timestamp(at), What::Workload(key.clone())),
-            Step::Ready(cluster) => {
+            DispatchStep::CreateClone(cluster) => self.create_clone(key, cluster),
+            DispatchStep::CreateJob(cluster) => self.create_job(key, cluster),
+            DispatchStep::DeleteJob(cluster) => self.delete_job(key, cluster),
+            DispatchStep::DeleteClone(cluster) => self.delete_clone(key, cluster),
+            DispatchStep::SyncStatus(cluster) => self.sync_status(key, cluster, now),
+            DispatchStep::ClearActivePods => self.idle(key, now),
+            DispatchStep::RaiseEpoch => self.raise_epoch(key, now),
+            DispatchStep::WaitUntil(at) => self.due.at(timestamp(at), What::Workload(key.clone())),
+            DispatchStep::SetCheckReady(cluster) => {
                 let name: Box<str> = self.fleet.name(cluster).into();
                 self.want(key, |wants| wants.ready = Some(name));
             }
-            Step::Finish { reason, message } => {
+            DispatchStep::Finish { reason, message } => {
                 self.want(key, |wants| wants.finish = Some((reason.into(), message.into())));
             }
-            Step::Retry(retry) => {
+            DispatchStep::SetCheckRetry(retry) => {
                 match retry {
-                    Retry::Evicted(cluster) | Retry::Refused(cluster) => {
+                    RetryReason::EvictedOnWorker(cluster)
+                    | RetryReason::RefusedByWorker(cluster) => {
                         self.leave_out(key, cluster, now);
                     }
-                    Retry::Lost => self.tell_left_behind(key),
-                    Retry::Gone | Retry::OutOfSync(_) | Retry::Unrecorded => {}
+                    RetryReason::RemoteLost => self.tell_left_behind(key),
+                    RetryReason::RemoteMissing
+                    | RetryReason::OutOfSync(_)
+                    | RetryReason::NoClusterRecorded => {}
                 }
                 let message = retry.message(|cluster| self.fleet.name(cluster));
                 self.want(key, |wants| wants.retry = Some(message));
             }
-            Step::Unplace { cluster, why } => self.unplace(key, cluster, why, now),
-            Step::Withdrawn => self.withdrawn(key),
+            DispatchStep::CancelNomination { cluster, why } => self.unplace(key, cluster, why, now),
+            DispatchStep::Withdrawn => self.withdrawn(key),
         }
     }
 
@@ -124,9 +127,10 @@ impl Control {
     }
 
     /// The Workload and its number of copy.
-    fn source(&self, key: &Key) -> Option<(&Workload, Mark<'_>)> {
+    fn source(&self, key: &Key) -> Option<(&Workload, RemoteIdentity<'_>)> {
         let workload = self.workloads.get(key)?.object();
-        let mark = Mark { origin: &self.settings.origin, epoch: ::index::epoch(workload) };
+        let mark =
+            RemoteIdentity { origin: &self.settings.origin, epoch: ::index::epoch(workload) };
         Some((workload, mark))
     }
 
@@ -134,7 +138,7 @@ impl Control {
         let Some((workload, mark)) = self.source(key) else {
             return;
         };
-        let clone = match dispatched::clone_of(workload, &self.queues.flavors, mark) {
+        let clone = match remote_objects::remote_workload(workload, &self.queues.flavors, mark) {
             Ok(clone) => clone,
             Err(error) => return tracing::warn!(%error, workload = %key, "cannot make a clone"),
         };
@@ -153,7 +157,7 @@ impl Control {
         let Some((job_key, job)) = self.jobs.of(key, workload) else {
             return;
         };
-        let copy = dispatched::job_for_worker(job, workload, mark, self.settings.jobs);
+        let copy = remote_objects::remote_job(job, workload, mark, self.settings.jobs);
         let job_key = job_key.clone();
         self.send_to(cluster, key, (Subject::Job, &job_key), Purpose::JobCreate, |purpose, _| {
             Write::create(purpose, &copy)
@@ -233,7 +237,7 @@ impl Control {
         let Some(copy) = copy else {
             return;
         };
-        let (news, after) = (News::of(&job, copy), job.with_status_of(copy));
+        let (news, after) = (News::of(&job, copy), job.with_remote_status(copy));
         let Some(record) = self.workloads.get_mut(key) else {
             return;
         };
@@ -246,7 +250,7 @@ impl Control {
 
     fn idle(&mut self, key: &Key, now: Timestamp) {
         if let Some((job_key, job)) = self.hub_job_if_free(key, now)
-            && let Some(after) = job.idle()
+            && let Some(after) = job.with_idle_status()
         {
             self.change_job(&job_key, &job, &after, Some("status"), Purpose::Idle);
         }
@@ -276,8 +280,8 @@ impl Control {
         };
         let message =
             format!("worker cluster \"{}\" did not take it: {why}", self.fleet.name(cluster));
-        self.fleet.forget(record.id);
-        self.fleet.exclude(record.id, cluster, time(until), why);
+        self.fleet.unplace(record.id);
+        self.fleet.exclude_cluster(record.id, cluster, time(until), why);
         record.wants.unplace = Some(message);
         record.wants.ready = None;
         record.trip.withdrawn = true;
@@ -293,14 +297,14 @@ impl Control {
         let evicted = || format!("evicted there: {}", remote.eviction(key).unwrap_or_default());
         let why = remote.refusal(key, epoch).map_or_else(evicted, str::to_owned);
         let until = time(after(now, self.settings.exclude_for));
-        self.fleet.exclude(record.id, cluster, until, why.into());
+        self.fleet.exclude_cluster(record.id, cluster, until, why.into());
     }
 
     fn withdrawn(&mut self, key: &Key) {
         if let Some(record) = self.workloads.get_mut(key)
             && !std::mem::replace(&mut record.trip.withdrawn, true)
         {
-            self.fleet.forget(record.id);
+            self.fleet.unplace(record.id);
         }
     }
 }

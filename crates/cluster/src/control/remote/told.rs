@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use ::jobs::JobKind;
+use ::jobs::GenericJob;
 use jiff::Timestamp;
 
 use crate::control::held::after;
@@ -31,9 +31,9 @@ pub(super) enum News {
 
 impl News {
     /// What the status of a copy adds to what the hub's job says.
-    pub(super) fn of<J: JobKind>(hub: &J, copy: &J) -> Self {
-        let begins = copy.active() && !hub.active();
-        match (copy.outcome(), begins || copy.pods_ready() != hub.pods_ready()) {
+    pub(super) fn of<J: GenericJob>(hub: &J, copy: &J) -> Self {
+        let begins = copy.is_active() && !hub.is_active();
+        match (copy.finished(), begins || copy.pods_ready() != hub.pods_ready()) {
             (Some(_), _) => Self::End,
             (None, true) => Self::Pods,
             (None, false) => Self::Counts,

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ::dispatch::life::{Check, CloneView, Copy, Hub, HubJob, JobView, Link};
-use ::jobs::{Job, JobKind, dispatched};
+use ::dispatch::workload::{
+    DispatchCheckState, LocalJob, LocalWorkload, RemoteCopy, RemoteJob, RemoteWorkload,
+    WorkerConnection,
+};
+use ::jobs::{GenericJob, Job, remote_objects};
 use crds::{
     meta::is_true,
     names::conditions::{ADMITTED, EVICTED, FINISHED, REFUSED},
@@ -22,7 +25,7 @@ use crate::control::{
 
 impl Control {
     /// The hub's side. What is gone holds nothing.
-    pub(super) fn hub(&mut self, key: &Key) -> Hub {
+    pub(super) fn hub(&mut self, key: &Key) -> LocalWorkload {
         let Some(record) = self.workloads.get(key) else {
             return self.hub_without(key);
         };
@@ -31,29 +34,30 @@ impl Control {
         let (status, trip) = (&workload.status, &record.trip);
         let check = self.dispatching_check(key);
         let mut id = |name: &String| self.fleet.cluster(name);
-        Hub {
+        LocalWorkload {
             exists: workload.metadata.deletion_timestamp.is_none(),
             finished: is(workload, FINISHED),
-            quota: has_quota(workload),
+            quota_reserved: has_quota(workload),
             evicted: is(workload, EVICTED),
             check: check_state(workload, check.as_deref()),
-            recorded: status.cluster_name.as_ref().map(&mut id),
-            nominated: status.nominated_cluster_names.iter().map(&mut id).collect(),
+            recorded_cluster: status.cluster_name.as_ref().map(&mut id),
+            nominated_clusters: status.nominated_cluster_names.iter().map(&mut id).collect(),
             epoch: ::index::epoch(workload),
-            raised: trip.raised,
-            sent: trip.sent,
+            epoch_raised: trip.raised,
+            create_sent: trip.sent,
             nominated_at: time(trip.nominated_at),
             job,
         }
     }
 
     /// Every cluster that matters to a Workload, in the order of names.
-    pub(super) fn copies(&self, key: &Key, hub: &Hub, now: Timestamp) -> Vec<Copy> {
+    pub(super) fn copies(&self, key: &Key, hub: &LocalWorkload, now: Timestamp) -> Vec<RemoteCopy> {
         let record = self.workloads.get(key);
-        let expected = record.filter(|_| hub.quota).and_then(|record| self.expected(record));
+        let expected =
+            record.filter(|_| hub.quota_reserved).and_then(|record| self.expected(record));
         let hub_job = self.job_of(key).map(|(_, job)| job);
         let chosen: BTreeSet<ClusterId> =
-            hub.nominated.iter().chain(&hub.recorded).copied().collect();
+            hub.nominated_clusters.iter().chain(&hub.recorded_cluster).copied().collect();
         let mut copies = Vec::new();
         for remote in self.remotes.values() {
             if chosen.contains(&remote.id) || remote.concerns(key) {
@@ -80,33 +84,40 @@ impl Control {
     fn expected(&self, record: &Record) -> Option<WorkloadSpec> {
         let workload = record.object();
         workload.status.admission.as_ref()?;
-        let pod_sets = dispatched::admitted_pod_sets(workload);
+        let pod_sets = remote_objects::admitted_pod_sets(workload);
         Some(WorkloadSpec { pod_sets, ..workload.spec.clone() })
     }
 }
 
-fn unheard(cluster: ClusterId, since: engine::Time) -> Copy {
-    let link = Link::Lost { since };
-    Copy { cluster, link, settled: true, refused: None, clone: None, job: None }
-}
-
-pub(in crate::control) fn hub_job(job: &Job) -> HubJob {
-    HubJob {
-        exists: true,
-        suspended: job.suspend_switch(),
-        active: job.active(),
-        started: job.started(),
+fn unheard(cluster: ClusterId, since: engine::Time) -> RemoteCopy {
+    let link = WorkerConnection::Disconnected { since };
+    RemoteCopy {
+        cluster,
+        connection: link,
+        creates_answered: true,
+        refused: None,
+        clone: None,
+        job: None,
     }
 }
 
-fn check_state(workload: &Workload, name: Option<&str>) -> Check {
+pub(in crate::control) fn hub_job(job: &Job) -> LocalJob {
+    LocalJob {
+        exists: true,
+        suspended: job.spec_suspended(),
+        active: job.is_active(),
+        started: job.has_started(),
+    }
+}
+
+fn check_state(workload: &Workload, name: Option<&str>) -> DispatchCheckState {
     let checks = workload.status.admission_checks.iter();
     let mut checks = checks.filter(|check| Some(check.name.as_str()) == name);
     match checks.next().map(|check| check.state.as_str()) {
-        Some("Ready") => Check::Ready,
-        Some("Retry") => Check::Retry,
-        Some("Rejected") => Check::Rejected,
-        _ => Check::Pending,
+        Some("Ready") => DispatchCheckState::Ready,
+        Some("Retry") => DispatchCheckState::RetryReason,
+        Some("Rejected") => DispatchCheckState::Rejected,
+        _ => DispatchCheckState::Pending,
     }
 }
 
@@ -114,15 +125,15 @@ impl Remote {
     fn copy(
         &self,
         key: &Key,
-        hub: &Hub,
+        hub: &LocalWorkload,
         expected: Option<&WorkloadSpec>,
         hub_job: Option<&Job>,
         now: Timestamp,
-    ) -> Copy {
+    ) -> RemoteCopy {
         let link = match self.lost {
-            Some(since) => Link::Lost { since: time(since) },
-            None if self.clones.listed && self.jobs.listed => Link::Live,
-            None => Link::Unlisted,
+            Some(since) => WorkerConnection::Disconnected { since: time(since) },
+            None if self.clones.listed && self.jobs.listed => WorkerConnection::Connected,
+            None => WorkerConnection::NotSynced,
         };
         let job_key = self.naming.job_of(key);
         let waits = |subject, key: &Key| {
@@ -133,10 +144,10 @@ impl Remote {
         let hub_key =
             hub_key.map(|name| Key { namespace: key.namespace.clone(), name: name.into() });
         let job_waits = job_key.or(hub_key.as_ref()).is_some_and(|key| waits(Subject::Job, key));
-        Copy {
+        RemoteCopy {
             cluster: self.id,
-            link,
-            settled: !waits(Subject::Workload, key) && !job_waits,
+            connection: link,
+            creates_answered: !waits(Subject::Workload, key) && !job_waits,
             refused: self.refusal(key, nominated_epoch(hub)).map(Into::into),
             clone: self.clones.objects.get(key).map(|held| clone_view(&held.object, expected)),
             job: job_key
@@ -147,18 +158,18 @@ impl Remote {
 }
 
 /// Of the last nomination: the epoch may have been raised since.
-fn nominated_epoch(hub: &Hub) -> u64 {
-    if hub.raised { hub.epoch.saturating_sub(1) } else { hub.epoch }
+fn nominated_epoch(hub: &LocalWorkload) -> u64 {
+    if hub.epoch_raised { hub.epoch.saturating_sub(1) } else { hub.epoch }
 }
 
-fn clone_view(clone: &Workload, expected: Option<&WorkloadSpec>) -> CloneView {
+fn clone_view(clone: &Workload, expected: Option<&WorkloadSpec>) -> RemoteWorkload {
     let conditions = &clone.status.conditions;
     let find =
         |kind: &str| conditions.iter().find(|one| one.r#type == kind && one.status == "True");
     let admitted = find(ADMITTED);
     let at = |one: &crds::meta::Condition| one.last_transition_time.as_ref().map(|at| time(at.0));
-    CloneView {
-        epoch: dispatched::epoch(&clone.metadata),
+    RemoteWorkload {
+        epoch: remote_objects::epoch(&clone.metadata),
         deleting: clone.metadata.deletion_timestamp.is_some(),
         admitted_at: admitted.map(|one| at(one).unwrap_or_default()),
         evicted: is_true(conditions, EVICTED),
@@ -179,12 +190,12 @@ fn same_spec(clone: &WorkloadSpec, expected: &WorkloadSpec) -> bool {
         && active(clone) == active(expected)
 }
 
-fn job_view(job: &Job, hub_job: Option<&Job>) -> JobView {
-    JobView {
-        epoch: dispatched::epoch(&job.metadata),
+fn job_view(job: &Job, hub_job: Option<&Job>) -> RemoteJob {
+    RemoteJob {
+        epoch: remote_objects::epoch(&job.metadata),
         deleting: job.metadata.deletion_timestamp.is_some(),
-        active: job.active(),
-        finished: job.outcome().is_some(),
-        synced: hub_job.is_some_and(|hub| hub.with_status_of(job).status == hub.status),
+        active: job.is_active(),
+        finished: job.finished().is_some(),
+        status_synced: hub_job.is_some_and(|hub| hub.with_remote_status(job).status == hub.status),
     }
 }

@@ -6,7 +6,7 @@ use crate::control::order::Destination;
 
 /// The Workload's name is the one that is made for the Job.
 pub(super) fn name() -> String {
-    ::jobs::workload::name_for(&job(), ::jobs::Gates::default())
+    ::jobs::construct_workload::workload_name_for(&job(), ::jobs::JobGates::default())
 }
 
 /// The hub's Job, which shows the status of its copy.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jobs::{
-    ancestors::{Search, Step},
-    frameworks::Place,
+    ancestor_search::{AncestorSearch, AncestorStep},
+    integrations::OwnerKind,
 };
 use k8s_openapi::{
     api::core::v1::Namespace,
@@ -41,15 +41,15 @@ impl Owners {
         settings: &JobSettings,
     ) -> Result<Option<OwnerReference>, Unknown> {
         let JobSettings { kinds, manage_without_queue_name, .. } = settings;
-        let (mut search, mut step) = Search::begin(job, kinds, *manage_without_queue_name);
+        let (mut search, mut step) = AncestorSearch::begin(job, kinds, *manage_without_queue_name);
         loop {
             let owner = match step {
-                Step::Top(topmost) => return Ok(topmost),
-                Step::Read(owner) => owner,
+                AncestorStep::Top(topmost) => return Ok(topmost),
+                AncestorStep::Read(owner) => owner,
             };
-            let Some(place) = kinds.place(&owner) else { return Ok(None) };
+            let Some(place) = kinds.owner_kind(&owner) else { return Ok(None) };
             let metadata = self.read(namespace, &owner.name, place).await?;
-            step = search.reached(owner, &metadata)?;
+            step = search.owner_read(owner, &metadata)?;
         }
     }
 
@@ -64,7 +64,12 @@ impl Owners {
         Ok(metadata.labels.unwrap_or_default())
     }
 
-    async fn read(&self, namespace: &str, name: &str, place: Place) -> Result<ObjectMeta, Unknown> {
+    async fn read(
+        &self,
+        namespace: &str,
+        name: &str,
+        place: OwnerKind,
+    ) -> Result<ObjectMeta, Unknown> {
         let failed = |error| unknown(&place.kind, &place.group, name, error);
         let resource = self.resource(&place).await.map_err(failed)?;
         let api: Api<DynamicObject> =
@@ -72,7 +77,7 @@ impl Owners {
         Ok(api.get_metadata(name).await.map_err(failed)?.metadata)
     }
 
-    async fn resource(&self, place: &Place) -> Result<ApiResource, Error> {
+    async fn resource(&self, place: &OwnerKind) -> Result<ApiResource, Error> {
         let kind = GroupVersionKind::gvk(&place.group, &place.version, &place.kind);
         if let Some(plural) = place.plural {
             return Ok(ApiResource::from_gvk_with_plural(&kind, plural));
@@ -90,7 +95,7 @@ impl Owners {
 
 #[cfg(test)]
 mod tests {
-    use jobs::frameworks::FRAMEWORKS;
+    use jobs::integrations::INTEGRATIONS;
     use serde_json::Value;
 
     #[test]
@@ -111,7 +116,7 @@ mod tests {
             })
         };
         assert!(may_get("apps", "replicasets"));
-        for framework in FRAMEWORKS {
+        for framework in INTEGRATIONS {
             assert!(may_get(framework.group, framework.plural), "{}", framework.name);
         }
     }

@@ -1,6 +1,6 @@
 //! What the configuration says about jobs (docs/reference/kueue.md §6.4).
 
-use jobs::frameworks::Kinds;
+use jobs::integrations::ManagedKinds;
 
 use crate::{
     config::{Configuration, LabelSelector},
@@ -11,11 +11,11 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct JobSettings {
     /// The gates that job kinds look at.
-    pub gates: jobs::Gates,
+    pub gates: jobs::JobGates,
     /// `MultiKueue`: jobs are handed to workers.
     pub multi_kueue: bool,
     /// Which kinds are managed.
-    pub kinds: Kinds,
+    pub kinds: ManagedKinds,
     /// Whether jobs without a queue are held too.
     pub manage_without_queue_name: bool,
     /// In which namespaces jobs are managed.
@@ -30,14 +30,14 @@ impl JobSettings {
         Self {
             gates: gates.into(),
             multi_kueue: gates.enabled(Gate::MultiKueue),
-            kinds: Kinds::new(&integrations.frameworks, &integrations.external_frameworks),
+            kinds: ManagedKinds::new(&integrations.frameworks, &integrations.external_frameworks),
             manage_without_queue_name: config.manage_jobs_without_queue_name,
             namespaces: config.managed_jobs_namespace_selector.clone().unwrap_or_default(),
         }
     }
 }
 
-impl From<&Gates> for jobs::Gates {
+impl From<&Gates> for jobs::JobGates {
     fn from(gates: &Gates) -> Self {
         let on = |gate| gates.enabled(gate);
         Self {
@@ -61,13 +61,13 @@ mod tests {
 
     #[test]
     fn the_default_of_jobs_is_that_of_the_gates() {
-        assert_eq!(jobs::Gates::from(&Gates::default()), jobs::Gates::default());
+        assert_eq!(jobs::JobGates::from(&Gates::default()), jobs::JobGates::default());
     }
 
     #[test]
     fn a_gate_that_is_off_is_off_for_jobs() {
         let gates = Gates::parse("PartialAdmission=false").expect("gates");
-        let expected = jobs::Gates { partial_admission: false, ..jobs::Gates::default() };
-        assert_eq!(jobs::Gates::from(&gates), expected);
+        let expected = jobs::JobGates { partial_admission: false, ..jobs::JobGates::default() };
+        assert_eq!(jobs::JobGates::from(&gates), expected);
     }
 }

@@ -6,10 +6,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jobs::{
-    JobKind,
-    ancestors::Unfounded,
-    defaulting::{self, Surroundings},
-    frameworks::controller,
+    GenericJob,
+    ancestor_search::AncestorError,
+    defaulting::{self, DefaultingFacts},
+    integrations::controller,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub(super) enum Unknown {
     Unreadable { kind: String, name: String, source: Box<kube::Error> },
     /// The owners go nowhere.
     #[error(transparent)]
-    Unfounded(#[from] Unfounded),
+    Unfounded(#[from] AncestorError),
 }
 
 impl Unknown {
@@ -78,11 +78,11 @@ fn named(kind: &str, group: &str, name: &str) -> String {
 }
 
 /// What is known of the place of a new job.
-pub(super) async fn gather<J: JobKind + Sync>(
+pub(super) async fn gather<J: GenericJob + Sync>(
     webhooks: &JobWebhooks,
     job: &J,
     namespace: &str,
-) -> Result<Surroundings, Unknown> {
+) -> Result<DefaultingFacts, Unknown> {
     if !webhooks.cache.is_synced() {
         return Err(Unknown::NotListed);
     }
@@ -92,37 +92,37 @@ pub(super) async fn gather<J: JobKind + Sync>(
 }
 
 /// What needs no request.
-fn at_hand<J: JobKind>(webhooks: &JobWebhooks, job: &J, namespace: &str) -> Surroundings {
+fn at_hand<J: GenericJob>(webhooks: &JobWebhooks, job: &J, namespace: &str) -> DefaultingFacts {
     let JobWebhooks { settings, cache, .. } = webhooks;
     let owner = controller(job.metadata());
-    cache.read(|cache| Surroundings {
-        default_queue: cache.has_default_queue(namespace),
+    cache.read(|cache| DefaultingFacts {
+        default_local_queue: cache.has_default_queue(namespace),
         default_priority_class: cache.has_default_priority_class(),
-        owner_managed: owner.is_some_and(|owner| settings.kinds.manage(owner)),
+        owner_managed: owner.is_some_and(|owner| settings.kinds.manages(owner)),
         manage_without_queue_name: settings.manage_without_queue_name,
-        ..Surroundings::default()
+        ..DefaultingFacts::default()
     })
 }
 
-async fn ask_server<J: JobKind + Sync>(
+async fn ask_server<J: GenericJob + Sync>(
     webhooks: &JobWebhooks,
     job: &J,
     namespace: &str,
-    mut around: Surroundings,
-) -> Result<Surroundings, Unknown> {
+    mut around: DefaultingFacts,
+) -> Result<DefaultingFacts, Unknown> {
     let JobWebhooks { settings, cache, owners, client } = webhooks;
-    if defaulting::asks_for_namespace(job, around) {
+    if defaulting::needs_namespace(job, around) {
         let labels = labels_of(webhooks, namespace).await?;
         around.namespace_managed = settings.namespaces.matches(&labels);
     }
-    if defaulting::asks_for_ancestors(job, around) {
+    if defaulting::needs_ancestors(job, around) {
         around.ancestor_managed =
             owners.topmost(job.metadata(), namespace, settings).await?.is_some();
     }
     if settings.multi_kueue
-        && let Some(queue) = defaulting::asks_for_route(job, around)
+        && let Some(queue) = defaulting::queue_to_route_by(job, around)
     {
-        around.queue_dispatches = queues::dispatches(cache, client, namespace, queue).await?;
+        around.queue_uses_multi_kueue = queues::dispatches(cache, client, namespace, queue).await?;
     }
     Ok(around)
 }

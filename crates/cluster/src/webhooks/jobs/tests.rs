@@ -226,7 +226,7 @@ async fn a_bad_job_is_refused_with_the_field() {
 #[tokio::test]
 async fn kinds_without_webhooks_are_allowed_as_they_are() {
     let world = World::new("integrations: {frameworks: [pod]}");
-    for framework in FRAMEWORKS {
+    for framework in INTEGRATIONS {
         for verb in ["mutate", "validate"] {
             let path = framework.webhook_path(verb);
             let answer = world.ask(&path, review("team", &json!("no object"), &Value::Null)).await;

@@ -1,0 +1,467 @@
+//! Every rule once, as lines: the hub, then one line per cluster, then the steps.
+
+mod simulation;
+
+use super::*;
+
+const SETTINGS: DispatchTimeouts =
+    DispatchTimeouts { worker_lost_timeout: 100, admission_timeout: 50 };
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+fn cluster(name: &str) -> ClusterId {
+    ClusterId::from(NAMES.iter().position(|one| *one == name).expect("a, b or c"))
+}
+
+fn number(value: &str) -> i64 {
+    value.parse().expect("a number")
+}
+
+fn epoch(value: &str) -> u64 {
+    value.parse().expect("a number")
+}
+
+/// `quota nominated=a,b epoch=2 …`. Exists, is pending, has epoch 1, was nominated at 0, and its job exists and runs.
+fn hub(line: &str) -> LocalWorkload {
+    let job = LocalJob { exists: true, ..LocalJob::default() };
+    let mut hub = LocalWorkload {
+        exists: true,
+        epoch: 1,
+        create_sent: true,
+        job,
+        ..LocalWorkload::default()
+    };
+    for word in line.split_whitespace() {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "gone" => hub.exists = false,
+            "finished" => hub.finished = true,
+            "quota" => hub.quota_reserved = true,
+            "evicted" => hub.evicted = true,
+            "ready" => hub.check = DispatchCheckState::Ready,
+            "retry" => hub.check = DispatchCheckState::RetryReason,
+            "rejected" => hub.check = DispatchCheckState::Rejected,
+            "recorded" => hub.recorded_cluster = Some(cluster(value)),
+            "nominated" => hub.nominated_clusters = value.split(',').map(cluster).collect(),
+            "epoch" => hub.epoch = epoch(value),
+            "raised" => hub.epoch_raised = true,
+            "unsent" => hub.create_sent = false,
+            "nominated-at" => hub.nominated_at = Time(number(value)),
+            "suspended" => hub.job.suspended = true,
+            "active" => hub.job.active = true,
+            "started" => hub.job.started = true,
+            "jobless" => hub.job.exists = false,
+            _ => panic!("hub: {word}"),
+        }
+    }
+    hub
+}
+
+/// `a live clone=1 admitted=5 job=1 synced …`.
+fn copy(line: &str) -> RemoteCopy {
+    let (name, words) = line.split_once(' ').expect("a name and words");
+    let mut copy = RemoteCopy {
+        cluster: cluster(name),
+        connection: WorkerConnection::Connected,
+        creates_answered: true,
+        refused: None,
+        clone: None,
+        job: None,
+    };
+    for word in words.split_whitespace() {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "live" => copy.connection = WorkerConnection::Connected,
+            "unlisted" => copy.connection = WorkerConnection::NotSynced,
+            "lost" => {
+                copy.connection = WorkerConnection::Disconnected { since: Time(number(value)) }
+            }
+            "unsettled" => copy.creates_answered = false,
+            "api-refused" => copy.refused = Some(value.into()),
+            "clone" => {
+                let epoch = epoch(value);
+                copy.clone =
+                    Some(RemoteWorkload { epoch, same_spec: true, ..RemoteWorkload::default() });
+            }
+            "job" => copy.job = Some(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
+            "job-deleting" => copy.job.as_mut().expect("a job").deleting = true,
+            "job-finished" => copy.job.as_mut().expect("a job").finished = true,
+            "synced" => copy.job.as_mut().expect("a job").status_synced = true,
+            _ => clone_word(copy.clone.as_mut().expect("a clone"), key, value),
+        }
+    }
+    copy
+}
+
+fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
+    match key {
+        "clone-deleting" => clone.deleting = true,
+        "admitted" => clone.admitted_at = Some(Time(number(value))),
+        "evicted" => clone.evicted = true,
+        "refused" => clone.refused = Some(value.into()),
+        "clone-finished" => clone.finished = Some((value.into(), "all done".into())),
+        "other-spec" => clone.same_spec = false,
+        _ => panic!("copy: {key}"),
+    }
+}
+
+fn in_words(step: &DispatchStep) -> String {
+    let name = |cluster: &ClusterId| NAMES[cluster.index()];
+    match step {
+        DispatchStep::CreateClone(one) => format!("create-clone {}", name(one)),
+        DispatchStep::CreateJob(one) => format!("create-job {}", name(one)),
+        DispatchStep::DeleteJob(one) => format!("delete-job {}", name(one)),
+        DispatchStep::DeleteClone(one) => format!("delete-clone {}", name(one)),
+        DispatchStep::SyncStatus(one) => format!("sync {}", name(one)),
+        DispatchStep::SetCheckReady(one) => format!("ready {}", name(one)),
+        DispatchStep::Finish { reason, message } => format!("finish {reason}: {message}"),
+        DispatchStep::SetCheckRetry(retry) => {
+            format!("retry {}", retry.message(|one| NAMES[one.index()]))
+        }
+        DispatchStep::CancelNomination { cluster, why } => {
+            format!("unplace {}: {why}", name(cluster))
+        }
+        DispatchStep::RaiseEpoch => "raise-epoch".to_owned(),
+        DispatchStep::ClearActivePods => "idle".to_owned(),
+        DispatchStep::Withdrawn => "withdrawn".to_owned(),
+        DispatchStep::WaitUntil(time) => format!("wait-until {}", time.0),
+    }
+}
+
+/// A case: the moment, the hub, the clusters, the steps.
+type Case<'a> = (i64, &'a str, &'a [&'a str], &'a [&'a str]);
+
+fn check(cases: &[Case<'_>]) {
+    for (now, hub_line, copies, expected) in cases {
+        let copies: Vec<RemoteCopy> = copies.iter().map(|line| copy(line)).collect();
+        let steps = decide(&hub(hub_line), &copies, &SETTINGS, Time(*now));
+        let words: Vec<String> = steps.iter().map(in_words).collect();
+        assert_eq!(words, *expected, "{hub_line} {copies:#?}");
+    }
+}
+
+#[test]
+fn what_the_hub_does_not_want_is_removed_job_first() {
+    check(&[
+        (1, "gone", &["a live clone=1 job=1"], &["delete-job a"]),
+        (1, "finished quota", &["a live clone=1 job=1 job-deleting"], &[]),
+        (
+            1,
+            "recorded=a",
+            &["a live clone=1", "b live clone=1 job=1"],
+            &["delete-clone a", "delete-job b"],
+        ),
+        (1, "gone", &["a live clone=1 clone-deleting"], &[]),
+        (1, "gone", &["a live clone=1 unsettled"], &[]),
+        (1, "gone", &["a unlisted clone=1", "b lost=-500 clone=1"], &[]),
+        (1, "gone", &[], &[]),
+        // Its job's pods are gone when the copies are, and nobody else would say so.
+        (1, "gone active recorded=a", &["a live clone=1 job=1"], &["delete-job a"]),
+        (1, "gone active recorded=a", &["a live"], &["idle"]),
+        (1, "gone active recorded=a", &["a live unsettled"], &[]),
+        (1, "gone active recorded=a", &["a lost=0"], &["wait-until 100"]),
+        (100, "gone active recorded=a", &["a lost=0"], &["idle"]),
+        (1, "finished active", &["a live"], &[]),
+    ]);
+}
+
+#[test]
+fn an_evicted_workload_is_withdrawn_step_by_step() {
+    let hub = "quota evicted ready recorded=a active";
+    check(&[
+        (1, hub, &["a live clone=1 job=1", "b live clone=1"], &["delete-job a", "delete-clone b"]),
+        (1, hub, &["a live clone=1 job=1 job-deleting"], &[]),
+        (1, hub, &["a live clone=1"], &["delete-clone a"]),
+        (1, hub, &["a live clone=1 clone-deleting"], &[]),
+        (1, hub, &["a live"], &["raise-epoch"]),
+        (1, "quota evicted recorded=a active raised epoch=2", &["a live"], &["idle"]),
+        (1, "quota evicted recorded=a raised epoch=2", &["a live"], &["withdrawn"]),
+        (1, "quota evicted recorded=a active jobless raised epoch=2", &["a live"], &["withdrawn"]),
+        (1, "quota evicted raised epoch=2", &[], &["withdrawn"]),
+    ]);
+}
+
+#[test]
+fn nothing_is_withdrawn_while_something_may_run() {
+    let hub = "quota evicted ready recorded=a";
+    check(&[
+        (1, hub, &["a unlisted"], &[]),
+        (1, hub, &["a live unsettled"], &[]),
+        (1, hub, &[], &[]),
+        (99, hub, &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
+        (99, hub, &["a lost=0"], &["wait-until 100"]),
+        (100, hub, &["a lost=0 clone=1 job=1"], &["raise-epoch"]),
+        (99, "quota evicted nominated=a unsent", &["a lost=0"], &["raise-epoch"]),
+        (99, hub, &["a live", "b lost=10 clone=1"], &["wait-until 110"]),
+        (99, hub, &["a live job=1", "b lost=10 clone=1"], &["delete-job a", "wait-until 110"]),
+    ]);
+}
+
+#[test]
+fn what_an_earlier_epoch_left_on_a_lost_cluster_was_given_up_before() {
+    check(&[
+        (
+            1,
+            "quota evicted recorded=a epoch=3",
+            &["a live", "b lost=0 clone=2 job=2"],
+            &["raise-epoch"],
+        ),
+        (
+            1,
+            "quota evicted recorded=a epoch=3",
+            &["a live", "b live clone=2 job=2"],
+            &["delete-job b"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_single_nominated_cluster_gets_clone_and_job_at_once() {
+    let hub = "quota nominated=a";
+    check(&[
+        (1, hub, &["a live"], &["create-clone a", "create-job a", "wait-until 50"]),
+        (1, hub, &["a live clone=1"], &["create-job a", "wait-until 50"]),
+        (1, hub, &["a live job=1"], &["create-clone a", "wait-until 50"]),
+        (1, hub, &["a live clone=1 job=1"], &["wait-until 50"]),
+        (1, hub, &["a live unsettled"], &["wait-until 50"]),
+        (1, hub, &["a unlisted"], &[]),
+        (1, hub, &[], &[]),
+    ]);
+}
+
+#[test]
+fn a_race_is_run_with_clones_only() {
+    let hub = "quota nominated=a,b";
+    check(&[
+        (1, hub, &["a live", "b live clone=1"], &["create-clone a"]),
+        (999, hub, &["a live clone=1", "b live clone=1 evicted"], &[]),
+        (1, hub, &["a live clone=1 refused=no", "b live clone=1"], &[]),
+        (1, hub, &["a live clone=1", "b lost=0"], &["wait-until 100"]),
+    ]);
+}
+
+#[test]
+fn what_is_in_the_way_is_removed_before_anything_is_created() {
+    let hub = "quota nominated=a epoch=2";
+    check(&[
+        (1, hub, &["a live clone=1 job=1"], &["delete-job a", "wait-until 50"]),
+        (1, hub, &["a live clone=1"], &["delete-clone a", "wait-until 50"]),
+        (1, hub, &["a live clone=2 other-spec job=2"], &["delete-job a", "wait-until 50"]),
+        (1, hub, &["a live clone=2 other-spec"], &["delete-clone a", "wait-until 50"]),
+        (1, hub, &["a live clone=2 job=1"], &["delete-job a", "wait-until 50"]),
+        (1, hub, &["a live clone=2 clone-deleting"], &["wait-until 50"]),
+        (
+            1,
+            hub,
+            &["a live", "b live clone=1"],
+            &["delete-clone b", "create-clone a", "create-job a", "wait-until 50"],
+        ),
+        (1, hub, &["a live", "b live clone=2 job=2"], &["delete-job b", "wait-until 50"]),
+        (1, hub, &["a live", "b lost=0 clone=2 job=2"], &["wait-until 50"]),
+    ]);
+}
+
+#[test]
+fn the_first_to_admit_is_recorded_when_the_others_are_gone() {
+    let hub = "quota nominated=a,b,c";
+    check(&[
+        (1, "quota nominated=a", &["a live clone=1 job=1 admitted=1"], &["ready a"]),
+        (
+            9,
+            hub,
+            &["a live clone=1 admitted=5", "b live clone=1 admitted=4", "c live clone=1"],
+            &["delete-clone a", "delete-clone c"],
+        ),
+        (9, hub, &["a live", "b live clone=1 admitted=4", "c live"], &["ready b"]),
+        (
+            9,
+            hub,
+            &["a live clone=1 admitted=4", "b live", "c live clone=1 admitted=4"],
+            &["delete-clone c"],
+        ),
+        (9, hub, &["a live unsettled", "b live clone=1 admitted=4", "c live"], &[]),
+        (
+            9,
+            hub,
+            &["a lost=0 clone=1 admitted=1", "b live clone=1 admitted=4", "c unlisted"],
+            &["ready b"],
+        ),
+        (
+            9,
+            "quota nominated=a epoch=2",
+            &["a live clone=2 job=2 admitted=1", "b live clone=1 job=1 job-deleting"],
+            &["ready a"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_clone_that_was_admitted_and_finished_is_recorded_not_run_again() {
+    check(&[(
+        1,
+        "quota nominated=a",
+        &["a live clone=1 job=1 admitted=1 clone-finished=Succeeded"],
+        &["ready a"],
+    )]);
+}
+
+#[test]
+fn the_only_cluster_is_recorded_when_its_api_server_took_the_job() {
+    let hub = "quota nominated=a";
+    check(&[
+        (1, hub, &["a live clone=1 admitted=1 unsettled"], &["wait-until 50"]),
+        (1, hub, &["a live clone=1 admitted=1"], &["create-job a", "wait-until 50"]),
+        (1, hub, &["a live clone=1 admitted=1 job=1"], &["ready a"]),
+    ]);
+}
+
+#[test]
+fn a_cluster_that_will_not_take_it_is_given_up_after_its_job_is_gone() {
+    let hub = "quota nominated=a";
+    let raised = "quota nominated=a raised epoch=2 unsent";
+    check(&[
+        (1, hub, &["a live clone=1 job=1 refused=full"], &["delete-job a"]),
+        (1, hub, &["a live clone=1 job=1 job-deleting refused=full"], &[]),
+        (1, hub, &["a live clone=1 refused=full unsettled"], &[]),
+        (1, hub, &["a live clone=1 refused=full"], &["raise-epoch"]),
+        (1, raised, &["a live clone=1 refused=full"], &["unplace a: full"]),
+        (1, hub, &["a live api-refused=forbidden"], &["raise-epoch"]),
+        (1, raised, &["a live api-refused=forbidden"], &["unplace a: forbidden"]),
+        // The agent was faster than the API server's answer.
+        (1, hub, &["a live clone=1 admitted=1 api-refused=forbidden"], &["raise-epoch"]),
+        (1, hub, &["a live clone=1 evicted admitted=1"], &["raise-epoch"]),
+        (
+            1,
+            raised,
+            &["a live clone=1 evicted"],
+            &["unplace a: evicted on the worker before it was recorded on the manager"],
+        ),
+        (1, hub, &["a live clone=1 clone-finished=Failed"], &["raise-epoch"]),
+        (
+            1,
+            raised,
+            &["a live clone=1 clone-finished=Failed"],
+            &["unplace a: finished on the worker before it was admitted there"],
+        ),
+        (50, hub, &["a live clone=1 job=1"], &["delete-job a"]),
+        (50, hub, &["a live clone=1"], &["raise-epoch"]),
+        (50, raised, &["a live clone=1"], &["unplace a: not admitted by the worker in time"]),
+        (
+            1,
+            "quota nominated=a,b",
+            &["a live clone=1 refused=x", "b live clone=1 refused=y"],
+            &["raise-epoch"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_nominated_cluster_that_is_lost_is_given_up_when_nothing_can_have_started() {
+    check(&[
+        (1, "quota nominated=a unsent", &["a lost=0"], &["raise-epoch"]),
+        (
+            1,
+            "quota nominated=a unsent raised epoch=2",
+            &["a lost=0"],
+            &["unplace a: the worker was lost before it admitted the workload"],
+        ),
+        (99, "quota nominated=a", &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
+        (100, "quota nominated=a", &["a lost=0 clone=1 job=1"], &["raise-epoch"]),
+        (
+            1,
+            "quota nominated=a raised epoch=2 unsent",
+            &["a live clone=1 job=1"],
+            &["delete-job a"],
+        ),
+    ]);
+}
+
+#[test]
+fn the_recorded_cluster_runs_it_and_its_status_is_copied() {
+    let hub = "quota ready recorded=a";
+    check(&[
+        (1, hub, &["a live clone=1 admitted=1"], &["create-job a"]),
+        (1, hub, &["a live clone=1 admitted=1 unsettled"], &[]),
+        (1, hub, &["a live clone=1 job=1"], &["sync a"]),
+        (1, hub, &["a live clone=1 job=1 synced"], &[]),
+        (1, "quota ready recorded=a suspended", &["a live clone=1 job=1"], &[]),
+        (1, "quota ready recorded=a jobless", &["a live clone=1 job=1"], &[]),
+        (1, hub, &["a live clone=1 job=1 job-deleting"], &[]),
+        (1, hub, &["a unlisted"], &[]),
+        (1, hub, &["a live clone=1 job=1 synced", "b live clone=1 job=1"], &["delete-job b"]),
+    ]);
+}
+
+#[test]
+fn a_recorded_cluster_that_lost_the_workload_is_a_reason_to_start_over() {
+    let gone = "retry Admitting remote no longer exists, Previously: \"Ready\"";
+    let lost = "retry Admitting remote lost, Previously: \"Ready\"";
+    let evicted = "retry Workload evicted on worker cluster: \"a\", resetting for re-admission. \
+                   Previously: \"Ready\"";
+    let refused = "retry Worker cluster \"a\" refused the job, resetting for re-dispatch, \
+                   Previously: \"Ready\"";
+    let unrecorded = "retry Admission check is Ready but no admitting cluster is recorded; this is \
+                      unexpected, please report it, Previously: \"Ready\"";
+    let hub = "quota ready recorded=a";
+    check(&[
+        (1, hub, &["a live"], &[gone]),
+        (1, hub, &["a live job=1"], &[gone]),
+        (1, "quota ready recorded=a started", &["a live clone=1"], &[gone]),
+        (1, hub, &["a live clone=1 api-refused=forbidden"], &[refused]),
+        (99, hub, &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
+        (100, hub, &["a lost=0 clone=1 job=1"], &[lost]),
+        (1, hub, &["a live clone=1 job=1 evicted"], &[evicted]),
+        (1, "quota ready", &["a live clone=1 job=1"], &[unrecorded]),
+    ]);
+}
+
+#[test]
+fn the_final_status_is_shown_before_the_workload_is_finished() {
+    let hub = "quota ready recorded=a";
+    let done = "finish Succeeded: all done";
+    let finished = "a live clone=1 job=1 clone-finished=Succeeded";
+    let sync = |words: &str| format!("{finished} {words}");
+    check(&[
+        (1, hub, &[&sync("job-finished")], &["sync a"]),
+        (1, hub, &[&sync("synced")], &[]),
+        (1, hub, &[&sync("job-finished synced")], &[done]),
+        (1, "quota ready recorded=a suspended", &[&sync("job-finished")], &[]),
+        (1, "quota ready recorded=a jobless", &[finished], &[done]),
+        (1, hub, &["a live clone=1 clone-finished=Succeeded"], &[done]),
+        (1, hub, &["a live clone=1 job=1 clone-finished=FailedToStart"], &["sync a"]),
+        (
+            1,
+            hub,
+            &["a live clone=1 job=1 clone-finished=FailedToStart synced"],
+            &["finish FailedToStart: all done"],
+        ),
+        (
+            1,
+            hub,
+            &["a live clone=1 job=1 clone-finished=OutOfSync"],
+            &[
+                "retry Remote workload on worker cluster \"a\" is out of sync with its user job, resetting for \
+               re-dispatch, Previously: \"Ready\"",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn another_epoch_is_never_adopted() {
+    let hub = "quota ready recorded=a epoch=2";
+    check(&[
+        (1, hub, &["a live clone=1 job=1 clone-finished=Succeeded"], &["delete-job a"]),
+        (1, hub, &["a live clone=1"], &["delete-clone a"]),
+        (1, hub, &["a live clone=2 job=1"], &["delete-job a"]),
+        (1, hub, &["a live clone=3 job=3"], &["delete-job a"]),
+        (1, hub, &["a live clone=2 other-spec job=2"], &["delete-job a"]),
+    ]);
+}
+
+#[test]
+fn a_check_that_went_back_waits_for_the_core() {
+    check(&[
+        (1, "quota retry recorded=a", &["a live clone=1 job=1"], &[]),
+        (1, "quota rejected nominated=a", &["a live"], &[]),
+    ]);
+}

@@ -1,0 +1,181 @@
+//! Room that is kept for whoever has waited longest: scenarios, and gangs among small jobs on simulated machines.
+
+#[path = "gang_reservation/simulated_cluster.rs"]
+mod simulated_cluster;
+
+use dispatch::{ClusterRefusal, GangReservationPolicy, PlacementPolicy};
+use engine::Time;
+use proptest::prelude::*;
+
+use simulated_cluster::{ClusterSimulation, QueuedJob, job};
+
+fn keeping(max_share: u8) -> PlacementPolicy {
+    PlacementPolicy {
+        gang_reservation: Some(GangReservationPolicy { after: 5, max_share }),
+        ..PlacementPolicy::default()
+    }
+}
+
+/// Small jobs of four on one cluster of two nodes of eight, one after the other, and a gang that needs both nodes.
+fn starved(runs: Option<i64>) -> Vec<QueuedJob> {
+    let small = |at: i64| QueuedJob { runs, ..job(at, 20, 1, 4) };
+    let mut jobs: Vec<QueuedJob> = (0..60).map(|at| small(at * 5)).collect();
+    jobs.push(job(22, 10, 2, 8));
+    jobs
+}
+
+#[test]
+fn without_a_reservation_small_jobs_starve_a_gang() {
+    let mut world = ClusterSimulation::new(&[2], PlacementPolicy::default());
+    world.run(&starved(None), 300);
+    assert_eq!(world.started(60), None);
+}
+
+#[test]
+fn the_oldest_gang_stands_when_what_ran_before_it_is_gone() {
+    for runs in [None, Some(20)] {
+        let mut world = ClusterSimulation::new(&[2], keeping(100));
+        world.run(&starved(runs), 300);
+        let started = world.started(60).expect("the gang runs");
+        assert!(started <= 22 + 5 + 20, "{started} {runs:?}");
+    }
+}
+
+#[test]
+fn what_is_over_by_then_is_let_in() {
+    let mut world = ClusterSimulation::new(&[1], keeping(100));
+    let known = |at, lasts, gpus| QueuedJob { runs: Some(lasts), ..job(at, lasts, 1, gpus) };
+    // The first leaves at 30. The gang of eight waits for it; a job of four fits beside the first until then.
+    let jobs = [known(0, 30, 4), known(1, 9, 8), known(10, 15, 4), known(27, 15, 4)];
+    world.run(&jobs, 100);
+    let starts: Vec<_> = (0..4).map(|one| world.started(one)).collect();
+    assert_eq!(starts, [Some(0), Some(30), Some(10), Some(39)]);
+}
+
+#[test]
+fn what_fits_beside_is_let_in() {
+    let mut world = ClusterSimulation::new(&[2], keeping(100));
+    // Somebody needs one whole node of two, and each has five of eight in use. Three fit beside, another three do not.
+    let jobs =
+        [job(0, 50, 1, 5), job(0, 50, 1, 5), job(1, 9, 1, 8), job(10, 200, 1, 3), job(11, 9, 1, 3)];
+    world.run(&jobs, 100);
+    assert_eq!((world.started(3), world.started(2)), (Some(10), Some(50)));
+    assert_eq!(world.started(4), Some(50));
+}
+
+#[test]
+fn nothing_is_kept_before_its_time_nor_beyond_the_share() {
+    for (policy, kept) in [(keeping(100), 1), (keeping(40), 0), (PlacementPolicy::default(), 0)] {
+        let mut world = ClusterSimulation::new(&[2], policy.clone());
+        world.run(&[job(0, 50, 1, 4), job(1, 9, 2, 8)], 4);
+        assert_eq!(world.fleet.reservations().len(), 0, "it has not waited long enough");
+        world.run(&[job(7, 50, 1, 4)], 9);
+        assert_eq!(world.fleet.reservations().len(), kept, "{policy:?}");
+        assert_eq!(world.started(2).is_some(), kept == 0, "{policy:?}");
+    }
+}
+
+#[test]
+fn nothing_is_kept_where_it_can_never_stand() {
+    let mut world = ClusterSimulation::new(&[2, 4], keeping(100));
+    let jobs =
+        [job(0, 50, 1, 4), job(0, 50, 4, 4), job(1, 9, 3, 8), job(2, 9, 9, 8), job(20, 9, 1, 4)];
+    world.run(&jobs, 21);
+    let [kept] = world.fleet.reservations() else {
+        panic!("{:?}", world.fleet.reservations());
+    };
+    assert_eq!(
+        world.fleet.name(kept.cluster),
+        "c1",
+        "three nodes are there only in the larger cluster"
+    );
+    assert_eq!(world.started(4), Some(20), "the other cluster is open");
+}
+
+#[test]
+fn whoever_comes_earlier_in_turn_is_not_bound() {
+    let mut world = ClusterSimulation::new(&[2], keeping(100));
+    let urgent = QueuedJob { priority: 9, ..job(20, 9, 1, 4) };
+    let jobs = [job(0, 50, 1, 4), job(1, 9, 2, 8), urgent, job(21, 9, 1, 4)];
+    world.run(&jobs, 25);
+    assert_eq!((world.started(2), world.started(3)), (Some(20), None));
+    let refused = world.refused.get(&3).expect("refused");
+    assert!(matches!(refused.reasons[0].1, ClusterRefusal::ReservedForGang { .. }), "{refused:?}");
+}
+
+#[test]
+fn whoever_lacks_something_else_keeps_nothing() {
+    let mut world = ClusterSimulation::new(&[2], keeping(100));
+    let jobs = [job(0, 50, 1, 4), job(1, 9, 2, 8), job(20, 9, 1, 4)];
+    world.run(&jobs, 25);
+    assert_eq!(world.started(2), None);
+    world.fleet.pause_waiting(world.id(1));
+    let told = world.fleet.woken_keys(Time(25));
+    assert_eq!(told, [world.refused[&2].key], "room that is no longer kept wakes");
+    assert!(world.fleet.reservations().iter().all(|one| one.workload != world.id(1)));
+}
+
+#[test]
+fn a_reservation_passes_on_when_one_of_earlier_turn_has_waited_long_enough() {
+    let mut world = ClusterSimulation::new(&[2, 4], keeping(100));
+    let known = QueuedJob { runs: Some(50), ..job(0, 50, 2, 8) };
+    let urgent = QueuedJob { priority: 9, ..job(20, 9, 2, 8) };
+    let jobs = [job(0, 50, 4, 5), known, job(1, 9, 4, 8), job(10, 9, 1, 3), urgent];
+    world.run(&jobs, 24);
+    assert_eq!(world.started(3), None, "it would be in the way of the older one");
+    assert_eq!(world.fleet.next_wake_at(), Some(Time(25)));
+    world.run(&[], 25);
+    assert_eq!(
+        world.started(3),
+        Some(25),
+        "the urgent one stands elsewhere, where the end is known"
+    );
+}
+
+#[test]
+fn without_anybody_refused_nothing_is_kept() {
+    let mut world = ClusterSimulation::new(&[3], keeping(100));
+    world.run(&[job(0, 50, 1, 4), job(20, 50, 2, 8)], 60);
+    assert_eq!((world.started(0), world.started(1)), (Some(0), Some(20)));
+    assert_eq!((world.fleet.reservations(), world.fleet.next_wake_at()), (&[][..], None));
+}
+
+fn jobs() -> impl Strategy<Value = Vec<QueuedJob>> {
+    let one = (0..60_i64, 1..30_i64, 1..5_i64, 1..9_i64, any::<bool>(), 0..40_u8);
+    let one = one.prop_map(|(at, lasts, pods, gpus, known, late)| {
+        // A run time that is known bounds how long it lasts.
+        let runs = known.then_some(lasts + i64::from(late / 4));
+        QueuedJob { runs, ..job(at, lasts, pods, gpus) }
+    });
+    prop::collection::vec(one, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn everybody_who_fits_an_empty_cluster_runs(jobs in jobs()) {
+        let mut world = ClusterSimulation::new(&[2, 3], keeping(100));
+        world.run(&jobs, 3000);
+        for (index, one) in jobs.iter().enumerate() {
+            let fits = one.pods <= 3 * (8 / one.gpus);
+            prop_assert_eq!(world.started(index).is_some(), fits, "{} {:?}", index, one);
+        }
+    }
+
+    /// Whoever room is kept for starts at the latest when all that was there before is over, whatever comes after it.
+    #[test]
+    fn what_comes_later_never_puts_a_reservation_off(jobs in jobs(), gang in 1..4_i64) {
+        let late = 100;
+        let mut jobs = jobs;
+        jobs.push(job(61, 5, gang, 8));
+        let last = jobs.len() - 1;
+        jobs.extend((0..150).map(|at| job(62 + at, 25, 1, 3)));
+        let mut world = ClusterSimulation::new(&[3], keeping(100));
+        world.run(&jobs, 2000);
+        // One gang after the other: at most as long as if all older ones ran alone.
+        let before: i64 = jobs[..last].iter().map(|one| one.lasts).sum();
+        let started = world.started(last);
+        prop_assert!(started.is_some_and(|at| at <= 61 + 5 + before + late), "{:?} {}", started, before);
+    }
+}

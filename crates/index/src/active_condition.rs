@@ -1,0 +1,151 @@
+//! Whether a queue takes Workloads, and why not: its condition Active.
+//!
+//! The first broken rule gives the reason, all of them together the message. Source: docs/reference/kueue.md §1.3, §1.4,
+//! docs/reference/multikueue.md §1.4. The words are upstream's.
+
+use crds::names::reasons;
+
+use crate::admission_check::{CheckBinding, CheckController};
+use crate::cluster_queue::IndexedClusterQueue;
+use crate::index::Index;
+
+/// The condition Active of a queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveCondition {
+    /// Whether Workloads can be submitted and admitted.
+    pub active: bool,
+    /// The reason.
+    pub reason: &'static str,
+    /// For people.
+    pub message: String,
+}
+
+impl ActiveCondition {
+    pub(crate) fn active(message: &str) -> Self {
+        Self { active: true, reason: reasons::READY, message: message.to_owned() }
+    }
+
+    pub(crate) fn inactive(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { active: false, reason, message: message.into() }
+    }
+}
+
+/// A broken rule: the reason and the words.
+type Broken = (&'static str, String);
+
+impl Index {
+    /// The condition Active of a ClusterQueue; `None` if there is no such queue.
+    ///
+    /// A cycle of cohorts is not among the rules, as upstream's condition does not speak of it either.
+    #[must_use]
+    pub fn active_condition(&self, cluster_queue: &str) -> Option<ActiveCondition> {
+        let queue = self.queues.get(cluster_queue)?;
+        if queue.terminating {
+            let words = "Can't admit new workloads; clusterQueue is terminating";
+            return Some(ActiveCondition::inactive(reasons::TERMINATING, words));
+        }
+        let mut broken = Vec::new();
+        if queue.spec.stopped {
+            broken.push((reasons::STOPPED, "is stopped".to_owned()));
+        }
+        broken.extend(self.missing_flavors(queue));
+        broken.extend(self.broken_checks(queue));
+        broken.extend(self.missing_topologies(queue));
+        let Some(&(reason, _)) = broken.first() else {
+            return Some(ActiveCondition::active("Can admit new workloads"));
+        };
+        let words: Vec<String> = broken.into_iter().map(|(_, words)| words).collect();
+        Some(ActiveCondition::inactive(
+            reason,
+            format!("Can't admit new workloads: {}.", words.join(", ")),
+        ))
+    }
+
+    /// The rules that the engine does not know: everything but the stop policy, flavors and topologies.
+    pub(crate) fn is_ready(&self, cluster_queue: &str) -> bool {
+        let ready = |queue: &IndexedClusterQueue| {
+            !queue.terminating && self.broken_checks(queue).is_empty()
+        };
+        self.queues.get(cluster_queue).is_some_and(ready)
+    }
+
+    fn missing_flavors(&self, queue: &IndexedClusterQueue) -> Option<Broken> {
+        let missing = queue.flavors.iter().filter(|one| !self.flavors.contains_key(*one));
+        let names = listed(missing.map(String::as_str))?;
+        let words = format!("references missing ResourceFlavor(s): {names}");
+        Some((reasons::FLAVOR_NOT_FOUND, words))
+    }
+
+    fn missing_topologies(&self, queue: &IndexedClusterQueue) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        for name in &queue.flavors {
+            let topology = self.flavors.get(name).and_then(|flavor| flavor.topology.as_ref());
+            if let Some(topology) = topology.filter(|one| !self.topologies.contains(*one)) {
+                let words = format!("there is no Topology {topology:?} for TAS flavor {name:?}");
+                broken.push((reasons::TOPOLOGY_NOT_FOUND, words));
+            }
+        }
+        broken
+    }
+
+    fn broken_checks(&self, queue: &IndexedClusterQueue) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        if let Some(names) = named(queue, |rule| !self.checks.contains_key(&rule.check)) {
+            let words = format!("references missing AdmissionCheck(s): {names}");
+            broken.push((reasons::ADMISSION_CHECK_NOT_FOUND, words));
+        }
+        let inactive =
+            |rule: &CheckBinding| self.checks.get(&rule.check).is_some_and(|one| !one.active);
+        if let Some(names) = named(queue, inactive) {
+            let words = format!("references inactive AdmissionCheck(s): {names}");
+            broken.push((reasons::ADMISSION_CHECK_INACTIVE, words));
+        }
+        if let Some(names) = named(queue, |rule| self.is_multi_kueue(&rule.check)) {
+            broken.extend(self.broken_dispatch(queue, &names));
+        }
+        broken
+    }
+
+    /// A queue dispatches through one check, for all flavors, and then makes no ProvisioningRequests.
+    fn broken_dispatch(&self, queue: &IndexedClusterQueue, dispatching: &str) -> Vec<Broken> {
+        let multi_kueue = |rule: &&CheckBinding| self.is_multi_kueue(&rule.check);
+        let mut broken = Vec::new();
+        if queue.check_bindings.iter().filter(multi_kueue).count() > 1 {
+            let words = format!(
+                "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: {dispatching}"
+            );
+            broken.push((reasons::MULTIPLE_MULTI_KUEUE_ADMISSION_CHECKS, words));
+        }
+        if let Some(names) = named(queue, |rule| multi_kueue(&rule) && !rule.flavors.is_empty()) {
+            let words =
+                format!("Cannot specify MultiKueue AdmissionCheck per flavor, found: {names}");
+            broken.push((reasons::MULTI_KUEUE_ADMISSION_CHECK_APPLIED_PER_FLAVOR, words));
+        }
+        let provisioning = |rule: &CheckBinding| {
+            let check = self.checks.get(&rule.check);
+            check.is_some_and(|one| one.controller == CheckController::Provisioning)
+        };
+        if let Some(names) = named(queue, provisioning) {
+            let words = format!(
+                "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: {dispatching}, \
+                 {names}"
+            );
+            broken.push((reasons::MULTI_KUEUE_WITH_PROVISIONING_REQUEST, words));
+        }
+        broken
+    }
+}
+
+/// The checks of a queue that meet a condition, as one text.
+fn named(queue: &IndexedClusterQueue, which: impl Fn(&CheckBinding) -> bool) -> Option<String> {
+    listed(queue.check_bindings.iter().filter(|rule| which(rule)).map(|rule| rule.check.as_str()))
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "values are made for the call")]
+mod tests;

@@ -1,0 +1,173 @@
+//! AdmissionChecks: which of them a Workload must pass, and what they mean for its queue.
+//!
+//! Source: docs/reference/kueue.md §2.3, docs/reference/multikueue.md §1.4.
+
+use std::collections::BTreeSet;
+
+use crds::meta::is_true;
+use crds::names::{MULTI_KUEUE_CONTROLLER, PROVISIONING_CONTROLLER, conditions::ACTIVE};
+use crds::v1beta2::{AdmissionCheck, ClusterQueueSpec, Workload};
+use engine::ids::CheckId;
+use engine::spec::{AdmissionCheckRule, CheckSpec, CheckState};
+use engine::{Event, Names};
+
+use crate::cluster_queue::IndexedClusterQueue;
+use crate::index::Index;
+
+/// What is kept of a check.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct IndexedCheck {
+    pub(crate) controller: CheckController,
+    /// Name of the object that configures it.
+    pub(crate) parameters: Option<String>,
+    pub(crate) active: bool,
+}
+
+/// Who runs a check, as far as it matters here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum CheckController {
+    MultiKueue,
+    Provisioning,
+    #[default]
+    Other,
+}
+
+/// One check of a ClusterQueue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CheckBinding {
+    pub(crate) check: String,
+    /// Flavors that need it; empty for all.
+    pub(crate) flavors: BTreeSet<String>,
+}
+
+/// The rules of a queue, by name of the check.
+pub(crate) fn check_bindings(spec: &ClusterQueueSpec) -> Vec<CheckBinding> {
+    let strategy = spec.admission_checks_strategy.as_ref();
+    let all = strategy.into_iter().flat_map(|one| &one.admission_checks);
+    let one = |check: &crds::v1beta2::AdmissionCheckStrategyRule| CheckBinding {
+        check: check.name.clone(),
+        flavors: check.on_flavors.iter().cloned().collect(),
+    };
+    let mut rules: Vec<CheckBinding> = all.map(one).collect();
+    rules.sort_by(|left, right| left.check.cmp(&right.check));
+    rules
+}
+
+/// The rules in the engine's terms.
+pub(crate) fn check_rules(names: &mut Names, rules: &[CheckBinding]) -> Vec<AdmissionCheckRule> {
+    let one = |rule: &CheckBinding| AdmissionCheckRule {
+        check: names.checks.intern(&rule.check),
+        flavors: rule.flavors.iter().map(|flavor| names.flavors.intern(flavor)).collect(),
+    };
+    rules.iter().map(one).collect()
+}
+
+/// How far a Workload is with its checks; those that are not decided yet are left out.
+pub(crate) fn states(names: &mut Names, workload: &Workload) -> Vec<(CheckId, CheckState)> {
+    let decided = workload.status.admission_checks.iter().filter_map(|one| {
+        let state = match one.state.as_str() {
+            "Ready" => CheckState::Ready,
+            "Retry" => CheckState::Retry,
+            "Rejected" => CheckState::Rejected,
+            _ => return None,
+        };
+        Some((names.checks.intern(&one.name), state))
+    });
+    decided.collect()
+}
+
+impl Index {
+    /// Enters an AdmissionCheck. Tells it, and the ClusterQueues whose readiness changes with it.
+    pub fn admission_check(
+        &mut self,
+        names: &mut Names,
+        name: &str,
+        check: Option<&AdmissionCheck>,
+    ) -> Vec<Event> {
+        let before = self.check_spec(name);
+        match check {
+            None => self.checks.remove(name),
+            Some(check) => self.checks.insert(name.to_owned(), read(check)),
+        };
+        let now = self.check_spec(name);
+        let news = (before != now).then(|| Event::Check(names.checks.intern(name), now));
+        let uses = |queue: &IndexedClusterQueue| {
+            queue.check_bindings.iter().any(|rule| rule.check == name)
+        };
+        let using: Vec<String> = self
+            .queues
+            .iter()
+            .filter(|(_, queue)| uses(queue))
+            .map(|(queue, _)| queue.clone())
+            .collect();
+        let queues = using.iter().filter_map(|queue| self.readiness_event(names, queue));
+        news.into_iter().chain(queues).collect()
+    }
+
+    /// A check as the engine knows it. Second passes are not written yet, so places are looked for together with the
+    /// quota.
+    fn check_spec(&self, name: &str) -> Option<CheckSpec> {
+        let check = self.checks.get(name)?;
+        Some(CheckSpec { active: check.active, ..CheckSpec::default() })
+    }
+
+    /// Names of the checks that a Workload must pass before its flavors are known: those that bind every flavor.
+    #[must_use]
+    pub fn checks_for_all_flavors(&self, cluster_queue: &str) -> Vec<String> {
+        let Some(queue) = self.queues.get(cluster_queue) else {
+            return Vec::new();
+        };
+        let all = |rule: &CheckBinding| queue.flavors.iter().all(|one| rule.flavors.contains(one));
+        let binding =
+            queue.check_bindings.iter().filter(|rule| rule.flavors.is_empty() || all(rule));
+        binding.map(|rule| rule.check.clone()).collect()
+    }
+
+    /// Names of the checks that a Workload with these flavors must pass, sorted.
+    #[must_use]
+    pub fn checks_for_flavors<'a>(
+        &self,
+        cluster_queue: &str,
+        flavors: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<String> {
+        let used: BTreeSet<&str> = flavors.into_iter().collect();
+        let rules = self.queues.get(cluster_queue).map_or(&[][..], |queue| &queue.check_bindings);
+        let meets = |rule: &&CheckBinding| {
+            rule.flavors.is_empty() || rule.flavors.iter().any(|one| used.contains(one.as_str()))
+        };
+        rules.iter().filter(meets).map(|rule| rule.check.clone()).collect()
+    }
+
+    /// Whether a check dispatches to worker clusters.
+    #[must_use]
+    pub fn is_multi_kueue(&self, check: &str) -> bool {
+        self.checks.get(check).is_some_and(|one| one.controller == CheckController::MultiKueue)
+    }
+
+    /// The name of the check through which a ClusterQueue dispatches.
+    #[must_use]
+    pub fn multi_kueue_check(&self, cluster_queue: &str) -> Option<&str> {
+        let rules = &self.queues.get(cluster_queue)?.check_bindings;
+        rules.iter().map(|rule| rule.check.as_str()).find(|check| self.is_multi_kueue(check))
+    }
+
+    /// The name of the MultiKueueConfig by which a ClusterQueue dispatches.
+    #[must_use]
+    pub fn multi_kueue_config(&self, cluster_queue: &str) -> Option<&str> {
+        let check = self.multi_kueue_check(cluster_queue)?;
+        self.checks.get(check)?.parameters.as_deref()
+    }
+}
+
+fn read(check: &AdmissionCheck) -> IndexedCheck {
+    let controller = match check.spec.controller_name.as_str() {
+        MULTI_KUEUE_CONTROLLER => CheckController::MultiKueue,
+        PROVISIONING_CONTROLLER => CheckController::Provisioning,
+        _ => CheckController::Other,
+    };
+    IndexedCheck {
+        controller,
+        parameters: check.spec.parameters.as_ref().map(|one| one.name.clone()),
+        active: is_true(&check.status.conditions, ACTIVE),
+    }
+}

@@ -1,0 +1,66 @@
+//! A worker without queues: one made-up queue for everything. Source: docs/reference/dispatch.md §4.
+//!
+//! The queue has one flavor and one group that covers what the cluster has. A resource that a Workload asks for and the
+//! cluster has not is not covered, so the Workload is not admitted.
+
+use crds::names::THIN_QUEUE;
+use engine::spec::{
+    ClusterQueueSpec, FairSharingWeight, FlavorQuotas, FlavorSpec, FungibilitySpec, LocalQueueSpec,
+    NamespaceSelector, PreemptionSpec, QueueingStrategy, ResourceGroup, ResourceQuota,
+};
+use engine::{Amount, Event, Names};
+
+use crate::index::Index;
+
+impl Index {
+    /// Sets what the made-up queue may hand out: name and amount of every resource of the cluster.
+    pub fn agent_mode_quota(&mut self, names: &mut Names, totals: &[(&str, Amount)]) -> Vec<Event> {
+        let flavor = names.flavors.intern(THIN_QUEUE);
+        let queue = names.queues.intern(THIN_QUEUE);
+        let local_queue = names.local_queues.intern(THIN_QUEUE);
+        let mut resources: Vec<ResourceQuota> = Vec::new();
+        for &(name, nominal) in totals {
+            let resource = names.resources.intern(name);
+            resources.push(ResourceQuota {
+                resource,
+                nominal,
+                borrowing_limit: None,
+                lending_limit: None,
+            });
+        }
+        let group = ResourceGroup {
+            resources: resources.iter().map(|quota| quota.resource).collect(),
+            flavors: vec![FlavorQuotas { flavor, resources }],
+        };
+        vec![
+            Event::Flavor(flavor, Some(FlavorSpec::default())),
+            Event::ClusterQueue(queue, Some(Box::new(agent_mode_queue(group)))),
+            Event::LocalQueue(
+                local_queue,
+                Some(LocalQueueSpec {
+                    queue,
+                    stopped: false,
+                    weight: FairSharingWeight::default(),
+                }),
+            ),
+        ]
+    }
+}
+
+fn agent_mode_queue(group: ResourceGroup) -> ClusterQueueSpec {
+    ClusterQueueSpec {
+        cohort: None,
+        groups: vec![group],
+        strategy: QueueingStrategy::BestEffortFifo,
+        preemption: PreemptionSpec::default(),
+        flavor_fungibility: FungibilitySpec::default(),
+        weight: FairSharingWeight::default(),
+        stopped: false,
+        ready: true,
+        namespaces: NamespaceSelector::All(Vec::new()),
+        checks: Vec::new(),
+        generation: 0,
+        last_acceptable_flavor: None,
+        admission_fair_sharing: false,
+    }
+}

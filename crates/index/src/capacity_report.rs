@@ -1,0 +1,92 @@
+//! What a worker says of itself, as dispatch reads it. Source: docs/reference/dispatch.md §2.
+//!
+//! Every list is sorted, so that equal clusters give equal reports. What is free is rounded down.
+
+use std::collections::BTreeMap;
+
+use crds::quantity::Quantity;
+use crds::v1alpha1::{self, ClusterCapacity, JobKind};
+use dispatch::{CapacityReport, JobGvk, NodeClassCapacity, WorkerMode};
+use engine::{Amount, Names, ids::ResourceId};
+
+use crate::amount::allocatable_amount;
+use crate::selectors;
+
+/// The report of a worker.
+#[must_use]
+pub fn capacity_report(names: &mut Names, capacity: &ClusterCapacity) -> CapacityReport {
+    let status = &capacity.status;
+    let mut label_keys: Vec<Box<str>> =
+        capacity.spec.label_keys.iter().map(|key| key.as_str().into()).collect();
+    label_keys.sort_unstable();
+    label_keys.dedup();
+    let mut kinds: Vec<JobGvk> = status.kinds.iter().map(kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    CapacityReport {
+        mode: if status.mode == "Quota" { WorkerMode::Quota } else { WorkerMode::Thin },
+        as_of: status.as_of.parse().unwrap_or_default(),
+        label_keys,
+        kinds,
+        classes: status.node_classes.iter().map(|class| node_class(names, class)).collect(),
+    }
+}
+
+fn kind(kind: &JobKind) -> JobGvk {
+    JobGvk {
+        group: kind.group.as_str().into(),
+        version: kind.version.as_str().into(),
+        kind: kind.kind.as_str().into(),
+    }
+}
+
+fn node_class(names: &mut Names, class: &v1alpha1::NodeClass) -> NodeClassCapacity {
+    NodeClassCapacity {
+        count: i64::from(class.count),
+        labels: selectors::pairs(&class.labels),
+        taints: selectors::taints(&class.taints),
+        free: amounts(names, &class.free),
+        size: amounts(names, &class.size),
+    }
+}
+
+fn amounts(names: &mut Names, all: &BTreeMap<String, Quantity>) -> Vec<(ResourceId, Amount)> {
+    let amount = |(name, quantity): (&String, _)| {
+        (names.resources.intern(name), allocatable_amount(name, quantity))
+    };
+    let mut amounts: Vec<_> = all.iter().map(amount).collect();
+    amounts.sort_unstable_by_key(|(resource, _)| *resource);
+    amounts
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_is_sorted_and_never_overstates() {
+        let capacity: ClusterCapacity = serde_json::from_value(json!({
+            "apiVersion": "sluice.dev/v1alpha1", "kind": "ClusterCapacity",
+            "spec": {"labelKeys": ["zone", "gpu"]},
+            "status": {
+                "protocol": 1, "mode": "Quota", "asOf": "42",
+                "kinds": [{"version": "v1", "kind": "Pod"}, {"group": "batch", "version": "v1", "kind": "Job"}],
+                "nodeClasses": [{"count": 3, "labels": {"zone": "a"},
+                    "taints": [{"key": "k", "effect": "NoExecute"}],
+                    "free": {"memory": "1500m", "cpu": "1999u"}, "size": {"cpu": "4"}}],
+            },
+        }))
+        .expect("a ClusterCapacity");
+        let mut names = Names::default();
+        let (memory, cpu) = (names.resources.intern("memory"), names.resources.intern("cpu"));
+        let report = capacity_report(&mut names, &capacity);
+        assert_eq!((report.mode, report.as_of), (WorkerMode::Quota, 42));
+        assert_eq!(report.label_keys, ["gpu".into(), "zone".into()]);
+        assert_eq!(report.kinds.iter().map(|kind| &*kind.kind).collect::<Vec<_>>(), ["Pod", "Job"]);
+        let class = report.classes.first().expect("a class");
+        assert_eq!(class.free, [(memory, Amount(1)), (cpu, Amount(1))]);
+        assert_eq!(class.size, [(cpu, Amount(4000))]);
+    }
+}

@@ -1,0 +1,103 @@
+//! What assigned flavors add to pods: node labels to select by, and tolerations.
+//!
+//! [`FlavorInfo`] is in the API's terms, for the clone's annotation and the job; [`dispatch::AssignedPodSet`] in the engine's, for packing. Source:
+//! docs/reference/dispatch.md §4, docs/reference/kueue.md §7.7.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crds::meta;
+use crds::v1beta2::{Admission, PodSetAssignment};
+use dispatch::AssignedPodSet;
+use engine::CycleEntry;
+
+use crate::index::Index;
+use crate::selectors;
+
+/// What the flavors of one pod set add, in the API's terms.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FlavorInfo {
+    /// Name of the pod set.
+    pub name: String,
+    /// Pods.
+    pub count: i64,
+    /// Node labels.
+    pub labels: BTreeMap<String, String>,
+    /// Tolerations.
+    pub tolerations: Vec<meta::Toleration>,
+}
+
+/// The same in the engine's terms.
+#[must_use]
+pub fn assigned_pod_set(added: &FlavorInfo) -> AssignedPodSet {
+    AssignedPodSet {
+        count: added.count,
+        labels: selectors::pairs(&added.labels),
+        tolerations: selectors::tolerations(&added.tolerations),
+    }
+}
+
+impl Index {
+    /// What a placer wants to know of a head: the MultiKueueConfig, the request, and what its flavors add. `None` if its
+    /// queue does not dispatch. Asks for no names, since the engine has them in hand during a cycle.
+    #[must_use]
+    pub fn dispatch_request(
+        &self,
+        entry: &CycleEntry,
+    ) -> Option<(&str, &Arc<dispatch::WorkloadRequest>, Vec<AssignedPodSet>)> {
+        let config = self.multi_kueue_config(self.queue_names.get(&entry.queue)?)?;
+        let request = self.request(entry.workload)?;
+        Some((config, request, self.assigned_pod_sets(&entry.assignment.pod_sets)))
+    }
+
+    /// What the flavors of an assignment add, pod set by pod set. A flavor that is gone adds nothing.
+    #[must_use]
+    pub fn assigned_pod_sets(&self, pod_sets: &[engine::PodSetAssignment]) -> Vec<AssignedPodSet> {
+        let one = |pod_set: &engine::PodSetAssignment| {
+            let ids = pod_set.flavor_assignments.iter().map(|choice| choice.flavor);
+            let flavors = ids.filter_map(|id| self.flavor_names.get(&id)).map(String::as_str);
+            assigned_pod_set(&self.sum_flavors("", pod_set.count, flavors))
+        };
+        pod_sets.iter().map(one).collect()
+    }
+
+    /// The same for an admission that is recorded.
+    #[must_use]
+    pub fn admitted_pod_sets(&self, admission: &Admission) -> Vec<AssignedPodSet> {
+        self.flavor_info(admission).iter().map(assigned_pod_set).collect()
+    }
+
+    /// What the flavors of an admission add, in the API's terms.
+    #[must_use]
+    pub fn flavor_info(&self, admission: &Admission) -> Vec<FlavorInfo> {
+        let one = |pod_set: &PodSetAssignment| {
+            let flavors = pod_set.flavors.values().map(String::as_str);
+            self.sum_flavors(&pod_set.name, i64::from(pod_set.count.unwrap_or_default()), flavors)
+        };
+        admission.pod_set_assignments.iter().map(one).collect()
+    }
+
+    /// Flavors in the order of their names; where two set one label, the first does.
+    fn sum_flavors<'a>(
+        &self,
+        name: &str,
+        count: i64,
+        flavors: impl Iterator<Item = &'a str>,
+    ) -> FlavorInfo {
+        let mut names: Vec<&str> = flavors.collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut added = FlavorInfo { name: name.to_owned(), count, ..FlavorInfo::default() };
+        for flavor in names.into_iter().filter_map(|name| self.flavors.get(name)) {
+            for (key, value) in &flavor.labels {
+                added.labels.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+            for one in &flavor.tolerations {
+                if !added.tolerations.contains(one) {
+                    added.tolerations.push(one.clone());
+                }
+            }
+        }
+        added
+    }
+}

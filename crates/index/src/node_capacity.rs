@@ -1,0 +1,44 @@
+//! What pods take of nodes, and what nodes have: the terms in which room is counted (docs/reference/dispatch.md §2).
+
+use std::collections::BTreeMap;
+
+use crds::{meta::LabelSelector, pod::PodSpec, quantity::Quantity};
+use engine::{Amount, node_selection};
+
+use crate::{
+    requests::pod_requests::{self, PodDefaults},
+    selectors,
+};
+
+/// What a running pod takes of its node: its defaults are filled in already.
+#[must_use]
+pub fn pod_requests(pod: &PodSpec) -> BTreeMap<String, Amount> {
+    let requests = pod_requests::pod_requests(pod, PodDefaults::default());
+    let amount = |name: &str, nanos| crate::amount::from_nanos(name, nanos).clip();
+    requests.into_iter().map(|(name, nanos)| (name.to_owned(), amount(name, nanos))).collect()
+}
+
+/// An amount that is offered, rounded down.
+#[must_use]
+pub fn allocatable_amount(resource: &str, quantity: &Quantity) -> Amount {
+    crate::amount::allocatable_amount(resource, quantity)
+}
+
+/// An amount as the API shows it.
+#[must_use]
+pub fn quantity(resource: &str, amount: Amount) -> Quantity {
+    crate::amount::quantity(resource, amount)
+}
+
+/// Taints of a node.
+#[must_use]
+pub fn taints(taints: &[crds::meta::Taint]) -> Vec<node_selection::Taint> {
+    selectors::taints(taints)
+}
+
+/// Whether a selector selects these labels.
+#[must_use]
+pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
+    let labels = selectors::pairs(labels);
+    selectors::selector(selector).iter().all(|one| one.matches(&labels))
+}

@@ -1,0 +1,180 @@
+use crds::v1beta2::{self, Workload};
+use engine::Time;
+use expect_test::expect;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::IndexConfig;
+
+fn from<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).expect("an object")
+}
+
+fn workload(name: &str, queue: &str, status: &Value) -> Workload {
+    let pod = json!({"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]});
+    from(json!({
+        "metadata": {"namespace": "ns", "name": name, "uid": name},
+        "spec": {"queueName": queue, "podSets": [{"name": "main", "count": 2, "template": {"spec": pod}}]},
+        "status": status,
+    }))
+}
+
+fn held(usage: &str, admitted: &str) -> Value {
+    json!({
+        "admission": {"clusterQueue": "q", "podSetAssignments": [{
+            "name": "main", "count": 2, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": usage},
+        }]},
+        "conditions": [{"type": "QuotaReserved", "status": "True"}, {"type": "Admitted", "status": admitted}],
+    })
+}
+
+/// A queue `q` in a cohort with two LocalQueues and Workloads of every sort.
+fn house() -> (Index, Engine) {
+    let (mut index, mut engine) =
+        (Index::new(IndexConfig::default()), Engine::new(Default::default()));
+    let queue: v1beta2::ClusterQueue = from(json!({"spec": {
+        "namespaceSelector": {}, "cohortName": "all",
+        "resourceGroups": [{"coveredResources": ["memory", "cpu"], "flavors": [{"name": "f", "resources": [
+            {"name": "memory", "nominalQuota": "1Gi"}, {"name": "cpu", "nominalQuota": "3"},
+        ]}]}],
+    }}));
+    let local = |stop: &str| -> v1beta2::LocalQueue {
+        from(json!({"spec": {"clusterQueue": "q", "stopPolicy": stop}}))
+    };
+    let names = engine.names_mut();
+    let mut events = index.namespace(names, "ns", Some(&Default::default()));
+    events.extend(index.resource_flavor(names, "f", Some(&Default::default())));
+    events.extend(index.cluster_queue(names, "q", Some(&queue)));
+    events.extend(index.local_queue(names, "ns", "one", Some(&local("None"))));
+    events.extend(index.local_queue(names, "ns", "two", Some(&local("Hold"))));
+    let mut finishing = held("2", "True");
+    finishing["reclaimablePods"] = json!([{"name": "main", "count": 1}]);
+    for (name, queue, status) in [
+        ("a", "one", held("1500m", "True")),
+        ("b", "one", held("2", "False")),
+        ("c", "two", finishing),
+        ("d", "one", json!({})),
+        ("e", "two", json!({})),
+    ] {
+        events.extend(index.workload(names, &workload(name, queue, &status), Time(0)));
+    }
+    for event in events {
+        engine.apply(event);
+    }
+    (index, engine)
+}
+
+const AT: StatusStamp = StatusStamp { now: Timestamp::UNIX_EPOCH, generation: 3 };
+
+#[test]
+fn a_cluster_queue_shows_what_it_reserved_and_what_is_in_use() {
+    let (index, engine) = house();
+    let tally = ClusterQueueCounts::count(&index, &engine, "q");
+    let old = ClusterQueueStatus::default();
+    let status =
+        cluster_queue_status(&index, engine.names(), "q", &tally, &old, AT).expect("a queue");
+    let text = serde_json::to_string_pretty(&status).expect("json");
+    expect![[r#"
+        {
+          "admittedWorkloads": 2,
+          "conditions": [
+            {
+              "lastTransitionTime": "1970-01-01T00:00:00Z",
+              "message": "Can admit new workloads",
+              "observedGeneration": 3,
+              "reason": "Ready",
+              "status": "True",
+              "type": "Active"
+            }
+          ],
+          "flavorsReservation": [
+            {
+              "name": "f",
+              "resources": [
+                {
+                  "borrowed": "1500m",
+                  "name": "cpu",
+                  "total": "4500m"
+                },
+                {
+                  "borrowed": "0",
+                  "name": "memory",
+                  "total": "0"
+                }
+              ]
+            }
+          ],
+          "flavorsUsage": [
+            {
+              "name": "f",
+              "resources": [
+                {
+                  "borrowed": "0",
+                  "name": "cpu",
+                  "total": "2500m"
+                },
+                {
+                  "borrowed": "0",
+                  "name": "memory",
+                  "total": "0"
+                }
+              ]
+            }
+          ],
+          "pendingWorkloads": 1,
+          "reservingWorkloads": 3
+        }"#]]
+    .assert_eq(&text);
+    let again = cluster_queue_status(&index, engine.names(), "q", &tally, &status, AT);
+    assert_eq!(again, Some(status), "nothing changed, nothing to write");
+}
+
+#[test]
+fn a_local_queue_shows_its_part() {
+    let (index, engine) = house();
+    let tally = ClusterQueueCounts::count(&index, &engine, "q");
+    let old = LocalQueueStatus::default();
+    let show = |name: &str| {
+        let key = ("ns", name);
+        let status =
+            local_queue_status(&index, engine.names(), key, &tally, &old, AT).expect("a queue");
+        let cpu = |all: &[LocalQueueFlavorUsage]| -> String {
+            let resource = all.first().and_then(|one| one.resources.first()).expect("a resource");
+            resource.total.as_ref().expect("a total").to_string()
+        };
+        let reason = status.conditions.first().expect("a condition").reason.clone();
+        let counts =
+            (status.pending_workloads, status.reserving_workloads, status.admitted_workloads);
+        (reason, counts, cpu(&status.flavors_reservation), cpu(&status.flavors_usage))
+    };
+    assert_eq!(show("one"), ("Ready".into(), (1, 2, 1), "3500m".into(), "1500m".into()));
+    assert_eq!(show("two"), ("Stopped".into(), (0, 1, 1), "1".into(), "1".into()));
+}
+
+#[test]
+fn a_queue_that_is_not_there_shows_nothing() {
+    let (index, engine) = house();
+    let tally = ClusterQueueCounts::count(&index, &engine, "none");
+    assert_eq!(tally, ClusterQueueCounts::default());
+    let old = ClusterQueueStatus::default();
+    assert_eq!(cluster_queue_status(&index, engine.names(), "none", &tally, &old, AT), None);
+}
+
+#[test]
+fn what_was_decided_is_what_is_recorded() {
+    let (mut index, mut engine) = house();
+    let mut events = index.workload_gone(engine.names(), "ns", "a");
+    events.extend(index.workload_gone(engine.names(), "ns", "b"));
+    for event in events {
+        engine.apply(event);
+    }
+    let entry = engine.cycle(Time(0), &mut engine::AcceptAll).first().expect("an entry").clone();
+    let admission = index.admission(&engine, &entry);
+    assert_eq!(
+        json!(admission),
+        json!({"clusterQueue": "q", "podSetAssignments": [
+            {"count": 2, "name": "main", "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "2"}},
+        ]})
+    );
+}

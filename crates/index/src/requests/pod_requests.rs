@@ -1,0 +1,133 @@
+//! What one pod asks for: the formula of Kubernetes.
+//!
+//! The containers run together, so they add up. Init containers run one after the other before them, so the largest
+//! counts; one that restarts always is a sidecar and stays, so it adds to everything after it. What the pod as a whole
+//! asks for replaces the sum. The runtime's overhead comes on top. Source: docs/reference/kueue.md §2.7 steps 1 to 4.
+
+use crds::pod::{Container, PodSpec};
+
+use super::limit_ranges::{LimitBounds, NamespaceLimits};
+use super::{ExactAmounts, OwnedExactAmounts, borrowed, complete, read};
+
+/// The `restartPolicy` of an init container that runs beside the others.
+const ALWAYS: &str = "Always";
+
+/// What is added to the requests of a pod from outside its template.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PodDefaults<'a> {
+    /// The LimitRanges of its namespace.
+    pub(crate) limits: Option<&'a NamespaceLimits>,
+    /// The overhead of its RuntimeClass.
+    pub(crate) overhead: Option<&'a OwnedExactAmounts>,
+}
+
+impl<'a> PodDefaults<'a> {
+    pub(crate) fn of_containers(self) -> Option<&'a LimitBounds> {
+        self.limits.map(|limits| &limits.container)
+    }
+
+    pub(crate) fn of_pods(self) -> Option<&'a LimitBounds> {
+        self.limits.map(|limits| &limits.pod)
+    }
+}
+
+/// What one pod of a template asks for.
+pub(crate) fn pod_requests<'a>(pod: &'a PodSpec, around: PodDefaults<'a>) -> ExactAmounts<'a> {
+    let mut total = aggregate(pod, around);
+    if let Some((requests, _)) = pod_level(pod, &total, around) {
+        total.extend(requests);
+    }
+    let mut overhead = read(&pod.overhead);
+    if overhead.is_empty()
+        && let Some(class) = around.overhead
+    {
+        overhead.extend(borrowed(class));
+    }
+    add(&mut total, &overhead);
+    total
+}
+
+fn aggregate<'a>(pod: &'a PodSpec, around: PodDefaults<'a>) -> ExactAmounts<'a> {
+    let mut total = ExactAmounts::new();
+    for container in &pod.containers {
+        add(&mut total, &container_resources(container, around).0);
+    }
+    let (mut sidecars, mut peak) = (ExactAmounts::new(), ExactAmounts::new());
+    for container in &pod.init_containers {
+        let mut now = sidecars.clone();
+        add(&mut now, &container_resources(container, around).0);
+        raise(&mut peak, &now);
+        if container.restart_policy.as_deref() == Some(ALWAYS) {
+            sidecars = now;
+        }
+    }
+    add(&mut total, &sidecars);
+    raise(&mut total, &peak);
+    total
+}
+
+/// Requests and limits of a container, defaults filled in.
+pub(crate) fn container_resources<'a>(
+    container: &'a Container,
+    around: PodDefaults<'a>,
+) -> (ExactAmounts<'a>, ExactAmounts<'a>) {
+    let own = container.resources.as_ref();
+    let mut limits = own.map(|own| read(&own.limits)).unwrap_or_default();
+    let mut requests = own.map(|own| read(&own.requests)).unwrap_or_default();
+    if let Some(range) = around.of_containers() {
+        complete(&mut limits, borrowed(&range.default));
+        complete(&mut requests, borrowed(&range.default_request));
+    }
+    complete(&mut requests, limits.iter().map(|(&name, &amount)| (name, amount)));
+    (requests, limits)
+}
+
+/// Requests and limits of the pod as a whole, where it has any; only the resources that a pod can have as a whole.
+///
+/// A missing request is what the containers ask for together, except for huge pages; after that it is the limit.
+pub(crate) fn pod_level<'a>(
+    pod: &'a PodSpec,
+    aggregate: &ExactAmounts<'a>,
+    around: PodDefaults<'a>,
+) -> Option<(ExactAmounts<'a>, ExactAmounts<'a>)> {
+    let own = pod.resources.as_ref()?;
+    let (mut requests, mut limits) = (read(&own.requests), read(&own.limits));
+    if requests.is_empty() && limits.is_empty() {
+        return None;
+    }
+    if let Some(range) = around.of_pods() {
+        complete(&mut limits, borrowed(&range.default));
+        complete(&mut requests, borrowed(&range.default_request));
+    }
+    let summed = aggregate.iter().filter(|(name, _)| !is_huge_pages(name));
+    complete(&mut requests, summed.map(|(&name, &amount)| (name, amount)));
+    complete(&mut requests, limits.iter().map(|(&name, &amount)| (name, amount)));
+    requests.retain(|name, _| is_pod_level(name));
+    limits.retain(|name, _| is_pod_level(name));
+    Some((requests, limits))
+}
+
+fn is_huge_pages(name: &str) -> bool {
+    name.starts_with("hugepages-")
+}
+
+fn is_pod_level(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || is_huge_pages(name)
+}
+
+fn add<'a>(total: &mut ExactAmounts<'a>, more: &ExactAmounts<'a>) {
+    for (&name, &amount) in more {
+        let entry = total.entry(name).or_default();
+        *entry = entry.saturating_add(amount);
+    }
+}
+
+fn raise<'a>(total: &mut ExactAmounts<'a>, other: &ExactAmounts<'a>) {
+    for (&name, &amount) in other {
+        let entry = total.entry(name).or_default();
+        *entry = (*entry).max(amount);
+    }
+}
+
+#[cfg(test)]
+mod tests;

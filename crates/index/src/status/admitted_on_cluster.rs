@@ -1,0 +1,28 @@
+//! A cluster has admitted the Workload. Source: docs/reference/multikueue.md §1.4, §1.5.
+
+use crds::v1beta2::WorkloadStatus;
+
+use super::{StatusStamp, admitted, check_states};
+
+/// The status with the chosen cluster: its check is ready, the nomination is over, topologies are the cluster's
+/// business. Admitted if no other check is open.
+#[must_use]
+pub fn admitted_on_cluster(
+    mut status: WorkloadStatus,
+    cluster: &str,
+    check: &str,
+    at: StatusStamp,
+) -> WorkloadStatus {
+    status.cluster_name = Some(cluster.to_owned());
+    status.nominated_cluster_names = Vec::new();
+    let message = format!("The workload was admitted on \"{cluster}\"");
+    check_states::set(&mut status, check, check_states::READY, &message, at);
+    let assignments = status.admission.iter_mut().flat_map(|one| &mut one.pod_set_assignments);
+    for assignment in assignments {
+        if let Some(request) = &mut assignment.delayed_topology_request {
+            check_states::READY.clone_into(request);
+        }
+    }
+    admitted::sync(&mut status, at);
+    status
+}

@@ -1,0 +1,44 @@
+//! Quota is reserved. Source: docs/reference/kueue.md §2.1, §2.3.
+
+use crds::names::{conditions, reasons};
+use crds::v1beta2::{Admission, WorkloadStatus};
+
+use super::{StatusStamp, admitted, check_states, condition};
+
+/// What a reservation brings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct QuotaReservation<'a> {
+    /// Queue, flavors and amounts.
+    pub admission: Admission,
+    /// The checks that the queue requires for these flavors.
+    pub checks: &'a [String],
+    /// Clusters that may take the Workload.
+    pub nominated: &'a [String],
+}
+
+/// The status with the reservation, its checks and its nomination; admitted at once if no check is open.
+#[must_use]
+pub fn quota_reserved(
+    mut status: WorkloadStatus,
+    reservation: QuotaReservation<'_>,
+    at: StatusStamp,
+) -> WorkloadStatus {
+    let message = format!("Quota reserved in ClusterQueue {}", reservation.admission.cluster_queue);
+    let all = &mut status.conditions;
+    condition::set(all, conditions::QUOTA_RESERVED, true, reasons::QUOTA_RESERVED, &message, at);
+    let over =
+        [conditions::EVICTED, conditions::PREEMPTED, conditions::BLOCKED_ON_PREEMPTION_GATES];
+    for r#type in over {
+        condition::reset(all, r#type, reasons::QUOTA_RESERVED, at);
+    }
+    status.admission = Some(reservation.admission);
+    status.resource_requests = Vec::new();
+    if !reservation.nominated.is_empty() {
+        // The API refuses a nomination beside a chosen cluster.
+        status.cluster_name = None;
+        status.nominated_cluster_names = reservation.nominated.to_vec();
+    }
+    check_states::require(&mut status, reservation.checks, at);
+    admitted::sync(&mut status, at);
+    status
+}

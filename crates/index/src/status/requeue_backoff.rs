@@ -1,0 +1,43 @@
+//! When an evicted Workload may queue again. Source: docs/reference/kueue.md §2.4.
+
+use crds::names::{conditions, reasons};
+use crds::v1beta2::WorkloadStatus;
+use jiff::Timestamp;
+
+use super::{StatusStamp, condition};
+use crate::time::to_seconds;
+
+/// The Workload may queue again, for this reason; one of BackoffFinished, ClusterQueueRestarted, LocalQueueRestarted
+/// and Reactivated.
+#[must_use]
+pub fn requeued(mut status: WorkloadStatus, reason: &str, at: StatusStamp) -> WorkloadStatus {
+    let message = match reason {
+        reasons::BACKOFF_FINISHED => "The workload backoff was finished",
+        reasons::CLUSTER_QUEUE_RESTARTED => "The ClusterQueue was restarted after being stopped",
+        reasons::LOCAL_QUEUE_RESTARTED => "The LocalQueue was restarted after being stopped",
+        reasons::REACTIVATED => "The workload was reactivated",
+        _ => "",
+    };
+    if reason == reasons::BACKOFF_FINISHED
+        && let Some(state) = &mut status.requeue_state
+    {
+        state.requeue_at = None;
+    }
+    condition::set(&mut status.conditions, conditions::REQUEUED, true, reason, message, at);
+    status
+}
+
+/// The Workload does not queue again before `until`. A later time that is already set stays. `counted` evictions add up
+/// towards the limit.
+#[must_use]
+pub fn back_off(mut status: WorkloadStatus, until: Timestamp, counted: bool) -> WorkloadStatus {
+    let state = status.requeue_state.get_or_insert_default();
+    let until = to_seconds(until);
+    if state.requeue_at.as_ref().is_none_or(|old| *old < until) {
+        state.requeue_at = Some(until);
+    }
+    if counted {
+        state.count = Some(state.count.unwrap_or(0).saturating_add(1));
+    }
+    status
+}

@@ -1,0 +1,134 @@
+//! What a Workload asks of a cluster: real pods, before quota is made of them. Source: docs/reference/dispatch.md §1, §3.
+
+use crds::names::annotations::{AFFINITY, JOB_OWNER_GVK};
+use crds::v1beta2::Workload;
+use dispatch::{JobGvk, RequestedPodSet, WorkloadRequest};
+use engine::node_selection::LabelRequirement;
+use engine::{Amount, Names};
+
+use super::pod_sets::{CountedPodSet, CountedPodSets};
+use crate::amount::from_nanos;
+use crate::cluster_affinity;
+use crate::selectors::selection;
+
+/// The request, and what is wrong with it.
+pub(super) fn workload_request(
+    names: &mut Names,
+    workload: &Workload,
+    pod_sets: &CountedPodSets<'_>,
+) -> (WorkloadRequest, Option<String>) {
+    let (affinity, problem) = match clusters(workload) {
+        Ok(affinity) => (affinity, None),
+        Err(problem) => (Vec::new(), Some(problem)),
+    };
+    let request = WorkloadRequest {
+        kind: kind(workload),
+        namespace: workload.metadata.namespace.as_deref().unwrap_or_default().into(),
+        pod_sets: pod_sets.all.iter().map(|one| pods(names, one)).collect(),
+        affinity,
+        max_run_time: runs(workload),
+    };
+    (request, problem)
+}
+
+fn clusters(workload: &Workload) -> Result<Vec<LabelRequirement>, String> {
+    let text = workload.metadata.annotations.as_ref().and_then(|all| all.get(AFFINITY));
+    let parsed = cluster_affinity::parse(text.map_or("", String::as_str));
+    parsed.map_err(|problem| format!("annotation {AFFINITY}: {problem}"))
+}
+
+/// What is left of its maximum execution time, in nanoseconds.
+fn runs(workload: &Workload) -> Option<i64> {
+    let most = workload.spec.maximum_execution_time_seconds?;
+    let past = workload.status.accumulated_past_execution_time_seconds.unwrap_or(0);
+    Some(i64::from(most).saturating_sub(past.into()).max(0) * 1_000_000_000)
+}
+
+fn pods(names: &mut Names, asked: &CountedPodSet<'_>) -> RequestedPodSet {
+    let mut requests: Vec<_> = asked
+        .node_requests
+        .iter()
+        .map(|(&name, &nanos)| (names.resources.intern(name), from_nanos(name, nanos).clip()))
+        .collect();
+    // A node takes so many pods, whatever they ask for.
+    requests.push((names.resources.intern("pods"), Amount(1)));
+    requests.sort_unstable_by_key(|(resource, _)| *resource);
+    RequestedPodSet {
+        name: asked.pod_set.name.as_str().into(),
+        count: asked.count,
+        requests,
+        selection: asked.pod.map(selection).unwrap_or_default(),
+    }
+}
+
+/// The kind of the job: its controller, any other owner (a group of pods has many), or what its annotation says.
+fn kind(workload: &Workload) -> JobGvk {
+    let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
+    let controller = owners.iter().find(|owner| owner.controller == Some(true));
+    if let Some(owner) = controller.or(owners.first()) {
+        return of_version(&owner.api_version, &owner.kind);
+    }
+    let annotations = workload.metadata.annotations.as_ref();
+    let text = annotations.and_then(|all| all.get(JOB_OWNER_GVK));
+    text.map(|text| of_text(text)).unwrap_or_default()
+}
+
+fn of_version(api_version: &str, kind: &str) -> JobGvk {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    JobGvk { group: group.into(), version: version.into(), kind: kind.into() }
+}
+
+/// `group/version, JobGvk=kind`, or `kind.version.group`.
+fn of_text(text: &str) -> JobGvk {
+    if let Some((version, kind)) = text.split_once(", Kind=") {
+        return of_version(version, kind);
+    }
+    let mut parts = text.splitn(3, '.');
+    let mut next = || parts.next().unwrap_or_default().into();
+    let (kind, version, group) = (next(), next(), next());
+    JobGvk { group, version, kind }
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "values are made for the call")]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(metadata: Value) -> (String, String, String) {
+        let workload: Workload =
+            serde_json::from_value(json!({"metadata": metadata})).expect("a Workload");
+        let kind = kind(&workload);
+        (kind.group.into(), kind.version.into(), kind.kind.into())
+    }
+
+    #[test]
+    fn what_it_ran_before_an_eviction_counts() {
+        let runs = |value: Value| {
+            runs(&serde_json::from_value(value).expect("a Workload"))
+                .map(|nanos| nanos / 1_000_000_000)
+        };
+        let most = json!({"maximumExecutionTimeSeconds": 60});
+        assert_eq!(runs(json!({})), None);
+        assert_eq!(runs(json!({"spec": most})), Some(60));
+        let past = |seconds: i32| json!({"accumulatedPastExecutionTimeSeconds": seconds});
+        assert_eq!(runs(json!({"spec": most, "status": past(20)})), Some(40));
+        assert_eq!(runs(json!({"spec": most, "status": past(70)})), Some(0));
+    }
+
+    #[test]
+    fn the_controller_says_what_kind_of_job_it_is() {
+        let owner = |version: &str, kind: &str, controller: bool| json!({"apiVersion": version, "kind": kind, "name": "n", "uid": "u", "controller": controller});
+        let job = ("batch".into(), "v1".into(), "Job".into());
+        let owners = [owner("v1", "Pod", false), owner("batch/v1", "Job", true)];
+        assert_eq!(of(json!({"ownerReferences": owners})), job);
+        let pod = (String::new(), "v1".into(), "Pod".into());
+        assert_eq!(of(json!({"ownerReferences": [owner("v1", "Pod", false)]})), pod);
+        let key = "kueue.x-k8s.io/job-owner-gvk";
+        assert_eq!(of(json!({"annotations": {key: "batch/v1, Kind=Job"}})), job);
+        assert_eq!(of(json!({"annotations": {key: "Job.v1.batch"}})), job);
+        assert_eq!(of(json!({"annotations": {key: "/v1, Kind=Pod"}})), pod);
+        assert_eq!(of(json!({})), Default::default());
+    }
+}

@@ -1,0 +1,138 @@
+//! What the flavors of an assignment add to pods, carried on a clone to a cluster that has no flavors
+//! (docs/reference/dispatch.md §4).
+
+use std::collections::BTreeMap;
+
+use crds::{
+    meta::Toleration,
+    names::annotations::ASSIGNMENT,
+    v1beta2::{PodSetAssignment, Workload},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    pod_set_info::{PodSetInfo, StartError},
+    pod_sets_info::{FlavorsByName, PodSetsInfoError},
+};
+
+/// What is added to the pods of one pod set.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CarriedAssignment {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    node_selector: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tolerations: Vec<Toleration>,
+}
+
+/// The annotation's value: by pod set, what the flavors of the Workload's admission add.
+///
+/// # Errors
+/// If the Workload is not admitted, a flavor is missing, or flavors contradict each other.
+pub fn annotation(
+    workload: &Workload,
+    flavors: &FlavorsByName,
+) -> Result<String, PodSetsInfoError> {
+    let name = || workload.metadata.name.clone().unwrap_or_default();
+    let Some(admission) = &workload.status.admission else {
+        return Err(PodSetsInfoError::NotAdmitted { workload: name() });
+    };
+    let mut all = BTreeMap::new();
+    for given in &admission.pod_set_assignments {
+        let info = of_flavors(given, flavors).map_err(|error| error.of(name()))?;
+        let added =
+            CarriedAssignment { node_selector: info.node_selector, tolerations: info.tolerations };
+        all.insert(given.name.clone(), added);
+    }
+    Ok(serde_json::to_string(&all).unwrap_or_default())
+}
+
+/// What a clone's annotation says of a pod set; none where the clone carries none.
+#[must_use]
+pub fn read(workload: &Workload, pod_set: &str) -> Option<PodSetInfo> {
+    let text = workload.metadata.annotations.as_ref()?.get(ASSIGNMENT)?;
+    let mut all: BTreeMap<String, CarriedAssignment> = serde_json::from_str(text).ok()?;
+    let CarriedAssignment { node_selector, tolerations } = all.remove(pod_set).unwrap_or_default();
+    Some(PodSetInfo { node_selector, tolerations, ..PodSetInfo::default() })
+}
+
+/// Why flavors do not tell what pods get.
+pub(crate) enum FlavorInfoError {
+    /// The flavor is not there.
+    Missing(String),
+    /// Flavors contradict each other.
+    Conflict(StartError),
+}
+
+impl FlavorInfoError {
+    pub(crate) fn of(self, workload: String) -> PodSetsInfoError {
+        match self {
+            Self::Missing(flavor) => PodSetsInfoError::NoFlavor { workload, flavor },
+            Self::Conflict(error) => PodSetsInfoError::Start(error),
+        }
+    }
+}
+
+/// What the flavors of one pod set add.
+pub(crate) fn of_flavors(
+    given: &PodSetAssignment,
+    flavors: &FlavorsByName,
+) -> Result<PodSetInfo, FlavorInfoError> {
+    let mut info = PodSetInfo { name: given.name.clone(), ..PodSetInfo::default() };
+    let mut names: Vec<&String> = given.flavors.values().collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let spec = flavors.get(name).ok_or_else(|| FlavorInfoError::Missing(name.clone()))?;
+        let more = PodSetInfo {
+            node_selector: spec.node_labels.clone(),
+            tolerations: spec.tolerations.clone(),
+            ..PodSetInfo::default()
+        };
+        info.add(more).map_err(FlavorInfoError::Conflict)?;
+    }
+    Ok(info)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        let mut workload: Workload = serde_json::from_value(json!({
+            "metadata": { "name": "w" },
+            "status": { "admission": { "clusterQueue": "cq", "podSetAssignments": [
+                { "name": "main", "flavors": { "cpu": "x", "memory": "x" } },
+                { "name": "side", "flavors": { "cpu": "y" } },
+            ] } },
+        }))
+        .expect("a Workload decodes");
+        let flavor = |value: serde_json::Value| serde_json::from_value(value).expect("decodes");
+        let flavors: FlavorsByName = [
+            (
+                "x".to_owned(),
+                flavor(json!({ "nodeLabels": { "zone": "a" }, "tolerations": [{ "key": "t" }] })),
+            ),
+            ("y".to_owned(), flavor(json!({}))),
+        ]
+        .into();
+        assert!(read(&workload, "main").is_none(), "a Workload that is no clone says nothing");
+        let text = annotation(&workload, &flavors).expect("both flavors are there");
+        assert_eq!(
+            text,
+            r#"{"main":{"nodeSelector":{"zone":"a"},"tolerations":[{"key":"t"}]},"side":{}}"#
+        );
+        workload.metadata.annotations = Some([(ASSIGNMENT.to_owned(), text)].into());
+        let main = read(&workload, "main").expect("carried");
+        assert_eq!(main.node_selector.get("zone").map(String::as_str), Some("a"));
+        assert_eq!(main.tolerations.len(), 1);
+        assert_eq!(read(&workload, "side"), Some(PodSetInfo::default()));
+        assert!(
+            annotation(&workload, &FlavorsByName::new()).is_err(),
+            "a missing flavor is an error"
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! The Workload that is made for a job (docs/reference/kueue.md §7.5).
+
+use std::collections::BTreeMap;
+
+use crds::{
+    names::{
+        KUEUE_GROUP, RESOURCE_IN_USE_FINALIZER,
+        annotations::{ADMISSION_GATED_BY, ELASTIC_JOB, PROVISIONING_PREFIX},
+        labels::{JOB_UID, MAX_EXEC_TIME_SECONDS, PRIORITY_CLASS},
+    },
+    v1beta2::{PriorityClassRef, Workload, WorkloadSpec},
+    validation::labels::value_problems,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use crate::{
+    GenericJob, JobGates, go_parse,
+    workload_name::{WorkloadOwner, workload_name},
+};
+
+/// Where the priority of a Workload comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrioritySource {
+    /// A WorkloadPriorityClass that the job names.
+    WorkloadPriorityClass(String),
+    /// A PriorityClass that the pods name.
+    PriorityClass(String),
+    /// The PriorityClass that the cluster gives to pods that name none; zero where there is none.
+    ClusterDefault,
+}
+
+/// A priority, looked up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WorkloadPriority {
+    /// The value.
+    pub value: i32,
+    /// The class it comes from.
+    pub class: Option<PriorityClassRef>,
+}
+
+/// Keys that Workloads get from their jobs, as the configuration lists them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeysToCopy {
+    /// Labels.
+    pub labels: Vec<String>,
+    /// Annotations.
+    pub annotations: Vec<String>,
+}
+
+/// Where the priority of a job is to be looked up.
+pub fn priority_source<J: GenericJob>(job: &J, gates: JobGates) -> PrioritySource {
+    if let Some(class) = job.label(PRIORITY_CLASS).filter(|class| !class.is_empty()) {
+        return PrioritySource::WorkloadPriorityClass(class.to_owned());
+    }
+    let classes = job.pod_sets(gates).into_iter().filter_map(|set| set.template.spec);
+    match classes.map(|pod| pod.priority_class_name).find(|class| !class.is_empty()) {
+        Some(class) => PrioritySource::PriorityClass(class),
+        None => PrioritySource::ClusterDefault,
+    }
+}
+
+/// The longest run time that a job asks for. More than a Workload can hold is as long as it can hold.
+pub fn max_exec_time<J: GenericJob>(job: &J) -> Option<i32> {
+    let seconds = go_parse::integer(job.label(MAX_EXEC_TIME_SECONDS)?).ok()?;
+    (seconds > 0).then(|| i32::try_from(seconds).unwrap_or(i32::MAX))
+}
+
+/// The Workload of a job that has none.
+pub fn construct_workload<J: GenericJob>(
+    job: &J,
+    priority: WorkloadPriority,
+    copied: &KeysToCopy,
+    gates: JobGates,
+) -> Workload {
+    let spec = WorkloadSpec {
+        active: Some(true),
+        maximum_execution_time_seconds: max_exec_time(job),
+        pod_sets: job.pod_sets(gates),
+        priority: Some(priority.value),
+        priority_class_ref: priority.class,
+        queue_name: job.queue_name().to_owned(),
+        ..WorkloadSpec::default()
+    };
+    Workload { metadata: metadata(job, copied, gates), spec, ..Workload::default() }
+}
+
+/// The name of the Workload that is made for a job.
+pub fn workload_name_for<J: GenericJob>(job: &J, gates: JobGates) -> String {
+    let owner = job.metadata();
+    let name = owner.name.as_deref().unwrap_or_default();
+    let uid = owner.uid.as_deref().unwrap_or_default();
+    let generation = owner.generation.unwrap_or_default().to_string();
+    let part = job.is_elastic(gates).then_some(generation.as_str());
+    let named = WorkloadOwner { kind: J::KIND, group: J::GROUP, name, uid, part };
+    workload_name(named, gates.short_names)
+}
+
+fn metadata<J: GenericJob>(job: &J, copied: &KeysToCopy, gates: JobGates) -> ObjectMeta {
+    let owner = job.metadata();
+    let name = owner.name.clone().unwrap_or_default();
+    let uid = owner.uid.clone().unwrap_or_default();
+    ObjectMeta {
+        name: Some(workload_name_for(job, gates)),
+        namespace: owner.namespace.clone(),
+        labels: Some(labels(job, &uid, copied)).filter(|labels| !labels.is_empty()),
+        annotations: Some(annotations(job, copied, gates)).filter(|all| !all.is_empty()),
+        finalizers: Some(vec![RESOURCE_IN_USE_FINALIZER.to_owned()]),
+        owner_references: Some(vec![OwnerReference {
+            api_version: J::API_VERSION.to_owned(),
+            kind: J::KIND.to_owned(),
+            name,
+            uid,
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        }]),
+        ..ObjectMeta::default()
+    }
+}
+
+fn labels<J: GenericJob>(job: &J, uid: &str, copied: &KeysToCopy) -> BTreeMap<String, String> {
+    let keys = copied.labels.iter().map(String::as_str);
+    let mut labels: BTreeMap<String, String> =
+        keys.filter_map(|key| Some((key.to_owned(), job.label(key)?.to_owned()))).collect();
+    if value_problems(uid).is_empty() {
+        labels.insert(JOB_UID.to_owned(), uid.to_owned());
+    }
+    labels
+}
+
+fn annotations<J: GenericJob>(
+    job: &J,
+    copied: &KeysToCopy,
+    gates: JobGates,
+) -> BTreeMap<String, String> {
+    let goes_along = |key: &str| {
+        key.starts_with(PROVISIONING_PREFIX)
+            || (key == ADMISSION_GATED_BY && gates.admission_gated_by)
+            || (key == ELASTIC_JOB && job.is_elastic(gates))
+            || copied.annotations.iter().any(|copied| copied == key)
+    };
+    let all = job.metadata().annotations.iter().flatten();
+    all.filter(|(key, _)| goes_along(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// The reference to a class by name, as a Workload holds it.
+#[must_use]
+pub fn class_ref(source: &PrioritySource) -> Option<PriorityClassRef> {
+    let (group, kind, name) = match source {
+        PrioritySource::WorkloadPriorityClass(name) => (KUEUE_GROUP, "WorkloadPriorityClass", name),
+        PrioritySource::PriorityClass(name) => {
+            (crds::names::SCHEDULING_GROUP, "PriorityClass", name)
+        }
+        PrioritySource::ClusterDefault => return None,
+    };
+    Some(PriorityClassRef { group: group.to_owned(), kind: kind.to_owned(), name: name.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::Job;
+
+    fn job(annotations: &Value) -> Job {
+        serde_json::from_value(json!({
+            "metadata": {
+                "name": "train", "namespace": "ns", "uid": "u-1", "generation": 2,
+                "labels": {
+                    "kueue.x-k8s.io/queue-name": "lq", "team": "ml", "other": "x",
+                    "kueue.x-k8s.io/max-exec-time-seconds": "99999999999",
+                },
+                "annotations": annotations,
+            },
+            "spec": { "parallelism": 2, "template": { "spec": { "priorityClassName": "high" } } },
+        }))
+        .expect("a Job decodes")
+    }
+
+    #[test]
+    fn a_workload_is_owned_by_its_job_and_carries_what_it_needs() {
+        let job = job(&json!({
+            "kueue.x-k8s.io/admission-gated-by": "a/b", "provreq.kueue.x-k8s.io/p": "1", "no": "no",
+        }));
+        let gates = JobGates::default();
+        let source = priority_source(&job, gates);
+        assert_eq!(source, PrioritySource::PriorityClass("high".to_owned()));
+        let priority = WorkloadPriority { value: 7, class: class_ref(&source) };
+        let copied = KeysToCopy { labels: vec!["team".to_owned()], annotations: vec![] };
+        let workload = construct_workload(&job, priority, &copied, gates);
+        let name = workload_name(
+            WorkloadOwner { kind: "Job", group: "batch", name: "train", uid: "u-1", part: None },
+            false,
+        );
+        assert_eq!(
+            serde_json::to_value(workload).expect("encodes"),
+            json!({
+                "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+                "metadata": {
+                    "name": name, "namespace": "ns",
+                    "labels": { "kueue.x-k8s.io/job-uid": "u-1", "team": "ml" },
+                    "annotations": {
+                        "kueue.x-k8s.io/admission-gated-by": "a/b", "provreq.kueue.x-k8s.io/p": "1",
+                    },
+                    "finalizers": ["kueue.x-k8s.io/resource-in-use"],
+                    "ownerReferences": [{
+                        "apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u-1",
+                        "controller": true, "blockOwnerDeletion": true,
+                    }],
+                },
+                "spec": {
+                    "active": true, "maximumExecutionTimeSeconds": i32::MAX, "queueName": "lq",
+                    "priority": 7,
+                    "priorityClassRef": {
+                        "group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high",
+                    },
+                    "podSets": [{
+                        "name": "main", "count": 2,
+                        "template": { "spec": { "priorityClassName": "high" } },
+                    }],
+                },
+                "status": {},
+            })
+        );
+    }
+
+    #[test]
+    fn each_size_of_an_elastic_job_has_a_workload_of_its_own() {
+        let named = |annotations: Value, generation| {
+            let mut job = job(&annotations);
+            job.metadata.generation = Some(generation);
+            let gates = JobGates::default();
+            construct_workload(&job, WorkloadPriority::default(), &KeysToCopy::default(), gates)
+                .metadata
+                .name
+        };
+        let elastic = || json!({ "kueue.x-k8s.io/elastic-job": "true" });
+        assert_ne!(named(elastic(), 1), named(elastic(), 2));
+        assert_eq!(named(json!({}), 1), named(json!({}), 2));
+    }
+}

@@ -1,0 +1,49 @@
+//! Variables of containers, one of a name (docs/reference/kueue.md §7.2).
+//!
+//! The API server keeps only one variable of a name in a Workload. Pod sets of a job are brought into the same form, or
+//! the Workload would never be equal to its job.
+
+use crds::pod::{Container, PodTemplate};
+use serde_json::Value;
+
+/// Leaves each name where it stands first, with the value that stands last.
+pub fn deduplicate(template: &mut PodTemplate) {
+    let Some(spec) = template.spec.as_mut() else { return };
+    spec.init_containers.iter_mut().chain(&mut spec.containers).for_each(collapse_container);
+}
+
+fn collapse_container(container: &mut Container) {
+    let Some(variables) = container.rest.get_mut("env").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let mut kept: Vec<Value> = Vec::with_capacity(variables.len());
+    for variable in variables.drain(..) {
+        match kept.iter_mut().find(|earlier| earlier.get("name") == variable.get("name")) {
+            Some(earlier) => *earlier = variable,
+            None => kept.push(variable),
+        }
+    }
+    *variables = kept;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_last_value_stands_in_the_first_place() {
+        let container = json!({ "name": "c", "env": [
+            { "name": "a", "value": "1" }, { "name": "b" }, { "name": "a", "value": "2" },
+        ] });
+        let template =
+            json!({ "spec": { "containers": [container], "initContainers": [container] } });
+        let mut template: PodTemplate = serde_json::from_value(template).expect("decodes");
+        deduplicate(&mut template);
+        let spec = template.spec.expect("a spec");
+        let expected = json!([{ "name": "a", "value": "2" }, { "name": "b" }]);
+        assert_eq!(spec.containers[0].rest["env"], expected);
+        assert_eq!(spec.init_containers[0].rest["env"], expected);
+    }
+}

@@ -1,0 +1,39 @@
+//! The scheduling gate of elastic jobs (docs/reference/kueue.md §5.3, §4.13).
+//!
+//! An elastic job runs while it grows, so its new pods are what waits: each is made with a gate, which goes once the
+//! pod is counted.
+
+use crds::{names::gates, pod::PodTemplate};
+use serde_json::{Value, json};
+
+use crate::defaulting::PatchAdd;
+
+/// Adds the gate to the pods of a new job, whose template stands at `path`; nothing when it is there.
+#[must_use]
+pub fn add(path: &str, template: &PodTemplate) -> Option<PatchAdd> {
+    let listed = template.spec.as_ref()?.rest.get("schedulingGates").and_then(Value::as_array);
+    let mut listed = listed.cloned().unwrap_or_default();
+    if listed.iter().any(|gate| gate["name"] == gates::ELASTIC_JOB) {
+        return None;
+    }
+    listed.push(json!({ "name": gates::ELASTIC_JOB }));
+    Some(PatchAdd { path: format!("{path}/spec/schedulingGates"), value: Value::Array(listed) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gate_is_added_once_to_those_that_are_there() {
+        let template = |listed: &Value| {
+            let template = json!({ "spec": { "containers": [], "schedulingGates": listed } });
+            serde_json::from_value(template).expect("a template decodes")
+        };
+        let ours = json!({ "name": "kueue.x-k8s.io/elastic-job" });
+        let set = add("/t", &template(&json!([{ "name": "own" }]))).expect("a step");
+        assert_eq!(set.path, "/t/spec/schedulingGates");
+        assert_eq!(set.value, json!([{ "name": "own" }, ours]));
+        assert_eq!(add("/t", &template(&json!([ours]))), None);
+    }
+}

@@ -1,0 +1,242 @@
+//! The kinds of jobs that exist, and which of them are managed (docs/reference/kueue.md §7.1, §7.3 row 0e).
+//!
+//! A kind is *known* when upstream has an integration for it, enabled or not: the search for an ancestor goes through
+//! it. It is *managed* when its integration is enabled, or when the configuration names it as another controller's.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+/// A kind of job with an integration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Integration {
+    /// Its name in the configuration file.
+    pub name: &'static str,
+    /// Its API group; empty for the core group.
+    pub group: &'static str,
+    /// Its API version.
+    pub version: &'static str,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its resource.
+    pub plural: &'static str,
+}
+
+macro_rules! frameworks {
+    ($($name:literal $group:literal $version:literal $kind:literal $plural:literal)*) => {
+        /// Every kind of job with an integration.
+        pub const INTEGRATIONS: &[Integration] = &[$(Integration {
+            name: $name, group: $group, version: $version, kind: $kind, plural: $plural,
+        }),*];
+    };
+}
+
+#[rustfmt::skip]
+frameworks! {
+    "batch/job" "batch" "v1" "Job" "jobs"
+    "jobset.x-k8s.io/jobset" "jobset.x-k8s.io" "v1alpha2" "JobSet" "jobsets"
+    "kubeflow.org/mpijob" "kubeflow.org" "v2beta1" "MPIJob" "mpijobs"
+    "kubeflow.org/paddlejob" "kubeflow.org" "v1" "PaddleJob" "paddlejobs"
+    "kubeflow.org/pytorchjob" "kubeflow.org" "v1" "PyTorchJob" "pytorchjobs"
+    "kubeflow.org/tfjob" "kubeflow.org" "v1" "TFJob" "tfjobs"
+    "kubeflow.org/xgboostjob" "kubeflow.org" "v1" "XGBoostJob" "xgboostjobs"
+    "kubeflow.org/jaxjob" "kubeflow.org" "v1" "JAXJob" "jaxjobs"
+    "trainer.kubeflow.org/trainjob" "trainer.kubeflow.org" "v1alpha1" "TrainJob" "trainjobs"
+    "ray.io/rayjob" "ray.io" "v1" "RayJob" "rayjobs"
+    "ray.io/raycluster" "ray.io" "v1" "RayCluster" "rayclusters"
+    "ray.io/rayservice" "ray.io" "v1" "RayService" "rayservices"
+    "workload.codeflare.dev/appwrapper" "workload.codeflare.dev" "v1beta2" "AppWrapper" "appwrappers"
+    "sparkoperator.k8s.io/sparkapplication" "sparkoperator.k8s.io" "v1beta2" "SparkApplication" "sparkapplications"
+    "pod" "" "v1" "Pod" "pods"
+    "deployment" "apps" "v1" "Deployment" "deployments"
+    "statefulset" "apps" "v1" "StatefulSet" "statefulsets"
+    "leaderworkerset.x-k8s.io/leaderworkerset" "leaderworkerset.x-k8s.io" "v1" "LeaderWorkerSet" "leaderworkersets"
+}
+
+/// The name of `batch/v1` Jobs.
+pub const BATCH_JOB: &str = "batch/job";
+
+/// Stands between a Deployment and its pods, so the search goes through it.
+const REPLICA_SET: Integration = Integration {
+    name: "",
+    group: "apps",
+    version: "v1",
+    kind: "ReplicaSet",
+    plural: "replicasets",
+};
+
+/// Kinds whose pods are managed one by one: with them, pods are managed too.
+const OF_PODS: &[&str] = &["deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"];
+
+impl Integration {
+    /// Group and version as objects carry them.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        api_version(self.group, self.version)
+    }
+
+    /// Where the API server calls a webhook of the kind; `verb` is `mutate` or `validate`.
+    #[must_use]
+    pub fn webhook_path(&self, verb: &str) -> String {
+        let group = self.group.replace('.', "-");
+        format!("/{verb}-{group}-{}-{}", self.version, self.kind.to_ascii_lowercase())
+    }
+}
+
+/// Where objects of an owner's kind are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerKind {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The API version.
+    pub version: String,
+    /// The kind.
+    pub kind: String,
+    /// The resource; none for kinds of others, whose server must be asked.
+    pub plural: Option<&'static str>,
+}
+
+/// Which kinds are managed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ManagedKinds {
+    enabled: BTreeSet<&'static str>,
+    external: Vec<OwnerKind>,
+}
+
+impl ManagedKinds {
+    /// From the configuration: names of frameworks, and `Kind.version.group` of kinds that others manage. Names that
+    /// do not exist are left out; the configuration refuses them.
+    #[must_use]
+    pub fn new(frameworks: &[String], external: &[String]) -> Self {
+        let named =
+            INTEGRATIONS.iter().filter(|one| frameworks.iter().any(|name| name == one.name));
+        let mut enabled: BTreeSet<&'static str> = named.map(|one| one.name).collect();
+        if OF_PODS.iter().any(|name| enabled.contains(name)) {
+            enabled.insert("pod");
+        }
+        Self { enabled, external: external.iter().filter_map(|name| external_kind(name)).collect() }
+    }
+
+    /// Whether the integration of this name is enabled.
+    #[must_use]
+    pub fn is_enabled(&self, framework: &str) -> bool {
+        self.enabled.contains(framework)
+    }
+
+    /// Whether objects of the owner's kind are managed.
+    #[must_use]
+    pub fn manages(&self, owner: &OwnerReference) -> bool {
+        let enabled = INTEGRATIONS.iter().filter(|one| self.enabled.contains(one.name));
+        enabled.into_iter().any(|one| is_kind(owner, one))
+            || self.external.iter().any(|one| is_place(owner, one))
+    }
+
+    /// Where the owner is found, if its kind is known.
+    #[must_use]
+    pub fn owner_kind(&self, owner: &OwnerReference) -> Option<OwnerKind> {
+        let built_in = INTEGRATIONS.iter().chain([&REPLICA_SET]).find(|one| is_kind(owner, one));
+        let built_in = built_in.map(|one| OwnerKind {
+            group: one.group.to_owned(),
+            version: one.version.to_owned(),
+            kind: one.kind.to_owned(),
+            plural: Some(one.plural),
+        });
+        built_in.or_else(|| self.external.iter().find(|one| is_place(owner, one)).cloned())
+    }
+}
+
+/// The owner that controls an object.
+#[must_use]
+pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    let owners = metadata.owner_references.iter().flatten();
+    owners.into_iter().find(|owner| owner.controller == Some(true))
+}
+
+fn is_kind(owner: &OwnerReference, framework: &Integration) -> bool {
+    owner.kind == framework.kind && owner.api_version == framework.api_version()
+}
+
+fn is_place(owner: &OwnerReference, place: &OwnerKind) -> bool {
+    owner.kind == place.kind && owner.api_version == api_version(&place.group, &place.version)
+}
+
+fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
+/// `Kind.version.group`.
+fn external_kind(name: &str) -> Option<OwnerKind> {
+    let mut parts = name.splitn(3, '.').map(str::to_owned);
+    let (kind, version, group) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(OwnerKind { group, version, kind, plural: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(api_version: &str, kind: &str) -> OwnerReference {
+        let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
+        OwnerReference { api_version, kind, ..OwnerReference::default() }
+    }
+
+    fn kinds(frameworks: &[&str]) -> ManagedKinds {
+        let frameworks: Vec<String> = frameworks.iter().map(|name| (*name).to_owned()).collect();
+        ManagedKinds::new(&frameworks, &["Train.v2.example.com".to_owned()])
+    }
+
+    #[test]
+    fn paths_are_upstreams() {
+        let path = |name: &str| {
+            let one = INTEGRATIONS.iter().find(|one| one.name == name).expect("a framework");
+            (one.webhook_path("mutate"), one.webhook_path("validate"))
+        };
+        let pair = |mutate: &str, validate: &str| (mutate.to_owned(), validate.to_owned());
+        assert_eq!(path("batch/job"), pair("/mutate-batch-v1-job", "/validate-batch-v1-job"));
+        assert_eq!(path("pod"), pair("/mutate--v1-pod", "/validate--v1-pod"));
+        assert_eq!(
+            path("jobset.x-k8s.io/jobset"),
+            pair(
+                "/mutate-jobset-x-k8s-io-v1alpha2-jobset",
+                "/validate-jobset-x-k8s-io-v1alpha2-jobset"
+            )
+        );
+    }
+
+    #[test]
+    fn a_kind_is_known_without_being_managed_but_not_the_other_way_round() {
+        let kinds = kinds(&["batch/job"]);
+        for (api_version, kind, managed, known) in [
+            ("batch/v1", "Job", true, true),
+            ("batch/v2", "Job", false, false),
+            ("batch/v1", "CronJob", false, false),
+            ("ray.io/v1", "RayJob", false, true),
+            ("apps/v1", "ReplicaSet", false, true),
+            ("v1", "Pod", false, true),
+            ("example.com/v2", "Train", true, true),
+            ("example.com/v1", "Train", false, false),
+        ] {
+            let owner = owner(api_version, kind);
+            let found = (kinds.manages(&owner), kinds.owner_kind(&owner).is_some());
+            assert_eq!(found, (managed, known), "{api_version} {kind}");
+        }
+    }
+
+    #[test]
+    fn kinds_made_of_pods_turn_pods_on() {
+        assert!(!kinds(&["batch/job"]).is_enabled("pod"));
+        for name in OF_PODS {
+            assert!(kinds(&[name]).is_enabled("pod"), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_the_controller_counts_among_owners() {
+        let mut metadata = ObjectMeta::default();
+        assert_eq!(controller(&metadata), None);
+        let plain = owner("batch/v1", "Job");
+        let first = OwnerReference { controller: Some(true), ..owner("ray.io/v1", "RayJob") };
+        metadata.owner_references = Some(vec![plain, first.clone()]);
+        assert_eq!(controller(&metadata), Some(&first));
+    }
+}

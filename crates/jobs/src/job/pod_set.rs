@@ -1,0 +1,54 @@
+//! The pod set of a Job.
+
+use crds::{names::JOB_COMPLETION_INDEX, pod::PodTemplate, v1beta2::PodSet};
+
+use super::Job;
+use crate::{JobGates, container_env, topology_request};
+
+/// Name of the one pod set.
+pub(super) const MAIN: &str = "main";
+
+/// Labels that the Job controller of old put on templates; they name one Job and would tell equal ones apart.
+const LEGACY_LABELS: [&str; 3] =
+    ["controller-uid", "job-name", "batch.kubernetes.io/controller-uid"];
+
+/// Labels that the Job controller needs on the template, whatever else is put back.
+const CONTROLLER_LABELS: [&str; 4] = [
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+];
+
+/// Whether a label of the template belongs to the Job controller.
+pub(super) fn is_controllers(label: &str) -> bool {
+    CONTROLLER_LABELS.contains(&label)
+}
+
+/// The pod set.
+pub(super) fn pod_set(job: &Job, gates: JobGates) -> PodSet {
+    let min_count = job.min_parallelism().filter(|_| gates.partial_admission);
+    let template = clean(&job.spec.template);
+    let annotations = template.metadata.as_ref().map(|metadata| &metadata.annotations);
+    let topology_request = annotations
+        .filter(|_| gates.topology)
+        .and_then(|annotations| topology_request::read(annotations, gates))
+        .map(|request| topology_request::with_index(request, JOB_COMPLETION_INDEX));
+    PodSet {
+        name: MAIN.to_owned(),
+        count: Some(job.count()),
+        min_count,
+        template,
+        topology_request,
+    }
+}
+
+/// The template without what the Job controller adds to it.
+fn clean(template: &PodTemplate) -> PodTemplate {
+    let mut template = template.clone();
+    container_env::deduplicate(&mut template);
+    if let Some(metadata) = template.metadata.as_mut() {
+        metadata.labels.retain(|key, _| !LEGACY_LABELS.contains(&key.as_str()));
+    }
+    template
+}

@@ -1,0 +1,138 @@
+//! A Job and its copy on a worker (docs/reference/dispatch.md §5, docs/reference/multikueue.md §2.7).
+
+use crds::{meta::Condition, names::reasons::MULTI_KUEUE_ADAPTER, v1beta2::PodSet};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+
+use super::{Job, pod_set, pod_sets_info, stop::START_TIME};
+use crate::{JobGates, pod_set_info::PodSetInfo};
+
+/// Fields of the spec that belong to the cluster the Job was made in. A copy that the worker deletes after its time to
+/// live would be gone before its end was seen.
+const OF_THIS_CLUSTER: [&str; 2] = ["selector", "ttlSecondsAfterFinished"];
+
+/// Condition of a Job that is held back.
+const SUSPENDED: &str = "Suspended";
+
+/// Field that says that the selector was chosen by a person; then it stays.
+const MANUAL_SELECTOR: &str = "manualSelector";
+
+/// The Job as it is made on a worker.
+pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job {
+    let mut copy = job.clone();
+    let infos: Vec<PodSetInfo> = pod_sets.iter().map(PodSetInfo::of).collect();
+    pod_sets_info::restore(&mut copy, &infos, gates);
+    copy.metadata = ObjectMeta {
+        name: job.metadata.name.clone(),
+        namespace: job.metadata.namespace.clone(),
+        labels: job.metadata.labels.clone(),
+        annotations: job.metadata.annotations.clone(),
+        ..ObjectMeta::default()
+    };
+    copy.status = Default::default();
+    copy.spec.managed_by = None;
+    copy.spec.suspend = Some(true);
+    let manual = copy.spec.rest.get(MANUAL_SELECTOR) == Some(&Value::Bool(true));
+    copy.spec.rest.retain(|field, _| {
+        !OF_THIS_CLUSTER.contains(&field.as_str()) || manual && field == "selector"
+    });
+    if let Some(metadata) = copy.spec.template.metadata.as_mut() {
+        metadata.labels.retain(|label, _| !pod_set::is_controllers(label));
+    }
+    copy
+}
+
+/// The Job with a status that says that nothing of it runs; none if it says so already. Where it ran elsewhere, it also says
+/// that it is held back: its template can be put back only then.
+pub(super) fn idle(job: &Job) -> Option<Job> {
+    let mut idle = job.clone();
+    let status = &mut idle.status;
+    status.active = None;
+    status.ready = None;
+    status.uncounted_terminated_pods = None;
+    for field in [START_TIME, "terminating"] {
+        status.rest.remove(field);
+    }
+    if let Some(conditions) = status.conditions.as_mut()
+        && let Some(suspended) = conditions.iter_mut().find(|one| one.r#type == SUSPENDED)
+        && suspended.status != "True"
+    {
+        *suspended = Condition {
+            status: "True".to_owned(),
+            reason: MULTI_KUEUE_ADAPTER.to_owned(),
+            message: "Nothing of the job runs on a worker".to_owned(),
+            r#type: SUSPENDED.to_owned(),
+            ..Condition::default()
+        };
+    }
+    (idle.status != job.status).then_some(idle)
+}
+
+/// Whether pods ran, or an end was seen.
+pub(super) fn started(job: &Job) -> bool {
+    let status = &job.status;
+    let counted = [status.active, status.succeeded, status.failed];
+    counted.into_iter().flatten().any(|count| count > 0)
+        || status.rest.get(START_TIME).is_some_and(|time| !time.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::GenericJob;
+
+    fn job() -> Job {
+        serde_json::from_value(json!({
+            "metadata": {
+                "name": "train", "namespace": "ns", "uid": "u-1", "resourceVersion": "7",
+                "labels": { "team": "ml" }, "ownerReferences": [], "finalizers": ["f"],
+            },
+            "spec": {
+                "parallelism": 2, "suspend": false, "managedBy": "kueue.x-k8s.io/multikueue",
+                "ttlSecondsAfterFinished": 5, "selector": { "matchLabels": { "a": "b" } },
+                "template": {
+                    "metadata": { "labels": { "job-name": "train", "own": "1" } },
+                    "spec": { "nodeSelector": { "added": "at start" } },
+                },
+            },
+            "status": {
+                "active": 2, "ready": 1, "startTime": "2026-01-01T00:00:00Z", "failed": 1,
+                "conditions": [{ "type": "Suspended", "status": "False", "reason": "JobResumed" }],
+            },
+        }))
+        .expect("a Job decodes")
+    }
+
+    #[test]
+    fn a_copy_is_held_back_and_has_nothing_of_its_cluster() {
+        let gates = JobGates::default();
+        let mut before = job();
+        before.spec.template.spec = Some(Default::default());
+        let copy = job().remote_job(&before.pod_sets(gates), gates);
+        assert_eq!(
+            serde_json::to_value(copy).expect("encodes"),
+            json!({
+                "metadata": { "name": "train", "namespace": "ns", "labels": { "team": "ml" } },
+                "spec": {
+                    "parallelism": 2, "suspend": true,
+                    "template": { "metadata": { "labels": { "own": "1" } }, "spec": {} },
+                },
+                "status": {},
+            })
+        );
+    }
+
+    #[test]
+    fn nothing_of_an_idle_job_runs_and_what_it_did_is_kept() {
+        assert!(job().has_started());
+        let idle = job().with_idle_status().expect("it ran");
+        let status = serde_json::to_value(&idle.status).expect("encodes");
+        assert_eq!(status["failed"], 1);
+        assert_eq!(status["conditions"][0]["status"], "True");
+        assert_eq!(status.get("startTime"), None);
+        assert!(!idle.is_active());
+        assert!(idle.with_idle_status().is_none(), "said once");
+    }
+}

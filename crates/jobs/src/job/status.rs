@@ -1,0 +1,69 @@
+//! How far a Job is, as its status tells (docs/reference/kueue.md §7.8).
+
+use crds::v1beta2::ReclaimablePod;
+
+use super::{Job, pod_set::MAIN};
+use crate::generic_job::JobOutcome;
+
+/// How the Job ended; none while it has not.
+pub(super) fn outcome(job: &Job) -> Option<JobOutcome> {
+    let mut conditions = job.status.conditions.iter().flatten();
+    conditions.find_map(|condition| {
+        let success = match condition.r#type.as_str() {
+            "Complete" => true,
+            "Failed" => false,
+            _ => return None,
+        };
+        let message = condition.message.clone();
+        (condition.status == "True").then_some(JobOutcome { success, message })
+    })
+}
+
+/// Whether all pods that are needed are ready or over.
+pub(super) fn pods_ready(job: &Job) -> bool {
+    let status = &job.status;
+    let uncounted = status.uncounted_terminated_pods.as_ref();
+    let uncounted = uncounted.and_then(|pods| pods.succeeded.as_ref()).map_or(0, Vec::len);
+    let ready = i64::from(status.succeeded.unwrap_or(0)) + i64::from(status.ready.unwrap_or(0));
+    ready + i64::try_from(uncounted).unwrap_or(i64::MAX) >= i64::from(job.count())
+}
+
+/// Pods that will never run again: what runs at a time, less what is still to be done.
+pub(super) fn reclaimable(job: &Job) -> Vec<ReclaimablePod> {
+    let parallelism = i64::from(job.parallelism());
+    let completions = i64::from(job.spec.completions.unwrap_or(job.parallelism()));
+    let remaining = (completions - terminal(job, completions)).max(0);
+    let count = i32::try_from(parallelism - remaining).unwrap_or(0);
+    if parallelism <= 1 || count <= 0 {
+        return vec![];
+    }
+    vec![ReclaimablePod { name: MAIN.to_owned(), count }]
+}
+
+/// Completions that are settled. An index can be both completed and failed, and above completions that were lowered.
+fn terminal(job: &Job, completions: i64) -> i64 {
+    let status = &job.status;
+    if !job.is_indexed() {
+        return i64::from(status.succeeded.unwrap_or(0));
+    }
+    let lists = [&status.completed_indexes, &status.failed_indexes].into_iter().flatten();
+    let mut ranges: Vec<(i64, i64)> =
+        lists.flat_map(|list| list.split(',')).filter_map(range).collect();
+    ranges.sort_unstable();
+    let mut next = 0;
+    let mut n_terminal = 0;
+    for (first, last) in ranges {
+        let first = first.max(next);
+        let end = (last + 1).min(completions);
+        n_terminal += (end - first).max(0);
+        next = next.max(end);
+    }
+    n_terminal
+}
+
+/// `3` or `3-5`.
+fn range(text: &str) -> Option<(i64, i64)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?);
+    Some((first.into(), last.into()))
+}

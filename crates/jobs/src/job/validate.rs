@@ -1,0 +1,98 @@
+//! What is wrong with a Job beyond what is common to all kinds (docs/reference/kueue.md §5.3).
+
+use crds::{
+    names::annotations::{JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM},
+    validation::{Errors, FieldError, immutable},
+};
+
+use super::Job;
+use crate::{GenericJob, JobGates, go_parse};
+
+fn min_field() -> String {
+    format!("metadata.annotations[{JOB_MIN_PARALLELISM}]")
+}
+
+fn sync_field() -> String {
+    format!("metadata.annotations[{JOB_COMPLETIONS_EQUAL_PARALLELISM}]")
+}
+
+/// What is wrong with a new Job.
+pub(super) fn create(job: &Job, gates: JobGates) -> Errors {
+    let mut errors = check_elastic(job, gates);
+    errors.extend(check_min_parallelism(job));
+    errors.extend(check_sync(job));
+    errors
+}
+
+/// What is wrong with a change. The fewest pods are held against the number of pods only when the annotation itself
+/// changes: what is asked for may be lowered below them.
+pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
+    let mut errors = check_elastic(job, gates);
+    if job.annotation(JOB_MIN_PARALLELISM) != old.annotation(JOB_MIN_PARALLELISM) {
+        errors.extend(check_min_parallelism(job));
+        errors.extend(check_sync(job));
+    }
+    if old.annotation(JOB_MIN_PARALLELISM).is_some()
+        && !old.is_suspended()
+        && job.parallelism() != old.parallelism()
+    {
+        let detail = "cannot change when partial admission is enabled and the job is not suspended";
+        errors.push(FieldError::forbidden("spec.parallelism", detail));
+    }
+    if !old.is_suspended()
+        && !job.is_suspended()
+        && job.syncs_completions() != old.syncs_completions()
+    {
+        let detail = "field is immutable while the job is not suspended";
+        errors.push(FieldError::forbidden(sync_field(), detail));
+    }
+    if job.spec.managed_by != old.spec.managed_by {
+        errors.push(immutable("spec.managedBy", &job.spec.managed_by));
+    }
+    errors
+}
+
+/// A Job changes its size in one way or in the other.
+fn check_elastic(job: &Job, gates: JobGates) -> Errors {
+    match job.annotation(JOB_MIN_PARALLELISM) {
+        Some(text) if job.is_elastic(gates) => {
+            let detail = "partial admission and elastic job cannot be used together";
+            vec![FieldError::invalid(min_field(), text, detail)]
+        }
+        _ => vec![],
+    }
+}
+
+/// The fewest pods are at least one, and fewer than all.
+fn check_min_parallelism(job: &Job) -> Errors {
+    let Some(text) = job.annotation(JOB_MIN_PARALLELISM) else { return vec![] };
+    match go_parse::integer(text) {
+        Ok(number) if number > 0 && number < i64::from(job.count()) => vec![],
+        Ok(number) => {
+            let detail = format!("should be between 0 and {}", job.count() - 1);
+            vec![FieldError::invalid(min_field(), number, detail)]
+        }
+        Err(problem) => vec![FieldError::invalid(min_field(), text, problem)],
+    }
+}
+
+/// Completions can follow parallelism when they are equal and each pod has an index.
+fn check_sync(job: &Job) -> Errors {
+    let Some(text) = job.annotation(JOB_COMPLETIONS_EQUAL_PARALLELISM) else { return vec![] };
+    let follow = match go_parse::boolean(text) {
+        Ok(follow) => follow,
+        Err(problem) => return vec![FieldError::invalid(sync_field(), text, problem)],
+    };
+    let mut errors = Errors::new();
+    if follow && !job.is_indexed() {
+        let detail = "should not be enabled for NonIndexed jobs";
+        errors.push(FieldError::invalid(sync_field(), text, detail));
+    }
+    if follow && job.parallelism() != job.spec.completions.unwrap_or(1) {
+        let detail = format!(
+            "should be equal to parallelism when {JOB_COMPLETIONS_EQUAL_PARALLELISM} annotation is true"
+        );
+        errors.push(FieldError::invalid("spec.completions", job.spec.completions, detail));
+    }
+    errors
+}

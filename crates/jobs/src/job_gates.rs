@@ -1,0 +1,44 @@
+//! Feature gates that job kinds look at (docs/reference/kueue.md §6.5).
+
+/// Which features are on. The default is upstream's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each gate is a switch of its own")]
+pub struct JobGates {
+    /// `AdmissionGatedBy`.
+    pub admission_gated_by: bool,
+    /// `AssignQueueLabelsForPods`.
+    pub assign_queue_labels: bool,
+    /// `ElasticJobsViaWorkloadSlices`.
+    pub elastic_jobs: bool,
+    /// `ElasticJobsViaWorkloadSlicesWithTAS`.
+    pub elastic_jobs_with_topology: bool,
+    /// `PartialAdmission`.
+    pub partial_admission: bool,
+    /// `TopologyAwareScheduling`.
+    pub topology: bool,
+    /// `TASMultiLayerTopology`.
+    pub topology_layers: bool,
+    /// `WorkloadIdentifierAnnotations`.
+    pub identifier_annotations: bool,
+    /// `WorkloadPriorityClassDefaulting`.
+    pub default_priority_class: bool,
+    /// `ShortWorkloadNames`.
+    pub short_names: bool,
+}
+
+impl Default for JobGates {
+    fn default() -> Self {
+        Self {
+            admission_gated_by: true,
+            assign_queue_labels: true,
+            elastic_jobs: true,
+            elastic_jobs_with_topology: false,
+            partial_admission: true,
+            topology: true,
+            topology_layers: true,
+            identifier_annotations: true,
+            default_priority_class: true,
+            short_names: false,
+        }
+    }
+}

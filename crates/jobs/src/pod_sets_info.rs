@@ -1,0 +1,237 @@
+//! What the pod sets of an admitted Workload get when its job starts (docs/reference/kueue.md §7.7).
+
+use std::collections::BTreeMap;
+
+use crds::{
+    names::{
+        annotations::{POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD, WORKLOAD_SLICE_NAME},
+        gates,
+        labels::{
+            CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, MULTI_KUEUE_ORIGIN, MULTI_KUEUE_WORKER_POD,
+            POD_SET,
+        },
+    },
+    pod::PodTemplate,
+    v1beta2::{Admission, PodSet, PodSetAssignment, ResourceFlavorSpec, Workload},
+    validation::labels::is_dns_label,
+};
+
+use crate::{
+    JobGates, clone_assignment,
+    pod_set_info::{PodSetInfo, StartError},
+};
+
+/// Flavors by name.
+pub type FlavorsByName = BTreeMap<String, ResourceFlavorSpec>;
+
+/// Why it cannot be said what pods get.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PodSetsInfoError {
+    /// The Workload holds no quota.
+    #[error("start Workload {workload}: it is not admitted")]
+    NotAdmitted {
+        /// Name of the Workload.
+        workload: String,
+    },
+    /// A flavor is not there; it may come.
+    #[error("start Workload {workload}: flavor {flavor} is not there")]
+    NoFlavor {
+        /// Name of the Workload.
+        workload: String,
+        /// Name of the flavor.
+        flavor: String,
+    },
+    /// Flavors or checks contradict each other.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// What each pod set gets, in the order of the Workload.
+pub fn pod_sets_info(
+    workload: &Workload,
+    flavors: &FlavorsByName,
+    gates: JobGates,
+) -> Result<Vec<PodSetInfo>, PodSetsInfoError> {
+    let name = workload.metadata.name.clone().unwrap_or_default();
+    let Some(admission) = &workload.status.admission else {
+        return Err(PodSetsInfoError::NotAdmitted { workload: name });
+    };
+    let pod_sets = workload.spec.pod_sets.iter();
+    let pairs = pod_sets.zip(&admission.pod_set_assignments);
+    pairs
+        .map(|(pod_set, given)| pod_set_info(workload, pod_set, (admission, given), flavors, gates))
+        .collect()
+}
+
+fn pod_set_info(
+    workload: &Workload,
+    pod_set: &PodSet,
+    (admission, given): (&Admission, &PodSetAssignment),
+    flavors: &FlavorsByName,
+    gates: JobGates,
+) -> Result<PodSetInfo, PodSetsInfoError> {
+    let count = given.count.or(pod_set.count).unwrap_or(1);
+    let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
+    let added = match clone_assignment::read(workload, &pod_set.name) {
+        Some(carried) => carried,
+        None => clone_assignment::of_flavors(given, flavors)
+            .map_err(|error| error.of(workload.metadata.name.clone().unwrap_or_default()))?,
+    };
+    info.add(added)?;
+    if given.topology_assignment.is_some() || given.delayed_topology_request.is_some() {
+        info.add(topology(pod_set))?;
+    }
+    info.add(identity(workload, pod_set, admission, gates))?;
+    for update in workload.status.admission_checks.iter().flat_map(|check| &check.pod_set_updates) {
+        if update.name == pod_set.name {
+            info.add(PodSetInfo {
+                labels: update.labels.clone(),
+                annotations: update.annotations.clone(),
+                node_selector: update.node_selector.clone(),
+                tolerations: update.tolerations.clone(),
+                ..PodSetInfo::default()
+            })?;
+        }
+    }
+    Ok(info)
+}
+
+/// Pods wait for their domain, also those that asked for none.
+fn topology(pod_set: &PodSet) -> PodSetInfo {
+    let implied = pod_set.topology_request.is_none();
+    let annotation = (POD_SET_UNCONSTRAINED_TOPOLOGY.to_owned(), "true".to_owned());
+    PodSetInfo {
+        annotations: implied.then_some(annotation).into_iter().collect(),
+        scheduling_gates: vec![gates::TOPOLOGY.to_owned()],
+        ..PodSetInfo::default()
+    }
+}
+
+/// Which Workload, pod set and queues the pods belong to.
+fn identity(
+    workload: &Workload,
+    pod_set: &PodSet,
+    admission: &Admission,
+    gates: JobGates,
+) -> PodSetInfo {
+    let mut info = PodSetInfo::default();
+    let labels = workload.metadata.labels.as_ref();
+    if labels.is_some_and(|labels| labels.contains_key(MULTI_KUEUE_ORIGIN)) {
+        info.labels.insert(MULTI_KUEUE_WORKER_POD.to_owned(), "true".to_owned());
+    }
+    info.labels.insert(POD_SET.to_owned(), pod_set.name.clone());
+    if gates.topology {
+        let name = workload.metadata.name.clone().unwrap_or_default();
+        info.annotations.insert(WORKLOAD.to_owned(), name);
+    }
+    let annotations = workload.metadata.annotations.as_ref();
+    if let Some(slice) = annotations.and_then(|annotations| annotations.get(WORKLOAD_SLICE_NAME))
+        && gates.elastic_jobs
+    {
+        info.annotations.insert(WORKLOAD_SLICE_NAME.to_owned(), slice.clone());
+    }
+    let queues = [
+        (LOCAL_QUEUE_NAME, &workload.spec.queue_name),
+        (CLUSTER_QUEUE_NAME, &admission.cluster_queue),
+    ];
+    for (key, name) in queues.into_iter().filter(|_| gates.assign_queue_labels) {
+        if is_dns_label(name) {
+            info.labels.insert(key.to_owned(), name.clone());
+        }
+    }
+    info
+}
+
+/// Takes away what [`identity`] gave, whatever it was; whether there was anything.
+pub(crate) fn remove_identity(template: &mut PodTemplate) -> bool {
+    let Some(metadata) = &mut template.metadata else {
+        return false;
+    };
+    let of_ours = [MULTI_KUEUE_WORKER_POD, POD_SET, LOCAL_QUEUE_NAME, CLUSTER_QUEUE_NAME];
+    let n_before = metadata.labels.len() + metadata.annotations.len();
+    metadata.labels.retain(|key, _| !of_ours.contains(&key.as_str()));
+    metadata.annotations.retain(|key, _| key != WORKLOAD && key != WORKLOAD_SLICE_NAME);
+    n_before != metadata.labels.len() + metadata.annotations.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn workload(status: &Value) -> Workload {
+        serde_json::from_value(json!({
+            "metadata": { "name": "job-train" },
+            "spec": { "queueName": "lq.a", "podSets": [{ "name": "main", "count": 3 }] },
+            "status": status,
+        }))
+        .expect("a Workload decodes")
+    }
+
+    fn assignment() -> Value {
+        json!({ "name": "main", "count": 2, "flavors": { "cpu": "x", "memory": "x", "gpu": "y" } })
+    }
+
+    fn flavors(x: &Value, y: &Value) -> FlavorsByName {
+        let spec = |value: &Value| serde_json::from_value(value.clone()).expect("decodes");
+        [("x".to_owned(), spec(x)), ("y".to_owned(), spec(y))].into()
+    }
+
+    fn of(assignment: &Value, updates: &Value, x: &Value) -> Result<PodSetInfo, PodSetsInfoError> {
+        let status = json!({
+            "admission": { "clusterQueue": "cq", "podSetAssignments": [assignment] },
+            "admissionChecks": [{ "name": "c", "podSetUpdates": updates }],
+        });
+        let y = json!({ "nodeLabels": { "gpu": "h100" } });
+        pod_sets_info(&workload(&status), &flavors(x, &y), JobGates::default())
+            .map(|mut all| all.remove(0))
+    }
+
+    #[test]
+    fn pods_get_what_flavors_and_checks_say_and_whose_they_are() {
+        let x = json!({ "nodeLabels": { "zone": "a" }, "tolerations": [{ "key": "t" }] });
+        let updates = json!([
+            { "name": "main", "nodeSelector": { "pool": "p" }, "tolerations": [{ "key": "t" }] },
+            { "name": "other", "nodeSelector": { "no": "no" } },
+        ]);
+        let info = of(&assignment(), &updates, &x).expect("pods can start");
+        let map = |value: Value| -> BTreeMap<String, String> {
+            serde_json::from_value(value).expect("a map")
+        };
+        assert_eq!(info.count, 2);
+        assert_eq!(info.node_selector, map(json!({ "zone": "a", "gpu": "h100", "pool": "p" })));
+        assert_eq!(info.tolerations.len(), 1, "equal tolerations are one");
+        // The name of the LocalQueue is no DNS label.
+        let labels = json!({
+            "kueue.x-k8s.io/podset": "main", "kueue.x-k8s.io/cluster-queue-name": "cq",
+        });
+        assert_eq!(info.labels, map(labels));
+        assert_eq!(info.annotations, map(json!({ "kueue.x-k8s.io/workload": "job-train" })));
+        assert_eq!(info.scheduling_gates, Vec::<String>::new());
+    }
+
+    #[test]
+    fn pods_with_a_domain_wait_for_it() {
+        let mut assignment = assignment();
+        assignment["topologyAssignment"] = json!({ "levels": ["host"], "slices": [] });
+        let info = of(&assignment, &json!([]), &json!({})).expect("pods can start");
+        assert_eq!(info.scheduling_gates, ["kueue.x-k8s.io/topology"]);
+        let implied = info.annotations.get("kueue.x-k8s.io/podset-unconstrained-topology");
+        assert_eq!(implied.map(String::as_str), Some("true"));
+    }
+
+    #[test]
+    fn pods_cannot_start_with_contradictions_or_without_flavors() {
+        let other = json!({ "nodeLabels": { "gpu": "a100" } });
+        let conflict = of(&assignment(), &json!([]), &other);
+        assert!(matches!(conflict, Err(PodSetsInfoError::Start(StartError::Conflict { .. }))));
+        let mut assignment = assignment();
+        assignment["flavors"]["cpu"] = json!("z");
+        let missing = of(&assignment, &json!([]), &json!({}));
+        assert!(matches!(missing, Err(PodSetsInfoError::NoFlavor { flavor, .. }) if flavor == "z"));
+        let pending =
+            pod_sets_info(&workload(&json!({})), &FlavorsByName::new(), JobGates::default());
+        assert!(matches!(pending, Err(PodSetsInfoError::NotAdmitted { .. })));
+    }
+}
