@@ -1,4 +1,4 @@
-//! Flags. Those that upstream has keep their names and meaning (docs/reference/kueue.md §6.4).
+//! Command-line flags. Flags of Kueue keep their names and meaning (docs/reference/kueue.md §6.4).
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use runtime::telemetry::LogFormat;
 
 use crate::components::{self, Component};
 
-/// Queues and dispatches work over clusters, speaking Kueue's API.
+/// Queues Jobs with Kueue's API and dispatches them to worker clusters.
 #[derive(Debug, Parser)]
 #[command(name = "sluice-manager", version)]
-pub(crate) struct Args {
+pub(crate) struct ManagerArgs {
     /// Configuration file, config.kueue.x-k8s.io v1beta1 or v1beta2; defaults apply without it.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Kubeconfig of the cluster; without it the service account is used, or what KUBECONFIG names.
+    /// Kubeconfig of the cluster; without it KUBECONFIG or the service account is used.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
@@ -23,22 +23,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "GATES", default_value = "", hide_default_value = true)]
     pub(crate) feature_gates: String,
 
-    /// What to run.
+    /// Components to run.
     #[arg(long, value_delimiter = ',', value_enum, default_value = components::DEFAULT)]
     pub(crate) components: Vec<Component>,
 
-    /// Serve metrics over plain HTTP to everybody, instead of HTTPS to those who may read them.
+    /// Serve metrics over plain HTTP without authorization, instead of HTTPS with it.
     #[arg(long)]
     pub(crate) metrics_plain: bool,
 
     #[command(flatten)]
-    pub(crate) logs: Logs,
+    pub(crate) logs: LogArgs,
 }
 
-/// Flags of the logs.
+/// Flags of logging.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Logs {
-    /// error, warn, info, debug, trace, a number as upstream takes it, or a list of target=level.
+pub(crate) struct LogArgs {
+    /// error, warn, info, debug, trace, one of Kueue's numbers, or a list of target=level.
     #[arg(long, alias = "zap-log-level", default_value = "info", env = "SLUICE_LOG")]
     log_level: String,
 
@@ -46,21 +46,21 @@ pub(crate) struct Logs {
     #[arg(long, alias = "zap-encoder", default_value = "text", value_parser = ["text", "console", "json"])]
     log_format: String,
 
-    /// Accepted for upstream's manifests, without effect.
+    /// Accepted for Kueue's manifests, without effect.
     #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true", action = ArgAction::Set)]
     zap_devel: Option<String>,
 
-    /// Accepted for upstream's manifests, without effect.
+    /// Accepted for Kueue's manifests, without effect.
     #[arg(long, hide = true)]
     zap_stacktrace_level: Option<String>,
 
-    /// Accepted for upstream's manifests, without effect.
+    /// Accepted for Kueue's manifests, without effect.
     #[arg(long, hide = true)]
     zap_time_encoding: Option<String>,
 }
 
-impl Logs {
-    /// How lines look.
+impl LogArgs {
+    /// The format of log lines.
     pub(crate) fn format(&self) -> LogFormat {
         match self.log_format.as_str() {
             "json" => LogFormat::Json,
@@ -68,7 +68,7 @@ impl Logs {
         }
     }
 
-    /// The filter. Upstream's numbers begin at 1 for debug; what lies above 4 is trace here.
+    /// The log filter. Kueue's number 1 is debug; numbers above 4 are trace.
     pub(crate) fn filter(&self) -> anyhow::Result<String> {
         let Ok(number) = self.log_level.parse::<u32>() else {
             return Ok(match self.log_level.as_str() {
@@ -85,12 +85,12 @@ impl Logs {
 mod tests {
     use super::*;
 
-    fn parse(args: &[&str]) -> Result<Args, clap::Error> {
-        Args::try_parse_from([&["sluice-manager"], args].concat())
+    fn parse(args: &[&str]) -> Result<ManagerArgs, clap::Error> {
+        ManagerArgs::try_parse_from([&["sluice-manager"], args].concat())
     }
 
     #[test]
-    fn upstreams_flags_are_understood() {
+    fn flags_of_kueue_are_accepted() {
         let args = parse(&[
             "--config=/c.yaml",
             "--feature-gates=PartialAdmission=false",

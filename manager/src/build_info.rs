@@ -1,4 +1,4 @@
-//! Which build this is, as a metric and in the user agent.
+//! The version of the program, as a metric and as user agent.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -9,12 +9,12 @@ use prometheus_client::{
 /// The version of the program.
 pub(crate) const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
-/// What the API server sees in its audit log.
+/// The user agent, visible in the audit log of the API server.
 pub(crate) const USER_AGENT: &str = concat!("sluice-manager/", env!("CARGO_PKG_VERSION"));
 
-/// Upstream's labels; no Go built this.
+/// Kueue's labels. Those about Go have no value here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
+struct BuildInfoLabels {
     git_version: &'static str,
     git_commit: &'static str,
     build_date: &'static str,
@@ -25,8 +25,8 @@ struct Labels {
 
 /// Registers `kueue_build_info` (docs/reference/kueue.md §6.2).
 pub(crate) fn register(kueue: &mut Registry) {
-    let info = Family::<Labels, Gauge>::default();
-    let labels = Labels {
+    let info = Family::<BuildInfoLabels, Gauge>::default();
+    let labels = BuildInfoLabels {
         git_version: VERSION,
         git_commit: option_env!("SLUICE_GIT_COMMIT").unwrap_or_default(),
         build_date: option_env!("SLUICE_BUILD_DATE").unwrap_or_default(),

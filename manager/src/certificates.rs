@@ -1,7 +1,7 @@
-//! The serving certificate: made by ourselves and shared through a Secret, or mounted by somebody else.
+//! The serving certificate: created and shared through a Secret, or mounted from a directory.
 //!
-//! With a certificate of our own the API server must learn its CA: it is put into the CRDs that convert and into the
-//! webhook configurations, again and again, because applying a manifest may take it out.
+//! The API server has to trust the CA of a created certificate. The CA is injected into the CRDs with a conversion webhook and
+//! into the webhook configurations, and again periodically, because applying a manifest may remove it.
 
 use std::{
     path::PathBuf,
@@ -22,15 +22,15 @@ use runtime::{
     tls::CertificateSlot,
 };
 
-use crate::chain;
+use crate::error_chain;
 
-/// Pause between two looks when everything was right.
-const SETTLED: Duration = Duration::from_secs(10);
+/// Pause between two rounds when everything is up to date.
+const ROUND_PAUSE: Duration = Duration::from_secs(10);
 
-/// Pause when something is missing or failed.
-const UNSETTLED: Duration = Duration::from_secs(2);
+/// Pause after a round with a missing object or a failure.
+const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
-/// CRDs that convert by webhook (docs/reference/kueue.md §1.1).
+/// CRDs with a conversion webhook (docs/reference/kueue.md §1.1).
 const CONVERTED: &[&str] = &[
     "clusterqueues.kueue.x-k8s.io",
     "cohorts.kueue.x-k8s.io",
@@ -39,22 +39,22 @@ const CONVERTED: &[&str] = &[
     "workloads.kueue.x-k8s.io",
 ];
 
-/// Where the certificate comes from.
+/// The source of the certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// We make it.
-    Own {
-        /// Service that the API server calls.
+pub(crate) enum CertificateSource {
+    /// Created by the manager.
+    Managed {
+        /// The Service that the API server calls.
         service: String,
-        /// Secret that replicas share.
+        /// The Secret that replicas share.
         secret: String,
     },
     /// `tls.crt` and `tls.key` in a directory.
     Directory(PathBuf),
 }
 
-/// A certificate of our own, and who must trust it.
-pub(crate) struct Own {
+/// A created certificate, and the objects that need its CA.
+pub(crate) struct ManagedCertificate {
     client: Client,
     secret: CertSecret,
     targets: Vec<InjectionTarget>,
@@ -62,7 +62,7 @@ pub(crate) struct Own {
     trusted: Arc<AtomicBool>,
 }
 
-/// Names that clients may call the webhooks by: the Service, and the host if it is one.
+/// The DNS names of the webhook server: the Service, and the host if it is a name.
 pub(crate) fn names(service: &str, namespace: &str, host: &str) -> Vec<String> {
     let mut names = vec![format!("{service}.{namespace}.svc")];
     if !["", "0.0.0.0", "::"].contains(&host) {
@@ -71,7 +71,7 @@ pub(crate) fn names(service: &str, namespace: &str, host: &str) -> Vec<String> {
     names
 }
 
-/// Everything that names the CA of the webhooks.
+/// All objects that contain the CA of the webhooks.
 pub(crate) fn targets() -> Vec<InjectionTarget> {
     let target = |kind| move |name: &str| InjectionTarget { kind, name: name.to_owned() };
     let mut targets: Vec<InjectionTarget> =
@@ -83,26 +83,26 @@ pub(crate) fn targets() -> Vec<InjectionTarget> {
     targets
 }
 
-impl Own {
+impl ManagedCertificate {
     pub(crate) fn new(client: Client, secret: CertSecret, slot: Arc<CertificateSlot>) -> Self {
         Self { client, secret, targets: targets(), slot, trusted: Arc::default() }
     }
 
-    /// Whether the API server has been told the CA of the certificate that is shown.
+    /// Whether all objects contain the CA of the certificate in use.
     pub(crate) fn trusted(&self) -> Arc<AtomicBool> {
         self.trusted.clone()
     }
 
-    /// Keeps the certificate and the trust in it, until `stop`.
+    /// Renews the certificate and injects its CA until `stop`.
     pub(crate) async fn keep(self, stop: Stop) {
         loop {
             let pause = match self.round().await {
-                Ok(true) => SETTLED,
-                Ok(false) => UNSETTLED,
+                Ok(true) => ROUND_PAUSE,
+                Ok(false) => RETRY_PAUSE,
                 Err(error) => {
-                    let error = chain::describe(error.as_ref());
+                    let error = error_chain::describe(error.as_ref());
                     tracing::warn!(error, "cannot keep the webhooks' certificate");
-                    UNSETTLED
+                    RETRY_PAUSE
                 }
             };
             if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
@@ -111,7 +111,7 @@ impl Own {
         }
     }
 
-    /// One look at everything; true if nothing is left to do.
+    /// One round over all objects; true if everything is up to date.
     async fn round(&self) -> anyhow::Result<bool> {
         let bundle = self.secret.ensure(&self.client, Timestamp::now()).await?;
         self.slot.load(&bundle.serving.certificate, &bundle.serving.key)?;
@@ -128,7 +128,7 @@ impl Own {
                 }
                 Ok(Injection::Stale) => (settled, cache) = (false, false),
                 Err(error) => {
-                    tracing::warn!(error = chain::describe(&error), "cannot inject the CA");
+                    tracing::warn!(error = error_chain::describe(&error), "cannot inject the CA");
                     (settled, cache) = (false, false);
                 }
             }
@@ -140,14 +140,14 @@ impl Own {
     }
 }
 
-/// Follows a mounted certificate until `stop`; waits for it if it is not there yet.
+/// Loads a mounted certificate until `stop`; waits for it if it does not exist yet.
 pub(crate) async fn follow(dir: PathBuf, slot: Arc<CertificateSlot>, stop: Stop) {
     loop {
         match CertDir::open(&dir, slot.clone()).await {
             Ok(source) => return source.follow(stop).await,
             Err(error) => tracing::warn!(%error, "waiting for the webhooks' certificate"),
         }
-        if stop.run_until_cancelled(tokio::time::sleep(UNSETTLED)).await.is_none() {
+        if stop.run_until_cancelled(tokio::time::sleep(RETRY_PAUSE)).await.is_none() {
             return;
         }
     }
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_names_the_service_and_a_real_host() {
+    fn a_certificate_names_the_service_and_a_specific_host() {
         let service = "hooks.ns.svc";
         for (host, expected) in [
             ("", &[service][..]),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_crd_that_converts_is_told() {
+    fn every_crd_with_a_conversion_webhook_gets_the_ca() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/manifests");
         let mut converting: Vec<String> = std::fs::read_dir(dir)
             .expect("manifests")

@@ -1,10 +1,10 @@
-//! The parts of the manager that can be switched, each for its own replicas if need be.
+//! The components of the manager. Replicas may run different ones.
 
 use std::collections::BTreeSet;
 
 use clap::ValueEnum;
 
-/// A part of the manager.
+/// A component of the manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Component {
     /// Controllers of queues and Workloads.
@@ -19,32 +19,32 @@ pub(crate) enum Component {
     Multikueue,
 }
 
-/// Controllers and scheduler are one task here: it makes no sense to run only some of them.
+/// Controllers and scheduler share one task here, so they run together or not at all.
 const TOGETHER: &[Component] = &[Component::Core, Component::Jobs, Component::Scheduler];
 
-/// What runs when nothing is said.
+/// The default of `--components`.
 pub(crate) const DEFAULT: &str = "core,webhooks,jobs,scheduler,multikueue";
 
-/// The components asked for, if they go together.
+/// The selected components.
 ///
 /// # Errors
-/// If one of them makes no sense without another that is missing. Doing nothing in its place would be taken for a hang.
-pub(crate) fn together(asked: &[Component]) -> anyhow::Result<BTreeSet<Component>> {
-    let asked: BTreeSet<Component> = asked.iter().copied().collect();
+/// If one of them needs a component that is missing. Without the error the manager would silently do nothing.
+pub(crate) fn select(selected: &[Component]) -> anyhow::Result<BTreeSet<Component>> {
+    let selected: BTreeSet<Component> = selected.iter().copied().collect();
     let names = |components: &[Component]| {
         let names = components.iter().filter_map(ValueEnum::to_possible_value);
         names.map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ")
     };
     let missing: Vec<Component> =
-        TOGETHER.iter().copied().filter(|one| !asked.contains(one)).collect();
-    let some = missing.len() < TOGETHER.len() || asked.contains(&Component::Multikueue);
+        TOGETHER.iter().copied().filter(|one| !selected.contains(one)).collect();
+    let some = missing.len() < TOGETHER.len() || selected.contains(&Component::Multikueue);
     anyhow::ensure!(
         missing.is_empty() || !some,
         "--components: {} run together, {} missing",
         names(TOGETHER),
         names(&missing)
     );
-    Ok(asked)
+    Ok(selected)
 }
 
 #[cfg(test)]
@@ -54,11 +54,11 @@ mod tests {
     #[test]
     fn controllers_and_scheduler_run_together() {
         use Component::{Core, Jobs, Multikueue, Scheduler, Webhooks};
-        assert!(together(&[Webhooks]).is_ok());
-        assert!(together(&[Webhooks, Core, Jobs, Scheduler]).is_ok());
-        assert!(together(&[Core, Jobs, Scheduler, Multikueue]).is_ok());
-        let error = together(&[Webhooks, Scheduler, Jobs]).expect_err("no core").to_string();
+        assert!(select(&[Webhooks]).is_ok());
+        assert!(select(&[Webhooks, Core, Jobs, Scheduler]).is_ok());
+        assert!(select(&[Core, Jobs, Scheduler, Multikueue]).is_ok());
+        let error = select(&[Webhooks, Scheduler, Jobs]).expect_err("no core").to_string();
         assert_eq!(error, "--components: core, jobs, scheduler run together, core missing");
-        assert!(together(&[Multikueue]).is_err());
+        assert!(select(&[Multikueue]).is_err());
     }
 }

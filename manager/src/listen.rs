@@ -1,12 +1,12 @@
-//! Bind addresses as Go programs write them: `:8443`, `127.0.0.1:8443`, `[::1]:8443`.
+//! Bind addresses in Go's notation: `:8443`, `127.0.0.1:8443`, `[::1]:8443`.
 
 use anyhow::Context;
 use tokio::net::TcpListener;
 
-/// Host and port of an address; none for `0` and an empty text, which switch a server off.
+/// Host and port of an address; none for `0` and the empty text, which disable a server.
 ///
 /// # Errors
-/// If the text is no address.
+/// If the text is not an address.
 pub(crate) fn parse(address: &str) -> anyhow::Result<Option<(String, u16)>> {
     if ["", "0"].contains(&address) {
         return Ok(None);
@@ -18,7 +18,7 @@ pub(crate) fn parse(address: &str) -> anyhow::Result<Option<(String, u16)>> {
     Ok(Some((host.to_owned(), port)))
 }
 
-/// Listens there. Without a host on every address, of both families where the system has them.
+/// Binds the address. Without a host it binds all addresses, of both families where the system supports them.
 ///
 /// # Errors
 /// If the address cannot be bound.
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_as_go_reads_them() {
+    fn addresses_have_gos_notation() {
         let some = |host: &str, port| Some((host.to_owned(), port));
         for (address, expected) in [
             (":8443", some("", 8443)),

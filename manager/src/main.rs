@@ -1,14 +1,24 @@
 //! `sluice-manager`: the program of the manager cluster.
 //!
-//! Flags say which components run, the configuration file says how. A component is a set of tasks; all stop on one
-//! token, and a task that ends before that ends the process.
+//! Flags select the components, the configuration file configures them. A component is a set of tasks. One token stops all
+//! tasks; a task that ends earlier ends the process.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `args`, `settings`, `components` | flags, configuration file and feature gates, selected components |
+//! | `process` | the tasks of the process |
+//! | `leader` | leader election, and the tasks of the leader |
+//! | `webhook_cache`, `certificates` | what webhooks need: the cache of objects, the serving certificate |
+//! | `metrics_access`, `build_info`, `listen` | authorization of metrics, version, bind addresses |
+//! | `remote` | connections to worker clusters |
+//! | `error_chain` | an error with its causes as text |
 
 mod args;
 mod build_info;
 mod certificates;
-mod chain;
 mod components;
-mod decide;
+mod error_chain;
+mod leader;
 mod listen;
 mod metrics_access;
 mod process;
@@ -20,34 +30,34 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::{args::Args, settings::Settings};
+use crate::{args::ManagerArgs, settings::Settings};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = ManagerArgs::parse();
     runtime::failpoint::set_up();
     let outcome = match start_logs(&args) {
         Ok(()) => run(&args).await,
         Err(error) => {
-            eprintln!("sluice-manager: {}", chain::describe(error.as_ref()));
+            eprintln!("sluice-manager: {}", error_chain::describe(error.as_ref()));
             return ExitCode::FAILURE;
         }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{}", chain::describe(error.as_ref()));
+            tracing::error!("{}", error_chain::describe(error.as_ref()));
             ExitCode::FAILURE
         }
     }
 }
 
-fn start_logs(args: &Args) -> anyhow::Result<()> {
+fn start_logs(args: &ManagerArgs) -> anyhow::Result<()> {
     Ok(runtime::telemetry::init(args.logs.format(), &args.logs.filter()?)?)
 }
 
-async fn run(args: &Args) -> anyhow::Result<()> {
-    let components = components::together(&args.components)?;
+async fn run(args: &ManagerArgs) -> anyhow::Result<()> {
+    let components = components::select(&args.components)?;
     let settings = Settings::load(args)?;
     let stop = runtime::on_signal()?;
     tracing::info!(version = build_info::VERSION, ?components, "starting");

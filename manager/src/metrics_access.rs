@@ -1,6 +1,6 @@
-//! Who may read metrics: the API server is asked who the caller is and whether `get /metrics` is allowed.
+//! Authorization of metrics: a TokenReview identifies the client, a SubjectAccessReview decides about `get /metrics`.
 //!
-//! Upstream serves metrics the same way. Answers are not cached: a scrape every few seconds costs two requests.
+//! Kueue serves metrics the same way. Results are not cached: a scrape every few seconds costs two requests.
 
 use axum::{
     extract::{Request, State},
@@ -14,7 +14,7 @@ use k8s_openapi::api::{
 };
 use kube::{Api, Client, api::PostParams};
 
-/// Lets a request pass if its bearer token may.
+/// Passes on a request if its bearer token is authorized.
 pub(crate) async fn check(State(client): State<Client>, request: Request, next: Next) -> Response {
     let Some(token) = bearer(&request) else {
         return (StatusCode::UNAUTHORIZED, "a bearer token is needed\n").into_response();
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_bearer_tokens_count() {
+    fn only_bearer_tokens_are_credentials() {
         for (value, token) in [
             ("Bearer abc", Some("abc")),
             ("bearer  abc ", Some("abc")),

@@ -1,4 +1,4 @@
-//! The tasks of the process, and how they end.
+//! The tasks of the process.
 
 use std::{
     collections::BTreeSet,
@@ -22,18 +22,18 @@ use rustls::ServerConfig;
 use tokio::task::JoinSet;
 
 use crate::{
-    args::Args,
+    args::ManagerArgs,
     build_info,
-    certificates::{self, Own, Source},
+    certificates::{self, CertificateSource, ManagedCertificate},
     components::Component,
-    decide, listen, metrics_access,
+    leader, listen, metrics_access,
     settings::Settings,
     webhook_cache,
 };
 
-/// Runs until `stop`, or until a task gives up.
+/// Runs until `stop`, or until a task ends.
 pub(crate) async fn run(
-    args: &Args,
+    args: &ManagerArgs,
     settings: &Settings,
     components: &BTreeSet<Component>,
     stop: Stop,
@@ -53,18 +53,9 @@ pub(crate) async fn run(
     };
     if components.contains(&Component::Core) {
         let dispatches = components.contains(&Component::Multikueue);
-        decide::begin(settings, &client, dispatches, &metrics, &stop, &mut tasks)?;
+        leader::start(settings, &client, dispatches, &metrics, &stop, &mut tasks)?;
     }
-    if let Some((host, port)) = listen::parse(&settings.file.health.health_probe_bind_address)? {
-        let health = &settings.file.health;
-        let alive = HealthChecks::default().with("ping", || true);
-        let router = health::router(
-            (&health.liveness_endpoint_name, alive),
-            (&health.readiness_endpoint_name, ready),
-        );
-        let listener = listen::bind("health probes", &host, port).await?;
-        tasks.spawn(Server::plain(router).run(listener, stop.clone()));
-    }
+    serve_probes(settings, ready, &stop, &mut tasks).await?;
     if let Some((host, port)) = listen::parse(&settings.file.metrics.bind_address)? {
         let router = metrics::router(Arc::new(registry(&metrics)));
         let server = if args.metrics_plain {
@@ -78,7 +69,27 @@ pub(crate) async fn run(
     Ok(runtime::tasks::supervise(tasks, stop).await?)
 }
 
-/// Serves webhooks; the answer says when they can be called.
+/// Serves liveness and readiness probes, unless their address is empty.
+async fn serve_probes(
+    settings: &Settings,
+    ready: HealthChecks,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<()> {
+    let health = &settings.file.health;
+    if let Some((host, port)) = listen::parse(&health.health_probe_bind_address)? {
+        let alive = HealthChecks::default().with("ping", || true);
+        let router = health::router(
+            (&health.liveness_endpoint_name, alive),
+            (&health.readiness_endpoint_name, ready),
+        );
+        let listener = listen::bind("health probes", &host, port).await?;
+        tasks.spawn(Server::plain(router).run(listener, stop.clone()));
+    }
+    Ok(())
+}
+
+/// Serves webhooks. Returns the readiness checks of webhooks.
 async fn webhooks(
     settings: &Settings,
     client: &Client,
@@ -97,12 +108,12 @@ async fn webhooks(
     Ok(webhook_cache::add_check(ready, cache))
 }
 
-/// Metrics for those who may read them.
+/// Metrics with authorization.
 fn guarded(router: Router, client: Client) -> Router {
     router.layer(middleware::from_fn_with_state(client, metrics_access::check))
 }
 
-/// Upstream's metrics under its prefix, those that only we have under ours.
+/// Kueue's metrics under the prefix `kueue`, all others under `sluice`.
 fn registry(metrics: &ClientMetrics) -> Registry {
     let mut registry = Registry::default();
     build_info::register(registry.sub_registry_with_prefix("kueue"));
@@ -110,7 +121,7 @@ fn registry(metrics: &ClientMetrics) -> Registry {
     registry
 }
 
-/// Starts to keep the certificate; the answer says when the webhooks can be called.
+/// Starts to manage the certificate. Returns the readiness checks of the certificate.
 fn keep_certificate(
     settings: &Settings,
     client: &Client,
@@ -121,16 +132,16 @@ fn keep_certificate(
     let shown = slot.clone();
     let checks = HealthChecks::default().with("certificate", move || shown.is_loaded());
     match settings.certificates() {
-        Source::Directory(dir) => {
+        CertificateSource::Directory(dir) => {
             tasks.spawn(certificates::follow(dir, slot, stop.clone()));
             checks
         }
-        Source::Own { service, secret } => {
+        CertificateSource::Managed { service, secret } => {
             let namespace = settings.file.namespace().to_owned();
             let host = &settings.file.webhook.host;
             let names = certificates::names(&service, &namespace, host);
             let secret = CertSecret { namespace, name: secret, names };
-            let own = Own::new(client.clone(), secret, slot);
+            let own = ManagedCertificate::new(client.clone(), secret, slot);
             let trusted = own.trusted();
             tasks.spawn(own.keep(stop.clone()));
             checks.with("ca-injection", move || trusted.load(Ordering::Relaxed))

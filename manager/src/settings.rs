@@ -1,4 +1,4 @@
-//! What the process runs on: the configuration file and the feature gates, or their defaults.
+//! The settings of the process: configuration file and feature gates, or their defaults.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use cluster::{
 use kube::Client;
 use runtime::tls::MinVersion;
 
-use crate::{args::Args, certificates::Source};
+use crate::{args::ManagerArgs, certificates::CertificateSource};
 
 const SERVICE_ACCOUNT_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
@@ -26,11 +26,11 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads what the flags name, and warns of what has no effect.
+    /// Reads the configuration, and warns about settings without effect.
     ///
     /// # Errors
-    /// If the file cannot be read, or says something that cannot be.
-    pub(crate) fn load(args: &Args) -> anyhow::Result<Self> {
+    /// If the file cannot be read, or is invalid.
+    pub(crate) fn load(args: &ManagerArgs) -> anyhow::Result<Self> {
         let settings = Self::read(args.config.as_deref(), &args.feature_gates)?;
         let idle = settings.file.not_acted_on();
         if !idle.is_empty() {
@@ -54,18 +54,18 @@ impl Settings {
         Ok(Self { file, gates })
     }
 
-    /// What webhooks look at.
+    /// The settings of webhooks.
     pub(crate) fn rules(&self) -> Rules {
         Rules::from(&self.gates)
     }
 
-    /// The webhooks of jobs, which answer from `cache`.
+    /// The webhooks of jobs. They read `cache`.
     pub(crate) fn job_webhooks(&self, client: &Client, cache: &SharedWebhookCache) -> JobWebhooks {
         let settings = JobSettings::new(&self.file, &self.gates);
         JobWebhooks::new(settings, cache.clone(), client.clone())
     }
 
-    /// The lowest version of TLS that servers speak.
+    /// The minimum TLS version of servers.
     pub(crate) fn min_tls(&self) -> MinVersion {
         match self.file.tls.as_ref().and_then(|tls| tls.min_version.as_deref()) {
             Some("VersionTLS13") => MinVersion::Tls13,
@@ -73,21 +73,21 @@ impl Settings {
         }
     }
 
-    /// Where the webhooks' certificate comes from.
-    pub(crate) fn certificates(&self) -> Source {
+    /// The source of the webhooks' certificate.
+    pub(crate) fn certificates(&self) -> CertificateSource {
         let certs = &self.file.internal_cert_management;
         if certs.enable {
-            Source::Own {
+            CertificateSource::Managed {
                 service: certs.webhook_service_name.clone(),
                 secret: certs.webhook_secret_name.clone(),
             }
         } else {
-            Source::Directory(self.file.webhook.cert_dir.clone().into())
+            CertificateSource::Directory(self.file.webhook.cert_dir.clone().into())
         }
     }
 }
 
-/// The namespace that the process runs in, if it runs in a pod.
+/// The namespace of the pod; none outside a pod.
 fn own_namespace() -> Option<String> {
     let text = std::fs::read_to_string(SERVICE_ACCOUNT_NAMESPACE).ok()?;
     Some(text.trim().to_owned()).filter(|namespace| !namespace.is_empty())
@@ -97,11 +97,11 @@ fn own_namespace() -> Option<String> {
 mod tests {
     use super::*;
 
-    const HEAD: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+    const HEADER: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
 
     fn read(text: &str, feature_gates: &str) -> anyhow::Result<Settings> {
         let file = tempfile::NamedTempFile::new()?;
-        std::fs::write(file.path(), format!("{HEAD}{text}"))?;
+        std::fs::write(file.path(), format!("{HEADER}{text}"))?;
         Settings::read(Some(file.path()), feature_gates)
     }
 
@@ -118,18 +118,18 @@ mod tests {
     }
 
     #[test]
-    fn certificates_are_our_own_unless_they_are_mounted() {
+    fn certificates_are_managed_unless_they_are_mounted() {
         let own = read("", "").expect("settings").certificates();
         let service = "kueue-webhook-service".to_owned();
         let secret = "kueue-webhook-server-cert".to_owned();
-        assert_eq!(own, Source::Own { service, secret });
+        assert_eq!(own, CertificateSource::Managed { service, secret });
         let text = "internalCertManagement: {enable: false}\nwebhook: {certDir: /certs}\n";
         let mounted = read(text, "").expect("settings").certificates();
-        assert_eq!(mounted, Source::Directory("/certs".into()));
+        assert_eq!(mounted, CertificateSource::Directory("/certs".into()));
     }
 
     #[test]
-    fn what_cannot_be_says_where() {
+    fn an_invalid_configuration_is_reported_with_its_position() {
         for (text, gates, part) in [
             ("webhook:\n  prot: 1\n", "", "line 4"),
             ("featureGates:\n  Kitchen: true\n", "", "line 4"),

@@ -1,8 +1,9 @@
-//! Which registration of a worker cluster counts, where one cluster has several. Pure.
+//! Claims of worker clusters: which MultiKueueCluster may use a cluster that several of them lead to. Pure.
 //!
-//! Two connections to one cluster would each see what the other made there, and take it away: it bears our origin, and is
-//! recorded as another's. So a cluster belongs to one registration, which is written on it before the cluster is used and
-//! so outlasts restarts. Of two that it is written on, as after a copy by hand, the older one counts.
+//! Each of two connections to one cluster would delete the objects of the other, because these carry the manager's origin but
+//! are recorded under the other name. So a cluster belongs to one MultiKueueCluster. The uid of the cluster is written on it
+//! before the cluster is used, so the claim survives restarts. If two MultiKueueClusters carry the same uid, for example after
+//! a manual copy, the older one wins.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,18 +11,18 @@ use crds::{names::annotations::CLUSTER_UID, v1beta2::MultiKueueCluster};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use parking_lot::{Mutex, MutexGuard};
 
-/// All tasks of workers ask it. It is held for one question, and never while something is awaited.
+/// The claims, shared by all worker tasks. The lock is held for one call and never across an await.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedClaims(Arc<Mutex<Claims>>);
 
 impl SharedClaims {
-    /// For one question, or one piece of news.
+    /// Locks the claims for one call.
     pub(super) fn lock(&self) -> MutexGuard<'_, Claims> {
         self.0.lock()
     }
 }
 
-/// What each registration has.
+/// The claims by MultiKueueCluster.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     of: BTreeMap<Box<str>, Claim>,
@@ -30,26 +31,26 @@ pub(super) struct Claims {
 #[derive(Debug, Default)]
 struct Claim {
     since: Option<Time>,
-    /// The registration's own uid: one that was deleted and made again has nothing written on it.
+    /// The uid of the MultiKueueCluster. A recreated one has a new uid and no annotation.
     object: Option<String>,
-    /// The cluster that it was last found to lead to.
+    /// The uid of the cluster that it leads to, as last known.
     uid: Option<Box<str>>,
 }
 
-/// What a claim came to.
+/// The result of a claim.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It stands, and is written already.
-    Stands,
-    /// It stands once it is written.
+pub(super) enum ClaimResult {
+    /// The claim is valid and written.
+    Valid,
+    /// The claim is valid once it is written.
     Write,
-    /// The cluster belongs to this registration.
-    Another(Box<str>),
+    /// The cluster belongs to this MultiKueueCluster.
+    TakenBy(Box<str>),
 }
 
 impl Claims {
-    /// A registration as it is seen.
-    pub(super) fn see(&mut self, name: &str, cluster: &MultiKueueCluster) {
+    /// Handles a new or changed MultiKueueCluster.
+    pub(super) fn update(&mut self, name: &str, cluster: &MultiKueueCluster) {
         let claim = self.of.entry(name.into()).or_default();
         claim.since.clone_from(&cluster.metadata.creation_timestamp);
         if claim.object != cluster.metadata.uid {
@@ -62,20 +63,20 @@ impl Claims {
         }
     }
 
-    /// Forgets registrations that are gone, and their connections with them.
-    pub(super) fn keep(&mut self, there: impl Fn(&str) -> bool) {
-        self.of.retain(|name, _| there(name));
+    /// Drops the claims of MultiKueueClusters that no longer exist and have no connection.
+    pub(super) fn retain(&mut self, exists: impl Fn(&str) -> bool) {
+        self.of.retain(|name, _| exists(name));
     }
 
-    /// What a registration leads to could not be written on it.
-    pub(super) fn give_up(&mut self, name: &str) {
+    /// Withdraws a claim that could not be written.
+    pub(super) fn withdraw(&mut self, name: &str) {
         if let Some(claim) = self.of.get_mut(name) {
             claim.uid = None;
         }
     }
 
-    /// The registration leads to this cluster.
-    pub(super) fn claim(&mut self, name: &str, uid: &str) -> Verdict {
+    /// Claims the cluster with this uid.
+    pub(super) fn claim(&mut self, name: &str, uid: &str) -> ClaimResult {
         let mine = self.of.entry(name.into()).or_default();
         let written = mine.uid.as_deref() == Some(uid);
         let rank = |name: &str, claim: &Claim| (claim.since.clone(), Box::<str>::from(name));
@@ -86,15 +87,15 @@ impl Claims {
             .filter(|(other, claim)| &***other != name && claim.uid.as_deref() == Some(uid));
         let mut better = others.filter(|(other, claim)| !written || rank(other, claim) < my_rank);
         if let Some((other, _)) = better.next() {
-            return Verdict::Another(other.clone());
+            return ClaimResult::TakenBy(other.clone());
         }
         if written {
-            return Verdict::Stands;
+            return ClaimResult::Valid;
         }
         if let Some(mine) = self.of.get_mut(name) {
             mine.uid = Some(uid.into());
         }
-        Verdict::Write
+        ClaimResult::Write
     }
 }
 
@@ -110,56 +111,60 @@ mod tests {
             "name": name, "annotations": annotations,
             "creationTimestamp": format!("2026-01-01T00:00:0{second}Z"),
         }});
-        claims.see(name, &serde_json::from_value(cluster).expect("a cluster"));
+        claims.update(name, &serde_json::from_value(cluster).expect("a cluster"));
     }
 
     #[test]
-    fn a_registration_that_was_made_again_has_nothing_written_on_it() {
+    fn a_recreated_cluster_object_has_no_claim() {
         let mut claims = Claims::default();
         let seen = |claims: &mut Claims, uid: &str| {
             let cluster = json!({"spec": {}, "metadata": {"name": "old", "uid": uid}});
-            claims.see("old", &serde_json::from_value(cluster).expect("a cluster"));
+            claims.update("old", &serde_json::from_value(cluster).expect("a cluster"));
         };
         seen(&mut claims, "1");
-        assert_eq!(claims.claim("old", "east"), Verdict::Write);
+        assert_eq!(claims.claim("old", "east"), ClaimResult::Write);
         seen(&mut claims, "1");
-        assert_eq!(claims.claim("old", "east"), Verdict::Stands);
+        assert_eq!(claims.claim("old", "east"), ClaimResult::Valid);
         seen(&mut claims, "2");
-        assert_eq!(claims.claim("old", "east"), Verdict::Write);
+        assert_eq!(claims.claim("old", "east"), ClaimResult::Write);
     }
 
     #[test]
-    fn a_cluster_belongs_to_whoever_had_it_first() {
+    fn a_cluster_belongs_to_the_first_claim() {
         let mut claims = Claims::default();
         see(&mut claims, "old", 1, None);
         see(&mut claims, "new", 2, None);
-        assert_eq!(claims.claim("new", "east"), Verdict::Write);
-        assert_eq!(claims.claim("old", "east"), Verdict::Another("new".into()));
-        assert_eq!(claims.claim("old", "west"), Verdict::Write);
-        assert_eq!(claims.claim("new", "east"), Verdict::Stands);
-        claims.keep(|name| name != "new");
+        assert_eq!(claims.claim("new", "east"), ClaimResult::Write);
+        assert_eq!(claims.claim("old", "east"), ClaimResult::TakenBy("new".into()));
+        assert_eq!(claims.claim("old", "west"), ClaimResult::Write);
+        assert_eq!(claims.claim("new", "east"), ClaimResult::Valid);
+        claims.retain(|name| name != "new");
         see(&mut claims, "new", 3, None);
-        assert_eq!(claims.claim("old", "east"), Verdict::Write, "it leads elsewhere now");
-        assert_eq!(claims.claim("new", "west"), Verdict::Write);
+        assert_eq!(claims.claim("old", "east"), ClaimResult::Write, "the other claim is gone");
+        assert_eq!(claims.claim("new", "west"), ClaimResult::Write);
     }
 
     #[test]
-    fn what_is_written_counts_though_its_cluster_cannot_be_reached() {
+    fn a_written_claim_is_valid_while_its_cluster_is_unreachable() {
         let mut claims = Claims::default();
         see(&mut claims, "one", 2, Some("east"));
         see(&mut claims, "two", 1, None);
-        assert_eq!(claims.claim("two", "east"), Verdict::Another("one".into()));
-        assert_eq!(claims.claim("one", "east"), Verdict::Stands);
+        assert_eq!(claims.claim("two", "east"), ClaimResult::TakenBy("one".into()));
+        assert_eq!(claims.claim("one", "east"), ClaimResult::Valid);
     }
 
     #[test]
-    fn of_a_registration_and_its_copy_the_older_counts() {
+    fn the_older_of_two_written_claims_wins() {
         let mut claims = Claims::default();
         see(&mut claims, "b", 1, Some("east"));
         see(&mut claims, "a", 2, Some("east"));
         see(&mut claims, "c", 1, Some("east"));
-        assert_eq!(claims.claim("a", "east"), Verdict::Another("b".into()));
-        assert_eq!(claims.claim("c", "east"), Verdict::Another("b".into()), "the name breaks ties");
-        assert_eq!(claims.claim("b", "east"), Verdict::Stands);
+        assert_eq!(claims.claim("a", "east"), ClaimResult::TakenBy("b".into()));
+        assert_eq!(
+            claims.claim("c", "east"),
+            ClaimResult::TakenBy("b".into()),
+            "the name breaks ties"
+        );
+        assert_eq!(claims.claim("b", "east"), ClaimResult::Valid);
     }
 }

@@ -1,8 +1,7 @@
-//! A client for a worker, from a kubeconfig that was judged.
+//! Builds the client of a worker from a validated kubeconfig.
 //!
-//! The configuration is made by hand: nothing is taken from the environment, from files or from plugins, and no proxy is
-//! used. Requests are not repeated by the client. What is answered is bounded; how long it takes is for the caller to
-//! bound.
+//! The configuration contains nothing from the environment, files or plugins, and no proxy. The client does not retry. The
+//! size of responses is limited; their duration is limited by the caller.
 
 use std::time::Duration;
 
@@ -11,46 +10,46 @@ use kube::{Client, Config, client::ClientBuilder, config::AuthInfo};
 
 use runtime::requests::RequestCounter;
 
-use super::{kubeconfig::Kubeconfig, limit::Limit};
-use crate::{build_info, chain};
+use super::{kubeconfig::Kubeconfig, response_limit::ResponseLimit};
+use crate::{build_info, error_chain};
 
-/// How long a TCP connection with its TLS handshake may take.
-const CONNECT: Duration = Duration::from_secs(5);
+/// Timeout of a TCP connection with its TLS handshake.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a request may be stuck while it is sent.
-const SEND: Duration = Duration::from_secs(10);
+/// Timeout while a request is being sent.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest text of an error that is told; a server may answer with anything.
-const LONGEST: usize = 512;
+/// Maximum length of an error text in characters. A server may send any text.
+const MAX_ERROR: usize = 512;
 
-/// Why a worker does not answer.
+/// Why a worker cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unreachable {
     /// The kubeconfig does not make a client.
     #[error("cannot make a client: {0}")]
     Build(String),
-    /// It refused, or failed.
+    /// The request was refused or failed.
     #[error("{0}")]
     Failed(String),
-    /// It answers, and is somebody else's.
+    /// The cluster belongs to another MultiKueueCluster.
     #[error("this cluster is registered as {0:?} already")]
-    Another(Box<str>),
-    /// It did not answer in time.
+    TakenBy(Box<str>),
+    /// No response in time.
     #[error("no answer within {0:?}")]
     Silent(Duration),
 }
 
-/// A client for the server that the kubeconfig names, whose requests are counted. Nothing is sent yet.
+/// The client for the server of the kubeconfig. Requests are counted. Nothing is sent yet.
 ///
 /// # Errors
-/// If the certificates do not fit together.
+/// If the certificates do not match.
 pub(super) fn build(
     kubeconfig: &Kubeconfig,
     count: &RequestCounter,
 ) -> Result<Client, Unreachable> {
-    let failed = |error: kube::Error| Unreachable::Build(tell(&error));
+    let failed = |error: kube::Error| Unreachable::Build(describe(&error));
     let builder = ClientBuilder::try_from(config(kubeconfig)).map_err(failed)?;
-    Ok(builder.with_layer(&Limit).with_layer(count).build())
+    Ok(builder.with_layer(&ResponseLimit).with_layer(count).build())
 }
 
 fn config(kubeconfig: &Kubeconfig) -> Config {
@@ -61,8 +60,8 @@ fn config(kubeconfig: &Kubeconfig) -> Config {
     config.root_cert.clone_from(&kubeconfig.roots);
     config.tls_server_name.clone_from(&kubeconfig.tls_server_name);
     config.auth_info = credentials(kubeconfig);
-    config.connect_timeout = Some(CONNECT);
-    config.write_timeout = Some(SEND);
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    config.write_timeout = Some(SEND_TIMEOUT);
     config.default_retry = false;
     config.headers = vec![(USER_AGENT, HeaderValue::from_static(build_info::USER_AGENT))];
     config
@@ -78,23 +77,23 @@ fn credentials(kubeconfig: &Kubeconfig) -> AuthInfo {
     }
 }
 
-/// Asks whether the server answers and knows us. A server that is too busy to say is there.
+/// Checks that the server responds and accepts the credentials. 429 (too many requests) counts as a response.
 ///
 /// # Errors
-/// If it does not answer before the deadline, or refuses.
+/// If there is no response before the deadline, or a refusal.
 pub(super) async fn probe(client: &Client, deadline: Duration) -> Result<(), Unreachable> {
     match tokio::time::timeout(deadline, client.apiserver_version()).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(kube::Error::Api(status))) if status.code == 429 => Ok(()),
-        Ok(Err(error)) => Err(Unreachable::Failed(tell(&error))),
+        Ok(Err(error)) => Err(Unreachable::Failed(describe(&error))),
         Err(_) => Err(Unreachable::Silent(deadline)),
     }
 }
 
-/// An error with its causes, cut to a length that fits into a condition.
-pub(super) fn tell(error: &kube::Error) -> String {
-    let mut text = chain::describe(error);
-    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+/// An error with its causes, truncated to fit into a condition.
+pub(super) fn describe(error: &kube::Error) -> String {
+    let mut text = error_chain::describe(error);
+    if let Some((end, _)) = text.char_indices().nth(MAX_ERROR) {
         text.truncate(end);
         text.push('…');
     }
@@ -109,7 +108,7 @@ mod tests {
     use crate::remote::kubeconfig::sample;
 
     #[tokio::test]
-    async fn a_token_and_a_certificate_of_its_own_make_a_client() {
+    async fn a_token_or_a_client_certificate_makes_a_client() {
         let (token, certificate) = (sample(false), sample(true));
         assert!(token.token.is_some() && certificate.identity.is_some());
         let count = RequestMetrics::default().of("east");
@@ -117,17 +116,19 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_the_kubeconfig_decides_how_a_worker_is_reached() {
+    fn the_client_is_configured_by_the_kubeconfig_only() {
         let config = config(&sample(false));
         assert!(!config.default_retry && !config.accept_invalid_certs);
         assert!(config.proxy_url.is_none() && config.root_cert_file.is_none());
-        let who = &config.auth_info;
-        assert!(who.token.is_some() && who.exec.is_none() && who.token_file.is_none());
+        let auth_info = &config.auth_info;
+        assert!(
+            auth_info.token.is_some() && auth_info.exec.is_none() && auth_info.token_file.is_none()
+        );
     }
 
     #[test]
-    fn an_error_is_cut_to_what_fits_into_a_condition() {
-        let error = kube::Error::Service("ä".repeat(LONGEST * 2).into());
-        assert_eq!(tell(&error).chars().count(), LONGEST + 1);
+    fn an_error_is_truncated_to_fit_into_a_condition() {
+        let error = kube::Error::Service("ä".repeat(MAX_ERROR * 2).into());
+        assert_eq!(describe(&error).chars().count(), MAX_ERROR + 1);
     }
 }

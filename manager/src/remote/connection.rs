@@ -1,7 +1,7 @@
-//! A connection to a worker: the writer and the watches that stand on it.
+//! A connection to a worker: its writer and its watches.
 //!
-//! It is made in two steps, as the link is told between them: the writer is there before anybody hears that the worker
-//! can be used, and nothing is watched before that.
+//! It is created in two steps, because the connection status is reported between them: the writer exists before the worker is
+//! reported as connected, and watches start after that.
 
 use std::time::Duration;
 
@@ -12,84 +12,84 @@ use kube::Client;
 use runtime::{Stop, writer::Writer};
 use tokio::task::JoinSet;
 
-use super::{surroundings::Surroundings, switch::Switch};
+use super::{context::WorkerContext, replaceable_client::ReplaceableClient};
 
-/// Writes on a worker at a time; more wait their turn.
-const WRITES: usize = 32;
+/// Maximum number of writes in flight per worker.
+const MAX_WRITES: usize = 32;
 
-/// How long a write may take.
+/// Timeout of a write.
 const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 
-/// A way to a server.
+/// A server and a client for it.
 #[derive(Clone)]
-pub(super) struct Way {
-    /// The server.
+pub(super) struct WorkerEndpoint {
+    /// The URL of the server.
     pub(super) server: Uri,
-    /// Goes there.
+    /// The client.
     pub(super) client: Client,
-    /// It was not used yet.
+    /// The cluster was not claimed through this client yet.
     pub(super) fresh: bool,
 }
 
-/// A connection that can be written on.
-pub(super) struct Prepared {
+/// A connection with a writer.
+pub(super) struct PreparedConnection {
     server: Uri,
-    switch: Switch,
+    replaceable: ReplaceableClient,
     client: Client,
 }
 
-/// A connection that is watched too.
-pub(super) struct Connection {
+/// A connection with a writer and watches.
+pub(super) struct WorkerConnection {
     server: Uri,
-    switch: Switch,
+    replaceable: ReplaceableClient,
     watches: JoinSet<()>,
     stop: Stop,
 }
 
-impl Prepared {
-    /// Lets the worker be written on.
-    pub(super) fn new(name: &str, around: &Surroundings, way: &Way) -> Self {
-        let (switch, client) = Switch::new(way.client.clone());
-        let writes = around.writes.clone();
-        let writer = Writer::new(client.clone(), name, WRITES, WRITE_DEADLINE, writes);
-        around.workers.set(name, Some(writer));
-        Self { server: way.server.clone(), switch, client }
+impl PreparedConnection {
+    /// Registers the writer of the worker.
+    pub(super) fn new(name: &str, context: &WorkerContext, endpoint: &WorkerEndpoint) -> Self {
+        let (replaceable, client) = ReplaceableClient::new(endpoint.client.clone());
+        let writes = context.writes.clone();
+        let writer = Writer::new(client.clone(), name, MAX_WRITES, WRITE_DEADLINE, writes);
+        context.workers.set(name, Some(writer));
+        Self { server: endpoint.server.clone(), replaceable, client }
     }
 
-    /// Begins to watch what the worker has of ours.
-    pub(super) fn begin(self, name: &str, around: &Surroundings) -> Connection {
-        let Self { server, switch, client } = self;
+    /// Starts the watches of the objects that belong to this manager.
+    pub(super) fn begin(self, name: &str, context: &WorkerContext) -> WorkerConnection {
+        let Self { server, replaceable, client } = self;
         let (stop, mut watches) = (Stop::new(), JoinSet::new());
         let mut sources = Sources {
             client,
-            inputs: around.inputs.clone(),
-            metrics: &around.watches,
+            inputs: context.inputs.clone(),
+            metrics: &context.watches,
             stop: stop.clone(),
             tasks: &mut watches,
         };
-        let ours = format!("{MULTI_KUEUE_ORIGIN}={}", around.origin);
-        sources.worker(name, &ours, around.check_every);
-        Connection { server, switch, watches, stop }
+        let ours = format!("{MULTI_KUEUE_ORIGIN}={}", context.origin);
+        sources.worker(name, &ours, context.check_every);
+        WorkerConnection { server, replaceable, watches, stop }
     }
 }
 
-impl Connection {
-    /// Whether the way leads to the same server.
-    pub(super) fn leads_to(&self, way: &Way) -> bool {
-        self.server == way.server
+impl WorkerConnection {
+    /// Whether the endpoint has the server of this connection.
+    pub(super) fn has_server_of(&self, endpoint: &WorkerEndpoint) -> bool {
+        self.server == endpoint.server
     }
 
-    /// Goes this way from the next request on.
-    pub(super) fn go(&self, way: &Way) {
-        self.switch.choose(way.client.clone());
+    /// Uses the credentials of the endpoint from the next request on.
+    pub(super) fn use_credentials_of(&self, endpoint: &WorkerEndpoint) {
+        self.replaceable.replace(endpoint.client.clone());
     }
 
-    /// Whether a watch has ended, which none does by itself.
+    /// Whether a watch has ended. No watch ends by itself.
     pub(super) fn is_broken(&mut self) -> bool {
         self.watches.try_join_next().is_some()
     }
 
-    /// Ends the watches, and returns when nothing more comes of them.
+    /// Stops the watches and waits for them.
     pub(super) async fn end(mut self) {
         self.stop.cancel();
         while self.watches.join_next().await.is_some() {}

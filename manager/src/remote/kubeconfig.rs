@@ -1,10 +1,10 @@
-//! Reads a kubeconfig that somebody else wrote, and takes only what is safe from it (docs/reference/multikueue.md §2.9). Pure.
+//! Reads a kubeconfig from a user and takes only safe fields from it (docs/reference/multikueue.md §2.9). Pure.
 //!
-//! An allow-list: https server, certificate authority as data, server name, token, client certificate and key as data.
-//! Everything that runs a program, reads a file, goes through a proxy or switches verification off is refused, in every
-//! user and cluster of the text and not only in those that the current context names. What is not known is not looked at.
+//! An allow-list: https server, inline certificate authority, server name, token, inline client certificate and key. Fields
+//! that run a program, read a file, use a proxy or disable verification are refused, in every user and cluster of the text and
+//! not only in those of the current context. Unknown fields are ignored.
 //!
-//! Invariant: no text that comes out of here, an error or a debug print, holds a credential.
+//! Invariant: no output of this module, neither an error nor a debug format, contains a credential.
 
 mod read;
 #[cfg(test)]
@@ -18,59 +18,59 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderValue, Uri};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
-use self::read::{Cluster, File, User};
-use super::refused::Refused;
+use self::read::{KubeconfigCluster, KubeconfigFile, KubeconfigUser};
+use super::kubeconfig_refused::KubeconfigRefused;
 
-/// How a worker is reached.
+/// A validated kubeconfig.
 #[derive(Clone, Debug)]
 pub(crate) struct Kubeconfig {
-    /// An https URL without credentials in it.
+    /// An https URL without credentials.
     pub(crate) server: Uri,
-    /// The name to expect in the server's certificate, if it is not the host.
+    /// The name in the server's certificate if it is not the host.
     pub(crate) tls_server_name: Option<String>,
-    /// Certificates (DER) of authorities to trust; those of the system if there are none.
+    /// Trusted certificate authorities (DER); those of the system if there are none.
     pub(crate) roots: Option<Vec<Vec<u8>>>,
-    /// A bearer token that fits into a header.
-    pub(crate) token: Option<Hidden>,
+    /// A bearer token, valid as a header value.
+    pub(crate) token: Option<Sensitive>,
     /// A client certificate.
-    pub(crate) identity: Option<Identity>,
-    /// The context's namespace.
+    pub(crate) identity: Option<ClientCertificate>,
+    /// The namespace of the context.
     pub(crate) namespace: Option<String>,
 }
 
-/// A client certificate with its key, both base64 of PEM.
+/// A client certificate with its key, both PEM in base64.
 #[derive(Clone, Debug)]
-pub(crate) struct Identity {
+pub(crate) struct ClientCertificate {
     /// The certificate.
-    pub(crate) certificate: Hidden,
+    pub(crate) certificate: Sensitive,
     /// The private key.
-    pub(crate) key: Hidden,
+    pub(crate) key: Sensitive,
 }
 
 /// A text that is never printed.
 #[derive(Clone)]
-pub(crate) struct Hidden(String);
+pub(crate) struct Sensitive(String);
 
-impl Hidden {
+impl Sensitive {
     /// The text.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for Sensitive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(hidden)")
     }
 }
 
 impl Kubeconfig {
-    /// Reads and judges the text.
+    /// Reads and validates the text.
     ///
     /// # Errors
-    /// If it is not a kubeconfig, is not safe to use, or lacks something.
-    pub(crate) fn read(text: &[u8]) -> Result<Self, Refused> {
-        let file = File::read(text)?;
+    /// If it is not a kubeconfig, is not safe, or is incomplete.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, KubeconfigRefused> {
+        let file = KubeconfigFile::read(text)?;
         for (_, user) in file.users() {
             refuse_unsafe_sources(user)?;
         }
@@ -86,7 +86,7 @@ impl Kubeconfig {
         let token = token(user_name, user)?;
         let identity = identity(user_name, user)?;
         if token.is_none() && identity.is_none() {
-            return Err(Refused::NoCredentials(user_name.into()));
+            return Err(KubeconfigRefused::NoCredentials(user_name.into()));
         }
         Ok(Self {
             server: server(cluster_name, cluster.server.as_deref())?,
@@ -99,61 +99,64 @@ impl Kubeconfig {
     }
 }
 
-/// Credentials that would be fetched from somewhere.
-fn refuse_unsafe_sources(user: &User) -> Result<(), Refused> {
+/// Refuses credentials from programs, plugins and files.
+fn refuse_unsafe_sources(user: &KubeconfigUser) -> Result<(), KubeconfigRefused> {
     if user.token_file.0 {
-        return Err(Refused::TokenFile);
+        return Err(KubeconfigRefused::TokenFile);
     }
     if user.exec.0 {
-        return Err(Refused::Exec);
+        return Err(KubeconfigRefused::Exec);
     }
     if user.auth_provider.0 {
-        return Err(Refused::AuthProvider);
+        return Err(KubeconfigRefused::AuthProvider);
     }
     Ok(())
 }
 
-fn refuse_unsafe_transport(name: &str, cluster: &Cluster) -> Result<(), Refused> {
+fn refuse_unsafe_transport(
+    name: &str,
+    cluster: &KubeconfigCluster,
+) -> Result<(), KubeconfigRefused> {
     if cluster.insecure_skip_tls_verify.0 {
-        return Err(Refused::InsecureTls(name.into()));
+        return Err(KubeconfigRefused::InsecureTls(name.into()));
     }
     if cluster.certificate_authority.0 {
-        return Err(Refused::AuthorityFile(name.into()));
+        return Err(KubeconfigRefused::AuthorityFile(name.into()));
     }
     if cluster.proxy_url.0 {
-        return Err(Refused::Proxy(name.into()));
+        return Err(KubeconfigRefused::Proxy(name.into()));
     }
     server(name, cluster.server.as_deref()).map(drop)
 }
 
-fn refuse_unsafe_identity(name: &str, user: &User) -> Result<(), Refused> {
+fn refuse_unsafe_identity(name: &str, user: &KubeconfigUser) -> Result<(), KubeconfigRefused> {
     if user.username.0 || user.password.0 {
-        return Err(Refused::BasicAuth);
+        return Err(KubeconfigRefused::BasicAuth);
     }
     for (field, file) in
         [("client-certificate", &user.client_certificate), ("client-key", &user.client_key)]
     {
         if file.0 {
-            return Err(Refused::IdentityFile { field, user: name.into() });
+            return Err(KubeconfigRefused::IdentityFile { field, user: name.into() });
         }
     }
     let acts = [&user.as_name, &user.as_uid, &user.as_groups, &user.as_user_extra];
     if acts.iter().any(|field| field.0) {
-        return Err(Refused::Impersonation(name.into()));
+        return Err(KubeconfigRefused::Impersonation(name.into()));
     }
     Ok(())
 }
 
-/// An https URL of a host that is an address or a DNS name, and of nothing that could hide another host.
-fn server(name: &str, text: Option<&str>) -> Result<Uri, Refused> {
-    let text = filled(text).ok_or_else(|| Refused::NoServer(name.into()))?;
-    let server: Uri = text.parse().map_err(|_| Refused::Untrusted)?;
+/// An https URL whose host is an address or a DNS name, without parts that could hide another host.
+fn server(name: &str, text: Option<&str>) -> Result<Uri, KubeconfigRefused> {
+    let text = filled(text).ok_or_else(|| KubeconfigRefused::NoServer(name.into()))?;
+    let server: Uri = text.parse().map_err(|_| KubeconfigRefused::Untrusted)?;
     let plain = server.authority().is_some_and(|authority| !authority.as_str().contains('@'));
     let trusted = server.scheme_str() == Some("https")
         && plain
         && server.query().is_none()
         && server.host().is_some_and(is_host);
-    if trusted { Ok(server) } else { Err(Refused::Untrusted) }
+    if trusted { Ok(server) } else { Err(KubeconfigRefused::Untrusted) }
 }
 
 fn is_host(host: &str) -> bool {
@@ -162,8 +165,8 @@ fn is_host(host: &str) -> bool {
         || crds::validation::labels::subdomain_problems(&host.to_ascii_lowercase()).is_empty()
 }
 
-fn roots(name: &str, data: Option<&str>) -> Result<Option<Vec<Vec<u8>>>, Refused> {
-    let malformed = || Refused::Malformed {
+fn roots(name: &str, data: Option<&str>) -> Result<Option<Vec<Vec<u8>>>, KubeconfigRefused> {
+    let malformed = || KubeconfigRefused::Malformed {
         field: "certificate-authority-data",
         name: name.into(),
         expected: "base64 of PEM certificates",
@@ -181,47 +184,51 @@ fn roots(name: &str, data: Option<&str>) -> Result<Option<Vec<Vec<u8>>>, Refused
     }
 }
 
-fn token(name: &str, user: &User) -> Result<Option<Hidden>, Refused> {
+fn token(name: &str, user: &KubeconfigUser) -> Result<Option<Sensitive>, KubeconfigRefused> {
     let Some(token) = filled(user.token.as_deref()) else {
         return Ok(None);
     };
     if HeaderValue::from_str(token).is_err() {
         let expected = "fit for a header";
-        return Err(Refused::Malformed { field: "token", name: name.into(), expected });
+        return Err(KubeconfigRefused::Malformed { field: "token", name: name.into(), expected });
     }
-    Ok(Some(Hidden(token.to_owned())))
+    Ok(Some(Sensitive(token.to_owned())))
 }
 
-fn identity(name: &str, user: &User) -> Result<Option<Identity>, Refused> {
+fn identity(
+    name: &str,
+    user: &KubeconfigUser,
+) -> Result<Option<ClientCertificate>, KubeconfigRefused> {
     let (certificate, key) = match (
         filled(user.client_certificate_data.as_deref()),
         filled(user.client_key_data.as_deref()),
     ) {
         (Some(certificate), Some(key)) => (certificate, key),
         (None, None) => return Ok(None),
-        _ => return Err(Refused::NoCredentials(name.into())),
+        _ => return Err(KubeconfigRefused::NoCredentials(name.into())),
     };
-    let malformed = |field, expected| Refused::Malformed { field, name: name.into(), expected };
+    let malformed =
+        |field, expected| KubeconfigRefused::Malformed { field, name: name.into(), expected };
     let certificate = pem(certificate, |pem| CertificateDer::from_pem_slice(pem).is_ok())
         .ok_or_else(|| malformed("client-certificate-data", "base64 of a PEM certificate"))?;
     let key = pem(key, |pem| PrivateKeyDer::from_pem_slice(pem).is_ok())
         .ok_or_else(|| malformed("client-key-data", "base64 of a PEM private key"))?;
-    Ok(Some(Identity { certificate, key }))
+    Ok(Some(ClientCertificate { certificate, key }))
 }
 
-/// The data as one line, if it is what it should be.
-fn pem(data: &str, fits: impl Fn(&[u8]) -> bool) -> Option<Hidden> {
+/// The data on one line, if `fits` accepts it.
+fn pem(data: &str, fits: impl Fn(&[u8]) -> bool) -> Option<Sensitive> {
     let data = without_breaks(data);
     let pem = STANDARD.decode(&data).ok()?;
-    fits(&pem).then_some(Hidden(data))
+    fits(&pem).then_some(Sensitive(data))
 }
 
-/// Data may be folded over lines.
+/// Base64 data may be folded over lines.
 fn without_breaks(data: &str) -> String {
     data.split_ascii_whitespace().collect()
 }
 
-/// An empty text is none.
+/// An empty text counts as absent.
 fn filled(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }

@@ -1,33 +1,35 @@
-//! Worker clusters as the manager reaches them (docs/reference/multikueue.md §1.2, §2.8, §2.9).
+//! Connections of the manager to worker clusters (docs/reference/multikueue.md §1.2, §2.8, §2.9).
 //!
-//! | question | answered by |
+//! | module | concept |
 //! |---|---|
-//! | is this kubeconfig fit to be used | `kubeconfig`, pure |
-//! | what is to be done for a MultiKueueCluster | `decide`, pure |
-//! | when is a connection tried again, and what is said meanwhile | `retry`, pure |
-//! | which of two registrations of one cluster counts | `claims`, pure |
-//! | how a request gets there | `client`, behind a `switch` whose credentials can be replaced |
-//! | who does it | one `worker` task per MultiKueueCluster, kept by the [`supervisor`] |
+//! | `kubeconfig` | validates a kubeconfig, pure |
+//! | `reconcile` | what the supervisor does for a MultiKueueCluster, pure |
+//! | `retry` | when a connection is retried, and the status meanwhile, pure |
+//! | `claims` | which of several MultiKueueClusters of one cluster may use it, pure |
+//! | `client`, `response_limit` | the client of a worker |
+//! | `replaceable_client` | replacing the credentials of a client in use |
+//! | `worker` | the task of one worker: loads, probes, connects |
+//! | [`supervisor`] | one `worker` task per MultiKueueCluster |
 //!
-//! Invariants: no worker is waited for by anything but its own task; nothing of a credential is ever logged, told or
-//! compared but by its hash; a link is told before anything that depends on it, and nothing of a lost connection is told
-//! after its loss.
+//! Invariants: only a worker's own task waits for that worker. Credentials are never logged or reported, and are compared by
+//! hash only. The status of a connection is reported before anything that depends on it, and nothing of a lost connection is
+//! reported after its loss.
 
 pub(crate) mod claims;
 mod client;
+mod cluster_uid;
 mod connection;
-mod decide;
-mod identity;
+pub(crate) mod context;
 mod kubeconfig;
-mod limit;
-mod load;
-mod picture;
-mod refused;
+mod kubeconfig_refused;
+mod kubeconfig_secret;
+mod load_kubeconfig;
+mod object_store;
+mod reconcile;
+mod replaceable_client;
+mod response_limit;
 mod retry;
-mod secret;
 pub(crate) mod supervisor;
-pub(crate) mod surroundings;
-mod switch;
 #[cfg(test)]
 mod tests;
 mod worker;

@@ -1,8 +1,8 @@
-//! Keeps one task per MultiKueueCluster, and tells each what it is for.
+//! Runs one task per MultiKueueCluster and sends each its target.
 //!
-//! It watches MultiKueueClusters and the Secrets of the manager's namespace, decides with `decide` and waits for no worker.
-//! Before both were listed it does nothing. It works only while the process leads: another leader has connections of its
-//! own.
+//! The supervisor watches MultiKueueClusters and the Secrets of the manager's namespace, decides with `reconcile`, and never
+//! waits for a worker. It starts after both kinds were listed, and runs only while the process leads, because the next leader
+//! opens its own connections.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,29 +28,29 @@ use tokio::{
 };
 
 use super::{
-    decide::{Known, Retirement, Step, Wanted, decide},
-    picture::Picture,
+    context::WorkerContext,
+    kubeconfig_secret::KubeconfigSecret,
+    object_store::ObjectStore,
+    reconcile::{Retirement, SupervisorStep, TargetConnection, TaskState, reconcile},
     retry::lost,
-    secret::Seen,
-    surroundings::Surroundings,
-    worker::{Order, Worker},
+    worker::{Worker, WorkerCommand},
 };
 
-/// Changes on their way; they are taken at once.
-const BACKLOG: usize = 16;
+/// Capacity of the channels from the watches.
+const CHANNEL_CAPACITY: usize = 16;
 
-/// How long tasks may take to end before they are dropped.
-const ENDING: Duration = Duration::from_secs(10);
+/// How long tasks may take to end before they are aborted.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Keeps connections to all workers whenever this process leads, until `stop`.
-pub(crate) async fn supervise(around: Surroundings, mut leadership: Leadership, stop: Stop) {
-    let around = Arc::new(around);
+pub(crate) async fn supervise(context: WorkerContext, mut leadership: Leadership, stop: Stop) {
+    let context = Arc::new(context);
     while !stop.is_cancelled() {
         tokio::select! {
             () = stop.cancelled() => return,
             () = leadership.gained() => {}
         }
-        let mut supervisor = Supervisor::new(Arc::clone(&around), stop.child_token());
+        let mut supervisor = Supervisor::new(Arc::clone(&context), stop.child_token());
         tokio::select! {
             () = stop.cancelled() => {}
             () = leadership.lost() => {}
@@ -60,46 +60,46 @@ pub(crate) async fn supervise(around: Surroundings, mut leadership: Leadership, 
     }
 }
 
-/// What is known during one term.
+/// The state of the supervisor during one term of leadership.
 pub(super) struct Supervisor {
-    around: Arc<Surroundings>,
-    /// Ends with the term.
+    context: Arc<WorkerContext>,
+    /// Cancelled at the end of the term.
     term: Stop,
-    clusters: Picture<MultiKueueCluster>,
-    secrets: Picture<Seen>,
-    held: BTreeMap<Box<str>, Held>,
+    clusters: ObjectStore<MultiKueueCluster>,
+    secrets: ObjectStore<KubeconfigSecret>,
+    workers: BTreeMap<Box<str>, WorkerTask>,
     names: BTreeMap<Id, Box<str>>,
     tasks: JoinSet<()>,
 }
 
-/// A worker's task.
-struct Held {
-    known: Known,
-    orders: watch::Sender<Order>,
+/// The task of one worker.
+struct WorkerTask {
+    state: TaskState,
+    commands: watch::Sender<WorkerCommand>,
 }
 
 impl Supervisor {
-    pub(super) fn new(around: Arc<Surroundings>, term: Stop) -> Self {
+    pub(super) fn new(context: Arc<WorkerContext>, term: Stop) -> Self {
         Self {
-            around,
+            context,
             term,
-            clusters: Picture::default(),
-            secrets: Picture::default(),
-            held: BTreeMap::new(),
+            clusters: ObjectStore::default(),
+            secrets: ObjectStore::default(),
+            workers: BTreeMap::new(),
             names: BTreeMap::new(),
             tasks: JoinSet::new(),
         }
     }
 
-    /// Watches and decides until the term ends.
+    /// Watches and reconciles until the term ends.
     pub(super) async fn run(&mut self) {
-        let Surroundings { home, namespace, watches, .. } = &*Arc::clone(&self.around);
+        let WorkerContext { home, namespace, watches, .. } = &*Arc::clone(&self.context);
         let api = Api::all(home.clone());
         let clusters = Watch::new("worker-clusters", api, Config::default(), watches);
         let api = Api::namespaced(home.clone(), namespace);
         let secrets = Watch::new("worker-secrets", api, Config::default(), watches);
-        let (cluster_sender, cluster_changes) = channel(BACKLOG);
-        let (secret_sender, secret_changes) = channel(BACKLOG);
+        let (cluster_sender, cluster_changes) = channel(CHANNEL_CAPACITY);
+        let (secret_sender, secret_changes) = channel(CHANNEL_CAPACITY);
         let term = self.term.clone();
         let watching = Box::pin(async {
             tokio::join!(
@@ -113,130 +113,132 @@ impl Supervisor {
         }
     }
 
-    /// Decides anew after whatever happens.
+    /// Reconciles after every change.
     async fn follow(
         &mut self,
         mut clusters: Receiver<Change<MultiKueueCluster>>,
-        mut secrets: Receiver<Change<Seen>>,
+        mut secrets: Receiver<Change<KubeconfigSecret>>,
     ) {
-        let mut clean = self.around.workers.clean();
+        let mut clean = self.context.workers.clean();
         loop {
             let next = self.next();
             tokio::select! {
-                Some(change) = clusters.recv() => self.clusters.take(change),
-                Some(change) = secrets.recv() => self.secrets.take(change),
+                Some(change) = clusters.recv() => self.clusters.handle(change),
+                Some(change) = secrets.recv() => self.secrets.handle(change),
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended).await,
                 Ok(()) = clean.changed() => {}
                 () = until(next) => {}
             }
-            self.decide(time::Instant::now().into_std());
+            self.reconcile(time::Instant::now().into_std());
         }
     }
 
-    /// Decides about every worker that is registered or has a task.
-    fn decide(&mut self, now: Instant) {
+    /// Reconciles every MultiKueueCluster that exists or has a task.
+    fn reconcile(&mut self, now: Instant) {
         if !self.clusters.listed || !self.secrets.listed {
             return;
         }
-        self.note_claims();
-        let keep_for = self.around.keep_for;
+        self.update_claims();
+        let keep_for = self.context.keep_for;
         let names: BTreeSet<Box<str>> =
-            self.clusters.objects.keys().chain(self.held.keys()).cloned().collect();
+            self.clusters.objects.keys().chain(self.workers.keys()).cloned().collect();
         for name in names {
-            let known = self.held.get(&name).map_or(&Known::None, |held| &held.known);
+            let state = self.workers.get(&name).map_or(&TaskState::None, |task| &task.state);
             let cluster = self.clusters.objects.get(&name);
-            let clean = self.around.workers.is_clean(&name);
+            let clean = self.context.workers.is_clean(&name);
             let retirement = Retirement { now, keep_for, clean };
             let secret = |secret: &str| self.secrets.objects.get(secret);
-            let step = decide(known, cluster, secret, retirement);
-            self.carry_out(&name, step);
+            let step = reconcile(state, cluster, secret, retirement);
+            self.execute(&name, step);
         }
     }
 
-    /// Which clusters are registered. Who has a task still uses its cluster.
-    fn note_claims(&self) {
-        let mut claims = self.around.claims.lock();
+    /// Updates the claims. A MultiKueueCluster with a task still uses its cluster.
+    fn update_claims(&self) {
+        let mut claims = self.context.claims.lock();
         for (name, cluster) in &self.clusters.objects {
-            claims.see(name, cluster);
+            claims.update(name, cluster);
         }
-        claims
-            .keep(|name| self.clusters.objects.contains_key(name) || self.held.contains_key(name));
+        claims.retain(|name| {
+            self.clusters.objects.contains_key(name) || self.workers.contains_key(name)
+        });
     }
 
-    fn carry_out(&mut self, name: &str, step: Step) {
-        match (step, self.held.get_mut(name)) {
-            (Step::Tell(wanted), None) => self.begin(name, wanted),
-            (Step::Tell(wanted), Some(held)) => held.tell(wanted),
-            (Step::Retire(until), Some(held)) => held.retire(until),
-            (Step::End, Some(held)) => held.end(),
-            (Step::Keep | Step::Retire(_) | Step::End, _) => {}
+    fn execute(&mut self, name: &str, step: SupervisorStep) {
+        match (step, self.workers.get_mut(name)) {
+            (SupervisorStep::Update(target), None) => self.begin(name, target),
+            (SupervisorStep::Update(target), Some(task)) => task.update(target),
+            (SupervisorStep::Retire(until), Some(task)) => task.retire(until),
+            (SupervisorStep::End, Some(task)) => task.end(),
+            (SupervisorStep::Keep | SupervisorStep::Retire(_) | SupervisorStep::End, _) => {}
         }
     }
 
-    fn begin(&mut self, name: &str, wanted: Wanted) {
-        let (orders, heard) = watch::channel(Order::Serve(wanted.clone()));
-        let worker = Worker::new(name, Arc::clone(&self.around));
-        let task = self.tasks.spawn(worker.run(heard, self.term.clone()));
+    fn begin(&mut self, name: &str, target: TargetConnection) {
+        let (commands, receiver) = watch::channel(WorkerCommand::Connect(target.clone()));
+        let worker = Worker::new(name, Arc::clone(&self.context));
+        let task = self.tasks.spawn(worker.run(receiver, self.term.clone()));
         self.names.insert(task.id(), name.into());
-        self.held.insert(name.into(), Held { known: Known::Runs(wanted), orders });
+        self.workers
+            .insert(name.into(), WorkerTask { state: TaskState::Running(target), commands });
     }
 
-    /// Forgets a task that is over. One that broke could not tell that its connection is lost.
+    /// Handles the end of a task. After a panic the supervisor reports the connection as lost in place of the task.
     async fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, ())| *id);
         let Some(name) = self.names.remove(&id) else {
             return;
         };
-        self.held.remove(&name);
+        self.workers.remove(&name);
         if let Err(error) = ended {
             tracing::error!(cluster = &*name, %error, "the task of a worker failed");
-            self.around.workers.set(&name, None);
+            self.context.workers.set(&name, None);
             let link = lost(CLIENT_CONNECTION_FAILED, "the connection failed".to_owned());
             let link = Input::Remote(name.clone(), RemoteInput::Link(link));
-            let _ = self.around.inputs.send(link).await;
+            let _ = self.context.inputs.send(link).await;
         }
-        let _ = self.around.inputs.send(Input::Remote(name, RemoteInput::GivenUp)).await;
+        let _ = self.context.inputs.send(Input::Remote(name, RemoteInput::GivenUp)).await;
     }
 
-    /// When the next retired task is to end.
+    /// The time at which the next retiring task ends.
     fn next(&self) -> Option<Instant> {
-        let retired = |held: &Held| match held.known {
-            Known::Retires(_, until) => Some(until),
-            Known::None | Known::Runs(_) | Known::Ends => None,
+        let retired = |task: &WorkerTask| match task.state {
+            TaskState::Retiring(_, until) => Some(until),
+            TaskState::None | TaskState::Running(_) | TaskState::Ending => None,
         };
-        self.held.values().filter_map(retired).min()
+        self.workers.values().filter_map(retired).min()
     }
 
-    /// Lets all tasks tell that their connections are over.
+    /// Ends all tasks, so that each reports its connection as lost.
     pub(super) async fn end(mut self) {
         self.term.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        if time::timeout(ENDING, all).await.is_err() {
+        if time::timeout(END_TIMEOUT, all).await.is_err() {
             tracing::warn!("connections to workers did not end in time");
         }
-        for name in self.held.keys() {
-            self.around.workers.set(name, None);
+        for name in self.workers.keys() {
+            self.context.workers.set(name, None);
         }
     }
 }
 
-impl Held {
-    fn tell(&mut self, wanted: Wanted) {
-        let order = Order::Serve(wanted.clone());
-        // A cluster that is registered again as it was goes on as it is.
-        self.orders.send_if_modified(|told| std::mem::replace(told, order.clone()) != order);
-        self.known = Known::Runs(wanted);
+impl WorkerTask {
+    fn update(&mut self, target: TargetConnection) {
+        let command = WorkerCommand::Connect(target.clone());
+        // A MultiKueueCluster that was recreated unchanged keeps its connection.
+        self.commands.send_if_modified(|last| std::mem::replace(last, command.clone()) != command);
+        self.state = TaskState::Running(target);
     }
 
     fn retire(&mut self, until: Instant) {
-        if let Known::Runs(wanted) = std::mem::take(&mut self.known) {
-            self.known = Known::Retires(wanted, until);
+        if let TaskState::Running(target) = std::mem::take(&mut self.state) {
+            self.state = TaskState::Retiring(target, until);
         }
     }
 
     fn end(&mut self) {
-        self.orders.send_replace(Order::End);
-        self.known = Known::Ends;
+        self.commands.send_replace(WorkerCommand::End);
+        self.state = TaskState::Ending;
     }
 }
 

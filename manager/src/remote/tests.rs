@@ -1,4 +1,4 @@
-//! A worker's task against a TLS server that knows some tokens and has nothing.
+//! A worker's task against a TLS server that accepts some tokens and has no resources.
 
 mod supervision;
 
@@ -35,17 +35,17 @@ use tokio::{
 
 use super::{
     claims::SharedClaims,
-    decide::Wanted,
-    secret::Fingerprint,
-    surroundings::{Pace, Surroundings},
-    worker::{Order, Worker},
+    context::{ConnectionTiming, WorkerContext},
+    kubeconfig_secret::Fingerprint,
+    reconcile::TargetConnection,
+    worker::{Worker, WorkerCommand},
 };
 
-/// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A timeout for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An API server that answers to its tokens, with its version and nothing else.
-struct Place {
+/// An API server that serves its version to clients with an accepted token.
+struct TestServer {
     authority: CertPair,
     address: SocketAddr,
     state: Arc<ApiState>,
@@ -55,9 +55,9 @@ struct Place {
 #[derive(Default)]
 struct ApiState {
     tokens: watch::Sender<BTreeSet<&'static str>>,
-    /// Tokens of requests for anything but the version.
+    /// Tokens of requests other than for the version.
     used: watch::Sender<BTreeSet<String>>,
-    /// Requests for the version, whatever came of them.
+    /// Number of requests for the version.
     n_probes: watch::Sender<u64>,
 }
 
@@ -92,16 +92,16 @@ fn status(code: StatusCode, message: &str) -> Response {
     (code, Json(status)).into_response()
 }
 
-impl Place {
+impl TestServer {
     async fn new(tokens: impl IntoIterator<Item = &'static str>) -> Self {
         let now = jiff::Timestamp::now();
         let authority = certs::make_authority("a worker", now).expect("an authority");
         let state = Arc::new(ApiState::default());
         state.tokens.send_replace(tokens.into_iter().collect());
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut place = Self { authority, address, state, running: None };
-        place.start().await;
-        place
+        let mut server = Self { authority, address, state, running: None };
+        server.start().await;
+        server
     }
 
     async fn start(&mut self) {
@@ -125,19 +125,19 @@ impl Place {
         server.await.expect("the server");
     }
 
-    /// Waits until something but the version was asked for with this token.
-    async fn used(&self, token: &str) {
+    /// Waits for a request with this token other than for the version.
+    async fn wait_for_use(&self, token: &str) {
         let mut used = self.state.used.subscribe();
         let seen = used.wait_for(|used| used.contains(token));
-        timeout(PATIENCE, seen).await.expect("in time").expect("the state");
+        timeout(TIMEOUT, seen).await.expect("in time").expect("the state");
     }
 
     /// Waits for a few more probes.
-    async fn probed(&self) {
+    async fn wait_for_probes(&self) {
         let mut n_probes = self.state.n_probes.subscribe();
         let enough = *n_probes.borrow() + 4;
         let seen = n_probes.wait_for(|n| *n >= enough);
-        timeout(PATIENCE, seen).await.expect("in time").expect("the state");
+        timeout(TIMEOUT, seen).await.expect("in time").expect("the state");
     }
 
     fn kubeconfig(&self, token: &str) -> String {
@@ -155,39 +155,39 @@ impl Place {
 }
 
 /// A worker's task, with a home cluster that has one Secret.
-struct Task {
+struct TestTask {
     secret: watch::Sender<String>,
-    orders: watch::Sender<Order>,
+    commands: watch::Sender<WorkerCommand>,
     inputs: Receiver<Input>,
     run: JoinHandle<()>,
 }
 
-impl Task {
+impl TestTask {
     fn begin(kubeconfig: String) -> Self {
-        let order = Order::Serve(wanted(&kubeconfig));
+        let command = WorkerCommand::Connect(target(&kubeconfig));
         let (secret, kept) = watch::channel(kubeconfig);
         let (inputs, heard) = task::inputs();
-        let around = Arc::new(surroundings(home(kept), inputs));
-        let (orders, received) = watch::channel(order);
-        let run = tokio::spawn(Worker::new("east", around).run(received, Stop::new()));
-        Self { secret, orders, inputs: heard, run }
+        let context = Arc::new(context(home(kept), inputs));
+        let (commands, received) = watch::channel(command);
+        let run = tokio::spawn(Worker::new("east", context).run(received, Stop::new()));
+        Self { secret, commands, inputs: heard, run }
     }
 
     fn rotate(&self, kubeconfig: String) {
-        let order = Order::Serve(wanted(&kubeconfig));
+        let command = WorkerCommand::Connect(target(&kubeconfig));
         self.secret.send_replace(kubeconfig);
-        self.orders.send_replace(order);
+        self.commands.send_replace(command);
     }
 
-    async fn link(&mut self) -> Link {
+    async fn status(&mut self) -> Link {
         link(&mut self.inputs).await
     }
 }
 
-/// The next link of the worker.
+/// The next status of the worker.
 async fn link(inputs: &mut Receiver<Input>) -> Link {
     loop {
-        match timeout(PATIENCE, inputs.recv()).await.expect("in time") {
+        match timeout(TIMEOUT, inputs.recv()).await.expect("in time") {
             Some(Input::Remote(name, RemoteInput::Link(link))) if &*name == "east" => return link,
             Some(Input::Remote(_, RemoteInput::GivenUp)) => {}
             other => panic!("{other:?} is not a link"),
@@ -195,8 +195,8 @@ async fn link(inputs: &mut Receiver<Input>) -> Link {
     }
 }
 
-fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
-    Surroundings {
+fn context(home: Client, inputs: Inputs) -> WorkerContext {
+    WorkerContext {
         home,
         namespace: "kueue-system".to_owned(),
         inputs,
@@ -208,7 +208,7 @@ fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
         check_every: None,
         keep_for: Duration::from_millis(50),
         claims: SharedClaims::default(),
-        pace: Pace {
+        timing: ConnectionTiming {
             probe_every: Duration::from_millis(20),
             deadline: Duration::from_secs(5),
             first_pause: Duration::from_millis(20),
@@ -216,9 +216,9 @@ fn surroundings(home: Client, inputs: Inputs) -> Surroundings {
     }
 }
 
-fn wanted(kubeconfig: &str) -> Wanted {
+fn target(kubeconfig: &str) -> TargetConnection {
     let fingerprint = Fingerprint::of(kubeconfig.as_bytes());
-    Wanted::Connect { secret: "east".into(), fingerprint, registration: None }
+    TargetConnection::Connect { secret: "east".into(), fingerprint, registration: None }
 }
 
 fn home(secret: watch::Receiver<String>) -> Client {
@@ -244,72 +244,73 @@ fn active() -> Link {
 }
 
 #[tokio::test]
-async fn a_worker_that_goes_is_told_lost_and_comes_back_by_itself() {
-    let mut place = Place::new(["one"]).await;
-    let mut task = Task::begin(place.kubeconfig("one"));
-    assert_eq!(task.link().await, active());
-    place.stop().await;
+async fn a_stopped_worker_is_reported_lost_and_reconnects() {
+    let mut server = TestServer::new(["one"]).await;
+    let mut task = TestTask::begin(server.kubeconfig("one"));
+    assert_eq!(task.status().await, active());
+    server.stop().await;
     for attempt in 1..3 {
-        let link = task.link().await;
+        let link = task.status().await;
         assert!(!link.active);
         assert_eq!(link.reason, "ClientConnectionFailed");
         let told = format!("; connection attempts: {attempt}, next connection attempt: 2");
         assert!(link.message.contains(&told), "{}", link.message);
     }
-    place.start().await;
-    while task.link().await != active() {}
+    server.start().await;
+    while task.status().await != active() {}
 }
 
 #[tokio::test]
-async fn credentials_are_replaced_without_a_loss_though_the_worker_lacks_every_kind() {
-    let place = Place::new(["one", "two"]).await;
-    let mut task = Task::begin(place.kubeconfig("one"));
-    assert_eq!(task.link().await, active());
-    place.used("one").await;
-    task.rotate(place.kubeconfig("two"));
-    place.used("two").await;
-    place.state.tokens.send_modify(|tokens| {
+async fn credentials_are_replaced_without_a_loss_even_if_the_worker_has_no_crds() {
+    let server = TestServer::new(["one", "two"]).await;
+    let mut task = TestTask::begin(server.kubeconfig("one"));
+    assert_eq!(task.status().await, active());
+    server.wait_for_use("one").await;
+    task.rotate(server.kubeconfig("two"));
+    server.wait_for_use("two").await;
+    server.state.tokens.send_modify(|tokens| {
         tokens.remove("one");
     });
-    place.probed().await;
+    server.wait_for_probes().await;
     assert!(task.inputs.try_recv().is_err(), "nothing was told");
-    task.orders.send_replace(Order::End);
-    assert!(!task.link().await.active);
-    timeout(PATIENCE, task.run).await.expect("in time").expect("the task");
+    task.commands.send_replace(WorkerCommand::End);
+    assert!(!task.status().await.active);
+    timeout(TIMEOUT, task.run).await.expect("in time").expect("the task");
 }
 
 #[tokio::test]
-async fn a_kubeconfig_that_is_no_good_takes_the_link_down_and_a_good_one_brings_it_back() {
-    let place = Place::new(["one"]).await;
-    let mut task = Task::begin(place.kubeconfig("one"));
-    assert_eq!(task.link().await, active());
-    task.rotate(place.kubeconfig("one").replace("https:", "http:"));
-    let link = task.link().await;
+async fn an_invalid_kubeconfig_ends_the_connection_and_a_valid_one_restores_it() {
+    let server = TestServer::new(["one"]).await;
+    let mut task = TestTask::begin(server.kubeconfig("one"));
+    assert_eq!(task.status().await, active());
+    task.rotate(server.kubeconfig("one").replace("https:", "http:"));
+    let link = task.status().await;
     assert_eq!((link.active, link.reason), (false, "InsecureKubeConfig"));
     assert_eq!(link.message, "load client config failed: untrusted server endpoint");
-    task.rotate(place.kubeconfig("unknown"));
-    let mut link = task.link().await;
+    task.rotate(server.kubeconfig("unknown"));
+    let mut link = task.status().await;
     while link.reason == "InsecureKubeConfig" {
-        link = task.link().await;
+        link = task.status().await;
     }
     assert_eq!(link.reason, "ClientConnectionFailed");
     assert!(link.message.contains("who are you"), "{}", link.message);
-    task.rotate(place.kubeconfig("one"));
-    while task.link().await != active() {}
+    task.rotate(server.kubeconfig("one"));
+    while task.status().await != active() {}
 }
 
 #[tokio::test]
-async fn a_cluster_that_is_registered_twice_is_used_once() {
-    let place = Place::new(["one"]).await;
-    let (_secret, kept) = watch::channel(place.kubeconfig("one"));
+async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
+    let server = TestServer::new(["one"]).await;
+    let (_secret, kept) = watch::channel(server.kubeconfig("one"));
     let (inputs, mut heard) = task::inputs();
-    let around = Arc::new(surroundings(home(kept), inputs));
+    let context = Arc::new(context(home(kept), inputs));
     let begin = |name: &str| {
-        let (orders, received) = watch::channel(Order::Serve(wanted(&place.kubeconfig("one"))));
-        tokio::spawn(Worker::new(name, Arc::clone(&around)).run(received, Stop::new()));
-        orders
+        let (commands, received) =
+            watch::channel(WorkerCommand::Connect(target(&server.kubeconfig("one"))));
+        tokio::spawn(Worker::new(name, Arc::clone(&context)).run(received, Stop::new()));
+        commands
     };
-    let mut told = async || match timeout(PATIENCE, heard.recv()).await.expect("in time") {
+    let mut told = async || match timeout(TIMEOUT, heard.recv()).await.expect("in time") {
         Some(Input::Remote(name, RemoteInput::Link(link))) => (name.to_string(), link),
         other => panic!("{other:?} is not a link"),
     };
@@ -324,8 +325,8 @@ async fn a_cluster_that_is_registered_twice_is_used_once() {
     assert_eq!(told().await, ("second".to_owned(), refused.clone()));
     assert_eq!(told().await, ("second".to_owned(), refused), "it is asked again");
 
-    first.send_replace(Order::End);
+    first.send_replace(WorkerCommand::End);
     while told().await.0 != "first" {}
-    around.claims.lock().keep(|name| name != "first");
+    context.claims.lock().retain(|name| name != "first");
     while told().await != ("second".to_owned(), active()) {}
 }

@@ -1,16 +1,16 @@
-//! The task of one worker: it connects, keeps connected, and tells how that is (docs/reference/multikueue.md §2.8).
+//! The task of one worker: connects, keeps the connection, and reports its status (docs/reference/multikueue.md §2.8).
 //!
 //! ```text
 //!            +------------------------- another kubeconfig -------------------------+
 //!            v                                                                      |
-//!         loading --read--> reaching --answers--> connected --no answer--> reaching +
-//!            |                  |                                           after a pause
-//!         after a pause      no answer: after a pause
+//!         loading --read--> probing --response--> connected --no response--> probing +
+//!            |                  |                                            after a pause
+//!         after a pause      no response: after a pause
 //! ```
-//! While another kubeconfig is loaded and tried, the old connection goes on. If the new one reaches the same server it is
-//! put beneath the old one and nothing is told; another server is another connection.
+//! The old connection stays while another kubeconfig is loaded and probed. If the new one has the same server, its credentials
+//! replace the old ones and no status is reported; another server is another connection.
 //!
-//! The order of telling: the link is told before its watches begin, and told lost after they have ended.
+//! Order of reports: `connected` precedes the start of the watches, `lost` follows their end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,114 +25,119 @@ use tokio::{
 
 use super::{
     client::{self, Unreachable},
-    connection::{Connection, Prepared, Way},
-    decide::Wanted,
-    identity,
+    cluster_uid,
+    connection::{PreparedConnection, WorkerConnection, WorkerEndpoint},
+    context::WorkerContext,
     kubeconfig::Kubeconfig,
-    load::{NotLoaded, load},
-    refused::{Refused, not_loaded},
-    retry::{Attempts, connected, lost},
-    secret::Fingerprint,
-    surroundings::Surroundings,
+    kubeconfig_refused::{KubeconfigRefused, not_loaded},
+    kubeconfig_secret::Fingerprint,
+    load_kubeconfig::{NotLoaded, load},
+    reconcile::TargetConnection,
+    retry::{ConnectionAttempts, connected, lost},
 };
 
-/// What a task is told.
+/// An instruction of the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// What it is for.
-    Serve(Wanted),
-    /// To end.
+pub(super) enum WorkerCommand {
+    /// Connect to this target.
+    Connect(TargetConnection),
+    /// End the task.
     End,
 }
 
-/// See the module.
+/// A worker cluster and its connection.
 pub(super) struct Worker {
     name: Box<str>,
-    around: Arc<Surroundings>,
-    goal: Goal,
-    attempts: Attempts,
-    connection: Option<Connection>,
+    context: Arc<WorkerContext>,
+    goal: WorkerGoal,
+    attempts: ConnectionAttempts,
+    connection: Option<WorkerConnection>,
 }
 
-/// What is tried next.
-enum Goal {
-    /// Nothing before something else is wanted.
-    Nothing,
-    /// To read this kubeconfig.
+/// What the task does next.
+enum WorkerGoal {
+    /// Wait for another target.
+    Idle,
+    /// Load this kubeconfig.
     Load(Box<str>, Fingerprint),
-    /// To reach the server, again and again.
-    Reach(Way),
+    /// Probe the server periodically.
+    Probe(WorkerEndpoint),
 }
 
 impl Worker {
-    /// A worker that is not connected.
-    pub(super) fn new(name: &str, around: Arc<Surroundings>) -> Self {
-        let attempts = Attempts::new(around.pace.first_pause);
-        Self { name: name.into(), around, goal: Goal::Nothing, attempts, connection: None }
+    /// A worker without a connection.
+    pub(super) fn new(name: &str, context: Arc<WorkerContext>) -> Self {
+        let attempts = ConnectionAttempts::new(context.timing.first_pause);
+        Self { name: name.into(), context, goal: WorkerGoal::Idle, attempts, connection: None }
     }
 
-    /// Does what it is told until the end, and leaves nothing behind.
-    pub(super) async fn run(mut self, mut orders: Receiver<Order>, stop: Stop) {
+    /// Runs until it is ended, then closes the connection.
+    pub(super) async fn run(mut self, mut commands: Receiver<WorkerCommand>, stop: Stop) {
         tokio::select! {
             () = stop.cancelled() => {}
-            () = self.obey(&mut orders) => {}
+            () = self.run_commands(&mut commands) => {}
         }
         let message = "the connection was ended".to_owned();
         self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
     }
 
-    async fn obey(&mut self, orders: &mut Receiver<Order>) {
+    async fn run_commands(&mut self, commands: &mut Receiver<WorkerCommand>) {
         loop {
-            let order = orders.borrow_and_update().clone();
-            match order {
-                Order::End => return,
-                Order::Serve(Wanted::Refuse(refused)) => {
-                    self.goal = Goal::Nothing;
+            let command = commands.borrow_and_update().clone();
+            match command {
+                WorkerCommand::End => return,
+                WorkerCommand::Connect(TargetConnection::Refuse(refused)) => {
+                    self.goal = WorkerGoal::Idle;
                     self.refuse(&refused).await;
                 }
-                Order::Serve(Wanted::Connect { secret, fingerprint, .. }) => {
+                WorkerCommand::Connect(TargetConnection::Connect {
+                    secret, fingerprint, ..
+                }) => {
                     self.attempts.reset();
-                    self.goal = Goal::Load(secret, fingerprint);
+                    self.goal = WorkerGoal::Load(secret, fingerprint);
                 }
             }
-            if self.pursue(orders).await.is_err() {
+            if self.run_until_command(commands).await.is_err() {
                 return;
             }
         }
     }
 
-    /// Works towards the goal until there is another. Only pauses are interrupted: each step is bounded, and would leave
-    /// a loss untold if it ended half-way.
-    async fn pursue(&mut self, orders: &mut Receiver<Order>) -> Result<(), RecvError> {
+    /// Works on the goal until the next command. Only pauses are interrupted: each step has a timeout, and a loss would
+    /// remain unreported if a step was cancelled.
+    async fn run_until_command(
+        &mut self,
+        commands: &mut Receiver<WorkerCommand>,
+    ) -> Result<(), RecvError> {
         loop {
             let pause = self.step().await;
             tokio::select! {
-                changed = orders.changed() => return changed,
+                changed = commands.changed() => return changed,
                 () = sleep(pause) => {}
             }
         }
     }
 
-    /// One step; the pause before the next.
+    /// One step. Returns the pause before the next.
     async fn step(&mut self) -> Option<Duration> {
         match &self.goal {
-            Goal::Nothing => None,
-            Goal::Load(secret, fingerprint) => {
+            WorkerGoal::Idle => None,
+            WorkerGoal::Load(secret, fingerprint) => {
                 let (secret, fingerprint) = (secret.clone(), *fingerprint);
                 self.load(&secret, fingerprint).await
             }
-            Goal::Reach(way) => {
-                let way = way.clone();
-                self.reach(way).await
+            WorkerGoal::Probe(endpoint) => {
+                let endpoint = endpoint.clone();
+                self.probe(endpoint).await
             }
         }
     }
 
     async fn load(&mut self, secret: &str, fingerprint: Fingerprint) -> Option<Duration> {
-        let home = (&self.around.home, self.around.namespace.as_str());
-        match load(home, (secret, fingerprint), self.around.pace.deadline).await {
+        let home = (&self.context.home, self.context.namespace.as_str());
+        match load(home, (secret, fingerprint), self.context.timing.deadline).await {
             Ok(kubeconfig) => self.prepare(&kubeconfig).await,
-            // What is watched may be behind what is read, so a refusal is not for ever.
+            // The watch may be behind the read, so a refusal is retried.
             Err(NotLoaded::Refused(refused)) => {
                 self.refuse(&refused).await;
                 Some(self.attempts.fail())
@@ -140,9 +145,9 @@ impl Worker {
             Err(NotLoaded::Later(cause)) => {
                 let cluster = &*self.name;
                 tracing::warn!(cluster, cause, "the kubeconfig of a worker was not loaded");
-                // The home cluster's trouble is not the worker's: a connection that stands goes on.
+                // A failure of the manager's own cluster does not affect a working connection.
                 if self.connection.is_none() {
-                    self.tell(lost(BAD_KUBE_CONFIG, not_loaded(&cause))).await;
+                    self.report(lost(BAD_KUBE_CONFIG, not_loaded(&cause))).await;
                 }
                 Some(self.attempts.fail())
             }
@@ -151,69 +156,70 @@ impl Worker {
 
     async fn prepare(&mut self, kubeconfig: &Kubeconfig) -> Option<Duration> {
         self.attempts.reset();
-        match client::build(kubeconfig, &self.around.requests.of(&self.name)) {
+        match client::build(kubeconfig, &self.context.requests.of(&self.name)) {
             Ok(client) => {
-                let way = Way { server: kubeconfig.server.clone(), client, fresh: true };
-                self.reach(way).await
+                let endpoint =
+                    WorkerEndpoint { server: kubeconfig.server.clone(), client, fresh: true };
+                self.probe(endpoint).await
             }
-            // The same text would not make a client later either.
+            // The same kubeconfig would fail again.
             Err(error) => {
-                self.goal = Goal::Nothing;
+                self.goal = WorkerGoal::Idle;
                 self.lose(lost(CLIENT_CONNECTION_FAILED, error.to_string())).await;
                 None
             }
         }
     }
 
-    async fn reach(&mut self, mut way: Way) -> Option<Duration> {
-        let pace = self.around.pace;
-        let pause = match self.try_out(&way).await {
+    async fn probe(&mut self, mut endpoint: WorkerEndpoint) -> Option<Duration> {
+        let timing = self.context.timing;
+        let pause = match self.check_endpoint(&endpoint).await {
             Ok(()) => {
                 self.attempts.reset();
-                self.connect(&way).await;
-                way.fresh = false;
-                pace.probe_every
+                self.connect(&endpoint).await;
+                endpoint.fresh = false;
+                timing.probe_every
             }
-            Err(error @ Unreachable::Another(_)) => {
+            Err(error @ Unreachable::TakenBy(_)) => {
                 self.attempts.reset();
                 self.lose(lost(CLUSTER_ALREADY_REGISTERED, error.to_string())).await;
-                pace.probe_every
+                timing.probe_every
             }
             Err(error) => {
                 let pause = self.attempts.fail();
-                let link = self.attempts.link(&error.to_string(), pause, Timestamp::now());
+                let link = self.attempts.status(&error.to_string(), pause, Timestamp::now());
                 self.lose(link).await;
                 pause
             }
         };
-        self.goal = Goal::Reach(way);
+        self.goal = WorkerGoal::Probe(endpoint);
         Some(pause)
     }
 
-    /// Whether the way leads to a server that answers, and to a cluster that is this registration's.
-    async fn try_out(&mut self, way: &Way) -> Result<(), Unreachable> {
-        client::probe(&way.client, self.around.pace.deadline).await?;
-        self.watches_go_on()?;
-        if way.fresh {
-            identity::claim(&self.name, &way.client, &self.around).await?;
+    /// Whether the endpoint responds, and its cluster is claimed by this MultiKueueCluster.
+    async fn check_endpoint(&mut self, endpoint: &WorkerEndpoint) -> Result<(), Unreachable> {
+        client::probe(&endpoint.client, self.context.timing.deadline).await?;
+        self.check_watches()?;
+        if endpoint.fresh {
+            cluster_uid::claim(&self.name, &endpoint.client, &self.context).await?;
         }
         Ok(())
     }
 
-    /// A watch ends only with its connection, or because something is wrong with it.
-    fn watches_go_on(&mut self) -> Result<(), Unreachable> {
-        if self.connection.as_mut().is_some_and(Connection::is_broken) {
+    /// A watch ends only with its connection, or because it failed.
+    fn check_watches(&mut self) -> Result<(), Unreachable> {
+        if self.connection.as_mut().is_some_and(WorkerConnection::is_broken) {
             return Err(Unreachable::Failed("a watch ended".to_owned()));
         }
         Ok(())
     }
 
-    /// Takes a way that was found to lead there.
-    async fn connect(&mut self, way: &Way) {
+    /// Uses an endpoint after a successful probe.
+    async fn connect(&mut self, endpoint: &WorkerEndpoint) {
         match &mut self.connection {
-            Some(connection) if connection.leads_to(way) => {
-                if way.fresh {
-                    connection.go(way);
+            Some(connection) if connection.has_server_of(endpoint) => {
+                if endpoint.fresh {
+                    connection.use_credentials_of(endpoint);
                     tracing::info!(
                         cluster = &*self.name,
                         "the credentials of a worker were replaced"
@@ -227,32 +233,32 @@ impl Worker {
             }
             None => {}
         }
-        let prepared = Prepared::new(&self.name, &self.around, way);
-        self.tell(connected()).await;
-        self.connection = Some(prepared.begin(&self.name, &self.around));
+        let prepared = PreparedConnection::new(&self.name, &self.context, endpoint);
+        self.report(connected()).await;
+        self.connection = Some(prepared.begin(&self.name, &self.context));
     }
 
-    async fn refuse(&mut self, refused: &Refused) {
+    async fn refuse(&mut self, refused: &KubeconfigRefused) {
         self.lose(lost(refused.reason(), refused.message())).await;
     }
 
-    /// Ends what stands on the connection, then tells.
+    /// Closes the connection, then reports the loss.
     async fn lose(&mut self, link: Link) {
-        self.around.workers.set(&self.name, None);
+        self.context.workers.set(&self.name, None);
         if let Some(connection) = self.connection.take() {
             connection.end().await;
         }
-        self.tell(link).await;
+        self.report(link).await;
     }
 
-    /// Whoever does not listen any more has no use for it.
-    async fn tell(&self, link: Link) {
+    /// Reports the status. Without a receiver the process is stopping.
+    async fn report(&self, link: Link) {
         let input = Input::Remote(self.name.clone(), RemoteInput::Link(link));
-        let _ = self.around.inputs.send(input).await;
+        let _ = self.context.inputs.send(input).await;
     }
 }
 
-/// For ever without a pause.
+/// Sleeps; forever without a pause.
 async fn sleep(pause: Option<Duration>) {
     match pause {
         Some(pause) => time::sleep(pause).await,

@@ -12,7 +12,7 @@ fn data(pem: &str) -> String {
     STANDARD.encode(pem)
 }
 
-/// A kubeconfig that is accepted.
+/// A valid kubeconfig.
 fn good() -> Value {
     json!({
         "apiVersion": "v1",
@@ -27,7 +27,7 @@ fn good() -> Value {
     })
 }
 
-/// The same with a field of the first user, cluster or context, or of the file itself, set.
+/// The valid kubeconfig with one field of the first user, cluster or context, or of the file, replaced.
 fn with(field: &str, value: Value) -> Value {
     let mut config = good();
     let (parent, name) = field.rsplit_once('/').expect("a path");
@@ -35,7 +35,7 @@ fn with(field: &str, value: Value) -> Value {
     config
 }
 
-fn read(config: &Value) -> Result<Kubeconfig, Refused> {
+fn read(config: &Value) -> Result<Kubeconfig, KubeconfigRefused> {
     Kubeconfig::read(config.to_string().as_bytes())
 }
 
@@ -44,7 +44,7 @@ fn refused(config: &Value) -> (&'static str, String) {
     (refused.reason(), refused.message())
 }
 
-/// A kubeconfig with a token, or with a client certificate and no authority.
+/// A kubeconfig with a token, or with a client certificate and without an authority.
 pub(in crate::remote) fn sample(certificate: bool) -> Kubeconfig {
     read(&if certificate { by_certificate(&authority()) } else { good() }).expect("accepted")
 }
@@ -68,7 +68,7 @@ const USER: &str = "/users/0/user";
 const CLUSTER: &str = "/clusters/0/cluster";
 
 #[test]
-fn what_is_safe_is_taken() {
+fn safe_fields_are_used() {
     let config = read(&good()).expect("accepted");
     assert_eq!(config.server.to_string(), "https://East.example.com:6443/k8s/clusters/c-1");
     assert_eq!(config.roots.map(|roots| roots.len()), Some(1));
@@ -78,7 +78,7 @@ fn what_is_safe_is_taken() {
 }
 
 #[test]
-fn data_may_be_folded_and_a_certificate_may_stand_for_a_token() {
+fn data_may_be_folded_and_a_certificate_may_replace_a_token() {
     let pair = authority();
     let config = read(&by_certificate(&pair)).expect("accepted");
     assert_eq!(config.identity.expect("a certificate").key.reveal(), data(&pair.key));
@@ -86,7 +86,7 @@ fn data_may_be_folded_and_a_certificate_may_stand_for_a_token() {
 }
 
 #[test]
-fn fields_that_say_nothing_are_nothing() {
+fn empty_fields_count_as_absent() {
     for (parent, field, value) in [
         (USER, "exec", json!(null)),
         (USER, "tokenFile", json!("")),
@@ -100,7 +100,7 @@ fn fields_that_say_nothing_are_nothing() {
 }
 
 #[test]
-fn what_is_unsafe_is_refused_in_upstreams_words() {
+fn unsafe_fields_are_refused_with_kueues_messages() {
     let cases = [
         (USER, "tokenFile", json!("/token"), "tokenFile is not allowed"),
         (USER, "username", json!("me"), "basic auth is not allowed"),
@@ -156,7 +156,7 @@ fn what_is_unsafe_is_refused_in_upstreams_words() {
 }
 
 #[test]
-fn hosts_may_be_addresses_and_names() {
+fn hosts_are_addresses_or_names() {
     for (server, good) in [
         ("https://127.0.0.1:6443", true),
         ("https://[::1]:6443", true),
@@ -171,7 +171,7 @@ fn hosts_may_be_addresses_and_names() {
 }
 
 #[test]
-fn users_and_clusters_that_the_context_does_not_name_are_judged_too() {
+fn users_and_clusters_outside_the_current_context_are_validated_too() {
     for (list, entry, text) in [
         ("users", json!({ "user": { "exec": { "command": "rm" } } }), "exec plugins"),
         ("users", json!({ "user": { "password": "hush" } }), "basic auth"),
@@ -187,7 +187,7 @@ fn users_and_clusters_that_the_context_does_not_name_are_judged_too() {
 }
 
 #[test]
-fn what_is_incomplete_or_malformed_is_bad() {
+fn an_incomplete_or_malformed_kubeconfig_is_refused() {
     let no_user = json!([]);
     for (config, text) in [
         (with("/current-context", json!("there")), "context \"there\" is not in the kubeconfig"),
@@ -219,16 +219,16 @@ fn what_is_incomplete_or_malformed_is_bad() {
 }
 
 #[test]
-fn other_refusals_have_upstreams_words_and_reasons() {
+fn other_refusals_have_kueues_messages_and_reasons() {
     for (refused, reason, text) in [
-        (Refused::NoSecret("w".into()), "BadKubeConfig", "Secret \"w\" not found"),
+        (KubeconfigRefused::NoSecret("w".into()), "BadKubeConfig", "Secret \"w\" not found"),
         (
-            Refused::NoKey("w".into()),
+            KubeconfigRefused::NoKey("w".into()),
             "BadKubeConfig",
             "key \"kubeconfig\" not found in secret \"w\"",
         ),
         (
-            Refused::ClusterProfile,
+            KubeconfigRefused::ClusterProfile,
             "MultiKueueClusterProfileFeatureDisabled",
             "MultiKueueClusterProfile feature gate is disabled",
         ),
@@ -239,7 +239,7 @@ fn other_refusals_have_upstreams_words_and_reasons() {
 }
 
 proptest! {
-    /// Wherever a credential stands, and whatever becomes of the text, it is not printed.
+    /// No credential is printed, wherever it is and whatever is done with the text.
     #[test]
     fn no_credential_is_ever_printed(
         secret in "[a-zA-Z0-9+/]{12,40}",

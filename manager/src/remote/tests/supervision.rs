@@ -1,4 +1,4 @@
-//! The supervisor against a home cluster that lists, and tells each change by ending the watch.
+//! The supervisor against a mock home cluster that serves lists, and ends the watch at each change.
 
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc, time::Duration};
 
@@ -10,10 +10,10 @@ use runtime::Stop;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{Place, active, link, surroundings};
-use crate::remote::{supervisor::Supervisor, surroundings::Surroundings};
+use super::{TestServer, active, context, link};
+use crate::remote::{context::WorkerContext, supervisor::Supervisor};
 
-/// Objects by path, and a number that grows with each change.
+/// Objects by path, and a number that increases with each change.
 #[derive(Clone, Default)]
 struct Home {
     version: u64,
@@ -57,9 +57,9 @@ fn client(home: watch::Receiver<Home>) -> Client {
 async fn answer(mut home: watch::Receiver<Home>, uri: &http::Uri) -> Response<Body> {
     let query = uri.query().unwrap_or_default();
     if query.contains("watch=true") {
-        let known = query.split('&').find_map(|pair| pair.strip_prefix("resourceVersion="));
-        let known: u64 = known.and_then(|text| text.parse().ok()).unwrap_or_default();
-        home.wait_for(|home| home.version > known).await.expect("a change");
+        let state = query.split('&').find_map(|pair| pair.strip_prefix("resourceVersion="));
+        let state: u64 = state.and_then(|text| text.parse().ok()).unwrap_or_default();
+        home.wait_for(|home| home.version > state).await.expect("a change");
         let gone = json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "old" });
         return respond(&json!({ "type": "ERROR", "object": gone }));
     }
@@ -85,16 +85,16 @@ fn respond(value: &Value) -> Response<Body> {
 }
 
 #[tokio::test]
-async fn a_worker_is_connected_from_registration_until_a_while_after_its_end() {
-    let place = Place::new(["one"]).await;
+async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster_object() {
+    let server = TestServer::new(["one"]).await;
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
     let (inputs, mut heard) = task::inputs();
-    let around = Arc::new(surroundings(client(served), inputs));
+    let context = Arc::new(context(client(served), inputs));
     let term = Stop::new();
     let run = tokio::spawn({
         let term = term.clone();
         async move {
-            let mut supervisor = Supervisor::new(around, term);
+            let mut supervisor = Supervisor::new(context, term);
             supervisor.run().await;
             supervisor.end().await;
         }
@@ -105,7 +105,7 @@ async fn a_worker_is_connected_from_registration_until_a_while_after_its_end() {
     assert_eq!((told.active, told.reason), (false, "BadKubeConfig"));
     assert_eq!(told.message, "load client config failed: Secret \"east-config\" not found");
 
-    let data = json!({ "kubeconfig": STANDARD.encode(place.kubeconfig("one")) });
+    let data = json!({ "kubeconfig": STANDARD.encode(server.kubeconfig("one")) });
     put(&home, KUBECONFIG, Some(json!({ "data": data })));
     while link(&mut heard).await != active() {}
 
@@ -122,16 +122,16 @@ async fn a_worker_is_connected_from_registration_until_a_while_after_its_end() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_clean_is_let_go_at_once() {
-    let place = Place::new(["one"]).await;
+async fn a_clean_worker_is_disconnected_at_once() {
+    let server = TestServer::new(["one"]).await;
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
     let (inputs, mut heard) = task::inputs();
     let keep_for = Duration::from_secs(3_600);
-    let around = Arc::new(Surroundings { keep_for, ..surroundings(client(served), inputs) });
-    let workers = around.workers.clone();
-    let run = tokio::spawn(async move { Supervisor::new(around, Stop::new()).run().await });
+    let context = Arc::new(WorkerContext { keep_for, ..context(client(served), inputs) });
+    let workers = context.workers.clone();
+    let run = tokio::spawn(async move { Supervisor::new(context, Stop::new()).run().await });
 
-    let data = json!({ "kubeconfig": STANDARD.encode(place.kubeconfig("one")) });
+    let data = json!({ "kubeconfig": STANDARD.encode(server.kubeconfig("one")) });
     put(&home, KUBECONFIG, Some(json!({ "data": data })));
     register(&home);
     while link(&mut heard).await != active() {}

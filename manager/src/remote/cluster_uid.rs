@@ -1,7 +1,7 @@
-//! Which cluster a registration leads to, and whether it may: asked before a connection is used.
+//! Identifies the cluster behind a connection and claims it for a MultiKueueCluster, before the connection is used.
 //!
-//! A cluster is known by the uid of its namespace kube-system. An account that may not read it, as other managers' may
-//! be, is let in unseen: nothing can be said of it then.
+//! The identity of a cluster is the uid of its namespace kube-system. If the account may not read it, as with accounts made
+//! for Kueue, the connection is used without a claim.
 
 use std::time::Duration;
 
@@ -17,38 +17,38 @@ use runtime::{
 use serde_json::json;
 
 use super::{
-    claims::Verdict,
-    client::{Unreachable, tell},
-    surroundings::Surroundings,
+    claims::ClaimResult,
+    client::{Unreachable, describe},
+    context::WorkerContext,
 };
 
-/// The namespace that every cluster has as long as it lives.
-const SYSTEM: &str = "kube-system";
+/// A namespace that exists as long as its cluster.
+const SYSTEM_NAMESPACE: &str = "kube-system";
 
-/// Claims the cluster that the client leads to for a registration, and writes that down.
+/// Claims the cluster of the client for a MultiKueueCluster and writes the claim.
 ///
 /// # Errors
-/// If the cluster is another registration's, or if either server does not answer.
+/// If the cluster belongs to another MultiKueueCluster, or if one of the two servers does not respond.
 pub(super) async fn claim(
     name: &str,
     client: &Client,
-    around: &Surroundings,
+    context: &WorkerContext,
 ) -> Result<(), Unreachable> {
-    let Some(uid) = uid(client, around.pace.deadline).await? else {
+    let Some(uid) = uid(client, context.timing.deadline).await? else {
         tracing::warn!(
             cluster = name,
-            "cannot tell which cluster this is: let the account get namespace {SYSTEM}"
+            "cannot tell which cluster this is: let the account get namespace {SYSTEM_NAMESPACE}"
         );
         return Ok(());
     };
-    let verdict = around.claims.lock().claim(name, &uid);
-    match verdict {
-        Verdict::Stands => Ok(()),
-        Verdict::Another(other) => Err(Unreachable::Another(other)),
-        Verdict::Write => {
-            let written = write(name, &uid, around).await;
+    let result = context.claims.lock().claim(name, &uid);
+    match result {
+        ClaimResult::Valid => Ok(()),
+        ClaimResult::TakenBy(other) => Err(Unreachable::TakenBy(other)),
+        ClaimResult::Write => {
+            let written = write(name, &uid, context).await;
             if written.is_err() {
-                around.claims.lock().give_up(name);
+                context.claims.lock().withdraw(name);
             }
             written
         }
@@ -57,15 +57,15 @@ pub(super) async fn claim(
 
 async fn uid(client: &Client, deadline: Duration) -> Result<Option<String>, Unreachable> {
     let namespaces = Api::<Namespace>::all(client.clone());
-    match tokio::time::timeout(deadline, namespaces.get_metadata(SYSTEM)).await {
+    match tokio::time::timeout(deadline, namespaces.get_metadata(SYSTEM_NAMESPACE)).await {
         Ok(Ok(namespace)) => Ok(namespace.metadata.uid),
         Ok(Err(kube::Error::Api(status))) if matches!(status.code, 403 | 404) => Ok(None),
-        Ok(Err(error)) => Err(Unreachable::Failed(tell(&error))),
+        Ok(Err(error)) => Err(Unreachable::Failed(describe(&error))),
         Err(_) => Err(Unreachable::Silent(deadline)),
     }
 }
 
-async fn write(name: &str, uid: &str, around: &Surroundings) -> Result<(), Unreachable> {
+async fn write(name: &str, uid: &str, context: &WorkerContext) -> Result<(), Unreachable> {
     let failed = |cause: &dyn std::fmt::Display| {
         Unreachable::Failed(format!("cannot write down which cluster this is: {cause}"))
     };
@@ -73,8 +73,8 @@ async fn write(name: &str, uid: &str, around: &Surroundings) -> Result<(), Unrea
     let fields = json!({ "metadata": { "annotations": { CLUSTER_UID: uid } } });
     let write = Write::merge::<MultiKueueCluster>(Purpose::ClusterUid.name(), &key, None, &fields);
     let write = write.map_err(|error| failed(&error))?;
-    let deadline = around.pace.deadline;
-    let home = Writer::new(around.home.clone(), "home", 1, deadline, around.writes.clone());
+    let deadline = context.timing.deadline;
+    let home = Writer::new(context.home.clone(), "home", 1, deadline, context.writes.clone());
     match home.send(write).await {
         WriteOutcome::Done(_) => Ok(()),
         WriteOutcome::Refused { message, .. } | WriteOutcome::Unknown(message) => {

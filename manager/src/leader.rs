@@ -1,4 +1,4 @@
-//! The leader's part: queues, Workloads, jobs, and their dispatch.
+//! The leader: queues, Workloads and jobs, and their dispatch to worker clusters.
 
 use std::time::Duration;
 
@@ -20,20 +20,20 @@ use tokio::task::JoinSet;
 use crate::{
     remote::{
         claims::SharedClaims,
+        context::{ConnectionTiming, WorkerContext},
         supervisor::supervise,
-        surroundings::{Pace, Surroundings},
     },
     settings::Settings,
 };
 
-/// Who tells events.
+/// The reporting controller of events.
 const COMPONENT: &str = "sluice.dev/manager";
 
-/// Begins to compete for the lease, and to decide when it is won.
+/// Starts leader election. The leader runs the control task and the connections to worker clusters.
 ///
 /// # Errors
-/// If the configuration asks for what this version cannot do.
-pub(crate) fn begin(
+/// If the configuration asks for a feature that this version does not have.
+pub(crate) fn start(
     settings: &Settings,
     client: &Client,
     dispatches: bool,
@@ -51,22 +51,14 @@ pub(crate) fn begin(
         metrics: metrics.clone(),
         reporter: Reporter {
             component: COMPONENT.to_owned(),
-            instance: identity().context("who tells events")?,
+            instance: identity().context("reporting instance of events")?,
         },
         ours: String::new(),
     };
-    let file = &settings.file;
-    let remote = dispatches.then(|| Remote {
-        home: client.clone(),
-        namespace: file.namespace().to_owned(),
-        origin: file.multi_kueue.origin.clone(),
-        metrics: metrics.clone(),
-        check_every: file.multi_kueue.gc_interval(),
-        keep_for: file.multi_kueue.worker_lost_timeout.positive().unwrap_or_default() * 2,
-    });
+    let dispatch = dispatches.then(|| DispatchSettings::new(&settings.file, client, metrics));
     let stop = stop.clone();
     tasks.spawn(async move {
-        let runnable = |leading| runnable(remote, leading);
+        let runnable = |context| connect_workers(dispatch, context);
         if let Err(error) = Box::pin(leader.run(runnable, stop)).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
@@ -74,8 +66,8 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// What connections to workers stand on.
-struct Remote {
+/// Settings of the connections to worker clusters.
+struct DispatchSettings {
     home: Client,
     namespace: String,
     origin: String,
@@ -84,8 +76,24 @@ struct Remote {
     keep_for: Duration,
 }
 
+impl DispatchSettings {
+    fn new(file: &Configuration, client: &Client, metrics: &ClientMetrics) -> Self {
+        let multi_kueue = &file.multi_kueue;
+        Self {
+            home: client.clone(),
+            namespace: file.namespace().to_owned(),
+            origin: multi_kueue.origin.clone(),
+            metrics: metrics.clone(),
+            check_every: multi_kueue.gc_interval(),
+            keep_for: multi_kueue.worker_lost_timeout.positive().unwrap_or_default() * 2,
+        }
+    }
+}
+
+/// Refuses other dispatchers than the one of this version, because another one than the configured would be a surprise.
+///
 /// # Errors
-/// If it is not the one that exists. Another in its place would surprise whoever asked for it.
+/// If `name` names another dispatcher.
 fn check_dispatcher(name: &str) -> anyhow::Result<()> {
     anyhow::ensure!(
         name == dispatchers::CAPACITY,
@@ -113,15 +121,17 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
     Ok(Some(Election { lease, identity, timing }))
 }
 
-/// What else a leader does: it keeps connections to the workers.
-async fn runnable(remote: Option<Remote>, leading: LeaderContext) {
-    let LeaderContext { inputs, workers, leadership, stop } = leading;
-    let Some(Remote { home, namespace, origin, metrics, check_every, keep_for }) = remote else {
+/// Keeps the connections to worker clusters while the process leads, beside the control task.
+async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderContext) {
+    let LeaderContext { inputs, workers, leadership, stop } = context;
+    let Some(DispatchSettings { home, namespace, origin, metrics, check_every, keep_for }) =
+        dispatch
+    else {
         return stop.cancelled().await;
     };
     let ClientMetrics { requests, watches, writes, .. } = metrics;
-    let pace = Pace::default();
-    let around = Surroundings {
+    let timing = ConnectionTiming::default();
+    let context = WorkerContext {
         home,
         namespace,
         inputs,
@@ -133,9 +143,9 @@ async fn runnable(remote: Option<Remote>, leading: LeaderContext) {
         check_every,
         keep_for,
         claims: SharedClaims::default(),
-        pace,
+        timing,
     };
-    supervise(around, leadership, stop).await;
+    supervise(context, leadership, stop).await;
 }
 
 #[cfg(test)]
@@ -143,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dispatcher_that_does_not_exist_is_refused_with_what_to_do() {
+    fn an_unsupported_dispatcher_is_refused_with_the_supported_one() {
         assert!(check_dispatcher("sluice.dev/capacity").is_ok());
         let error = check_dispatcher("kueue.x-k8s.io/multikueue-dispatcher-incremental");
         let error = error.expect_err("not there").to_string();

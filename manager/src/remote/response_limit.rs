@@ -1,6 +1,6 @@
-//! Bounds on what a worker's API server may answer, so that a broken or hostile one cannot exhaust the manager's memory.
+//! Limits the size of responses of a worker's API server, so that a broken or hostile one cannot exhaust the manager's memory.
 //!
-//! An answer may be [`ANSWER`] long. A watch may go on for ever, but none of its lines may be longer than [`LINE`].
+//! A response is limited to [`MAX_RESPONSE`]. A watch has no limit in total, but each of its lines is limited to [`MAX_LINE`].
 
 use std::{
     pin::Pin,
@@ -12,44 +12,44 @@ use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame};
 use tower::{BoxError, Layer, Service};
 
-/// The most bytes of an answer: a full page of large objects is far below.
-const ANSWER: usize = 64 << 20;
+/// Maximum size of a response in bytes. A full page of large objects is much smaller.
+const MAX_RESPONSE: usize = 64 << 20;
 
-/// The most bytes of a line of a watch: an object that etcd takes is far below.
-const LINE: usize = 16 << 20;
+/// Maximum size of a line of a watch in bytes. The limit of objects in etcd is much lower.
+const MAX_LINE: usize = 16 << 20;
 
-/// Puts the bounds around a service.
+/// A `tower` layer with the limits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limit;
+pub(super) struct ResponseLimit;
 
-/// A service with bounds.
+/// A service with limited responses.
 #[derive(Clone, Debug)]
-pub(super) struct Limited<S>(S);
+pub(super) struct LimitedService<S>(S);
 
-/// A body with bounds.
+/// A body with a limit.
 #[derive(Debug)]
-pub(super) struct Bounded<B> {
+pub(super) struct LimitedBody<B> {
     body: B,
-    /// Only what came since the last line break counts.
+    /// Count from the last line break instead of from the start.
     by_line: bool,
     most: usize,
     counted: usize,
 }
 
-impl<S> Layer<S> for Limit {
-    type Service = Limited<S>;
+impl<S> Layer<S> for ResponseLimit {
+    type Service = LimitedService<S>;
 
-    fn layer(&self, inner: S) -> Limited<S> {
-        Limited(inner)
+    fn layer(&self, inner: S) -> LimitedService<S> {
+        LimitedService(inner)
     }
 }
 
-impl<S, R, B> Service<Request<R>> for Limited<S>
+impl<S, R, B> Service<Request<R>> for LimitedService<S>
 where
     S: Service<Request<R>, Response = Response<B>>,
     S::Future: Send + 'static,
 {
-    type Response = Response<Bounded<B>>;
+    type Response = Response<LimitedBody<B>>;
     type Error = S::Error;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
@@ -60,7 +60,7 @@ where
     fn call(&mut self, request: Request<R>) -> Self::Future {
         let watch = request.uri().query().is_some_and(is_watch);
         let answer = self.0.call(request);
-        async move { Ok(answer.await?.map(|body| Bounded::new(body, watch))) }.boxed()
+        async move { Ok(answer.await?.map(|body| LimitedBody::new(body, watch))) }.boxed()
     }
 }
 
@@ -68,9 +68,9 @@ fn is_watch(query: &str) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
-impl<B> Bounded<B> {
+impl<B> LimitedBody<B> {
     fn new(body: B, by_line: bool) -> Self {
-        Self { body, by_line, most: if by_line { LINE } else { ANSWER }, counted: 0 }
+        Self { body, by_line, most: if by_line { MAX_LINE } else { MAX_RESPONSE }, counted: 0 }
     }
 
     fn count(&mut self, data: &[u8]) -> Result<(), BoxError> {
@@ -86,7 +86,7 @@ impl<B> Bounded<B> {
     }
 }
 
-impl<B> Body for Bounded<B>
+impl<B> Body for LimitedBody<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,
@@ -119,30 +119,30 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_gives_up_on_an_answer_that_is_too_long() {
+    async fn a_response_beyond_the_limit_is_an_error() {
         let service = service_fn(|request: Request<Body>| async move {
             let n = request.uri().path().trim_start_matches('/').parse().unwrap_or(0);
             Ok::<_, Infallible>(Response::new(Body::from(vec![b'a'; n])))
         });
-        let client = ClientBuilder::new(service, "default").with_layer(&Limit).build();
+        let client = ClientBuilder::new(service, "default").with_layer(&ResponseLimit).build();
         let ask = |n: usize| Request::get(format!("/{n}")).body(Vec::new()).expect("a request");
         assert_eq!(client.request_text(ask(10)).await.expect("an answer").len(), 10);
-        assert!(client.request_text(ask(ANSWER + 1)).await.is_err());
+        assert!(client.request_text(ask(MAX_RESPONSE + 1)).await.is_err());
     }
 
     fn counts(by_line: bool, most: usize, chunks: &[&str]) -> bool {
-        let mut body = Bounded { body: (), by_line, most, counted: 0 };
+        let mut body = LimitedBody { body: (), by_line, most, counted: 0 };
         chunks.iter().all(|chunk| body.count(chunk.as_bytes()).is_ok())
     }
 
     #[test]
-    fn an_answer_may_be_as_long_as_the_bound_and_no_longer() {
+    fn a_response_may_reach_the_limit_but_not_exceed_it() {
         assert!(counts(false, 4, &["ab\n", "c"]));
         assert!(!counts(false, 4, &["ab\n", "cd"]));
     }
 
     #[test]
-    fn a_watch_may_go_on_but_its_lines_may_not() {
+    fn a_watch_is_limited_by_line() {
         assert!(counts(true, 4, &["abc\n", "abc", "d\nabc", "\n"]));
         assert!(!counts(true, 4, &["abc\nab", "abc"]));
     }

@@ -1,10 +1,10 @@
-//! An error with its causes, each told once.
+//! The text of an error with its causes.
 //!
-//! Some libraries print their cause as part of their own text, others do not.
+//! Some libraries include the cause in their own text, others do not; each cause appears once.
 
 use std::error::Error;
 
-/// The text of an error and of those causes that it does not contain.
+/// The text of an error and of its causes, without those that it already contains.
 pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_that_was_told_is_not_told_again() {
+    fn a_cause_appears_once() {
         let error = anyhow!("no file").context("cannot read x: no file").context("starting");
         assert_eq!(describe(error.as_ref()), "starting: cannot read x: no file");
     }

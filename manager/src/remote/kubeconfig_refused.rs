@@ -1,55 +1,55 @@
-//! Why a kubeconfig is not used (docs/reference/multikueue.md §1.2, §2.9).
+//! Why a kubeconfig is refused (docs/reference/multikueue.md §1.2, §2.9).
 //!
-//! The texts go into the MultiKueueCluster's condition. They name the field, the user or the cluster, never a value that
-//! could be a credential.
+//! The messages go into the MultiKueueCluster's condition. They name the field, the user or the cluster, and never a value,
+//! which could be a credential.
 
 use crds::names::reasons::{BAD_KUBE_CONFIG, CLUSTER_PROFILE_DISABLED, INSECURE_KUBE_CONFIG};
 
 /// Why a worker has no usable kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum KubeconfigRefused {
     /// The MultiKueueCluster names no source.
     #[error("kubeconfig reference is nil")]
     NoReference,
-    /// It names a ClusterProfile.
+    /// The MultiKueueCluster names a ClusterProfile.
     #[error("MultiKueueClusterProfile feature gate is disabled")]
     ClusterProfile,
-    /// It names a file.
+    /// The MultiKueueCluster names a file.
     #[error("kubeconfig files are not supported, use locationType Secret")]
     Path,
     /// The Secret does not exist.
     #[error("Secret \"{0}\" not found")]
     NoSecret(Box<str>),
-    /// The Secret has no kubeconfig.
+    /// The Secret has no key `kubeconfig`.
     #[error("key \"kubeconfig\" not found in secret \"{0}\"")]
     NoKey(Box<str>),
     /// The text is not a kubeconfig.
     #[error("failed to parse kubeconfig: line {line}, column {column}")]
     Unreadable {
-        /// Where.
+        /// The line, counted from one.
         line: u64,
-        /// Where in the line.
+        /// The column, counted from one.
         column: u64,
     },
-    /// Something is not there that the current context needs.
+    /// An entry that the current context needs is missing.
     #[error("{what} {name:?} is not in the kubeconfig")]
     Missing {
         /// `context`, `cluster` or `user`.
         what: &'static str,
-        /// Its name.
+        /// The name of the entry.
         name: Box<str>,
     },
-    /// The user of the current context has nothing to show.
+    /// The user of the current context has no credentials.
     #[error("user {0:?} has neither a token nor a client certificate with its key")]
     NoCredentials(Box<str>),
-    /// A field holds something else than it should.
+    /// A field has an invalid value.
     #[error("{field} of {name:?} is not {expected}")]
     Malformed {
         /// The field.
         field: &'static str,
         /// The user or cluster.
         name: Box<str>,
-        /// What it should be.
+        /// What a valid value is.
         expected: &'static str,
     },
     /// The token is in a file.
@@ -63,19 +63,19 @@ pub(crate) enum Refused {
         /// The user.
         user: Box<str>,
     },
-    /// A name and a password.
+    /// User name and password are not supported.
     #[error("basic auth is not allowed")]
     BasicAuth,
-    /// A program gives credentials.
+    /// The credentials come from a program.
     #[error("exec plugins are not allowed")]
     Exec,
-    /// A built-in plugin gives credentials.
+    /// The credentials come from an authentication plugin.
     #[error("auth providers are not allowed")]
     AuthProvider,
-    /// Acting as somebody else.
+    /// The user impersonates another one.
     #[error("impersonation is not allowed for user {0}")]
     Impersonation(Box<str>),
-    /// The server's certificate is not looked at.
+    /// The server's certificate is not verified.
     #[error("insecure TLS verification is not allowed for cluster {0}")]
     InsecureTls(Box<str>),
     /// The certificate authority is in a file.
@@ -83,19 +83,19 @@ pub(crate) enum Refused {
         "certificate-authority file paths are not allowed, use certificate-authority-data for cluster {0}"
     )]
     AuthorityFile(Box<str>),
-    /// A proxy stands between.
+    /// The server is reached through a proxy.
     #[error("proxies are not allowed for cluster {0}")]
     Proxy(Box<str>),
-    /// There is no server.
+    /// The cluster has no server.
     #[error("server URL is required for cluster {0}")]
     NoServer(Box<str>),
-    /// The server is no https URL of a plain host.
+    /// The server is not an https URL of a plain host.
     #[error("untrusted server endpoint")]
     Untrusted,
 }
 
-impl Refused {
-    /// The condition's reason.
+impl KubeconfigRefused {
+    /// The reason of the condition.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::ClusterProfile => CLUSTER_PROFILE_DISABLED,
@@ -121,13 +121,13 @@ impl Refused {
         }
     }
 
-    /// The condition's message.
+    /// The message of the condition.
     pub(crate) fn message(&self) -> String {
         not_loaded(self)
     }
 }
 
-/// The message when there is no configuration, for whatever cause.
+/// The message without a usable kubeconfig, for any cause.
 pub(crate) fn not_loaded(cause: &dyn std::fmt::Display) -> String {
     format!("load client config failed: {cause}")
 }

@@ -1,4 +1,4 @@
-//! Reads the kubeconfig of a worker from its Secret, at the moment when it is needed.
+//! Reads the kubeconfig of a worker from its Secret.
 
 use std::time::Duration;
 
@@ -9,41 +9,41 @@ use runtime::watch::Guarded;
 use super::{
     client,
     kubeconfig::Kubeconfig,
-    refused::Refused,
-    secret::{Fingerprint, KEY},
+    kubeconfig_refused::KubeconfigRefused,
+    kubeconfig_secret::{Fingerprint, KEY},
 };
 
-/// Why there is no kubeconfig now.
+/// Why the kubeconfig is not available.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotLoaded {
-    /// It is no good, until it is another.
+    /// It is refused, until the Secret changes.
     #[error(transparent)]
-    Refused(#[from] Refused),
-    /// It may be read later.
+    Refused(#[from] KubeconfigRefused),
+    /// It may be available later.
     #[error("{0}")]
     Later(String),
 }
 
-/// Reads and judges the kubeconfig that has this hash.
+/// Reads and validates the kubeconfig with this hash.
 ///
 /// # Errors
-/// If it cannot be read, is another by now, or is refused.
+/// If it cannot be read, has another hash by now, or is refused.
 pub(super) async fn load(
     (home, namespace): (&Client, &str),
     (name, fingerprint): (&str, Fingerprint),
     deadline: Duration,
 ) -> Result<Kubeconfig, NotLoaded> {
-    // Guarded: what does not decode must not be printed by the client.
+    // Guarded: the client prints bodies that do not decode, and this one is a Secret.
     let secrets: Api<Guarded<Secret>> = Api::namespaced(home.clone(), namespace);
     let answer = tokio::time::timeout(deadline, secrets.get_opt(name)).await;
     let later = |cause: &str| NotLoaded::Later(format!("cannot read secret \"{name}\": {cause}"));
     let secret = answer
         .map_err(|_| later(&format!("no answer within {deadline:?}")))?
-        .map_err(|error| later(&client::tell(&error)))?
-        .ok_or_else(|| Refused::NoSecret(name.into()))?;
+        .map_err(|error| later(&client::describe(&error)))?
+        .ok_or_else(|| KubeconfigRefused::NoSecret(name.into()))?;
     let mut secret = secret.0.map_err(|_| later("it does not decode"))?;
     let text = secret.data.as_mut().and_then(|data| data.remove(KEY));
-    let text = text.ok_or_else(|| Refused::NoKey(name.into()))?.0;
+    let text = text.ok_or_else(|| KubeconfigRefused::NoKey(name.into()))?.0;
     if Fingerprint::of(&text) != fingerprint {
         return Err(later("it has just changed"));
     }

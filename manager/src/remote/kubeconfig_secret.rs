@@ -1,7 +1,7 @@
-//! Secrets as the supervisor watches them: which there are, and the hash of the kubeconfig in each.
+//! The Secrets that the supervisor watches, reduced to the hash of their kubeconfig.
 //!
-//! Nothing else of a Secret is decoded, and annotations are dropped, as `kubectl apply` repeats the data there. Who
-//! connects reads the kubeconfig itself, when it is needed, and checks it against the hash.
+//! Other data is not decoded, and annotations are dropped because `kubectl apply` repeats the data there. The worker's task
+//! reads the kubeconfig when it connects, and checks it against the hash.
 
 use std::{borrow::Cow, fmt};
 
@@ -13,15 +13,15 @@ use kube::Resource;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Deserializer};
 
-/// The key of the kubeconfig.
+/// The key of the kubeconfig in a Secret.
 pub(super) const KEY: &str = "kubeconfig";
 
-/// Tells kubeconfigs apart.
+/// The SHA-256 hash of a kubeconfig.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Of a kubeconfig.
+    /// Hashes a kubeconfig.
     pub(super) fn of(text: &[u8]) -> Self {
         let mut bytes = [0; 32];
         for (to, from) in bytes.iter_mut().zip(digest(&SHA256, text).as_ref()) {
@@ -37,38 +37,38 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A Secret, as little as possible of it.
+/// A Secret without its data.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct KubeconfigSecret {
     metadata: ObjectMeta,
-    /// Of its kubeconfig, if it has one.
+    /// The hash of its kubeconfig; none without one.
     pub(super) kubeconfig: Option<Fingerprint>,
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawSecret {
     #[serde(default)]
     metadata: ObjectMeta,
     #[serde(default)]
-    data: Option<Data>,
+    data: Option<SecretData>,
 }
 
 #[derive(Deserialize)]
-struct Data {
+struct SecretData {
     #[serde(default)]
     kubeconfig: Option<ByteString>,
 }
 
-impl<'de> Deserialize<'de> for Seen {
+impl<'de> Deserialize<'de> for KubeconfigSecret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Raw { mut metadata, data } = Raw::deserialize(deserializer)?;
+        let RawSecret { mut metadata, data } = RawSecret::deserialize(deserializer)?;
         metadata.annotations = None;
         let text = data.and_then(|data| data.kubeconfig);
         Ok(Self { metadata, kubeconfig: text.map(|text| Fingerprint::of(&text.0)) })
     }
 }
 
-impl Resource for Seen {
+impl Resource for KubeconfigSecret {
     type DynamicType = ();
     type Scope = NamespaceResourceScope;
 
@@ -98,7 +98,7 @@ impl Resource for Seen {
 }
 
 #[cfg(test)]
-impl Seen {
+impl KubeconfigSecret {
     /// A Secret with or without a kubeconfig.
     pub(super) fn with(text: Option<&str>) -> Self {
         let kubeconfig = text.map(|text| Fingerprint::of(text.as_bytes()));
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn only_the_hash_of_the_kubeconfig_is_kept() {
         let annotations = json!({ "kubectl.kubernetes.io/last-applied-configuration": "aHVzaA==" });
-        let secret = |data| -> Seen {
+        let secret = |data| -> KubeconfigSecret {
             let metadata = json!({ "name": "east", "annotations": annotations });
             serde_json::from_value(json!({ "metadata": metadata, "data": data })).expect("a Secret")
         };

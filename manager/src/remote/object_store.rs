@@ -1,33 +1,33 @@
-//! The objects of a kind as a watch tells them, by name.
+//! The objects of one kind by name, kept up to date by the changes of a watch.
 
 use std::collections::BTreeMap;
 
 use kube::Resource;
 use runtime::watch::{Change, Key};
 
-/// The objects of a kind, by name.
-pub(super) struct Picture<K> {
+/// The objects of one kind by name.
+pub(super) struct ObjectStore<K> {
     pub(super) objects: BTreeMap<Box<str>, K>,
-    /// Whether they were listed once, so that what is not here does not exist.
+    /// All objects were listed once, so an absent object does not exist.
     pub(super) listed: bool,
 }
 
-impl<K> Default for Picture<K> {
+impl<K> Default for ObjectStore<K> {
     fn default() -> Self {
         Self { objects: BTreeMap::new(), listed: false }
     }
 }
 
-impl<K: Resource> Picture<K> {
-    /// Enters a change.
-    pub(super) fn take(&mut self, change: Change<K>) {
+impl<K: Resource> ObjectStore<K> {
+    /// Handles one change.
+    pub(super) fn handle(&mut self, change: Change<K>) {
         match change {
-            Change::Apply(object) => self.put(object),
+            Change::Apply(object) => self.insert(object),
             Change::Delete(key) => {
                 self.objects.remove(&key.name);
             }
             Change::Reset { objects, removed } => {
-                objects.into_iter().for_each(|object| self.put(object));
+                objects.into_iter().for_each(|object| self.insert(object));
                 for key in removed {
                     self.objects.remove(&key.name);
                 }
@@ -36,7 +36,7 @@ impl<K: Resource> Picture<K> {
         }
     }
 
-    fn put(&mut self, object: K) {
+    fn insert(&mut self, object: K) {
         self.objects.insert(Key::of(&object).name, object);
     }
 }

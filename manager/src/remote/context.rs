@@ -1,0 +1,55 @@
+//! The context of connections to workers: clients, channels, settings and timing.
+
+use std::time::Duration;
+
+use cluster::control::task::{Inputs, Workers};
+use kube::Client;
+use runtime::{requests::RequestMetrics, watch::WatchMetrics, writer::WriteMetrics};
+
+use super::claims::SharedClaims;
+
+/// What all connections to workers share.
+pub(crate) struct WorkerContext {
+    /// The client of the manager's own cluster.
+    pub(crate) home: Client,
+    /// The namespace of the Secrets.
+    pub(crate) namespace: String,
+    /// Receives connection status and watch events of workers.
+    pub(crate) inputs: Inputs,
+    /// The registry of writers of connected workers.
+    pub(crate) workers: Workers,
+    /// The value of the origin label on objects of this manager.
+    pub(crate) origin: String,
+    /// Request metrics.
+    pub(crate) requests: RequestMetrics,
+    /// Watch metrics.
+    pub(crate) watches: WatchMetrics,
+    /// Write metrics.
+    pub(crate) writes: WriteMetrics,
+    /// The interval of consistency checks of worker watches; no checks if unset.
+    pub(crate) check_every: Option<Duration>,
+    /// How long a connection outlives its MultiKueueCluster at most: twice `workerLostTimeout`.
+    pub(crate) keep_for: Duration,
+    /// The claims of worker clusters.
+    pub(crate) claims: SharedClaims,
+    /// Intervals and timeouts.
+    pub(crate) timing: ConnectionTiming,
+}
+
+/// Intervals and timeouts of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConnectionTiming {
+    /// The interval between probes of a working connection.
+    pub(crate) probe_every: Duration,
+    /// The timeout of a probe, and of reading a Secret.
+    pub(crate) deadline: Duration,
+    /// The pause after the first failed attempt.
+    pub(crate) first_pause: Duration,
+}
+
+impl Default for ConnectionTiming {
+    fn default() -> Self {
+        let five = Duration::from_secs(5);
+        Self { probe_every: five, deadline: five, first_pause: five }
+    }
+}
