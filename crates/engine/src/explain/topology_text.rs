@@ -26,7 +26,7 @@ pub(super) fn lines(
         TopologyExplanation::NotNeeded => {}
         TopologyExplanation::Delayed(when) => say(format!("{quota}{}", put_off(*when))),
         TopologyExplanation::Fits if one.has_quota() => {
-            say("enough is free, and places too".to_owned())
+            say("enough is free, and places too".to_owned());
         }
         TopologyExplanation::Fits => say("there are places".to_owned()),
         TopologyExplanation::InvalidRequest(reason) => {

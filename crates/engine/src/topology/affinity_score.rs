@@ -1,9 +1,12 @@
-//! Machines that pods would rather stand on: a score per domain, which comes before how full the domain is.
+//! Scores domains by preferred node affinity. A higher score precedes every capacity criterion when domains are
+//! sorted.
 //!
-//! A machine scores the weights of all preferred terms that it matches, a domain the sum of its machines, whether they have
-//! room or not; those whose taints or labels keep the pods away score nothing, and so does every leaf that is not a machine.
-//! The pods are those of the workers: what a leader would prefer does not count. Source: docs/reference/kueue.md §4.11, gate
-//! TASRespectNodeAffinityPreferred. Cost: leaves times terms, once per search of pods that prefer something.
+//! The score of a node is the sum of the weights of all preferred terms that it matches. The score of a domain is
+//! the sum over its nodes, whether they have free capacity or not. Nodes excluded by taints, selector or required
+//! affinity score zero, and so does every leaf that is not a node. Only the worker pod set is scored; the leader's
+//! preferences are ignored, as upstream ignores them.
+//! Source: docs/reference/kueue.md §4.11, gate TASRespectNodeAffinityPreferred. Cost: leaves times terms, once per
+//! search with preferred terms.
 
 use crate::ids::DomainId;
 use crate::node_selection::NodeSelectorTerm;
@@ -11,16 +14,16 @@ use crate::topology::domain_tree::DomainTree;
 use crate::topology::fill_in_counts::{CountRequest, CountsByDomain, node_exclusion};
 use crate::topology::topologies::Topologies;
 
-/// What pods prefer of a node, and how much.
+/// A preferred node affinity term.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PreferredTerm {
-    /// Counts for a node that meets the preference.
+    /// Weight added to the score of a matching node.
     pub weight: i32,
-    /// What the node must be.
+    /// The condition on the node.
     pub preference: NodeSelectorTerm,
 }
 
-/// AffinityScores of all domains of a tree; none if they are all the same to the pods.
+/// Score per domain; empty if the request has no preferred terms.
 #[derive(Debug, Default)]
 pub(super) struct AffinityScores(Vec<i64>);
 
@@ -33,7 +36,7 @@ impl AffinityScores {
         self.0.clone_from(&other.0);
     }
 
-    /// Whether domains differ at all.
+    /// Whether the request has preferred terms.
     pub(super) fn any(&self) -> bool {
         !self.0.is_empty()
     }
@@ -43,7 +46,8 @@ impl AffinityScores {
     }
 }
 
-/// AffinityScores what was just counted. Kept out of the searches of those who prefer nothing.
+/// Scores the domains that `counts` was just filled for. Not inlined, so that searches without preferred terms stay
+/// small.
 #[inline(never)]
 pub(super) fn score(
     topologies: &Topologies,
@@ -57,7 +61,7 @@ pub(super) fn score(
     let scores = &mut counts.scores.0;
     scores.resize(tree.size(), 0);
     for leaf in tree.leaves() {
-        scores[leaf.index()] = of_machine(topologies, tree, count_request, leaf);
+        scores[leaf.index()] = score_of_node(topologies, tree, count_request, leaf);
     }
     for level in (0..tree.lowest()).rev() {
         for domain in tree.level(level) {
@@ -66,7 +70,7 @@ pub(super) fn score(
     }
 }
 
-fn of_machine(
+fn score_of_node(
     topologies: &Topologies,
     tree: &DomainTree,
     count_request: &CountRequest<'_>,

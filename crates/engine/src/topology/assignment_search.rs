@@ -1,7 +1,9 @@
-//! Finding places: one search per pod set or group of them, in the tree of its flavor.
+//! Finds topology assignments: one search per pod set, or per pod set group, in the tree of its flavor.
 //!
-//! What earlier pod sets of the Workload were just given counts against later ones. Flavors come in the order of their
-//! names, pod sets in their own. Nothing is charged and nothing allocated: results and buffers stay in [`SearchBuffers`].
+//! Assignments found for earlier pod sets of the Workload count as usage for later ones. Flavors are searched in
+//! name order, pod sets in their own order. A search charges nothing and allocates nothing once its buffers have
+//! grown: result and buffers live in [`SearchBuffers`].
+//! Source: docs/reference/kueue.md §4.11 (Kueue: `FindTopologyAssignmentsForFlavor`).
 
 use smallvec::SmallVec;
 
@@ -10,7 +12,7 @@ use crate::spec::PodSetSpec;
 use crate::state::{PODS, State};
 use crate::topology::balanced_placement::{BalanceBuffers, apply_balanced_placement};
 use crate::topology::domain_selection::{
-    NotEnoughDomains, PodsToAssign, SelectionBuffers, select_domains,
+    DomainShare, NotEnoughDomains, PodsToAssign, SelectionBuffers, select_domains,
 };
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::exclusion_stats::ExclusionStats;
@@ -20,7 +22,7 @@ use crate::topology::resource_table::ResourceTable;
 use crate::topology::topologies::Topologies;
 use crate::topology::{PlacementFailure, affinity_score, slice_layers};
 
-/// Pods of one pod set that were given a leaf.
+/// Pods of one pod set assigned to one leaf.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AssignedLeaf {
     pub(super) flavor: FlavorId,
@@ -29,60 +31,63 @@ pub(super) struct AssignedLeaf {
     pub(super) pods: i64,
 }
 
-/// What is asked of one pod set: its place among the others, what it is, how many pods.
+/// Request of one pod set: its index, its spec, the number of pods to assign.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TasPodSetRequest<'a> {
     pub(super) pod_set: usize,
     pub(super) spec: &'a PodSetSpec,
     pub(super) pods: i64,
     pub(super) flavor: FlavorId,
-    /// Only below this domain of the flavor's tree.
+    /// Restricts the search to leaves below this domain of the flavor's tree.
     pub(super) within: Option<DomainId>,
-    /// Pods that have places already, and keep them. In use they are charged.
+    /// Leaves and pods retained from a replaced slice. They are charged already, so the search does not count them
+    /// again unless it assumes an empty topology.
     pub(super) retained: &'a [(DomainId, i64)],
 }
 
-/// The result of a search, and buffers kept between searches.
+/// Result of a search, and buffers kept between searches.
 #[derive(Debug, Default)]
 pub(crate) struct SearchBuffers {
-    /// The result.
-    pub(super) placed: Vec<AssignedLeaf>,
-    /// What the last search counted.
+    /// The assignment found.
+    pub(super) assigned: Vec<AssignedLeaf>,
+    /// Counts of the last search.
     pub(super) counts: CountsByDomain,
     pub(super) taken: ResourceTable,
-    /// Why the last search found nobody a place at a leaf.
+    /// Excluded leaves of the last search.
     pub(super) exclusions: ExclusionStats,
     buffers: SelectionBuffers,
     balance: BalanceBuffers,
 }
 
 impl SearchBuffers {
-    /// SelectionBuffers of a search beside those who were given something.
-    pub(super) fn beside(placed: impl Iterator<Item = AssignedLeaf>) -> Self {
-        Self { placed: placed.collect(), ..Self::default() }
+    /// Buffers of a search whose Workload already has these assignments.
+    pub(super) fn with_assigned(assigned: impl Iterator<Item = AssignedLeaf>) -> Self {
+        Self { assigned: assigned.collect(), ..Self::default() }
     }
 }
 
-/// A copy grows buffers of its own.
+/// A clone starts with empty buffers: their content never outlives a search.
 impl Clone for SearchBuffers {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-/// Finds places for everybody wanted, as things are or as if nothing were in use. `Err` names the pod set for which there
-/// are none.
-pub(super) fn find(
+/// Finds assignments for all requests: against current usage, or as if the topology were empty (`empty`).
+///
+/// # Errors
+/// The index of the pod set without an assignment, and the reason.
+pub(super) fn find_assignments(
     state: &State,
-    scratch: &mut SearchBuffers,
+    buffers: &mut SearchBuffers,
     all: &[TasPodSetRequest<'_>],
     empty: bool,
 ) -> Result<(), (usize, PlacementFailure)> {
-    scratch.placed.clear();
+    buffers.assigned.clear();
     let mut flavors: SmallVec<[FlavorId; 2]> = SmallVec::new();
-    for wanted in all {
-        if !flavors.contains(&wanted.flavor) {
-            flavors.push(wanted.flavor);
+    for request in all {
+        if !flavors.contains(&request.flavor) {
+            flavors.push(request.flavor);
         }
     }
     flavors.sort_by_key(|&flavor| state.names.flavors.name(flavor));
@@ -92,14 +97,15 @@ pub(super) fn find(
             else {
                 continue;
             };
-            search.run(scratch).map_err(|reason| (search.workers.pod_set, reason))?;
+            search.run(buffers).map_err(|reason| (search.workers.pod_set, reason))?;
         }
     }
     Ok(())
 }
 
-/// Workers and leader of the group that starts with `first`; `None` if the group was placed already.
-fn roles<'a>(
+/// Worker and leader pod set of the group that starts with `first`; `None` if an earlier pod set of the group was
+/// searched already.
+fn workers_and_leader<'a>(
     all: &'a [TasPodSetRequest<'a>],
     first: &'a TasPodSetRequest<'a>,
 ) -> Option<(&'a TasPodSetRequest<'a>, Option<&'a TasPodSetRequest<'a>>)> {
@@ -109,13 +115,13 @@ fn roles<'a>(
     let Some(name) = group(first) else {
         return Some((first, None));
     };
-    let alike = |one: &&TasPodSetRequest<'_>| {
+    let same_group = |one: &&TasPodSetRequest<'_>| {
         group(one) == Some(name) && one.flavor == first.flavor && one.pods > 0
     };
-    let mut members = all.iter().filter(alike);
+    let mut members = all.iter().filter(same_group);
     match (members.next(), members.next()) {
         (Some(one), _) if one.pod_set != first.pod_set => None,
-        // Of two pod sets of the same size the later one leads, whatever they are called.
+        // The smaller pod set is the leader; of two with the same size the later one, whatever their names are.
         (Some(one), Some(other)) if one.pods >= other.pods => Some((one, Some(other))),
         (Some(one), Some(other)) => Some((other, Some(one))),
         _ => Some((first, None)),
@@ -135,7 +141,8 @@ pub(super) struct AssignmentSearch<'a> {
 }
 
 impl<'a> AssignmentSearch<'a> {
-    /// The search for the group that starts with `first`; `None` if it was placed already, or its flavor has no tree.
+    /// The search for the group that starts with `first`; `None` if that group was searched already or the flavor
+    /// has no tree.
     pub(super) fn of(
         state: &'a State,
         topologies: &'a Topologies,
@@ -144,11 +151,11 @@ impl<'a> AssignmentSearch<'a> {
         empty: bool,
     ) -> Option<Self> {
         let tree = topologies.tree(first.flavor)?;
-        let (workers, leader) = roles(all, first)?;
+        let (workers, leader) = workers_and_leader(all, first)?;
         Some(Self { state, topologies, tree, all, workers, leader, empty })
     }
 
-    /// What is asked, of what is left beside `taken`.
+    /// Input of the counting phase. `taken` is the usage of other pod sets of the same Workload.
     pub(super) fn count_request<'t>(
         &'t self,
         request: &'t NormalizedRequest,
@@ -166,11 +173,12 @@ impl<'a> AssignmentSearch<'a> {
         }
     }
 
-    pub(super) fn run(&self, scratch: &mut SearchBuffers) -> Result<(), PlacementFailure> {
-        let SearchBuffers { placed, counts, taken, exclusions, buffers, balance } = scratch;
+    pub(super) fn run(&self, buffers: &mut SearchBuffers) -> Result<(), PlacementFailure> {
+        let SearchBuffers { assigned, counts, taken, exclusions, buffers, balance } = buffers;
         let (state, tree) = (self.state, self.tree);
         let request = NormalizedRequest::new(tree, self.workers.spec.topology.as_ref())?;
-        let count_request = self.count_request(&request, self.note_taken(placed, taken));
+        let count_request = self.count_request(&request, self.note_taken(assigned, taken));
+        // Phase one counts what fits, phase two chooses domains.
         fill_in_counts(self.topologies, &state.names, tree, &count_request, counts, exclusions);
         if state.settings.tas_respect_node_affinity_preferred {
             affinity_score::score(self.topologies, tree, &count_request, counts);
@@ -187,40 +195,45 @@ impl<'a> AssignmentSearch<'a> {
             .flatten();
         if balanced.is_none() {
             select_domains(tree, counts, &request, load, buffers)
-                .map_err(|shortage| self.reason(&request, counts, exclusions, shortage))?;
+                .map_err(|shortage| self.failure(&request, counts, exclusions, shortage))?;
         }
-        for share in &buffers.shares {
-            let here = |wanted: &TasPodSetRequest<'_>, pods| AssignedLeaf {
-                flavor: wanted.flavor,
-                leaf: share.domain,
-                pod_set: wanted.pod_set,
-                pods,
-            };
-            placed.extend((share.pods > 0).then(|| here(self.workers, share.pods)));
-            let leader = self.leader.filter(|_| share.leaders > 0);
-            placed.extend(leader.map(|leader| here(leader, share.leaders)));
-        }
+        self.record(&buffers.shares, assigned);
         Ok(())
     }
 
-    /// What other pod sets were given of the machines of this tree; as if nothing were in use also what those have who
-    /// stay.
+    /// Records the pods and the leader of each domain's share.
+    fn record(&self, shares: &[DomainShare], assigned: &mut Vec<AssignedLeaf>) {
+        for share in shares {
+            let leaf = |of: &TasPodSetRequest<'_>, pods| AssignedLeaf {
+                flavor: of.flavor,
+                leaf: share.domain,
+                pod_set: of.pod_set,
+                pods,
+            };
+            assigned.extend((share.pods > 0).then(|| leaf(self.workers, share.pods)));
+            let leader = self.leader.filter(|_| share.leaders > 0);
+            assigned.extend(leader.map(|leader| leaf(leader, share.leaders)));
+        }
+    }
+
+    /// Usage of this tree's nodes by other pod sets of the Workload. A search that assumes an empty topology also
+    /// counts retained pods, because they keep their leaves. `None` if there is no such usage.
     pub(super) fn note_taken<'t>(
         &self,
-        placed: &[AssignedLeaf],
+        assigned: &[AssignedLeaf],
         taken: &'t mut ResourceTable,
     ) -> Option<&'t ResourceTable> {
         let retained = self.empty && self.all.iter().any(|one| !one.retained.is_empty());
-        if placed.is_empty() && !retained {
+        if assigned.is_empty() && !retained {
             return None;
         }
         taken.reset(self.tree.leaves().count(), self.state.names.resources.len());
-        for one in placed {
-            let wanted = self.all.iter().find(|wanted| wanted.pod_set == one.pod_set);
-            wanted.into_iter().for_each(|wanted| self.take(taken, wanted, one.leaf, one.pods));
+        for one in assigned {
+            let request = self.all.iter().find(|request| request.pod_set == one.pod_set);
+            request.into_iter().for_each(|request| self.take(taken, request, one.leaf, one.pods));
         }
-        for wanted in self.all.iter().filter(|_| retained) {
-            wanted.retained.iter().for_each(|&(leaf, pods)| self.take(taken, wanted, leaf, pods));
+        for request in self.all.iter().filter(|_| retained) {
+            request.retained.iter().for_each(|&(leaf, pods)| self.take(taken, request, leaf, pods));
         }
         Some(taken)
     }
@@ -228,21 +241,22 @@ impl<'a> AssignmentSearch<'a> {
     fn take(
         &self,
         taken: &mut ResourceTable,
-        wanted: &TasPodSetRequest<'_>,
+        request: &TasPodSetRequest<'_>,
         leaf: DomainId,
         pods: i64,
     ) {
-        let Some(leaf) = self.leaf_here(wanted.flavor, leaf) else {
+        let Some(leaf) = self.leaf_here(request.flavor, leaf) else {
             return;
         };
         let row = self.tree.row(leaf);
-        for &(resource, amount) in wanted.spec.takes() {
+        for &(resource, amount) in request.spec.takes() {
             taken.add(row, resource, amount.times(pods));
         }
         taken.add(row, PODS, crate::amount::Amount(pods));
     }
 
-    /// The leaf of this tree that is one of another flavor's tree: flavors may share machines, but no sums of them.
+    /// The leaf of this tree that corresponds to a leaf of another flavor's tree. Flavors may share nodes; leaves
+    /// that aggregate nodes are never shared.
     pub(super) fn leaf_here(&self, flavor: FlavorId, leaf: DomainId) -> Option<DomainId> {
         if flavor == self.workers.flavor {
             return Some(leaf);
@@ -251,7 +265,7 @@ impl<'a> AssignmentSearch<'a> {
         node.and_then(|node| self.tree.node_leaf(node))
     }
 
-    fn reason(
+    fn failure(
         &self,
         request: &NormalizedRequest,
         counts: &CountsByDomain,
@@ -271,7 +285,7 @@ impl<'a> AssignmentSearch<'a> {
             return PlacementFailure::NotFit {
                 topology,
                 fit: shortage.fit,
-                wanted: request.slices(self.workers.pods),
+                requested: request.slices(self.workers.pods),
                 slices: request.slice_size > 1,
                 leaves,
                 excluded,

@@ -1,40 +1,45 @@
-//! Balanced placement: as few domains as possible, and the least that one of them gets as large as possible.
+//! Balanced placement: uses as few domains as possible and maximizes the smallest number of slices in any of them.
 //!
-//! For preferred requests under the gate TASBalancedPlacement. Among the siblings below each domain one level up, a greedy
-//! count says how many domains are needed; the *threshold* is what each of them can get at least. Domains that hold less
-//! are struck off. The siblings with the highest threshold win, then those that need fewer domains; every chosen domain
-//! gets the threshold, and what is left is dealt out in order. Where this fails, the ordinary choice is made. Preferred
-//! domains are counted first whatever they hold, and the count ends at one that holds nothing: as in upstream, a preferred
-//! domain that is full or struck off ends the attempt. Source: docs/reference/kueue.md §4.11. Cost: counting every group of
-//! siblings once more, and [`subset`].
+//! Applies to preferred requests under the gate TASBalancedPlacement. For the siblings below each domain one level
+//! above the requested one:
+//! * a greedy assignment gives the number of domains needed;
+//! * the *threshold* is the number of slices that each of them can take at least; domains below the threshold are
+//!   pruned;
+//! * the siblings with the highest threshold win, ties go to those that need fewer domains.
+//!
+//! Each chosen domain gets the threshold, the rest is assigned in sort order. If any step fails, the ordinary
+//! selection runs instead. Preferred nodes are sorted first whatever fits there, and the greedy assignment ends at
+//! a domain where nothing fits; so, as upstream, a preferred domain that is full or pruned ends the attempt.
+//! Source: docs/reference/kueue.md §4.11. Cost: one more count per group of siblings, and
+//! [`domain_set_selector`](super::domain_set_selector).
 
 use crate::ids::DomainId;
 use crate::topology::domain_selection::{
     DomainShare, PodsToAssign, SelectionBuffers, assign_to_leaves,
 };
-use crate::topology::domain_set_selector::{DomainSetSelector, EntropyKeys, by_entropy};
+use crate::topology::domain_set_selector::{DomainSetSelector, EntropyKeys, sort_by_entropy};
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::fill_in_counts::{CountsByDomain, DomainCounts, recount};
 use crate::topology::normalized_request::NormalizedRequest;
 use crate::topology::sorted_domains::SortedDomains;
 
-/// SelectionBuffers, kept between searches.
+/// Buffers kept between searches.
 #[derive(Debug, Default)]
 pub(super) struct BalanceBuffers {
-    /// CountsByDomain with domains struck off.
+    /// Counts after pruning.
     counts: CountsByDomain,
-    line: SortedDomains,
+    sorted: SortedDomains,
     group: Vec<DomainId>,
     best: Vec<DomainId>,
-    subset: DomainSetSelector,
-    ranks: EntropyKeys,
+    selector: DomainSetSelector,
+    entropy_keys: EntropyKeys,
 }
 
-/// What a greedy choice would take.
+/// Result of a greedy assignment.
 struct GreedyAssignment {
     domains: i64,
-    /// The domain of the leader, and the last one without.
-    led: Option<DomainId>,
+    /// `leader_domain`: the domain of the leader; `last`: the last domain without one.
+    leader_domain: Option<DomainId>,
     last: Option<DomainId>,
 }
 
@@ -42,45 +47,51 @@ struct BalancedSearch<'a> {
     tree: &'a DomainTree,
     request: &'a NormalizedRequest,
     slices: i64,
-    load: PodsToAssign,
+    to_assign: PodsToAssign,
 }
 
-/// Places the load in balance. `None` if that is impossible, or if a domain holds its share only in pieces of slices: such
-/// pieces count as room while shares are dealt, and upstream leaves pods without places then.
+/// Assigns the pods in balance. `None` if that is impossible, or if a domain can hold its share only in fractions
+/// of slices: shares count such fractions as capacity, and upstream leaves pods unassigned in that case.
 pub(super) fn apply_balanced_placement(
     tree: &DomainTree,
     counts: &CountsByDomain,
     request: &NormalizedRequest,
-    load: PodsToAssign,
+    to_assign: PodsToAssign,
     balance: &mut BalanceBuffers,
     buffers: &mut SelectionBuffers,
 ) -> Option<()> {
-    let layered = request;
-    // Inner layers do not count until shares go down, as upstream does not count them.
+    let with_layers = request;
+    // Inner slice layers count only while shares go down to the leaves, as in upstream.
     let request = &NormalizedRequest { layers: smallvec::SmallVec::new(), ..request.clone() };
-    let search = BalancedSearch { tree, request, slices: request.slices(load.pods), load };
+    let search =
+        BalancedSearch { tree, request, slices: request.slices(to_assign.pods), to_assign };
     balance.counts.copy_from(counts);
-    let threshold = search.best_siblings(counts, balance)?;
+    let threshold = search.find_best_siblings(counts, balance)?;
     let mut level = request.level;
     if level < request.slice_level {
-        let BalanceBuffers { counts, line, best, subset, ranks, .. } = balance;
-        by_entropy(tree, counts, best, ranks);
-        search.fewest(counts, line, best, subset)?;
+        let BalanceBuffers { counts, sorted, best, selector, entropy_keys, .. } = balance;
+        sort_by_entropy(tree, counts, best, entropy_keys);
+        search.reduce_to_fewest(counts, sorted, best, selector)?;
         let below = best.iter().flat_map(|&one| tree.children(one));
         balance.group.clear();
         balance.group.extend(below);
         std::mem::swap(&mut balance.group, &mut balance.best);
         level += 1;
     }
-    search.deal(threshold, balance, buffers)?;
-    assign_to_leaves(tree, &balance.counts, layered, level, false, buffers);
-    let placed: i64 = buffers.shares.iter().map(|share| share.pods).sum();
-    (placed == load.pods).then_some(())
+    search.assign_balanced(threshold, balance, buffers)?;
+    assign_to_leaves(tree, &balance.counts, with_layers, level, false, buffers);
+    let assigned: i64 = buffers.shares.iter().map(|share| share.pods).sum();
+    (assigned == to_assign.pods).then_some(())
 }
 
 impl BalancedSearch<'_> {
-    /// Leaves the siblings with the highest threshold in `trial.best`, struck off as needed; returns the threshold.
-    fn best_siblings(&self, counts: &CountsByDomain, balance: &mut BalanceBuffers) -> Option<i64> {
+    /// Stores the siblings with the highest threshold in `balance.best` and prunes their counts; returns the
+    /// threshold.
+    fn find_best_siblings(
+        &self,
+        counts: &CountsByDomain,
+        balance: &mut BalanceBuffers,
+    ) -> Option<i64> {
         let (mut threshold, mut domains) = (0, 0);
         let above = self.request.level.checked_sub(1);
         let parents = above.into_iter().flat_map(|level| self.tree.level(level)).map(Some);
@@ -91,7 +102,7 @@ impl BalancedSearch<'_> {
                 Some(parent) => balance.group.extend(self.tree.children(parent)),
                 None => balance.group.extend(self.tree.level(0)),
             }
-            let Some((found, needed)) = self.judge(counts, balance, threshold) else {
+            let Some((found, needed)) = self.evaluate_siblings(counts, balance, threshold) else {
                 continue;
             };
             if found > threshold || (found == threshold && needed < domains) {
@@ -102,105 +113,117 @@ impl BalancedSearch<'_> {
         (threshold > 0).then_some(threshold)
     }
 
-    /// The threshold of one group of siblings, and how many of them are needed once the small ones are struck off.
-    fn judge(
+    /// The threshold of one group of siblings, and how many of them are needed after pruning.
+    fn evaluate_siblings(
         &self,
         counts: &CountsByDomain,
         balance: &mut BalanceBuffers,
         least: i64,
     ) -> Option<(i64, i64)> {
-        let BalanceBuffers { counts: cut, line, group, .. } = balance;
-        let fine = self.request.level < self.request.slice_level;
-        let greedy = if fine {
+        let BalanceBuffers { counts: pruned, sorted, group, .. } = balance;
+        let above_slice_level = self.request.level < self.request.slice_level;
+        let greedy = if above_slice_level {
             let children = group.iter().flat_map(|&one| self.tree.children(one));
-            self.greedy(cut, line, children)?
+            self.greedy(pruned, sorted, children)?
         } else {
-            self.greedy(cut, line, group.iter().copied())?
+            self.greedy(pruned, sorted, group.iter().copied())?
         };
-        let threshold = self.threshold(cut, &greedy);
+        let threshold = self.threshold(pruned, &greedy);
         if threshold < least {
             return None;
         }
-        self.strike_off(cut, group, threshold);
-        if let Some(greedy) = self.greedy(cut, line, group.iter().copied()) {
+        self.prune_below_threshold(pruned, group, threshold);
+        if let Some(greedy) = self.greedy(pruned, sorted, group.iter().copied()) {
             return Some((threshold, greedy.domains));
         }
-        // Once more with a threshold that leaves the leader its room.
-        let (true, Some(last)) = (self.load.leaders > 0, greedy.last) else {
+        // The leader may not fit beside the threshold: retry with the count that the last domain has beside a
+        // leader.
+        let (true, Some(last)) = (self.to_assign.leaders > 0, greedy.last) else {
             return None;
         };
         let lower = threshold.min(counts[last].slices_with_leader);
         if lower >= threshold || lower <= 0 || lower < least {
             return None;
         }
-        group.iter().for_each(|&domain| self.restore(counts, cut, domain));
-        self.strike_off(cut, group, lower);
-        self.greedy(cut, line, group.iter().copied()).map(|greedy| (lower, greedy.domains))
+        group.iter().for_each(|&domain| self.restore(counts, pruned, domain));
+        self.prune_below_threshold(pruned, group, lower);
+        self.greedy(pruned, sorted, group.iter().copied()).map(|greedy| (lower, greedy.domains))
     }
 
-    /// The largest domains until everything is held.
+    /// Takes the largest domains until all slices and the leader are assigned.
     fn greedy(
         &self,
         counts: &CountsByDomain,
-        line: &mut SortedDomains,
+        sorted: &mut SortedDomains,
         domains: impl Iterator<Item = DomainId>,
     ) -> Option<GreedyAssignment> {
-        let (mut left, mut leaders) = (self.slices, self.load.leaders);
-        let mut taken = GreedyAssignment { domains: 0, led: None, last: None };
-        line.fill(counts, domains, false, leaders > 0);
+        let (mut left, mut leaders) = (self.slices, self.to_assign.leaders);
+        let mut result = GreedyAssignment { domains: 0, leader_domain: None, last: None };
+        sorted.fill(counts, domains, false, leaders > 0);
         let mut at = 0;
         while leaders > 0
-            && let Some(next) = line.get(at).filter(|&one| counts[one].leader > 0)
+            && let Some(next) = sorted.get(at).filter(|&one| counts[one].leader > 0)
         {
             (leaders, left) =
                 (leaders - counts[next].leader, left - counts[next].slices_with_leader);
-            taken = GreedyAssignment { domains: taken.domains + 1, led: Some(next), ..taken };
+            result = GreedyAssignment {
+                domains: result.domains + 1,
+                leader_domain: Some(next),
+                ..result
+            };
             at += 1;
         }
         if leaders > 0 {
             return None;
         }
         if at > 0 {
-            line.refill(counts, at, false);
+            sorted.resort(counts, at, false);
         }
         at = 0;
         while left > 0
-            && let Some(next) = line.get(at).filter(|&one| counts[one].slices > 0)
+            && let Some(next) = sorted.get(at).filter(|&one| counts[one].slices > 0)
         {
             left -= counts[next].slices;
-            taken = GreedyAssignment { domains: taken.domains + 1, last: Some(next), ..taken };
+            result = GreedyAssignment { domains: result.domains + 1, last: Some(next), ..result };
             at += 1;
         }
-        (left <= 0).then_some(taken)
+        (left <= 0).then_some(result)
     }
 
     fn threshold(&self, counts: &CountsByDomain, greedy: &GreedyAssignment) -> i64 {
         let even = self.slices.checked_div(greedy.domains).unwrap_or_default();
-        let led = greedy.led.map_or(even, |one| counts[one].slices_with_leader);
+        let leader_domain = greedy.leader_domain.map_or(even, |one| counts[one].slices_with_leader);
         let last = greedy.last.map_or(even, |one| counts[one].slices);
-        even.min(led).min(last)
+        even.min(leader_domain).min(last)
     }
 
-    /// Strikes off domains, and their children, that hold less than the threshold. Below the level of slices none holds
-    /// any, so that slices of the very level asked for are never balanced above the lowest; upstream strikes these off too.
-    fn strike_off(&self, counts: &mut CountsByDomain, group: &[DomainId], threshold: i64) {
-        let led = self.load.leaders > 0;
+    /// Prunes domains, and their children, below the threshold. Slice counts are zero below the slice level, so
+    /// slices at the requested level are never balanced above the lowest level; upstream prunes these domains too.
+    fn prune_below_threshold(
+        &self,
+        counts: &mut CountsByDomain,
+        group: &[DomainId],
+        threshold: i64,
+    ) {
+        let has_leader = self.to_assign.leaders > 0;
         for &domain in group {
             for child in self.tree.children(domain) {
-                self.strike_off_one(counts, child, threshold);
+                self.prune_domain(counts, child, threshold);
             }
         }
         for &domain in group {
-            recount(self.tree, counts, self.request, self.request.level, domain, led);
-            self.strike_off_one(counts, domain, threshold);
+            recount(self.tree, counts, self.request, self.request.level, domain, has_leader);
+            self.prune_domain(counts, domain, threshold);
         }
     }
 
-    fn strike_off_one(&self, counts: &mut CountsByDomain, domain: DomainId, threshold: i64) {
+    fn prune_domain(&self, counts: &mut CountsByDomain, domain: DomainId, threshold: i64) {
         let count = counts[domain];
         if count.slices < threshold {
             self.change(counts, domain, |count| *count = DomainCounts::default());
-        } else if count.leader > 0 && count.slices_with_leader < threshold && self.load.leaders > 0
+        } else if count.leader > 0
+            && count.slices_with_leader < threshold
+            && self.to_assign.leaders > 0
         {
             self.change(counts, domain, |count| {
                 (count.leader, count.pods_with_leader, count.slices_with_leader) = (0, 0, 0);
@@ -208,7 +231,7 @@ impl BalancedSearch<'_> {
         }
     }
 
-    /// Changes a domain and everything below it.
+    /// Changes the counts of a domain and of everything below it.
     fn change(
         &self,
         counts: &mut CountsByDomain,
@@ -226,49 +249,50 @@ impl BalancedSearch<'_> {
         self.tree.children(domain).for_each(|child| self.restore(from, counts, child));
     }
 
-    /// Cuts a list of domains down to the fewest that hold everything, of those the ones with the least left over.
-    fn fewest(
+    /// Reduces a list of domains to the fewest that hold all slices; among those sets to the one with the least
+    /// capacity left.
+    fn reduce_to_fewest(
         &self,
         counts: &CountsByDomain,
-        line: &mut SortedDomains,
+        sorted: &mut SortedDomains,
         domains: &mut Vec<DomainId>,
-        subset: &mut DomainSetSelector,
+        selector: &mut DomainSetSelector,
     ) -> Option<()> {
-        let needed = self.greedy(counts, line, domains.iter().copied())?.domains;
+        let needed = self.greedy(counts, sorted, domains.iter().copied())?.domains;
         let pods = self.slices * self.request.slice_size;
-        subset.choose(counts, domains, needed, self.load.leaders, pods)
+        selector.choose(counts, domains, needed, self.to_assign.leaders, pods)
     }
 
-    /// Gives each domain the threshold, and deals out the rest in order.
-    fn deal(
+    /// Assigns the threshold to each domain, and the rest in sort order.
+    fn assign_balanced(
         &self,
         threshold: i64,
         balance: &mut BalanceBuffers,
         buffers: &mut SelectionBuffers,
     ) -> Option<()> {
-        let BalanceBuffers { counts, line, best, subset, .. } = balance;
+        let BalanceBuffers { counts, sorted, best, selector, .. } = balance;
         best.sort_unstable();
-        self.fewest(counts, line, best, subset)?;
+        self.reduce_to_fewest(counts, sorted, best, selector)?;
         let count = i64::try_from(best.len()).unwrap_or(i64::MAX);
-        let mut rest = self.slices - count * threshold;
-        if rest < 0 {
+        let mut left = self.slices - count * threshold;
+        if left < 0 {
             return None;
         }
-        line.fill(counts, best.iter().copied(), false, true);
-        let (mut leaders, mut pods) = (self.load.leaders, self.load.pods);
+        sorted.fill(counts, best.iter().copied(), false, true);
+        let (mut leaders, mut pods) = (self.to_assign.leaders, self.to_assign.pods);
         buffers.shares.clear();
-        for domain in line.domains() {
+        for domain in sorted.domains() {
             let count = counts[domain];
-            let held = if leaders > 0 { count.slices_with_leader } else { count.slices };
-            let extra = (held - threshold).min(rest);
+            let fitting = if leaders > 0 { count.slices_with_leader } else { count.slices };
+            let extra = (fitting - threshold).min(left);
             let share = DomainShare {
                 domain,
                 pods: ((threshold + extra) * self.request.slice_size).min(pods),
                 leaders: leaders.min(1),
             };
-            (rest, pods, leaders) = (rest - extra, pods - share.pods, leaders - share.leaders);
+            (left, pods, leaders) = (left - extra, pods - share.pods, leaders - share.leaders);
             buffers.shares.push(share);
         }
-        (rest == 0 && leaders == 0).then_some(())
+        (left == 0 && leaders == 0).then_some(())
     }
 }

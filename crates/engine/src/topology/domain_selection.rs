@@ -1,10 +1,12 @@
-//! Phase two: which domains are taken, and how many pods stand in each.
+//! Phase two: selects domains and the number of pods in each.
 //!
-//! *Best fit* takes the smallest domain that holds everything, or the largest ones until everything is held, the last of
-//! them again the smallest that will do. *Least free* (for unconstrained requests) fills the fullest domains first. Both
-//! choose among the domains that the pods prefer most: if those do not hold everything, others are taken beside them, if
-//! need be of a higher level, and only where a level is required a domain that is preferred less. From the level that was
-//! found, shares go down to the leaves: above the level of slices over all children at once, below it within each domain.
+//! *Best fit* selects the smallest domain that holds all slices; if none does, the largest domains until all slices
+//! are assigned, the last of them again the smallest that suffices. *Least free capacity* (unconstrained requests)
+//! fills the domains with the least free capacity first. Both select among the domains with the highest affinity
+//! score. If these do not suffice, further domains are added, if need be of a higher level; only a required level
+//! falls back to a domain with a lower score.
+//! From the level found, shares go down to the leaves: above the slice level over all children at once, below it
+//! within each domain.
 //! Source: docs/reference/kueue.md §4.11.
 
 use crate::ids::DomainId;
@@ -13,7 +15,7 @@ use crate::topology::fill_in_counts::CountsByDomain;
 use crate::topology::normalized_request::{NormalizedRequest, units};
 use crate::topology::sorted_domains::{AssignmentUnit, SortedDomains};
 
-/// A domain with what it is given.
+/// A domain and its share of the pods.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DomainShare {
     pub(super) domain: DomainId,
@@ -21,56 +23,59 @@ pub(super) struct DomainShare {
     pub(super) leaders: i64,
 }
 
-/// What is to be distributed.
+/// Pods to assign.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PodsToAssign {
     pub(super) pods: i64,
     pub(super) leaders: i64,
-    /// The fullest domains first.
+    /// Least free capacity first.
     pub(super) least_free: bool,
 }
 
-/// SelectionBuffers, kept between searches. `shares` is the outcome.
+/// Buffers kept between searches. `shares` is the result.
 #[derive(Debug, Default)]
 pub(super) struct SelectionBuffers {
-    pub(super) line: SortedDomains,
+    pub(super) sorted: SortedDomains,
     pub(super) shares: Vec<DomainShare>,
-    spare: Vec<DomainShare>,
+    spare_shares: Vec<DomainShare>,
 }
 
-/// How many units fit, if not all do.
+/// Too few units fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotEnoughDomains {
-    /// The level at which it was found out.
+    /// Level at which the selection failed.
     pub(super) level: usize,
     pub(super) fit: i64,
 }
 
-/// Chooses leaves.
+/// Selects leaves.
+///
+/// # Errors
+/// The level, and the number of slices that fit; -1 if the level has no domains.
 pub(super) fn select_domains(
     tree: &DomainTree,
     counts: &CountsByDomain,
     request: &NormalizedRequest,
-    load: PodsToAssign,
+    to_assign: PodsToAssign,
     buffers: &mut SelectionBuffers,
 ) -> Result<(), NotEnoughDomains> {
-    let mut level = find_level_with_fit_domains(tree, counts, request, load, buffers)?;
-    let whole = AssignmentUnit::Slice(request.slice_size);
-    assign_pods(counts, load, whole, buffers);
+    let mut level = find_level_with_fit_domains(tree, counts, request, to_assign, buffers)?;
+    let slice = AssignmentUnit::Slice(request.slice_size);
+    assign_pods(counts, to_assign, slice, buffers);
     while level < request.slice_level.min(tree.lowest()) {
-        let SelectionBuffers { line, shares, .. } = buffers;
+        let SelectionBuffers { sorted, shares, .. } = buffers;
         let below = shares.iter().flat_map(|share| tree.children(share.domain));
-        line.fill(counts, below, load.least_free, false);
+        sorted.fill(counts, below, to_assign.least_free, false);
         shares.clear();
-        assign_pods(counts, load, whole, buffers);
+        assign_pods(counts, to_assign, slice, buffers);
         level += 1;
     }
-    assign_to_leaves(tree, counts, request, level, load.least_free, buffers);
-    let placed: i64 = buffers.shares.iter().map(|share| share.pods).sum();
-    if placed < load.pods { Err(NotEnoughDomains { level, fit: 0 }) } else { Ok(()) }
+    assign_to_leaves(tree, counts, request, level, to_assign.least_free, buffers);
+    let assigned: i64 = buffers.shares.iter().map(|share| share.pods).sum();
+    if assigned < to_assign.pods { Err(NotEnoughDomains { level, fit: 0 }) } else { Ok(()) }
 }
 
-/// Takes shares from `level` down to the leaves, each within its domain.
+/// Takes shares from level `from` down to the leaves, each share within its domain.
 pub(super) fn assign_to_leaves(
     tree: &DomainTree,
     counts: &CountsByDomain,
@@ -86,49 +91,54 @@ pub(super) fn assign_to_leaves(
             request.layer(level + 1).unwrap_or(1)
         };
         let unit = if size > 1 { AssignmentUnit::Layer(size) } else { AssignmentUnit::Pod };
-        let mut above = std::mem::take(&mut buffers.spare);
+        let mut above = std::mem::take(&mut buffers.spare_shares);
         std::mem::swap(&mut above, &mut buffers.shares);
         for share in above.drain(..) {
-            let load = PodsToAssign { pods: share.pods, leaders: share.leaders, least_free };
-            // Below the level of slices no domain holds any, so that those with the least room come first.
-            buffers.line.fill(counts, tree.children(share.domain), least_free, false);
-            assign_pods(counts, load, unit, buffers);
+            let to_assign = PodsToAssign { pods: share.pods, leaders: share.leaders, least_free };
+            // Slice counts are zero below the slice level, so the domains with the least capacity come first, as in
+            // upstream.
+            buffers.sorted.fill(counts, tree.children(share.domain), least_free, false);
+            assign_pods(counts, to_assign, unit, buffers);
         }
-        buffers.spare = above;
+        buffers.spare_shares = above;
     }
 }
 
-/// Leaves in the line the domains that hold everything; returns their level.
+/// Reduces the sorted domains to those that hold everything; returns their level.
 fn find_level_with_fit_domains(
     tree: &DomainTree,
     counts: &CountsByDomain,
     request: &NormalizedRequest,
-    load: PodsToAssign,
+    to_assign: PodsToAssign,
     buffers: &mut SelectionBuffers,
 ) -> Result<usize, NotEnoughDomains> {
     buffers.shares.clear();
-    let line = &mut buffers.line;
-    let (slices, unit) = (request.slices(load.pods), AssignmentUnit::Slice(request.slice_size));
+    let sorted = &mut buffers.sorted;
+    let (slices, unit) =
+        (request.slices(to_assign.pods), AssignmentUnit::Slice(request.slice_size));
     let mut level = request.level;
     loop {
-        line.fill(counts, tree.level(level), load.least_free, true);
-        let Some(top) = line.get(0) else {
+        sorted.fill(counts, tree.level(level), to_assign.least_free, true);
+        let Some(top) = sorted.get(0) else {
             return Err(NotEnoughDomains { level, fit: -1 });
         };
-        if let Some(one) = find_best_fit_domain(counts, line, request.required, load, slices, unit)
+        if let Some(one) =
+            find_best_fit_domain(counts, sorted, request.required, to_assign, slices, unit)
         {
-            line.fill(counts, [one], load.least_free, true);
+            sorted.fill(counts, [one], to_assign.least_free, true);
             return Ok(level);
         }
         if request.required {
+            // A required level never spreads over several domains or moves to a higher level.
             return Err(NotEnoughDomains { level, fit: counts[top].slices });
         }
+        // An unconstrained request already starts at the level where it may spread.
         if level == 0 || request.unconstrained {
             break;
         }
         level -= 1;
     }
-    find_domains_for_all(counts, load, slices, unit, line)
+    find_domains_for_all(counts, to_assign, slices, unit, sorted)
         .map_err(|fit| NotEnoughDomains { level, fit })?;
     Ok(level)
 }
@@ -136,40 +146,43 @@ fn find_level_with_fit_domains(
 /// One domain that holds everything.
 fn find_best_fit_domain(
     counts: &CountsByDomain,
-    line: &SortedDomains,
+    sorted: &SortedDomains,
     required: bool,
-    load: PodsToAssign,
+    to_assign: PodsToAssign,
     slices: i64,
     unit: AssignmentUnit,
 ) -> Option<DomainId> {
     let holds = |one: &DomainId| {
-        counts[*one].leader >= load.leaders && unit.held(counts[*one], load.leaders > 0) >= slices
+        counts[*one].leader >= to_assign.leaders
+            && unit.fitting(counts[*one], to_assign.leaders > 0) >= slices
     };
-    if load.least_free {
-        return line.domains().find(holds);
+    if to_assign.least_free {
+        return sorted.domains().find(holds);
     }
-    // Without preferences the first holds the most.
-    let candidates = if required && counts.scores.any() { line.len() } else { 1 };
-    let first = line.domains().take(candidates).position(|one| holds(&one))?;
-    line.smallest(counts, first, slices, load.leaders, unit)
+    // Without affinity scores the first domain has the highest count.
+    let candidates = if required && counts.scores.any() { sorted.len() } else { 1 };
+    let first = sorted.domains().take(candidates).position(|one| holds(&one))?;
+    sorted.smallest(counts, first, slices, to_assign.leaders, unit)
 }
 
-/// Domains until everything is held: the one for the leader first. `Err` is how many slices fit.
+/// Keeps domains until everything is assigned, the leader's domain first. The error is the number of slices that
+/// fit.
 fn find_domains_for_all(
     counts: &CountsByDomain,
-    load: PodsToAssign,
+    to_assign: PodsToAssign,
     slices: i64,
     unit: AssignmentUnit,
-    line: &mut SortedDomains,
+    sorted: &mut SortedDomains,
 ) -> Result<(), i64> {
-    let (mut left, mut leaders, mut at) = (slices, load.leaders, 0);
+    let (mut left, mut leaders, mut at) = (slices, to_assign.leaders, 0);
     let mut first = None;
-    line.put_leader_first(counts, slices, leaders, unit);
+    sorted.move_leader_domain_first(counts, slices, leaders, unit);
     while leaders > 0
-        && let Some(next) = line.get(at).filter(|&one| counts[one].leader > 0)
+        && let Some(next) = sorted.get(at).filter(|&one| counts[one].leader > 0)
     {
-        let domain = best_fit_domain_at(counts, line, at, load.least_free, left, leaders, unit)
-            .unwrap_or(next);
+        let domain =
+            best_fit_domain_at(counts, sorted, at, to_assign.least_free, left, leaders, unit)
+                .unwrap_or(next);
         (leaders, left) =
             (leaders - counts[domain].leader, left - counts[domain].slices_with_leader);
         first = Some(domain);
@@ -178,14 +191,14 @@ fn find_domains_for_all(
     if leaders > 0 {
         return Err(0);
     }
-    line.refill(counts, at, load.least_free);
+    sorted.resort(counts, at, to_assign.least_free);
     at = 0;
     let mut last = None;
     while left > 0
-        && let Some(next) = line.get(at)
+        && let Some(next) = sorted.get(at)
     {
-        let domain =
-            best_fit_domain_at(counts, line, at, load.least_free, left, 0, unit).unwrap_or(next);
+        let domain = best_fit_domain_at(counts, sorted, at, to_assign.least_free, left, 0, unit)
+            .unwrap_or(next);
         left -= counts[domain].slices;
         last = Some(domain);
         at += 1;
@@ -193,56 +206,57 @@ fn find_domains_for_all(
     if left > 0 {
         return Err(slices - left);
     }
-    line.keep(at, first, last);
+    sorted.keep(at, first, last);
     Ok(())
 }
 
-/// The domain at `at`, or the smallest after it that holds the rest, if it does.
+/// The domain at `at`; if it holds the rest, the smallest one from there on that does.
 fn best_fit_domain_at(
     counts: &CountsByDomain,
-    line: &SortedDomains,
+    sorted: &SortedDomains,
     at: usize,
     least_free: bool,
-    rest: i64,
+    left: i64,
     leaders: i64,
     unit: AssignmentUnit,
 ) -> Option<DomainId> {
-    let first = line.get(at)?;
-    let enough = unit.held(counts[first], leaders > 0) >= rest && counts[first].leader >= leaders;
+    let first = sorted.get(at)?;
+    let enough =
+        unit.fitting(counts[first], leaders > 0) >= left && counts[first].leader >= leaders;
     if enough && !least_free {
-        return line.smallest(counts, at, rest, leaders, unit);
+        return sorted.smallest(counts, at, left, leaders, unit);
     }
     Some(first)
 }
 
-/// Gives every domain in line its share of the load, in order, until nothing is left. Where a leader is part of it, domains
-/// that get nothing stay in the list: further down the leader may stand below one of them.
+/// Assigns each domain its share in sort order until nothing is left. With a leader to assign, domains without a
+/// share stay in the list: a lower level may still assign the leader below one of them.
 fn assign_pods(
     counts: &CountsByDomain,
-    load: PodsToAssign,
+    to_assign: PodsToAssign,
     unit: AssignmentUnit,
     buffers: &mut SelectionBuffers,
 ) {
-    let SelectionBuffers { line, shares, .. } = buffers;
-    let (mut pods, mut leaders) = (load.pods, load.leaders);
+    let SelectionBuffers { sorted, shares, .. } = buffers;
+    let (mut pods, mut leaders) = (to_assign.pods, to_assign.leaders);
     let mut left = units(pods, unit.size());
-    line.put_leader_first(counts, left, leaders, unit);
-    for at in 0..line.len() {
+    sorted.move_leader_domain_first(counts, left, leaders, unit);
+    for at in 0..sorted.len() {
         let Some(domain) =
-            best_fit_domain_at(counts, line, at, load.least_free, left, leaders, unit)
+            best_fit_domain_at(counts, sorted, at, to_assign.least_free, left, leaders, unit)
         else {
             return;
         };
-        let held = unit.held(counts[domain], leaders > 0);
-        let done = held >= left && counts[domain].leader >= leaders;
-        let part = held.min(left);
+        let fitting = unit.fitting(counts[domain], leaders > 0);
+        let done = fitting >= left && counts[domain].leader >= leaders;
+        let units_here = fitting.min(left);
         let share = DomainShare {
             domain,
-            pods: (part * unit.size()).min(pods),
+            pods: (units_here * unit.size()).min(pods),
             leaders: counts[domain].leader.min(leaders),
         };
-        (left, pods, leaders) = (left - part, pods - share.pods, leaders - share.leaders);
-        if share.pods > 0 || load.leaders > 0 {
+        (left, pods, leaders) = (left - units_here, pods - share.pods, leaders - share.leaders);
+        if share.pods > 0 || to_assign.leaders > 0 {
             shares.push(share);
         }
         if done {

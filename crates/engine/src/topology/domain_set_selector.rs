@@ -1,8 +1,10 @@
-//! The fewest domains that hold everything, and of those sets the one with the least left over.
+//! Selects the set of domains with the least capacity left, given the number of domains.
 //!
-//! The number of domains is given. Domains are looked at in order; for each number of domains taken, and each rest of
-//! leaders and pods, the first way to get there is kept. Cost: domains × their number × different rests; ways that can no
-//! longer take the given number of domains are not followed.
+//! Domains are visited in order. For each number of domains taken, and each remaining number of leaders and pods,
+//! the first sequence that leads there is kept. Sequences that can no longer reach the given number of domains are
+//! dropped.
+//! Cost: domains × number of domains × different remaining requests. Source: docs/reference/kueue.md §4.11 (Kueue:
+//! `selectOptimalDomainSetToFit`).
 
 use std::cmp::Reverse;
 
@@ -10,14 +12,14 @@ use crate::ids::DomainId;
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::fill_in_counts::CountsByDomain;
 
-/// One way to get to a rest: the domain taken last, and the way before.
+/// One step of a sequence: the domain taken last, and the step before it.
 #[derive(Debug, Clone, Copy)]
 struct SelectionStep {
     domain: DomainId,
     before: Option<usize>,
 }
 
-/// What is left after a number of domains.
+/// The request that remains after a number of domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RemainingRequest {
     leaders: i64,
@@ -25,17 +27,17 @@ struct RemainingRequest {
     step: Option<usize>,
 }
 
-/// See the module. Kept between searches for its memory.
+/// The selector's buffers, kept between searches.
 #[derive(Debug, Default)]
 pub(super) struct DomainSetSelector {
-    /// Rests by how many domains were taken, sorted by leaders and pods.
-    rests: Vec<Vec<RemainingRequest>>,
+    /// Remaining requests by number of domains taken, sorted by leaders and pods.
+    remaining: Vec<Vec<RemainingRequest>>,
     steps: Vec<SelectionStep>,
-    fresh: Vec<RemainingRequest>,
+    added: Vec<RemainingRequest>,
 }
 
 impl DomainSetSelector {
-    /// Cuts `domains` down to `count` of them that hold everything. `None` if none do.
+    /// Reduces `domains` to `count` of them that hold all pods and leaders. `None` if no such set exists.
     pub(super) fn choose(
         &mut self,
         counts: &CountsByDomain,
@@ -46,9 +48,9 @@ impl DomainSetSelector {
     ) -> Option<()> {
         let count = usize::try_from(count).ok()?;
         self.steps.clear();
-        self.rests.iter_mut().for_each(Vec::clear);
-        self.rests.resize_with(self.rests.len().max(count + 1), Vec::new);
-        self.rests[0].push(RemainingRequest { leaders, pods, step: None });
+        self.remaining.iter_mut().for_each(Vec::clear);
+        self.remaining.resize_with(self.remaining.len().max(count + 1), Vec::new);
+        self.remaining[0].push(RemainingRequest { leaders, pods, step: None });
         for (at, &domain) in domains.iter().enumerate() {
             let later = domains.len() - at - 1;
             let fewest = count.saturating_sub(later).max(1);
@@ -56,8 +58,8 @@ impl DomainSetSelector {
                 self.take(counts, domain, taken);
             }
         }
-        let met = self.rests[count].iter().filter(|one| one.leaders == 0 && one.pods <= 0);
-        let mut step = met.max_by_key(|one| one.pods)?.step;
+        let complete = self.remaining[count].iter().filter(|one| one.leaders == 0 && one.pods <= 0);
+        let mut step = complete.max_by_key(|one| one.pods)?.step;
         domains.clear();
         while let Some(SelectionStep { domain, before }) = step.map(|at| self.steps[at]) {
             domains.push(domain);
@@ -67,69 +69,69 @@ impl DomainSetSelector {
         Some(())
     }
 
-    /// Takes `domain` as the `taken`-th, after every way to take one less.
+    /// Adds `domain` as the `taken`-th domain to every sequence with one domain less.
     fn take(&mut self, counts: &CountsByDomain, domain: DomainId, taken: usize) {
         let count = counts[domain];
-        let mut fresh = std::mem::take(&mut self.fresh);
-        for &rest in &self.rests[taken - 1] {
-            if rest.leaders <= 0 && rest.pods <= 0 {
+        let mut added = std::mem::take(&mut self.added);
+        for &request in &self.remaining[taken - 1] {
+            if request.leaders <= 0 && request.pods <= 0 {
                 continue;
             }
             let step = Some(self.steps.len());
-            let known = fresh.len();
-            if rest.leaders > 0 && count.leader > 0 {
-                let leaders = rest.leaders - count.leader;
-                fresh.push(RemainingRequest {
+            let known = added.len();
+            if request.leaders > 0 && count.leader > 0 {
+                let leaders = request.leaders - count.leader;
+                added.push(RemainingRequest {
                     leaders,
-                    pods: rest.pods - count.pods_with_leader,
+                    pods: request.pods - count.pods_with_leader,
                     step,
                 });
             }
             if count.slices > 0 {
-                fresh.push(RemainingRequest { pods: rest.pods - count.pods, step, ..rest });
+                added.push(RemainingRequest { pods: request.pods - count.pods, step, ..request });
             }
-            if fresh.len() > known {
-                self.steps.push(SelectionStep { domain, before: rest.step });
-            }
-        }
-        let rests = &mut self.rests[taken];
-        for rest in fresh.drain(..) {
-            let key = (rest.leaders, rest.pods);
-            if let Err(at) = rests.binary_search_by_key(&key, |one| (one.leaders, one.pods)) {
-                rests.insert(at, rest);
+            if added.len() > known {
+                self.steps.push(SelectionStep { domain, before: request.step });
             }
         }
-        self.fresh = fresh;
+        let remaining = &mut self.remaining[taken];
+        for request in added.drain(..) {
+            let key = (request.leaders, request.pods);
+            if let Err(at) = remaining.binary_search_by_key(&key, |one| (one.leaders, one.pods)) {
+                remaining.insert(at, request);
+            }
+        }
+        self.added = added;
     }
 }
 
-/// By leaders, slices, then by how evenly the children share the room, most evenly first.
+/// Sort key: leader first, then slices, then evenness of the children's counts (most even first), then number.
 type EntropyKey = (Reverse<i64>, Reverse<i64>, Reverse<i128>, DomainId);
 
-/// See [`EntropyKey`]. `ranks` is memory to use.
-pub(super) fn by_entropy(
+/// Sorts domains by [`EntropyKey`]. `entropy_keys` is a reused buffer.
+pub(super) fn sort_by_entropy(
     tree: &DomainTree,
     counts: &CountsByDomain,
     domains: &mut Vec<DomainId>,
-    ranks: &mut EntropyKeys,
+    entropy_keys: &mut EntropyKeys,
 ) {
-    ranks.0.extend(domains.drain(..).map(|domain| {
+    entropy_keys.0.extend(domains.drain(..).map(|domain| {
         let count = counts[domain];
         let evenness = entropy(tree.children(domain).map(|child| counts[child].pods));
         (Reverse(count.leader), Reverse(count.slices_with_leader), Reverse(evenness), domain)
     }));
-    ranks.0.sort_unstable();
-    domains.extend(ranks.0.drain(..).map(|rank| rank.3));
+    entropy_keys.0.sort_unstable();
+    domains.extend(entropy_keys.0.drain(..).map(|entropy_keys| entropy_keys.3));
 }
 
-/// EntropyKeys of domains, kept between searches for its memory.
+/// Buffer of sort keys, kept between searches.
 #[derive(Debug, Default)]
 pub(super) struct EntropyKeys(Vec<EntropyKey>);
 
 /// Fractional bits of a logarithm.
 const FRACTION: u32 = 32;
 
-/// The entropy of a distribution in bits, times 2^32: log n - (sum of c log c) / n. Integers, so that equal distributions
+/// Entropy of a distribution in bits, times 2^32: log n - (sum of c log c) / n. Integers make equal distributions
 /// have equal entropies whatever their order.
 fn entropy(parts: impl Iterator<Item = i64> + Clone) -> i128 {
     let positive = parts.filter(|&part| part > 0);
@@ -145,7 +147,7 @@ fn divisor(left: i64, right: i64) -> i64 {
     if right == 0 { left } else { divisor(right, left % right) }
 }
 
-/// log2 times 2^32 of a positive number: the whole part from its length, one bit of the rest per squaring.
+/// log2 times 2^32 of a positive number: the integer part from its bit length, one fractional bit per squaring.
 fn log2(number: i64) -> i128 {
     let number = number.unsigned_abs().max(1);
     let whole = number.ilog2();

@@ -1,9 +1,9 @@
-//! The tree of domains of one flavor.
+//! The tree of topology domains of one flavor.
 //!
-//! A tree covers the usable machines that carry the flavor's labels and every level's label. Leaves are machines if the
-//! lowest level is the node name, otherwise sums over machines. Domains are numbered level by level from the top, each
-//! level in the order of its label values: the children of a domain stand mode, and the order of numbers within a
-//! level is the order of names.
+//! A tree covers the ready, schedulable nodes that carry the flavor's node labels and a label for every level.
+//! Leaves are single nodes if the lowest level is the host name; otherwise a leaf aggregates nodes. Domains are
+//! numbered level by level from the top, each level in the order of its label values.
+//! Invariants: the children of a domain have consecutive numbers; within a level, number order is name order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::spec::FlavorSpec;
 use crate::topology::resource_table::ResourceTable;
 use crate::topology::{HOSTNAME_LABEL, TopologyNodeSpec, TopologySpec};
 
-/// Label values from the top level down.
+/// Label values of a domain, from the top level down.
 pub(super) type LevelValues = Arc<[Box<str>]>;
 
-/// One domain.
+/// A domain: label values from the top level down, and its position in the tree.
 #[derive(Debug, Clone)]
 struct Domain {
     path: LevelValues,
@@ -26,23 +26,23 @@ struct Domain {
     children: Range<u32>,
 }
 
-/// See the module.
+/// The domain tree of one flavor.
 #[derive(Debug, Clone)]
 pub(crate) struct DomainTree {
     pub(crate) topology: TopologyId,
     pub(crate) levels: Vec<Box<str>>,
     domains: Vec<Domain>,
-    /// Where each level begins, and the end of the last.
+    /// First domain number of each level, and the end of the last level.
     starts: Vec<u32>,
-    /// Leaves that are machines, by their position among leaves.
+    /// The node of each leaf, if leaves are nodes.
     leaf_nodes: Vec<TopologyNodeId>,
-    /// What leaves have, by their position among leaves.
+    /// Free capacity of each leaf without TAS usage.
     pub(super) capacity: ResourceTable,
-    /// What is used of leaves that are not machines.
+    /// TAS usage of leaves that aggregate nodes.
     pub(super) used: ResourceTable,
     by_path: HashMap<LevelValues, DomainId>,
     by_node: HashMap<TopologyNodeId, DomainId>,
-    /// Leaves that are machines, by node name alone.
+    /// Leaves that are nodes, by node name.
     by_name: HashMap<Box<str>, DomainId>,
 }
 
@@ -76,7 +76,7 @@ impl DomainTree {
         tree
     }
 
-    /// Gives every domain above and including `leaves` its number.
+    /// Numbers the domains of all levels.
     fn number(&mut self, leaves: &BTreeMap<LevelValues, Vec<TopologyNodeId>>) {
         for depth in 1..=self.levels.len() {
             for path in leaves.keys() {
@@ -132,7 +132,7 @@ impl DomainTree {
         }
     }
 
-    /// A machine of this tree offers something else now.
+    /// The resources of a node in this tree have changed.
     pub(super) fn replace_capacity(
         &mut self,
         node: TopologyNodeId,
@@ -145,13 +145,13 @@ impl DomainTree {
         }
     }
 
-    /// Whether leaves are machines.
+    /// Whether leaves are single nodes.
     pub(crate) fn leaves_are_nodes(&self) -> bool {
         self.levels.last().is_some_and(|level| **level == *HOSTNAME_LABEL)
     }
 
-    /// The leaf of a placement. A machine is known by its name alone: assignments of API objects say no more, and it takes
-    /// its pods along when its labels change.
+    /// The leaf of an assigned domain. A node is identified by its name alone: topology assignments of API objects
+    /// carry only the lowest level, and pods stay assigned to a node whose other labels change.
     pub(crate) fn leaf(&self, values: &[Box<str>]) -> Option<DomainId> {
         if self.leaves_are_nodes() {
             return self.by_name.get(values.last()?).copied();
@@ -159,17 +159,17 @@ impl DomainTree {
         self.by_path.get(values).filter(|_| values.len() == self.levels.len()).copied()
     }
 
-    /// The leaf that is a machine.
+    /// The leaf of a node, if leaves are single nodes.
     pub(super) fn node_leaf(&self, node: TopologyNodeId) -> Option<DomainId> {
         self.leaf_of_node(node).filter(|_| self.leaves_are_nodes())
     }
 
-    /// The leaf that a machine is, or that sums it up.
+    /// The leaf of a node, or the leaf that aggregates it.
     pub(super) fn leaf_of_node(&self, node: TopologyNodeId) -> Option<DomainId> {
         self.by_node.get(&node).copied()
     }
 
-    /// The number of a level with this node label.
+    /// The index of a level, by node label.
     pub(super) fn level_named(&self, label: &str) -> Option<usize> {
         self.levels.iter().position(|level| **level == *label)
     }
@@ -182,7 +182,7 @@ impl DomainTree {
         self.domains.len()
     }
 
-    /// Domains of a level, by name.
+    /// Domains of a level in name order.
     pub(super) fn level(&self, level: usize) -> impl DoubleEndedIterator<Item = DomainId> + use<> {
         let at = |level: usize| self.starts.get(level).or(self.starts.last()).copied();
         let (start, end) = (at(level).unwrap_or_default(), at(level + 1).unwrap_or_default());
@@ -197,7 +197,7 @@ impl DomainTree {
         self.domains[of.index()].children.clone().map(DomainId)
     }
 
-    /// The domain of `level` that `of` is in.
+    /// The domain of `level` above `of`, or `of` itself.
     pub(super) fn ancestor(&self, of: DomainId, level: usize) -> DomainId {
         let mut at = of;
         while let Some(parent) = self.domains[at.index()].parent
@@ -224,7 +224,7 @@ impl DomainTree {
         self.leaf_nodes.get(self.row(leaf)).copied()
     }
 
-    /// A leaf's row in [`DomainTree::capacity`] and [`DomainTree::used`].
+    /// Row of a leaf in [`DomainTree::capacity`] and [`DomainTree::used`].
     pub(super) fn row(&self, leaf: DomainId) -> usize {
         let first = self.starts.get(self.lowest()).copied().unwrap_or_default();
         leaf.0.saturating_sub(first) as usize
@@ -235,7 +235,7 @@ impl DomainTree {
     }
 }
 
-/// The machines of each leaf.
+/// The nodes of each leaf.
 fn leaves(
     spec: &TopologySpec,
     flavor: &FlavorSpec,

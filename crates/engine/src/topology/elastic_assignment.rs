@@ -1,12 +1,13 @@
-//! Places of a slice that takes the place of another: its pods stay where those of the old slice stand.
+//! Topology assignments of elastic jobs: a workload slice that replaces another keeps the leaves of the replaced
+//! slice.
 //!
-//! Only the pods beyond the old slice's are looked for, beside them; of fewer the last ones go. A leader stays too. Where a
-//! machine of the old slice is gone, or pods do not fill slices, everybody is placed anew. Pods must not have to stand
-//! mode, or want to, for those who come later could not. Gate ElasticJobsViaWorkloadSlicesWithTAS; source:
-//! docs/reference/kueue.md §4.11, §4.13.
-//!
-//! Until the new slice gets its places the old one's are charged, and the new one counts for what it takes beside them;
-//! from then on all of it is the new one's ([`crate::slices`]).
+//! Only the additional pods are searched for; if the new slice is smaller, the last leaves lose pods. A leader
+//! keeps its leaf too. If a leaf of the replaced slice no longer exists, or pods do not fill whole topology slices,
+//! all pods are assigned again. Required and preferred topologies are refused, because pods added later could not
+//! satisfy them.
+//! Until the new slice is assigned, the replaced slice is charged and the new one only counts for its additional
+//! pods; from then on the new slice is charged as a whole ([`crate::slices`]).
+//! Gate ElasticJobsViaWorkloadSlicesWithTAS. Source: docs/reference/kueue.md §4.11, §4.13.
 
 use smallvec::SmallVec;
 
@@ -19,15 +20,15 @@ use crate::spec::PodSetSpec;
 use crate::state::State;
 use crate::topology::{DomainAssignment, TopologyMode};
 
-/// Leaves, and how many pods of a pod set stay there; by pod set.
+/// Leaves and pods retained from the replaced slice, by pod set.
 #[derive(Debug, Default)]
 pub(super) struct RetainedAssignments(Vec<RetainedLeaves>);
 
-/// Those of one pod set who stay.
+/// Leaves and pods that one pod set retains.
 pub(super) type RetainedLeaves = SmallVec<[(DomainId, i64); 4]>;
 
 impl RetainedAssignments {
-    /// Who stays of an assignment for a slice that replaces another.
+    /// What an assignment retains of the slice that it replaces; nothing if it replaces none.
     pub(super) fn of(
         state: &State,
         attempt: &AssignmentAttempt<'_>,
@@ -60,7 +61,7 @@ impl RetainedAssignments {
     }
 }
 
-/// Who stays of a group of pod sets; `None` if everybody is placed anew.
+/// What a pod set group retains; `None` if all its pods are assigned again.
 fn of_group(
     state: &State,
     attempt: &AssignmentAttempt<'_>,
@@ -69,15 +70,15 @@ fn of_group(
     group: &[usize],
 ) -> Option<Vec<(usize, RetainedLeaves)>> {
     let count = |at: usize| assignment.pod_sets.get(at).map_or(0, |one| one.count);
-    // Of two pod sets the larger works, the first of equal ones.
+    // The larger pod set is the worker pod set; of equal ones the first.
     let workers = group.iter().copied().rev().max_by_key(|&at| count(at))?;
     let mut found = Vec::new();
     for &at in group {
         let spec = &attempt.class.pod_sets[at];
         let retained = previous_leaves(state, assignment, old, at, spec)?;
         let before: i64 = retained.iter().map(|one| one.1).sum();
-        let whole = |pods: i64| slice_size(spec).is_none_or(|size| pods % size == 0);
-        if at == workers && (before == 0 || !whole(before) || !whole(count(at))) {
+        let fills_slices = |pods: i64| slice_size(spec).is_none_or(|size| pods % size == 0);
+        if at == workers && (before == 0 || !fills_slices(before) || !fills_slices(count(at))) {
             return None;
         }
         found.push((at, first_pods(retained, count(at))));
@@ -90,7 +91,7 @@ fn slice_size(spec: &PodSetSpec) -> Option<i64> {
     slices.map(|one| one.1.max(1)).next()
 }
 
-/// Where the old slice's pods of a pod set stand; `None` if one of these places is gone.
+/// Leaves of the replaced slice's pods in a pod set; `None` if one of them no longer exists.
 fn previous_leaves(
     state: &State,
     assignment: &Assignment,
@@ -103,23 +104,23 @@ fn previous_leaves(
     let Some(tree) = flavors.find_map(|flavor| state.topologies.tree(flavor)) else {
         return Some(RetainedLeaves::new());
     };
-    let places = slices::given(state, old, &spec.name).map(|one| one.domains.as_slice());
+    let domains = slices::given(state, old, &spec.name).map(|one| one.domains.as_slice());
     let leaf = |place: &DomainAssignment| Some((tree.leaf(&place.values)?, place.count));
-    places.unwrap_or_default().iter().map(leaf).collect()
+    domains.unwrap_or_default().iter().map(leaf).collect()
 }
 
-/// So many pods, those in front.
+/// The first `pods` pods, in leaf order.
 fn first_pods(retained: RetainedLeaves, mut pods: i64) -> RetainedLeaves {
     let mut first = RetainedLeaves::new();
-    for (leaf, here) in retained {
-        let here = here.min(pods);
-        pods -= here;
-        first.extend((here > 0).then_some((leaf, here)));
+    for (leaf, count) in retained {
+        let count = count.min(pods);
+        pods -= count;
+        first.extend((count > 0).then_some((leaf, count)));
     }
     first
 }
 
-/// Why a pod set of a replacement cannot have a place: who has to stand mode, or wants to, cannot grow.
+/// The reason why a pod set of an elastic job cannot use TAS: required and preferred topologies cannot grow.
 pub(super) fn unsupported_constraint(
     state: &State,
     attempt: &AssignmentAttempt<'_>,
@@ -134,7 +135,7 @@ pub(super) fn unsupported_constraint(
     }
 }
 
-/// How many pods an entry puts on a place beside those that the slice that it replaces has there.
+/// Pods of an entry in a domain beyond those that the replaced slice has there.
 pub(super) fn pods_beyond_previous(
     state: &State,
     entry: &CycleEntry,
@@ -149,6 +150,6 @@ pub(super) fn pods_beyond_previous(
         return place.count;
     };
     let leaf = tree.leaf(&place.values);
-    let there = held.domains.iter().filter(|one| tree.leaf(&one.values) == leaf);
-    (place.count - there.map(|one| one.count).sum::<i64>()).max(0)
+    let in_leaf = held.domains.iter().filter(|one| tree.leaf(&one.values) == leaf);
+    (place.count - in_leaf.map(|one| one.count).sum::<i64>()).max(0)
 }

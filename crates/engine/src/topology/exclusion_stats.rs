@@ -1,46 +1,47 @@
-//! Why leaves took nobody, tallied while they are counted and put into words only when a placement fails.
+//! Statistics of leaves excluded from a search, by reason. Collected while leaves are counted; formatted only when
+//! a search fails.
 
 use crate::ids::ResourceId;
 use crate::names::Names;
 use crate::node_selection::Taint;
 
-/// Why one leaf took nobody.
+/// Reason why no pod fits on a leaf.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LeafExclusion<'a> {
     Taint(&'a Taint),
     Selector,
     Affinity,
-    /// A replacement must stand elsewhere.
+    /// The leaf is outside the domain required for a replacement.
     OtherDomain,
-    /// Too little of this is free.
+    /// Too little of this resource is free.
     Resource(ResourceId),
 }
 
-/// Why pods may not stand at a leaf, whatever is free there.
+/// Reason why pods cannot run on a node, whatever its free capacity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeMismatch {
-    /// Its taint is not tolerated.
+    /// The taint is not tolerated.
     Taint(Taint),
-    /// The pods' node selector excludes it.
+    /// The pods' node selector does not match.
     Selector,
-    /// Their required node affinity does.
+    /// The pods' required node affinity does not match.
     Affinity,
 }
 
-/// How many leaves took nobody, by reason.
+/// Number of excluded leaves by reason.
 #[derive(Debug, Default)]
 pub(super) struct ExclusionStats {
     taints: Vec<(Taint, usize)>,
     selector: usize,
     affinity: usize,
     other_domain: usize,
-    scarce: Vec<(ResourceId, usize)>,
+    resources: Vec<(ResourceId, usize)>,
 }
 
 impl ExclusionStats {
     pub(super) fn clear(&mut self) {
         self.taints.clear();
-        self.scarce.clear();
+        self.resources.clear();
         (self.selector, self.affinity, self.other_domain) = (0, 0, 0);
     }
 
@@ -55,24 +56,25 @@ impl ExclusionStats {
                     None => self.taints.push((taint.clone(), 1)),
                 }
             }
-            LeafExclusion::Resource(id) => match self.scarce.iter_mut().find(|(one, _)| *one == id)
-            {
-                Some((_, leaves)) => *leaves += 1,
-                None => self.scarce.push((id, 1)),
-            },
+            LeafExclusion::Resource(id) => {
+                match self.resources.iter_mut().find(|(one, _)| *one == id) {
+                    Some((_, leaves)) => *leaves += 1,
+                    None => self.resources.push((id, 1)),
+                }
+            }
         }
     }
 
-    /// How many leaves may take nobody, by reason.
+    /// Leaves whose nodes do not match the pods, by reason.
     pub(super) fn mismatches(&self) -> Vec<(NodeMismatch, usize)> {
         let tainted = self.taints.iter();
         let tainted = tainted.map(|(taint, leaves)| (NodeMismatch::Taint(taint.clone()), *leaves));
-        let asked =
+        let unmatched =
             [(NodeMismatch::Selector, self.selector), (NodeMismatch::Affinity, self.affinity)];
-        tainted.chain(asked.into_iter().filter(|(_, leaves)| *leaves > 0)).collect()
+        tainted.chain(unmatched.into_iter().filter(|(_, leaves)| *leaves > 0)).collect()
     }
 
-    /// Words and how many leaves they are about, sorted by words.
+    /// Text and number of leaves per reason, sorted by text.
     pub(super) fn messages(&self, names: &Names) -> Vec<(String, usize)> {
         let simple = [
             ("nodeSelector", self.selector),
@@ -87,7 +89,7 @@ impl ExclusionStats {
                 .iter()
                 .map(|(taint, leaves)| (format!("taint {:?}", taint.to_string()), *leaves)),
         );
-        words.extend(self.scarce.iter().map(|&(resource, leaves)| {
+        words.extend(self.resources.iter().map(|&(resource, leaves)| {
             (format!("resource {:?}", names.resources.name(resource)), leaves)
         }));
         words.sort();

@@ -1,6 +1,7 @@
-//! Phase one: how many pods, slices and leaders fit into every domain, from the leaves up.
+//! Phase one: counts the pods, slices and leaders that fit into every domain, from the leaves up.
 //!
-//! Cost: leaves times requested resources, in dense arrays.
+//! Input: a [`CountRequest`] and the tree; output: [`CountsByDomain`] and [`ExclusionStats`]. Source:
+//! docs/reference/kueue.md §4.11 (Kueue: `fillInCounts`). Cost: leaves times requested resources, in dense arrays.
 
 use std::ops::{Index, IndexMut};
 
@@ -25,14 +26,14 @@ use crate::topology::topologies::Topologies;
 pub(super) struct DomainCounts {
     pub(super) pods: i64,
     pub(super) slices: i64,
-    /// One leader can stand here.
+    /// Leaders that fit: 0 or 1.
     pub(super) leader: i64,
-    /// With the leader in place.
+    /// Pods that fit beside the leader.
     pub(super) pods_with_leader: i64,
     pub(super) slices_with_leader: i64,
 }
 
-/// What fits into every domain of a tree, and how much each is preferred.
+/// What fits into every domain of a tree, and the affinity score of each.
 #[derive(Debug, Default)]
 pub(super) struct CountsByDomain {
     counts: Vec<DomainCounts>,
@@ -65,25 +66,25 @@ impl IndexMut<DomainId> for CountsByDomain {
     }
 }
 
-/// What is to be placed.
+/// Input of the count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountRequest<'a> {
     pub(super) workers: &'a PodSetSpec,
     pub(super) leader: Option<&'a PodSetSpec>,
     pub(super) request: &'a NormalizedRequest,
     pub(super) tolerations: &'a [Toleration],
-    /// As if nothing were in use.
+    /// Ignores current usage.
     pub(super) empty: bool,
-    /// What other pod sets of the Workload were just given, by row of leaf; absent if there are none.
+    /// Usage by other pod sets of the same Workload, by row of leaf; `None` if there is none.
     pub(super) taken: Option<&'a ResourceTable>,
-    /// Only below this domain.
+    /// Counts only leaves below this domain.
     pub(super) within: Option<DomainId>,
 }
 
-/// Amounts that one pod needs, by resource name.
+/// Requests of one pod, by resource name.
 type SinglePodRequests = SmallVec<[(ResourceId, Amount); 4]>;
 
-/// Counts all domains of a tree.
+/// Fills in the counts of all domains of a tree.
 pub(super) fn fill_in_counts(
     topologies: &Topologies,
     names: &Names,
@@ -102,9 +103,9 @@ pub(super) fn fill_in_counts(
             continue;
         }
         let free = FreeCapacity::of(topologies, tree, count_request, leaf);
-        let (mut count, scarce) = leaf_counts(&free, &workers, leader.as_deref());
+        let (mut count, limiting) = leaf_counts(&free, &workers, leader.as_deref());
         if count.pods == 0 {
-            scarce
+            limiting
                 .into_iter()
                 .for_each(|resource| exclusions.add(LeafExclusion::Resource(resource)));
         }
@@ -121,7 +122,7 @@ pub(super) fn fill_in_counts(
     }
 }
 
-/// Why nobody may stand at a leaf, whatever is free there. Only machines have taints and labels.
+/// Checks whether pods can run on a leaf, whatever its free capacity. Only nodes have taints and labels.
 pub(super) fn check_leaf<'a>(
     topologies: &'a Topologies,
     tree: &DomainTree,
@@ -129,6 +130,7 @@ pub(super) fn check_leaf<'a>(
     leaf: DomainId,
 ) -> Result<(), LeafExclusion<'a>> {
     let takes_any = count_request.workers.selection.takes_any_labels();
+    // Pods without selector, affinity and tolerations only need the node's labels and taints if it has taints.
     let matters = |&id: &TopologyNodeId| !takes_any || topologies.is_tainted(id);
     let node = tree.node(leaf).filter(matters).and_then(|id| topologies.node(id));
     if let Some(exclusion) = node.and_then(|node| node_exclusion(count_request, node)) {
@@ -140,7 +142,7 @@ pub(super) fn check_leaf<'a>(
     }
 }
 
-/// What keeps the workers from a machine.
+/// The reason why the worker pods cannot run on a node.
 pub(super) fn node_exclusion<'a>(
     count_request: &CountRequest<'_>,
     node: &'a TopologyNodeSpec,
@@ -157,7 +159,7 @@ pub(super) fn node_exclusion<'a>(
     }
 }
 
-/// What is free at a leaf.
+/// Free capacity of one leaf, per resource: capacity minus usage minus usage of the Workload's other pod sets.
 pub(super) struct FreeCapacity<'a> {
     capacity: &'a [Amount],
     used: &'a [Amount],
@@ -165,7 +167,7 @@ pub(super) struct FreeCapacity<'a> {
 }
 
 impl<'a> FreeCapacity<'a> {
-    // Once per leaf: whether the compiler inlines this hung on what else is in the crate.
+    // Called once per leaf: whether the compiler inlines it unasked depended on unrelated code in the crate.
     #[inline(always)]
     pub(super) fn of(
         topologies: &'a Topologies,
@@ -187,11 +189,11 @@ impl<'a> FreeCapacity<'a> {
     }
 }
 
-/// Everything a pod asks for and the place of a pod, by name.
+/// Requests of one pod including the implicit resource `pods`, in name order.
 fn requests_with_pods(names: &Names, spec: &PodSetSpec) -> SinglePodRequests {
-    let asked = spec.takes().iter().copied();
+    let requests = spec.takes().iter().copied();
     let mut needs: SinglePodRequests =
-        asked.filter(|&(one, amount)| one != PODS && amount > Amount::ZERO).collect();
+        requests.filter(|&(one, amount)| one != PODS && amount > Amount::ZERO).collect();
     needs.push((PODS, Amount(1)));
     needs.sort_by_key(|&(one, _)| names.resources.name(one));
     needs
@@ -202,38 +204,39 @@ fn leaf_counts(
     workers: &[(ResourceId, Amount)],
     leader: Option<&[(ResourceId, Amount)]>,
 ) -> (DomainCounts, Option<ResourceId>) {
-    let (pods, scarce) = pods_that_fit(workers, |resource| free.amount(resource));
+    let (pods, limiting) = pods_that_fit(workers, |resource| free.amount(resource));
     let mut count = DomainCounts { pods, pods_with_leader: pods, ..DomainCounts::default() };
     if let Some(leader) = leader
         && pods_that_fit(leader, |resource| free.amount(resource)).0 > 0
     {
         count.leader = 1;
-        let by_leader = |resource| leader.iter().find(|(one, _)| *one == resource);
-        let beside = |resource| {
-            free.amount(resource) - by_leader(resource).map_or(Amount::ZERO, |&(_, amount)| amount)
+        let request_of_leader = |resource| leader.iter().find(|(one, _)| *one == resource);
+        let free_beside_leader = |resource| {
+            free.amount(resource)
+                - request_of_leader(resource).map_or(Amount::ZERO, |&(_, amount)| amount)
         };
-        count.pods_with_leader = pods_that_fit(workers, beside).0;
+        count.pods_with_leader = pods_that_fit(workers, free_beside_leader).0;
     }
-    (count, scarce)
+    (count, limiting)
 }
 
-/// How many pods fit, and the first resource by name that sets the bound.
+/// Number of pods that fit, and the first resource by name that limits it.
 fn pods_that_fit(
     needs: &[(ResourceId, Amount)],
     free: impl Fn(ResourceId) -> Amount,
 ) -> (i64, Option<ResourceId>) {
-    let (mut least, mut scarce) = (i64::MAX, None);
+    let (mut fewest, mut limiting) = (i64::MAX, None);
     for &(resource, amount) in needs {
         let free = free(resource).clip().0;
         let pods = if amount.0 == 1 { free } else { free / amount.0.max(1) };
-        if pods < least {
-            (least, scarce) = (pods, Some(resource));
+        if pods < fewest {
+            (fewest, limiting) = (pods, Some(resource));
         }
     }
-    (least, scarce)
+    (fewest, limiting)
 }
 
-/// How often `size` is in `pods`. Mostly it is one, and divisions are what counting spends its time on.
+/// `pods / size`. Slices of one pod are the common case, and divisions dominate the cost of counting.
 fn quotient(pods: i64, size: i64) -> i64 {
     if size == 1 { pods } else { pods / size }
 }
@@ -243,32 +246,34 @@ fn count_slices(count: &mut DomainCounts, size: i64) {
     count.slices_with_leader = quotient(count.pods_with_leader, size);
 }
 
-/// Sums up the children of a domain. The leader goes where it costs least; where it is wanted and cannot stand, nothing
-/// fits beside it.
+/// Counts of a domain from its children. The leader goes to the child where it costs the fewest pods. If no child
+/// has capacity for a required leader, `pods_with_leader` and `slices_with_leader` are zero.
 pub(super) fn sum_children(
     tree: &DomainTree,
     counts: &CountsByDomain,
     request: &NormalizedRequest,
     level: usize,
     domain: DomainId,
-    led: bool,
+    has_leader: bool,
 ) -> DomainCounts {
     let unit = request.layer(level + 1).unwrap_or(1);
     let mut total = DomainCounts::default();
-    let mut lost: Option<(i64, i64)> = None;
+    let mut leader_cost: Option<(i64, i64)> = None;
     for child in tree.children(domain) {
         let count = counts[child];
         let whole = |pods: i64| quotient(pods, unit) * unit;
         total.pods += whole(count.pods);
         total.slices += count.slices;
         total.leader = total.leader.max(count.leader);
-        if !led || count.leader > 0 {
+        if !has_leader || count.leader > 0 {
             let pods = whole(count.pods) - whole(count.pods_with_leader);
             let slices = count.slices - count.slices_with_leader;
-            lost = Some(lost.map_or((pods, slices), |old| (old.0.min(pods), old.1.min(slices))));
+            leader_cost = Some(
+                leader_cost.map_or((pods, slices), |old| (old.0.min(pods), old.1.min(slices))),
+            );
         }
     }
-    if let Some((pods, slices)) = lost {
+    if let Some((pods, slices)) = leader_cost {
         total.pods_with_leader = total.pods - pods;
         total.slices_with_leader = total.slices - slices;
     }
@@ -278,23 +283,23 @@ pub(super) fn sum_children(
     total
 }
 
-/// Counts a domain that was changed below anew, and with it everything under it.
+/// Counts a domain again after its descendants changed, and everything below it.
 pub(super) fn recount(
     tree: &DomainTree,
     counts: &mut CountsByDomain,
     request: &NormalizedRequest,
     level: usize,
     domain: DomainId,
-    led: bool,
+    has_leader: bool,
 ) {
     if level == tree.lowest() {
-        // What a leaf holds does not come from below.
+        // The count of a leaf does not derive from children.
         return;
     }
     if level + 1 < tree.lowest() {
         for child in tree.children(domain) {
-            recount(tree, counts, request, level + 1, child, led);
+            recount(tree, counts, request, level + 1, child, has_leader);
         }
     }
-    counts[domain] = sum_children(tree, counts, request, level, domain, led);
+    counts[domain] = sum_children(tree, counts, request, level, domain, has_leader);
 }

@@ -1,4 +1,7 @@
-//! Placements and assignments: finding places for what was assigned, keeping them, checking them again.
+//! Adds topology assignments to flavor assignments, checks them again within a cycle, and charges their usage.
+//!
+//! Input: an [`Assignment`] whose flavors may have a topology. Output: the domains of each pod set, or a lower
+//! flavor assignment mode. Source: docs/reference/kueue.md §4.11 (Kueue: `tas_flavorassigner.go`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,13 +13,13 @@ use crate::flavors::assign::{Assignment, AssignmentAttempt, FlavorAssignmentMode
 use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::reason::{NoFitReason, PendingReason};
 use crate::state::State;
-use crate::topology::assignment_search::{TasPodSetRequest, find};
+use crate::topology::assignment_search::{TasPodSetRequest, find_assignments};
 use crate::topology::elastic_assignment::{
     RetainedAssignments, pods_beyond_previous, unsupported_constraint,
 };
 use crate::topology::{DomainAssignment, PlacementFailure, Topologies};
 
-/// Builds stale trees and places everybody who holds a place.
+/// Rebuilds stale trees and charges all existing topology assignments.
 pub(crate) fn rebuild(state: &mut State) {
     if !std::mem::take(&mut state.topologies.stale) {
         return;
@@ -26,7 +29,7 @@ pub(crate) fn rebuild(state: &mut State) {
     state.topologies = topologies;
 }
 
-/// Topologies as the next search will find them.
+/// The topologies as the next search will see them.
 pub(super) fn up_to_date(state: &State) -> Cow<'_, Topologies> {
     if !state.topologies.stale {
         return Cow::Borrowed(&state.topologies);
@@ -50,14 +53,17 @@ fn build(state: &State, topologies: &mut Topologies) {
     }
 }
 
-/// The topology flavor a pod set was assigned, if it has to be placed.
+/// The flavor with a topology that a pod set was assigned, if it needs a topology assignment now.
 fn flavor_of(state: &State, assignment: &Assignment, index: usize) -> Option<FlavorId> {
     let one = assignment.pod_sets.get(index).filter(|one| !one.delayed_topology)?;
     let mut flavors = one.flavor_assignments.iter().map(|choice| choice.flavor);
     flavors.find(|&flavor| state.topologies.tree(flavor).is_some())
 }
 
-/// The pod sets that have to be placed, but for pods that stay; or one that asks for a place and cannot have one, and why.
+/// Topology requests of the pod sets of an assignment, without retained pods.
+///
+/// # Errors
+/// The index of a pod set that requests a topology and cannot get one, and the reason.
 fn pod_set_requests<'a>(
     state: &State,
     attempt: &AssignmentAttempt<'a>,
@@ -83,7 +89,7 @@ fn pod_set_requests<'a>(
     Ok(all)
 }
 
-/// The one topology flavor of several that a pod set gets. It can have places neither without one nor of several.
+/// The one flavor with a topology among the flavors given to a pod set. It is an error to have none, or several.
 pub(crate) fn only_flavor(
     state: &State,
     queue: QueueId,
@@ -114,14 +120,14 @@ pub(super) fn search(
     all: &[TasPodSetRequest<'_>],
     empty: bool,
 ) -> Result<(), (usize, PlacementFailure)> {
-    let mut scratch = std::mem::take(&mut state.topologies.scratch);
-    let found = find(state, &mut scratch, all, empty);
-    state.topologies.scratch = scratch;
+    let mut search_buffers = std::mem::take(&mut state.topologies.search_buffers);
+    let found = find_assignments(state, &mut search_buffers, all, empty);
+    state.topologies.search_buffers = search_buffers;
     found
 }
 
-/// Finds places for a fresh assignment. What fits the quota but finds no place would need preemption; what finds no
-/// place even in an empty topology does not fit at all.
+/// Adds topology assignments to a new flavor assignment. If quota fits but no topology assignment exists, the mode
+/// becomes Preempt; if none exists even in an empty topology, it becomes NoFit.
 pub(crate) fn assign(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
@@ -143,40 +149,42 @@ pub(crate) fn assign(
     if assignment.mode() == FlavorAssignmentMode::Fit {
         match search(state, &all, false) {
             Ok(()) => return record_domains(state, assignment, &all),
-            Err((index, reason)) => demote(assignment, index, reason),
+            Err((index, reason)) => record_failure(assignment, index, reason),
         }
     }
     match search(state, &all, true) {
-        // Which of its resources somebody must go for is not known: what is free may be free in the wrong places.
+        // Free capacity may be in the wrong domains, so every resource of the pod set needs preemption.
         Ok(()) => all.iter().for_each(|one| require_preemption(assignment, one.pod_set)),
         Err((index, _)) => {
-            // What was said before stands; a pod set of which nothing was said stays silent, and so does the condition.
+            // Earlier reasons stay. A pod set without reasons gets none, and then the condition names no obstacle,
+            // as in upstream.
             let one = &mut assignment.pod_sets[index];
             one.no_fit = true;
-            let silent = one.reasons.is_empty();
-            assignment.pending_reason = (!silent).then_some(PendingReason::TopologyPlacementFailed);
+            let no_reasons = one.reasons.is_empty();
+            assignment.pending_reason =
+                (!no_reasons).then_some(PendingReason::TopologyPlacementFailed);
         }
     }
 }
 
-fn demote(assignment: &mut Assignment, index: usize, reason: PlacementFailure) {
+fn record_failure(assignment: &mut Assignment, index: usize, reason: PlacementFailure) {
     assignment.pod_sets[index].reasons.push(NoFitReason::TopologyPlacement(Box::new(reason)));
     require_preemption(assignment, index);
 }
 
-/// Makes a pod set wait for victims in everything it gets.
+/// Sets all flavor assignments of a pod set to Preempt.
 fn require_preemption(assignment: &mut Assignment, index: usize) {
     for choice in &mut assignment.pod_sets[index].flavor_assignments {
         choice.mode = FlavorAssignmentMode::Preempt;
     }
 }
 
-/// Enters what a search found.
+/// Writes the domains that the search found, and the retained ones, into the assignment.
 fn record_domains(state: &State, assignment: &mut Assignment, all: &[TasPodSetRequest<'_>]) {
     for one in &mut assignment.pod_sets {
         one.domains.clear();
     }
-    let found = state.topologies.scratch.placed.iter();
+    let found = state.topologies.search_buffers.assigned.iter();
     let found = found.map(|one| (one.flavor, one.pod_set, one.leaf, one.pods));
     let retained = all.iter().flat_map(|one| {
         one.retained.iter().map(|&(leaf, pods)| (one.flavor, one.pod_set, leaf, pods))
@@ -195,7 +203,7 @@ fn record_domains(state: &State, assignment: &mut Assignment, all: &[TasPodSetRe
     }
 }
 
-/// Pods in the same place are said once.
+/// Merges consecutive entries of the same domain.
 fn merge_equal_domains(domains: &mut Vec<DomainAssignment>) {
     domains.dedup_by(|later, first| {
         let same = later.values == first.values;
@@ -204,8 +212,8 @@ fn merge_equal_domains(domains: &mut Vec<DomainAssignment>) {
     });
 }
 
-/// Places for a Workload that waits for its victims, as if they were gone; in an empty topology if it has none. They
-/// count in the rest of the cycle.
+/// Assigns domains to a Workload that waits for preemption, as if its targets were gone; in an empty topology if it
+/// has no targets (`empty`). The domains count for the rest of the cycle.
 pub(crate) fn assign_assuming_preemption(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
@@ -222,7 +230,7 @@ pub(crate) fn assign_assuming_preemption(
     }
 }
 
-/// Whether everybody finds a place now.
+/// Whether all pod sets fit into their topologies now.
 pub(crate) fn fits(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
@@ -233,7 +241,7 @@ pub(crate) fn fits(
         .is_ok_and(|all| all.is_empty() || search(state, &all, false).is_ok())
 }
 
-/// Whether everybody who has pods finds a place in a flavor now.
+/// Whether all pods of a Workload fit into the topology of a flavor now.
 pub(crate) fn finds_topology_assignment(
     state: &mut State,
     workload: WorkloadId,
@@ -255,7 +263,7 @@ pub(crate) fn finds_topology_assignment(
     search(state, &all, false).is_ok()
 }
 
-/// Whether the very places that were found are still free.
+/// Whether the domains of an entry still have enough free capacity.
 pub(crate) fn still_fits(state: &State, entry: &CycleEntry) -> bool {
     entry.assignment.pod_sets.iter().enumerate().all(|(index, one)| {
         let Some(flavor) = flavor_of(state, &entry.assignment, index) else {
@@ -265,12 +273,12 @@ pub(crate) fn still_fits(state: &State, entry: &CycleEntry) -> bool {
             return true;
         };
         let spec = &entry.class.pod_sets[index];
-        one.domains.iter().all(|place| {
-            let Some(leaf) = tree.leaf(&place.values) else {
+        one.domains.iter().all(|domain| {
+            let Some(leaf) = tree.leaf(&domain.values) else {
                 return false;
             };
-            // The implicit resource `pods` is not looked at here, as upstream does not.
-            let pods = pods_beyond_previous(state, entry, index, flavor, place);
+            // The implicit resource `pods` is not checked here, as in upstream.
+            let pods = pods_beyond_previous(state, entry, index, flavor, domain);
             spec.takes().iter().all(|&(resource, amount)| {
                 let used = state.topologies.used(tree, leaf, resource);
                 amount.times(pods) + used <= tree.capacity_of(leaf, resource)
@@ -279,18 +287,18 @@ pub(crate) fn still_fits(state: &State, entry: &CycleEntry) -> bool {
     })
 }
 
-/// Takes the places of an entry for the rest of the cycle.
+/// Charges the domains of an entry for the rest of the cycle.
 pub(crate) fn assume(state: &mut State, entry: &CycleEntry) {
     charge(state, entry, 1);
 }
 
-/// Takes the places of a head that has to wait, so that later heads of the cycle leave them alone.
+/// Charges the domains of a head that must wait, so that later heads of the cycle do not use them.
 pub(crate) fn reserve(state: &mut State, entry: &mut CycleEntry) {
     entry.reserved = true;
     charge(state, entry, 1);
 }
 
-/// Gives back what was taken for the cycle.
+/// Reverts [`assume`] or [`reserve`].
 pub(crate) fn forget(state: &mut State, entry: &CycleEntry) {
     let taken = matches!(
         entry.outcome,
@@ -311,9 +319,9 @@ fn charge(state: &mut State, entry: &CycleEntry, sign: i64) {
         let Some(flavor) = flavor_of(state, &entry.assignment, index) else {
             continue;
         };
-        for place in &one.domains {
-            let pods = pods_beyond_previous(state, entry, index, flavor, place);
-            state.topologies.charge(flavor, &place.values, spec, pods * sign);
+        for domain in &one.domains {
+            let pods = pods_beyond_previous(state, entry, index, flavor, domain);
+            state.topologies.charge(flavor, &domain.values, spec, pods * sign);
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Which resource is short where pods find no places.
+//! Finds the resource that limits a failed search.
 //!
-//! It is the one that alone leaves the least room: the places are counted as if pods asked for nothing else. What is
-//! missing is what must be added where most is left over beside whole pods, or whole slices. Cost: a count per resource.
+//! It is the one that alone leaves the fewest units: pods are counted as if they requested nothing else. The
+//! missing amount is what must be added to the domains with the largest remainder beside whole pods, or whole
+//! slices. Cost: one count per resource.
 
 use std::collections::BTreeSet;
 
@@ -18,31 +19,33 @@ use crate::topology::placement_shortfall::{FittingCount, LimitingResource};
 use crate::topology::resource_table::ResourceTable;
 use crate::topology::shortfall_analysis::{FailedSearch, ShortfallScope};
 
-/// The resource that is short among the `leaves` of a scope: of what is free, or of what there is if there is no `fits_if_empty`.
+/// The limiting resource among the `leaves` of a scope: by free capacity, or by total capacity if the request does
+/// not even fit an empty topology.
 pub(super) fn limiting_resource(
     failed: &FailedSearch<'_>,
     scope: ShortfallScope,
     leaves: &[DomainId],
-    probe_buffers: &SearchBuffers,
+    buffers: &SearchBuffers,
     fits_if_empty: bool,
 ) -> Option<LimitingResource> {
     if leaves.is_empty() {
         return None;
     }
-    let others: Vec<AssignedLeaf> = failed.other_assignments(probe_buffers).collect();
-    let alone = |resource, empty| SingleResourceCounts::count(failed, resource, &others, empty);
+    let other_assignments: Vec<AssignedLeaf> = failed.other_assignments(buffers).collect();
+    let alone =
+        |resource, empty| SingleResourceCounts::count(failed, resource, &other_assignments, empty);
     let all = resources(failed).into_iter().map(|resource| alone(resource, !fits_if_empty));
-    let worst = all.min_by_key(|one| failed.fit(&one.counts, scope))?;
-    let fit = failed.fit(&worst.counts, scope);
-    if fit.holds(failed.requested) {
-        // Each alone would do, but they are free in different places.
+    let limiting = all.min_by_key(|one| failed.fit(&one.counts, scope))?;
+    let fit = failed.fit(&limiting.counts, scope);
+    if fit.fits_all(failed.requested) {
+        // Each resource alone suffices, but not in the same domains.
         return None;
     }
-    let empty = fits_if_empty.then(|| alone(worst.resource, true));
-    Some(worst.limiting_resource(failed, fit, leaves, empty.as_ref()))
+    let empty = fits_if_empty.then(|| alone(limiting.resource, true));
+    Some(limiting.limiting_resource(failed, fit, leaves, empty.as_ref()))
 }
 
-/// The place of a pod, then what is asked for, by name.
+/// The implicit resource `pods`, then the requested resources in name order.
 fn resources(failed: &FailedSearch<'_>) -> Vec<ResourceId> {
     let names = &failed.search.state.names.resources;
     let specs = [Some(failed.search.workers), failed.search.leader].into_iter().flatten();
@@ -55,7 +58,7 @@ fn resources(failed: &FailedSearch<'_>) -> Vec<ResourceId> {
     all
 }
 
-/// What one pod asks for.
+/// Request of one pod.
 pub(super) fn request_of_one_pod(spec: &PodSetSpec, resource: ResourceId) -> Amount {
     if resource == PODS {
         return Amount(1);
@@ -64,11 +67,11 @@ pub(super) fn request_of_one_pod(spec: &PodSetSpec, resource: ResourceId) -> Amo
     takes.map_or(Amount::ZERO, |one| one.1)
 }
 
-/// The places as if pods asked for nothing but one resource.
+/// Counts as if pods requested a single resource.
 struct SingleResourceCounts {
     resource: ResourceId,
     counts: CountsByDomain,
-    /// What is free of it, by row of leaf.
+    /// Free capacity by row of leaf.
     free: Vec<Amount>,
 }
 
@@ -76,7 +79,7 @@ impl SingleResourceCounts {
     fn count(
         failed: &FailedSearch<'_>,
         resource: ResourceId,
-        others: &[AssignedLeaf],
+        other_assignments: &[AssignedLeaf],
         empty: bool,
     ) -> Self {
         let only = |spec: &PodSetSpec| {
@@ -96,7 +99,7 @@ impl SingleResourceCounts {
         let (mut taken, mut counts, mut exclusions) =
             (ResourceTable::default(), CountsByDomain::default(), ExclusionStats::default());
         let count_request =
-            search.count_request(failed.request, search.note_taken(others, &mut taken));
+            search.count_request(failed.request, search.note_taken(other_assignments, &mut taken));
         let AssignmentSearch { state, topologies, tree, .. } = search;
         fill_in_counts(
             topologies,
@@ -120,20 +123,21 @@ impl SingleResourceCounts {
         empty: Option<&Self>,
     ) -> LimitingResource {
         let (workers, leader) = (failed.search.workers, failed.search.leader);
-        let one = request_of_one_pod(workers.spec, self.resource);
-        let of_leader =
+        let pod_request = request_of_one_pod(workers.spec, self.resource);
+        let leader_request =
             leader.map_or(Amount::ZERO, |leader| request_of_one_pod(leader.spec, self.resource));
         let free = leaves.iter().map(|&leaf| self.free_at(failed, leaf));
         let (sum, largest) = free.fold((Amount::ZERO, Amount::ZERO), |(sum, largest), one| {
             (sum + one, largest.max(one))
         });
-        let to_lead = if fit.leader { Amount::ZERO } else { (of_leader - largest).clip() };
+        let missing_for_leader =
+            if fit.leader { Amount::ZERO } else { (leader_request - largest).clip() };
         LimitingResource {
             resource: self.resource,
-            request: one.times(workers.pods) + of_leader,
+            request: pod_request.times(workers.pods) + leader_request,
             free: sum,
             largest,
-            missing: self.missing(failed, fit, leaves, empty) + to_lead,
+            missing: self.missing(failed, fit, leaves, empty) + missing_for_leader,
         }
     }
 
@@ -141,7 +145,7 @@ impl SingleResourceCounts {
         self.free.get(failed.search.tree.row(leaf)).copied().unwrap_or_default()
     }
 
-    /// What the units that are missing need beside what is left over in the domains that are nearest to another one.
+    /// What the missing units need beyond the remainder in the domains closest to one more unit.
     fn missing(
         &self,
         failed: &FailedSearch<'_>,
@@ -151,8 +155,8 @@ impl SingleResourceCounts {
     ) -> Amount {
         let (tree, request) = (failed.search.tree, failed.request);
         let units = usize::try_from(failed.requested - fit.units).unwrap_or_default();
-        let one = request_of_one_pod(failed.search.workers.spec, self.resource);
-        let unit = one.times(request.slice_size);
+        let pod_request = request_of_one_pod(failed.search.workers.spec, self.resource);
+        let unit = pod_request.times(request.slice_size);
         let domains: BTreeSet<DomainId> =
             leaves.iter().map(|&leaf| tree.ancestor(leaf, request.slice_level)).collect();
         let count = |counts: &CountsByDomain, domain| counts[domain].slices;
@@ -163,7 +167,7 @@ impl SingleResourceCounts {
             if request.slice_level == tree.lowest() {
                 Amount(self.free_at(failed, domain).0 % unit.0.max(1))
             } else {
-                one.times(self.counts[domain].pods % request.slice_size)
+                pod_request.times(self.counts[domain].pods % request.slice_size)
             }
         };
         let mut needs: Vec<Amount> =

@@ -1,10 +1,18 @@
-//! Topology-aware scheduling: which machines, racks or blocks the pods of a pod set go to.
+//! Topology-aware scheduling (TAS): assigns the pods of a pod set to domains (nodes, racks, blocks) of a flavor's
+//! topology.
 //!
-//! [`domain_tree`] is the tree of domains of one flavor, [`topologies`] all of them with what is used. A search ([`assignment_search`]) reads
-//! the wish ([`normalized_request`]), counts how many pods fit where ([`fill_in_counts`]), asks which machines are preferred ([`affinity_score`]) and
-//! picks domains ([`domain_selection`], or [`balanced_placement`]). [`flavor_assigner`] ties places to assignments, [`elastic_assignment`] keeps those of an older
-//! slice, [`node_replacement`] finds new ones for pods whose machine failed; [`placement_probe`] and [`shortfall_analysis`] tell whoever asks what is
-//! missing. Source: docs/reference/kueue.md §4.11.
+//! * Data: [`domain_tree`] is the tree of domains of one flavor; [`topologies`] holds all trees, the nodes and
+//!   their usage.
+//! * Search: [`assignment_search`] reads a request ([`normalized_request`]), counts the pods that fit into each
+//!   domain ([`fill_in_counts`]), scores preferred nodes ([`affinity_score`]) and picks domains
+//!   ([`domain_selection`] or [`balanced_placement`]).
+//! * Use: [`flavor_assigner`] adds topology assignments to flavor assignments, [`elastic_assignment`] keeps the
+//!   leaves of a replaced slice, [`node_replacement`] moves pods off a failed node.
+//! * Explanation: [`placement_probe`] searches without changing anything, [`shortfall_analysis`] says what is
+//!   missing.
+//!
+//! Invariant: a search only reads the trees; usage changes through [`Topologies`]. Source: docs/reference/kueue.md
+//! §4.11.
 
 mod affinity_score;
 mod assignment_search;
@@ -48,38 +56,38 @@ use crate::amount::Amount;
 use crate::ids::ResourceId;
 use crate::node_selection::Taint;
 
-/// The node label of the lowest level when leaves are single machines.
+/// Node label of the lowest level of a topology whose leaves are single nodes.
 pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
-/// How pods must stand together.
+/// Topology constraint on a whole pod set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TopologyMode {
-    /// Within one domain of this level (a node label).
+    /// All pods in one domain of this level (a node label).
     Required(Box<str>),
-    /// Within one domain of this level if possible.
+    /// All pods in one domain of this level if possible, otherwise of a higher level, otherwise spread.
     Preferred(Box<str>),
-    /// Anywhere in the topology.
+    /// Any leaves of the topology.
     Unconstrained,
 }
 
-/// What a pod set asks of a topology.
+/// Topology request of a pod set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TopologyRequest {
-    /// For the whole pod set; absent if only slices are asked for.
+    /// Constraint on the whole pod set; `None` if only slices are requested.
     pub mode: Option<TopologyMode>,
-    /// Slices of so many pods, each within one domain of this level; then further layers, each at a deeper level and of a
-    /// size that divides the one before.
+    /// Slice layers, outermost first: level and pods per slice. Each slice stays within one domain of its level. A
+    /// further layer is at a deeper level, and its size divides the size of the layer before it.
     pub slices: Vec<(Box<str>, i64)>,
-    /// Pod sets with the same group stand in the same domain.
+    /// Pod set group: pod sets of one group are assigned to the same domain.
     pub group: Option<Box<str>>,
 }
 
-/// Pods in one lowest domain.
+/// Pods assigned to one leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainAssignment {
     /// Label values from the top level down.
     pub values: std::sync::Arc<[Box<str>]>,
-    /// How many pods.
+    /// Number of pods.
     pub count: i64,
 }
 
@@ -90,7 +98,7 @@ pub struct TopologySpec {
     pub levels: Vec<Box<str>>,
 }
 
-/// A machine.
+/// A Kubernetes node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopologyNodeSpec {
     /// Its name.
@@ -101,86 +109,86 @@ pub struct TopologyNodeSpec {
     pub taints: Vec<Taint>,
     /// Ready and schedulable.
     pub usable: bool,
-    /// What it offers.
+    /// Allocatable resources.
     pub allocatable: Vec<(ResourceId, Amount)>,
-    /// What pods use that are none of the engine's business.
+    /// Usage of pods that TAS does not manage. Subtracted from the allocatable resources.
     pub foreign: Vec<(ResourceId, Amount)>,
 }
 
-/// Why pods cannot be placed.
+/// Reason why no topology assignment exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlacementFailure {
-    /// Slices would have to be larger than the domain of the whole.
+    /// The slice level is above the level requested for the pod set.
     SliceLevelAbovePodSet {
-        /// Level of the slices.
+        /// Slice level.
         slice: Box<str>,
-        /// Level of the pod set.
-        whole: Box<str>,
+        /// Level requested for the pod set.
+        pod_set: Box<str>,
     },
-    /// A layer of slices is not below the one before.
+    /// A slice layer is not below the layer before it.
     SliceLayerNotBelow {
-        /// Its level.
+        /// Level of the layer.
         layer: Box<str>,
-        /// The level of the one before.
+        /// Level of the layer before it.
         above: Box<str>,
     },
-    /// Slices of a layer do not fill those of the one before.
+    /// The size of a slice layer does not divide the size of the layer before it.
     SliceLayerSizeMismatch {
-        /// Its size.
+        /// Pods per slice of the layer.
         size: i64,
-        /// The size of the one before.
-        whole: i64,
+        /// Pods per slice of the layer before it.
+        size_above: i64,
     },
-    /// A machine cannot be replaced, because a place of those who stay is gone too.
+    /// A failed node cannot be replaced because another domain of the assignment no longer exists.
     StaleDomain {
-        /// The machine that is gone.
+        /// Name of the stale domain.
         domain: Box<str>,
     },
-    /// No machine has a place in the topology.
+    /// No node belongs to the topology.
     NoDomainsAtLevel {
-        /// The level that was looked at.
+        /// Requested level.
         level: Box<str>,
     },
-    /// Too few slices fit, of one layer or several.
+    /// Not enough slices fit; at least two slice layers are requested.
     SliceLayersNotFit {
         /// Name of the topology.
         topology: Box<str>,
-        /// Per layer: its level, how many slices fit, how many should.
+        /// Per layer: level, slices that fit, slices requested.
         fits: Vec<(Box<str>, i64, i64)>,
-        /// Leaves of the tree.
+        /// Number of leaves in the tree.
         leaves: usize,
-        /// Why leaves took nobody: words and how many, sorted by words.
+        /// Reasons for excluded leaves: text and number of leaves, sorted by text.
         excluded: Vec<(String, usize)>,
     },
-    /// Too few fit.
+    /// Not enough pods or slices fit.
     NotFit {
         /// Name of the topology.
         topology: Box<str>,
-        /// How many fit.
+        /// Units that fit.
         fit: i64,
-        /// How many should.
-        wanted: i64,
-        /// They are counted in slices.
+        /// Units requested.
+        requested: i64,
+        /// The unit is the slice; otherwise the pod.
         slices: bool,
-        /// Leaves of the tree.
+        /// Number of leaves in the tree.
         leaves: usize,
-        /// Why leaves took nobody: words and how many, sorted by words.
+        /// Reasons for excluded leaves: text and number of leaves, sorted by text.
         excluded: Vec<(String, usize)>,
     },
 }
 
 impl PlacementFailure {
-    /// In upstream's words.
+    /// The message of Kueue's TAS snapshot for the same failure.
     pub fn message(&self) -> String {
         match self {
-            Self::SliceLevelAbovePodSet { slice, whole } => {
-                format!("podset slice topology {slice} is above the podset topology {whole}")
+            Self::SliceLevelAbovePodSet { slice, pod_set } => {
+                format!("podset slice topology {slice} is above the podset topology {pod_set}")
             }
             Self::SliceLayerNotBelow { layer, above } => format!(
                 "additional slice layer topology {layer} must be at a lower level than {above}"
             ),
-            Self::SliceLayerSizeMismatch { size, whole } => format!(
-                "additional slice layer size {size} must evenly divide parent layer size {whole}"
+            Self::SliceLayerSizeMismatch { size, size_above } => format!(
+                "additional slice layer size {size} must evenly divide parent layer size {size_above}"
             ),
             Self::StaleDomain { domain } => format!(
                 "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the \
@@ -188,20 +196,22 @@ impl PlacementFailure {
             ),
             Self::NoDomainsAtLevel { level } => format!("no topology domains at level: {level}"),
             Self::SliceLayersNotFit { topology, fits, leaves, excluded } => {
-                let layers = fits.iter().map(|(level, fit, wanted)| {
-                    format!("; {fit}/{wanted} slice(s) fit on level {level}")
+                let layers = fits.iter().map(|(level, fit, requested)| {
+                    format!("; {fit}/{requested} slice(s) fit on level {level}")
                 });
                 let layers: String = layers.collect();
                 let main = format!("topology {topology:?} doesn't allow to fit{layers}");
                 with_excluded(main, *leaves, excluded)
             }
-            Self::NotFit { topology, fit, wanted, slices, leaves, excluded } => {
+            Self::NotFit { topology, fit, requested, slices, leaves, excluded } => {
                 let unit = if *slices { "slice" } else { "pod" };
                 let main = if *fit == 0 {
-                    format!("topology {topology:?} doesn't allow to fit any of {wanted} {unit}(s)")
+                    format!(
+                        "topology {topology:?} doesn't allow to fit any of {requested} {unit}(s)"
+                    )
                 } else {
                     format!(
-                        "topology {topology:?} allows to fit only {fit} out of {wanted} {unit}(s)"
+                        "topology {topology:?} allows to fit only {fit} out of {requested} {unit}(s)"
                     )
                 };
                 with_excluded(main, *leaves, excluded)

@@ -1,8 +1,10 @@
-//! New places for pods whose machine failed; the others of their pod set stay where they are.
+//! Replaces a failed node in topology assignments; all other pods keep their leaves.
 //!
-//! The failed machine is taken out of the places, and those that are left must still exist. Who has to move stands with
-//! the slice that is incomplete now, or in the required domain of those who stay; anywhere if nobody stays or neither is
-//! asked for. Source: docs/reference/kueue.md §4.11. Cost: one search per pod set that stood there.
+//! The failed node is removed from the assignment, and every remaining leaf must still exist. The moved pods go to
+//! the slice that is incomplete now, or else into the required domain of the remaining pods; if no pods remain or
+//! neither constraint applies, anywhere.
+//! Source: docs/reference/kueue.md §4.11 (Kueue: `findReplacementAssignment`). Cost: one search per affected pod
+//! set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,64 +17,72 @@ use crate::topology::domain_tree::DomainTree;
 use crate::topology::flavor_assigner::search;
 use crate::topology::{DomainAssignment, PlacementFailure, TopologyMode, TopologyRequest};
 
-/// New places by pod set, all of them, for those that stood on the machine.
+/// New topology assignments, complete, of the pod sets that used the failed node.
 pub(crate) type ReplacementAssignments = Vec<(usize, Vec<DomainAssignment>)>;
 
-/// A pod set that stood on the machine.
+/// A pod set with pods on the failed node.
 struct AffectedPodSet {
     pod_set: usize,
     flavor: FlavorId,
-    /// What is asked for those who move.
+    /// Spec for the moved pods.
     spec: PodSetSpec,
     missing: i64,
-    /// Leaves of those who stay, and how many of them.
-    rest: BTreeMap<DomainId, i64>,
+    /// Remaining leaves and their pods.
+    remaining: BTreeMap<DomainId, i64>,
     within: Option<DomainId>,
 }
 
-/// Whether any pods of a Workload stand on a machine.
+/// Whether a topology assignment contains a node.
 pub(crate) fn is_assigned_to(
     state: &State,
     pod_sets: &[PodSetAdmission],
     node: TopologyNodeId,
 ) -> bool {
     let name = state.names.nodes.name(node);
-    let mut placed = pod_sets.iter().filter(|held| node_tree(state, held).is_some());
-    placed.any(|held| held.domains.iter().any(|place| is_on(place, name)))
+    let mut assigned = pod_sets.iter().filter(|held| node_tree(state, held).is_some());
+    assigned.any(|held| held.domains.iter().any(|domain| is_on(domain, name)))
 }
 
-/// The flavor that a pod set has its machines from, if its places are machines.
+/// The flavor and tree of a pod set whose leaves are single nodes.
 fn node_tree<'a>(state: &'a State, held: &PodSetAdmission) -> Option<(FlavorId, &'a DomainTree)> {
     let tree = |&(_, flavor, _): &(_, FlavorId, _)| Some((flavor, state.topologies.tree(flavor)?));
     let (flavor, tree) = held.resources.iter().find_map(tree)?;
     tree.leaves_are_nodes().then_some((flavor, tree))
 }
 
-fn is_on(place: &DomainAssignment, node: &str) -> bool {
-    place.values.last().is_some_and(|last| **last == *node)
+fn is_on(domain: &DomainAssignment, node: &str) -> bool {
+    domain.values.last().is_some_and(|last| **last == *node)
 }
 
-/// Finds new places for those who stood on a machine. Nothing is charged.
+/// Finds new leaves for the pods on a failed node. Charges nothing.
+///
+/// # Errors
+/// The index of the pod set that cannot be moved, and the reason.
 pub(crate) fn find_replacement_assignment(
     state: &mut State,
     workload: WorkloadId,
     node: TopologyNodeId,
 ) -> Result<ReplacementAssignments, (usize, PlacementFailure)> {
-    let losses = losses(state, workload, node)?;
-    let wanted = losses.iter().map(|loss| TasPodSetRequest {
-        pod_set: loss.pod_set,
-        spec: &loss.spec,
-        pods: loss.missing,
-        flavor: loss.flavor,
-        within: loss.within,
+    let affected = affected(state, workload, node)?;
+    let wanted = affected.iter().map(|affected_pod_set| TasPodSetRequest {
+        pod_set: affected_pod_set.pod_set,
+        spec: &affected_pod_set.spec,
+        pods: affected_pod_set.missing,
+        flavor: affected_pod_set.flavor,
+        within: affected_pod_set.within,
         retained: &[],
     });
     let all: Vec<TasPodSetRequest<'_>> = wanted.collect();
     search(state, &all, false)?;
-    Ok(losses.iter().map(|loss| (loss.pod_set, places(state, loss))).collect())
+    Ok(affected
+        .iter()
+        .map(|affected_pod_set| {
+            (affected_pod_set.pod_set, merge_assignments(state, affected_pod_set))
+        })
+        .collect())
 }
 
-fn losses(
+fn affected(
     state: &State,
     workload: WorkloadId,
     node: TopologyNodeId,
@@ -81,64 +91,66 @@ fn losses(
     let workload = state.workloads.at(workload);
     let class = state.classes.at(workload.class);
     let held = workload.admission.iter().flat_map(|one| &one.pod_sets);
-    let mut losses = Vec::new();
+    let mut affected = Vec::new();
     for (pod_set, (held, spec)) in held.zip(&class.pod_sets).enumerate() {
-        let gone = held.domains.iter().filter(|place| is_on(place, name));
-        let missing: i64 = gone.map(|place| place.count).sum();
+        let on_node = held.domains.iter().filter(|domain| is_on(domain, name));
+        let missing: i64 = on_node.map(|domain| domain.count).sum();
         let Some((flavor, tree)) = node_tree(state, held) else {
             continue;
         };
         if missing > 0 {
-            let rest = rest(tree, held, name).map_err(|reason| (pod_set, reason))?;
-            let (within, spec) = topology_request(tree, spec, &rest, missing);
-            losses.push(AffectedPodSet { pod_set, flavor, spec, missing, rest, within });
+            let remaining = remaining(tree, held, name).map_err(|reason| (pod_set, reason))?;
+            let (within, spec) = topology_request(tree, spec, &remaining, missing);
+            affected.push(AffectedPodSet { pod_set, flavor, spec, missing, remaining, within });
         }
     }
-    Ok(losses)
+    Ok(affected)
 }
 
-/// Leaves of those who stay.
-fn rest(
+/// Remaining leaves and their pods. It is an error if one of them no longer exists.
+fn remaining(
     tree: &DomainTree,
     held: &PodSetAdmission,
     node: &str,
 ) -> Result<BTreeMap<DomainId, i64>, PlacementFailure> {
-    let mut rest = BTreeMap::new();
-    for place in held.domains.iter().filter(|place| !is_on(place, node)) {
-        let named = place.values.last();
-        let stale = || PlacementFailure::StaleDomain { domain: named.cloned().unwrap_or_default() };
-        let leaf = tree.leaf(&place.values).ok_or_else(stale)?;
-        *rest.entry(leaf).or_insert(0) += place.count;
+    let mut remaining = BTreeMap::new();
+    for domain in held.domains.iter().filter(|domain| !is_on(domain, node)) {
+        let name = domain.values.last();
+        let stale = || PlacementFailure::StaleDomain { domain: name.cloned().unwrap_or_default() };
+        let leaf = tree.leaf(&domain.values).ok_or_else(stale)?;
+        *remaining.entry(leaf).or_insert(0) += domain.count;
     }
-    Ok(rest)
+    Ok(remaining)
 }
 
-/// Where those who move must stand, and what is asked for them.
+/// The domain that the moved pods must go to, and the spec to search with.
 fn topology_request(
     tree: &DomainTree,
     spec: &PodSetSpec,
-    rest: &BTreeMap<DomainId, i64>,
+    remaining: &BTreeMap<DomainId, i64>,
     missing: i64,
 ) -> (Option<DomainId>, PodSetSpec) {
-    // A leader and its workers are looked for one by one.
+    // Leader and workers are searched for separately, since each may lose pods alone.
     let topology = spec
         .topology
         .clone()
         .map(|topology_request| TopologyRequest { group: None, ..topology_request });
     let mut spec = PodSetSpec { topology, ..spec.clone() };
-    let Some(topology_request) = spec.topology.as_mut().filter(|_| !rest.is_empty()) else {
+    let Some(topology_request) = spec.topology.as_mut().filter(|_| !remaining.is_empty()) else {
         return (None, spec);
     };
-    let breaks = |size: i64| missing % size.max(1) != 0;
-    if topology_request.slices.first().is_none_or(|&(_, size)| !breaks(size)) {
-        return (required_domain(tree, topology_request, rest), spec);
+    let is_incomplete = |size: i64| missing % size.max(1) != 0;
+    if topology_request.slices.first().is_none_or(|&(_, size)| !is_incomplete(size)) {
+        return (required_domain(tree, topology_request, remaining), spec);
     }
-    let innermost = topology_request.slices.iter().rfind(|&&(_, size)| breaks(size));
-    let within = innermost
-        .and_then(|(label, size)| incomplete(tree, tree.level_named(label)?, rest, missing, *size));
+    let innermost = topology_request.slices.iter().rfind(|&&(_, size)| is_incomplete(size));
+    let within = innermost.and_then(|(label, size)| {
+        incomplete_slice_domain(tree, tree.level_named(label)?, remaining, missing, *size)
+    });
     if within.is_some() {
-        // Within its slice only the layers that are still whole hold together.
-        let whole = topology_request.slices.iter().rfind(|&&(_, size)| !breaks(size)).cloned();
+        // Within an incomplete slice only the layers whose slices are complete still constrain the search.
+        let whole =
+            topology_request.slices.iter().rfind(|&&(_, size)| !is_incomplete(size)).cloned();
         topology_request.slices = whole.into_iter().collect();
     }
     (within, spec)
@@ -147,41 +159,41 @@ fn topology_request(
 fn required_domain(
     tree: &DomainTree,
     topology_request: &TopologyRequest,
-    rest: &BTreeMap<DomainId, i64>,
+    remaining: &BTreeMap<DomainId, i64>,
 ) -> Option<DomainId> {
     let Some(TopologyMode::Required(label)) = &topology_request.mode else {
         return None;
     };
-    let (&leaf, _) = rest.first_key_value()?;
+    let (&leaf, _) = remaining.first_key_value()?;
     Some(tree.ancestor(leaf, tree.level_named(label)?))
 }
 
-/// The first domain that those who move would complete.
-fn incomplete(
+/// The first domain whose slice the moved pods complete.
+fn incomplete_slice_domain(
     tree: &DomainTree,
     level: usize,
-    rest: &BTreeMap<DomainId, i64>,
+    remaining: &BTreeMap<DomainId, i64>,
     missing: i64,
     size: i64,
 ) -> Option<DomainId> {
     let mut retained: BTreeMap<DomainId, i64> = BTreeMap::new();
-    for (&leaf, &pods) in rest {
+    for (&leaf, &pods) in remaining {
         *retained.entry(tree.ancestor(leaf, level)).or_insert(0) += pods;
     }
     let completes = |&(_, pods): &(DomainId, i64)| (pods + missing) % size == 0;
     retained.into_iter().find(completes).map(|(domain, _)| domain)
 }
 
-/// Those who stay together with what the search found for the others.
-fn places(state: &State, loss: &AffectedPodSet) -> Vec<DomainAssignment> {
-    let mut all = loss.rest.clone();
-    let placed = state.topologies.scratch.placed.iter();
-    for one in placed.filter(|one| one.pod_set == loss.pod_set) {
+/// The remaining leaves together with those that the search found.
+fn merge_assignments(state: &State, affected_pod_set: &AffectedPodSet) -> Vec<DomainAssignment> {
+    let mut all = affected_pod_set.remaining.clone();
+    let assigned = state.topologies.search_buffers.assigned.iter();
+    for one in assigned.filter(|one| one.pod_set == affected_pod_set.pod_set) {
         *all.entry(one.leaf).or_insert(0) += one.pods;
     }
-    let tree = state.topologies.tree(loss.flavor);
-    let place = |(leaf, count)| {
+    let tree = state.topologies.tree(affected_pod_set.flavor);
+    let domain = |(leaf, count)| {
         tree.map(|tree| DomainAssignment { values: Arc::clone(tree.path(leaf)), count })
     };
-    all.into_iter().filter_map(place).collect()
+    all.into_iter().filter_map(domain).collect()
 }

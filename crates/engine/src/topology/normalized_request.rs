@@ -1,28 +1,29 @@
-//! What a pod set's wish means in one tree: the level to start at, and the levels of its slices.
+//! Normalizes a topology request for one tree: the level to search first, and the levels of its slices.
 //!
-//! Required and preferred name a level. A wish for slices alone starts at the top, everything else at the lowest level,
-//! and both may spread at once. The first layer of slices is the whole of them; each further layer stands at a deeper level
-//! and divides the one before. Source: docs/reference/kueue.md §4.11, request normalization.
+//! Required and preferred requests name a level. A request for slices alone starts at the top level, any other
+//! unconstrained request at the lowest; both may spread at once. The first slice layer defines the slices; each
+//! further layer is at a deeper level, and its size divides the one before it.
+//! Source: docs/reference/kueue.md §4.11, request normalization.
 
 use smallvec::SmallVec;
 
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::{PlacementFailure, TopologyMode, TopologyRequest};
 
-/// See the module.
+/// A topology request in terms of one tree's level numbers.
 #[derive(Debug, Clone)]
 pub(super) struct NormalizedRequest {
-    /// Where to look first.
+    /// The level to search first.
     pub(super) level: usize,
-    /// Only within one domain of that level.
+    /// All pods go to one domain of that level.
     pub(super) required: bool,
-    /// Anywhere, so that no higher level is tried.
+    /// Pods may spread, so no higher level is tried.
     pub(super) unconstrained: bool,
-    /// Pods of a slice; 1 without a wish for slices.
+    /// Pods per slice; 1 if no slices are requested.
     pub(super) slice_size: i64,
-    /// A slice stands within one domain of this level.
+    /// Each slice stays within one domain of this level.
     pub(super) slice_level: usize,
-    /// Sizes of further layers, for the levels from below the slices down to the deepest layer.
+    /// Sizes of the additional layers, for the levels from below the slice level down to the deepest layer.
     pub(super) layers: SmallVec<[i64; 4]>,
 }
 
@@ -43,9 +44,9 @@ impl NormalizedRequest {
         let mut request =
             Self { slice_level, slice_size, layers, ..Self::start(tree, topology_request) };
         if request.level > slice_level {
-            let (slice, whole) =
+            let (slice, pod_set) =
                 (tree.levels[slice_level].clone(), tree.levels[request.level].clone());
-            return Err(PlacementFailure::SliceLevelAbovePodSet { slice, whole });
+            return Err(PlacementFailure::SliceLevelAbovePodSet { slice, pod_set });
         }
         request.add_layers(tree, slices.get(1..).unwrap_or_default())?;
         Ok(request)
@@ -71,35 +72,38 @@ impl NormalizedRequest {
         tree: &DomainTree,
         layers: &[(Box<str>, i64)],
     ) -> Result<(), PlacementFailure> {
-        let (mut above, mut whole) = (self.slice_level, self.slice_size);
+        let (mut level_above, mut size_above) = (self.slice_level, self.slice_size);
         for (label, size) in layers {
             let (level, size) = (tree.level_named(label).unwrap_or(0), (*size).max(1));
-            if level <= above {
-                let above = tree.levels[above].clone();
-                return Err(PlacementFailure::SliceLayerNotBelow { layer: label.clone(), above });
+            if level <= level_above {
+                let level_above = tree.levels[level_above].clone();
+                return Err(PlacementFailure::SliceLayerNotBelow {
+                    layer: label.clone(),
+                    above: level_above,
+                });
             }
-            if whole % size != 0 {
-                return Err(PlacementFailure::SliceLayerSizeMismatch { size, whole });
+            if size_above % size != 0 {
+                return Err(PlacementFailure::SliceLayerSizeMismatch { size, size_above });
             }
             self.layers.resize(level - self.slice_level, size);
-            (above, whole) = (level, size);
+            (level_above, size_above) = (level, size);
         }
         Ok(())
     }
 
-    /// In units of how many pods domains of `level` are given theirs, if in more than single ones.
+    /// The slice size in which domains of `level` get their pods, if the level belongs to an additional layer.
     pub(super) fn layer(&self, level: usize) -> Option<i64> {
         let below = level.checked_sub(self.slice_level + 1)?;
         self.layers.get(below).copied()
     }
 
-    /// How many slices `pods` make. The last may be smaller; room is found for a whole one.
+    /// Number of slices for `pods`. The last slice may be smaller, but capacity for a whole one is required.
     pub(super) fn slices(&self, pods: i64) -> i64 {
         units(pods, self.slice_size)
     }
 }
 
-/// How many units of `size` hold `pods`.
+/// Number of units of `size` needed for `pods`.
 pub(super) fn units(pods: i64, size: i64) -> i64 {
     pods / size + i64::from(pods % size > 0)
 }

@@ -1,8 +1,9 @@
-//! Searches for one who asks why it waits: nothing is changed by them, and their buffers are their own.
+//! Searches that explain why a Workload is pending. They change nothing and use buffers of their own.
 //!
-//! Earlier pod sets of the Workload count where they would go, in the flavors that they would get, both as things are and
-//! as if nothing were in use. Pod sets of one group are looked for together. If machines came or went since the last
-//! cycle, the trees are built as the next cycle will build them. Cost: one search per question, more where it fails.
+//! Earlier pod sets of the Workload count in the flavors and domains that they would get, both for current usage
+//! and for an empty topology. Pod sets of one group are searched together. If nodes changed since the last cycle,
+//! the probe builds the trees as the next cycle will. Cost: one search per probe; a failed probe costs one more and
+//! an analysis.
 
 use std::borrow::Cow;
 
@@ -20,39 +21,39 @@ use crate::topology::placement_shortfall::PlacementShortfall;
 use crate::topology::shortfall_analysis::analyze_shortfall;
 use crate::topology::topologies::Topologies;
 
-/// See the module.
+/// Searches for topology assignments without changing the state.
 pub(crate) struct PlacementProbe<'a> {
     state: &'a State,
     class: &'a EquivalenceClass,
     topologies: Cow<'a, Topologies>,
-    /// Pod sets that found places, by the flavor of which.
+    /// Pod sets assumed to be assigned, and the flavor of each.
     assumed: Vec<(usize, FlavorId)>,
     now: ProbeBuffers,
     empty: ProbeBuffers,
 }
 
-/// The ground as it is, or as if nothing were in use.
+/// Assignments and buffers for one view of the topology: with current usage, or empty.
 #[derive(Default)]
 struct ProbeBuffers {
-    /// What the assumed ones were given.
+    /// Assignments of the assumed pod sets.
     assumed: Vec<AssignedLeaf>,
-    scratch: SearchBuffers,
+    search_buffers: SearchBuffers,
 }
 
 impl ProbeBuffers {
-    /// Leaves in the buffers what others than `members` were given.
+    /// Resets the buffers to the assignments of all pod sets but `members`.
     fn begin(&mut self, members: &[usize]) {
-        let others = self.assumed.iter().filter(|one| !members.contains(&one.pod_set));
-        self.scratch.placed.clear();
-        self.scratch.placed.extend(others);
+        let other_assignments = self.assumed.iter().filter(|one| !members.contains(&one.pod_set));
+        self.search_buffers.assigned.clear();
+        self.search_buffers.assigned.extend(other_assignments);
     }
 }
 
-/// Why no places are found.
+/// Why a probe finds no topology assignment.
 pub(crate) enum ProbeFailure {
-    /// No machines could meet the request in this topology.
+    /// The request contradicts the topology.
     InvalidRequest(PlacementFailure),
-    /// There are too few.
+    /// Not enough capacity.
     Shortfall(Box<PlacementShortfall>),
 }
 
@@ -62,15 +63,18 @@ impl<'a> PlacementProbe<'a> {
         Self { state, class, topologies: up_to_date(state), assumed: Vec::new(), now, empty }
     }
 
-    /// Whether a flavor has a topology with places in it.
+    /// Whether a flavor has a tree of domains.
     pub(crate) fn has_topology(&self, flavor: FlavorId) -> bool {
         self.topologies.tree(flavor).is_some()
     }
 
-    /// Whether a pod set, with its group, finds places in a flavor.
+    /// Searches for a pod set and its group in a flavor.
+    ///
+    /// # Errors
+    /// Why there is no topology assignment.
     pub(crate) fn probe(&mut self, pod_set: usize, flavor: FlavorId) -> Result<(), ProbeFailure> {
         let members = members(self.class, pod_set);
-        let all = self.wanted(&members, flavor);
+        let all = self.requests(&members, flavor);
         let Self { state, topologies, now, empty, .. } = self;
         let Some(search) = search(state, topologies, &all, &members) else {
             return Ok(());
@@ -78,43 +82,43 @@ impl<'a> PlacementProbe<'a> {
         let request = NormalizedRequest::new(search.tree, search.workers.spec.topology.as_ref());
         let request = request.map_err(ProbeFailure::InvalidRequest)?;
         now.begin(&members);
-        if search.run(&mut now.scratch).is_ok() {
+        if search.run(&mut now.search_buffers).is_ok() {
             return Ok(());
         }
         empty.begin(&members);
         let fits_if_empty =
-            AssignmentSearch { empty: true, ..search }.run(&mut empty.scratch).is_ok();
+            AssignmentSearch { empty: true, ..search }.run(&mut empty.search_buffers).is_ok();
         Err(ProbeFailure::Shortfall(Box::new(analyze_shortfall(
             &search,
             &request,
-            &now.scratch,
-            &empty.scratch,
+            &now.search_buffers,
+            &empty.search_buffers,
             fits_if_empty,
         ))))
     }
 
-    /// What a pod set and its group find counts against later ones.
+    /// Assumes what a pod set and its group would get, so that it counts for later pod sets.
     pub(crate) fn assume(&mut self, pod_set: usize, flavor: FlavorId) {
         let members = members(self.class, pod_set);
         if self.assumed.iter().any(|one| members.contains(&one.0)) {
             return;
         }
-        let all = self.wanted(&members, flavor);
+        let all = self.requests(&members, flavor);
         let Self { state, topologies, assumed, now, empty, .. } = self;
         let Some(search) = search(state, topologies, &all, &members) else {
             return;
         };
-        for (side, empty) in [(now, false), (empty, true)] {
-            side.begin(&members);
-            if (AssignmentSearch { empty, ..search }).run(&mut side.scratch).is_ok() {
-                side.assumed.clone_from(&side.scratch.placed);
+        for (view, empty) in [(now, false), (empty, true)] {
+            view.begin(&members);
+            if (AssignmentSearch { empty, ..search }).run(&mut view.search_buffers).is_ok() {
+                view.assumed.clone_from(&view.search_buffers.assigned);
             }
         }
         assumed.extend(members.iter().map(|&one| (one, flavor)));
     }
 
-    /// Those who have places, then those who look for some.
-    fn wanted(&self, members: &[usize], flavor: FlavorId) -> Vec<TasPodSetRequest<'a>> {
+    /// Requests of the assumed pod sets, then those of `members`.
+    fn requests(&self, members: &[usize], flavor: FlavorId) -> Vec<TasPodSetRequest<'a>> {
         let assumed = self.assumed.iter().copied().filter(|one| !members.contains(&one.0));
         let all = assumed.chain(members.iter().map(|&one| (one, flavor)));
         let specs = &self.class.pod_sets;
@@ -133,7 +137,7 @@ impl<'a> PlacementProbe<'a> {
     }
 }
 
-/// The search for `members`; `None` if they need no places.
+/// The search for `members`; `None` if they need no topology assignment.
 fn search<'s>(
     state: &'s State,
     topologies: &'s Topologies,

@@ -1,4 +1,5 @@
-//! What is missing where pods find no places, as values; [`shortfall`](super::shortfall) finds it out.
+//! What is missing when a search finds no topology assignment, as values.
+//! [`shortfall_analysis`](super::shortfall_analysis) computes them.
 
 use std::sync::Arc;
 
@@ -8,74 +9,76 @@ use crate::topology::TopologyMode;
 use crate::topology::exclusion_stats::NodeMismatch;
 use crate::topology::topology_usage::TopologyUsage;
 
-/// See the module. Counts are in slices where slices are asked for, in pods otherwise.
+/// Why pods do not fit into a topology, and what would help. Counts are in slices if slices are requested,
+/// otherwise in pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacementShortfall {
-    /// How the pods must stand together.
+    /// Constraint on the whole pod set.
     pub mode: TopologyMode,
-    /// Level and pods of a slice.
+    /// Slice level and pods per slice.
     pub slice: Option<(Box<str>, i64)>,
-    /// A leader goes with them.
+    /// The pod set group has a leader.
     pub has_leader: bool,
-    /// How many are asked for.
+    /// Units requested.
     pub requested: i64,
-    /// How many find places now, in the domain where most do.
+    /// Units that fit now: into the best domain, or into the whole topology.
     pub fit: FittingCount,
-    /// How many would if nothing were in use.
+    /// Units that would fit into an empty topology.
     pub maximum: FittingCount,
-    /// The domain that is nearest to holding everybody; `None` is the whole topology.
+    /// The domain closest to fitting the request; `None` for the whole topology.
     pub domain: Option<Arc<[Box<str>]>>,
-    /// How many find places in it now.
+    /// Units that fit into that domain now.
     pub fit_in_domain: FittingCount,
-    /// Pods of earlier pod sets of the same Workload that count there.
+    /// Pods of earlier pod sets of the same Workload in that domain.
     pub earlier: i64,
-    /// The resource that leaves least room there; `None` if no single one is to blame.
+    /// The resource with the fewest units in that domain; `None` if no single resource is the limit.
     pub limiting_resource: Option<LimitingResource>,
-    /// Lowest domains of the topology.
+    /// Number of leaves of the topology.
     pub leaves: usize,
-    /// The label of their level.
+    /// Node label of the lowest level.
     pub lowest_level: Box<str>,
-    /// Lowest domains where the pods may not stand at all.
+    /// Leaves whose nodes do not match the pods, by reason.
     pub mismatches: Vec<(NodeMismatch, usize)>,
-    /// Who stands there, most first; nobody where no waiting helps.
+    /// Users of the limiting resource in that domain, largest first; empty if the request exceeds the maximum.
     pub users: Vec<TopologyUsage>,
-    /// How many more do.
+    /// Number of users beyond those listed.
     pub more_users: usize,
-    /// What would help.
+    /// Changes that would help.
     pub remedies: Vec<PlacementRemedy>,
 }
 
 impl PlacementShortfall {
-    /// No waiting helps.
+    /// Whether the request does not fit even into an empty topology: no release of usage helps.
     pub fn exceeds_maximum(&self) -> bool {
-        !self.maximum.holds(self.requested)
+        !self.maximum.fits_all(self.requested)
     }
 
-    /// How many more must find places.
+    /// Units that do not fit.
     pub fn missing(&self) -> i64 {
         let fit = if self.exceeds_maximum() { self.maximum } else { self.fit_in_domain };
         (self.requested - fit.units).max(0)
     }
 }
 
-/// How many fit, and whether their leader does. Later is better.
+/// Units that fit, and whether the leader fits. Ordered from worse to better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FittingCount {
-    /// The leader has a place, if there is one.
+    /// The leader fits, or there is none.
     pub leader: bool,
-    /// Slices or pods, beside the leader if it has a place.
+    /// Slices or pods that fit, beside the leader if it fits.
     pub units: i64,
 }
 
 impl FittingCount {
-    /// Whether everybody fits.
-    pub fn holds(self, requested: i64) -> bool {
+    /// Whether all requested units and the leader fit.
+    pub fn fits_all(self, requested: i64) -> bool {
         self.leader && self.units >= requested
     }
 
-    /// The search has the last word: what was counted but cannot be dealt out in whole slices is no room.
+    /// Adjusts a count to the result of the search: units that are counted but cannot be assigned as whole slices
+    /// do not fit.
     pub(super) fn reconciled(self, requested: i64, found: bool) -> Self {
-        match (found, self.holds(requested)) {
+        match (found, self.fits_all(requested)) {
             (true, false) => Self { leader: true, units: requested },
             (false, true) => Self { units: 0, ..self },
             _ => self,
@@ -83,29 +86,29 @@ impl FittingCount {
     }
 }
 
-/// A resource of which there is too little.
+/// The resource that limits a placement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitingResource {
-    /// Which.
+    /// The resource.
     pub resource: ResourceId,
-    /// What everybody who is to stand there asks for.
+    /// Request of all pods, the leader included.
     pub request: Amount,
-    /// What is free there, or would be if nothing were in use where no waiting helps.
+    /// Free capacity of the domain; its total capacity if the request exceeds the maximum.
     pub free: Amount,
-    /// The most of it in one lowest domain.
+    /// Largest free capacity of a single leaf.
     pub largest: Amount,
-    /// What the missing ones need beside what is left over in the right places. What is too small for a pod of a slice,
-    /// or for an inner layer, is not left over.
+    /// What the missing units need beyond the remainders that they can use. A remainder too small for a pod of a
+    /// slice, or for an inner slice layer, is not usable.
     pub missing: Amount,
 }
 
 /// A change that would help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlacementRemedy {
-    /// Places are given back there.
+    /// Usage is released in the domain.
     ReleaseCapacity,
-    /// A preferred level instead of the required one: there are places for that now.
+    /// A preferred level instead of the required one: the pods would fit now.
     PreferInsteadOfRequire,
-    /// More machines, or larger ones.
+    /// More nodes, or larger ones.
     AddNodes,
 }

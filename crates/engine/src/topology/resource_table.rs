@@ -1,9 +1,9 @@
-//! Amounts by row and resource, in one block of memory.
+//! A dense table of amounts by row and resource.
 
 use crate::amount::Amount;
 use crate::ids::ResourceId;
 
-/// See the module. A resource that the table has never heard of has the amount nothing.
+/// Amounts by row and resource, in one allocation. A resource beyond the width has the amount zero.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ResourceTable {
     /// Resources per row.
@@ -12,19 +12,19 @@ pub(super) struct ResourceTable {
 }
 
 impl ResourceTable {
-    /// Nothing of `width` resources in each of `rows` rows.
+    /// A table of zeros: `rows` rows of `width` resources.
     pub(super) fn new(rows: usize, width: usize) -> Self {
         Self { width, cells: vec![Amount::ZERO; rows * width] }
     }
 
-    /// Becomes what [`ResourceTable::new`] makes, in the memory it has.
+    /// Resets the table to the result of [`ResourceTable::new`] without releasing memory.
     pub(super) fn reset(&mut self, rows: usize, width: usize) {
         self.width = width;
         self.cells.clear();
         self.cells.resize(rows * width, Amount::ZERO);
     }
 
-    /// All amounts of a row, by resource.
+    /// Amounts of a row, indexed by resource.
     pub(super) fn row(&self, row: usize) -> &[Amount] {
         self.cells.get(row * self.width..(row + 1) * self.width).unwrap_or_default()
     }
@@ -33,7 +33,7 @@ impl ResourceTable {
         self.row(row).get(resource.index()).copied().unwrap_or_default()
     }
 
-    /// Adds, also what is negative.
+    /// Adds an amount, which may be negative. Widens the table for a new resource.
     pub(super) fn add(&mut self, row: usize, resource: ResourceId, amount: Amount) {
         if resource.index() >= self.width {
             self.widen(resource.index() + 1);

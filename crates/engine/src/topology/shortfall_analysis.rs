@@ -1,9 +1,9 @@
-//! Finds out what is missing where a search found no places.
+//! Analyzes why a search found no topology assignment.
 //!
-//! Who must stand together is told of one domain: the one with the maximum room among those that could hold everybody if
-//! nothing were in use fit_in_domain. If none could, no waiting helps, and it is told of the largest. Who may spread is told of
-//! the whole topology. All of it is read off what the searches counted. Cost: two counts per resource, one search, and a
-//! look at everybody who holds places.
+//! A required request is explained by one domain: the one with the most units among those that fit the request when
+//! empty; if none does, the largest. Other requests are explained by the whole topology. Everything derives from
+//! the counts of the searches. Cost: two counts per resource, one search, and one pass over all Workloads with
+//! quota.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::topology::placement_shortfall::{FittingCount, PlacementRemedy, Placem
 use crate::topology::topology_usage::{MAX_LISTED_USERS, usage_in_leaves};
 use crate::topology::{TopologyMode, TopologyRequest};
 
-/// Where to look.
+/// The domains that explain the failure.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ShortfallScope {
     Domain(DomainId),
@@ -29,15 +29,15 @@ pub(super) enum ShortfallScope {
     Level(usize),
 }
 
-/// A search that failed.
+/// A failed search.
 pub(super) struct FailedSearch<'a> {
     pub(super) search: &'a AssignmentSearch<'a>,
     pub(super) request: &'a NormalizedRequest,
     pub(super) requested: i64,
 }
 
-/// What is to be told of a search that failed with things as they are (`now`) and was tried with nothing in use (`empty`);
-/// `fits_if_empty` is whether it found places then.
+/// Explains a search that failed with current usage (`now`) and was repeated in an empty topology (`empty`);
+/// `fits_if_empty` is the result of the repetition.
 pub(super) fn analyze_shortfall(
     search: &AssignmentSearch<'_>,
     request: &NormalizedRequest,
@@ -56,10 +56,10 @@ pub(super) fn analyze_shortfall(
     );
     let scope = failed.nearest_scope(&now.counts, &empty.counts, &scopes);
     let fit_in_domain = failed.fit(&now.counts, scope).reconciled(failed.requested, false);
-    let here = |&leaf: &DomainId| scope.domain().is_none_or(|one| tree.is_below(leaf, one));
-    let leaves: Vec<DomainId> = open_leaves.into_iter().filter(here).collect();
-    let blamed = if fits_if_empty { now } else { empty };
-    let limiting = limiting_resource(&failed, scope, &leaves, blamed, fits_if_empty);
+    let in_scope = |&leaf: &DomainId| scope.domain().is_none_or(|one| tree.is_below(leaf, one));
+    let leaves: Vec<DomainId> = open_leaves.into_iter().filter(in_scope).collect();
+    let counted = if fits_if_empty { now } else { empty };
+    let limiting = limiting_resource(&failed, scope, &leaves, counted, fits_if_empty);
     let resource = limiting.as_ref().map_or(PODS, |one| one.resource);
     let mut users =
         if fits_if_empty { usage_in_leaves(search, &leaves, resource) } else { Vec::new() };
@@ -103,7 +103,7 @@ impl ShortfallScope {
 }
 
 impl FailedSearch<'_> {
-    /// The leaves where pods may stand at all.
+    /// The leaves that pods can run on, whatever their free capacity.
     fn open_leaves(&self) -> Vec<DomainId> {
         let AssignmentSearch { topologies, tree, .. } = *self.search;
         let count_request = self.search.count_request(self.request, None);
@@ -112,7 +112,7 @@ impl FailedSearch<'_> {
             .collect()
     }
 
-    /// The domains with open leaves, of which one must hold everybody; the whole topology for those who may spread.
+    /// Candidate scopes: for a required level each of its domains with open leaves, otherwise the whole topology.
     fn scopes(&self, open_leaves: &[DomainId]) -> Vec<ShortfallScope> {
         let NormalizedRequest { level, required, unconstrained, .. } = *self.request;
         if !required {
@@ -123,7 +123,7 @@ impl FailedSearch<'_> {
         domains.into_iter().map(ShortfallScope::Domain).collect()
     }
 
-    /// How many fit. In the whole topology the leader stands where it costs least.
+    /// Units that fit into a scope. In the whole topology the leader counts where it costs the fewest slices.
     pub(super) fn fit(&self, counts: &CountsByDomain, scope: ShortfallScope) -> FittingCount {
         let has_leader = self.search.leader.is_some();
         let of = |domain| {
@@ -137,10 +137,10 @@ impl FailedSearch<'_> {
             ShortfallScope::Level(level) => {
                 let all = || self.search.tree.level(level).map(of);
                 let with_leader = all().filter(|one| one.0.leader);
-                let cost = with_leader.map(|(fit, slices)| slices - fit.units).min();
+                let leader_cost = with_leader.map(|(fit, slices)| slices - fit.units).min();
                 let sum: i64 = all().map(|one| one.1).sum();
-                let leader = !has_leader || cost.is_some();
-                FittingCount { leader, units: sum - cost.unwrap_or_default() }
+                let leader = !has_leader || leader_cost.is_some();
+                FittingCount { leader, units: sum - leader_cost.unwrap_or_default() }
             }
         }
     }
@@ -150,28 +150,32 @@ impl FailedSearch<'_> {
         scopes.iter().map(|&scope| self.fit(counts, scope)).max().unwrap_or(none)
     }
 
-    /// The scope to talk about. Domains are in the order of their names, and of equal ones the first counts.
+    /// The scope to report. Domains are in name order; of equal ones the first is reported.
     fn nearest_scope(
         &self,
         now: &CountsByDomain,
         empty: &CountsByDomain,
         scopes: &[ShortfallScope],
     ) -> ShortfallScope {
-        let nearest_scope = scopes.iter().copied().rev().max_by_key(|&scope| {
+        let nearest = scopes.iter().copied().rev().max_by_key(|&scope| {
             let (fit, maximum) = (self.fit(now, scope), self.fit(empty, scope));
-            if maximum.holds(self.requested) { (true, fit, maximum) } else { (false, maximum, fit) }
+            if maximum.fits_all(self.requested) {
+                (true, fit, maximum)
+            } else {
+                (false, maximum, fit)
+            }
         });
-        nearest_scope.unwrap_or(ShortfallScope::Level(0))
+        nearest.unwrap_or(ShortfallScope::Level(0))
     }
 
-    /// What earlier pod sets were given.
+    /// Assignments of earlier pod sets of the Workload.
     pub(super) fn other_assignments<'s>(
         &'s self,
-        scratch: &'s SearchBuffers,
+        search_buffers: &'s SearchBuffers,
     ) -> impl Iterator<Item = AssignedLeaf> + 's {
         let leader = self.search.leader.map(|one| one.pod_set);
         let own = [Some(self.search.workers.pod_set), leader];
-        scratch.placed.iter().copied().filter(move |one| !own.contains(&Some(one.pod_set)))
+        search_buffers.assigned.iter().copied().filter(move |one| !own.contains(&Some(one.pod_set)))
     }
 
     fn earlier_pods<'s>(
@@ -188,9 +192,9 @@ impl FailedSearch<'_> {
         } else {
             PlacementRemedy::AddNodes
         };
-        let spreads = self.request.required && self.fits_if_preferred(now);
+        let fits_as_preferred = self.request.required && self.fits_if_preferred(now);
         std::iter::once(first)
-            .chain(spreads.then_some(PlacementRemedy::PreferInsteadOfRequire))
+            .chain(fits_as_preferred.then_some(PlacementRemedy::PreferInsteadOfRequire))
             .collect()
     }
 
@@ -201,7 +205,7 @@ impl FailedSearch<'_> {
         let leader = leader.as_ref().map(|(one, spec)| TasPodSetRequest { spec, ..**one });
         let search =
             AssignmentSearch { workers: &workers, leader: leader.as_ref(), ..*self.search };
-        search.run(&mut SearchBuffers::beside(self.other_assignments(now))).is_ok()
+        search.run(&mut SearchBuffers::with_assigned(self.other_assignments(now))).is_ok()
     }
 }
 

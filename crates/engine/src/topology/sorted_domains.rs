@@ -1,16 +1,15 @@
-//! Domains in a line, in the order in which they are given something.
+//! Sorts domains into the order in which they are assigned pods.
 //!
-//! Domains that the pods prefer come first. Of equal ones *best fit* puts the largest first, *least free* the smallest, then
-//! those with the least left over, then names decide. Where a leader looks for a place, domains that can take one precede
-//! all others.
+//! Order: domains with capacity for the leader (if one is to be assigned), then higher affinity score, then slice
+//! count (best fit: largest first; least free capacity: smallest first), then the smaller pod count, then name.
 
 use crate::ids::DomainId;
 use crate::topology::fill_in_counts::{CountsByDomain, DomainCounts};
 
-/// In what a distribution counts.
+/// The unit in which pods are assigned to domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AssignmentUnit {
-    /// Slices as they were counted for their level.
+    /// Slices as counted at the slice level.
     Slice(i64),
     /// Slices of an inner layer.
     Layer(i64),
@@ -19,7 +18,7 @@ pub(super) enum AssignmentUnit {
 }
 
 impl AssignmentUnit {
-    /// Pods of one unit.
+    /// Pods per unit.
     pub(super) fn size(self) -> i64 {
         match self {
             Self::Slice(size) | Self::Layer(size) => size,
@@ -27,8 +26,8 @@ impl AssignmentUnit {
         }
     }
 
-    /// Units that a domain holds.
-    pub(super) fn held(self, count: DomainCounts, with_leader: bool) -> i64 {
+    /// Units that fit into a domain.
+    pub(super) fn fitting(self, count: DomainCounts, with_leader: bool) -> i64 {
         match (self, with_leader) {
             (Self::Slice(_), false) => count.slices,
             (Self::Slice(_), true) => count.slices_with_leader,
@@ -40,10 +39,10 @@ impl AssignmentUnit {
     }
 }
 
-/// A domain's place in line: smaller comes first. The first number is its [`rank`].
+/// Sort key of a domain: smaller is first. The first number is its [`rank`].
 type DomainSortKey = (i64, i64, i64, DomainId);
 
-/// More than any score: weights have 32 bits, and machines are counted in millions.
+/// Exceeds every affinity score: weights have 32 bits, and topologies have at most millions of nodes.
 const LEADER: i64 = 1 << 60;
 
 /// DomainCounts for a leader, if it matters, then what is preferred; in one number, so that a line without preferences is sorted
@@ -52,12 +51,12 @@ fn rank(counts: &CountsByDomain, domain: DomainId, leader: i64) -> i64 {
     -leader * LEADER - counts.scores.of(domain)
 }
 
-/// See the module. Kept between searches for its memory.
+/// Domains in assignment order. The buffer is kept between searches.
 #[derive(Debug, Default)]
 pub(super) struct SortedDomains(Vec<DomainSortKey>);
 
 impl SortedDomains {
-    /// Lines up domains; with a leader if one must be placed among them.
+    /// Sorts `domains`; by their counts beside a leader if one must be assigned among them.
     pub(super) fn fill(
         &mut self,
         counts: &CountsByDomain,
@@ -79,8 +78,8 @@ impl SortedDomains {
         self.0.sort_unstable();
     }
 
-    /// Lines up those from `start` on anew, without regard to leaders, and drops the ones before.
-    pub(super) fn refill(&mut self, counts: &CountsByDomain, start: usize, least_free: bool) {
+    /// Drops the domains before `start` and sorts the rest again, without regard to the leader.
+    pub(super) fn resort(&mut self, counts: &CountsByDomain, start: usize, least_free: bool) {
         self.0.drain(..start.min(self.0.len()));
         for place in &mut self.0 {
             let count = counts[place.3];
@@ -102,8 +101,9 @@ impl SortedDomains {
         self.0.iter().map(|place| place.3)
     }
 
-    /// The smallest of those from `start` on that hold `needed` units and as many leaders; the one at `start` if none
-    /// does. Only among those that are preferred as much as the one at `start`: no smaller domain is worth a lesser one.
+    /// The smallest domain from `start` on that fits `needed` units and `leaders` leaders; the domain at `start` if
+    /// none does. Considers only domains with the same affinity score as the one at `start`: a smaller domain does
+    /// not outweigh a lower score.
     pub(super) fn smallest(
         &self,
         counts: &CountsByDomain,
@@ -112,15 +112,16 @@ impl SortedDomains {
         leaders: i64,
         unit: AssignmentUnit,
     ) -> Option<DomainId> {
-        let held = |domain: DomainId| unit.held(counts[domain], leaders > 0);
+        let fitting = |domain: DomainId| unit.fitting(counts[domain], leaders > 0);
         let rest = self.0.get(start..).unwrap_or_default().iter().map(|place| place.3);
         let score = self.get(start).map(|first| counts.scores.of(first));
         let rest = rest.take_while(|&one| Some(counts.scores.of(one)) == score);
-        let fitting = rest.filter(|&one| counts[one].leader >= leaders && held(one) >= needed);
-        fitting.min_by_key(|&one| held(one)).or_else(|| self.get(start))
+        let candidates =
+            rest.filter(|&one| counts[one].leader >= leaders && fitting(one) >= needed);
+        candidates.min_by_key(|&one| fitting(one)).or_else(|| self.get(start))
     }
 
-    /// Keeps the first `count`, of which the last became `last`, behind `first`.
+    /// Keeps the first `count` domains, replaces the last of them by `last`, and puts `first` in front.
     pub(super) fn keep(&mut self, count: usize, first: Option<DomainId>, last: Option<DomainId>) {
         self.0.truncate(count);
         if let (Some(end), Some(last)) = (self.0.last_mut(), last) {
@@ -131,9 +132,10 @@ impl SortedDomains {
         }
     }
 
-    /// Puts first the first domain whose leader leaves the others enough for `needed` units. A sum over domains takes the
-    /// leader for granted where it costs least; the choice must not be dearer than what is left over.
-    pub(super) fn put_leader_first(
+    /// Moves the first domain to the front whose leader leaves capacity for `needed` units in all domains. Counts
+    /// of parents assume the leader where it costs the fewest pods; the chosen domain must not cost more than the
+    /// spare capacity.
+    pub(super) fn move_leader_domain_first(
         &mut self,
         counts: &CountsByDomain,
         needed: i64,
@@ -143,13 +145,13 @@ impl SortedDomains {
         if leaders == 0 {
             return;
         }
-        let all: i64 = self.domains().map(|one| unit.held(counts[one], false)).sum();
-        let affordable = |one: DomainId| {
+        let all: i64 = self.domains().map(|one| unit.fitting(counts[one], false)).sum();
+        let leaves_enough = |one: DomainId| {
             let count = counts[one];
-            let cost = unit.held(count, false) - unit.held(count, true);
+            let cost = unit.fitting(count, false) - unit.fitting(count, true);
             count.leader >= leaders && all - cost >= needed
         };
-        let at = self.domains().position(affordable);
+        let at = self.domains().position(leaves_enough);
         if let Some(at) = at {
             self.0[..=at].rotate_right(1);
         }

@@ -1,8 +1,8 @@
-//! All topologies, machines and trees, and what is used of them.
+//! All topologies, nodes and domain trees, and their usage.
 //!
-//! Usage of a machine is shared by all trees that see it; usage of other leaves belongs to their tree. A change of what
-//! a machine offers is entered in place; a change of which machines there are, or of their labels, builds the trees anew
-//! before the next cycle.
+//! The usage of a node is shared by all trees that contain it; the usage of any other leaf belongs to its tree. A
+//! change of a node's resources updates the trees in place; a change of the set of nodes, or of their labels, marks
+//! the trees stale, and they are rebuilt before the next cycle.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::topology::resource_table::ResourceTable;
 use crate::topology::{TopologyMode, TopologyNodeSpec, TopologySpec};
 use crate::workload::Admission;
 
-/// Whether a flavor can serve a topology request at all.
+/// Whether a flavor can serve a topology request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TopologySupport {
     Supported,
@@ -26,33 +26,33 @@ pub(crate) enum TopologySupport {
     TopologyOnly,
 }
 
-/// Where pods stand.
+/// The row that pods of a domain are charged to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum UsageLocation {
-    /// On a machine, which is the same in every tree that sees it.
+    /// A node: the same in every tree that contains it.
     Node(TopologyNodeId),
-    /// At a leaf of their tree that sums up machines.
+    /// A leaf that aggregates nodes of its tree.
     Leaf(DomainId),
 }
 
-/// See the module.
+/// Topologies, nodes and domain trees of all flavors.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Topologies {
     specs: Vec<Option<TopologySpec>>,
     nodes: Vec<Option<TopologyNodeSpec>>,
-    /// Machines with taints.
+    /// Whether a node has taints, by node.
     tainted: Vec<bool>,
     trees: Vec<Option<DomainTree>>,
-    /// What is used of machines.
+    /// TAS usage of nodes.
     used: ResourceTable,
-    /// Trees must be built anew.
+    /// The trees must be rebuilt.
     pub(crate) stale: bool,
-    /// SelectionBuffers of searches.
-    pub(super) scratch: SearchBuffers,
+    /// Buffers of searches.
+    pub(super) search_buffers: SearchBuffers,
 }
 
 impl Topologies {
-    /// Whether anything was ever said of topologies or machines.
+    /// Whether any topology or node was ever set.
     pub(crate) fn matter(&self) -> bool {
         !self.specs.is_empty() || !self.nodes.is_empty() || self.stale
     }
@@ -90,7 +90,7 @@ impl Topologies {
         }
     }
 
-    /// Whether the tree of a flavor has a machine, or sums it up.
+    /// Whether the tree of a flavor contains a node, or a leaf that aggregates it.
     pub(crate) fn has_node(&self, flavor: FlavorId, node: TopologyNodeId) -> bool {
         self.tree(flavor).is_some_and(|tree| tree.leaf_of_node(node).is_some())
     }
@@ -107,7 +107,7 @@ impl Topologies {
         self.nodes.get(id.index()).and_then(Option::as_ref)
     }
 
-    /// All machines that are known.
+    /// All known nodes.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (TopologyNodeId, &TopologyNodeSpec)> {
         let all = self.nodes.iter().enumerate();
         all.filter_map(|(index, node)| Some((TopologyNodeId::from(index), node.as_ref()?)))
@@ -122,7 +122,7 @@ impl Topologies {
         self.trees.iter().any(Option::is_some)
     }
 
-    /// Builds all trees, empty, for `width` known resources.
+    /// Builds all trees without usage, for `width` known resources.
     pub(super) fn build(&mut self, flavors: &[Option<FlavorSpec>], width: usize) {
         self.stale = false;
         self.used.reset(self.nodes.len(), width);
@@ -136,8 +136,8 @@ impl Topologies {
         self.trees = trees.collect();
     }
 
-    /// Whether a flavor suits a pod set as far as topologies go, where `covered` resources get that flavor. One without a
-    /// topology may still give what is quota only, and nothing that pods take of a machine.
+    /// Whether a flavor's topology can serve a pod set, where `covered` resources get that flavor. A flavor without
+    /// a topology can still serve resources that are only quota, i.e. that pods do not consume on nodes.
     pub(crate) fn topology_support(
         &self,
         pod_set: &PodSetSpec,
@@ -165,7 +165,7 @@ impl Topologies {
         if whole && slices { TopologySupport::Supported } else { TopologySupport::NoLevel }
     }
 
-    /// All that is used of a leaf, by resource.
+    /// Usage of a leaf, indexed by resource.
     pub(super) fn used_row<'a>(&'a self, tree: &'a DomainTree, leaf: DomainId) -> &'a [Amount] {
         match tree.node(leaf) {
             Some(node) => self.used.row(node.index()),
@@ -173,12 +173,12 @@ impl Topologies {
         }
     }
 
-    /// What is used of a leaf.
+    /// Usage of one resource of a leaf.
     pub(crate) fn used(&self, tree: &DomainTree, leaf: DomainId, resource: ResourceId) -> Amount {
         self.used_row(tree, leaf).get(resource.index()).copied().unwrap_or_default()
     }
 
-    /// Charges the places of a Workload, unless another has taken them over.
+    /// Charges the topology assignment of an admission, unless another workload slice has taken it over.
     pub(crate) fn charge_admission(
         &mut self,
         admission: &Admission,
@@ -190,7 +190,7 @@ impl Topologies {
         }
     }
 
-    /// Takes back what [`Topologies::charge_admission`] charged.
+    /// Reverts [`Topologies::charge_admission`].
     pub(crate) fn release_admission(
         &mut self,
         admission: &Admission,
@@ -224,8 +224,8 @@ impl Topologies {
         }
     }
 
-    /// Where pods stand that were placed in a flavor's tree. A machine that this tree has lost may be in another one: who
-    /// stands there stays. A leaf that is gone altogether is nobody's.
+    /// The row of a domain assigned in a flavor's tree. A node that left this tree may be in another one, and its
+    /// pods stay charged there. `None` for a leaf that no longer exists.
     pub(super) fn usage_location(
         &self,
         flavor: FlavorId,
@@ -243,7 +243,7 @@ impl Topologies {
         self.trees.iter().flatten().filter(|tree| tree.leaves_are_nodes()).find_map(location)
     }
 
-    /// Charges `count` pods of a pod set to the place where they stand.
+    /// Charges `count` pods of a pod set to their domain; a negative count releases.
     pub(crate) fn charge(
         &mut self,
         flavor: FlavorId,
@@ -268,28 +268,32 @@ impl Topologies {
     }
 }
 
-/// What is new about a machine.
+/// Kind of change of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeChange {
-    /// The machine itself: it came or went, or is another.
+    /// The node was added, removed, or its capacity, taints or labels changed.
     Changed,
-    /// Pods that are none of the engine's business left it.
+    /// Usage by pods that TAS does not manage decreased.
     UsageDecreased,
-    /// Nothing for which anybody waits.
+    /// No change that could make a pending Workload fit.
     Unchanged,
 }
 
-/// What is new about a machine that stands where it stood.
+/// The change of a node that keeps its leaves.
 fn change(old: &TopologyNodeSpec, new: &TopologyNodeSpec) -> NodeChange {
     if old.name != new.name || old.taints != new.taints || old.allocatable != new.allocatable {
         return NodeChange::Changed;
     }
     let now = |resource| new.foreign.iter().find(|one| one.0 == resource).map(|one| one.1);
-    let less = |&(resource, amount): &_| now(resource).unwrap_or_default() < amount;
-    if old.foreign.iter().any(less) { NodeChange::UsageDecreased } else { NodeChange::Unchanged }
+    let decreased = |&(resource, amount): &_| now(resource).unwrap_or_default() < amount;
+    if old.foreign.iter().any(decreased) {
+        NodeChange::UsageDecreased
+    } else {
+        NodeChange::Unchanged
+    }
 }
 
-/// Whether a changed machine is in the same trees, at the same leaves.
+/// Whether a changed node keeps its leaf in every tree.
 fn stays_at_its_leaves(old: &TopologyNodeSpec, new: &TopologyNodeSpec) -> bool {
     old.usable == new.usable && old.labels == new.labels
 }

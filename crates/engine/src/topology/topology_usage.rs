@@ -1,7 +1,7 @@
-//! Who stands in some leaves of a tree.
+//! Users of some leaves of a tree.
 //!
-//! Workloads that hold places there, also by way of another flavor that sees the same machines, and pods that are none of
-//! the engine's business. Cost: one look at everybody who holds quota, and one at every machine.
+//! These are Workloads assigned there, also through another flavor whose tree contains the same nodes, and pods
+//! that TAS does not manage. Cost: one pass over all Workloads with quota, and one over all nodes.
 
 use std::cmp::Reverse;
 
@@ -13,21 +13,21 @@ use crate::topology::assignment_search::AssignmentSearch;
 use crate::topology::limiting_resource::request_of_one_pod;
 use crate::topology::topologies::UsageLocation;
 
-/// As many are named.
+/// Number of users listed in a shortfall.
 pub(super) const MAX_LISTED_USERS: usize = 8;
 
-/// Somebody who stands there.
+/// A user of topology capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TopologyUsage {
-    /// Who; `None` stands for all pods that are none of the engine's business.
+    /// The Workload; `None` for all pods that TAS does not manage.
     pub workload: Option<WorkloadId>,
-    /// Its pods there.
+    /// Pods in the leaves.
     pub pods: i64,
-    /// What it uses there of the resource that is short.
+    /// Usage of the limiting resource in the leaves.
     pub amount: Amount,
 }
 
-/// Everybody who stands in `leaves`, which are sorted, and uses a resource: most first, then by name.
+/// Users of a resource in `leaves` (sorted), largest first, then by name.
 pub(super) fn usage_in_leaves(
     search: &AssignmentSearch<'_>,
     leaves: &[DomainId],
@@ -35,9 +35,9 @@ pub(super) fn usage_in_leaves(
 ) -> Vec<TopologyUsage> {
     let names = &search.state.names;
     let ids = (0..names.workloads.len()).map(WorkloadId::from);
-    let ours = ids.filter_map(|id| usage_of_workload(search, leaves, resource, id));
+    let workloads = ids.filter_map(|id| usage_of_workload(search, leaves, resource, id));
     let mut all: Vec<TopologyUsage> =
-        ours.chain([non_tas_usage(search, leaves, resource)]).collect();
+        workloads.chain([non_tas_usage(search, leaves, resource)]).collect();
     all.retain(|one| one.amount > Amount::ZERO);
     all.sort_by_key(|one| {
         let name = one.workload.map(|id| names.workloads.name(id));
@@ -56,8 +56,8 @@ fn usage_of_workload(
     let admission = workload.admission.as_deref()?;
     let class = search.state.classes.at(workload.class);
     let mut holder = TopologyUsage { workload: Some(id), pods: 0, amount: Amount::ZERO };
-    for (held, spec) in admission.pod_sets.iter().zip(&class.pod_sets) {
-        let pods = pods_in_leaves(search, leaves, held);
+    for (assigned, spec) in admission.pod_sets.iter().zip(&class.pod_sets) {
+        let pods = pods_in_leaves(search, leaves, assigned);
         holder.pods += pods;
         holder.amount += request_of_one_pod(spec, resource).times(pods);
     }
@@ -67,14 +67,14 @@ fn usage_of_workload(
 fn pods_in_leaves(
     search: &AssignmentSearch<'_>,
     leaves: &[DomainId],
-    held: &PodSetAdmission,
+    admission: &PodSetAdmission,
 ) -> i64 {
     let has_tree = |&flavor: &FlavorId| search.topologies.tree(flavor).is_some();
-    let Some(flavor) = held.resources.iter().map(|one| one.1).find(has_tree) else {
+    let Some(flavor) = admission.resources.iter().map(|one| one.1).find(has_tree) else {
         return 0;
     };
-    let here = held.domains.iter().filter(|place| {
-        let leaf = match search.topologies.usage_location(flavor, &place.values) {
+    let assigned = admission.domains.iter().filter(|domain| {
+        let leaf = match search.topologies.usage_location(flavor, &domain.values) {
             Some(UsageLocation::Node(node)) => search.tree.node_leaf(node),
             Some(UsageLocation::Leaf(leaf)) => {
                 Some(leaf).filter(|_| flavor == search.workers.flavor)
@@ -83,7 +83,7 @@ fn pods_in_leaves(
         };
         leaf.is_some_and(|leaf| leaves.binary_search(&leaf).is_ok())
     });
-    here.map(|place| place.count).sum()
+    assigned.map(|domain| domain.count).sum()
 }
 
 fn non_tas_usage(

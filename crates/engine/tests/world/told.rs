@@ -69,7 +69,7 @@ impl World {
         let scarce = shortfall.limiting_resource.as_ref().is_none_or(|one| one.missing.0 > 0);
         let leader = shortfall.exceeds_maximum() && !shortfall.maximum.leader
             || !shortfall.fit_in_domain.leader;
-        if shortfall.fit.holds(shortfall.requested)
+        if shortfall.fit.fits_all(shortfall.requested)
             || !scarce
             || (shortfall.missing() == 0 && !leader)
         {
