@@ -1,15 +1,15 @@
-# Commands of the house. `make test` is everything CI runs.
+# Commands of the workspace. `make test` is everything that CI runs.
 
 CARGO ?= cargo
 
-# Where cargo puts what it builds.
+# The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: test lint build unit crash crash-and-counts others counts recount demo bench programs generate clean-lab
 
 test: lint build unit
 
-# Formatting, lints and the order of the house.
+# Formatting, lints and the order of the workspace (e2e/tidy).
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
@@ -19,7 +19,7 @@ lint:
 build:
 	$(CARGO) build --workspace --bins --locked
 
-# Unit, property and lab tests, and what is counted, in two lanes: most of it waits for servers.
+# Unit, property and lab tests, and counts, as two parallel jobs: most of the time is waiting for servers.
 # The first run builds the lab's control planes with Go, which takes some minutes.
 unit:
 	$(CARGO) test --workspace --locked --no-run
@@ -27,14 +27,14 @@ unit:
 
 CRASH := every_job_runs_to_its_end_whatever_write_the_programs_die_at
 
-# Manager and agents die before and after every write.
+# Ends manager and agents before and after every write.
 crash:
 	$(CARGO) test --workspace --locked --test crash
 
 crash-and-counts: crash
 	$(MAKE) --no-print-directory counts
 
-# All but those. Lab tests wait more than they compute: more threads than cores.
+# All other tests. Lab tests wait more than they compute: more threads than cores.
 others:
 	RUST_TEST_THREADS=8 $(CARGO) test --workspace --locked -- --skip $(CRASH)
 
@@ -42,7 +42,7 @@ others:
 counts:
 	$(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
 
-# They changed on purpose: write them down, and say in the commit why.
+# Records the counts after an intended change; the commit says why.
 recount:
 	RECOUNT=1 $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts
 
@@ -50,18 +50,18 @@ recount:
 demo: programs
 	$(TARGET)/debug/sluice-demo
 
-# The engine alone, then the whole on the lab with programs as users run them; the figures go to target/bench/lab.json.
+# The engine alone, then release programs on the lab; the figures go to target/bench/lab.json.
 bench: programs
 	$(CARGO) bench -p engine
 	$(CARGO) build --release --locked -p manager -p worker-agent
 	$(TARGET)/debug/sluice-bench --programs $(TARGET)/release --out $(TARGET)/bench/lab.json
 
-# What demo and bench start. With all members, so that features are those of every other build.
+# The programs of demo and bench. Built with all members, so that features equal those of every other build.
 programs:
 	@echo "building Sluice with cargo; minutes on a cold machine, once"
 	$(CARGO) build --workspace --bins --locked
 
-# What is generated and committed.
+# Generates the files that are committed.
 generate:
 	cd e2e/lab && go run ./cmd/pod-template-schema > ../../crds/src/pod_template.json
 	cd e2e/lab && go run ./cmd/quantity-table > ../../crds/src/quantity/table.tsv

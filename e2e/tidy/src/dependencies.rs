@@ -1,10 +1,10 @@
-//! Who may depend on whom (ARCHITECTURE.md, "Rooms").
+//! Which crate may depend on which (ARCHITECTURE.md, "Rooms"), and which dependencies no crate may have.
 
 use std::collections::BTreeSet;
 
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
-/// A room and the rooms it may stand on. Rooms that are not listed may stand on everything.
+/// A crate of the workspace and the ones it may depend on. A crate without a row may depend on all.
 const ROOMS: &[(&str, &[&str])] = &[
     ("engine", &[]),
     ("crds", &[]),
@@ -18,19 +18,19 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("cli", &["crds", "runtime", "engine"]),
 ];
 
-/// Rooms for tests: nothing of the product stands on them.
+/// Crates for tests: no crate of the product depends on them.
 const TEST_ROOMS: &[&str] = &["e2e", "harness", "lab", "replay", "tidy"];
 
-/// Rooms that decide and never do.
+/// Crates without input and output.
 const PURE: &[&str] = &["engine", "dispatch", "index", "jobs"];
 
-/// What a room that decides cannot need.
+/// Dependencies for input, output and clocks, which a pure crate cannot have.
 const IMPURE: &[&str] = &["tokio", "kube", "hyper", "futures", "axum", "tower", "chrono"];
 
-/// TLS providers beside the one that is chosen; two in one graph fail at run time.
+/// TLS providers other than ring; two in one graph fail at run time.
 const OTHER_TLS: &[&str] = &["aws-lc-rs", "aws-lc-sys", "openssl", "openssl-sys", "native-tls"];
 
-/// Dependencies between rooms that the table does not allow.
+/// Dependencies that the table does not allow.
 #[must_use]
 pub fn forbidden(metadata: &Metadata) -> Vec<String> {
     let members: BTreeSet<&str> =
@@ -54,7 +54,7 @@ fn check(package: &Package, members: &BTreeSet<&str>) -> Vec<String> {
         .collect()
 }
 
-/// Rooms that are in neither list: a new room is given its place first.
+/// Crates that are in neither list. A new crate needs a row.
 #[must_use]
 pub fn unplaced(metadata: &Metadata) -> Vec<String> {
     let known =
@@ -63,7 +63,7 @@ pub fn unplaced(metadata: &Metadata) -> Vec<String> {
     packages.iter().map(|p| p.name.to_string()).filter(|name| !known(name)).collect()
 }
 
-/// TLS providers that slipped into the graph.
+/// TLS providers other than ring in the dependency graph.
 #[must_use]
 pub fn other_tls(metadata: &Metadata) -> Vec<String> {
     let packages = metadata.packages.iter().map(|package| package.name.to_string());

@@ -1,4 +1,4 @@
-//! What kustomizations must look like: what they name is there, and what is there is named.
+//! Kustomizations: every file that one names exists, and every manifest is named by the kustomization of its folder.
 
 use std::{
     collections::BTreeSet,
@@ -9,22 +9,22 @@ use std::{
 use anyhow::Context;
 use serde_json::Value;
 
-/// How kustomize calls its files.
+/// The file name of a kustomization.
 const KUSTOMIZATION: &str = "kustomization.yaml";
 
-/// A folder with a kustomization, and what that names.
+/// A folder with a kustomization, and the files and folders that it names.
 struct Kustomization {
     folder: PathBuf,
     names: BTreeSet<PathBuf>,
 }
 
-/// What a folder of manifests has, folders below it included.
+/// The kustomizations and manifests of a folder and of all folders below it.
 pub struct Manifests {
     kustomizations: Vec<Kustomization>,
     files: Vec<PathBuf>,
 }
 
-/// Reads a folder and those below it.
+/// Reads a folder and all folders below it.
 ///
 /// # Errors
 /// If a file cannot be read, or is no YAML.
@@ -35,12 +35,12 @@ pub fn read(folder: &Path) -> anyhow::Result<Manifests> {
 }
 
 impl Manifests {
-    /// The folders that can be applied.
+    /// The folders with a kustomization.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.kustomizations.iter().map(|one| one.folder.as_path())
     }
 
-    /// Files and folders that a kustomization names and that are not there, or cannot be applied.
+    /// Names in kustomizations that are neither a file nor a folder with a kustomization.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
         let named = self
@@ -98,8 +98,8 @@ fn names(value: &Value) -> impl Iterator<Item = &str> {
     plain.chain(list("patches").filter_map(|patch| patch["path"].as_str()))
 }
 
-/// Where a name leads, without its `..`.
-fn joined(folder: &Path, name: &str) -> PathBuf {
+/// The path of a name relative to a folder, without `..`.
+pub(crate) fn joined(folder: &Path, name: &str) -> PathBuf {
     let mut path = folder.to_owned();
     for part in Path::new(name).components() {
         match part {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_and_missing_and_what_is_there_and_left_out_are_told() {
+    fn a_missing_name_and_an_unnamed_manifest_are_found() {
         let folder = folder(&[
             ("a/kustomization.yaml", "resources:\n- one.yaml\n- gone.yaml\n- ../b\n- ../c\n"),
             ("a/one.yaml", ""),

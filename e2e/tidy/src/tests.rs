@@ -18,7 +18,7 @@ fn files() -> Vec<TextFile> {
 }
 
 #[test]
-fn rooms_stand_only_on_what_the_table_allows() {
+fn crates_depend_only_on_what_the_table_allows() {
     let metadata = metadata();
     assert_eq!(dependencies::forbidden(&metadata), NONE);
     assert_eq!(dependencies::unplaced(&metadata), NONE);
@@ -40,6 +40,11 @@ fn every_citation_names_a_document_and_a_section_that_exist() {
 }
 
 #[test]
+fn every_link_of_a_document_leads_to_a_file() {
+    assert_eq!(links::dead(&root(), &files()), NONE);
+}
+
+#[test]
 fn cycles_words_and_type_names_stay_within_their_limits() {
     let table = fs::read_to_string(root().join(RATCHET)).expect("the table");
     let ratchet = Ratchet::parse(&table).expect("the table");
@@ -52,7 +57,7 @@ fn every_file_is_named_after_its_concept() {
 }
 
 #[test]
-fn rooms_that_decide_do_not_wait_and_have_no_clock() {
+fn pure_crates_do_not_await_and_have_no_clock() {
     assert_eq!(sources::impure(&files()), NONE);
 }
 
@@ -65,7 +70,7 @@ fn every_crate_takes_over_the_lints() {
 }
 
 #[test]
-fn what_kustomizations_name_is_there_and_what_is_there_is_named() {
+fn kustomizations_name_all_manifests_and_nothing_else() {
     for folder in ["config", "crds/manifests"] {
         let manifests = manifests::read(&root().join(folder)).expect("the manifests");
         assert!(manifests.folders().count() > 0, "{folder}");
