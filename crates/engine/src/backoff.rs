@@ -5,13 +5,6 @@
 //!
 //! Cost: one entry per Workload that waits, O(log of them) to enter and to leave.
 
-use std::collections::BTreeSet;
-
-use crate::engine::Engine;
-use crate::ids::WorkloadId;
-use crate::pending::{dequeue, enqueue};
-use crate::spec::QueueEligibility;
-use crate::state::State;
 use crate::time::Time;
 
 /// How long to wait after an eviction because pods were not ready in time. Spans are in the unit of [`Time`].
@@ -55,49 +48,5 @@ impl RequeueBackoff {
     pub fn after_checks(checks: impl IntoIterator<Item = (Time, i64)>) -> Option<Time> {
         let ends = checks.into_iter().map(|(since, wait)| Time(since.0.saturating_add(wait)));
         ends.max()
-    }
-}
-
-/// Backoffs that run. An entry is void once its Workload no longer waits for that very time.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Backoffs(BTreeSet<(Time, WorkloadId)>);
-
-impl Backoffs {
-    /// A Workload waits until `end`.
-    pub(crate) fn note(&mut self, end: Time, workload: WorkloadId) {
-        self.0.insert((end, workload));
-    }
-}
-
-/// Lets those back in line whose backoff is over.
-pub(crate) fn end(state: &mut State, now: Time) {
-    while let Some(&(end, id)) = state.backoffs.0.first() {
-        if end > now {
-            return;
-        }
-        state.backoffs.0.pop_first();
-        if waits(state, id, end) {
-            state.workloads.at_mut(id).eligibility = QueueEligibility::Eligible;
-            dequeue(state, id);
-            enqueue(state, id);
-        }
-    }
-}
-
-fn waits(state: &State, id: WorkloadId, end: Time) -> bool {
-    let workload = state.workloads.get(id);
-    workload.is_some_and(|one| {
-        one.eligibility == QueueEligibility::BackoffUntil(end) && one.admission.is_none()
-    })
-}
-
-impl Engine {
-    /// When a cycle or a second pass may decide something although nothing happened: the end of a backoff, or another
-    /// attempt to find places.
-    pub fn next_deadline(&self) -> Option<Time> {
-        let backoffs = self.state.backoffs.0.iter();
-        let backoff =
-            backoffs.filter(|(end, id)| waits(&self.state, *id, *end)).map(|(end, _)| *end);
-        backoff.min().into_iter().chain(self.state.second_passes.next()).min()
     }
 }

@@ -7,60 +7,23 @@
 //!
 //! Cost: a look at the rules of the queue per assignment; nothing where there are none.
 
-use crate::apply::put;
-use crate::engine::Engine;
-use crate::flavors::assign::Assignment;
+use crate::dense_table::put;
 use crate::ids::{CheckId, FlavorId, QueueId, WorkloadId};
+use crate::queues::cluster_queue::ClusterQueueRecord;
 use crate::spec::{AdmissionCheckRule, CheckSpec, CheckState, TopologyTiming};
-use crate::state::{ClusterQueueRecord, State};
-use crate::workload::{Admission, Workload};
+use crate::state::State;
+use crate::workloads::admission::Admission;
+use crate::workloads::record::Workload;
 
-impl Engine {
-    /// Checks that a Workload of a queue needs whatever flavors it gets, by name: those that bind every flavor.
-    pub fn checks_for_every_flavor(&self, queue: QueueId) -> Vec<CheckId> {
-        let groups = self.state.queue(queue).groups.iter();
-        let flavors: Vec<FlavorId> = groups.flat_map(|group| group.flavors.clone()).collect();
-        self.checks_where(queue, |rule| flavors.iter().all(|&flavor| applies(rule, flavor)))
-    }
-
-    /// Checks that a Workload needs for the flavors it holds, by name; none if it holds nothing.
-    pub fn required_checks(&self, workload: WorkloadId) -> Vec<CheckId> {
-        let workload = self.state.workloads.get(workload);
-        let Some(admission) = workload.and_then(|one| one.admission.as_deref()) else {
-            return Vec::new();
-        };
-        self.checks_where(admission.queue, |rule| binds(rule, admission))
-    }
-
-    /// Whether a Workload is admitted with the quota it holds: it passed every check it needs, and no second pass has
-    /// to find places for it.
-    pub fn is_admitted(&self, id: WorkloadId) -> bool {
-        self.state.workloads.get(id).is_some() && is_admitted(&self.state, id)
-    }
-
-    fn checks_where(
-        &self,
-        queue: QueueId,
-        needs: impl Fn(&AdmissionCheckRule) -> bool,
-    ) -> Vec<CheckId> {
-        let rules = rules(self.state.queue(queue)).iter().filter(|rule| needs(rule));
-        let mut checks: Vec<CheckId> = rules.map(|rule| rule.check).collect();
-        let names = &self.state.names.checks;
-        checks.sort_by(|&left, &right| names.name(left).cmp(names.name(right)));
-        checks.dedup();
-        checks
-    }
-}
-
-fn rules(queue: &ClusterQueueRecord) -> &[AdmissionCheckRule] {
+pub(crate) fn rules(queue: &ClusterQueueRecord) -> &[AdmissionCheckRule] {
     queue.spec.as_ref().map_or(&[], |spec| &spec.checks)
 }
 
-fn applies(rule: &AdmissionCheckRule, flavor: FlavorId) -> bool {
+pub(crate) fn applies(rule: &AdmissionCheckRule, flavor: FlavorId) -> bool {
     rule.flavors.is_empty() || rule.flavors.contains(&flavor)
 }
 
-fn binds(rule: &AdmissionCheckRule, admission: &Admission) -> bool {
+pub(crate) fn binds(rule: &AdmissionCheckRule, admission: &Admission) -> bool {
     let mut resources = admission.pod_sets.iter().flat_map(|one| &one.resources);
     rule.flavors.is_empty() || resources.any(|&(_, flavor, _)| applies(rule, flavor))
 }
@@ -74,7 +37,7 @@ pub(crate) fn is_admitted(state: &State, id: WorkloadId) -> bool {
     let waits =
         |rule: &AdmissionCheckRule| !workload.checks.contains(&(rule.check, CheckState::Ready));
     let mut rules = rules(state.queue(admission.queue)).iter();
-    !rules.any(|rule| binds(rule, admission) && waits(rule)) && !state.second_passes.awaits(id)
+    !rules.any(|rule| binds(rule, admission) && waits(rule)) && !state.second_passes.is_pending(id)
 }
 
 fn spec(state: &State, check: CheckId) -> Option<CheckSpec> {
@@ -82,7 +45,7 @@ fn spec(state: &State, check: CheckId) -> Option<CheckSpec> {
 }
 
 /// A check is new, changed, or gone: the queues that use it may become active, and those who wait there are woken.
-pub(crate) fn tell(state: &mut State, id: CheckId, check: Option<CheckSpec>) {
+pub(crate) fn set_check(state: &mut State, id: CheckId, check: Option<CheckSpec>) {
     if spec(state, id) == check {
         return;
     }
@@ -109,22 +72,8 @@ pub(crate) fn failed(workload: &Workload) -> Option<CheckId> {
 }
 
 /// When places for what gets this flavor are looked for: as late as the latest of its checks says.
-pub(crate) fn places(state: &State, queue: QueueId, flavor: FlavorId) -> TopologyTiming {
+pub(crate) fn topology_timing(state: &State, queue: QueueId, flavor: FlavorId) -> TopologyTiming {
     let rules = rules(state.queue(queue)).iter().filter(|rule| applies(rule, flavor));
     let places = rules.filter_map(|rule| spec(state, rule.check)).map(|check| check.places);
     places.max().unwrap_or_default()
-}
-
-/// Marks the pod sets for which no places are looked for together with the quota.
-pub(crate) fn put_off_places(state: &State, queue: QueueId, assignment: &mut Assignment) {
-    if rules(state.queue(queue)).is_empty() {
-        return;
-    }
-    for one in &mut assignment.pod_sets {
-        let mut flavors = one.flavor_assignments.iter().map(|choice| choice.flavor);
-        one.delayed_topology = flavors.any(|flavor| {
-            state.topologies.tree(flavor).is_some()
-                && places(state, queue, flavor) > TopologyTiming::WithQuota
-        });
-    }
 }

@@ -1,6 +1,7 @@
 //! The front door: events in, decisions out.
 
-use crate::cycle::{Cycle, CycleEntry};
+use crate::cycle::Cycle;
+use crate::cycle::entry::CycleEntry;
 use crate::event::Event;
 use crate::names::Names;
 use crate::placer::Placer;

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::ids::{EquivalenceClassId, FlavorId};
 use crate::spec::PodSetSpec;
 
@@ -147,4 +149,19 @@ impl EquivalenceClasses {
     pub(crate) fn at(&self, id: EquivalenceClassId) -> &Arc<EquivalenceClass> {
         &self.table[id.index()].0
     }
+}
+
+/// The pod sets that must get the same flavors as `first`, in order.
+pub(crate) fn members(class: &EquivalenceClass, first: usize) -> SmallVec<[usize; 2]> {
+    let group = |one: &PodSetSpec| one.topology.as_ref().and_then(|wish| wish.group.clone());
+    let Some(name) = group(&class.pod_sets[first]) else {
+        return SmallVec::from_slice(&[first]);
+    };
+    let all = class.pod_sets.iter().enumerate();
+    all.filter(|(_, one)| group(one).as_ref() == Some(&name)).map(|(index, _)| index).collect()
+}
+
+/// Whether pods of a shape may get a flavor at all.
+pub(crate) fn allows(class: &EquivalenceClass, flavor: FlavorId) -> bool {
+    class.allowed.as_ref().is_none_or(|allowed| allowed.contains(&flavor))
 }

@@ -3,10 +3,9 @@
 use crate::admission_fair_sharing::AdmissionFairSharing;
 use crate::amount::Amount;
 use crate::ids::{
-    CheckId, CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, ResourceId, TopologyId,
-    TopologyNodeId, WorkloadId,
+    CheckId, CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, RequeueKey, ResourceId,
+    TopologyId, TopologyNodeId, WorkloadId,
 };
-use crate::placer::RequeueKey;
 use crate::spec::{
     CheckSpec, ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, QueueEligibility,
     WorkloadSpec,

@@ -91,3 +91,10 @@ id!(
     /// A worker cluster, as the placer numbers them.
     ClusterId
 );
+
+/// What a refused Workload waits for; named by the placer, meaningless to the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequeueKey(pub u64);
+
+/// The implicit resource of which every pod takes one. It is interned first.
+pub(crate) const PODS: ResourceId = ResourceId(0);

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::ids::{TopologyNodeId, WorkloadId};
 use crate::spec::{AdmissionSpec, PodSetAdmission};
 use crate::topology::DomainAssignment;
-use crate::workload::Admission;
+use crate::workloads::admission::Admission;
 
 /// A holder and the machines that failed under it.
 #[derive(Debug, Clone)]

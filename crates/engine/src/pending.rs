@@ -6,7 +6,9 @@ use crate::ids::{EquivalenceClassId, QueueId, WorkloadId};
 use crate::queues::pending_queue::PendingQueue;
 use crate::spec::{LocalQueueSpec, QueueEligibility};
 use crate::state::State;
-use crate::workload::{QueuePosition, Workload, Workloads};
+use crate::time::Time;
+use crate::workloads::record::{QueuePosition, Workload};
+use crate::workloads::table::Workloads;
 
 /// Where a LocalQueue leads; nowhere while it is stopped.
 pub(crate) fn target(spec: &LocalQueueSpec) -> Option<QueueId> {
@@ -65,7 +67,7 @@ fn push_pending(
         QueueEligibility::AwaitsRequeue => pending.push_inadmissible(id, &mut state.workloads),
         QueueEligibility::BackoffUntil(end) => {
             pending.push_inadmissible(id, &mut state.workloads);
-            state.backoffs.note(end, id);
+            state.backoffs.add(end, id);
         }
         QueueEligibility::Excluded => return,
     }
@@ -113,4 +115,23 @@ fn alter_preemptor(state: &mut State, id: WorkloadId, class: EquivalenceClassId)
     if !old.is_same_but_for_finished_pods(new) {
         state.queue_mut(queue).pending.alter_preemptor(id);
     }
+}
+
+/// Requeues the Workloads whose backoff ended at or before `now`.
+pub(crate) fn requeue_after_backoff(state: &mut State, now: Time) {
+    while let Some((end, id)) = state.backoffs.pop_ended(now) {
+        if is_in_backoff(state, id, end) {
+            state.workloads.at_mut(id).eligibility = QueueEligibility::Eligible;
+            dequeue(state, id);
+            enqueue(state, id);
+        }
+    }
+}
+
+/// Whether a pending Workload is in a backoff that ends at `end`.
+pub(crate) fn is_in_backoff(state: &State, id: WorkloadId, end: Time) -> bool {
+    let workload = state.workloads.get(id);
+    workload.is_some_and(|one| {
+        one.eligibility == QueueEligibility::BackoffUntil(end) && one.admission.is_none()
+    })
 }

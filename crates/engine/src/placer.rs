@@ -1,11 +1,7 @@
 //! Reservation only together with a cluster that has room. Source: docs/reference/dispatch.md §1.
 
-use crate::cycle::CycleEntry;
-use crate::ids::ClusterId;
-
-/// What a refused Workload waits for; named by the placer, meaningless to the engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequeueKey(pub u64);
+use crate::cycle::entry::CycleEntry;
+use crate::ids::{ClusterId, RequeueKey};
 
 /// Chooses a cluster for a Workload whose quota fits.
 pub trait Placer {

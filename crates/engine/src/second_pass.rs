@@ -8,27 +8,22 @@
 //!
 //! Cost: nothing while nobody waits; a search in the topology per attempt, and one for each victim that is considered.
 
-use std::collections::BTreeMap;
-
-use crate::cycle;
+use crate::cycle::preparation;
+use crate::delayed_topology::{is_delayed_here, set_pod_sets};
 use crate::engine::Engine;
-use crate::flavors::assign::{
-    Assignment, AssignmentAttempt, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
+use crate::flavors::assignment::{
+    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
 };
+use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{QueueId, WorkloadId};
-use crate::preemption::{self, PreemptionRequest, PreemptionTarget, WorkloadIds};
+use crate::preemption::request::PreemptionRequest;
+use crate::preemption::search;
+use crate::preemption::target::{PreemptionTarget, WorkloadIds};
 use crate::reason::NoFitReason;
-use crate::spec::{AdmissionSpec, CheckState, PodSetAdmission, TopologyTiming};
+use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::time::Time;
 use crate::topology;
-use crate::workload::{Admission, Workload};
-
-/// The first wait, and the unit of the others: one second.
-const SECOND: i64 = 1_000_000_000;
-
-/// No wait is longer.
-const LONGEST: i64 = 30 * SECOND;
 
 /// What one attempt came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,145 +38,19 @@ pub struct SecondPass {
     pub targets: Vec<PreemptionTarget>,
 }
 
-/// A Workload on its second pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum SecondPassState {
-    /// Its first wait begins when time is next looked at.
-    New,
-    /// It waits for its next attempt, after so many that failed.
-    Waits { until: Time, failed: u32 },
-    /// These of its pod sets have places that are not written yet.
-    Placed(Vec<usize>),
-}
-
-/// Everybody on a second pass.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct SecondPasses(BTreeMap<WorkloadId, SecondPassState>);
-
-impl SecondPasses {
-    pub(crate) fn forget(&mut self, id: WorkloadId) {
-        self.0.remove(&id);
-    }
-
-    /// What was found is written.
-    pub(crate) fn written(&mut self, id: WorkloadId) {
-        if matches!(self.0.get(&id), Some(SecondPassState::Placed(_))) {
-            self.0.remove(&id);
-        }
-    }
-
-    /// Whether places are still to be found.
-    pub(crate) fn awaits(&self, id: WorkloadId) -> bool {
-        self.0.get(&id).is_some_and(|pass| !matches!(pass, SecondPassState::Placed(_)))
-    }
-
-    /// When the next attempt is due.
-    pub(crate) fn next(&self) -> Option<Time> {
-        let due = self.0.values().filter_map(|pass| match pass {
-            SecondPassState::Waits { until, .. } => Some(*until),
-            SecondPassState::New | SecondPassState::Placed(_) => None,
-        });
-        due.min()
-    }
-
-    /// What is told of an admission, with the places that were found and are not written yet.
-    pub(crate) fn with_places(
-        &self,
-        id: WorkloadId,
-        current: &Admission,
-        mut told: AdmissionSpec,
-    ) -> AdmissionSpec {
-        let Some(SecondPassState::Placed(pod_sets)) = self.0.get(&id) else {
-            return told;
-        };
-        for &index in pod_sets {
-            let own = current.pod_sets.get(index);
-            if let (Some(one), Some(own)) = (told.pod_sets.get_mut(index), own)
-                && one.delayed_topology
-            {
-                (one.delayed_topology, one.domains) = (false, own.domains.clone());
-            }
-        }
-        told
-    }
-}
-
-/// Brings the table up to date after a change of a Workload.
-pub(crate) fn note(state: &mut State, id: WorkloadId) {
-    let needs = state.workloads.get(id).is_some_and(|workload| is_needed(state, workload));
-    match state.second_passes.0.get(&id) {
-        Some(SecondPassState::Placed(_)) => {}
-        Some(_) if !needs => state.second_passes.forget(id),
-        None if needs => {
-            state.second_passes.0.insert(id, SecondPassState::New);
-        }
-        _ => {}
-    }
-}
-
-fn is_needed(state: &State, workload: &Workload) -> bool {
-    let Some(admission) = workload.admission.as_deref().filter(|one| !one.evicted) else {
-        return false;
-    };
-    let ready = !workload.checks.is_empty()
-        && workload.checks.iter().all(|&(_, state)| state == CheckState::Ready);
-    ready && admission.pod_sets.iter().any(|one| waits_here(state, admission.queue, one))
-}
-
-fn waits_here(state: &State, queue: QueueId, pod_set: &PodSetAdmission) -> bool {
-    let mut flavors = pod_set.resources.iter().map(|(_, flavor, _)| *flavor);
-    pod_set.delayed_topology
-        && !flavors
-            .any(|flavor| crate::checks::places(state, queue, flavor) == TopologyTiming::OnWorker)
-}
-
-/// The places could not be written: they are given back, and looked for again. Says whether that was it.
-pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
-    let Some(SecondPassState::Placed(found)) = state.second_passes.0.get(&id).cloned() else {
-        return false;
-    };
-    let Some(admission) = state.workloads.at(id).admission.as_deref() else {
-        return false;
-    };
-    let (queue, mut pod_sets) = (admission.queue, admission.pod_sets.clone());
-    for index in found {
-        if let Some(one) = pod_sets.get_mut(index) {
-            one.domains.clear();
-            one.delayed_topology = true;
-        }
-    }
-    give(state, id, pod_sets);
-    state.wake(queue);
-    state.second_passes.forget(id);
-    note(state, id);
-    true
-}
-
-/// Replaces what a holder has, quota unchanged.
-fn give(state: &mut State, id: WorkloadId, pod_sets: Vec<PodSetAdmission>) {
-    let workload = state.workloads.at_mut(id);
-    let class = workload.class;
-    let Some(admission) = workload.admission.as_deref_mut() else {
-        return;
-    };
-    state.topologies.release_admission(admission, &class, &state.classes);
-    admission.pod_sets = pod_sets;
-    state.topologies.charge_admission(admission, &class, &state.classes);
-}
-
 impl Engine {
     /// Finds places for those whose second pass is due. Call it before a cycle: they come first.
     pub fn second_pass(&mut self, now: Time) -> Vec<SecondPass> {
         let state = &mut self.state;
-        if state.second_passes.0.is_empty() {
+        if state.second_passes.is_empty() {
             return Vec::new();
         }
         topology::rebuild(state);
-        cycle::catch_up(state);
-        let due = due(state, now);
+        preparation::catch_up(state);
+        let ready = ready(state, now);
         let mut taken = WorkloadIds::new();
-        let mut passes = Vec::with_capacity(due.len());
-        for (id, failed) in due {
+        let mut passes = Vec::with_capacity(ready.len());
+        for (id, failed) in ready {
             let pass = attempt(state, id, failed, now, &taken);
             taken.extend(pass.targets.iter().map(|target| target.workload));
             passes.push(pass);
@@ -190,24 +59,15 @@ impl Engine {
     }
 }
 
-/// Who is due, and how often each has failed: higher priority first, then older, then by uid.
-fn due(state: &mut State, now: Time) -> Vec<(WorkloadId, u32)> {
-    let mut due = Vec::new();
-    for (&id, pass) in &mut state.second_passes.0 {
-        match *pass {
-            SecondPassState::New => {
-                *pass = SecondPassState::Waits { until: Time(now.0 + SECOND), failed: 0 }
-            }
-            SecondPassState::Waits { until, failed } if until <= now => due.push((id, failed)),
-            SecondPassState::Waits { .. } | SecondPassState::Placed(_) => {}
-        }
-    }
-    due.sort_by(|&(left, _), &(right, _)| {
+/// Second passes whose delay is over, with their failed attempts: higher priority first, then older, then by uid.
+fn ready(state: &mut State, now: Time) -> Vec<(WorkloadId, u32)> {
+    let mut ready = state.second_passes.take_ready(now);
+    ready.sort_by(|&(left, _), &(right, _)| {
         let (left, right) = (state.workloads.at(left), state.workloads.at(right));
         let by_age = left.queued_at.cmp(&right.queued_at);
         right.priority.cmp(&left.priority).then(by_age).then_with(|| left.uid.cmp(&right.uid))
     });
-    due
+    ready
 }
 
 /// One attempt, after so many that failed. Whoever is `taken` goes for somebody else.
@@ -241,8 +101,7 @@ fn attempt(
         let outcome = Ok(settle(state, id, pod_sets, &mut assignment));
         return SecondPass { workload: id, queue, outcome, targets: Vec::new() };
     }
-    let next = SecondPassState::Waits { until: Time(now.0 + wait(failed + 1)), failed: failed + 1 };
-    state.second_passes.0.insert(id, next);
+    state.second_passes.delay(id, now, failed + 1);
     let targets = victims(state, &attempt, &assignment, taken);
     let reasons = assignment.pod_sets.into_iter().flat_map(|one| one.reasons);
     SecondPass { workload: id, queue, outcome: Err(reasons.collect()), targets }
@@ -262,8 +121,8 @@ fn settle(
             placed.push(index);
         }
     }
-    give(state, id, pod_sets.clone());
-    state.second_passes.0.insert(id, SecondPassState::Placed(placed));
+    set_pod_sets(state, id, pod_sets.clone());
+    state.second_passes.assign(id, placed);
     pod_sets
 }
 
@@ -291,12 +150,12 @@ fn victims(
         assignment: Some(assignment),
     };
     let mut targets = Vec::new();
-    preemption::find(state, &need, &mut targets);
+    search::find(state, &need, &mut targets);
     if targets.iter().any(|target| taken.contains(&target.workload)) {
         return Vec::new();
     }
     for target in &targets {
-        crate::apply::mark_evicted(state, target.workload);
+        crate::reservations::mark_evicted(state, target.workload);
     }
     targets
 }
@@ -310,7 +169,7 @@ fn held(
 ) -> Assignment {
     let mut assignment = Assignment::default();
     for (one, &count) in pod_sets.iter().zip(counts) {
-        let delayed_topology = !waits_here(state, queue, one);
+        let delayed_topology = !is_delayed_here(state, queue, one);
         let flavor_assignments = one.resources.iter().map(|&(resource, flavor, amount)| {
             let slot = state.tree.slot(flavor, resource);
             FlavorAssignment {
@@ -333,9 +192,4 @@ fn held(
         assignment.pod_sets.push(one);
     }
     assignment
-}
-
-/// How long to wait after so many failures.
-fn wait(failed: u32) -> i64 {
-    SECOND.checked_shl(failed).filter(|wait| *wait > 0).map_or(LONGEST, |wait| wait.min(LONGEST))
 }

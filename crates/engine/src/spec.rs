@@ -382,3 +382,6 @@ pub struct AdmissionSpec {
     /// What, pod set by pod set.
     pub pod_sets: Vec<PodSetAdmission>,
 }
+
+/// Labels of an object, sorted by key.
+pub(crate) type Labels = Vec<(Box<str>, Box<str>)>;

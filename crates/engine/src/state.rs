@@ -2,83 +2,24 @@
 
 use std::sync::Arc;
 
-use crate::admission_fair_sharing::ConsumptionLedger;
+use crate::admission_fair_sharing::ledger::ConsumptionLedger;
 use crate::amount::Amount;
-use crate::backoff::Backoffs;
 use crate::equivalence_class::{EquivalenceClass, EquivalenceClasses};
-use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot, WorkloadId};
+use crate::ids::{FlavorId, NodeId, PODS, QueueId, ResourceId, WorkloadId};
 use crate::names::Names;
 use crate::node_failures::NodeFailures;
-use crate::preemption::Scratch;
-use crate::queues::pending_queue::PendingQueue;
-use crate::queues::priority_counts::PriorityCounts;
+use crate::preemption::scratch::PreemptionScratch;
+use crate::queues::cluster_queue::ClusterQueueRecord;
 use crate::queues::table::ClusterQueueTable;
 use crate::quota::tree::Tree;
-use crate::second_pass::SecondPasses;
 use crate::settings::EngineSettings;
-use crate::slices::Slices;
-use crate::spec::{
-    CheckSpec, ClusterQueueSpec, FlavorSpec, FungibilitySpec, LocalQueueSpec, NamespaceSelector,
-    PodSetSpec, PreemptionSpec, QueueingStrategy,
-};
+use crate::spec::{CheckSpec, FlavorSpec, Labels, LocalQueueSpec, PodSetSpec};
 use crate::topology::Topologies;
-use crate::variants::VariantGroups;
-use crate::workload::{Workload, Workloads};
-
-/// Labels of an object, sorted by key.
-pub(crate) type Labels = Vec<(Box<str>, Box<str>)>;
-
-/// Resources that get their flavor together, with the slots of every (flavor, resource).
-#[derive(Debug, Default, Clone)]
-pub(crate) struct GroupSlots {
-    pub(crate) resources: Vec<ResourceId>,
-    pub(crate) flavors: Vec<FlavorId>,
-    /// Flavor-major: `slots[flavor * resources.len() + resource]`.
-    pub(crate) slots: Vec<Slot>,
-}
-
-impl GroupSlots {
-    /// The slot of the `flavor`-th flavor for a covered resource.
-    pub(crate) fn slot(&self, flavor: usize, resource: ResourceId) -> Option<Slot> {
-        let column = self.resources.iter().position(|&known| known == resource)?;
-        self.slots.get(flavor * self.resources.len() + column).copied()
-    }
-}
-
-/// A ClusterQueue.
-#[derive(Debug, Clone)]
-pub(crate) struct ClusterQueueRecord {
-    pub(crate) node: NodeId,
-    /// As it was told last; `None` while only Workloads or LocalQueues refer to it.
-    pub(crate) spec: Option<Box<ClusterQueueSpec>>,
-    /// Hands out heads.
-    pub(crate) active: bool,
-    /// It was in a cohort cycle when it was last looked at. Upstream notices the end of a cycle only when the queue
-    /// itself, or a flavor, changes.
-    pub(crate) in_cycle: bool,
-    pub(crate) stopped: bool,
-    pub(crate) ready: bool,
-    /// Is in [`State::with_heads`].
-    pub(crate) listed: bool,
-    pub(crate) strategy: QueueingStrategy,
-    pub(crate) preemption: PreemptionSpec,
-    pub(crate) flavor_fungibility: FungibilitySpec,
-    pub(crate) namespaces: NamespaceSelector,
-    pub(crate) groups: Arc<Vec<GroupSlots>>,
-    pub(crate) covers_pods: bool,
-    /// All flavors have a topology, so that every pod set implies a wish for one.
-    pub(crate) topology_only: bool,
-    /// Grows with every change of its quotas and of what its Workloads hold. Progress of flavor scans is dated by it.
-    pub(crate) generation: u64,
-    pub(crate) pending: PendingQueue,
-    /// Workloads that hold quota here, in no particular order.
-    pub(crate) reserving: Vec<WorkloadId>,
-    /// Their priorities.
-    pub(crate) priorities: PriorityCounts,
-}
-
-/// The implicit resource of which every pod takes one. It is interned first.
-pub(crate) const PODS: ResourceId = ResourceId(0);
+use crate::workloads::backoffs::Backoffs;
+use crate::workloads::second_passes::SecondPasses;
+use crate::workloads::slice_replacements::SliceReplacements;
+use crate::workloads::table::Workloads;
+use crate::workloads::variant_groups::VariantGroups;
 
 /// See the module.
 #[derive(Debug)]
@@ -110,7 +51,7 @@ pub(crate) struct State {
     pub(crate) workloads: Workloads,
     pub(crate) classes: EquivalenceClasses,
     /// Who replaces whom.
-    pub(crate) slices: Slices,
+    pub(crate) slices: SliceReplacements,
     /// Which variants belong together.
     pub(crate) families: VariantGroups,
     pub(crate) backoffs: Backoffs,
@@ -121,7 +62,7 @@ pub(crate) struct State {
     pub(crate) with_heads: Vec<QueueId>,
     /// Nodes whose trees must be woken before the next cycle.
     pub(crate) to_wake: Vec<NodeId>,
-    pub(crate) scratch: Scratch,
+    pub(crate) scratch: PreemptionScratch,
     pub(crate) cycle: u64,
     pub(crate) pods: ResourceId,
 }
@@ -151,25 +92,25 @@ impl State {
             failures: NodeFailures::default(),
             workloads: Workloads::default(),
             classes: EquivalenceClasses::default(),
-            slices: Slices::default(),
+            slices: SliceReplacements::default(),
             families: VariantGroups::default(),
             backoffs: Backoffs::default(),
             second_passes: SecondPasses::default(),
             ledger: ConsumptionLedger::default(),
             with_heads: Vec::new(),
             to_wake: Vec::new(),
-            scratch: Scratch::default(),
+            scratch: PreemptionScratch::default(),
             cycle: 0,
             pods,
         }
     }
 
     pub(crate) fn queue(&self, id: QueueId) -> &ClusterQueueRecord {
-        self.queues[id.index()].as_ref().expect("invariant: ids of queues in use are in the table")
+        self.queues.at(id)
     }
 
     pub(crate) fn queue_mut(&mut self, id: QueueId) -> &mut ClusterQueueRecord {
-        self.queues[id.index()].as_mut().expect("invariant: ids of queues in use are in the table")
+        self.queues.at_mut(id)
     }
 
     pub(crate) fn flavor(&self, id: FlavorId) -> Option<&FlavorSpec> {
@@ -225,18 +166,5 @@ impl State {
             queue.listed = true;
             self.with_heads.push(id);
         }
-    }
-}
-
-/// Whether a queue with `selector` takes Workloads from the namespace of `workload`.
-pub(crate) fn namespace_matches(
-    selector: &NamespaceSelector,
-    namespaces: &[Option<Labels>],
-    workload: &Workload,
-) -> bool {
-    let labels = namespaces.get(workload.namespace.index()).and_then(Option::as_ref);
-    match (selector, labels) {
-        (NamespaceSelector::Nothing, _) | (_, None) => false,
-        (NamespaceSelector::All(all), Some(labels)) => all.iter().all(|one| one.matches(labels)),
     }
 }

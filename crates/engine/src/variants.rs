@@ -8,51 +8,9 @@
 //!
 //! Cost: nothing for those who are not restricted to flavors; for a variant, a look at its family.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
 use crate::checks::is_admitted;
-use crate::equivalence_class::EquivalenceClass;
 use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::state::State;
-
-/// Who belongs together. Shared with what-ifs that do not change it.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct VariantGroups(Arc<Tables>);
-
-#[derive(Debug, Default, Clone)]
-struct Tables {
-    of: BTreeMap<WorkloadId, Box<str>>,
-    members: BTreeMap<Box<str>, BTreeSet<WorkloadId>>,
-}
-
-impl VariantGroups {
-    /// Notes to which family a Workload belongs, if to any.
-    pub(crate) fn tell(&mut self, id: WorkloadId, family: Option<&str>) {
-        let known = self.0.of.get(&id).map(|known| &**known);
-        if known == family {
-            return;
-        }
-        let tables = Arc::make_mut(&mut self.0);
-        if let Some(old) = tables.of.remove(&id)
-            && let Some(members) = tables.members.get_mut(&old)
-        {
-            members.remove(&id);
-            if members.is_empty() {
-                tables.members.remove(&old);
-            }
-        }
-        if let Some(new) = family {
-            tables.of.insert(id, new.into());
-            tables.members.entry(new.into()).or_default().insert(id);
-        }
-    }
-
-    fn siblings(&self, id: WorkloadId) -> impl Iterator<Item = WorkloadId> + '_ {
-        let family = self.0.of.get(&id).and_then(|family| self.0.members.get(family));
-        family.into_iter().flatten().copied().filter(move |&one| one != id)
-    }
-}
 
 /// What a variant that fits has to do first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,11 +19,6 @@ pub(crate) enum Migration {
     From(WorkloadId),
     /// Nothing: its flavor is too far behind for a move.
     Refused,
-}
-
-/// Whether pods of a shape may get a flavor at all.
-pub(crate) fn allows(class: &EquivalenceClass, flavor: FlavorId) -> bool {
-    class.allowed.as_ref().is_none_or(|allowed| allowed.contains(&flavor))
 }
 
 /// The sibling that is admitted with a flavor before that of `id`.

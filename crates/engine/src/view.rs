@@ -1,10 +1,17 @@
 //! Read-only questions about the present state, answered in a stable order.
 
+use crate::admission_fair_sharing::FairSharingUsage;
 use crate::amount::Amount;
+use crate::checks::{applies, binds, is_admitted, rules};
 use crate::engine::Engine;
-use crate::flavors::assign::PodSetAssignment;
-use crate::ids::{CohortId, FlavorId, NodeId, QueueId, ResourceId, WorkloadId};
-use crate::spec::{AdmissionSpec, PodSetAdmission};
+use crate::flavors::assignment::PodSetAssignment;
+use crate::ids::{
+    CheckId, CohortId, FlavorId, LocalQueueId, NodeId, QueueId, ResourceId, WorkloadId,
+};
+use crate::pending::is_in_backoff;
+use crate::slices::{replacement_slice, whom};
+use crate::spec::{AdmissionCheckRule, AdmissionSpec, FairSharingWeight, PodSetAdmission};
+use crate::time::Time;
 
 /// Where the pods of a pod set go, in the terms of an API object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,5 +101,81 @@ impl Engine {
             (flavor, resource, cell.usage)
         })
         .collect()
+    }
+}
+
+impl Engine {
+    /// When a cycle or a second pass may decide something although nothing happened: the end of a backoff, or another
+    /// attempt to find places.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let mut backoffs = self.state.backoffs.iter();
+        let backoff =
+            backoffs.find(|(end, id)| is_in_backoff(&self.state, *id, *end)).map(|(end, _)| end);
+        backoff.into_iter().chain(self.state.second_passes.next()).min()
+    }
+}
+
+impl Engine {
+    /// Checks that a Workload of a queue needs whatever flavors it gets, by name: those that bind every flavor.
+    pub fn checks_for_every_flavor(&self, queue: QueueId) -> Vec<CheckId> {
+        let groups = self.state.queue(queue).groups.iter();
+        let flavors: Vec<FlavorId> = groups.flat_map(|group| group.flavors.clone()).collect();
+        self.checks_where(queue, |rule| flavors.iter().all(|&flavor| applies(rule, flavor)))
+    }
+
+    /// Checks that a Workload needs for the flavors it holds, by name; none if it holds nothing.
+    pub fn required_checks(&self, workload: WorkloadId) -> Vec<CheckId> {
+        let workload = self.state.workloads.get(workload);
+        let Some(admission) = workload.and_then(|one| one.admission.as_deref()) else {
+            return Vec::new();
+        };
+        self.checks_where(admission.queue, |rule| binds(rule, admission))
+    }
+
+    /// Whether a Workload is admitted with the quota it holds: it passed every check it needs, and no second pass has
+    /// to find places for it.
+    pub fn is_admitted(&self, id: WorkloadId) -> bool {
+        self.state.workloads.get(id).is_some() && is_admitted(&self.state, id)
+    }
+
+    fn checks_where(
+        &self,
+        queue: QueueId,
+        needs: impl Fn(&AdmissionCheckRule) -> bool,
+    ) -> Vec<CheckId> {
+        let rules = rules(self.state.queue(queue)).iter().filter(|rule| needs(rule));
+        let mut checks: Vec<CheckId> = rules.map(|rule| rule.check).collect();
+        let names = &self.state.names.checks;
+        checks.sort_by(|&left, &right| names.name(left).cmp(names.name(right)));
+        checks.dedup();
+        checks
+    }
+}
+
+impl Engine {
+    /// The slice that took over what a holder has: whoever knows that the new one's quota is written finishes the old one.
+    pub fn replacement_slice(&self, old: WorkloadId) -> Option<WorkloadId> {
+        if self.state.slices.is_empty() { None } else { replacement_slice(&self.state, old) }
+    }
+
+    /// The slice whose quota a holder took over.
+    pub fn replaced_slice(&self, new: WorkloadId) -> Option<WorkloadId> {
+        if self.state.slices.is_empty() { None } else { whom(&self.state, new) }
+    }
+}
+
+impl Engine {
+    /// What a LocalQueue has consumed, rounded down, and up to when that is known.
+    pub fn consumed_resources(
+        &self,
+        id: LocalQueueId,
+    ) -> (Vec<(ResourceId, Amount)>, Option<Time>) {
+        self.state.ledger.consumed(id)
+    }
+
+    /// How much a LocalQueue has consumed for its weight, penalties included.
+    pub fn fair_sharing_usage(&self, id: LocalQueueId) -> FairSharingUsage {
+        let spec = self.state.local_queues.get(id.index()).and_then(Option::as_ref);
+        self.state.ledger.usage(id, spec.map_or(FairSharingWeight::default(), |spec| spec.weight))
     }
 }

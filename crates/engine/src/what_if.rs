@@ -10,22 +10,24 @@
 
 use std::ops::Deref;
 
-use crate::admission_fair_sharing::ConsumptionLedger;
-use crate::backoff::Backoffs;
-use crate::cycle::{Cycle, CycleEntry};
+use crate::admission_fair_sharing::ledger::ConsumptionLedger;
+use crate::cycle::Cycle;
+use crate::cycle::entry::CycleEntry;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ids::{NodeId, QueueId};
 use crate::names::Names;
 use crate::node_failures::NodeFailures;
 use crate::placer::Placer;
-use crate::second_pass::{SecondPass, SecondPasses};
-use crate::slices::Slices;
-use crate::spec::{CheckSpec, FlavorSpec, LocalQueueSpec};
-use crate::state::{Labels, State};
+use crate::second_pass::SecondPass;
+use crate::spec::{CheckSpec, FlavorSpec, Labels, LocalQueueSpec};
+use crate::state::State;
 use crate::time::Time;
 use crate::topology::Topologies;
-use crate::variants::VariantGroups;
+use crate::workloads::backoffs::Backoffs;
+use crate::workloads::second_passes::SecondPasses;
+use crate::workloads::slice_replacements::SliceReplacements;
+use crate::workloads::variant_groups::VariantGroups;
 
 /// An engine in which something is tried out. Dropping it undoes everything.
 #[derive(Debug)]
@@ -101,7 +103,7 @@ struct Checkpoint {
     failures: NodeFailures,
     backoffs: Backoffs,
     second_passes: SecondPasses,
-    slices: Slices,
+    slices: SliceReplacements,
     families: VariantGroups,
     ledger: ConsumptionLedger,
     with_heads: Vec<QueueId>,

@@ -4,7 +4,7 @@
 //! over the bits of the fraction t/h, each factor the square root of the one before. All roundings are downwards.
 
 /// Amounts are kept in 2^-20 of a unit.
-pub(super) const BITS: u32 = 20;
+pub(crate) const BITS: u32 = 20;
 
 /// Factors are kept in 2^-62.
 const FACTOR_BITS: u32 = 62;
@@ -15,7 +15,7 @@ const FRACTION_BITS: u32 = 40;
 
 /// A part between nothing and all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DecayFactor(u128);
+pub(crate) struct DecayFactor(u128);
 
 impl DecayFactor {
     /// What is left after `elapsed`.

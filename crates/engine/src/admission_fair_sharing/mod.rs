@@ -1,42 +1,37 @@
-//! Admission fair sharing: within a ClusterQueue that asks for it, Workloads of the LocalQueue that used least come first.
+//! Admission fair sharing: within a ClusterQueue, Workloads of the LocalQueue with the least usage come first.
 //!
-//! [`decay`] is the arithmetic, [`ledger`] what every LocalQueue consumed and how it is told. Shares reach the lines of
-//! the queues, which order by them. Source: docs/reference/kueue.md §3.8.
+//! [`decay`] is the arithmetic, [`ledger`] keeps what every LocalQueue consumed, [`consumption`] updates the ledger and the
+//! pending queues that order by it. Source: docs/reference/kueue.md §3.8.
 //!
-//! There is no clock and no floating point here: times come with events, and equal events give equal shares on every
-//! machine. What was consumed is known to 2^-20 of a unit.
+//! No clock and no floating point: times come with events, amounts are whole numbers in 2^-20 of a unit.
 
-mod decay;
-mod ledger;
-
-pub(crate) use ledger::{
-    ConsumptionLedger, admitted, configure, consumed, forget, queue_changed, sample, sent, unsent,
-    update_usage,
-};
+pub(crate) mod consumption;
+pub(crate) mod decay;
+pub(crate) mod ledger;
 
 use crate::ids::ResourceId;
 use crate::spec::FairSharingWeight;
 
-/// How usage is remembered, and what it counts. Spans are in the unit of [`crate::Time`].
+/// Configuration of admission fair sharing. Spans are in nanoseconds, the unit of [`crate::Time`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmissionFairSharing {
-    /// After this span, half of what was consumed is forgotten; 0 forgets all of it at every sample.
+    /// Past consumption halves in this span; with 0 every sample clears it.
     pub usage_half_life: i64,
-    /// How often usage is sampled.
+    /// Time between two samples of a LocalQueue.
     pub interval: i64,
-    /// Resources that do not count once.
+    /// Weights of resources; 1 for those not listed.
     pub weights: Vec<(ResourceId, FairSharingWeight)>,
 }
 
-/// How much a LocalQueue has consumed for its weight. Smaller comes first.
+/// Weighted consumption of a LocalQueue, in 2^-20 of a unit. Smaller comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FairSharingUsage(pub(crate) i128);
 
 impl FairSharingUsage {
-    /// Of a LocalQueue without weight.
+    /// The usage of a LocalQueue with weight zero.
     pub const INFINITE: Self = Self(i128::MAX);
 
-    /// In thousandths of a unit, for people; saturates.
+    /// The usage in thousandths of a unit; saturates.
     pub fn thousandths(self) -> i64 {
         i64::try_from(self.0.saturating_mul(1000) >> decay::BITS).unwrap_or(i64::MAX)
     }

@@ -1,6 +1,6 @@
 //! Entering a reservation into the books. The write that makes it true follows; until it fails, it counts.
 
-use crate::cycle::nominate::CycleEntry;
+use crate::cycle::entry::CycleEntry;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::time::Time;
@@ -29,11 +29,11 @@ pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
     }
     if too_many {
         // Granted are pods that have finished, too: they hold nothing.
-        admission.usage = crate::apply::usage_of(state, &admission.pod_sets);
+        admission.usage = crate::reservations::usage_of(state, &admission.pod_sets);
     }
     state.workloads.at_mut(entry.workload).scan = None;
-    crate::apply::start_holding(state, entry.workload, admission);
-    crate::admission_fair_sharing::sent(state, entry.workload);
+    crate::reservations::start_holding(state, entry.workload, admission);
+    crate::admission_fair_sharing::consumption::add_penalty(state, entry.workload);
 }
 
 /// Takes back the places in topologies that were assumed within the cycle, last ones first.

@@ -11,7 +11,7 @@ use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::quota::available::available;
 use crate::state::State;
 use crate::time::Time;
-use crate::workload::Usage;
+use crate::workloads::usage::Usage;
 
 /// A head that fits, and what the order of processing depends on.
 #[derive(Debug)]

@@ -4,8 +4,8 @@
 //! taken back, so that this leaves traces, which those see who are weighed and processed later. Upstream weighs queues in
 //! no particular order, here it is that of their names. Source: docs/reference/kueue.md §4.6. Cost: entries · depth per pop.
 
-use crate::cycle::nominate::{CycleEntry, CycleOutcome};
-use crate::cycle::tournament::{Candidate, measure, wins};
+use crate::cycle::contender::{Candidate, measure, wins};
+use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::ids::NodeId;
 use crate::state::State;
 

@@ -9,24 +9,23 @@
 //! thousands of queues can do something else in between.
 
 mod admit;
+pub(crate) mod contender;
 mod contention;
+pub(crate) mod entry;
 mod exact_tournament;
 mod heads;
 mod nominate;
 mod order;
 mod preempted_workloads;
+pub(crate) mod preparation;
 mod process;
 mod replace;
 mod requeue;
 mod requeue_inadmissible;
 mod tournament;
 
-pub use crate::cycle::nominate::{CycleEntry, CycleOutcome};
-pub(crate) use crate::cycle::replace::take_back;
-pub use crate::cycle::requeue::RequeueDestination;
-pub(crate) use crate::cycle::requeue_inadmissible::catch_up;
-
-use crate::cycle::requeue_inadmissible::Preparation;
+use crate::cycle::entry::{CycleEntry, CycleOutcome};
+use crate::cycle::preparation::Preparation;
 use crate::ids::{QueueId, WorkloadId};
 use crate::node_failures::NodeFailure;
 use crate::placer::Placer;
@@ -92,7 +91,7 @@ impl Cycle {
     /// Begins a cycle. With nobody in line and no machine to replace nothing will happen, and the cycle will not count.
     pub(crate) fn begin(&mut self, state: &mut State, now: Time) {
         self.cut_short(state);
-        crate::backoff::end(state, now);
+        crate::pending::requeue_after_backoff(state, now);
         (self.now, self.replaced, self.used) = (now, 0, 0);
         self.order.clear();
         self.woken.clear();

@@ -5,7 +5,8 @@
 
 use std::cmp::Reverse;
 
-use crate::cycle::nominate::{CycleEntry, CycleOutcome};
+use crate::cycle::contender::waits;
+use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::cycle::tournament::Tournament;
 use crate::state::State;
 use crate::time::Time;
@@ -116,33 +117,5 @@ fn turn(state: &State, index: usize, entry: &CycleEntry) -> OrderKey {
         priority: Reverse(priority),
         queued_at: workload.queued_at,
         entry: index,
-    }
-}
-
-/// In its queue it stays first whatever is told of it; before the heads of others it goes only for what it asked for.
-fn waits(state: &State, entry: &CycleEntry) -> bool {
-    state.queue(entry.queue).pending.is_unaltered_preemptor(entry.workload)
-}
-
-/// Under the gate PrioritizePreemptorWorkloads, heads that wait for their victims go first.
-pub(super) fn preemptor_first(
-    state: &State,
-    left: &CycleEntry,
-    right: &CycleEntry,
-) -> std::cmp::Ordering {
-    if !state.settings.prioritize_preemptor_workloads {
-        return std::cmp::Ordering::Equal;
-    }
-    waits(state, right).cmp(&waits(state, left))
-}
-
-/// Higher priority, then older.
-pub(super) fn by_age(state: &State, left: &CycleEntry, right: &CycleEntry) -> std::cmp::Ordering {
-    let (a, b) = (state.workloads.at(left.workload), state.workloads.at(right.workload));
-    let by_time = a.queued_at.cmp(&b.queued_at);
-    if state.settings.priority_sorting_within_cohort {
-        b.priority.cmp(&a.priority).then(by_time)
-    } else {
-        by_time
     }
 }

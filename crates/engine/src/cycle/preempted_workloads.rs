@@ -1,10 +1,10 @@
 //! Whom the heads processed so far preempt.
 
+use crate::cycle::entry::CycleEntry;
 use crate::ids::WorkloadId;
-use crate::preemption::{WorkloadIds, queue_of};
+use crate::preemption::simulation::queue_of;
+use crate::preemption::target::WorkloadIds;
 use crate::state::State;
-
-use crate::cycle::nominate::CycleEntry;
 
 /// The victims of a cycle, tree by tree. Its buffers are kept between cycles.
 #[derive(Debug, Default)]

@@ -4,18 +4,20 @@
 
 use smallvec::SmallVec;
 
-use crate::cycle::nominate::{CycleEntry, CycleOutcome, compute, place};
+use crate::cycle::entry::{CycleEntry, CycleOutcome};
+use crate::cycle::nominate::{compute, place};
 use crate::cycle::preempted_workloads::PreemptedWorkloads;
-use crate::flavors::assign::FlavorAssignmentMode;
+use crate::flavors::assignment::FlavorAssignmentMode;
 use crate::ids::{FlavorId, ResourceId, WorkloadId};
 use crate::placer::Placer;
-use crate::preemption::{WorkloadIds, without};
+use crate::preemption::simulation::without;
+use crate::preemption::target::WorkloadIds;
 use crate::quota::available::available;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
-use crate::topology;
-use crate::variants::{self, Migration};
-use crate::workload::Usage;
+use crate::variants::Migration;
+use crate::workloads::usage::Usage;
+use crate::{topology, variants};
 
 /// Decides about one entry. `victims` are those whom earlier entries of the cycle preempt.
 pub(super) fn process(

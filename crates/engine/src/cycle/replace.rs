@@ -4,17 +4,18 @@
 //! once is evicted, and so is one that finds no replacement, unless the gate TASFailedNodeReplacementFailFast is off: then
 //! it is looked at again when something was freed. Source: docs/reference/kueue.md §3.7, §4.8 step 3, §4.11.
 
-use crate::cycle::nominate::{CycleEntry, CycleOutcome};
-use crate::cycle::requeue::RequeueDestination;
-use crate::flavors::assign::{
+use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
+use crate::flavors::assignment::{
     Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
 };
 use crate::ids::{QueueId, WorkloadId};
 use crate::node_failures::{NodeFailure, PodMove};
+use crate::node_moves::move_pods;
 use crate::reason::NoFitReason;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
-use crate::topology::{self, PlacementFailure};
+use crate::topology;
+use crate::topology::PlacementFailure;
 
 /// Everybody whose machine failed, but for those for whom nothing was freed since they were looked at; most urgent last.
 pub(super) fn due(state: &mut State) -> Vec<NodeFailure> {
@@ -77,39 +78,10 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
             if let Some(one) = entry.assignment.pod_sets.first_mut() {
                 one.reasons.push(NoFitReason::NodesFailed(hosts));
             }
-            crate::apply::mark_evicted(state, id);
+            crate::reservations::mark_evicted(state, id);
             entry
         }
     })
-}
-
-/// A move could not be written: everybody stands where they stood, and the machine is still to be replaced. Says whether
-/// that was it.
-pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
-    let Some(PodMove { host, before }) = state.failures.take_move(id) else {
-        return false;
-    };
-    let before = before.into_iter().map(|one| one.domains).enumerate().collect();
-    move_pods(state, id, before);
-    state.failures.set(id, [host].into_iter().collect());
-    true
-}
-
-/// Enters new places into the books.
-fn move_pods(state: &mut State, id: WorkloadId, moved: topology::ReplacementAssignments) {
-    let workload = state.workloads.at_mut(id);
-    let class = workload.class;
-    let Some(mut admission) = workload.admission.take() else {
-        return;
-    };
-    state.topologies.release_admission(&admission, &class, &state.classes);
-    for (pod_set, domains) in moved {
-        if let Some(one) = admission.pod_sets.get_mut(pod_set) {
-            one.domains = domains;
-        }
-    }
-    state.topologies.charge_admission(&admission, &class, &state.classes);
-    state.workloads.at_mut(id).admission = Some(admission);
 }
 
 /// The decision, with what the Workload holds now.

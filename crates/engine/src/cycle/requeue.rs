@@ -2,38 +2,25 @@
 //!
 //! Source: docs/reference/kueue.md §3.4.
 
-use crate::cycle::nominate::{CycleEntry, CycleOutcome};
+use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
 use crate::equivalence_class::EquivalenceClasses;
 use crate::ids::WorkloadId;
 use crate::queues::pending_queue::PendingQueue;
 use crate::spec::QueueingStrategy;
 use crate::state::State;
-use crate::workload::{ScanMemory, Workloads};
-
-/// Where a head went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RequeueDestination {
-    /// It got what it wanted.
-    #[default]
-    NotRequeued,
-    /// Back in line: it is evaluated again in the next cycle.
-    Active,
-    /// Inadmissible until something changes.
-    Inadmissible,
-    /// Inadmissible, and with it everybody of its shape.
-    InadmissibleClass,
-}
+use crate::workloads::record::ScanMemory;
+use crate::workloads::table::Workloads;
 
 /// Puts a head back and notes how far its scan of flavors got.
 pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     let id = entry.workload;
     if entry.outcome == CycleOutcome::Preempting {
         for target in &entry.targets {
-            crate::apply::mark_evicted(state, target.workload);
+            crate::reservations::mark_evicted(state, target.workload);
         }
     }
     if let CycleOutcome::Migrating { from } = entry.outcome {
-        crate::apply::mark_evicted(state, from);
+        crate::reservations::mark_evicted(state, from);
     }
     remember(state, entry);
     entry.requeue = destination(state, entry);

@@ -12,16 +12,14 @@
 //! Where sums may be beyond counting, already weighing somebody leaves traces, as upstream. There the tournament is played
 //! anew after every pop, see [`crate::cycle::exact_tournament`].
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 
+use crate::cycle::contender::{Candidate, weigh, wins};
+use crate::cycle::entry::CycleEntry;
 use crate::cycle::exact_tournament;
-use crate::cycle::nominate::CycleEntry;
-use crate::cycle::order::{by_age, preemptor_first};
 use crate::ids::NodeId;
 use crate::queues::heap::Heap;
-use crate::quota::dominant_share::{Share, share};
 use crate::state::State;
-use crate::workload::charged;
 
 /// See the module. Trees are processed in the order of the names of their roots. Its tables are kept between cycles.
 #[derive(Debug, Default)]
@@ -43,14 +41,6 @@ struct TournamentRound {
     candidates: Heap<Candidate>,
     /// Is in [`Tournament::cohorts`].
     listed: bool,
-}
-
-/// The best of a subtree, as it stands in the round above.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Candidate {
-    pub(super) entry: usize,
-    share: Share,
-    borrows: bool,
 }
 
 impl Tournament {
@@ -162,49 +152,4 @@ impl Tournament {
         let candidates = &mut self.rounds[node.index()].candidates;
         candidates.pop(|left, right| wins(state, entries, left, right));
     }
-}
-
-/// The share of `node` with the entry's usage included.
-fn weigh(state: &mut State, entries: &[CycleEntry], node: NodeId, index: usize) -> Candidate {
-    let leaf = state.queue(entries[index].queue).node;
-    let mark = state.tree.journal.mark();
-    state.tree.charge(leaf, &entries[index].assignment.usage);
-    let candidate = measure(state, entries, node, index);
-    state.tree.rewind(mark);
-    state.tree.journal.close();
-    candidate
-}
-
-/// The same once the entry is charged.
-pub(super) fn measure(
-    state: &State,
-    entries: &[CycleEntry],
-    node: NodeId,
-    index: usize,
-) -> Candidate {
-    let usage = &entries[index].assignment.usage;
-    let borrows = usage.iter().any(|&(slot, _)| {
-        charged(usage, slot) > crate::Amount::ZERO && state.tree.borrows(node, slot)
-    });
-    Candidate { entry: index, share: share(&state.tree, node), borrows }
-}
-
-pub(super) fn wins(
-    state: &State,
-    entries: &[CycleEntry],
-    left: Candidate,
-    right: Candidate,
-) -> bool {
-    let (a, b) = (&entries[left.entry], &entries[right.entry]);
-    let borrowing = if state.settings.fair_sharing_prioritize_non_borrowing {
-        left.borrows.cmp(&right.borrows)
-    } else {
-        Ordering::Equal
-    };
-    preemptor_first(state, a, b)
-        .then(borrowing)
-        .then_with(|| left.share.cmp(&right.share))
-        .then_with(|| by_age(state, a, b))
-        .then_with(|| left.entry.cmp(&right.entry))
-        .is_lt()
 }

@@ -17,17 +17,16 @@ pub use pending_explanation::{
 };
 pub use quota_shortage::{QueueUsage, QuotaRemedy, QuotaShortage};
 
+use crate::cycle::entry::{CycleEntry, CycleOutcome};
+use crate::engine::Engine;
+use crate::explain::quantity::{format_missing, format_quantity};
+use crate::flavors::assignment::{FlavorAssignmentMode, PodSetAssignment};
+use crate::ids::{FlavorId, Slot};
+use crate::reason::NoFitReason;
 pub use crate::topology::{
     FittingCount, LimitingResource, NodeMismatch, PlacementRemedy, PlacementShortfall,
     TopologyUsage,
 };
-
-use crate::cycle::{CycleEntry, CycleOutcome};
-use crate::engine::Engine;
-use crate::explain::quantity::{format_missing, format_quantity};
-use crate::flavors::assign::{FlavorAssignmentMode, PodSetAssignment};
-use crate::ids::{FlavorId, Slot};
-use crate::reason::NoFitReason;
 
 /// The reason of the condition `QuotaReserved=False`, of `Evicted` for a user that must go; empty where upstream leaves
 /// it empty.

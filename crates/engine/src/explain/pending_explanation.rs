@@ -11,19 +11,20 @@
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::checks;
 use crate::engine::Engine;
+use crate::equivalence_class::members;
 use crate::explain::quota_shortage::{QuotaShortage, shortage};
-use crate::flavors::assign::{AssignmentAttempt, members};
+use crate::flavors::attempt::AssignmentAttempt;
 use crate::flavors::scan::{FlavorRequest, beyond_old, not_allowed, unsuitable};
 use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::queues::cluster_queue::{GroupSlots, namespace_matches};
 use crate::reason::NoFitReason;
-use crate::slices;
 use crate::spec::{PodSetSpec, QueueEligibility, TopologyTiming};
-use crate::state::{GroupSlots, State, namespace_matches};
-use crate::topology::{self, PlacementFailure, PlacementProbe, PlacementShortfall, ProbeFailure};
-use crate::variants;
-use crate::workload::{Usage, Workload, charge, charged};
+use crate::state::State;
+use crate::topology::{PlacementFailure, PlacementProbe, PlacementShortfall, ProbeFailure};
+use crate::workloads::record::Workload;
+use crate::workloads::usage::{Usage, charge, charged};
+use crate::{checks, slices, topology, variants};
 
 /// Why a Workload waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -306,7 +307,7 @@ fn misplaced_with(
     let follows = given.is_empty() && spec.topology.as_ref().is_some_and(|one| one.group.is_some());
     let later = given
         .iter()
-        .any(|&flavor| checks::places(state, queue, flavor) > TopologyTiming::WithQuota);
+        .any(|&flavor| checks::topology_timing(state, queue, flavor) > TopologyTiming::WithQuota);
     let matters = asks && spec.count > 0 && !follows && !later;
     matters.then(|| topology::only_flavor(state, queue, given.iter().copied()).err()).flatten()
 }
@@ -346,7 +347,7 @@ fn places(
     earlier: &mut Earlier<'_>,
 ) -> TopologyExplanation {
     let pod_set = wish.members[0];
-    match checks::places(state, wish.attempt.queue, id) {
+    match checks::topology_timing(state, wish.attempt.queue, id) {
         _ if wish.attempt.class.pod_sets[pod_set].count == 0 => TopologyExplanation::NotNeeded,
         TopologyTiming::WithQuota => match earlier.probe.probe(pod_set, id) {
             Ok(()) => TopologyExplanation::Fits,

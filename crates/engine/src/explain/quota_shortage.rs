@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 
 use crate::amount::Amount;
-use crate::flavors::assign::AssignmentAttempt;
+use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{NodeId, QueueId, Slot};
 use crate::quota::available::{available, potential};
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
-use crate::workload::charged;
+use crate::workloads::usage::charged;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,14 +2,9 @@
 //!
 //! Source: docs/reference/kueue.md §4.4 steps 4 and 6.
 
-use crate::amount::Amount;
-use crate::flavors::assign::{AssignmentAttempt, FlavorAssignmentMode};
-use crate::ids::{QueueId, Slot};
-use crate::preemption;
-use crate::quota::available::{available, potential, reach};
-use crate::reason::{NoFitReason, PendingReason};
-use crate::spec::{FlavorFungibilityPreference, PreemptionPolicy, PreemptionSpec};
-use crate::state::State;
+use crate::flavors::assignment::FlavorAssignmentMode;
+use crate::reason::PendingReason;
+use crate::spec::FlavorFungibilityPreference;
 
 /// What the quota grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,48 +82,4 @@ impl GranularMode {
             }
         }
     }
-}
-
-/// Judges `request`, on top of what `earlier` pod sets of the Workload take of the same slot.
-pub(crate) fn grade(
-    state: &mut State,
-    attempt: &AssignmentAttempt<'_>,
-    slot: Slot,
-    earlier: Amount,
-    request: Amount,
-) -> (GranularMode, Option<NoFitReason>) {
-    let total = earlier + request;
-    let node = state.queue(attempt.queue).node;
-    let maximum = potential(&state.tree, node, slot);
-    if total > maximum {
-        let reason = NoFitReason::ExceedsMaximum { slot, earlier, request, maximum };
-        return (
-            GranularMode {
-                grant: PreemptionMode::NoFit(PendingReason::ExceedsMaxQuota),
-                borrow: 0,
-            },
-            Some(reason),
-        );
-    }
-    let reach = reach(&state.tree, node, slot, total);
-    let left = available(&state.tree, node, slot).clip();
-    if total <= left {
-        return (GranularMode { grant: PreemptionMode::Fit, borrow: reach.height }, None);
-    }
-    let reason = Some(NoFitReason::InUse { slot, missing: total - left });
-    let within_nominal = total <= state.tree.at(node, slot).nominal;
-    if within_nominal || reach.below_root || may_preempt_while_borrowing(state, attempt.queue) {
-        return (preemption::simulate(state, attempt, slot, total), reason);
-    }
-    (
-        GranularMode { grant: PreemptionMode::NoFit(PendingReason::WaitingForQuota), borrow: 0 },
-        reason,
-    )
-}
-
-/// Whether a queue may take from others although it borrows itself.
-pub(crate) fn may_preempt_while_borrowing(state: &State, queue: QueueId) -> bool {
-    let PreemptionSpec { borrow, reclaim, .. } = state.queue(queue).preemption;
-    let fair = state.settings.fair_sharing.is_some() && reclaim != PreemptionPolicy::Never;
-    borrow.is_some() || fair
 }

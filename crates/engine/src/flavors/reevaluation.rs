@@ -7,13 +7,14 @@
 //! depth, no allocation.
 
 use crate::amount::Amount;
-use crate::flavors::granular_mode::may_preempt_while_borrowing;
+use crate::flavors::resource_quota::may_preempt_while_borrowing;
 use crate::flavors::scan::suits;
 use crate::ids::{QueueId, ResourceId, Slot, WorkloadId};
+use crate::queues::cluster_queue::{ClusterQueueRecord, GroupSlots};
 use crate::quota::available::{available, potential, reach};
 use crate::spec::{PodSetSpec, PreemptionPolicy};
-use crate::state::{ClusterQueueRecord, GroupSlots, State};
-use crate::workload::{Usage, charge};
+use crate::state::State;
+use crate::workloads::usage::{Usage, charge};
 
 /// What evaluating a refused Workload once more could bring, least last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

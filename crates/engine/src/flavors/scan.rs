@@ -6,18 +6,20 @@
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::flavors::assign::{AssignmentAttempt, FlavorAssignment};
-use crate::flavors::granular_mode::{GranularMode, PreemptionMode, grade};
+use crate::flavors::assignment::FlavorAssignment;
+use crate::flavors::attempt::AssignmentAttempt;
+use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
+use crate::flavors::resource_quota::grade;
 use crate::ids::{FlavorId, QueueId, ResourceId};
+use crate::queues::cluster_queue::GroupSlots;
 use crate::reason::{NoFitReason, PendingReason};
-use crate::slices;
 use crate::spec::{
     FlavorFungibilityPolicy, FlavorFungibilityPreference, FlavorSpec, FungibilitySpec, PodSetSpec,
 };
-use crate::state::{GroupSlots, State};
+use crate::state::State;
 use crate::topology::topologies::TopologySupport;
-use crate::variants;
-use crate::workload::{Usage, charged};
+use crate::workloads::usage::{Usage, charged};
+use crate::{equivalence_class, slices};
 
 /// What a scan is for.
 #[derive(Debug, Clone, Copy)]
@@ -135,7 +137,8 @@ fn pinned(wish: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
 
 /// Why a variant may not get the flavor.
 pub(crate) fn not_allowed(wish: &FlavorRequest<'_>, flavor: FlavorId) -> Option<NoFitReason> {
-    (!variants::allows(wish.attempt.class, flavor)).then_some(NoFitReason::FlavorNotAllowed(flavor))
+    (!equivalence_class::allows(wish.attempt.class, flavor))
+        .then_some(NoFitReason::FlavorNotAllowed(flavor))
 }
 
 /// Why no pod of the pod sets may get the flavor, whatever its quota.

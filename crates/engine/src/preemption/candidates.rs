@@ -1,13 +1,18 @@
-//! Who may be preempted, and in which order they are considered.
+//! Which Workloads a policy allows as candidates, and their order under fair sharing.
+//!
+//! Source: docs/reference/kueue.md §4.9, §4.10.
 
 use std::cmp::Ordering;
 
 use crate::ids::{NodeId, QueueId, Slot, WorkloadId};
-use crate::preemption::{PreemptionRequest, queue_of, uses};
+use crate::preemption::candidate_pool::by_usage;
+use crate::preemption::fit::uses;
+use crate::preemption::request::PreemptionRequest;
+use crate::preemption::simulation::queue_of;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 
-/// Whether `policy` lets the preemptor take `candidate`.
+/// Whether `policy` allows the preemptor to preempt `candidate`.
 pub(super) fn allowed(
     state: &State,
     preemptor: WorkloadId,
@@ -26,7 +31,7 @@ pub(super) fn allowed(
     }
 }
 
-/// Workloads of `queue` that `policy` allows and that use something contested.
+/// Reserving Workloads of `queue` that `policy` allows and that use a contested slot.
 pub(super) fn of_queue<'a>(
     state: &'a State,
     need: &'a PreemptionRequest<'_>,
@@ -41,35 +46,27 @@ pub(super) fn of_queue<'a>(
     })
 }
 
-/// Those already evicted first, then other queues, at home those whose LocalQueue used more, lower priority, later admission, uid.
+/// Order of candidates: evicted first, then other ClusterQueues, then more LocalQueue usage (admission fair sharing), lower
+/// priority, later quota reservation, uid.
 pub(super) fn order(state: &State, own: QueueId, left: WorkloadId, right: WorkloadId) -> Ordering {
     let evicted = |id: WorkloadId| is_evicted(state, id);
-    let at_home = |id: WorkloadId| queue_of(state, id) == own;
+    let own_queue = |id: WorkloadId| queue_of(state, id) == own;
     let since = |id| state.workloads.at(id).admission.as_deref().map(|one| one.reserved_at);
     let (a, b) = (state.workloads.at(left), state.workloads.at(right));
     evicted(right)
         .cmp(&evicted(left))
-        .then(at_home(left).cmp(&at_home(right)))
+        .then(own_queue(left).cmp(&own_queue(right)))
         .then_with(|| {
-            by_usage(state, (queue_of(state, left), left), (queue_of(state, right), right))
+            by_usage(
+                &state.queues,
+                &state.workloads,
+                (queue_of(state, left), left),
+                (queue_of(state, right), right),
+            )
         })
         .then(a.priority.cmp(&b.priority))
         .then(since(right).cmp(&since(left)))
         .then(a.uid.cmp(&b.uid))
-}
-
-/// Within one queue that shares by usage, whoever's LocalQueue used more goes first.
-pub(super) fn by_usage(
-    state: &State,
-    (queue, left): (QueueId, WorkloadId),
-    (other, right): (QueueId, WorkloadId),
-) -> Ordering {
-    let pending = &state.queue(queue).pending;
-    if queue != other || !pending.has_fair_sharing() {
-        return Ordering::Equal;
-    }
-    let share = |id| pending.share(state.workloads.at(id));
-    share(right).cmp(&share(left))
 }
 
 /// Whether a Workload is being evicted already.

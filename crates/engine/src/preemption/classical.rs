@@ -1,140 +1,25 @@
-//! Preemption by priority and ownership of quota.
+//! Classical preemption: by priority and by ownership of quota.
 //!
-//! Candidates of the own queue, and of every queue of the tree that uses more than its own quota, in three lists:
-//! those whose quota belongs to the preemptor's side of the tree (*hierarchical*), those that may be taken on grounds of
-//! priority, and those of the own queue. Source: docs/reference/kueue.md §4.9. Cost: candidates, and
-//! for each that is looked at log(candidates) + depth.
+//! Candidates come from the preemptor's ClusterQueue and from every ClusterQueue of the cohort tree that uses more than its
+//! quota. Hierarchical reclaims go first, then reclaims by priority, then the own ClusterQueue. Candidates are removed in
+//! this order until the request fits; those that turn out not to be needed are put back. Source: docs/reference/kueue.md
+//! §4.9.
+//!
+//! Cost: one pass over the candidates, and log(candidates) + depth for each one drawn.
 
-use std::cmp::{Ordering, Reverse};
-
-use crate::ids::{NodeId, QueueId, WorkloadId};
-use crate::preemption::candidates::{by_usage, of_queue, within_quota};
-use crate::preemption::{PreemptionRequest, PreemptionTarget, fill_back, fits, hide, show};
-use crate::queues::heap::Heap;
+use crate::amount::Amount;
+use crate::ids::{NodeId, Slot, WorkloadId};
+use crate::preemption::candidate_pool::{CandidatePool, PreemptionCandidate, PreemptionVariant};
+use crate::preemption::candidates::{of_queue, within_quota};
+use crate::preemption::fit::{fill_back, fits};
+use crate::preemption::request::PreemptionRequest;
+use crate::preemption::simulation::{hide, show};
+use crate::preemption::target::PreemptionTarget;
 use crate::quota::tree::Tree;
-use crate::reason::PreemptionReason;
 use crate::spec::{BorrowWithinCohort, PreemptionPolicy};
 use crate::state::State;
-use crate::time::Time;
 
-/// On what ground a candidate may be taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PreemptionVariant {
-    WithinClusterQueue,
-    HierarchicalReclaim,
-    ReclaimWithoutBorrowing,
-    ReclaimWhileBorrowing,
-}
-
-impl PreemptionVariant {
-    fn reason(self) -> PreemptionReason {
-        match self {
-            Self::WithinClusterQueue => PreemptionReason::InClusterQueue,
-            Self::HierarchicalReclaim | Self::ReclaimWithoutBorrowing => {
-                PreemptionReason::InCohortReclamation
-            }
-            Self::ReclaimWhileBorrowing => PreemptionReason::InCohortReclaimWhileBorrowing,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Candidate {
-    workload: WorkloadId,
-    queue: QueueId,
-    variant: PreemptionVariant,
-    /// The lowest common ancestor with the preemptor's queue.
-    meeting: Option<NodeId>,
-    rank: Rank,
-}
-
-/// What the order of candidates depends on, but for shares and uids: first those already evicted, then by list, in one
-/// queue those whose LocalQueue used more, lower priority, later admission.
-type Rank = ((bool, u8), (i64, Reverse<Time>));
-
-impl Candidate {
-    fn new(
-        state: &State,
-        queue: QueueId,
-        workload: WorkloadId,
-        variant: PreemptionVariant,
-    ) -> Self {
-        let one = state.workloads.at(workload);
-        let list = match variant {
-            PreemptionVariant::HierarchicalReclaim => 0,
-            PreemptionVariant::ReclaimWithoutBorrowing
-            | PreemptionVariant::ReclaimWhileBorrowing => 1,
-            PreemptionVariant::WithinClusterQueue => 2,
-        };
-        let held = one.admission.as_deref();
-        let (evicted, since) =
-            held.map_or((false, Time(0)), |held| (held.evicted, held.reserved_at));
-        let rank = ((!evicted, list), (one.priority, Reverse(since)));
-        Self { workload, queue, variant, meeting: None, rank }
-    }
-
-    #[inline]
-    fn goes_before(&self, state: &State, other: &Self, shares: bool) -> bool {
-        let uid = |one: &Self| &state.workloads.at(one.workload).uid;
-        let by_rank =
-            if shares { self.by_shares(state, other) } else { self.rank.cmp(&other.rank) };
-        by_rank.then_with(|| uid(self).cmp(uid(other))).is_lt()
-    }
-
-    /// The order of ranks where some queue shares by usage.
-    fn by_shares(&self, state: &State, other: &Self) -> Ordering {
-        let of_queue = |one: &Self| (one.queue, one.workload);
-        let (left, right) = (self.rank, other.rank);
-        left.0
-            .cmp(&right.0)
-            .then_with(|| by_usage(state, of_queue(self), of_queue(other)))
-            .then(left.1.cmp(&right.1))
-    }
-}
-
-/// The candidates of a search, put into order only as far as the search gets.
-#[derive(Debug, Default)]
-pub(crate) struct Pool {
-    rest: Heap<Candidate>,
-    drawn: Vec<Candidate>,
-    foreign: bool,
-    hierarchical: bool,
-    /// Some of their queues share by usage.
-    shares: bool,
-}
-
-impl Pool {
-    fn clear(&mut self) {
-        self.rest.clear();
-        self.drawn.clear();
-        (self.foreign, self.hierarchical, self.shares) = (false, false, false);
-    }
-
-    #[inline]
-    fn add(&mut self, state: &State, candidate: Candidate) {
-        self.foreign |= candidate.variant != PreemptionVariant::WithinClusterQueue;
-        self.hierarchical |= candidate.variant == PreemptionVariant::HierarchicalReclaim;
-        let shares = self.shares;
-        self.rest.push(candidate, |left, right| left.goes_before(state, &right, shares));
-    }
-
-    /// Candidates of a queue follow. Those before stay in their order: it does not depend on shares.
-    fn enter(&mut self, state: &State, queue: QueueId) {
-        self.shares |= state.queue(queue).pending.has_fair_sharing();
-    }
-
-    /// The candidate at a position of the order.
-    fn at(&mut self, state: &State, position: usize) -> Option<Candidate> {
-        if position == self.drawn.len() {
-            let shares = self.shares;
-            let next = self.rest.pop(|left, right| left.goes_before(state, &right, shares))?;
-            self.drawn.push(next);
-        }
-        self.drawn.get(position).copied()
-    }
-}
-
-/// Finds the victims.
+/// Finds preemption targets for `need` into `targets`; none if preemption does not make it fit.
 pub(super) fn find(
     state: &mut State,
     need: &PreemptionRequest<'_>,
@@ -144,9 +29,9 @@ pub(super) fn find(
     pool.clear();
     collect(state, need, &mut pool);
     let forbidden = state.queue(need.attempt.queue).preemption.borrow.is_none();
-    let runs: &[bool] = if !pool.foreign || (forbidden && !under_nominal(state, need)) {
+    let runs: &[bool] = if !pool.has_reclaim || (forbidden && !is_below_nominal(state, need)) {
         &[true]
-    } else if forbidden && !pool.hierarchical {
+    } else if forbidden && !pool.has_hierarchical {
         &[false, true]
     } else {
         &[true, false]
@@ -160,7 +45,8 @@ pub(super) fn find(
     state.scratch.pool = pool;
 }
 
-fn under_nominal(state: &State, need: &PreemptionRequest<'_>) -> bool {
+/// Whether the preemptor's ClusterQueue uses less than its nominal quota of every contested slot.
+fn is_below_nominal(state: &State, need: &PreemptionRequest<'_>) -> bool {
     let node = state.queue(need.attempt.queue).node;
     need.contested.iter().all(|&slot| {
         let cell = state.tree.at(node, slot);
@@ -168,17 +54,17 @@ fn under_nominal(state: &State, need: &PreemptionRequest<'_>) -> bool {
     })
 }
 
-/// Removes candidates in order until the request fits. Leaves the state as it was.
+/// Removes candidates in order until the request fits. Usage is the same afterwards.
 fn run(
     state: &mut State,
     need: &PreemptionRequest<'_>,
-    pool: &mut Pool,
+    pool: &mut CandidatePool,
     borrowing: bool,
     targets: &mut Vec<PreemptionTarget>,
 ) {
     let mark = state.tree.journal.mark();
     let (mut found, mut position) = (false, 0);
-    while let Some(candidate) = pool.at(state, position) {
+    while let Some(candidate) = pool.at((&state.queues, &state.workloads), position) {
         position += 1;
         if !valid(state, need, &candidate, borrowing) {
             continue;
@@ -205,56 +91,67 @@ fn run(
     }
 }
 
-/// A foreign candidate is spared once its queue, or a cohort below the common ancestor, is back within its quota.
+/// A reclaim ends once the candidate's ClusterQueue, or a cohort between it and the common ancestor, is within its quota.
 fn valid(
     state: &State,
     need: &PreemptionRequest<'_>,
-    candidate: &Candidate,
+    candidate: &PreemptionCandidate,
     borrowing: bool,
 ) -> bool {
     if candidate.variant == PreemptionVariant::ReclaimWithoutBorrowing && borrowing {
         return false;
     }
-    let Some(meeting) = candidate.meeting else {
+    let Some(common_ancestor) = candidate.common_ancestor else {
         return true;
     };
     let node = state.queue(candidate.queue).node;
-    let below = state.tree.ancestors(node).take_while(|&above| above != meeting);
+    let below = state.tree.ancestors(node).take_while(|&above| above != common_ancestor);
     std::iter::once(node).chain(below).all(|node| !within_quota(state, node, need.contested))
 }
 
-/// All candidates.
-fn collect(state: &State, need: &PreemptionRequest<'_>, pool: &mut Pool) {
+/// Collects all candidates.
+fn collect(state: &State, need: &PreemptionRequest<'_>, pool: &mut CandidatePool) {
     let own = need.attempt.queue;
     let policy = state.queue(own).preemption;
     if policy.reclaim != PreemptionPolicy::Never {
-        collect_foreign(state, need, pool);
+        collect_reclaim(state, need, pool);
     }
-    pool.enter(state, own);
+    pool.enter(&state.queues, own);
     for workload in of_queue(state, need, own, policy.within_cluster_queue) {
         pool.add(
-            state,
-            Candidate::new(state, own, workload, PreemptionVariant::WithinClusterQueue),
+            (&state.queues, &state.workloads),
+            PreemptionCandidate::new(
+                &state.workloads,
+                own,
+                workload,
+                PreemptionVariant::WithinClusterQueue,
+            ),
         );
     }
 }
 
-/// Walks up from the queue's parent. Once the request fits within the quota of a node on the way, everything further
-/// up may be reclaimed on the ground that this node owns it.
-fn collect_foreign(state: &State, need: &PreemptionRequest<'_>, pool: &mut Pool) {
+/// Collects candidates of other ClusterQueues, walking up from the parent. Once the request fits within the quota of a node
+/// on the way, candidates further up are hierarchical reclaims: that node owns the quota.
+fn collect_reclaim(state: &State, need: &PreemptionRequest<'_>, pool: &mut CandidatePool) {
     let leaf = state.queue(need.attempt.queue).node;
     let mut rest: smallvec::SmallVec<[_; 4]> = need.usage.into();
     let mut advantage = fits_quota(&state.tree, leaf, &mut rest);
     let mut skip = leaf;
     for node in state.tree.ancestors(leaf) {
-        collect_below(state, need, &Walk { meeting: node, skip, advantage }, node, pool);
+        collect_below(
+            state,
+            need,
+            &CohortWalk { common_ancestor: node, skip, advantage },
+            node,
+            pool,
+        );
         advantage |= fits_quota(&state.tree, node, &mut rest);
         skip = node;
     }
 }
 
-/// Whether what is left of the request fits within a node's own quota; takes off what the node has for itself.
-fn fits_quota(tree: &Tree, node: NodeId, rest: &mut [(crate::ids::Slot, crate::Amount)]) -> bool {
+/// Whether the rest of the request fits within a node's quota. Subtracts the node's available local quota from the rest.
+fn fits_quota(tree: &Tree, node: NodeId, rest: &mut [(Slot, Amount)]) -> bool {
     let mut fits = true;
     for (slot, amount) in rest {
         let cell = tree.at(node, *slot);
@@ -264,20 +161,23 @@ fn fits_quota(tree: &Tree, node: NodeId, rest: &mut [(crate::ids::Slot, crate::A
     fits
 }
 
+/// One step of the walk from the preemptor's ClusterQueue up to the root.
 #[derive(Debug, Clone, Copy)]
-struct Walk {
-    meeting: NodeId,
-    /// Seen already.
+struct CohortWalk {
+    /// The cohort whose subtree is visited.
+    common_ancestor: NodeId,
+    /// The child whose subtree the step before visited.
     skip: NodeId,
+    /// A node below owns enough quota for the request, so candidates are hierarchical reclaims.
     advantage: bool,
 }
 
 fn collect_below(
     state: &State,
     need: &PreemptionRequest<'_>,
-    walk: &Walk,
+    walk: &CohortWalk,
     node: NodeId,
-    pool: &mut Pool,
+    pool: &mut CandidatePool,
 ) {
     for &child in &state.tree.node(node).children {
         if child == walk.skip || within_quota(state, child, need.contested) {
@@ -287,11 +187,14 @@ fn collect_below(
             None => collect_below(state, need, walk, child, pool),
             Some(queue) if state.queue(queue).active => {
                 let policy = state.queue(need.attempt.queue).preemption;
-                pool.enter(state, queue);
+                pool.enter(&state.queues, queue);
                 for workload in of_queue(state, need, queue, policy.reclaim) {
                     let variant = variant(state, need, workload, walk.advantage, policy.borrow);
-                    let candidate = Candidate::new(state, queue, workload, variant);
-                    pool.add(state, Candidate { meeting: Some(walk.meeting), ..candidate });
+                    let candidate =
+                        PreemptionCandidate::new(&state.workloads, queue, workload, variant);
+                    let common_ancestor = Some(walk.common_ancestor);
+                    let candidate = PreemptionCandidate { common_ancestor, ..candidate };
+                    pool.add((&state.queues, &state.workloads), candidate);
                 }
             }
             Some(_) => {}
@@ -299,6 +202,7 @@ fn collect_below(
     }
 }
 
+/// The variant of a candidate in another ClusterQueue. `borrow` is the preemptor's `borrowWithinCohort` policy.
 fn variant(
     state: &State,
     need: &PreemptionRequest<'_>,

@@ -7,9 +7,10 @@ use std::cmp::Ordering;
 
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::preemption::candidates::{of_queue, order};
-use crate::preemption::{
-    PreemptionRequest, PreemptionTarget, WorkloadIds, fill_back, fits, hide, queue_of, show,
-};
+use crate::preemption::fit::{fill_back, fits};
+use crate::preemption::request::PreemptionRequest;
+use crate::preemption::simulation::{hide, queue_of, show};
+use crate::preemption::target::{PreemptionTarget, WorkloadIds};
 use crate::quota::dominant_share::{Share, share};
 use crate::reason::PreemptionReason;
 use crate::settings::FairStrategy;

@@ -6,7 +6,8 @@
 use crate::ids::{EquivalenceClassId, NamespaceId, WorkloadId};
 use crate::queues::heap::Heap;
 use crate::time::Time;
-use crate::workload::{QueuePosition, Workload, Workloads};
+use crate::workloads::record::{QueuePosition, Workload};
+use crate::workloads::table::Workloads;
 
 /// A place in a bucket. It is dead once the Workload's own ticket number has moved on.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,7 @@
 //! The waiting Workloads of a ClusterQueue. Source: docs/reference/kueue.md §3.
 
-mod class_bucket;
+pub(crate) mod class_bucket;
+pub(crate) mod cluster_queue;
 pub(crate) mod heap;
 pub(crate) mod pending_queue;
 pub(crate) mod priority_counts;

@@ -15,7 +15,8 @@ use crate::admission_fair_sharing::FairSharingUsage;
 use crate::ids::{EquivalenceClassId, LocalQueueId, WorkloadId};
 use crate::queues::class_bucket::{ClassBucket, QueueTicket, goes_first, is_live, older};
 use crate::queues::heap::IndexHeap;
-use crate::workload::{QueuePosition, Workload, Workloads};
+use crate::workloads::record::{QueuePosition, Workload};
+use crate::workloads::table::Workloads;
 
 /// See the module.
 #[derive(Debug, Default, Clone)]

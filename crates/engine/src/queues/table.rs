@@ -1,11 +1,14 @@
 //! The table of ClusterQueues, by id.
+//!
+//! A what-if restores every row that was borrowed for a change.
 
 use std::ops::{Index, IndexMut};
 
+use crate::ids::QueueId;
+use crate::queues::cluster_queue::ClusterQueueRecord;
 use crate::row_undo::RowUndo;
-use crate::state::ClusterQueueRecord;
 
-/// See the module. A what-if finds every row that is borrowed for a change.
+/// ClusterQueues by id, with the rows that an open what-if changed.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterQueueTable {
     table: Vec<Option<ClusterQueueRecord>>,
@@ -17,7 +20,19 @@ impl ClusterQueueTable {
         self.table.len()
     }
 
-    /// Makes room for so many.
+    /// A ClusterQueue that is in use.
+    #[inline]
+    pub(crate) fn at(&self, id: QueueId) -> &ClusterQueueRecord {
+        self.table[id.index()].as_ref().expect("invariant: ids of queues in use are in the table")
+    }
+
+    /// The same for a change.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, id: QueueId) -> &mut ClusterQueueRecord {
+        self[id.index()].as_mut().expect("invariant: ids of queues in use are in the table")
+    }
+
+    /// Makes the table at least this long.
     pub(crate) fn reach(&mut self, length: usize) {
         if self.table.len() < length {
             self.table.resize_with(length, || None);

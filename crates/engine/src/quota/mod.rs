@@ -4,7 +4,9 @@
 //! others. Source: docs/reference/kueue.md §4.3, §4.7.
 
 pub(crate) mod available;
+pub(crate) mod cell;
 mod declared;
 pub(crate) mod dominant_share;
 pub(crate) mod journal;
+pub(crate) mod node;
 pub(crate) mod tree;

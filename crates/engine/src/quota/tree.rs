@@ -11,78 +11,14 @@
 use crate::amount::Amount;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::quota::available::potential;
+use crate::quota::cell::Cell;
 use crate::quota::declared::DeclaredQuotas;
 use crate::quota::journal::Journal;
+use crate::quota::node::Node;
 use crate::spec::FairSharingWeight;
 
 /// Cells that a head changes in a cycle, roughly: a few resources in a few levels.
 const CHANGES_PER_HEAD: usize = 8;
-
-/// The numbers of one (node, slot).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cell {
-    /// Own quota.
-    pub(crate) nominal: Amount,
-    /// Own quota plus what the children lend.
-    pub(crate) subtree: Amount,
-    /// The part of `subtree` that the parent cannot see.
-    pub(crate) local: Amount,
-    /// What is charged here.
-    pub(crate) usage: Amount,
-    /// Bound on what may be taken from the parent.
-    pub(crate) borrowing_limit: Option<Amount>,
-    lending_limit: Option<Amount>,
-}
-
-impl Cell {
-    const EMPTY: Self = Self {
-        nominal: Amount::ZERO,
-        subtree: Amount::ZERO,
-        local: Amount::ZERO,
-        usage: Amount::ZERO,
-        borrowing_limit: None,
-        lending_limit: None,
-    };
-
-    /// What is left of the part that the parent cannot see.
-    #[inline]
-    pub(crate) fn local_available(&self) -> Amount {
-        (self.local - self.usage).clip()
-    }
-
-    /// What is charged to the parent.
-    #[inline]
-    pub(crate) fn above_local(&self) -> Amount {
-        (self.usage - self.local).clip()
-    }
-
-    /// Whether `more` would take this subtree beyond its own quota.
-    #[inline]
-    pub(crate) fn borrowing_with(&self, more: Amount) -> bool {
-        !self.subtree.is_unlimited() && self.usage + more > self.subtree
-    }
-}
-
-/// A node without its numbers.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Node {
-    /// The parent cohort.
-    pub(crate) parent: Option<NodeId>,
-    /// Children, in no particular order.
-    pub(crate) children: Vec<NodeId>,
-    /// The ClusterQueue, when this is a leaf.
-    pub(crate) queue: Option<QueueId>,
-    /// The topmost ancestor. Meaningless in a cycle.
-    pub(crate) root: Option<NodeId>,
-    /// Levels below: 0 for a queue, 1 for a cohort that has only queues.
-    pub(crate) height: u32,
-    /// The node is its own ancestor, or has such an ancestor.
-    pub(crate) cyclic: bool,
-    /// Fair-sharing weight.
-    pub(crate) weight: FairSharingWeight,
-    /// Its place in the order of names.
-    pub(crate) rank: u32,
-}
 
 /// The tree, or rather the forest.
 #[derive(Debug, Default)]

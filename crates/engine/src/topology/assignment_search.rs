@@ -7,9 +7,9 @@
 
 use smallvec::SmallVec;
 
-use crate::ids::{DomainId, FlavorId};
+use crate::ids::{DomainId, FlavorId, PODS};
 use crate::spec::PodSetSpec;
-use crate::state::{PODS, State};
+use crate::state::State;
 use crate::topology::balanced_placement::{BalanceBuffers, apply_balanced_placement};
 use crate::topology::domain_selection::{
     DomainShare, NotEnoughDomains, PodsToAssign, SelectionBuffers, select_domains,

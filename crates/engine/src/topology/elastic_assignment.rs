@@ -11,8 +11,10 @@
 
 use smallvec::SmallVec;
 
-use crate::cycle::CycleEntry;
-use crate::flavors::assign::{Assignment, AssignmentAttempt, members};
+use crate::cycle::entry::CycleEntry;
+use crate::equivalence_class::members;
+use crate::flavors::assignment::Assignment;
+use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{DomainId, FlavorId, WorkloadId};
 use crate::reason::NoFitReason;
 use crate::slices;

@@ -8,11 +8,10 @@ use std::ops::{Index, IndexMut};
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::ids::{DomainId, ResourceId, TopologyNodeId};
+use crate::ids::{DomainId, PODS, ResourceId, TopologyNodeId};
 use crate::names::Names;
 use crate::node_selection::Toleration;
 use crate::spec::PodSetSpec;
-use crate::state::PODS;
 use crate::topology::TopologyNodeSpec;
 use crate::topology::affinity_score::AffinityScores;
 use crate::topology::domain_tree::DomainTree;

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::cycle::{CycleEntry, CycleOutcome};
-use crate::flavors::assign::{Assignment, AssignmentAttempt, FlavorAssignmentMode};
+use crate::cycle::entry::{CycleEntry, CycleOutcome};
+use crate::flavors::assignment::{Assignment, FlavorAssignmentMode};
+use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::reason::{NoFitReason, PendingReason};
 use crate::state::State;

@@ -7,9 +7,8 @@
 use std::collections::BTreeSet;
 
 use crate::amount::Amount;
-use crate::ids::{DomainId, ResourceId};
+use crate::ids::{DomainId, PODS, ResourceId};
 use crate::spec::PodSetSpec;
-use crate::state::PODS;
 use crate::topology::assignment_search::{
     AssignedLeaf, AssignmentSearch, SearchBuffers, TasPodSetRequest,
 };

@@ -7,8 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::equivalence_class::EquivalenceClass;
-use crate::flavors::assign::members;
+use crate::equivalence_class::{EquivalenceClass, members};
 use crate::ids::FlavorId;
 use crate::state::State;
 use crate::topology::PlacementFailure;

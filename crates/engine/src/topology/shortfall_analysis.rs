@@ -8,9 +8,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::ids::DomainId;
+use crate::ids::{DomainId, PODS};
 use crate::spec::PodSetSpec;
-use crate::state::PODS;
 use crate::topology::assignment_search::{
     AssignedLeaf, AssignmentSearch, SearchBuffers, TasPodSetRequest,
 };

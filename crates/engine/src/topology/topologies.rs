@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use crate::amount::Amount;
 use crate::equivalence_class::EquivalenceClasses;
-use crate::ids::{DomainId, EquivalenceClassId, FlavorId, ResourceId, TopologyId, TopologyNodeId};
+use crate::ids::{
+    DomainId, EquivalenceClassId, FlavorId, PODS, ResourceId, TopologyId, TopologyNodeId,
+};
 use crate::spec::{FlavorSpec, PodSetAdmission, PodSetSpec};
-use crate::state::PODS;
 use crate::topology::assignment_search::SearchBuffers;
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::resource_table::ResourceTable;
 use crate::topology::{TopologyMode, TopologyNodeSpec, TopologySpec};
-use crate::workload::Admission;
+use crate::workloads::admission::Admission;
 
 /// Whether a flavor can serve a topology request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,8 @@
 use std::cmp::Reverse;
 
 use crate::amount::Amount;
-use crate::ids::{DomainId, FlavorId, ResourceId, WorkloadId};
+use crate::ids::{DomainId, FlavorId, PODS, ResourceId, WorkloadId};
 use crate::spec::PodSetAdmission;
-use crate::state::PODS;
 use crate::topology::assignment_search::AssignmentSearch;
 use crate::topology::limiting_resource::request_of_one_pod;
 use crate::topology::topologies::UsageLocation;

@@ -37,12 +37,12 @@ pub(crate) fn settings(case: &Case) -> Result<EngineSettings> {
             "PartialAdmission" => settings.partial_admission = on,
             "FlavorFungibility" => settings.flavor_fungibility = on,
             "FlavorFungibilityPreserveScanProgress" => {
-                settings.flavor_fungibility_preserve_scan_progress = on
+                settings.flavor_fungibility_preserve_scan_progress = on;
             }
             "SchedulingEquivalenceHashing" => settings.scheduling_equivalence_hashing = on,
             "FairSharingPreemptWithinNominal" => settings.fair_sharing_preempt_within_nominal = on,
             "FairSharingPrioritizeNonBorrowing" => {
-                settings.fair_sharing_prioritize_non_borrowing = on
+                settings.fair_sharing_prioritize_non_borrowing = on;
             }
             "PrioritySortingWithinCohort" => settings.priority_sorting_within_cohort = on,
             "PrioritizePreemptorWorkloads" => settings.prioritize_preemptor_workloads = on,

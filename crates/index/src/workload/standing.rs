@@ -167,11 +167,8 @@ mod tests {
             (check("Rejected"), QueueEligibility::AwaitsRequeue),
             (check("Pending"), QueueEligibility::Eligible),
         ] {
-            let got = super::queue_eligibility(
-                &IndexConfig::default(),
-                &workload(value.clone()),
-                Time(NOON),
-            );
+            let got =
+                queue_eligibility(&IndexConfig::default(), &workload(value.clone()), Time(NOON));
             assert_eq!(got, expected, "{value}");
         }
     }

@@ -1,104 +1,16 @@
-//! Workloads as the engine keeps them: a small record each, the shape shared.
+//! The table of Workloads, by id.
+//!
+//! Besides records it keeps released admissions for reuse, so that an admission does not allocate, and which Workloads wait
+//! for cluster capacity. A what-if restores every row that was borrowed for a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use smallvec::SmallVec;
-
-use crate::amount::Amount;
-use crate::ids::{
-    CheckId, EquivalenceClassId, LocalQueueId, NamespaceId, QueueId, ResourceId, Slot, WorkloadId,
-};
-use crate::placer::RequeueKey;
+use crate::ids::{QueueId, RequeueKey, WorkloadId};
 use crate::row_undo::RowUndo;
-use crate::spec::{CheckState, PodSetAdmission, QueueEligibility};
 use crate::time::Time;
-
-/// Amounts per slot. Few enough to search linearly.
-pub(crate) type Usage = SmallVec<[(Slot, Amount); 4]>;
-
-/// Adds to the amount of a slot.
-pub(crate) fn charge(usage: &mut Usage, slot: Slot, amount: Amount) {
-    match usage.iter_mut().find(|(known, _)| *known == slot) {
-        Some((_, sum)) => *sum += amount,
-        None => usage.push((slot, amount)),
-    }
-}
-
-/// The amount of a slot.
-pub(crate) fn charged(usage: &[(Slot, Amount)], slot: Slot) -> Amount {
-    usage.iter().find(|(known, _)| *known == slot).map_or(Amount::ZERO, |&(_, amount)| amount)
-}
-
-/// Where a Workload stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum QueuePosition {
-    /// Nowhere: being evaluated, held out, or without a queue.
-    Out,
-    /// In a bucket of its queue's line.
-    Pending {
-        /// Which.
-        bucket: u32,
-    },
-    /// Set aside in its queue's line.
-    Inadmissible {
-        /// Position among those aside.
-        place: u32,
-    },
-    /// Among those that hold quota in its queue.
-    Reserving {
-        /// Position among them.
-        place: u32,
-    },
-}
-
-/// How far the scan of flavors got, for the next attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScanMemory {
-    /// The cycle that wrote it.
-    pub(crate) cycle: u64,
-    /// The queue's generation of allocatable resources then.
-    pub(crate) generation: u64,
-    /// Per (pod set, resource): the flavor that was tried last. Those that reached the end are absent.
-    pub(crate) tried: SmallVec<[(u16, ResourceId, u16); 4]>,
-}
-
-/// Quota that a Workload holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Admission {
-    pub(crate) queue: QueueId,
-    pub(crate) reserved_at: Time,
-    pub(crate) evicted: bool,
-    /// Its places are those of the slice that replaced it.
-    pub(crate) taken_over: bool,
-    pub(crate) usage: Usage,
-    pub(crate) pod_sets: Vec<PodSetAdmission>,
-}
-
-/// One Workload.
-#[derive(Debug, Clone)]
-pub(crate) struct Workload {
-    pub(crate) uid: Box<str>,
-    pub(crate) namespace: NamespaceId,
-    pub(crate) local_queue: Option<LocalQueueId>,
-    pub(crate) queue: Option<QueueId>,
-    pub(crate) class: EquivalenceClassId,
-    pub(crate) priority: i64,
-    pub(crate) has_priority_class: bool,
-    pub(crate) queued_at: Time,
-    pub(crate) eligibility: QueueEligibility,
-    pub(crate) place: QueuePosition,
-    pub(crate) ticket: u32,
-    /// Simulated away in a what-if: not a candidate.
-    pub(crate) hidden: bool,
-    /// A preemption gate of it is closed.
-    pub(crate) preemption_gated: bool,
-    /// It waits for the placer to have room.
-    pub(crate) wake: Option<RequeueKey>,
-    pub(crate) invalid: Option<Box<str>>,
-    pub(crate) checks: Box<[(CheckId, CheckState)]>,
-    pub(crate) scan: Option<Box<ScanMemory>>,
-    pub(crate) admission: Option<Box<Admission>>,
-}
+use crate::workloads::admission::Admission;
+use crate::workloads::record::Workload;
+use crate::workloads::usage::Usage;
 
 /// The table of Workloads.
 #[derive(Debug, Default)]

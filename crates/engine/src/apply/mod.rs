@@ -1,0 +1,109 @@
+//! Keeping the books: one function per event, no decision.
+//!
+//! What frees or adds capacity asks for a wake-up of the tree it happened in; the next cycle carries it out. Source:
+//! docs/reference/kueue.md §2.5 (bookkeeping), §3.6 (wake-up sources).
+
+pub(crate) mod cluster_queue;
+mod workload;
+
+use crate::admission_fair_sharing::consumption;
+use crate::apply::cluster_queue::{cluster_queue, cluster_queue_gone, cohort, local_queue};
+use crate::apply::workload::{
+    released, room, unhealthy_nodes, workload, workload_gone, write_failed,
+};
+use crate::dense_table::put;
+use crate::event::Event;
+use crate::ids::{QueueId, TopologyNodeId};
+use crate::reservations::mark_evicted;
+use crate::slice_changes;
+use crate::state::State;
+use crate::topology::TopologyNodeSpec;
+use crate::topology::topologies::NodeChange;
+
+/// Enters one event into the books.
+pub(crate) fn apply(state: &mut State, event: Event) {
+    match event {
+        Event::Namespace(id, labels) => {
+            put(&mut state.namespaces, id.index(), labels);
+            wake_all(state);
+        }
+        Event::Flavor(id, spec) => {
+            put(&mut state.flavors, id.index(), spec);
+            flavors_changed(state);
+        }
+        Event::Topology(id, spec) => {
+            state.topologies.set_topology(id, spec);
+            flavors_changed(state);
+        }
+        Event::Node(id, spec) => host(state, id, spec),
+        Event::Check(id, spec) => crate::checks::set_check(state, id, spec),
+        Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
+        Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
+        Event::ClusterQueue(id, None) => cluster_queue_gone(state, id),
+        Event::LocalQueue(id, spec) => local_queue(state, id, spec),
+        Event::AdmissionFairSharing(sharing) => consumption::configure(state, sharing),
+        Event::ConsumedResources(id, consumed, at) => {
+            consumption::set_consumed(state, id, &consumed, at);
+        }
+        Event::SampleUsage(now) => consumption::sample(state, now),
+        Event::Admitted(id, now) => consumption::admitted(state, id, now),
+        Event::Workload(id, spec) => {
+            let touched = slice_changes::telling(state, id, Some(&spec));
+            workload(state, id, *spec);
+            slice_changes::told(state, id, &touched);
+        }
+        Event::WorkloadGone(id) => {
+            let touched = slice_changes::telling(state, id, None);
+            workload_gone(state, id);
+            slice_changes::told(state, id, &touched);
+        }
+        Event::Evicting(id) => {
+            mark_evicted(state, id);
+        }
+        Event::Released { workload, eligibility, queued_at } => {
+            released(state, workload, eligibility, queued_at);
+        }
+        Event::UnhealthyNodes(id, hosts) => unhealthy_nodes(state, id, hosts),
+        Event::ClusterCapacity(key) => room(state, key),
+        Event::Written(id) => {
+            state.second_passes.written(id);
+            state.failures.written(id);
+        }
+        Event::WriteFailed(id) => write_failed(state, id),
+    }
+}
+
+fn wake_all(state: &mut State) {
+    for index in 0..state.queues.len() {
+        if state.queues[index].is_some() {
+            state.wake(QueueId::from(index));
+        }
+    }
+}
+
+/// A changed machine wakes everybody; pods that leave one, those who could stand there. Source: docs/reference/kueue.md §3.6.
+fn host(state: &mut State, id: TopologyNodeId, spec: Option<TopologyNodeSpec>) {
+    let change = state.topologies.set_node(id, spec);
+    if change == NodeChange::Unchanged {
+        return;
+    }
+    state.failures.freed();
+    if change == NodeChange::Changed || state.topologies.stale {
+        return wake_all(state);
+    }
+    for index in 0..state.queues.len() {
+        let groups = state.queues[index].iter().flat_map(|queue| queue.groups.iter());
+        let mut flavors = groups.flat_map(|group| &group.flavors);
+        if flavors.any(|&flavor| state.topologies.has_node(flavor, id)) {
+            state.wake(QueueId::from(index));
+        }
+    }
+}
+
+fn flavors_changed(state: &mut State) {
+    state.flavors_changed = true;
+    state.tree_changed = true;
+    state.topologies.stale = true;
+    state.failures.freed();
+    wake_all(state);
+}

@@ -1,0 +1,192 @@
+//! Events of Workloads: new, changed, released, deleted, and results of writes. Source: docs/reference/kueue.md §2.5.
+
+use crate::equivalence_class::EquivalenceClass;
+use crate::flavors::request_order;
+use crate::ids::{EquivalenceClassId, TopologyNodeId, WorkloadId};
+use crate::pending::{dequeue, enqueue, enqueue_active, replace};
+use crate::reservations::{free_quota, hold_quota, recharge};
+use crate::spec::{AdmissionSpec, PodSetAdmission, QueueEligibility, WorkloadSpec};
+use crate::state::State;
+use crate::time::Time;
+use crate::workloads::record::{QueuePosition, Workload};
+
+pub(crate) fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
+    request_order::sort_requests(&state.names, &mut spec.pod_sets);
+    let replaced_slice =
+        spec.replaced_slice.filter(|_| state.settings.elastic_jobs_via_workload_slices);
+    let allowed = spec.allowed_flavors.filter(|_| state.settings.concurrent_admission);
+    let allowed = allowed.map(Into::into);
+    let class = EquivalenceClass {
+        priority: spec.priority,
+        pod_sets: spec.pod_sets,
+        replaced_slice,
+        allowed,
+    };
+    state.families.tell(id, spec.variant_of.as_deref());
+    let class = state.classes.acquire(class);
+    let new = Workload {
+        uid: spec.uid,
+        namespace: spec.namespace,
+        local_queue: spec.local_queue,
+        queue: None,
+        class,
+        priority: spec.priority,
+        has_priority_class: spec.has_priority_class,
+        queued_at: spec.queued_at,
+        eligibility: spec.eligibility,
+        place: QueuePosition::Out,
+        ticket: 0,
+        hidden: false,
+        preemption_gated: spec.preemption_gated,
+        wake: None,
+        invalid: spec.invalid,
+        checks: spec.checks.into(),
+        scan: None,
+        admission: None,
+    };
+    let mut awake = false;
+    match state.workloads.get(id) {
+        None => state.workloads.insert(id, new),
+        Some(old) if old.admission.is_some() => {
+            return update_holder(state, id, new, spec.admission);
+        }
+        Some(old) if same(old, &new) && spec.admission.is_none() => {
+            return state.classes.release(class);
+        }
+        Some(_) => awake = replace(state, id, new, spec.admission.is_none()),
+    }
+    match spec.admission {
+        Some(admission) => hold_quota(state, id, admission),
+        None if awake => enqueue_active(state, id),
+        None => enqueue(state, id),
+    }
+}
+
+fn same(old: &Workload, new: &Workload) -> bool {
+    (old.class, old.queued_at, old.eligibility, old.local_queue, &old.invalid, old.namespace)
+        == (new.class, new.queued_at, new.eligibility, new.local_queue, &new.invalid, new.namespace)
+        && (&old.uid, &old.checks, old.preemption_gated)
+            == (&new.uid, &new.checks, new.preemption_gated)
+}
+
+/// A Workload that holds quota changed: its priority decides who may preempt it, its finished pods free quota.
+fn update_holder(
+    state: &mut State,
+    id: WorkloadId,
+    new: Workload,
+    admission: Option<AdmissionSpec>,
+) {
+    let old = state.workloads.at_mut(id);
+    let changed = old.class != new.class;
+    let (held_in, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
+    let reweighed = new.has_priority_class && new.priority != before;
+    (old.priority, old.has_priority_class) = (new.priority, new.has_priority_class);
+    (old.eligibility, old.queued_at) = (new.eligibility, new.queued_at);
+    (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
+    old.preemption_gated = new.preemption_gated;
+    if let Some(queue) = held_in {
+        let priorities = &mut state.queue_mut(queue).priorities;
+        priorities.remove(before);
+        priorities.add(new.priority);
+    }
+    reshape_holder(state, id, new.class);
+    let Some(current) = state.workloads.at(id).admission.as_deref() else {
+        return;
+    };
+    let queue = current.queue;
+    let told = admission.map(|mut told| {
+        told.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
+        let told = state.second_passes.complete(id, current, told);
+        state.failures.with_moves(id, current, told)
+    });
+    if let Some(admission) = told
+        && current.pod_sets != admission.pod_sets
+    {
+        let evicted = current.evicted || admission.evicted;
+        free_quota(state, id);
+        hold_quota(state, id, AdmissionSpec { evicted, ..admission });
+    } else {
+        recharge(state, id);
+        if changed {
+            state.queue_mut(queue).generation += 1;
+        }
+        if reweighed {
+            // Somebody may preempt it now.
+            state.wake(queue);
+        }
+    }
+    crate::delayed_topology::update(state, id);
+}
+
+/// Places are charged by shape: those of the old one are given back before it is forgotten.
+fn reshape_holder(state: &mut State, id: WorkloadId, class: EquivalenceClassId) {
+    let workload = state.workloads.at_mut(id);
+    let old = std::mem::replace(&mut workload.class, class);
+    if let Some(admission) = workload.admission.as_deref() {
+        state.topologies.release_admission(admission, &old, &state.classes);
+        state.topologies.charge_admission(admission, &class, &state.classes);
+    }
+    state.classes.release(old);
+}
+
+pub(crate) fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<TopologyNodeId>) {
+    let holds = state.workloads.get(id).is_some_and(|one| one.admission.is_some());
+    if holds && state.settings.tas_failed_node_replacement {
+        state.failures.set(id, hosts.into());
+    }
+}
+
+pub(crate) fn workload_gone(state: &mut State, id: WorkloadId) {
+    let Some(workload) = state.workloads.get(id) else {
+        return;
+    };
+    let queue = workload.queue;
+    state.failures.forget(id);
+    state.families.tell(id, None);
+    dequeue(state, id);
+    free_quota(state, id);
+    if let Some(queue) = queue {
+        state.queue_mut(queue).pending.clear_preemptor(id);
+        state.wake(queue);
+    }
+    if let Some(workload) = state.workloads.remove(id) {
+        state.classes.release(workload.class);
+        if !state.workloads.is_watched() {
+            state.names.workloads.forget(id);
+        }
+    }
+}
+
+pub(crate) fn released(
+    state: &mut State,
+    id: WorkloadId,
+    eligibility: QueueEligibility,
+    queued_at: Time,
+) {
+    if state.workloads.get(id).is_none_or(|workload| workload.admission.is_none()) {
+        return;
+    }
+    state.failures.forget(id);
+    free_quota(state, id);
+    let workload = state.workloads.at_mut(id);
+    (workload.eligibility, workload.queued_at) = (eligibility, queued_at);
+    enqueue(state, id);
+}
+
+pub(crate) fn write_failed(state: &mut State, id: WorkloadId) {
+    if crate::delayed_topology::roll_back(state, id) || crate::node_moves::take_back(state, id) {
+        return;
+    }
+    if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {
+        let queued_at = state.workloads.at(id).queued_at;
+        released(state, id, QueueEligibility::Eligible, queued_at);
+    }
+}
+
+/// The placer has room again for those who wait under `key`.
+pub(crate) fn room(state: &mut State, key: crate::ids::RequeueKey) {
+    for id in state.workloads.told(key) {
+        dequeue(state, id);
+        enqueue(state, id);
+    }
+}

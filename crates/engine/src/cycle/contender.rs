@@ -1,0 +1,93 @@
+//! Contenders of the fair-sharing tournament, and which of two goes first. Source: docs/reference/kueue.md §4.6.
+
+use std::cmp::Ordering;
+
+use crate::amount::Amount;
+
+use crate::cycle::entry::CycleEntry;
+use crate::ids::NodeId;
+use crate::quota::dominant_share::{Share, share};
+use crate::state::State;
+use crate::workloads::usage::charged;
+
+/// The best of a subtree, as it stands in the round above.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidate {
+    pub(super) entry: usize,
+    share: Share,
+    borrows: bool,
+}
+
+/// The share of `node` with the entry's usage included.
+pub(crate) fn weigh(
+    state: &mut State,
+    entries: &[CycleEntry],
+    node: NodeId,
+    index: usize,
+) -> Candidate {
+    let leaf = state.queue(entries[index].queue).node;
+    let mark = state.tree.journal.mark();
+    state.tree.charge(leaf, &entries[index].assignment.usage);
+    let candidate = measure(state, entries, node, index);
+    state.tree.rewind(mark);
+    state.tree.journal.close();
+    candidate
+}
+
+/// The same once the entry is charged.
+pub(super) fn measure(
+    state: &State,
+    entries: &[CycleEntry],
+    node: NodeId,
+    index: usize,
+) -> Candidate {
+    let usage = &entries[index].assignment.usage;
+    let borrows = usage
+        .iter()
+        .any(|&(slot, _)| charged(usage, slot) > Amount::ZERO && state.tree.borrows(node, slot));
+    Candidate { entry: index, share: share(&state.tree, node), borrows }
+}
+
+pub(super) fn wins(
+    state: &State,
+    entries: &[CycleEntry],
+    left: Candidate,
+    right: Candidate,
+) -> bool {
+    let (a, b) = (&entries[left.entry], &entries[right.entry]);
+    let borrowing = if state.settings.fair_sharing_prioritize_non_borrowing {
+        left.borrows.cmp(&right.borrows)
+    } else {
+        Ordering::Equal
+    };
+    preemptor_first(state, a, b)
+        .then(borrowing)
+        .then_with(|| left.share.cmp(&right.share))
+        .then_with(|| by_age(state, a, b))
+        .then_with(|| left.entry.cmp(&right.entry))
+        .is_lt()
+}
+
+/// In its queue it stays first whatever is told of it; before the heads of others it goes only for what it asked for.
+pub(crate) fn waits(state: &State, entry: &CycleEntry) -> bool {
+    state.queue(entry.queue).pending.is_unaltered_preemptor(entry.workload)
+}
+
+/// Under the gate PrioritizePreemptorWorkloads, heads that wait for their victims go first.
+pub(super) fn preemptor_first(state: &State, left: &CycleEntry, right: &CycleEntry) -> Ordering {
+    if !state.settings.prioritize_preemptor_workloads {
+        return Ordering::Equal;
+    }
+    waits(state, right).cmp(&waits(state, left))
+}
+
+/// Higher priority, then older.
+pub(super) fn by_age(state: &State, left: &CycleEntry, right: &CycleEntry) -> Ordering {
+    let (a, b) = (state.workloads.at(left.workload), state.workloads.at(right.workload));
+    let by_time = a.queued_at.cmp(&b.queued_at);
+    if state.settings.priority_sorting_within_cohort {
+        b.priority.cmp(&a.priority).then(by_time)
+    } else {
+        by_time
+    }
+}

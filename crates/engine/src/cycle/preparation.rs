@@ -1,0 +1,174 @@
+//! What a cycle derives from the configuration before it takes heads.
+//!
+//! After a change: sums of the quota tree, the order of names, and the state of ClusterQueues. Always: which ClusterQueues'
+//! inadmissible Workloads are requeued. Trees with a cohort cycle are left out. Source: docs/reference/kueue.md §3.6.
+
+use crate::ids::{CohortId, NodeId, QueueId};
+use crate::quota::tree::Tree;
+use crate::state::State;
+
+/// What has to be brought up to date before a cycle, one step after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Preparation {
+    /// What follows from quotas and parents.
+    Tree,
+    /// The order of names.
+    Names,
+    /// What queues are, after all that.
+    ClusterQueueTable,
+    /// Who is to be woken.
+    Marks,
+}
+
+impl Preparation {
+    /// Where to begin. Nothing has to be recomputed if the configuration did not change.
+    pub(super) fn first(state: &State) -> Self {
+        if state.tree_changed { Self::Tree } else { Self::Marks }
+    }
+
+    /// Takes the step. Returns what comes next, if anything does.
+    pub(super) fn take(self, state: &mut State, woken: &mut Vec<QueueId>) -> Option<Self> {
+        match self {
+            Self::Tree => state.tree.rebuild(),
+            Self::Names => rank(state),
+            Self::ClusterQueueTable => refresh(state),
+            Self::Marks => list(state, woken),
+        }
+        match self {
+            Self::Tree => Some(Self::Names),
+            Self::Names => Some(Self::ClusterQueueTable),
+            Self::ClusterQueueTable => Some(Self::Marks),
+            Self::Marks => None,
+        }
+    }
+}
+
+/// Brings up to date what follows from the configuration, without waking anybody.
+pub(crate) fn catch_up(state: &mut State) {
+    let mut step = Preparation::first(state);
+    while step != Preparation::Marks {
+        step = step.take(state, &mut Vec::new()).unwrap_or(Preparation::Marks);
+    }
+}
+
+/// Recomputes what follows for queues.
+fn refresh(state: &mut State) {
+    state.tree_changed = false;
+    let changed = std::mem::take(&mut state.changed);
+    let changed = Nodes::of(state, &changed, |_, node| node);
+    let trees = Nodes::of(state, &changed.list, |state, node| state.tree.root(node));
+    let requoted = std::mem::take(&mut state.requoted);
+    let requoted = Nodes::of(state, &requoted, |state, node| state.tree.root(node));
+    let left = std::mem::take(&mut state.left);
+    let left = Nodes::of(state, &left, |state, node| state.tree.root(node));
+    let all = std::mem::take(&mut state.flavors_changed);
+    for queue in state.queues.iter_mut().flatten() {
+        let root = state.tree.root(queue.node);
+        queue.generation += u64::from(requoted.has(root));
+        if all || trees.has(root) || left.has(root) {
+            queue.pending.forget_refused();
+        }
+    }
+    for index in 0..state.queues.len() {
+        let id = QueueId::from(index);
+        if state.queues[index].is_some() {
+            look_for_cycle(state, id, all, &changed);
+            let (active, topology_only) = (is_active(state, id), is_topology_only(state, id));
+            let queue = state.queue_mut(id);
+            (queue.active, queue.topology_only) = (active, topology_only);
+        }
+    }
+    let State { tree, queues, .. } = state;
+    tree.rebuild_heights(&|id| queues[id.index()].as_ref().is_some_and(|queue| queue.active));
+}
+
+/// A set of nodes.
+struct Nodes {
+    list: Vec<NodeId>,
+    known: Vec<bool>,
+}
+
+impl Nodes {
+    fn of(state: &State, nodes: &[NodeId], map: impl Fn(&State, NodeId) -> NodeId) -> Self {
+        let mut known = vec![false; state.tree.ids().len()];
+        let mut list: Vec<NodeId> = nodes.iter().map(|&node| map(state, node)).collect();
+        list.retain(|node| !std::mem::replace(&mut known[node.index()], true));
+        Self { list, known }
+    }
+
+    fn has(&self, node: NodeId) -> bool {
+        self.known[node.index()]
+    }
+}
+
+/// Puts new nodes into the order of names, so that nobody has to compare names later.
+fn rank(state: &mut State) {
+    let nodes = state.tree.ids().len();
+    if std::mem::replace(&mut state.ranked, nodes) == nodes {
+        return;
+    }
+    let mut names: Vec<(&str, NodeId)> = Vec::with_capacity(nodes);
+    for (index, queue) in state.queues.iter().enumerate() {
+        let name = state.names.queues.name(QueueId::from(index));
+        names.extend(queue.as_ref().map(|queue| (name, queue.node)));
+    }
+    for (index, node) in state.cohorts.iter().enumerate() {
+        let name = state.names.cohorts.name(CohortId::from(index));
+        names.extend(node.map(|node| (name, node)));
+    }
+    names.sort_unstable();
+    let order: Vec<NodeId> = names.into_iter().map(|(_, node)| node).collect();
+    state.tree.rank(&order);
+}
+
+fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &Nodes) {
+    let node = state.queue(id).node;
+    let cyclic = state.tree.node(node).cyclic;
+    if cyclic || all || changed.has(node) {
+        state.queue_mut(id).in_cycle = cyclic;
+    }
+}
+
+fn is_active(state: &State, id: QueueId) -> bool {
+    let queue = state.queue(id);
+    let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors);
+    queue.spec.is_some()
+        && queue.ready
+        && !queue.stopped
+        && !queue.in_cycle
+        && crate::checks::inactive(state, queue).is_none()
+        && flavors.all(|&flavor| match state.flavor(flavor) {
+            Some(spec) => spec.topology.is_none_or(|one| state.topologies.exists(one)),
+            None => false,
+        })
+}
+
+fn is_topology_only(state: &State, id: QueueId) -> bool {
+    let groups = &state.queue(id).groups;
+    let mut flavors = groups.iter().flat_map(|group| &group.flavors).peekable();
+    flavors.peek().is_some()
+        && flavors.all(|&flavor| state.flavor(flavor).is_some_and(|spec| spec.topology.is_some()))
+}
+
+/// Lists the queues of every tree that was marked.
+fn list(state: &mut State, woken: &mut Vec<QueueId>) {
+    let State { to_wake: marked, tree, .. } = state;
+    marked.retain_mut(|node| {
+        let cyclic = tree.node(*node).cyclic;
+        *node = tree.root(*node);
+        !cyclic
+    });
+    marked.sort_unstable();
+    marked.dedup();
+    for root in marked.drain(..) {
+        list_below(tree, root, woken);
+    }
+}
+
+fn list_below(tree: &Tree, node: NodeId, woken: &mut Vec<QueueId>) {
+    let node = tree.node(node);
+    woken.extend(node.queue);
+    for &child in &node.children {
+        list_below(tree, child, woken);
+    }
+}

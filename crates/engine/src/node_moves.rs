@@ -1,0 +1,39 @@
+//! Moves pods of a reserving Workload to other topology domains, and rolls such a move back if its write fails.
+
+use crate::ids::WorkloadId;
+use crate::node_failures::PodMove;
+use crate::state::State;
+use crate::topology;
+
+/// A move could not be written: everybody stands where they stood, and the machine is still to be replaced. Says whether
+/// that was it.
+pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
+    let Some(PodMove { host, before }) = state.failures.take_move(id) else {
+        return false;
+    };
+    let before = before.into_iter().map(|one| one.domains).enumerate().collect();
+    move_pods(state, id, before);
+    state.failures.set(id, [host].into_iter().collect());
+    true
+}
+
+/// Enters new places into the books.
+pub(crate) fn move_pods(
+    state: &mut State,
+    id: WorkloadId,
+    moved: topology::ReplacementAssignments,
+) {
+    let workload = state.workloads.at_mut(id);
+    let class = workload.class;
+    let Some(mut admission) = workload.admission.take() else {
+        return;
+    };
+    state.topologies.release_admission(&admission, &class, &state.classes);
+    for (pod_set, domains) in moved {
+        if let Some(one) = admission.pod_sets.get_mut(pod_set) {
+            one.domains = domains;
+        }
+    }
+    state.topologies.charge_admission(&admission, &class, &state.classes);
+    state.workloads.at_mut(id).admission = Some(admission);
+}

@@ -1,0 +1,45 @@
+//! Whether a request fits during a preemption search, and restoring targets that are not needed. Kueue: `workloadFits`,
+//! `fillBackWorkloads`.
+
+use crate::ids::{Slot, WorkloadId};
+use crate::preemption::request::PreemptionRequest;
+use crate::preemption::simulation::{hide, show};
+use crate::preemption::target::PreemptionTarget;
+use crate::quota::available::available;
+use crate::state::State;
+use crate::topology;
+
+/// Whether the request fits now; without borrowing, only within the queue's own quota.
+pub(super) fn fits(state: &mut State, need: &PreemptionRequest<'_>, borrowing: bool) -> bool {
+    let node = state.queue(need.attempt.queue).node;
+    let quota = need.usage.iter().all(|&(slot, amount)| {
+        (borrowing || !state.tree.at(node, slot).borrowing_with(amount))
+            && amount <= available(&state.tree, node, slot).clip()
+    });
+    quota && need.assignment.is_none_or(|one| topology::fits(state, need.attempt, one))
+}
+
+/// Puts back victims that were not needed, latest first; the last one removed made it fit and stays.
+pub(super) fn fill_back(
+    state: &mut State,
+    targets: &mut Vec<PreemptionTarget>,
+    mut still_fits: impl FnMut(&mut State) -> bool,
+) {
+    let mut index = targets.len().saturating_sub(1);
+    while index > 0 {
+        index -= 1;
+        let target = targets[index];
+        show(state, target.workload);
+        if still_fits(state) {
+            targets.swap_remove(index);
+        } else {
+            hide(state, target.workload);
+        }
+    }
+}
+
+/// The slots of a Workload's usage that are contested.
+pub(super) fn uses(state: &State, id: WorkloadId, contested: &[Slot]) -> bool {
+    let admission = state.workloads.at(id).admission.as_deref();
+    admission.is_some_and(|one| one.usage.iter().any(|(slot, _)| contested.contains(slot)))
+}

@@ -1,0 +1,102 @@
+//! Finds preemption targets for an assignment, and simulates preemption for one (flavor, resource).
+//!
+//! Source: docs/reference/kueue.md §4.4 step 6, §4.9, §4.10.
+
+use crate::preemption::classical;
+use crate::preemption::fair;
+
+use crate::amount::Amount;
+use crate::flavors::assignment::Assignment;
+use crate::flavors::attempt::AssignmentAttempt;
+use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
+use crate::ids::Slot;
+use crate::preemption::request::PreemptionRequest;
+use crate::preemption::simulation::{queue_of, without};
+use crate::preemption::target::{PreemptionTarget, ids};
+use crate::quota::available::reach;
+use crate::state::State;
+use crate::workloads::usage::Usage;
+
+/// Finds victims so that `need` fits; none if that is impossible.
+pub(crate) fn find(
+    state: &mut State,
+    need: &PreemptionRequest<'_>,
+    targets: &mut Vec<PreemptionTarget>,
+) {
+    targets.clear();
+    if state.settings.fair_sharing.is_some() {
+        fair::find(state, need, targets);
+    } else {
+        classical::find(state, need, targets);
+    }
+}
+
+/// Finds victims for a whole assignment.
+pub(crate) fn find_for(
+    state: &mut State,
+    attempt: &AssignmentAttempt<'_>,
+    assignment: &Assignment,
+    targets: &mut Vec<PreemptionTarget>,
+) {
+    let contested = assignment.contested();
+    // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed. What
+    // nothing is asked of does not count: it may be borrowed already.
+    let counts =
+        |one: &&(Slot, Amount)| one.1 != Amount::ZERO && state.tree.pair(one.0).1 != state.pods;
+    let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
+    if let [asked] = *usage.as_slice()
+        && contested.as_slice() == [asked.0]
+        && state.scratch.found_for == Some(asked)
+        && !state.topologies.any()
+        && state.tree.is_countable()
+    {
+        // The only slot was judged last, by this very search, which left no traces.
+        targets.clone_from(&state.scratch.targets);
+        return;
+    }
+    let need = PreemptionRequest {
+        attempt,
+        usage: &usage,
+        contested: &contested,
+        assignment: Some(assignment),
+    };
+    find(state, &need, targets);
+}
+
+/// What preemption could do for one slot alone.
+pub(crate) fn simulate(
+    state: &mut State,
+    attempt: &AssignmentAttempt<'_>,
+    slot: Slot,
+    amount: Amount,
+) -> GranularMode {
+    let usage = [(slot, amount)];
+    let need = PreemptionRequest { attempt, usage: &usage, contested: &[slot], assignment: None };
+    let mut targets = std::mem::take(&mut state.scratch.targets);
+    find(state, &need, &mut targets);
+    let grade = grade_of(state, attempt, (slot, amount), &targets);
+    (state.scratch.targets, state.scratch.found_for) = (targets, Some((slot, amount)));
+    grade
+}
+
+fn grade_of(
+    state: &mut State,
+    attempt: &AssignmentAttempt<'_>,
+    (slot, amount): (Slot, Amount),
+    targets: &[PreemptionTarget],
+) -> GranularMode {
+    let node = state.queue(attempt.queue).node;
+    if targets.is_empty() {
+        let borrow = reach(&state.tree, node, slot, amount).height;
+        return GranularMode { grant: PreemptionMode::NoCandidates, borrow };
+    }
+    let mark = state.tree.journal.mark();
+    let borrow =
+        without(state, &ids(targets), |state| reach(&state.tree, node, slot, amount).height);
+    state.tree.settle(mark);
+    let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
+    GranularMode {
+        grant: if own { PreemptionMode::Preempt } else { PreemptionMode::Reclaim },
+        borrow,
+    }
+}

@@ -1,0 +1,73 @@
+//! The record of a ClusterQueue: its spec as the scheduler reads it, its pending queue, and its reserving Workloads.
+
+use std::sync::Arc;
+
+use crate::ids::{FlavorId, NodeId, ResourceId, Slot, WorkloadId};
+use crate::queues::pending_queue::PendingQueue;
+use crate::queues::priority_counts::PriorityCounts;
+use crate::spec::{
+    ClusterQueueSpec, FungibilitySpec, Labels, NamespaceSelector, PreemptionSpec, QueueingStrategy,
+};
+use crate::workloads::record::Workload;
+
+/// Resources that get their flavor together, with the slots of every (flavor, resource).
+#[derive(Debug, Default, Clone)]
+pub(crate) struct GroupSlots {
+    pub(crate) resources: Vec<ResourceId>,
+    pub(crate) flavors: Vec<FlavorId>,
+    /// Flavor-major: `slots[flavor * resources.len() + resource]`.
+    pub(crate) slots: Vec<Slot>,
+}
+
+impl GroupSlots {
+    /// The slot of the `flavor`-th flavor for a covered resource.
+    pub(crate) fn slot(&self, flavor: usize, resource: ResourceId) -> Option<Slot> {
+        let column = self.resources.iter().position(|&known| known == resource)?;
+        self.slots.get(flavor * self.resources.len() + column).copied()
+    }
+}
+
+/// A ClusterQueue.
+#[derive(Debug, Clone)]
+pub(crate) struct ClusterQueueRecord {
+    pub(crate) node: NodeId,
+    /// As it was told last; `None` while only Workloads or LocalQueues refer to it.
+    pub(crate) spec: Option<Box<ClusterQueueSpec>>,
+    /// Hands out heads.
+    pub(crate) active: bool,
+    /// It was in a cohort cycle when it was last looked at. Upstream notices the end of a cycle only when the queue
+    /// itself, or a flavor, changes.
+    pub(crate) in_cycle: bool,
+    pub(crate) stopped: bool,
+    pub(crate) ready: bool,
+    /// Is in [`State::with_heads`].
+    pub(crate) listed: bool,
+    pub(crate) strategy: QueueingStrategy,
+    pub(crate) preemption: PreemptionSpec,
+    pub(crate) flavor_fungibility: FungibilitySpec,
+    pub(crate) namespaces: NamespaceSelector,
+    pub(crate) groups: Arc<Vec<GroupSlots>>,
+    pub(crate) covers_pods: bool,
+    /// All flavors have a topology, so that every pod set implies a wish for one.
+    pub(crate) topology_only: bool,
+    /// Grows with every change of its quotas and of what its Workloads hold. Progress of flavor scans is dated by it.
+    pub(crate) generation: u64,
+    pub(crate) pending: PendingQueue,
+    /// Workloads that hold quota here, in no particular order.
+    pub(crate) reserving: Vec<WorkloadId>,
+    /// Their priorities.
+    pub(crate) priorities: PriorityCounts,
+}
+
+/// Whether a queue with `selector` takes Workloads from the namespace of `workload`.
+pub(crate) fn namespace_matches(
+    selector: &NamespaceSelector,
+    namespaces: &[Option<Labels>],
+    workload: &Workload,
+) -> bool {
+    let labels = namespaces.get(workload.namespace.index()).and_then(Option::as_ref);
+    match (selector, labels) {
+        (NamespaceSelector::Nothing, _) | (_, None) => false,
+        (NamespaceSelector::All(all), Some(labels)) => all.iter().all(|one| one.matches(labels)),
+    }
+}

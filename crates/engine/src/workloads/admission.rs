@@ -1,0 +1,18 @@
+//! The quota that a Workload reserved.
+
+use crate::ids::QueueId;
+use crate::spec::PodSetAdmission;
+use crate::time::Time;
+use crate::workloads::usage::Usage;
+
+/// Quota that a Workload holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Admission {
+    pub(crate) queue: QueueId,
+    pub(crate) reserved_at: Time,
+    pub(crate) evicted: bool,
+    /// Its places are those of the slice that replaced it.
+    pub(crate) taken_over: bool,
+    pub(crate) usage: Usage,
+    pub(crate) pod_sets: Vec<PodSetAdmission>,
+}

@@ -1,0 +1,22 @@
+//! Amounts per slot of the quota tree, for one Workload.
+
+use smallvec::SmallVec;
+
+use crate::amount::Amount;
+use crate::ids::Slot;
+
+/// Amounts per slot. Few enough to search linearly.
+pub(crate) type Usage = SmallVec<[(Slot, Amount); 4]>;
+
+/// Adds to the amount of a slot.
+pub(crate) fn charge(usage: &mut Usage, slot: Slot, amount: Amount) {
+    match usage.iter_mut().find(|(known, _)| *known == slot) {
+        Some((_, sum)) => *sum += amount,
+        None => usage.push((slot, amount)),
+    }
+}
+
+/// The amount of a slot.
+pub(crate) fn charged(usage: &[(Slot, Amount)], slot: Slot) -> Amount {
+    usage.iter().find(|(known, _)| *known == slot).map_or(Amount::ZERO, |&(_, amount)| amount)
+}

@@ -1,0 +1,43 @@
+//! Which Workloads are variants of one another (gate ConcurrentAdmission).
+
+use crate::ids::WorkloadId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Who belongs together. Shared with what-ifs that do not change it.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct VariantGroups(Arc<Tables>);
+
+#[derive(Debug, Default, Clone)]
+struct Tables {
+    of: BTreeMap<WorkloadId, Box<str>>,
+    members: BTreeMap<Box<str>, BTreeSet<WorkloadId>>,
+}
+
+impl VariantGroups {
+    /// Notes to which family a Workload belongs, if to any.
+    pub(crate) fn tell(&mut self, id: WorkloadId, family: Option<&str>) {
+        let known = self.0.of.get(&id).map(|known| &**known);
+        if known == family {
+            return;
+        }
+        let tables = Arc::make_mut(&mut self.0);
+        if let Some(old) = tables.of.remove(&id)
+            && let Some(members) = tables.members.get_mut(&old)
+        {
+            members.remove(&id);
+            if members.is_empty() {
+                tables.members.remove(&old);
+            }
+        }
+        if let Some(new) = family {
+            tables.of.insert(id, new.into());
+            tables.members.entry(new.into()).or_default().insert(id);
+        }
+    }
+
+    pub(crate) fn siblings(&self, id: WorkloadId) -> impl Iterator<Item = WorkloadId> + '_ {
+        let family = self.0.of.get(&id).and_then(|family| self.0.members.get(family));
+        family.into_iter().flatten().copied().filter(move |&one| one != id)
+    }
+}
