@@ -5,7 +5,7 @@
 //! | [`dependencies`] | which crate may depend on which; one TLS provider |
 //! | [`sources`] | length and name of files, purity of the crates that decide, lints |
 //! | [`citations`] | a cited document and section exists |
-//! | [`links`] | a link of a Markdown file leads to a file |
+//! | [`links`] | links and paths in Markdown files lead to files |
 //! | [`cycles`] | cycles of files within a crate |
 //! | [`words`] | words for persons in comments and documents |
 //! | [`type_names`] | one meaning per type name |

@@ -1,19 +1,37 @@
-//! Links of Markdown files: a relative link leads to a file or folder that exists.
+//! Links and paths in Markdown files lead to files or folders that exist.
+//!
+//! A link is relative to its file. A path is a code span that begins with a folder of the workspace, relative to its root.
 
 use std::path::Path;
 
 use crate::{files::TextFile, manifests::joined};
 
-/// Links to files that do not exist, below `root`. Links with a scheme and anchors within a file are left out.
+/// The folders that a path in a code span begins with.
+const FOLDERS: &[&str] =
+    &["config/", "crates/", "crds/", "docs/", "e2e/", "manager/src/", "worker-agent/src/"];
+
+/// Links and paths to files that do not exist below `root`. Links with a scheme and anchors within a file are left out.
 #[must_use]
 pub fn dead(root: &Path, files: &[TextFile]) -> Vec<String> {
     let documents = files.iter().filter(|file| file.is_markdown());
-    let linked = documents.flat_map(|file| targets(&file.text).map(move |target| (file, target)));
-    let dead = linked.filter(|(file, target)| {
+    let dead = documents.flat_map(|file| {
         let folder = file.path.parent().unwrap_or(Path::new(""));
-        !root.join(joined(folder, target)).exists()
+        let links = targets(&file.text).map(move |target| (joined(folder, target), target));
+        let paths = paths(&file.text).map(|path| (Path::new(path).to_owned(), path));
+        let missing = links.chain(paths).filter(|(path, _)| !root.join(path).exists());
+        missing.map(|(_, written)| format!("{}: {written}", file.path.display()))
     });
-    dead.map(|(file, target)| format!("{}: {target}", file.path.display())).collect()
+    dead.collect()
+}
+
+/// Paths in code spans, outside of code blocks.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let outside = text.split("```").step_by(2).flat_map(str::lines);
+    let spans = outside.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    spans.filter(move |span| {
+        FOLDERS.iter().any(|folder| span.starts_with(folder)) && span.chars().all(is_path)
+    })
 }
 
 /// The paths in `](path)` and `](path#anchor)`.
@@ -33,5 +51,15 @@ mod tests {
         let text = "[a](../there.md#x) [b](gone.md) [c](#here) [d](https://example.com/gone.md)";
         let found = dead(root.path(), &[TextFile::new("docs/a.md", text)]);
         assert_eq!(found, ["docs/a.md: gone.md"]);
+    }
+
+    #[test]
+    fn a_path_to_a_missing_file_is_found() {
+        let root = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(root.path().join("crates")).expect("a folder");
+        let text =
+            "`crates/` and `crates/gone.rs`, `target/x`, `crates/*/src`\n```\n`crates/no`\n```\n";
+        let found = dead(root.path(), &[TextFile::new("a.md", text)]);
+        assert_eq!(found, ["a.md: crates/gone.rs"]);
     }
 }

@@ -56,17 +56,26 @@ fn is_impure(code: &str) -> bool {
 pub fn without_lints(manifests: impl Iterator<Item = PathBuf>) -> anyhow::Result<Vec<String>> {
     let mut without = Vec::new();
     for path in manifests {
-        let text = fs::read_to_string(&path)?;
-        if !text.contains("[lints]\nworkspace = true") {
+        if !has_lints(&fs::read_to_string(&path)?) {
             without.push(path.display().to_string());
         }
     }
     Ok(without)
 }
 
+fn has_lints(manifest: &str) -> bool {
+    manifest.contains("[lints]\nworkspace = true")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_manifest_without_the_lints_is_found() {
+        assert!(has_lints("[package]\n\n[lints]\nworkspace = true\n"));
+        assert!(!has_lints("[package]\n[lints.clippy]\n"));
+    }
 
     #[test]
     fn a_file_above_the_limit_is_too_long() {
