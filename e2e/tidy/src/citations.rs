@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use self::scan::{Citation, Target, scan};
+use self::scan::{Citation, CitedPart, scan};
 use crate::files::TextFile;
 
 /// The folder of documents that are cited by section.
@@ -23,22 +23,22 @@ const OWN_FOLDER: &str = "e2e/tidy/src";
 /// Citations of files or sections that do not exist, and of files outside of the repository.
 #[must_use]
 pub fn broken(files: &[TextFile]) -> Vec<String> {
-    let documents: BTreeMap<&Path, Sections> = files
+    let documents: BTreeMap<&Path, DocumentSections> = files
         .iter()
         .filter(|file| file.is_markdown())
-        .map(|file| (file.path.as_path(), Sections::of(&file.text)))
+        .map(|file| (file.path.as_path(), DocumentSections::of(&file.text)))
         .collect();
     // The examples in this module are none.
     let citing = files.iter().filter(|file| !file.path.starts_with(OWN_FOLDER));
     citing.flat_map(|file| problems(file, &documents)).collect()
 }
 
-fn problems(file: &TextFile, documents: &BTreeMap<&Path, Sections>) -> Vec<String> {
+fn problems(file: &TextFile, documents: &BTreeMap<&Path, DocumentSections>) -> Vec<String> {
     let mut last = file.path.starts_with(REFERENCE).then(|| file.path.clone());
     let mut problems = Vec::new();
     for citation in scan(&file.text) {
         let document = document(file, &citation, last.as_ref());
-        if let (Document::Of(path), true) = (&document, !file.path.starts_with(REFERENCE)) {
+        if let (CitedDocument::Of(path), true) = (&document, !file.path.starts_with(REFERENCE)) {
             last = Some(path.clone());
         }
         let problem = problem(&citation, &document, documents);
@@ -49,14 +49,14 @@ fn problems(file: &TextFile, documents: &BTreeMap<&Path, Sections>) -> Vec<Strin
 
 fn problem(
     citation: &Citation,
-    document: &Document,
-    documents: &BTreeMap<&Path, Sections>,
+    document: &CitedDocument,
+    documents: &BTreeMap<&Path, DocumentSections>,
 ) -> Option<String> {
     let path = match document {
-        Document::Of(path) => path,
-        Document::Outside => return Some("not in the repository".to_owned()),
-        Document::Unknown => return Some("of which document?".to_owned()),
-        Document::Any => return None,
+        CitedDocument::Of(path) => path,
+        CitedDocument::Outside => return Some("not in the repository".to_owned()),
+        CitedDocument::Unknown => return Some("of which document?".to_owned()),
+        CitedDocument::Any => return None,
     };
     let Some(sections) = documents.get(path.as_path()) else {
         return Some("no such file".to_owned());
@@ -66,7 +66,7 @@ fn problem(
 }
 
 /// The document that a citation means.
-enum Document {
+enum CitedDocument {
     /// This one.
     Of(PathBuf),
     /// A note that is not part of the repository.
@@ -77,45 +77,45 @@ enum Document {
     Any,
 }
 
-fn document(file: &TextFile, citation: &Citation, last: Option<&PathBuf>) -> Document {
+fn document(file: &TextFile, citation: &Citation, last: Option<&PathBuf>) -> CitedDocument {
     let beside = file.path.starts_with(REFERENCE);
     match citation.path.as_deref() {
-        _ if citation.is_outside() => Document::Outside,
-        Some(path) if path.starts_with("docs/") => Document::Of(path.into()),
+        _ if citation.is_outside() => CitedDocument::Outside,
+        Some(path) if path.starts_with("docs/") => CitedDocument::Of(path.into()),
         Some(path) if beside && !path.contains('/') => {
-            Document::Of(Path::new(REFERENCE).join(path))
+            CitedDocument::Of(Path::new(REFERENCE).join(path))
         }
-        Some(_) => Document::Any,
-        None => last.map_or(Document::Unknown, |path| Document::Of(path.clone())),
+        Some(_) => CitedDocument::Any,
+        None => last.map_or(CitedDocument::Unknown, |path| CitedDocument::Of(path.clone())),
     }
 }
 
 /// What a document has to be cited.
-struct Sections(BTreeSet<Target>);
+struct DocumentSections(BTreeSet<CitedPart>);
 
-impl Sections {
+impl DocumentSections {
     fn of(text: &str) -> Self {
         let headings = text.lines().filter(|line| line.starts_with('#'));
         let headings = headings.map(|line| line.trim_start_matches('#').trim());
         Self(headings.flat_map(|title| [number(title), Some(anchor(title))]).flatten().collect())
     }
 
-    fn has(&self, target: &Target) -> bool {
+    fn has(&self, target: &CitedPart) -> bool {
         self.0.contains(target)
     }
 }
 
 /// The number that a heading begins with, without a full stop at its end.
-fn number(title: &str) -> Option<Target> {
+fn number(title: &str) -> Option<CitedPart> {
     let number = title.split_whitespace().next()?.trim_end_matches('.');
     let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');
-    is_number.then(|| Target::Section(number.to_owned()))
+    is_number.then(|| CitedPart::Section(number.to_owned()))
 }
 
 /// The anchor that Markdown gives a heading.
-fn anchor(title: &str) -> Target {
+fn anchor(title: &str) -> CitedPart {
     let kept = title.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
-    Target::Anchor(kept.collect::<String>().to_lowercase().replace(' ', "-"))
+    CitedPart::Anchor(kept.collect::<String>().to_lowercase().replace(' ', "-"))
 }
 
 #[cfg(test)]

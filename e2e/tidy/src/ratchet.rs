@@ -25,7 +25,7 @@ pub struct Measure {
 
 /// A row: rule, subject, and the most that is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Row {
+struct RatchetRow {
     rule: String,
     subject: String,
     allowed: usize,
@@ -33,7 +33,7 @@ struct Row {
 
 /// The table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ratchet(Vec<Row>);
+pub struct Ratchet(Vec<RatchetRow>);
 
 impl Ratchet {
     /// Reads the table: three columns, tab separated; lines that begin with `#` are comments.
@@ -48,7 +48,7 @@ impl Ratchet {
                 anyhow::bail!("not three columns: {line:?}");
             };
             let allowed = allowed.parse().with_context(|| format!("no number: {line:?}"))?;
-            Ok(Row { rule: rule.to_owned(), subject: subject.to_owned(), allowed })
+            Ok(RatchetRow { rule: rule.to_owned(), subject: subject.to_owned(), allowed })
         });
         Ok(Self(rows.collect::<anyhow::Result<_>>()?))
     }
@@ -71,9 +71,9 @@ impl Ratchet {
         let rows = self.0.iter().filter_map(|row| {
             let measure = measures.iter().find(|one| row.is_of(one))?;
             let needed = measure.measured > measure.limit;
-            needed.then(|| Row { allowed: row.allowed.min(measure.measured), ..row.clone() })
+            needed.then(|| RatchetRow { allowed: row.allowed.min(measure.measured), ..row.clone() })
         });
-        let mut rows: Vec<Row> = rows.collect();
+        let mut rows: Vec<RatchetRow> = rows.collect();
         rows.sort();
         Self(rows)
     }
@@ -81,7 +81,7 @@ impl Ratchet {
     /// A table that allows exactly what is measured.
     #[must_use]
     pub fn of(measures: &[Measure]) -> Self {
-        let rows = measures.iter().map(|one| Row {
+        let rows = measures.iter().map(|one| RatchetRow {
             rule: one.rule.to_owned(),
             subject: one.subject.clone(),
             allowed: one.measured,
@@ -95,7 +95,7 @@ impl Ratchet {
     }
 }
 
-impl Row {
+impl RatchetRow {
     fn is_of(&self, measure: &Measure) -> bool {
         self.rule == measure.rule && self.subject == measure.subject
     }

@@ -7,7 +7,7 @@ const SIGN: char = '§';
 
 /// What is cited of a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Target {
+pub(super) enum CitedPart {
     /// The number of a section.
     Section(String),
     /// The anchor of a heading.
@@ -20,7 +20,7 @@ pub(super) struct Citation {
     /// The path as it is written; `None` if the text names sections only.
     pub(super) path: Option<String>,
     /// All of it if empty.
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<CitedPart>,
 }
 
 impl Citation {
@@ -31,7 +31,7 @@ impl Citation {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for CitedPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Section(number) => write!(f, "{SIGN}{number}"),
@@ -84,7 +84,7 @@ fn path(word: &str) -> Option<Citation> {
     let is_path = |c: char| c.is_ascii_alphanumeric() || ['/', '.', '-', '_'].contains(&c);
     let anchor = rest.strip_prefix('#').map(|rest| {
         let name = rest.split(|c: char| !c.is_alphanumeric() && c != '-').next();
-        Target::Anchor(name.unwrap_or_default().to_owned())
+        CitedPart::Anchor(name.unwrap_or_default().to_owned())
     });
     let ends = !rest.starts_with(|c: char| c.is_alphanumeric());
     let plain = ends && path.chars().all(is_path);
@@ -92,11 +92,11 @@ fn path(word: &str) -> Option<Citation> {
 }
 
 /// The sections of a word such as `§4.4`, `§4-6` or `§1.2–1.6,`: both ends of a range.
-fn sections(word: &str) -> Vec<Target> {
+fn sections(word: &str) -> Vec<CitedPart> {
     let numbers = word.split(|c: char| !c.is_ascii_digit() && c != '.');
     let numbers =
         numbers.map(|number| number.trim_matches('.')).filter(|number| !number.is_empty());
-    numbers.map(|number| Target::Section(number.to_owned())).collect()
+    numbers.map(|number| CitedPart::Section(number.to_owned())).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 /// A piece of a source text, as far as paths consist of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token<'a> {
+enum PathToken<'a> {
     /// An identifier, a keyword or `*`.
     Word(&'a str),
     /// `::`.
@@ -17,8 +17,8 @@ pub(super) fn named_paths(text: &str) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     for at in 0..tokens.len() {
         match tokens[at] {
-            Token::Word("use") => _ = use_tree(&tokens, at + 1, &[], &mut paths),
-            Token::Word("crate" | "super" | "self") => {
+            PathToken::Word("use") => _ = use_tree(&tokens, at + 1, &[], &mut paths),
+            PathToken::Word("crate" | "super" | "self") => {
                 let (path, _) = plain_path(&tokens, at);
                 if path.len() > 1 {
                     paths.push(path.into_iter().map(str::to_owned).collect());
@@ -30,22 +30,25 @@ pub(super) fn named_paths(text: &str) -> Vec<Vec<String>> {
     paths
 }
 
-fn tokens(text: &str) -> Vec<Token<'_>> {
+fn tokens(text: &str) -> Vec<PathToken<'_>> {
     text.lines().flat_map(|line| line_tokens(line.split("//").next().unwrap_or_default())).collect()
 }
 
-fn line_tokens(code: &str) -> Vec<Token<'_>> {
+fn line_tokens(code: &str) -> Vec<PathToken<'_>> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut rest = code.trim_start();
     let mut tokens = Vec::new();
     while let Some(first) = rest.chars().next() {
         let n_word = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
         let (token, length) = if n_word > 0 {
-            (Token::Word(&rest[..n_word]), n_word)
+            (PathToken::Word(&rest[..n_word]), n_word)
         } else if rest.starts_with("::") {
-            (Token::Separator, 2)
+            (PathToken::Separator, 2)
         } else {
-            (if first == '*' { Token::Word("*") } else { Token::Mark(first) }, first.len_utf8())
+            (
+                if first == '*' { PathToken::Word("*") } else { PathToken::Mark(first) },
+                first.len_utf8(),
+            )
         };
         tokens.push(token);
         rest = rest[length..].trim_start();
@@ -54,12 +57,12 @@ fn line_tokens(code: &str) -> Vec<Token<'_>> {
 }
 
 /// Words joined by separators from `at` on, and the position after them.
-fn plain_path<'a>(tokens: &[Token<'a>], mut at: usize) -> (Vec<&'a str>, usize) {
+fn plain_path<'a>(tokens: &[PathToken<'a>], mut at: usize) -> (Vec<&'a str>, usize) {
     let mut path = Vec::new();
-    while let Some(Token::Word(word)) = tokens.get(at) {
+    while let Some(PathToken::Word(word)) = tokens.get(at) {
         path.push(*word);
-        let next = matches!(tokens.get(at + 2), Some(Token::Word(_)));
-        if tokens.get(at + 1) != Some(&Token::Separator) || !next {
+        let next = matches!(tokens.get(at + 2), Some(PathToken::Word(_)));
+        if tokens.get(at + 1) != Some(&PathToken::Separator) || !next {
             return (path, at + 1);
         }
         at += 2;
@@ -69,7 +72,7 @@ fn plain_path<'a>(tokens: &[Token<'a>], mut at: usize) -> (Vec<&'a str>, usize) 
 
 /// Adds the leaves of the tree at `at`, each behind the prefix. Returns the position after the tree.
 fn use_tree(
-    tokens: &[Token<'_>],
+    tokens: &[PathToken<'_>],
     at: usize,
     prefix: &[String],
     leaves: &mut Vec<Vec<String>>,
@@ -77,17 +80,17 @@ fn use_tree(
     let (words, mut at) = plain_path(tokens, at);
     let mut path = prefix.to_vec();
     path.extend(words.into_iter().map(str::to_owned));
-    if tokens.get(at) == Some(&Token::Separator) {
+    if tokens.get(at) == Some(&PathToken::Separator) {
         at += 1;
     }
-    if tokens.get(at) == Some(&Token::Mark('{')) {
+    if tokens.get(at) == Some(&PathToken::Mark('{')) {
         return use_group(tokens, at + 1, &path, leaves);
     }
     if path.len() > prefix.len() {
         leaves.push(path);
     }
     // Past `as Name`.
-    while matches!(tokens.get(at), Some(Token::Word(_))) {
+    while matches!(tokens.get(at), Some(PathToken::Word(_))) {
         at += 1;
     }
     at
@@ -95,7 +98,7 @@ fn use_tree(
 
 /// Adds the leaves of all trees up to the closing brace. Returns the position after it.
 fn use_group(
-    tokens: &[Token<'_>],
+    tokens: &[PathToken<'_>],
     mut at: usize,
     prefix: &[String],
     leaves: &mut Vec<Vec<String>>,
@@ -103,8 +106,10 @@ fn use_group(
     loop {
         match tokens.get(at) {
             None => return at,
-            Some(Token::Mark('}')) => return at + 1,
-            Some(Token::Word(_) | Token::Mark('{')) => at = use_tree(tokens, at, prefix, leaves),
+            Some(PathToken::Mark('}')) => return at + 1,
+            Some(PathToken::Word(_) | PathToken::Mark('{')) => {
+                at = use_tree(tokens, at, prefix, leaves);
+            }
             Some(_) => at += 1,
         }
     }
