@@ -32,7 +32,7 @@ impl Settings {
     /// If the file cannot be read, or is invalid.
     pub(crate) fn load(args: &ManagerArgs) -> anyhow::Result<Self> {
         let settings = Self::read(args.config.as_deref(), &args.feature_gates)?;
-        let idle = settings.file.not_acted_on();
+        let idle = settings.file.settings_without_effect();
         if !idle.is_empty() {
             tracing::warn!(settings = idle.join(", "), "settings that have no effect yet");
         }

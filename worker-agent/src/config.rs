@@ -1,4 +1,4 @@
-//! The configuration file: what the hub may use of this worker. It is the worker's to say, not the hub's
+//! The configuration file: what managers may use of this worker. The administrator of the worker decides, not the manager
 //! (docs/reference/dispatch.md §4).
 
 use std::path::Path;
@@ -7,49 +7,49 @@ use anyhow::Context;
 use crds::v1alpha1::JobKind;
 use serde::Deserialize;
 
-/// The namespace where nothing else is known.
+/// The namespace outside a pod, unless configured.
 const DEFAULT_NAMESPACE: &str = "kueue-system";
 
-/// The file.
+/// The configuration file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AgentConfiguration {
-    api_version: ApiVersion,
-    kind: Kind,
-    /// Where the agent's own objects live.
+    api_version: ConfigApiVersion,
+    kind: ConfigKind,
+    /// The namespace of the agent's own objects.
     #[serde(default = "default_namespace")]
     pub(crate) namespace: String,
-    /// Namespaces whose Workloads are run; all when unset.
+    /// Namespaces whose Workloads may run; all if unset.
     #[serde(default)]
-    pub(crate) namespaces: Option<Allowed>,
-    /// Kinds of jobs that are run; all that are known when unset.
+    pub(crate) namespaces: Option<AllowedNames>,
+    /// Job kinds that may run; all supported ones if unset.
     #[serde(default)]
     pub(crate) kinds: Option<AllowedKinds>,
-    /// Whether replicas elect a leader.
+    /// Leader election among replicas.
     #[serde(default)]
     pub(crate) leader_election: LeaderElection,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-enum ApiVersion {
+enum ConfigApiVersion {
     #[serde(rename = "config.sluice.dev/v1alpha1")]
     V1Alpha1,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-enum Kind {
+enum ConfigKind {
     AgentConfiguration,
 }
 
-/// Names that are allowed.
+/// Allowed names.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Allowed {
-    /// The names.
+pub(crate) struct AllowedNames {
+    /// The allowed names.
     pub(crate) allow: Vec<String>,
 }
 
-/// Kinds that are allowed.
+/// Allowed job kinds.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AllowedKinds {
@@ -60,18 +60,18 @@ pub(crate) struct AllowedKinds {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct AllowedKind {
-    /// Empty for the core group.
+    /// The API group; empty for the core group.
     #[serde(default)]
     group: String,
     version: String,
     kind: String,
 }
 
-/// Whether replicas elect a leader.
+/// Leader election among replicas.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct LeaderElection {
-    /// Whether they do.
+    /// Whether leader election is enabled.
     pub(crate) leader_elect: bool,
 }
 
@@ -88,8 +88,8 @@ fn default_namespace() -> String {
 impl Default for AgentConfiguration {
     fn default() -> Self {
         Self {
-            api_version: ApiVersion::V1Alpha1,
-            kind: Kind::AgentConfiguration,
+            api_version: ConfigApiVersion::V1Alpha1,
+            kind: ConfigKind::AgentConfiguration,
             namespace: default_namespace(),
             namespaces: None,
             kinds: None,
@@ -99,10 +99,10 @@ impl Default for AgentConfiguration {
 }
 
 impl AgentConfiguration {
-    /// Reads the file, or gives the defaults where there is none.
+    /// Reads the file; without a path the defaults.
     ///
     /// # Errors
-    /// If it cannot be read, or says something that is not known.
+    /// If the file cannot be read, or is invalid.
     pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path else {
             return Ok(Self::default());
@@ -112,7 +112,7 @@ impl AgentConfiguration {
         Self::read(&text).with_context(|| format!("configuration {}", path.display()))
     }
 
-    /// What the hub may use.
+    /// What managers may use.
     pub(crate) fn allowed(&self) -> cluster::control::Allowed {
         let kind = |one: &AllowedKind| JobKind {
             group: one.group.clone(),
@@ -137,20 +137,21 @@ impl AgentConfiguration {
 mod tests {
     use super::*;
 
-    const HEAD: &str = "apiVersion: config.sluice.dev/v1alpha1\nkind: AgentConfiguration\n";
+    const HEADER: &str = "apiVersion: config.sluice.dev/v1alpha1\nkind: AgentConfiguration\n";
 
     #[test]
-    fn what_is_not_said_has_its_default() {
-        let read = AgentConfiguration::read(HEAD).expect("a file");
+    fn absent_fields_have_defaults() {
+        let read = AgentConfiguration::read(HEADER).expect("a file");
         assert_eq!(read, AgentConfiguration::default());
-        let text = format!("{HEAD}namespaces: {{allow: [team-a]}}\n");
+        let text = format!("{HEADER}namespaces: {{allow: [team-a]}}\n");
         let read = AgentConfiguration::read(&text).expect("a file");
-        assert_eq!(read.namespaces, Some(Allowed { allow: vec!["team-a".to_owned()] }));
+        assert_eq!(read.namespaces, Some(AllowedNames { allow: vec!["team-a".to_owned()] }));
     }
 
     #[test]
-    fn kinds_are_named_as_in_a_policy() {
-        let text = format!("{HEAD}kinds: {{allow: [{{group: batch, version: v1, kind: Job}}]}}\n");
+    fn job_kinds_are_named_as_in_a_dispatch_policy() {
+        let text =
+            format!("{HEADER}kinds: {{allow: [{{group: batch, version: v1, kind: Job}}]}}\n");
         let allowed = AgentConfiguration::read(&text).expect("a file").allowed();
         let named = |one: &JobKind| format!("{}/{} {}", one.group, one.version, one.kind);
         let kinds: Vec<String> = allowed.kinds.iter().flatten().map(named).collect();
@@ -158,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused_with_its_place() {
+    fn unknown_fields_are_refused_with_their_position() {
         for (text, part) in [
-            (format!("{HEAD}namespace: a\nqueues: []\n"), "queues"),
+            (format!("{HEADER}namespace: a\nqueues: []\n"), "queues"),
             ("apiVersion: v1\nkind: AgentConfiguration\n".to_owned(), "v1"),
-            (format!("{HEAD}namespaces: {{deny: [a]}}\n"), "deny"),
-            (format!("{HEAD}kinds: {{allow: [{{group: batch, kind: Job}}]}}\n"), "version"),
+            (format!("{HEADER}namespaces: {{deny: [a]}}\n"), "deny"),
+            (format!("{HEADER}kinds: {{allow: [{{group: batch, kind: Job}}]}}\n"), "version"),
         ] {
             let error = format!("{:#}", AgentConfiguration::read(&text).expect_err("refused"));
             assert!(error.contains(part), "{error}");

@@ -1,7 +1,12 @@
-//! `sluice-agent`: runs on a worker cluster what its managers give it.
+//! `sluice-agent`: runs dispatched Jobs on a worker cluster in agent mode.
 //!
-//! It watches Workloads and Jobs that carry a manager's mark, and the cluster's nodes and pods; it admits a Workload when
-//! its pods find room, lets its Job run, and reports what is left (`cluster::control` in the role of a thin worker).
+//! The agent watches Workloads and Jobs with a manager's origin label, nodes and pods. It admits a Workload when its pods fit,
+//! starts the Job, and reports free capacity (`cluster::control` in the role of an agent-mode worker).
+//!
+//! | module | concept |
+//! |---|---|
+//! | `args`, `config` | flags, configuration file |
+//! | `process` | the tasks of the process |
 
 mod args;
 mod config;
@@ -14,13 +19,13 @@ use clap::Parser;
 use runtime::telemetry::{self, LogFormat};
 
 use crate::{
-    args::{Admission, Args},
+    args::{Admission, AgentArgs},
     config::AgentConfiguration,
 };
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = AgentArgs::parse();
     runtime::failpoint::set_up();
     let format = if args.log_format == "json" { LogFormat::Json } else { LogFormat::Text };
     if let Err(error) = telemetry::init(format, &args.log_level) {
@@ -36,7 +41,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(args: &Args) -> anyhow::Result<()> {
+async fn run(args: &AgentArgs) -> anyhow::Result<()> {
     anyhow::ensure!(
         args.admission == Admission::Thin,
         "--admission=quota: this version admits by the room on the nodes only"

@@ -20,20 +20,20 @@ use runtime::{
 };
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::{args::Args, config::AgentConfiguration};
+use crate::{args::AgentArgs, config::AgentConfiguration};
 
-/// What the API server sees in its audit log.
+/// The user agent, visible in the audit log of the API server.
 const USER_AGENT: &str = concat!("sluice-agent/", env!("CARGO_PKG_VERSION"));
 
-/// Who tells events.
+/// The reporting controller of events.
 const COMPONENT: &str = "sluice.dev/agent";
 
-/// The lease of the leader among the replicas.
+/// The Lease of leader election among replicas.
 const LEADER_LEASE: &str = "sluice-agent-leader";
 
-/// Runs until `stop`, or until a task gives up.
+/// Runs until `stop`, or until a task ends.
 pub(crate) async fn run(
-    args: &Args,
+    args: &AgentArgs,
     config: &AgentConfiguration,
     stop: Stop,
 ) -> anyhow::Result<()> {
@@ -90,7 +90,7 @@ fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
     Ok(Some(Election { lease, identity, timing: LeaseTiming::default() }))
 }
 
-/// Nothing else runs beside.
-async fn runnable(leading: LeaderContext) {
-    leading.stop.cancelled().await;
+/// The agent has no further task of the leader.
+async fn runnable(context: LeaderContext) {
+    context.stop.cancelled().await;
 }

@@ -1,54 +1,54 @@
-//! The configuration file `config.kueue.x-k8s.io`, v1beta1 and v1beta2, read strictly (docs/reference/kueue.md §6.4,
+//! The configuration file `config.kueue.x-k8s.io`, v1beta1 and v1beta2, decoded strictly (docs/reference/kueue.md §6.4,
 //! docs/reference/multikueue.md §1.7).
 //!
-//! Text in, one typed [`Configuration`] out; both versions end in the same shape. No IO. Invariants: what is loaded
-//! is valid and has its defaults; an unknown field, version or value is an error that says where.
+//! Text in, one typed [`Configuration`] out, for both versions. No IO. Invariants: a loaded configuration is valid and
+//! complete; an unknown field, version or value is an error with its position.
 
+mod configuration;
 mod duration;
 mod multikueue;
 mod resources;
 mod selector;
 mod serving;
-mod shape;
-mod unacted;
 mod v1beta1;
 mod validate;
+mod without_effect;
 
+pub use configuration::*;
 pub use duration::GoDuration;
 pub use multikueue::*;
 pub use resources::*;
 pub use selector::{LabelSelector, Operator, Requirement};
 pub use serving::*;
-pub use shape::*;
-pub use validate::Invalid;
+pub use validate::InvalidField;
 
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use crate::gates::{GateError, GateSetting, Gates};
 
-/// The namespace where nothing else is known.
+/// The namespace outside a pod, unless configured.
 pub const DEFAULT_NAMESPACE: &str = "kueue-system";
-/// The label every namespace has.
+/// A label that every namespace has.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 const V1BETA1: &str = "config.kueue.x-k8s.io/v1beta1";
 const V1BETA2: &str = "config.kueue.x-k8s.io/v1beta2";
 const KIND: &str = "Configuration";
 
-/// Why a configuration file was refused.
+/// Why a configuration file is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Not YAML, or not the fields and types of this version.
+    /// Not YAML, or not the fields and types of the version.
     #[error("line {line}, column {column}: {message}")]
     Syntax {
         /// Counted from one; zero when unknown.
         line: u64,
         /// Counted from one; zero when unknown.
         column: u64,
-        /// What is wrong.
+        /// The message of the decoder.
         message: String,
     },
-    /// The file is of another kind or version.
+    /// Another kind or version.
     #[error("line {line}, column {column}: {field} is {found:?}, expected {expected}")]
     NotOurs {
         /// Counted from one.
@@ -57,68 +57,68 @@ pub enum ConfigError {
         column: u64,
         /// `apiVersion` or `kind`.
         field: &'static str,
-        /// What the file says.
+        /// The value in the file.
         found: String,
-        /// What it may say.
+        /// The allowed values.
         expected: &'static str,
     },
-    /// A field that every file has is missing.
+    /// A required field is missing.
     #[error("{field} is missing")]
     Missing {
         /// `apiVersion` or `kind`.
         field: &'static str,
     },
-    /// Values that do not go together or are out of range; all of them.
+    /// All invalid values.
     #[error("invalid configuration: {}", list(.0))]
-    Invalid(Vec<Invalid>),
+    Invalid(Vec<InvalidField>),
 }
 
-fn list(problems: &[Invalid]) -> String {
+fn list(problems: &[InvalidField]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The two fields that say how to read the others.
+/// The two fields that select the decoder.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct FileHeader {
     api_version: Option<Spanned<String>>,
     kind: Option<Spanned<String>>,
 }
 
 impl Configuration {
-    /// Reads a file. `own_namespace` is where the process runs, if it knows.
+    /// Decodes a file. `own_namespace` is the namespace of the process, if known.
     pub fn load(text: &str, own_namespace: Option<&str>) -> Result<Self, ConfigError> {
-        let head: Head = read(text)?;
+        let head: FileHeader = read(text)?;
         expect("kind", head.kind, &[KIND], KIND)?;
         let versions = "config.kueue.x-k8s.io/v1beta1 or config.kueue.x-k8s.io/v1beta2";
         let version = expect("apiVersion", head.api_version, &[V1BETA1, V1BETA2], versions)?;
         let mut loaded: Self = match version.as_str() {
-            V1BETA1 => read::<v1beta1::File>(text)?.into(),
-            _ => read::<Self>(text)?.of_today(),
+            V1BETA1 => read::<v1beta1::V1Beta1File>(text)?.into(),
+            _ => read::<Self>(text)?.with_v1beta2_blocks(),
         };
-        loaded.set = unacted::paths(&read(text)?);
+        loaded.set = without_effect::paths(&read(text)?);
         loaded.complete(own_namespace)
     }
 
-    /// What holds without a file.
+    /// The configuration without a file.
     pub fn without_file(own_namespace: Option<&str>) -> Result<Self, ConfigError> {
-        Self::default().of_today().complete(own_namespace)
+        Self::default().with_v1beta2_blocks().complete(own_namespace)
     }
 
-    /// Blocks that this version of the file always has. In the older one, a block that is missing is switched off.
-    fn of_today(mut self) -> Self {
+    /// Adds blocks that v1beta2 always has. In v1beta1 an absent block is disabled.
+    fn with_v1beta2_blocks(mut self) -> Self {
         self.wait_for_pods_ready.get_or_insert_default();
         self
     }
 
     fn complete(mut self, own_namespace: Option<&str>) -> Result<Self, ConfigError> {
-        self.fill_in(own_namespace.unwrap_or(DEFAULT_NAMESPACE));
+        self.set_dependent_defaults(own_namespace.unwrap_or(DEFAULT_NAMESPACE));
         let problems = validate::validate(&self);
         if problems.is_empty() { Ok(self) } else { Err(ConfigError::Invalid(problems)) }
     }
 
-    /// Defaults that depend on other fields.
-    fn fill_in(&mut self, own_namespace: &str) {
+    /// Sets defaults that depend on other fields.
+    fn set_dependent_defaults(&mut self, own_namespace: &str) {
         let namespace = self.namespace.take().filter(|name| !name.is_empty());
         let namespace = namespace.unwrap_or_else(|| own_namespace.to_owned());
         self.managed_jobs_namespace_selector.get_or_insert_with(|| LabelSelector {
@@ -139,13 +139,13 @@ impl Configuration {
         }
     }
 
-    /// Where the product's own objects live.
+    /// The namespace of Kueue's own objects.
     #[must_use]
     pub fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
     }
 
-    /// The gates that the file names, with their lines.
+    /// The feature gates of the file, with their lines.
     #[must_use]
     pub fn gate_settings(&self) -> Vec<GateSetting> {
         let gates = self.feature_gates.iter();
@@ -158,15 +158,15 @@ impl Configuration {
             .collect()
     }
 
-    /// The gates that are on, from the file or the flag.
+    /// The feature gates of the file or of the flag.
     pub fn gates(&self, flag: &str) -> Result<Gates, GateError> {
         Gates::from_sources(flag, &self.gate_settings())
     }
 
-    /// Settings in the file that nothing acts on yet, for one warning.
+    /// Settings of the file that have no effect yet, for a warning.
     #[must_use]
-    pub fn not_acted_on(&self) -> Vec<String> {
-        unacted::not_acted_on(&self.set, &self.integrations.frameworks)
+    pub fn settings_without_effect(&self) -> Vec<String> {
+        without_effect::settings_without_effect(&self.set, &self.integrations.frameworks)
     }
 }
 

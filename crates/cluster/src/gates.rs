@@ -1,55 +1,55 @@
-//! Feature gates: upstream's names, defaults and dependencies (docs/reference/kueue.md §6.5).
+//! Feature gates: Kueue's names, defaults and dependencies (docs/reference/kueue.md §6.5).
 //!
-//! Invariant: a [`Gates`] never has a gate on whose needs are off because somebody asked for it; a gate that is on by
-//! default goes off quietly with what it needs.
+//! Invariant: an enabled gate has all gates that it depends on. A gate that was enabled explicitly without them is an error; a
+//! gate that is on by default is turned off silently.
 
 mod table;
 
 use std::collections::BTreeMap;
 
-pub use table::{Entry, Gate, Stage, TABLE};
+pub use table::{Gate, GateSpec, GateStage, TABLE};
 
-/// The switch for every alpha gate that is not named itself.
+/// Sets every alpha gate that is not set by name.
 const ALL_ALPHA: &str = "AllAlpha";
-/// The switch for every beta gate that is not named itself.
+/// Sets every beta gate that is not set by name.
 const ALL_BETA: &str = "AllBeta";
 
-/// Why gates were refused.
+/// Why feature gates are refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
-    /// No gate has this name.
+    /// Unknown name.
     #[error("{}unknown feature gate {name:?}", at(*.line))]
     Unknown {
         /// The name as given.
         name: String,
-        /// Where in the configuration file.
+        /// The line in the configuration file.
         line: Option<u64>,
     },
-    /// The gate cannot be changed.
+    /// The gate is locked.
     #[error("{}feature gate {name} is locked to {locked}", at(*.line))]
     Locked {
         /// The gate.
         name: &'static str,
-        /// What it is locked to.
+        /// The locked value.
         locked: bool,
-        /// Where in the configuration file.
+        /// The line in the configuration file.
         line: Option<u64>,
     },
-    /// A gate was asked for without one that it needs.
+    /// A gate was enabled explicitly without a gate that it depends on.
     #[error("feature gate {name} needs {needs}, which is off")]
     Needs {
         /// The gate.
         name: &'static str,
-        /// What is missing.
+        /// The missing gate.
         needs: &'static str,
     },
     /// Not of the form `Name=true`.
     #[error("feature gate {text:?} is not of the form Name=true or Name=false")]
     Malformed {
-        /// The piece of the flag.
+        /// The part of the flag.
         text: String,
     },
-    /// The flag and the file both name gates.
+    /// Both the flag and the file set gates.
     #[error("feature gates are given both on the command line and in the configuration file")]
     Both,
 }
@@ -58,18 +58,18 @@ fn at(line: Option<u64>) -> String {
     line.map(|line| format!("line {line}: featureGates: ")).unwrap_or_default()
 }
 
-/// What somebody asked for, with its line when it came from a file.
+/// One setting of a gate, with its line if it comes from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateSetting {
-    /// The gate's name, or `AllAlpha`, `AllBeta`.
+    /// The name of the gate, or `AllAlpha` or `AllBeta`.
     pub name: String,
     /// On or off.
     pub on: bool,
-    /// Where in the configuration file.
+    /// The line in the configuration file.
     pub line: Option<u64>,
 }
 
-/// Which gates are on.
+/// The enabled feature gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gates(BTreeMap<Gate, bool>);
 
@@ -86,12 +86,12 @@ impl Gates {
         self.0.get(&gate).copied().unwrap_or(false)
     }
 
-    /// Reads the flag's form, `A=true,B=false`.
+    /// Parses the flag, `A=true,B=false`.
     pub fn parse(flag: &str) -> Result<Self, GateError> {
         Self::resolve(&split(flag)?)
     }
 
-    /// Resolves the flag and the file's map; at most one of them may say anything.
+    /// Resolves the gates of the flag or of the file; only one of them may set gates.
     pub fn from_sources(flag: &str, file: &[GateSetting]) -> Result<Self, GateError> {
         let flag = split(flag)?;
         match (flag.is_empty(), file.is_empty()) {
@@ -101,29 +101,29 @@ impl Gates {
         }
     }
 
-    /// Applies `AllAlpha` and `AllBeta`, then the named gates, then what gates need.
-    pub fn resolve(asked: &[GateSetting]) -> Result<Self, GateError> {
+    /// Applies `AllAlpha` and `AllBeta`, then named gates, then dependencies.
+    pub fn resolve(settings: &[GateSetting]) -> Result<Self, GateError> {
         let mut gates = Self::default();
-        for (name, stage) in [(ALL_ALPHA, Stage::Alpha), (ALL_BETA, Stage::Beta)] {
-            if let Some(all) = asked.iter().rev().find(|asked| asked.name == name) {
+        for (name, stage) in [(ALL_ALPHA, GateStage::Alpha), (ALL_BETA, GateStage::Beta)] {
+            if let Some(all) = settings.iter().rev().find(|settings| settings.name == name) {
                 for entry in TABLE.iter().filter(|entry| entry.stage == stage) {
                     gates.0.insert(entry.gate, all.on);
                 }
             }
         }
         let mut named = BTreeMap::new();
-        for one in asked.iter().filter(|one| one.name != ALL_ALPHA && one.name != ALL_BETA) {
-            let entry = entry(one)?;
+        for one in settings.iter().filter(|one| one.name != ALL_ALPHA && one.name != ALL_BETA) {
+            let entry = gate_spec(one)?;
             named.insert(entry.gate, one.on);
         }
         gates.0.extend(named.iter());
-        gates.settle(&named)?;
+        gates.resolve_dependencies(&named)?;
         Ok(gates)
     }
 
-    /// Turns off what stands on a gate that is off, or refuses it if it was asked for by name.
-    fn settle(&mut self, named: &BTreeMap<Gate, bool>) -> Result<(), GateError> {
-        // Chains of needs are shorter than the table, so this many rounds reach a fixed point.
+    /// Turns off gates whose dependencies are off; an error for a gate that was enabled by name.
+    fn resolve_dependencies(&mut self, named: &BTreeMap<Gate, bool>) -> Result<(), GateError> {
+        // Chains of dependencies are shorter than the table, so this many rounds reach a fixed point.
         for _ in TABLE {
             let before = self.clone();
             for entry in TABLE.iter().filter(|entry| before.enabled(entry.gate)) {
@@ -144,11 +144,11 @@ impl Gates {
     }
 }
 
-fn entry(asked: &GateSetting) -> Result<&'static Entry, GateError> {
-    let (name, line) = (&asked.name, asked.line);
+fn gate_spec(setting: &GateSetting) -> Result<&'static GateSpec, GateError> {
+    let (name, line) = (&setting.name, setting.line);
     let found = TABLE.iter().find(|entry| entry.gate.name() == name);
     let entry = found.ok_or_else(|| GateError::Unknown { name: name.clone(), line })?;
-    if entry.locked && asked.on != entry.default {
+    if entry.locked && setting.on != entry.default {
         let (name, locked) = (entry.gate.name(), entry.default);
         return Err(GateError::Locked { name, locked, line });
     }
@@ -157,10 +157,10 @@ fn entry(asked: &GateSetting) -> Result<&'static Entry, GateError> {
 
 fn split(flag: &str) -> Result<Vec<GateSetting>, GateError> {
     let pieces = flag.split(',').map(str::trim).filter(|piece| !piece.is_empty());
-    pieces.map(one).collect()
+    pieces.map(parse_setting).collect()
 }
 
-fn one(piece: &str) -> Result<GateSetting, GateError> {
+fn parse_setting(piece: &str) -> Result<GateSetting, GateError> {
     let malformed = || GateError::Malformed { text: piece.to_owned() };
     let (name, value) = piece.split_once('=').ok_or_else(malformed)?;
     let on = match value.trim() {

@@ -1,7 +1,7 @@
-//! Deciding for a cluster as its leader: the election, the watches, and the one task that decides.
+//! The leader of a cluster: leader election, then watches, events and the control task.
 //!
-//! Nothing is watched and nothing decided before this process leads. What acts as leader ends before the lease is given
-//! back; a lease that is lost ends the process, since what it decided may be decided again by another.
+//! Nothing is watched and nothing is decided before this process leads. Its tasks end before the lease is released. A lost
+//! lease ends the process, because another leader may decide about the same objects.
 
 use std::time::Duration;
 
@@ -23,72 +23,72 @@ use crate::control::{
     task::{self, Inputs, Workers},
 };
 
-/// Writes at home that are under way at a time.
+/// Maximum number of writes in flight on the own cluster.
 const WRITES_AT_A_TIME: usize = 64;
 
-/// What metrics call the cluster that the process belongs to.
+/// The name of the own cluster in metrics.
 pub const HOME: &str = "home";
 
-/// How long the API server may take for one write.
+/// Timeout of a write.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// Events that are under way at a time.
+/// Maximum number of event writes in flight.
 const EVENTS_AT_A_TIME: usize = 4;
 
-/// How leaders are elected.
+/// The parameters of leader election.
 #[derive(Clone, Debug)]
 pub struct Election {
-    /// The lease.
+    /// The Lease.
     pub lease: LeaseName,
-    /// Who this process is.
+    /// The identity of this process.
     pub identity: String,
-    /// How long things take.
+    /// Periods and deadlines.
     pub timing: LeaseTiming,
 }
 
-/// Counters of requests, watches and writes.
+/// Metrics of clients: requests, watches, writes and events.
 #[derive(Clone, Debug, Default)]
 pub struct ClientMetrics {
-    /// Of all requests.
+    /// Requests.
     pub requests: RequestMetrics,
-    /// Of watches.
+    /// Watches.
     pub watches: WatchMetrics,
-    /// Of writes.
+    /// Writes.
     pub writes: WriteMetrics,
-    /// Of events.
+    /// Events.
     pub events: EventMetrics,
 }
 
-/// What a leader needs.
+/// The tasks that run while this process leads.
 pub struct Leader {
-    /// The cluster that it decides for.
+    /// The client of the own cluster.
     pub client: Client,
-    /// What it is told once.
+    /// Settings of the control task.
     pub settings: Settings,
-    /// How it is elected; without rivals if unset.
+    /// Leader election; without it the process always leads.
     pub election: Option<Election>,
-    /// What it counts.
+    /// Metrics.
     pub metrics: ClientMetrics,
-    /// Who tells people.
+    /// The reporter of events.
     pub reporter: Reporter,
-    /// Label selector of what belongs to managers, on a worker.
+    /// On a worker: the label selector of objects that belong to managers.
     pub ours: String,
 }
 
-/// What else runs while this process leads.
+/// Handles for tasks that run beside the control task.
 pub struct LeaderContext {
-    /// Takes inputs.
+    /// Sends inputs to the control task.
     pub inputs: Inputs,
-    /// Takes the writers of workers.
+    /// The registry of worker writers.
     pub workers: Workers,
-    /// Says whether it still leads.
+    /// Whether the process still leads.
     pub leadership: Leadership,
-    /// Ends when leading ends.
+    /// Cancelled when leading ends.
     pub stop: Stop,
 }
 
 impl ClientMetrics {
-    /// Puts them into a registry.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
         self.requests.register(registry);
         self.watches.register(registry);
@@ -98,10 +98,10 @@ impl ClientMetrics {
 }
 
 impl Leader {
-    /// Waits to lead, leads, and gives the lease back when `stop` comes. `runnable` runs what else a leader does.
+    /// Waits for leadership, leads, and releases the lease on `stop`. `runnable` starts a further task of the leader.
     ///
     /// # Errors
-    /// If the election's timing would allow two leaders.
+    /// If the timing of the election would allow two leaders.
     pub async fn run<B>(
         self,
         runnable: impl FnOnce(LeaderContext) -> B,

@@ -1,7 +1,7 @@
-//! The webhooks of Kueue's own kinds and of jobs, and the conversion of versions.
+//! Webhooks of Kueue's kinds and of jobs, and version conversion.
 //!
-//! A handler decodes a review, asks a pure rule, and encodes the answer. Paths, names and answers are upstream's
-//! (docs/reference/kueue.md §5.1–5.2): kinds are registered in v1beta2 only, the API server converts what comes in v1beta1.
+//! A handler decodes a review, applies a pure rule, and encodes the response. Paths, names and responses are Kueue's
+//! (docs/reference/kueue.md §5.1–5.2). Kinds are registered in v1beta2 only; the API server converts v1beta1.
 
 mod cluster_queue;
 mod cohort;
@@ -34,12 +34,12 @@ pub(crate) use self::jobs::SERVED;
 pub use self::jobs::{JobSettings, JobWebhooks};
 pub use rules::Rules;
 
-use self::review::{Operation, Request, Response, Review};
+use self::review::{AdmissionRequest, AdmissionResponse, AdmissionReview, Operation};
 
-/// Objects are at most 3 MiB on the wire; a review holds two of them.
+/// Objects have at most 3 MiB; a review contains two of them.
 const BODY_LIMIT: usize = 8 << 20;
 
-/// All webhooks, at upstream's paths.
+/// All webhooks, at Kueue's paths.
 pub fn router(rules: Rules, jobs: JobWebhooks) -> Router {
     let of_kueue = Router::new()
         .route("/convert", post(conversion::convert))
@@ -54,38 +54,50 @@ pub fn router(rules: Rules, jobs: JobWebhooks) -> Router {
     of_kueue.merge(jobs::router(jobs)).layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
-/// What must hold of an object, beyond its schema.
+/// Validation of a kind beyond its schema.
+///
+/// Contract: `validate` is pure and finds all errors, in the order in which Kueue reports them; `old` is the object before an
+/// update, none on creation. The object has passed the schema and the CEL rules of its CRD. An empty result allows the
+/// request; otherwise callers deny it with all errors in one message.
+///
+/// ```ignore
+/// impl Validate for Cohort {
+///     fn validate(&self, _: Option<&Self>, _: &Rules) -> Errors {
+///         resource_groups::check(&self.spec.resource_groups, QUOTA_OWNER)
+///     }
+/// }
+/// ```
 trait Validate: DeserializeOwned {
-    /// What is wrong with an object, given what it was before an update.
+    /// All errors of the object.
     fn validate(&self, old: Option<&Self>, rules: &Rules) -> Errors;
 }
 
 async fn validate<T: Validate>(
     State(rules): State<Arc<Rules>>,
-    Json(review): Json<Review>,
-) -> Json<Review> {
+    Json(review): Json<AdmissionReview>,
+) -> Json<AdmissionReview> {
     review.answer(|request| decide_validation::<T>(request, &rules))
 }
 
-fn decide_validation<T: Validate>(request: &Request, rules: &Rules) -> Response {
+fn decide_validation<T: Validate>(request: &AdmissionRequest, rules: &Rules) -> AdmissionResponse {
     let object: T = match decode::object(&request.object) {
         Ok(object) => object,
-        Err(error) => return Response::undecodable(&error),
+        Err(error) => return AdmissionResponse::undecodable(&error),
     };
     let old: Option<T> = match request.operation {
         Operation::Update => match decode::object(&request.old_object) {
             Ok(old) => Some(old),
-            Err(error) => return Response::undecodable(&error),
+            Err(error) => return AdmissionResponse::undecodable(&error),
         },
         _ => None,
     };
     match denial(&object.validate(old.as_ref(), rules)) {
-        Some(message) => Response::denied(&message),
-        None => Response::allowed(),
+        Some(message) => AdmissionResponse::denied(&message),
+        None => AdmissionResponse::allowed(),
     }
 }
 
-async fn mutate<T>(Json(review): Json<Review>) -> Json<Review>
+async fn mutate<T>(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview>
 where
     T: DeserializeOwned + serde::Serialize + mutate::InUse,
 {
@@ -94,8 +106,8 @@ where
 
 async fn mutate_workload(
     State(rules): State<Arc<Rules>>,
-    Json(review): Json<Review>,
-) -> Json<Review> {
+    Json(review): Json<AdmissionReview>,
+) -> Json<AdmissionReview> {
     review.answer(|request| mutate::workload(request, &rules))
 }
 

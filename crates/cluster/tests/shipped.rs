@@ -1,5 +1,5 @@
-//! What `config` ships fits together: the configuration file is one that the manager takes, and the account that webhooks
-//! leave out is the manager's.
+//! Consistency of the manifests in `config`: the manager accepts the configuration file, and the account that webhooks exclude
+//! is the manager's.
 
 use cluster::config::Configuration;
 use serde_json::Value;
@@ -18,12 +18,12 @@ fn the_shipped_configuration_is_valid_and_dispatches_by_capacity() {
     let loaded = Configuration::load(text, None).expect("a valid configuration");
     assert_eq!(loaded.multi_kueue.dispatcher_name, "sluice.dev/capacity");
     assert_eq!(loaded.leader_election.resource_name, crds::names::LEADER_LEASE);
-    assert_eq!(loaded.not_acted_on(), [""; 0], "it promises nothing that is not done");
+    assert_eq!(loaded.settings_without_effect(), [""; 0], "every setting has an effect");
     assert_eq!(map["metadata"]["namespace"].as_str(), Some(loaded.namespace()));
 }
 
 #[test]
-fn the_manager_is_not_asked_about_its_own_workloads_and_jobs() {
+fn webhooks_exclude_the_managers_own_account() {
     let account: Value = serde_saphyr::from_str(ACCOUNT).expect("YAML");
     let part = |name: &str| account["metadata"][name].as_str().expect("a name").to_owned();
     let user = format!("system:serviceaccount:{}:{}", part("namespace"), part("name"));

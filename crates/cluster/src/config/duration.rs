@@ -1,14 +1,14 @@
-//! Durations as Go writes them: `1h30m`, `-5s`, `1.5h`, `0`.
+//! Durations in Go's notation: `1h30m`, `-5s`, `1.5h`, `0`.
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
-/// Nanoseconds, possibly fewer than none.
+/// A duration in nanoseconds, possibly negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct GoDuration(i64);
 
 impl GoDuration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// Whole seconds.
@@ -17,7 +17,7 @@ impl GoDuration {
         Self(seconds as i64 * 1_000_000_000)
     }
 
-    /// Reads Go's form.
+    /// Parses Go's notation.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (sign, rest) = match text.strip_prefix('-') {
@@ -31,7 +31,7 @@ impl GoDuration {
         Some(Self(sign * i64::try_from(nanos).ok()?))
     }
 
-    /// The duration, unless it is negative.
+    /// The duration; none if it is negative.
     #[must_use]
     pub fn positive(self) -> Option<std::time::Duration> {
         u64::try_from(self.0).ok().map(std::time::Duration::from_nanos)

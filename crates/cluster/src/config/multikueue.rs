@@ -6,28 +6,28 @@ use serde::Deserialize;
 
 use super::duration::GoDuration;
 
-/// All clusters at once.
+/// Nominates all clusters at once.
 pub const ALL_AT_ONCE: &str = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once";
-/// A few clusters more each round.
+/// Nominates a few more clusters in each round.
 pub const INCREMENTAL: &str = "kueue.x-k8s.io/multikueue-dispatcher-incremental";
 
-/// Dispatch to other clusters.
+/// Dispatch to worker clusters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MultiKueue {
-    /// How often orphans are looked for; zero for never.
+    /// The interval of garbage collection; zero disables it.
     pub gc_interval: GoDuration,
-    /// Marks what this manager made on a worker.
+    /// The value of the origin label on objects of this manager.
     pub origin: String,
-    /// After how long a silent worker's work is given to another.
+    /// After this time the Workloads of a lost worker are dispatched again.
     pub worker_lost_timeout: GoDuration,
-    /// Who nominates clusters.
+    /// The dispatcher that nominates clusters.
     pub dispatcher_name: String,
     /// Settings of the incremental dispatcher.
     pub incremental_dispatcher_config: Option<IncrementalDispatcher>,
-    /// Job kinds mirrored without an adapter of their own.
+    /// Job kinds that are dispatched without an adapter of their own.
     pub external_frameworks: Vec<ExternalFramework>,
-    /// Credentials through ClusterProfiles.
+    /// Credential providers for ClusterProfiles.
     pub cluster_profile: Option<ClusterProfile>,
 }
 
@@ -46,7 +46,7 @@ impl Default for MultiKueue {
 }
 
 impl MultiKueue {
-    /// How often orphans are looked for; none for never, which upstream writes as zero.
+    /// The interval of garbage collection; none if disabled (zero in the file).
     #[must_use]
     pub fn gc_interval(&self) -> Option<Duration> {
         self.gc_interval.positive().filter(|interval| !interval.is_zero())
@@ -57,7 +57,7 @@ impl MultiKueue {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct IncrementalDispatcher {
-    /// Clusters added each round.
+    /// Number of clusters added per round.
     pub step_size: i32,
 }
 
@@ -67,7 +67,7 @@ impl Default for IncrementalDispatcher {
     }
 }
 
-/// A job kind mirrored without an adapter of its own.
+/// A job kind that is dispatched without an adapter of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalFramework {
@@ -75,52 +75,52 @@ pub struct ExternalFramework {
     pub name: String,
 }
 
-/// Credentials through ClusterProfiles.
+/// Credential providers for ClusterProfiles.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ClusterProfile {
-    /// Commands that give credentials.
+    /// Credential providers.
     pub access_providers: Vec<AccessProvider>,
-    /// The old name of the same list.
+    /// The deprecated name of `access_providers`.
     pub credentials_providers: Vec<AccessProvider>,
 }
 
-/// A command that gives credentials.
+/// A credential provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AccessProvider {
     /// The name in the ClusterProfile.
     pub name: String,
-    /// What is run.
+    /// The command that prints credentials.
     pub exec_config: ExecConfig,
 }
 
-/// What is run for credentials, as in a kubeconfig.
+/// A command that prints credentials, as in a kubeconfig.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ExecConfig {
-    /// The program.
+    /// The command.
     pub command: String,
-    /// Its arguments.
+    /// The arguments.
     pub args: Vec<String>,
-    /// Its environment.
+    /// The environment variables.
     pub env: Vec<ExecEnv>,
-    /// The version of its protocol.
+    /// The API version of the credentials.
     pub api_version: String,
-    /// What to say when it is missing.
+    /// The hint when the command is missing.
     pub install_hint: String,
-    /// Whether it is told about the cluster.
+    /// Whether the command gets the cluster's data.
     pub provide_cluster_info: bool,
-    /// Whether it may read the terminal.
+    /// Whether the command may use standard input.
     pub interactive_mode: String,
 }
 
-/// A variable of the environment.
+/// An environment variable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExecEnv {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// Its value.
+    /// The value of the variable.
     pub value: String,
 }

@@ -1,80 +1,80 @@
-//! The block `resources`: how requests are counted (docs/reference/kueue.md §6.4).
+//! The block `resources`: how requests count against quota (docs/reference/kueue.md §6.4).
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How requests are counted.
+/// How requests count against quota.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
-    /// Resources whose names begin so are not counted.
+    /// Prefixes of resource names that do not count.
     pub exclude_resource_prefixes: Vec<String>,
-    /// Resources counted as others.
+    /// Resources that are replaced by others.
     pub transformations: Vec<Transformation>,
-    /// What becomes of resources that no quota names.
+    /// The treatment of resources without quota.
     pub quota_check_strategy: QuotaCheckStrategy,
-    /// Device classes counted under other names.
+    /// Names of device classes.
     pub device_class_mappings: Vec<DeviceClassMapping>,
 }
 
-/// What becomes of resources that no quota names.
+/// The treatment of resources without quota.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub enum QuotaCheckStrategy {
     /// The Workload is not admitted.
     #[default]
     BlockUndeclared,
-    /// They are not counted.
+    /// The resource does not count.
     IgnoreUndeclared,
 }
 
-/// A resource counted as others.
+/// A resource that is replaced by others.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Transformation {
-    /// The resource.
+    /// The input resource.
     pub input: String,
-    /// Whether it is counted itself, too.
+    /// Whether the input is kept.
     #[serde(default)]
     pub strategy: TransformationStrategy,
     /// A resource whose amount multiplies the outputs.
     pub multiply_by: Option<String>,
-    /// Amounts for one unit of the input, as quantities.
+    /// Quantities per unit of the input.
     #[serde(default)]
     pub outputs: BTreeMap<String, Value>,
 }
 
-/// Whether the input of a transformation is counted itself.
+/// Whether the input of a transformation is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub enum TransformationStrategy {
-    /// It is.
+    /// The input counts, too.
     #[default]
     Retain,
-    /// It is not.
+    /// The input does not count.
     Replace,
 }
 
-/// Device classes counted under another name.
+/// Device classes that count as one resource.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeviceClassMapping {
-    /// The name.
+    /// The name of the resource.
     pub name: String,
-    /// The classes.
+    /// The device classes.
     #[serde(default)]
     pub device_class_names: Vec<String>,
-    /// What of a device is counted; devices themselves when empty.
+    /// What counts; the devices themselves if empty.
     #[serde(default)]
     pub sources: Vec<DeviceSource>,
 }
 
-/// What of a device is counted; exactly one of the two.
+/// What counts of a device; exactly one of the two.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceSource {
-    /// A shared counter.
+    /// A shared counter of the device.
     pub counter: Option<Value>,
-    /// A capacity.
+    /// A capacity of the device.
     pub capacity: Option<Value>,
 }

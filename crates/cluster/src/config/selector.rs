@@ -1,4 +1,4 @@
-//! Label selectors in the configuration file, and which labels they match.
+//! Label selectors of the configuration file.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LabelSelector {
-    /// Labels that must have exactly these values.
+    /// Labels with exact values.
     pub match_labels: BTreeMap<String, String>,
-    /// Further requirements, all of which must hold.
+    /// Further requirements; all must match.
     pub match_expressions: Vec<Requirement>,
 }
 
@@ -18,30 +18,30 @@ pub struct LabelSelector {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
-    /// The label.
+    /// The label key.
     pub key: String,
-    /// How the label is compared.
+    /// The operator.
     pub operator: Operator,
-    /// What it is compared with.
+    /// The values.
     #[serde(default)]
     pub values: Vec<String>,
 }
 
-/// How a requirement compares.
+/// The operator of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Operator {
     /// The label has one of the values.
     In,
     /// The label is absent or has none of the values.
     NotIn,
-    /// The label is there.
+    /// The label exists.
     Exists,
-    /// The label is absent.
+    /// The label does not exist.
     DoesNotExist,
 }
 
 impl LabelSelector {
-    /// Whether `labels` satisfy all that is asked; an empty selector asks nothing.
+    /// Whether `labels` match all requirements. An empty selector matches everything.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
@@ -61,7 +61,7 @@ impl Requirement {
         }
     }
 
-    /// Whether the values fit the operator.
+    /// Whether the values are valid for the operator.
     #[must_use]
     pub fn well_formed(&self) -> bool {
         let lists = matches!(self.operator, Operator::In | Operator::NotIn);

@@ -1,4 +1,4 @@
-//! The blocks of the file about servers, probes, certificates and the lease.
+//! The blocks about servers, probes, certificates and leader election.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ pub struct Webhook {
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Where `tls.crt` and `tls.key` are.
+    /// The directory of `tls.crt` and `tls.key`.
     pub cert_dir: String,
 }
 
@@ -27,23 +27,23 @@ impl Default for Webhook {
     }
 }
 
-/// Who may write when several replicas run.
+/// Leader election among replicas.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LeaderElection {
-    /// Whether a lease is needed at all.
+    /// Whether leader election is enabled.
     pub leader_elect: bool,
-    /// The lease's name.
+    /// The name of the Lease.
     pub resource_name: String,
-    /// The lease's namespace; the product's own when empty.
+    /// The namespace of the Lease; Kueue's own if empty.
     pub resource_namespace: String,
-    /// The lease's kind.
+    /// The kind of the lock.
     pub resource_lock: String,
-    /// How long others wait.
+    /// The lease duration.
     pub lease_duration: GoDuration,
-    /// How long the holder tries to renew.
+    /// The renew deadline.
     pub renew_deadline: GoDuration,
-    /// How long between tries.
+    /// The retry period.
     pub retry_period: GoDuration,
 }
 
@@ -65,11 +65,11 @@ impl Default for LeaderElection {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Metrics {
-    /// Where it listens.
+    /// The bind address.
     pub bind_address: String,
-    /// Whether queues report their resources.
+    /// Whether metrics of ClusterQueue resources are enabled.
     pub enable_cluster_queue_resources: bool,
-    /// Labels taken from objects.
+    /// Labels from objects.
     pub custom_labels: Vec<CustomLabel>,
     /// Metrics of LocalQueues.
     pub local_queue_metrics: LocalQueueMetrics,
@@ -86,25 +86,25 @@ impl Default for Metrics {
     }
 }
 
-/// A metric label taken from an object.
+/// A metric label from an object.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CustomLabel {
     /// The metric label, without `custom_`.
     pub name: String,
-    /// The object's label.
+    /// The label of the object.
     pub source_label_key: Option<String>,
-    /// Or the object's annotation.
+    /// The annotation of the object, instead of a label.
     pub source_annotation_key: Option<String>,
     /// The kind of the object.
     #[serde(default)]
     pub source_kind: SourceKind,
-    /// Values told apart; for Workloads only.
+    /// The allowed values; for Workloads only.
     #[serde(default)]
     pub tracked_values: Vec<String>,
 }
 
-/// The kind from which a metric label is taken.
+/// The kind of object of a metric label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub enum SourceKind {
     /// A ClusterQueue.
@@ -122,9 +122,9 @@ pub enum SourceKind {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LocalQueueMetrics {
-    /// Whether there are any.
+    /// Whether they are enabled.
     pub enable: bool,
-    /// For which LocalQueues; all when absent.
+    /// Selects LocalQueues; all if absent.
     pub local_queue_selector: Option<LabelSelector>,
 }
 
@@ -138,7 +138,7 @@ impl Default for LocalQueueMetrics {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Health {
-    /// Where it listens.
+    /// The bind address.
     pub health_probe_bind_address: String,
     /// The readiness path, without the slash.
     pub readiness_endpoint_name: String,
@@ -156,27 +156,27 @@ impl Default for Health {
     }
 }
 
-/// What TLS servers accept.
+/// TLS settings of servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Tls {
     /// `VersionTLS12` or `VersionTLS13`.
     pub min_version: Option<String>,
-    /// Names of suites; only for TLS 1.2.
+    /// Cipher suites, for TLS 1.2 only.
     pub cipher_suites: Vec<String>,
     /// Curves, by Go's numbers.
     pub curve_preferences: Vec<i32>,
 }
 
-/// Whether certificates are made by the product.
+/// Certificates of the webhook server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CertManagement {
-    /// Whether they are; otherwise they are mounted.
+    /// Whether the manager creates them; otherwise they are mounted.
     pub enable: bool,
-    /// The Service in front of the webhooks.
+    /// The Service of the webhooks.
     pub webhook_service_name: String,
-    /// The Secret that keeps them.
+    /// The Secret of the certificates.
     pub webhook_secret_name: String,
 }
 
@@ -190,7 +190,7 @@ impl Default for CertManagement {
     }
 }
 
-/// The aggregated API.
+/// The visibility server (aggregated API).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct VisibilityServer {

@@ -1,21 +1,21 @@
 use super::*;
 use crate::gates::Gate;
 
-const HEAD: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
-const OLD_HEAD: &str = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\n";
+const HEADER: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+const V1BETA1_HEADER: &str = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\n";
 
 fn load(body: &str) -> Result<Configuration, ConfigError> {
-    Configuration::load(&format!("{HEAD}{body}"), None)
+    Configuration::load(&format!("{HEADER}{body}"), None)
 }
 
-fn load_old(body: &str) -> Configuration {
-    Configuration::load(&format!("{OLD_HEAD}{body}"), None).expect(body)
+fn load_v1beta1(body: &str) -> Configuration {
+    Configuration::load(&format!("{V1BETA1_HEADER}{body}"), None).expect(body)
 }
 
 #[test]
 fn an_empty_file_has_every_default_in_both_versions() {
     let secs = GoDuration::from_secs;
-    for config in [load("").expect("defaults"), load_old("")] {
+    for config in [load("").expect("defaults"), load_v1beta1("")] {
         assert_eq!(config.namespace(), "kueue-system");
         assert_eq!(config.webhook.host, "");
         assert_eq!(config.webhook.port, 9443);
@@ -57,23 +57,23 @@ fn an_empty_file_has_every_default_in_both_versions() {
         let selector = config.managed_jobs_namespace_selector.as_ref().expect("a default");
         assert_eq!(selector.match_expressions[0].operator, Operator::NotIn);
         assert_eq!(selector.match_expressions[0].values, ["kube-system", "kueue-system"]);
-        assert!(config.not_acted_on().is_empty());
+        assert!(config.settings_without_effect().is_empty());
     }
 }
 
 #[test]
-fn pods_are_waited_for_unless_the_file_is_an_older_one() {
+fn wait_for_pods_ready_is_enabled_by_default_except_in_v1beta1() {
     let bare = Configuration::without_file(None).expect("defaults");
     for config in [load("").expect("defaults"), bare] {
         let wait = config.wait_for_pods_ready.expect("a block");
         assert_eq!(wait.timeout, GoDuration::from_secs(1800));
         assert_eq!(wait.recovery_timeout, Some(wait.timeout));
     }
-    assert_eq!(load_old("").wait_for_pods_ready, None);
+    assert_eq!(load_v1beta1("").wait_for_pods_ready, None);
 }
 
 #[test]
-fn defaults_inside_a_block_that_is_there() {
+fn a_present_block_gets_defaults_for_absent_fields() {
     let config = load(
         "waitForPodsReady: {}
 admissionFairSharing: {usageHalfLifeTime: 1h}
@@ -104,35 +104,36 @@ metrics: {customLabels: [{name: team}]}
 }
 
 #[test]
-fn the_namespace_is_the_files_then_the_processes_own() {
+fn the_namespace_is_that_of_the_file_or_of_the_process() {
     let own = |body: &str| {
-        Configuration::load(&format!("{HEAD}{body}"), Some("own")).expect("valid").namespace
+        Configuration::load(&format!("{HEADER}{body}"), Some("own")).expect("valid").namespace
     };
     assert_eq!(own("").as_deref(), Some("own"));
     assert_eq!(own("namespace: there\n").as_deref(), Some("there"));
 }
 
 #[test]
-fn the_older_version_ends_in_the_same_shape() {
-    let old = load_old("waitForPodsReady: {enable: true}\n").wait_for_pods_ready.expect("a block");
+fn v1beta1_is_converted_to_the_same_configuration() {
+    let old =
+        load_v1beta1("waitForPodsReady: {enable: true}\n").wait_for_pods_ready.expect("a block");
     assert_eq!(old.timeout, GoDuration::from_secs(300));
     assert!(old.block_admission);
-    assert_eq!(load_old("waitForPodsReady: {timeout: 1m}\n").wait_for_pods_ready, None);
-    let fair = load_old("fairSharing: {enable: true}\n").fair_sharing.expect("a block");
+    assert_eq!(load_v1beta1("waitForPodsReady: {timeout: 1m}\n").wait_for_pods_ready, None);
+    let fair = load_v1beta1("fairSharing: {enable: true}\n").fair_sharing.expect("a block");
     assert_eq!(fair.preemption_strategies.len(), 2);
-    assert_eq!(load_old("fairSharing: {enable: false}\n").fair_sharing, None);
-    let config = load_old(
+    assert_eq!(load_v1beta1("fairSharing: {enable: false}\n").fair_sharing, None);
+    let config = load_v1beta1(
         "queueVisibility: {updateIntervalSeconds: 5}
 integrations: {frameworks: [pod], podOptions: {podSelector: {matchLabels: {a: b}}}}
 ",
     );
     assert_eq!(config.integrations.frameworks, ["pod"]);
     let idle = ["integrations.podOptions", "queueVisibility", "integrations.frameworks[pod]"];
-    assert_eq!(config.not_acted_on(), idle);
+    assert_eq!(config.settings_without_effect(), idle);
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_its_place() {
+fn an_undecodable_file_is_refused_with_its_position() {
     let cases = [
         ("webhook:\n  prot: 1\n", 4, "prot"),
         ("nonsense: 1\n", 3, "nonsense"),
@@ -289,7 +290,7 @@ fn every_validation_names_its_field() {
 }
 
 #[test]
-fn gates_come_from_the_file_or_the_flag() {
+fn feature_gates_come_from_the_file_or_the_flag() {
     let config = load("featureGates:\n  PartialAdmission: false\n").expect("valid");
     assert!(!config.gates("").expect("gates").enabled(Gate::PartialAdmission));
     assert_eq!(config.gates("MultiKueue=true"), Err(GateError::Both));
@@ -324,5 +325,5 @@ multiKueue: {origin: here, gcInterval: 1m, clusterProfile: {}}
         "resources.deviceClassMappings",
         "integrations.frameworks[pod]",
     ];
-    assert_eq!(config.not_acted_on(), idle);
+    assert_eq!(config.settings_without_effect(), idle);
 }

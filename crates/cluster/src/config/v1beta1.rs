@@ -1,6 +1,6 @@
-//! The file's older version, turned into the one shape the product knows.
+//! The v1beta1 file, converted to [`Configuration`].
 //!
-//! Only four blocks differ; all others are read by the types of the newer version.
+//! Four blocks differ; all others use the types of v1beta2.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
+use super::configuration::{
+    AdmissionFairSharing, ClientConnection, Configuration, Controller, FairSharing, Integrations,
+    ObjectRetentionPolicies, PreemptionStrategy, RequeuingStrategy, WaitForPodsReady,
+};
 use super::duration::GoDuration;
 use super::multikueue::MultiKueue;
 use super::resources::Resources;
@@ -15,15 +19,11 @@ use super::selector::LabelSelector;
 use super::serving::{
     CertManagement, Health, LeaderElection, Metrics, Tls, VisibilityServer, Webhook,
 };
-use super::shape::{
-    AdmissionFairSharing, ClientConnection, Configuration, Controller, FairSharing, Integrations,
-    ObjectRetentionPolicies, PreemptionStrategy, RequeuingStrategy, WaitForPodsReady,
-};
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct File {
+pub(super) struct V1Beta1File {
     api_version: String,
     kind: String,
     namespace: Option<String>,
@@ -37,11 +37,11 @@ pub(super) struct File {
     manage_jobs_without_queue_name: bool,
     managed_jobs_namespace_selector: Option<LabelSelector>,
     internal_cert_management: CertManagement,
-    wait_for_pods_ready: Option<OldWait>,
+    wait_for_pods_ready: Option<V1Beta1WaitForPodsReady>,
     client_connection: ClientConnection,
-    integrations: OldIntegrations,
+    integrations: V1Beta1Integrations,
     multi_kueue: MultiKueue,
-    fair_sharing: Option<OldFairSharing>,
+    fair_sharing: Option<V1Beta1FairSharing>,
     admission_fair_sharing: Option<AdmissionFairSharing>,
     resources: Resources,
     feature_gates: BTreeMap<String, Spanned<bool>>,
@@ -53,7 +53,7 @@ pub(super) struct File {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct OldWait {
+struct V1Beta1WaitForPodsReady {
     enable: bool,
     timeout: Option<GoDuration>,
     recovery_timeout: Option<GoDuration>,
@@ -63,7 +63,7 @@ struct OldWait {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct OldIntegrations {
+struct V1Beta1Integrations {
     frameworks: Vec<String>,
     external_frameworks: Vec<String>,
     label_keys_to_copy: Vec<String>,
@@ -71,7 +71,7 @@ struct OldIntegrations {
     _pod_options: Option<PodOptions>,
 }
 
-impl Default for OldIntegrations {
+impl Default for V1Beta1Integrations {
     fn default() -> Self {
         Self {
             frameworks: Integrations::default().frameworks,
@@ -93,13 +93,13 @@ struct PodOptions {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct OldFairSharing {
+struct V1Beta1FairSharing {
     enable: bool,
     preemption_strategies: Vec<PreemptionStrategy>,
 }
 
-impl From<File> for Configuration {
-    fn from(old: File) -> Self {
+impl From<V1Beta1File> for Configuration {
+    fn from(old: V1Beta1File) -> Self {
         Self {
             api_version: old.api_version,
             kind: old.kind,
@@ -133,8 +133,8 @@ impl From<File> for Configuration {
     }
 }
 
-/// A block that is not enabled is no block. The older defaults were a shorter timeout and a blocked admission.
-fn wait(old: OldWait) -> Option<WaitForPodsReady> {
+/// A disabled block is an absent block. The defaults of v1beta1 are a shorter timeout and blocked admission.
+fn wait(old: V1Beta1WaitForPodsReady) -> Option<WaitForPodsReady> {
     old.enable.then(|| WaitForPodsReady {
         timeout: old.timeout.unwrap_or(GoDuration::from_secs(5 * 60)),
         recovery_timeout: old.recovery_timeout,
@@ -143,8 +143,8 @@ fn wait(old: OldWait) -> Option<WaitForPodsReady> {
     })
 }
 
-/// Enabled without a list means both strategies.
-fn fair_sharing(old: OldFairSharing) -> Option<FairSharing> {
+/// Without a list, both strategies are used.
+fn fair_sharing(old: V1Beta1FairSharing) -> Option<FairSharing> {
     use PreemptionStrategy::{LessThanInitialShare, LessThanOrEqualToFinalShare};
     let mut preemption_strategies = old.preemption_strategies;
     if preemption_strategies.is_empty() {

@@ -1,4 +1,4 @@
-//! What a configuration must satisfy beyond its types. Every problem is found, each with its field's path.
+//! Validation of a configuration beyond its types. Finds all problems, each with the path of its field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,30 +10,30 @@ use super::{
     QuotaCheckStrategy, SourceKind,
 };
 
-/// One problem.
+/// One invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
-pub struct Invalid {
-    /// The field.
+pub struct InvalidField {
+    /// The path of the field.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
 /// Collects problems.
 #[derive(Default)]
-struct Problems(Vec<Invalid>);
+struct Problems(Vec<InvalidField>);
 
 impl Problems {
     fn unless(&mut self, fine: bool, path: &str, problem: &str) {
         if !fine {
-            self.0.push(Invalid { path: path.to_owned(), problem: problem.to_owned() });
+            self.0.push(InvalidField { path: path.to_owned(), problem: problem.to_owned() });
         }
     }
 }
 
-/// Everything that is wrong with `config`.
-pub(super) fn validate(config: &Configuration) -> Vec<Invalid> {
+/// All problems of `config`.
+pub(super) fn validate(config: &Configuration) -> Vec<InvalidField> {
     let mut problems = Problems::default();
     tls(config, &mut problems);
     custom_labels(&config.metrics.custom_labels, &mut problems);
@@ -127,7 +127,7 @@ fn wait_for_pods_ready(config: &Configuration, problems: &mut Problems) {
         return;
     };
     not_negative(wait.timeout, "waitForPodsReady.timeout", problems);
-    // Where nothing is said it is the timeout, which has been looked at.
+    // The default is `timeout`, which is validated above.
     if let Some(recovery) = wait.recovery_timeout.filter(|recovery| *recovery != wait.timeout) {
         not_negative(recovery, "waitForPodsReady.recoveryTimeout", problems);
     }

@@ -1,28 +1,28 @@
-//! The table of gates: name, stage, default, lock, and what each stands on (docs/reference/kueue.md §6.5).
+//! The table of feature gates: name, stage, default, lock and dependencies (docs/reference/kueue.md §6.5).
 
-/// How settled a gate's feature is.
+/// The stage of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Off unless asked for.
+pub enum GateStage {
+    /// Off by default.
     Alpha,
-    /// Usually on.
+    /// On by default, with exceptions.
     Beta,
-    /// Settled.
+    /// Always on.
     Ga,
-    /// On its way out.
+    /// To be removed.
     Deprecated,
 }
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry {
+pub struct GateSpec {
     /// The gate.
     pub gate: Gate,
-    /// How settled it is.
-    pub stage: Stage,
-    /// Whether it is on when nobody says anything.
+    /// The stage of its feature.
+    pub stage: GateStage,
+    /// Whether the gate is on by default.
     pub default: bool,
-    /// Whether it cannot be changed.
+    /// Whether the gate cannot be changed.
     pub locked: bool,
     /// Gates that must be on for this one to be on.
     pub needs: &'static [Gate],
@@ -30,7 +30,7 @@ pub struct Entry {
 
 macro_rules! gates {
     ($($name:ident $stage:ident $default:literal $locked:literal [$($needs:ident)*])*) => {
-        /// A switch for one feature; named as on the command line.
+        /// A feature gate; the variant is its name on the command line.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[expect(missing_docs, reason = "the name is the feature; the specification describes it")]
         pub enum Gate { $($name),* }
@@ -44,9 +44,9 @@ macro_rules! gates {
         }
 
         /// Every gate, in the order of the enum.
-        pub const TABLE: &[Entry] = &[$(Entry {
+        pub const TABLE: &[GateSpec] = &[$(GateSpec {
             gate: Gate::$name,
-            stage: Stage::$stage,
+            stage: GateStage::$stage,
             default: $default,
             locked: $locked,
             needs: &[$(Gate::$needs),*],

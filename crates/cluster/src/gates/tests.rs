@@ -5,14 +5,14 @@ fn defaults_follow_the_stage() {
     let gates = Gates::default();
     for entry in TABLE {
         let beta_off = entry.gate == Gate::UnadmittedWorkloadsExplicitStatus;
-        let on = matches!(entry.stage, Stage::Beta | Stage::Ga) && !beta_off;
+        let on = matches!(entry.stage, GateStage::Beta | GateStage::Ga) && !beta_off;
         assert_eq!(gates.enabled(entry.gate), on, "{}", entry.gate.name());
     }
     assert_eq!(Gates::parse("").expect("no gates"), gates);
 }
 
 #[test]
-fn every_default_stands_on_gates_that_are_on() {
+fn the_dependencies_of_every_default_are_enabled() {
     for entry in TABLE.iter().filter(|entry| entry.default) {
         for need in entry.needs {
             assert!(Gates::default().enabled(*need), "{} needs {}", entry.gate.name(), need.name());
@@ -74,7 +74,7 @@ fn bad_flags_are_refused() {
 }
 
 #[test]
-fn flag_and_file_exclude_each_other_and_the_file_names_its_line() {
+fn flag_and_file_exclude_each_other_and_errors_of_the_file_have_a_line() {
     let file = [GateSetting { name: "Nope".to_owned(), on: true, line: Some(7) }];
     assert_eq!(Gates::from_sources("MultiKueue=true", &file), Err(GateError::Both));
     let error = Gates::from_sources("", &file).expect_err("unknown");

@@ -1,4 +1,4 @@
-//! What must hold of a ClusterQueue (docs/reference/kueue.md §1.3, §5.2).
+//! Validation of ClusterQueues (docs/reference/kueue.md §1.3, §5.2).
 
 use crds::{
     v1beta2::{ClusterQueue, ClusterQueueSpec, ConcurrentAdmissionPolicy},
@@ -7,16 +7,16 @@ use crds::{
 
 use super::{
     Rules, Validate,
-    resource_groups::{self, Owner},
+    resource_groups::{self, QuotaOwner},
 };
 
 const POLICY: &str = "spec.concurrentAdmissionPolicy";
-const MOST_VARIANTS: usize = 16;
+const MAX_VARIANTS: usize = 16;
 
 impl Validate for ClusterQueue {
     fn validate(&self, old: Option<&Self>, rules: &Rules) -> Errors {
         let spec = &self.spec;
-        let owner = Owner {
+        let owner = QuotaOwner {
             parent: "cohort",
             has_parent: !spec.cohort_name.is_empty(),
             lends_what_it_has: true,
@@ -41,7 +41,7 @@ impl Validate for ClusterQueue {
     }
 }
 
-/// A check may only be bound to flavors that the queue has.
+/// An admission check may only be restricted to flavors of the ClusterQueue.
 fn check_on_flavors(spec: &ClusterQueueSpec) -> Errors {
     let flavors = || {
         spec.resource_groups
@@ -70,10 +70,10 @@ fn check_concurrent_admission(
 ) -> Errors {
     let mut errors = Errors::new();
     match spec.resource_groups.as_slice() {
-        [group] if group.flavors.len() > MOST_VARIANTS => errors.push(FieldError::invalid(
+        [group] if group.flavors.len() > MAX_VARIANTS => errors.push(FieldError::invalid(
             "spec.resourceGroups[0].flavors",
             group.flavors.len(),
-            format!("cannot have more than {MOST_VARIANTS} resource flavors in the ResourceGroup when ConcurrentAdmissionPolicy is defined"),
+            format!("cannot have more than {MAX_VARIANTS} resource flavors in the ResourceGroup when ConcurrentAdmissionPolicy is defined"),
         )),
         [_] => {}
         groups => errors.push(FieldError::invalid(

@@ -1,16 +1,16 @@
-//! What must hold of a Cohort (docs/reference/kueue.md §1.4).
+//! Validation of Cohorts (docs/reference/kueue.md §1.4).
 
 use crds::{v1beta2::Cohort, validation::Errors};
 
 use super::{
     Rules, Validate,
-    resource_groups::{self, Owner},
+    resource_groups::{self, QuotaOwner},
 };
 
 impl Validate for Cohort {
     fn validate(&self, _: Option<&Self>, _: &Rules) -> Errors {
         let spec = &self.spec;
-        let owner = Owner {
+        let owner = QuotaOwner {
             parent: "parent",
             has_parent: !spec.parent_name.is_empty(),
             lends_what_it_has: false,

@@ -5,21 +5,21 @@ use crds::conversion;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A question from the API server, or its answer.
+/// A ConversionReview: request or response.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Review {
+pub(super) struct ConversionReview {
     api_version: String,
     kind: String,
     #[serde(skip_serializing)]
-    request: Option<Request>,
+    request: Option<ConversionRequest>,
     #[serde(skip_deserializing)]
     response: Value,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct ConversionRequest {
     uid: String,
     #[serde(rename = "desiredAPIVersion")]
     desired_api_version: String,
@@ -27,8 +27,8 @@ struct Request {
     objects: Vec<Value>,
 }
 
-/// Converts all objects of a review, or none.
-pub(super) async fn convert(Json(mut review): Json<Review>) -> Json<Review> {
+/// Converts all objects of a review, or fails for all.
+pub(super) async fn convert(Json(mut review): Json<ConversionReview>) -> Json<ConversionReview> {
     review.response = match review.request.take() {
         Some(request) => answer(request),
         None => failed("", "the review has no request"),
@@ -36,8 +36,8 @@ pub(super) async fn convert(Json(mut review): Json<Review>) -> Json<Review> {
     Json(review)
 }
 
-fn answer(request: Request) -> Value {
-    let Request { uid, desired_api_version, objects } = request;
+fn answer(request: ConversionRequest) -> Value {
+    let ConversionRequest { uid, desired_api_version, objects } = request;
     let converted: Result<Vec<Value>, _> = objects
         .into_iter()
         .map(|object| conversion::convert(object, &desired_api_version))

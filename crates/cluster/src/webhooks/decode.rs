@@ -1,10 +1,10 @@
-//! From the API server's JSON to our types.
+//! Decodes objects of reviews.
 
 use crds::shape;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Decodes an object; the error says at which field it failed. An explicit null is an unset field.
+/// Decodes an object. The error names the field. An explicit null is an unset field.
 pub(super) fn object<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
     shape::check(object).map_err(|mismatch| mismatch.to_string())?;
     let without_nulls = without_nulls(object);

@@ -1,15 +1,15 @@
-//! The webhooks of job kinds (docs/reference/kueue.md §5.1, §5.3).
+//! Webhooks of job kinds (docs/reference/kueue.md §5.1, §5.3).
 //!
-//! A handler decodes a review, gathers what the rules of `jobs` must know of the cluster, asks them, and encodes the
-//! answer. Upstream's static configuration calls all kinds, so every path answers: kinds that are not enabled, or not
-//! built yet, are allowed as they are.
+//! A handler decodes a review, gathers the cluster state that the rules of `jobs` need, applies them, and encodes the
+//! response. Kueue's static webhook configuration calls all kinds, so every path responds; kinds that are not enabled or not
+//! implemented are allowed unchanged.
 //!
-//! Invariants: no lock is held while something is awaited; nothing is defaulted before the facts are complete.
+//! Invariants: no lock is held across an await; nothing is defaulted before the cache is synced.
 
+mod defaulting_facts;
 mod owners;
 mod queues;
 mod settings;
-mod surroundings;
 
 use std::sync::Arc;
 
@@ -28,14 +28,14 @@ pub use settings::JobSettings;
 use self::owners::Owners;
 use super::{
     decode,
-    review::{Operation, Request, Response, Review},
+    review::{AdmissionRequest, AdmissionResponse, AdmissionReview, Operation},
 };
 use crate::webhook_cache::SharedWebhookCache;
 
-/// Frameworks whose webhooks do something.
+/// Frameworks with webhooks.
 pub(crate) const SERVED: &[&str] = &[BATCH_JOB];
 
-/// What the webhooks of jobs stand on.
+/// The state of the webhooks of jobs.
 pub struct JobWebhooks {
     settings: JobSettings,
     cache: SharedWebhookCache,
@@ -44,14 +44,14 @@ pub struct JobWebhooks {
 }
 
 impl JobWebhooks {
-    /// Webhooks that answer from `cache`, and read with `client` what those lack.
+    /// Webhooks that read `cache`, and use `client` for objects that are not in it.
     #[must_use]
     pub fn new(settings: JobSettings, cache: SharedWebhookCache, client: Client) -> Self {
         Self { settings, cache, owners: Owners::new(client.clone()), client }
     }
 }
 
-/// All webhooks of job kinds, at upstream's paths.
+/// All webhooks of job kinds, at Kueue's paths.
 pub(super) fn router(webhooks: JobWebhooks) -> Router {
     let routes = INTEGRATIONS.iter().fold(Router::new(), |router, framework| {
         let (defaults, checks) = match acted_on(&webhooks, framework) {
@@ -69,52 +69,51 @@ fn acted_on(webhooks: &JobWebhooks, framework: &Integration) -> Option<&'static 
     (enabled && SERVED.contains(&framework.name)).then_some(framework.name)
 }
 
-async fn allow(Json(review): Json<Review>) -> Json<Review> {
-    review.answer(|_| Response::allowed())
+async fn allow(Json(review): Json<AdmissionReview>) -> Json<AdmissionReview> {
+    review.answer(|_| AdmissionResponse::allowed())
 }
 
 async fn default<J: GenericJob + DeserializeOwned + Sync + Send>(
     State(webhooks): State<Arc<JobWebhooks>>,
-    Json(review): Json<Review>,
-) -> Json<Review> {
+    Json(review): Json<AdmissionReview>,
+) -> Json<AdmissionReview> {
     let response = match review.request() {
         Some(request) => decide_defaults::<J>(request, &webhooks).await,
-        None => Response::without_request(),
+        None => AdmissionResponse::without_request(),
     };
     review.respond(&response)
 }
 
 async fn decide_defaults<J: GenericJob + DeserializeOwned + Sync>(
-    request: &Request,
+    request: &AdmissionRequest,
     webhooks: &JobWebhooks,
-) -> Response {
+) -> AdmissionResponse {
     let job: J = match decode::object(&request.object) {
         Ok(job) => job,
-        Err(error) => return Response::undecodable(&error),
+        Err(error) => return AdmissionResponse::undecodable(&error),
     };
     let namespace = request.namespace.as_str();
-    let around = match surroundings::gather(webhooks, &job, namespace).await {
-        Ok(around) => around,
+    let facts = match defaulting_facts::gather(webhooks, &job, namespace).await {
+        Ok(facts) => facts,
         Err(unknown) => return unknown.into_response(),
     };
-    let steps = defaulting::default(&job, around, webhooks.settings.gates);
-    Response::Allowed { patch: steps.iter().map(defaulting::PatchAdd::to_json).collect() }
+    let steps = defaulting::default(&job, facts, webhooks.settings.gates);
+    AdmissionResponse::Allowed { patch: steps.iter().map(defaulting::PatchAdd::to_json).collect() }
 }
 
 async fn check<J: GenericJob + DeserializeOwned>(
     State(webhooks): State<Arc<JobWebhooks>>,
-    Json(review): Json<Review>,
-) -> Json<Review> {
+    Json(review): Json<AdmissionReview>,
+) -> Json<AdmissionReview> {
     review.answer(|request| match find_errors::<J>(request, &webhooks) {
-        Ok(errors) => {
-            denial(&errors).map_or_else(Response::allowed, |text| Response::denied(&text))
-        }
-        Err(error) => Response::undecodable(&error),
+        Ok(errors) => denial(&errors)
+            .map_or_else(AdmissionResponse::allowed, |text| AdmissionResponse::denied(&text)),
+        Err(error) => AdmissionResponse::undecodable(&error),
     })
 }
 
 fn find_errors<J: GenericJob + DeserializeOwned>(
-    request: &Request,
+    request: &AdmissionRequest,
     webhooks: &JobWebhooks,
 ) -> Result<Errors, String> {
     let gates = webhooks.settings.gates;

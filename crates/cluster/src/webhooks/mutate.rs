@@ -1,8 +1,8 @@
-//! What webhooks add to new objects.
+//! Mutating webhooks: what they add to objects.
 //!
-//! When something is added, the patch also carries the rest of the object as its type writes it: quantities become
-//! canonical, required fields that were missing get their zero value. Upstream does the same, and clients have come to
-//! rely on what is stored. When nothing is added, nothing is rewritten.
+//! If something is added, the patch also normalizes the rest of the object as its type encodes it: quantities become
+//! canonical, missing required fields get their zero value. Kueue does the same, and clients rely on the stored form. If
+//! nothing is added, the patch is empty.
 
 use crds::{
     conversion::rewrite_template,
@@ -15,10 +15,20 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Rules, decode,
-    review::{Request, Response},
+    review::{AdmissionRequest, AdmissionResponse},
 };
 
-/// Objects that others refer to: a finalizer keeps them until nobody does.
+/// Kinds with the finalizer `resource-in-use`.
+///
+/// Contract: `metadata` returns the metadata of the object itself. Callers add the finalizer to it once.
+///
+/// ```ignore
+/// impl InUse for ClusterQueue {
+///     fn metadata(&mut self) -> &mut ObjectMeta {
+///         &mut self.metadata
+///     }
+/// }
+/// ```
 pub(super) trait InUse {
     fn metadata(&mut self) -> &mut ObjectMeta;
 }
@@ -36,7 +46,9 @@ impl InUse for ResourceFlavor {
 }
 
 /// Adds the finalizer.
-pub(super) fn protect<T: InUse + DeserializeOwned + Serialize>(request: &Request) -> Response {
+pub(super) fn protect<T: InUse + DeserializeOwned + Serialize>(
+    request: &AdmissionRequest,
+) -> AdmissionResponse {
     let add_finalizer = |object: &mut T| {
         let finalizers = object.metadata().finalizers.get_or_insert_default();
         let missing = !finalizers.iter().any(|name| name == RESOURCE_IN_USE_FINALIZER);
@@ -48,8 +60,8 @@ pub(super) fn protect<T: InUse + DeserializeOwned + Serialize>(request: &Request
     change(request, add_finalizer, |_| ())
 }
 
-/// Without partial admission, a pod set has no `minCount`.
-pub(super) fn workload(request: &Request, rules: &Rules) -> Response {
+/// Without partial admission a pod set has no `minCount`.
+pub(super) fn workload(request: &AdmissionRequest, rules: &Rules) -> AdmissionResponse {
     let drop_min_counts = |workload: &mut Workload| {
         let mut changed = false;
         for pod_set in workload.spec.pod_sets.iter_mut().filter(|_| !rules.partial_admission) {
@@ -64,29 +76,29 @@ pub(super) fn workload(request: &Request, rules: &Rules) -> Response {
     })
 }
 
-/// Decodes, changes, and answers with the patch from what was sent to what is written.
+/// Decodes and changes the object. Responds with the patch from the request to the encoded object.
 fn change<T: DeserializeOwned + Serialize>(
-    request: &Request,
+    request: &AdmissionRequest,
     change: impl FnOnce(&mut T) -> bool,
     finish: impl FnOnce(&mut Value),
-) -> Response {
+) -> AdmissionResponse {
     let mut object: T = match decode::object(&request.object) {
         Ok(object) => object,
-        Err(error) => return Response::undecodable(&error),
+        Err(error) => return AdmissionResponse::undecodable(&error),
     };
     if !change(&mut object) {
-        return Response::allowed();
+        return AdmissionResponse::allowed();
     }
     match serde_json::to_value(object) {
         Ok(mut written) => {
             finish(&mut written);
-            Response::Allowed { patch: difference(&request.object, &written) }
+            AdmissionResponse::Allowed { patch: difference(&request.object, &written) }
         }
-        Err(error) => Response::undecodable(&error.to_string()),
+        Err(error) => AdmissionResponse::undecodable(&error.to_string()),
     }
 }
 
-/// The JSON patch between two objects. What the type does not know, and metadata it would write differently, stays.
+/// The JSON patch between two objects. Unknown fields, and metadata that the type would encode differently, stay.
 fn difference(before: &Value, after: &Value) -> Vec<Value> {
     let mut patch = Vec::new();
     walk("", before, after, &mut patch);
@@ -119,7 +131,7 @@ fn walk_object(
             None => patch.push(json!({"op": "add", "path": at(key), "value": value})),
         }
     }
-    // Empty values stay as they were sent, for the schema to judge; so do fields that the type does not know.
+    // Empty values stay, so that the schema validates them; so do unknown fields.
     let dropped =
         before.iter().filter(|(key, value)| !after.contains_key(*key) && is_dropped(key, value));
     for (key, _) in dropped {
@@ -127,7 +139,7 @@ fn walk_object(
     }
 }
 
-/// What goes: nulls, which mean unset, and the count that was just taken away.
+/// Dropped fields: null, which means unset, and a `minCount` that was removed.
 fn is_dropped(key: &str, value: &Value) -> bool {
     value.is_null() || key == "minCount"
 }

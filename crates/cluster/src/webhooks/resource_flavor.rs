@@ -1,4 +1,4 @@
-//! What must hold of a ResourceFlavor (docs/reference/kueue.md §1.4).
+//! Validation of ResourceFlavors (docs/reference/kueue.md §1.4).
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ fn check_taints(field: &str, taints: &[Taint]) -> Errors {
     errors
 }
 
-/// Errors of the keys of tolerations; their shape is the schema's business.
+/// Errors of toleration keys. The schema validates the rest.
 pub(super) fn check_tolerations(field: &str, tolerations: &[Toleration]) -> Errors {
     let with_key =
         tolerations.iter().enumerate().filter(|(_, toleration)| !toleration.key.is_empty());

@@ -1,4 +1,4 @@
-//! What must hold of the quota of a ClusterQueue or Cohort.
+//! Validation of the quota of a ClusterQueue or Cohort.
 
 use std::collections::BTreeSet;
 
@@ -9,22 +9,22 @@ use crds::{
 };
 
 const FIELD: &str = "spec.resourceGroups";
-const MOST_IN_TOTAL: usize = 256;
-const MOST_PAIRS: usize = 512;
+const MAX_IN_TOTAL: usize = 256;
+const MAX_PAIRS: usize = 512;
 
-/// Whose quota it is.
+/// The owner of a quota.
 #[derive(Clone, Copy)]
-pub(super) struct Owner {
-    /// What the owner lends to and borrows from, as errors call it.
+pub(super) struct QuotaOwner {
+    /// The parent of the owner, as error messages name it.
     pub(super) parent: &'static str,
-    /// Whether it has one.
+    /// Whether the owner has a parent.
     pub(super) has_parent: bool,
-    /// Whether lending more than one has is an error.
+    /// Whether a lending limit above the nominal quota is an error.
     pub(super) lends_what_it_has: bool,
 }
 
-/// Errors of the resource groups.
-pub(super) fn check(groups: &[ResourceGroup], owner: Owner) -> Errors {
+/// Errors of resource groups.
+pub(super) fn check(groups: &[ResourceGroup], owner: QuotaOwner) -> Errors {
     let mut errors = totals(groups);
     let mut resources = BTreeSet::new();
     let mut flavors = BTreeSet::new();
@@ -61,13 +61,13 @@ fn totals(groups: &[ResourceGroup]) -> Errors {
     at_most(
         FIELD.into(),
         "total number of flavors across all resourceGroups",
-        MOST_IN_TOTAL,
+        MAX_IN_TOTAL,
         flavors,
     );
     at_most(
         FIELD.into(),
         "total number of covered resources across all resourceGroups",
-        MOST_IN_TOTAL,
+        MAX_IN_TOTAL,
         resources,
     );
     for (at, group) in groups.iter().enumerate() {
@@ -75,18 +75,23 @@ fn totals(groups: &[ResourceGroup]) -> Errors {
         at_most(
             format!("{FIELD}[{at}]"),
             "number of flavor-resource combinations in a resourceGroup",
-            MOST_PAIRS,
+            MAX_PAIRS,
             pairs,
         );
     }
     errors
 }
 
-fn check_flavor(field: &str, flavor: &FlavorQuotas, group: &ResourceGroup, owner: Owner) -> Errors {
+fn check_flavor(
+    field: &str,
+    flavor: &FlavorQuotas,
+    group: &ResourceGroup,
+    owner: QuotaOwner,
+) -> Errors {
     let mut errors = Errors::new();
     for (at, quota) in flavor.resources.iter().enumerate() {
         let field = format!("{field}.resources[{at}]");
-        // The number of resources is the schema's business.
+        // The schema validates the number of resources.
         if group.covered_resources.get(at).is_some_and(|covered| *covered != quota.name) {
             let detail = "must match the name in coveredResources";
             errors.push(FieldError::invalid(format!("{field}.name"), &quota.name, detail));
@@ -96,7 +101,7 @@ fn check_flavor(field: &str, flavor: &FlavorQuotas, group: &ResourceGroup, owner
     errors
 }
 
-fn check_quota(field: &str, quota: &ResourceQuota, owner: Owner) -> Errors {
+fn check_quota(field: &str, quota: &ResourceQuota, owner: QuotaOwner) -> Errors {
     let mut errors = Errors::new();
     if quota.nominal_quota.is_negative() {
         errors.push(negative(format!("{field}.nominalQuota"), &quota.nominal_quota));
@@ -118,7 +123,7 @@ fn check_quota(field: &str, quota: &ResourceQuota, owner: Owner) -> Errors {
     errors
 }
 
-fn check_limit(field: &str, limit: &Quantity, owner: Owner) -> Errors {
+fn check_limit(field: &str, limit: &Quantity, owner: QuotaOwner) -> Errors {
     let mut errors = Errors::new();
     if limit.is_negative() {
         errors.push(negative(field, limit));
@@ -130,7 +135,7 @@ fn check_limit(field: &str, limit: &Quantity, owner: Owner) -> Errors {
     errors
 }
 
-/// Errors of a weight: zero is fine, and so is anything above a billionth.
+/// Errors of a fair-sharing weight. It must be zero or greater than 1e-9.
 pub(super) fn check_fair_sharing(fair_sharing: Option<&FairSharing>) -> Errors {
     let Some(weight) = fair_sharing.and_then(|sharing| sharing.weight.as_ref()) else {
         return vec![];

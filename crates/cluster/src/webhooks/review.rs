@@ -1,25 +1,25 @@
-//! AdmissionReview, version v1: the question and the answer.
+//! AdmissionReview, version v1.
 
 use axum::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A question from the API server, or its answer.
+/// An AdmissionReview: request or response.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Review {
+pub(super) struct AdmissionReview {
     api_version: String,
     kind: String,
     #[serde(skip_serializing)]
-    request: Option<Request>,
+    request: Option<AdmissionRequest>,
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     response: Option<Value>,
 }
 
-/// What somebody wants to do.
+/// The request of a review.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Request {
+pub(super) struct AdmissionRequest {
     uid: String,
     pub(super) operation: Operation,
     #[serde(default)]
@@ -39,34 +39,37 @@ pub(super) enum Operation {
     Connect,
 }
 
-/// Whether it may happen.
+/// The decision about a request.
 #[derive(Debug, PartialEq)]
-pub(super) enum Response {
+pub(super) enum AdmissionResponse {
     Allowed { patch: Vec<Value> },
     Refused { code: u16, reason: Option<String>, message: String, details: Option<Value> },
 }
 
-impl Review {
-    /// Answers the question with what `decide` says.
-    pub(super) fn answer(self, decide: impl FnOnce(&Request) -> Response) -> Json<Self> {
-        let response = self.request().map_or_else(Response::without_request, decide);
+impl AdmissionReview {
+    /// Responds with the decision of `decide`.
+    pub(super) fn answer(
+        self,
+        decide: impl FnOnce(&AdmissionRequest) -> AdmissionResponse,
+    ) -> Json<Self> {
+        let response = self.request().map_or_else(AdmissionResponse::without_request, decide);
         self.respond(&response)
     }
 
-    /// The question, for those who need time to answer.
-    pub(super) fn request(&self) -> Option<&Request> {
+    /// The request, for handlers that await.
+    pub(super) fn request(&self) -> Option<&AdmissionRequest> {
         self.request.as_ref()
     }
 
-    /// Answers the question.
-    pub(super) fn respond(self, response: &Response) -> Json<Self> {
+    /// Responds with a decision.
+    pub(super) fn respond(self, response: &AdmissionResponse) -> Json<Self> {
         let uid = self.request.as_ref().map_or("", |request| &request.uid);
         let response = Some(response.encode(uid));
         Json(Self { request: None, response, ..self })
     }
 }
 
-impl Response {
+impl AdmissionResponse {
     pub(super) fn allowed() -> Self {
         Self::Allowed { patch: vec![] }
     }
@@ -107,7 +110,7 @@ impl Response {
     }
 }
 
-/// Standard base64 with padding, as JSON carries bytes.
+/// Base64 with padding, as JSON encodes bytes.
 fn base64(bytes: &[u8]) -> String {
     serde_json::to_value(k8s_openapi::ByteString(bytes.to_vec()))
         .ok()

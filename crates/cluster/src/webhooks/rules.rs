@@ -1,8 +1,8 @@
-//! Which rules apply: the feature gates that webhooks look at.
+//! The feature gates of webhooks.
 
 use crate::gates::{Gate, Gates};
 
-/// The feature gates that webhooks look at. The default is upstream's.
+/// The feature gates of webhooks. The default has Kueue's defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// PartialAdmission: pod sets may have a `minCount`.
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_is_that_of_the_gates() {
+    fn the_default_rules_are_the_feature_gate_defaults() {
         assert_eq!(Rules::from(&Gates::default()), Rules::default());
     }
 }

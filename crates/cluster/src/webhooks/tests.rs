@@ -38,7 +38,7 @@ async fn refusal(kind: &str, new: Value, old: Value, rules: Rules) -> Option<Str
 }
 
 #[tokio::test]
-async fn several_errors_stand_in_brackets() {
+async fn several_errors_are_listed_in_brackets() {
     let spec = json!({"cohortName": "c", "resourceGroups": [{
         "coveredResources": ["cpu"],
         "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "-1", "borrowingLimit": "-2"}]}],
@@ -56,7 +56,7 @@ async fn several_errors_stand_in_brackets() {
 }
 
 #[tokio::test]
-async fn a_gate_decides_which_rules_apply() {
+async fn a_feature_gate_selects_the_rules() {
     let spec = json!({"queueingStrategy": "StrictFIFO", "concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}});
     let queue = object("ClusterQueue", &spec);
     assert_eq!(refusal("ClusterQueue", queue.clone(), Value::Null, Rules::default()).await, None);
@@ -87,7 +87,7 @@ async fn the_finalizer_is_added_once() {
 }
 
 #[tokio::test]
-async fn a_conversion_answers_for_all_objects_or_none() {
+async fn a_conversion_converts_all_objects_or_none() {
     let queue = object("LocalQueue", &json!({"clusterQueue": "cq"}));
     let ask_for = |objects: Value| {
         let request =

@@ -1,4 +1,4 @@
-//! What must hold of a Workload (docs/reference/kueue.md §5.2).
+//! Validation of Workloads (docs/reference/kueue.md §5.2).
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(super) fn annotations(workload: &Workload) -> &BTreeMap<String, String> {
     workload.metadata.annotations.as_ref().unwrap_or(&NONE)
 }
 
-/// Whether a Workload's job may grow and shrink.
+/// Whether the Workload belongs to an elastic job.
 pub(super) fn is_elastic(workload: &Workload, rules: &Rules) -> bool {
     rules.elastic_jobs
         && annotations(workload).get(ELASTIC_JOB).is_some_and(|value| value == "true")
@@ -116,7 +116,7 @@ fn check_pod(field: &str, pod: &PodSpec, rules: &Rules) -> Errors {
     errors
 }
 
-/// `pods` is what a pod set's size counts as; nobody may ask for it.
+/// `pods` is reserved for the number of pods of a pod set; requests must not name it.
 fn check_requests(field: &str, requests: &BTreeMap<String, Quantity>, rules: &Rules) -> Errors {
     let mut errors = Errors::new();
     for (name, amount) in requests {

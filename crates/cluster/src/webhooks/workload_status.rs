@@ -1,4 +1,4 @@
-//! What must hold of a Workload's status, whatever it was before.
+//! Validation of the status of Workloads.
 
 use crds::{
     meta,
@@ -40,7 +40,7 @@ fn check_conditions(workload: &Workload) -> Errors {
         .collect()
 }
 
-/// Reserved quota must be recorded; an object that was stored without it can still be changed.
+/// A Workload with quota needs an admission. One that was stored without it can still be changed.
 fn check_reserved(workload: &Workload, old: Option<&Workload>) -> Option<FieldError> {
     let unrecorded =
         |workload: &Workload| is_reserved(workload) && workload.status.admission.is_none();
@@ -83,7 +83,7 @@ fn check_admission(admission: &Admission, pod_sets: &[&str]) -> Errors {
     errors
 }
 
-/// The usage of a pod set is that of equal pods.
+/// The usage of a pod set must be divisible by its count.
 fn check_usage(field: &str, assignment: &PodSetAssignment) -> Errors {
     let count = i64::from(assignment.count.unwrap_or_default());
     if count == 0 {

@@ -1,4 +1,4 @@
-//! What must not change of a Workload.
+//! Immutable fields of Workloads.
 
 use crds::{
     conversion::rewrite_template,
@@ -34,7 +34,7 @@ pub(super) fn check(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
     errors
 }
 
-/// Pods that hold quota stay what they are; there may be fewer of them.
+/// Pod sets of a Workload with quota are immutable, except that their count may decrease.
 fn check_pod_sets(new: &Workload, old: &Workload) -> Errors {
     let (new, old) = (&new.spec.pod_sets, &old.spec.pod_sets);
     if new.len() != old.len() {
@@ -47,7 +47,7 @@ fn check_pod_sets(new: &Workload, old: &Workload) -> Errors {
         .collect()
 }
 
-/// A pod set as upstream prints it.
+/// A pod set as Kueue prints it.
 fn as_written(pod_set: &PodSet) -> Value {
     let mut written = json!(pod_set);
     rewrite_template(&mut written["template"]);
@@ -59,7 +59,7 @@ fn may_become(old: &PodSet, new: &PodSet) -> bool {
     shrunk == *new && new.count <= old.count
 }
 
-/// Pods that were given back stay given back, unless an elastic job has fewer pods now.
+/// Reclaimable pods must not decrease, except after an elastic job was scaled down.
 fn check_reclaimable(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
     let mut errors = Errors::new();
     for before in &old.status.reclaimable_pods {
@@ -77,7 +77,7 @@ fn check_reclaimable(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
     errors
 }
 
-/// Whether a pod set has fewer pods than were admitted.
+/// Whether the pod set has fewer pods than were admitted.
 fn has_shrunk(workload: &Workload, pod_set: &str) -> bool {
     let wanted = workload.spec.pod_sets.iter().find(|wanted| wanted.name == pod_set);
     let assignments =
@@ -89,7 +89,7 @@ fn has_shrunk(workload: &Workload, pod_set: &str) -> bool {
         .is_some_and(|(wanted, admitted)| count(wanted.count) < count(admitted.count))
 }
 
-/// An admission can be taken away, but not changed; with topology scheduling its domains can.
+/// The admission can be removed, but not changed, except for the topology assignment with topology-aware scheduling.
 fn check_admission(new: &Workload, old: &Workload, rules: &Rules) -> Option<FieldError> {
     let (now, before) = (new.status.admission.as_ref()?, old.status.admission.as_ref()?);
     let frozen = |admission: &Admission| {
@@ -105,7 +105,7 @@ fn check_admission(new: &Workload, old: &Workload, rules: &Rules) -> Option<Fiel
     (frozen(now) != frozen(before)).then(|| immutable("status.admission", now))
 }
 
-/// What a check adds to the pods is settled once the check is ready.
+/// The pod set updates of an admission check are immutable once the check is ready.
 fn check_ready(
     at: usize,
     now: &AdmissionCheckState,
@@ -118,7 +118,7 @@ fn check_ready(
         .then(|| immutable(format!("status.admissionChecks[{at}].podSetUpdates"), updates))
 }
 
-/// A worker is chosen among the nominated ones; the replacement of a slice follows its predecessor.
+/// The cluster must be one of the nominated clusters; the replacement of a slice uses the cluster of its predecessor.
 fn check_cluster_name(new: &Workload, old: &Workload) -> Option<FieldError> {
     let name = new.status.cluster_name.as_ref()?;
     let chosen_before = old.status.cluster_name.is_some();

@@ -1,4 +1,4 @@
-//! Reads owners of jobs: metadata only, one after the other, as the search of `jobs::ancestors` asks for them.
+//! Reads the metadata of owners of jobs, one after the other, as the search of `jobs::ancestors` requests them.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ use parking_lot::Mutex;
 
 use super::{
     JobSettings,
-    surroundings::{Unknown, unknown},
+    defaulting_facts::{GatherError, read_error},
 };
 
-/// A reader of owners. It remembers the resources of kinds that only the API server knows.
+/// Reads owners, and caches the resources of discovered kinds.
 pub(super) struct Owners {
     client: Client,
     resources: Mutex<BTreeMap<(String, String, String), ApiResource>>,
@@ -33,13 +33,13 @@ impl Owners {
         Self { client, resources: Mutex::default() }
     }
 
-    /// The topmost ancestor of a job that is managed.
+    /// The topmost managed ancestor of a job.
     pub(super) async fn topmost(
         &self,
         job: &ObjectMeta,
         namespace: &str,
         settings: &JobSettings,
-    ) -> Result<Option<OwnerReference>, Unknown> {
+    ) -> Result<Option<OwnerReference>, GatherError> {
         let JobSettings { kinds, manage_without_queue_name, .. } = settings;
         let (mut search, mut step) = AncestorSearch::begin(job, kinds, *manage_without_queue_name);
         loop {
@@ -57,10 +57,10 @@ impl Owners {
     pub(super) async fn labels_of_namespace(
         &self,
         name: &str,
-    ) -> Result<BTreeMap<String, String>, Unknown> {
+    ) -> Result<BTreeMap<String, String>, GatherError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let read = namespaces.get_metadata(name).await;
-        let metadata = read.map_err(|error| unknown("Namespace", "", name, error))?.metadata;
+        let metadata = read.map_err(|error| read_error("Namespace", "", name, error))?.metadata;
         Ok(metadata.labels.unwrap_or_default())
     }
 
@@ -69,8 +69,8 @@ impl Owners {
         namespace: &str,
         name: &str,
         place: OwnerKind,
-    ) -> Result<ObjectMeta, Unknown> {
-        let failed = |error| unknown(&place.kind, &place.group, name, error);
+    ) -> Result<ObjectMeta, GatherError> {
+        let failed = |error| read_error(&place.kind, &place.group, name, error);
         let resource = self.resource(&place).await.map_err(failed)?;
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.client.clone(), namespace, &resource);
@@ -99,7 +99,7 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn the_role_allows_to_read_owners_of_every_known_kind() {
+    fn the_cluster_role_may_read_owners_of_every_known_kind() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/rbac/webhooks.yaml");
         let text = std::fs::read_to_string(path).expect("the roles");
         let objects: Vec<Value> = serde_saphyr::from_multiple(&text).expect("YAML");

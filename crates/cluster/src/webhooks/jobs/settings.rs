@@ -1,4 +1,4 @@
-//! What the configuration says about jobs (docs/reference/kueue.md §6.4).
+//! The settings of job webhooks (docs/reference/kueue.md §6.4).
 
 use jobs::integrations::ManagedKinds;
 
@@ -7,23 +7,23 @@ use crate::{
     gates::{Gate, Gates},
 };
 
-/// Settings of the webhooks of jobs.
+/// The settings of job webhooks.
 #[derive(Clone, Debug)]
 pub struct JobSettings {
-    /// The gates that job kinds look at.
+    /// The feature gates of job kinds.
     pub gates: jobs::JobGates,
-    /// `MultiKueue`: jobs are handed to workers.
+    /// The gate `MultiKueue`: jobs may be dispatched to worker clusters.
     pub multi_kueue: bool,
-    /// Which kinds are managed.
+    /// The managed kinds.
     pub kinds: ManagedKinds,
-    /// Whether jobs without a queue are held too.
+    /// Whether jobs without a queue name are managed.
     pub manage_without_queue_name: bool,
-    /// In which namespaces jobs are managed.
+    /// The namespaces in which jobs are managed.
     pub namespaces: LabelSelector,
 }
 
 impl JobSettings {
-    /// From the configuration file and the feature gates.
+    /// From configuration and feature gates.
     #[must_use]
     pub fn new(config: &Configuration, gates: &Gates) -> Self {
         let integrations = &config.integrations;
@@ -60,12 +60,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_of_jobs_is_that_of_the_gates() {
+    fn the_default_gates_of_jobs_are_the_feature_gate_defaults() {
         assert_eq!(jobs::JobGates::from(&Gates::default()), jobs::JobGates::default());
     }
 
     #[test]
-    fn a_gate_that_is_off_is_off_for_jobs() {
+    fn a_disabled_gate_is_disabled_for_jobs() {
         let gates = Gates::parse("PartialAdmission=false").expect("gates");
         let expected = jobs::JobGates { partial_admission: false, ..jobs::JobGates::default() };
         assert_eq!(jobs::JobGates::from(&gates), expected);

@@ -1,18 +1,18 @@
-//! The webhooks of Jobs as the API server calls them.
+//! The webhooks of Jobs, called like the API server does.
 
-mod world;
+mod fixture;
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{config::Configuration, gates::Gates};
-use world::{Server, World};
+use fixture::{Fixture, MockApiServer};
 
-/// Webhooks for tests of others: they know nothing.
+/// Webhooks for other tests, with an unsynced cache.
 pub(in crate::webhooks) fn unused() -> JobWebhooks {
     let config = Configuration::without_file(None).expect("defaults");
     let settings = JobSettings::new(&config, &Gates::default());
-    JobWebhooks::new(settings, SharedWebhookCache::default(), Server::default().client())
+    JobWebhooks::new(settings, SharedWebhookCache::default(), MockApiServer::default().client())
 }
 
 fn review(namespace: &str, object: &Value, old: &Value) -> Value {
@@ -41,53 +41,56 @@ fn owned(queue: &str, api_version: &str, kind: &str) -> Value {
     job
 }
 
-const HELD: &str = "/spec/suspend=true";
+const SUSPENDED: &str = "/spec/suspend=true";
 const DISPATCHED: &str = "/spec/managedBy=\"kueue.x-k8s.io/multikueue\"";
 const OWNER: &str = "metadata of /apis/batch/v1/namespaces/team/jobs/own";
 
 #[tokio::test]
-async fn a_job_that_names_a_queue_is_held_back_without_a_request() {
-    let world = World::new("");
-    assert_eq!(world.create(&job("near")).await, Ok(vec![HELD.to_owned()]));
-    assert_eq!(world.create(&job("")).await, Ok(vec![]));
-    assert_eq!(world.server.asked(), Vec::<String>::new());
+async fn a_job_with_a_queue_name_is_suspended_without_a_read() {
+    let fixture = Fixture::new("");
+    assert_eq!(fixture.create(&job("near")).await, Ok(vec![SUSPENDED.to_owned()]));
+    assert_eq!(fixture.create(&job("")).await, Ok(vec![]));
+    assert_eq!(fixture.server.requests(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_job_whose_queue_leads_to_workers_is_theirs_to_run() {
-    let mut world = World::new("");
-    assert_eq!(world.create(&job("far")).await, Ok(vec![HELD.to_owned(), DISPATCHED.to_owned()]));
-    world.gates = "MultiKueue=false";
-    assert_eq!(world.create(&job("far")).await, Ok(vec![HELD.to_owned()]));
+async fn a_job_in_a_dispatching_queue_is_managed_by_multikueue() {
+    let mut fixture = Fixture::new("");
+    assert_eq!(
+        fixture.create(&job("far")).await,
+        Ok(vec![SUSPENDED.to_owned(), DISPATCHED.to_owned()])
+    );
+    fixture.gates = "MultiKueue=false";
+    assert_eq!(fixture.create(&job("far")).await, Ok(vec![SUSPENDED.to_owned()]));
 }
 
 #[tokio::test]
-async fn defaults_are_given_where_they_exist() {
-    let world = World::new("").with_default_queue().with_default_priority_class();
+async fn defaults_are_set_if_their_objects_exist() {
+    let fixture = Fixture::new("").with_default_queue().with_default_priority_class();
     let expected = [
         "kueue.x-k8s.io/queue-name=\"default\"",
         "kueue.x-k8s.io/priority-class=\"default\"",
-        HELD,
+        SUSPENDED,
     ];
-    assert_eq!(world.create(&job("")).await, Ok(expected.map(str::to_owned).to_vec()));
+    assert_eq!(fixture.create(&job("")).await, Ok(expected.map(str::to_owned).to_vec()));
     let child = owned("", "batch/v1", "Job");
-    assert_eq!(world.create(&child).await, Ok(vec![]), "its owner is of a managed kind");
+    assert_eq!(fixture.create(&child).await, Ok(vec![]), "its owner is of a managed kind");
 }
 
 #[tokio::test]
-async fn jobs_without_a_queue_are_held_in_namespaces_that_are_managed() {
-    let world = World::new("manageJobsWithoutQueueName: true");
-    assert_eq!(world.create(&job("")).await, Ok(vec![HELD.to_owned()]));
+async fn jobs_without_a_queue_name_are_suspended_in_managed_namespaces() {
+    let fixture = Fixture::new("manageJobsWithoutQueueName: true");
+    assert_eq!(fixture.create(&job("")).await, Ok(vec![SUSPENDED.to_owned()]));
     let selector = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n";
-    let world = World::new(&format!("{selector}manageJobsWithoutQueueName: true"));
-    assert_eq!(world.create(&job("")).await, Ok(vec![]));
-    assert_eq!(world.create(&job("near")).await, Ok(vec![HELD.to_owned()]));
+    let fixture = Fixture::new(&format!("{selector}manageJobsWithoutQueueName: true"));
+    assert_eq!(fixture.create(&job("")).await, Ok(vec![]));
+    assert_eq!(fixture.create(&job("near")).await, Ok(vec![SUSPENDED.to_owned()]));
 }
 
 #[tokio::test]
-async fn a_namespace_younger_than_the_watch_is_read() {
-    let world = World::new("manageJobsWithoutQueueName: true");
-    let ask = || world.ask("/mutate-batch-v1-job", review("young", &job(""), &Value::Null));
+async fn a_namespace_outside_the_cache_is_read() {
+    let fixture = Fixture::new("manageJobsWithoutQueueName: true");
+    let ask = || fixture.call("/mutate-batch-v1-job", review("young", &job(""), &Value::Null));
     let status = ask().await["status"].clone();
     assert_eq!((&status["code"], &status["reason"]), (&json!(404), &json!("NotFound")));
     assert_eq!(status["message"], "Namespace \"young\" not found");
@@ -95,64 +98,64 @@ async fn a_namespace_younger_than_the_watch_is_read() {
     let young = json!({
         "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "young"},
     });
-    world.server.put(&path, young);
+    fixture.server.put(&path, young);
     assert!(ask().await["patch"].is_string());
-    assert_eq!(world.server.asked(), vec![format!("metadata of {path}"); 2]);
+    assert_eq!(fixture.server.requests(), vec![format!("metadata of {path}"); 2]);
 }
 
 #[tokio::test]
-async fn a_queue_younger_than_the_watch_is_read_and_where_it_leads() {
-    let world = World::new("");
+async fn a_queue_outside_the_cache_is_read_with_its_route() {
+    let fixture = Fixture::new("");
     let local = "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/localqueues/young";
     let queue = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/young";
     let check = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks/young";
     let object =
         |spec: Value| json!({"metadata": {"name": "young", "namespace": "team"}, "spec": spec});
-    let held = Ok(vec![HELD.to_owned()]);
-    assert_eq!(world.create(&job("young")).await, held, "a queue may come later");
-    world.server.put(local, object(json!({"clusterQueue": "young"})));
-    assert_eq!(world.create(&job("young")).await, held);
+    let held = Ok(vec![SUSPENDED.to_owned()]);
+    assert_eq!(fixture.create(&job("young")).await, held, "a queue may come later");
+    fixture.server.put(local, object(json!({"clusterQueue": "young"})));
+    assert_eq!(fixture.create(&job("young")).await, held);
     let checks = json!([{"name": "lost"}, {"name": "young"}]);
     let checks = json!({"admissionChecksStrategy": {"admissionChecks": checks}});
-    world.server.put(queue, object(checks));
-    assert_eq!(world.create(&job("young")).await, held);
-    world.server.put(check, object(json!({"controllerName": "kueue.x-k8s.io/multikueue"})));
-    let dispatched = Ok(vec![HELD.to_owned(), DISPATCHED.to_owned()]);
-    assert_eq!(world.create(&job("young")).await, dispatched);
+    fixture.server.put(queue, object(checks));
+    assert_eq!(fixture.create(&job("young")).await, held);
+    fixture.server.put(check, object(json!({"controllerName": "kueue.x-k8s.io/multikueue"})));
+    let dispatched = Ok(vec![SUSPENDED.to_owned(), DISPATCHED.to_owned()]);
+    assert_eq!(fixture.create(&job("young")).await, dispatched);
     let lost = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks/lost";
-    let asked =
+    let requests =
         [&[local][..], &[local, queue], &[local, queue, lost, check], &[local, queue, lost, check]];
-    assert_eq!(world.server.asked(), asked.concat());
+    assert_eq!(fixture.server.requests(), requests.concat());
 }
 
 #[tokio::test]
-async fn a_job_with_a_managed_owner_starts_with_that() {
+async fn a_job_with_a_managed_owner_is_not_suspended() {
     let child = owned("near", "batch/v1", "Job");
-    let world = World::new("").with_job("own", &json!({"kueue.x-k8s.io/queue-name": "near"}));
-    assert_eq!(world.create(&child).await, Ok(vec![]));
-    assert_eq!(world.server.asked(), [OWNER]);
-    let world = World::new("").with_job("own", &json!({}));
-    assert_eq!(world.create(&child).await, Ok(vec![HELD.to_owned()]));
-    let world = World::new("manageJobsWithoutQueueName: true").with_job("own", &json!({}));
-    assert_eq!(world.create(&child).await, Ok(vec![]));
+    let fixture = Fixture::new("").with_job("own", &json!({"kueue.x-k8s.io/queue-name": "near"}));
+    assert_eq!(fixture.create(&child).await, Ok(vec![]));
+    assert_eq!(fixture.server.requests(), [OWNER]);
+    let fixture = Fixture::new("").with_job("own", &json!({}));
+    assert_eq!(fixture.create(&child).await, Ok(vec![SUSPENDED.to_owned()]));
+    let fixture = Fixture::new("manageJobsWithoutQueueName: true").with_job("own", &json!({}));
+    assert_eq!(fixture.create(&child).await, Ok(vec![]));
 }
 
 #[tokio::test]
-async fn owners_are_read_only_where_it_matters() {
-    let world = World::new("");
+async fn owners_are_read_only_if_they_affect_defaults() {
+    let fixture = Fixture::new("");
     let widget = owned("near", "example.com/v1", "Widget");
-    assert_eq!(world.create(&widget).await, Ok(vec![HELD.to_owned()]));
-    assert_eq!(world.create(&owned("", "batch/v1", "Job")).await, Ok(vec![]));
+    assert_eq!(fixture.create(&widget).await, Ok(vec![SUSPENDED.to_owned()]));
+    assert_eq!(fixture.create(&owned("", "batch/v1", "Job")).await, Ok(vec![]));
     let mut held = owned("near", "batch/v1", "Job");
     held["spec"]["suspend"] = json!(true);
-    assert_eq!(world.create(&held).await, Ok(vec![]));
-    assert_eq!(world.server.asked(), Vec::<String>::new());
+    assert_eq!(fixture.create(&held).await, Ok(vec![]));
+    assert_eq!(fixture.server.requests(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn an_owner_that_does_not_exist_is_named() {
-    let world = World::new("");
-    let refused = world.create(&owned("near", "batch/v1", "Job")).await;
+async fn a_missing_owner_is_named() {
+    let fixture = Fixture::new("");
+    let refused = fixture.create(&owned("near", "batch/v1", "Job")).await;
     let details = json!({"name": "own", "group": "batch", "kind": "Job"});
     let status = json!({
         "code": 404, "reason": "NotFound", "message": "Job.batch \"own\" not found", "details": details,
@@ -161,8 +164,8 @@ async fn an_owner_that_does_not_exist_is_named() {
 }
 
 #[tokio::test]
-async fn the_resource_of_a_kind_of_others_is_asked_for_once() {
-    let world = World::new("integrations: {externalFrameworks: [Flow.v1.example.com]}");
+async fn the_resource_of_an_external_kind_is_discovered_once() {
+    let fixture = Fixture::new("integrations: {externalFrameworks: [Flow.v1.example.com]}");
     let resources = json!({
         "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "example.com/v1",
         "resources": [{
@@ -174,62 +177,63 @@ async fn the_resource_of_a_kind_of_others_is_asked_for_once() {
         "metadata": {"name": "own", "uid": "own", "labels": {"kueue.x-k8s.io/queue-name": "near"}},
     });
     let path = "/apis/example.com/v1/namespaces/team/flows/own";
-    world.server.put("/apis/example.com/v1", resources);
-    world.server.put(path, flow);
-    let webhooks = world.webhooks();
+    fixture.server.put("/apis/example.com/v1", resources);
+    fixture.server.put(path, flow);
+    let webhooks = fixture.webhooks();
     let child = owned("near", "example.com/v1", "Flow");
     let job: Job = serde_json::from_value(child).expect("a Job");
     for _ in 0..2 {
-        let around = surroundings::gather(&webhooks, &job, "team").await.expect("cache");
+        let around = defaulting_facts::gather(&webhooks, &job, "team").await.expect("cache");
         assert!(around.ancestor_managed && around.owner_managed);
     }
     let path = format!("metadata of {path}");
-    assert_eq!(world.server.asked(), ["/apis/example.com/v1", &path, &path]);
+    assert_eq!(fixture.server.requests(), ["/apis/example.com/v1", &path, &path]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_does_not_answer_is_waited_for_only_so_long() {
-    let mut world = World::new("");
-    world.server.silent = true;
-    let refused = world.create(&owned("near", "batch/v1", "Job")).await.expect_err("refused");
+async fn reads_of_the_api_server_have_a_timeout() {
+    let mut fixture = Fixture::new("");
+    fixture.server.silent = true;
+    let refused = fixture.create(&owned("near", "batch/v1", "Job")).await.expect_err("refused");
     assert_eq!((&refused["code"], &refused["reason"]), (&json!(504), &json!("Timeout")));
 }
 
 #[tokio::test]
-async fn nothing_is_defaulted_before_everything_was_listed() {
-    let mut world = World::new("");
-    world.cache = SharedWebhookCache::default();
-    let refused = world.create(&job("near")).await.expect_err("refused");
+async fn nothing_is_defaulted_before_the_cache_is_synced() {
+    let mut fixture = Fixture::new("");
+    fixture.cache = SharedWebhookCache::default();
+    let refused = fixture.create(&job("near")).await.expect_err("refused");
     assert_eq!(refused["code"], 503);
 }
 
 #[tokio::test]
-async fn a_bad_job_is_refused_with_the_field() {
-    let world = World::new("").with_default_queue();
+async fn an_invalid_job_is_denied_with_its_field() {
+    let fixture = Fixture::new("").with_default_queue();
     let mut bad = job("near");
     bad["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = json!("0");
-    let text = world.refusal(&bad, &Value::Null).await.expect("refused");
+    let text = fixture.refusal(&bad, &Value::Null).await.expect("refused");
     assert!(text.starts_with("metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]: "), "{text}");
-    assert_eq!(world.refusal(&job("near"), &Value::Null).await, None);
+    assert_eq!(fixture.refusal(&job("near"), &Value::Null).await, None);
     let mut before = job("near");
     before["spec"]["suspend"] = json!(true);
     let mut after = job("");
     after["spec"]["suspend"] = json!(true);
-    let text = world.refusal(&after, &before).await.expect("refused");
+    let text = fixture.refusal(&after, &before).await.expect("refused");
     assert!(
         text.ends_with("queue-name must not be empty in namespace with default queue"),
         "{text}"
     );
-    assert_eq!(World::new("").refusal(&after, &before).await, None);
+    assert_eq!(Fixture::new("").refusal(&after, &before).await, None);
 }
 
 #[tokio::test]
-async fn kinds_without_webhooks_are_allowed_as_they_are() {
-    let world = World::new("integrations: {frameworks: [pod]}");
+async fn kinds_without_webhooks_are_allowed_unchanged() {
+    let fixture = Fixture::new("integrations: {frameworks: [pod]}");
     for framework in INTEGRATIONS {
         for verb in ["mutate", "validate"] {
             let path = framework.webhook_path(verb);
-            let answer = world.ask(&path, review("team", &json!("no object"), &Value::Null)).await;
+            let answer =
+                fixture.call(&path, review("team", &json!("no object"), &Value::Null)).await;
             assert_eq!(answer, json!({"uid": "u", "allowed": true}), "{path}");
         }
     }

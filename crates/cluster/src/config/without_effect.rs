@@ -1,6 +1,4 @@
-//! Settings that are understood but change nothing yet.
-//!
-//! Whoever makes a setting work removes its line here.
+//! Settings that are accepted but have no effect yet. The change that implements a setting removes its line here.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +6,8 @@ use serde_json::Value;
 
 use crate::webhooks::SERVED;
 
-/// Paths of such settings. A block's name stands for all of its fields.
-const NOT_ACTED_ON: &[&str] = &[
+/// Paths of such settings. The name of a block covers all of its fields.
+const WITHOUT_EFFECT: &[&str] = &[
     "leaderElection.resourceLock",
     "metrics.enableClusterQueueResources",
     "metrics.customLabels",
@@ -30,9 +28,12 @@ const NOT_ACTED_ON: &[&str] = &[
     "queueVisibility",
 ];
 
-/// The settings among `set` that nothing acts on, and the frameworks that do not exist yet.
-pub(super) fn not_acted_on(set: &BTreeSet<String>, frameworks: &[String]) -> Vec<String> {
-    let settings = NOT_ACTED_ON.iter().filter(|path| set.contains(**path));
+/// The paths in `set` without effect, and unsupported frameworks.
+pub(super) fn settings_without_effect(
+    set: &BTreeSet<String>,
+    frameworks: &[String],
+) -> Vec<String> {
+    let settings = WITHOUT_EFFECT.iter().filter(|path| set.contains(**path));
     let frameworks = frameworks.iter().filter(|name| !SERVED.contains(&name.as_str()));
     settings
         .map(|path| (*path).to_owned())

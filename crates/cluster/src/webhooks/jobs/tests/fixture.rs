@@ -1,4 +1,4 @@
-//! Facts, settings and an API server that is played.
+//! The fixture: cache, settings and a mock API server.
 
 use std::{
     collections::BTreeMap,
@@ -25,15 +25,15 @@ use crate::{
     webhook_cache::{CachedKind, SharedWebhookCache},
 };
 
-/// An API server that has these objects, by path, and notes what it is asked for.
+/// A mock API server with objects by path, which records requests.
 #[derive(Clone, Default)]
-pub(super) struct Server {
+pub(super) struct MockApiServer {
     objects: Arc<Mutex<BTreeMap<String, Value>>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     pub(super) silent: bool,
 }
 
-impl Server {
+impl MockApiServer {
     pub(super) fn client(&self) -> Client {
         let server = self.clone();
         let service = tower::service_fn(move |request| server.clone().answer(request));
@@ -48,7 +48,7 @@ impl Server {
         let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
         let partial = accept.is_some_and(|accept| accept.contains("as=PartialObjectMetadata"));
         let of = if partial { "metadata of " } else { "" };
-        self.asked.lock().expect("the questions").push(format!("{of}{path}"));
+        self.requests.lock().expect("the questions").push(format!("{of}{path}"));
         if self.silent {
             return std::future::pending().await;
         }
@@ -67,20 +67,20 @@ impl Server {
         Ok(Response::builder().status(code).body(body).expect("a response"))
     }
 
-    /// Gives it an object.
+    /// Adds an object.
     pub(super) fn put(&self, path: &str, object: Value) {
         self.objects.lock().expect("the objects").insert(path.to_owned(), object);
     }
 
-    pub(super) fn asked(&self) -> Vec<String> {
-        self.asked.lock().expect("the questions").clone()
+    pub(super) fn requests(&self) -> Vec<String> {
+        self.requests.lock().expect("the questions").clone()
     }
 }
 
-/// Facts, settings and an API server.
-pub(super) struct World {
+/// Cache, settings and mock API server.
+pub(super) struct Fixture {
     pub(super) cache: SharedWebhookCache,
-    pub(super) server: Server,
+    pub(super) server: MockApiServer,
     pub(super) config: String,
     pub(super) gates: &'static str,
 }
@@ -96,8 +96,8 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "team"}, "spec": spec})
 }
 
-impl World {
-    /// Two queues, of which `far` leads to workers.
+impl Fixture {
+    /// Two LocalQueues, of which `far` dispatches.
     pub(super) fn new(config: &str) -> Self {
         let cache = SharedWebhookCache::default();
         let queue = |name: &str| object("LocalQueue", name, &json!({"clusterQueue": name}));
@@ -111,7 +111,7 @@ impl World {
         namespace["metadata"]["labels"] = json!({"kubernetes.io/metadata.name": "team"});
         list::<Namespace>(&cache, &[namespace]);
         list::<WorkloadPriorityClass>(&cache, &[]);
-        Self { cache, server: Server::default(), config: config.to_owned(), gates: "" }
+        Self { cache, server: MockApiServer::default(), config: config.to_owned(), gates: "" }
     }
 
     pub(super) fn with_default_queue(self) -> Self {
@@ -125,7 +125,7 @@ impl World {
         self
     }
 
-    /// A Job that the API server has.
+    /// Adds a Job to the API server.
     pub(super) fn with_job(self, name: &str, labels: &Value) -> Self {
         let path = format!("/apis/batch/v1/namespaces/team/jobs/{name}");
         let metadata = json!({"name": name, "uid": name, "labels": labels});
@@ -142,7 +142,7 @@ impl World {
         JobWebhooks::new(settings, self.cache.clone(), self.server.client())
     }
 
-    pub(super) async fn ask(&self, path: &str, review: Value) -> Value {
+    pub(super) async fn call(&self, path: &str, review: Value) -> Value {
         let request = http::Request::post(path)
             .header("content-type", "application/json")
             .body(Body::from(review.to_string()))
@@ -153,9 +153,9 @@ impl World {
         serde_json::from_slice::<Value>(&bytes).expect("JSON")["response"].clone()
     }
 
-    /// What a new Job gets, as `path=value`; or the refusal.
+    /// The defaults of a new Job, as `path=value`; or the refusal.
     pub(super) async fn create(&self, job: &Value) -> Result<Vec<String>, Value> {
-        let answer = self.ask("/mutate-batch-v1-job", review("team", job, &Value::Null)).await;
+        let answer = self.call("/mutate-batch-v1-job", review("team", job, &Value::Null)).await;
         if answer["allowed"] != true {
             return Err(answer["status"].clone());
         }
@@ -170,7 +170,7 @@ impl World {
     }
 
     pub(super) async fn refusal(&self, new: &Value, old: &Value) -> Option<String> {
-        let answer = self.ask("/validate-batch-v1-job", review("team", new, old)).await;
+        let answer = self.call("/validate-batch-v1-job", review("team", new, old)).await;
         answer["status"]["message"].as_str().map(str::to_owned)
     }
 }

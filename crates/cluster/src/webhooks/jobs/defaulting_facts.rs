@@ -1,7 +1,7 @@
-//! What is known of the place that a job is made in (docs/reference/kueue.md §5.3).
+//! Gathers the cluster state that defaulting of a job depends on (docs/reference/kueue.md §5.3).
 //!
-//! Facts answer first. The API server is asked only where the answer changes what is defaulted: for a namespace that the
-//! watch has not shown yet, for a queue like that and what it leads to, and for owners.
+//! The cache has most of it. The API server is read only where the result changes the defaults: a namespace, or a queue and
+//! its route, that the watch has not delivered yet, and owners.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,34 +13,34 @@ use jobs::{
 };
 use serde_json::{Value, json};
 
-use super::{JobWebhooks, Response, queues};
+use super::{AdmissionResponse, JobWebhooks, queues};
 
-/// The API server waits ten seconds for a webhook.
-const PATIENCE: Duration = Duration::from_secs(7);
+/// The API server's own timeout for webhooks is 10 s.
+const READ_TIMEOUT: Duration = Duration::from_secs(7);
 
-/// Why the place is not known.
+/// Why the state is not available.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unknown {
-    /// The facts are not complete.
+pub(super) enum GatherError {
+    /// The cache is not synced.
     #[error("queues and namespaces are not listed yet; try again")]
     NotListed,
-    /// The API server did not answer.
+    /// The API server did not respond in time.
     #[error("queue, owners and namespace of the job could not be read in time; try again")]
     Slow,
-    /// An object that must be there is not.
+    /// An object does not exist.
     #[error("{} not found", named(kind, group, name))]
     Missing { kind: String, group: String, name: String },
     /// An object cannot be read.
     #[error("cannot read {kind} {name:?}: {source}")]
     Unreadable { kind: String, name: String, source: Box<kube::Error> },
-    /// The owners go nowhere.
+    /// The chain of owners is invalid.
     #[error(transparent)]
     Unfounded(#[from] AncestorError),
 }
 
-impl Unknown {
-    /// The refusal of the request.
-    pub(super) fn into_response(self) -> Response {
+impl GatherError {
+    /// The response to the request.
+    pub(super) fn into_response(self) -> AdmissionResponse {
         let message = self.to_string();
         let (code, reason, details): (u16, &str, Option<Value>) = match &self {
             Self::NotListed => (503, "ServiceUnavailable", None),
@@ -54,45 +54,45 @@ impl Unknown {
                 }
                 _ => (500, "InternalError", None),
             },
-            Self::Unfounded(_) => return Response::denied(&message),
+            Self::Unfounded(_) => return AdmissionResponse::denied(&message),
         };
-        Response::Refused { code, reason: Some(reason.to_owned()), message, details }
+        AdmissionResponse::Refused { code, reason: Some(reason.to_owned()), message, details }
     }
 }
 
-/// Why an object could not be read.
-pub(super) fn unknown(kind: &str, group: &str, name: &str, error: kube::Error) -> Unknown {
+/// Classifies an error of a read.
+pub(super) fn read_error(kind: &str, group: &str, name: &str, error: kube::Error) -> GatherError {
     let (kind, name) = (kind.to_owned(), name.to_owned());
     match error {
         kube::Error::Api(status) if status.code == 404 => {
-            Unknown::Missing { kind, group: group.to_owned(), name }
+            GatherError::Missing { kind, group: group.to_owned(), name }
         }
-        error => Unknown::Unreadable { kind, name, source: Box::new(error) },
+        error => GatherError::Unreadable { kind, name, source: Box::new(error) },
     }
 }
 
-/// `Kind.group "name"`, as API servers say it.
+/// `Kind.group "name"`, as in messages of API servers.
 fn named(kind: &str, group: &str, name: &str) -> String {
     let dot = if group.is_empty() { "" } else { "." };
     format!("{kind}{dot}{group} {name:?}")
 }
 
-/// What is known of the place of a new job.
+/// The state that defaulting of a new job depends on.
 pub(super) async fn gather<J: GenericJob + Sync>(
     webhooks: &JobWebhooks,
     job: &J,
     namespace: &str,
-) -> Result<DefaultingFacts, Unknown> {
+) -> Result<DefaultingFacts, GatherError> {
     if !webhooks.cache.is_synced() {
-        return Err(Unknown::NotListed);
+        return Err(GatherError::NotListed);
     }
-    let around = at_hand(webhooks, job, namespace);
-    let asked = ask_server(webhooks, job, namespace, around);
-    tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(Unknown::Slow))
+    let facts = from_cache(webhooks, job, namespace);
+    let asked = read_missing(webhooks, job, namespace, facts);
+    tokio::time::timeout(READ_TIMEOUT, asked).await.unwrap_or(Err(GatherError::Slow))
 }
 
-/// What needs no request.
-fn at_hand<J: GenericJob>(webhooks: &JobWebhooks, job: &J, namespace: &str) -> DefaultingFacts {
+/// The part that is in the cache.
+fn from_cache<J: GenericJob>(webhooks: &JobWebhooks, job: &J, namespace: &str) -> DefaultingFacts {
     let JobWebhooks { settings, cache, .. } = webhooks;
     let owner = controller(job.metadata());
     cache.read(|cache| DefaultingFacts {
@@ -104,34 +104,34 @@ fn at_hand<J: GenericJob>(webhooks: &JobWebhooks, job: &J, namespace: &str) -> D
     })
 }
 
-async fn ask_server<J: GenericJob + Sync>(
+async fn read_missing<J: GenericJob + Sync>(
     webhooks: &JobWebhooks,
     job: &J,
     namespace: &str,
-    mut around: DefaultingFacts,
-) -> Result<DefaultingFacts, Unknown> {
+    mut facts: DefaultingFacts,
+) -> Result<DefaultingFacts, GatherError> {
     let JobWebhooks { settings, cache, owners, client } = webhooks;
-    if defaulting::needs_namespace(job, around) {
+    if defaulting::needs_namespace(job, facts) {
         let labels = labels_of(webhooks, namespace).await?;
-        around.namespace_managed = settings.namespaces.matches(&labels);
+        facts.namespace_managed = settings.namespaces.matches(&labels);
     }
-    if defaulting::needs_ancestors(job, around) {
-        around.ancestor_managed =
+    if defaulting::needs_ancestors(job, facts) {
+        facts.ancestor_managed =
             owners.topmost(job.metadata(), namespace, settings).await?.is_some();
     }
     if settings.multi_kueue
-        && let Some(queue) = defaulting::queue_to_route_by(job, around)
+        && let Some(queue) = defaulting::queue_to_route_by(job, facts)
     {
-        around.queue_uses_multi_kueue = queues::dispatches(cache, client, namespace, queue).await?;
+        facts.queue_uses_multi_kueue = queues::dispatches(cache, client, namespace, queue).await?;
     }
-    Ok(around)
+    Ok(facts)
 }
 
-/// Labels of a namespace. One that is younger than the watch is read.
+/// The labels of a namespace, from the API server if the watch has not delivered it yet.
 async fn labels_of(
     webhooks: &JobWebhooks,
     namespace: &str,
-) -> Result<BTreeMap<String, String>, Unknown> {
+) -> Result<BTreeMap<String, String>, GatherError> {
     match webhooks.cache.read(|cache| cache.labels_of(namespace).cloned()) {
         Some(labels) => Ok(labels),
         None => webhooks.owners.labels_of_namespace(namespace).await,

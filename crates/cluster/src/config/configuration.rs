@@ -1,6 +1,6 @@
-//! The configuration as the product sees it: the v1beta2 file with its defaults (docs/reference/kueue.md §6.4).
+//! The configuration: the v1beta2 file with its defaults (docs/reference/kueue.md §6.4).
 //!
-//! Each struct is one block of the file; `Default` is the block that nobody wrote.
+//! Each struct is a block of the file; `Default` is the block when absent.
 
 use std::collections::BTreeMap;
 
@@ -21,60 +21,60 @@ use super::serving::{
 pub struct Configuration {
     pub(super) api_version: String,
     pub(super) kind: String,
-    /// Where the product's own objects live.
+    /// The namespace of Kueue's own objects.
     pub namespace: Option<String>,
     /// The webhook server.
     pub webhook: Webhook,
-    /// Who may write when several replicas run.
+    /// Leader election among replicas.
     pub leader_election: LeaderElection,
     /// The metrics server.
     pub metrics: Metrics,
     /// The probe server.
     pub health: Health,
-    /// Where profiles are served; empty for nowhere.
+    /// The bind address of profiling; disabled if empty.
     pub pprof_bind_address: String,
-    /// How controllers work.
+    /// Settings of controllers.
     pub controller: Controller,
-    /// What TLS servers accept.
+    /// TLS settings of servers.
     pub tls: Option<Tls>,
-    /// Whether jobs without a queue are held too.
+    /// Whether jobs without a queue name are managed.
     pub manage_jobs_without_queue_name: bool,
-    /// In which namespaces jobs are managed; filled in by loading.
+    /// The namespaces in which jobs are managed. Set while loading.
     pub managed_jobs_namespace_selector: Option<LabelSelector>,
-    /// Whether certificates are made by the product.
+    /// Certificates of the webhook server.
     pub internal_cert_management: CertManagement,
-    /// All-or-nothing starts; absent for no waiting. Filled in by loading, unless the file is an older one.
+    /// All-or-nothing scheduling; disabled if absent. Set while loading, except for v1beta1.
     pub wait_for_pods_ready: Option<WaitForPodsReady>,
     /// Limits on requests to the API server.
     pub client_connection: ClientConnection,
     /// Job kinds.
     pub integrations: Integrations,
-    /// Dispatch to other clusters.
+    /// Dispatch to worker clusters.
     pub multi_kueue: MultiKueue,
-    /// Fair sharing in a cohort; absent for off.
+    /// Fair sharing in cohorts; disabled if absent.
     pub fair_sharing: Option<FairSharing>,
-    /// Fair sharing among LocalQueues; absent for off.
+    /// Fair sharing among LocalQueues; disabled if absent.
     pub admission_fair_sharing: Option<AdmissionFairSharing>,
-    /// How requests are counted.
+    /// How requests count against quota.
     pub resources: Resources,
-    /// Gates by name; see [`super::Configuration::gate_settings`].
+    /// Feature gates by name; see [`super::Configuration::gate_settings`].
     pub feature_gates: BTreeMap<String, Spanned<bool>>,
-    /// How long finished objects stay.
+    /// Retention of finished objects.
     pub object_retention_policies: Option<ObjectRetentionPolicies>,
-    /// The aggregated API.
+    /// The visibility server (aggregated API).
     pub visibility_server: VisibilityServer,
-    /// Paths of what the file sets, as `block.field`; filled in by loading.
+    /// Paths of the fields in the file, as `block.field`. Set while loading.
     #[serde(skip)]
     pub(super) set: std::collections::BTreeSet<String>,
 }
 
-/// How controllers work.
+/// Settings of controllers.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Controller {
-    /// Objects of a `Kind.group` handled at once; one where nothing is said.
+    /// Concurrency by `Kind.group`; one by default.
     pub group_kind_concurrency: BTreeMap<String, u32>,
-    /// How long the first lists may take.
+    /// The timeout of the first list.
     pub cache_sync_timeout: GoDuration,
 }
 
@@ -87,17 +87,17 @@ impl Default for Controller {
     }
 }
 
-/// All-or-nothing starts.
+/// All-or-nothing scheduling.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WaitForPodsReady {
-    /// How long pods may take to become ready.
+    /// The timeout until all pods are ready.
     pub timeout: GoDuration,
-    /// How long a running Workload may be without one of its pods; `timeout` when absent.
+    /// The timeout until a missing pod of a running Workload is replaced; `timeout` if absent.
     pub recovery_timeout: Option<GoDuration>,
-    /// Whether nothing else is admitted meanwhile.
+    /// Whether admission of other Workloads is blocked meanwhile.
     pub block_admission: bool,
-    /// How an evicted Workload is queued again.
+    /// How evicted Workloads are requeued.
     pub requeuing_strategy: RequeuingStrategy,
 }
 
@@ -112,17 +112,17 @@ impl Default for WaitForPodsReady {
     }
 }
 
-/// How an evicted Workload is queued again.
+/// How evicted Workloads are requeued.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RequeuingStrategy {
-    /// Which time decides its place.
+    /// The timestamp that orders requeued Workloads.
     pub timestamp: RequeuingTimestamp,
-    /// How often it is tried before it is deactivated; for ever when absent.
+    /// Number of retries before deactivation; unlimited if absent.
     pub backoff_limit_count: Option<i32>,
-    /// The first wait.
+    /// The first delay, in seconds.
     pub backoff_base_seconds: i32,
-    /// The longest wait.
+    /// The maximum delay, in seconds.
     pub backoff_max_seconds: i32,
 }
 
@@ -137,12 +137,12 @@ impl Default for RequeuingStrategy {
     }
 }
 
-/// Which time decides the place of an evicted Workload.
+/// The timestamp that orders requeued Workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum RequeuingTimestamp {
-    /// When it was created.
+    /// The creation of the Workload.
     Creation,
-    /// When it was evicted.
+    /// The eviction of the Workload.
     Eviction,
 }
 
@@ -150,9 +150,9 @@ pub enum RequeuingTimestamp {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientConnection {
-    /// Requests per second; negative for no limit.
+    /// Requests per second; unlimited if negative.
     pub qps: f32,
-    /// Requests that may be sent at once.
+    /// Burst of requests.
     pub burst: i32,
 }
 
@@ -166,11 +166,11 @@ impl Default for ClientConnection {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Integrations {
-    /// Built-in kinds that are on.
+    /// Enabled built-in kinds.
     pub frameworks: Vec<String>,
     /// Kinds (`Kind.version.group`) that another controller manages.
     pub external_frameworks: Vec<String>,
-    /// Labels that go from a job to its Workload.
+    /// Labels that are copied from a job to its Workload.
     pub label_keys_to_copy: Vec<String>,
 }
 
@@ -188,11 +188,11 @@ impl Default for Integrations {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FairSharing {
-    /// Rules by which a victim is chosen, tried in this order.
+    /// The strategies that select preemption targets, in order.
     pub preemption_strategies: Vec<PreemptionStrategy>,
 }
 
-/// A rule by which a victim is chosen (docs/reference/kueue.md §4.10).
+/// A strategy that selects preemption targets (docs/reference/kueue.md §4.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum PreemptionStrategy {
     /// The preemptor's share stays at or below what the target has left.
@@ -205,11 +205,11 @@ pub enum PreemptionStrategy {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AdmissionFairSharing {
-    /// After how long usage counts half.
+    /// The half-life of usage.
     pub usage_half_life_time: GoDuration,
-    /// How often usage is sampled.
+    /// The sampling interval of usage.
     pub usage_sampling_interval: GoDuration,
-    /// What a resource counts; one where nothing is said.
+    /// Weights of resources; one by default.
     pub resource_weights: BTreeMap<String, f64>,
 }
 
@@ -223,20 +223,20 @@ impl Default for AdmissionFairSharing {
     }
 }
 
-/// How long finished objects stay.
+/// Retention of finished objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObjectRetentionPolicies {
-    /// Of Workloads.
+    /// Retention of Workloads.
     pub workloads: Option<WorkloadRetention>,
 }
 
-/// How long Workloads stay; for ever where nothing is said.
+/// Retention of Workloads; forever if absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WorkloadRetention {
     /// After they finished.
     pub after_finished: Option<GoDuration>,
-    /// After they were deactivated; this deletes the job.
+    /// After they were deactivated. Deletes the job, too.
     pub after_deactivated_by_kueue: Option<GoDuration>,
 }
