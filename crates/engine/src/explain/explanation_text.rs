@@ -1,9 +1,9 @@
-//! Our own words for [`PendingExplanation`]: what a person has to know who asks why a Workload waits.
+//! Renders a [`PendingExplanation`] as text.
 
 use crate::amount::Amount;
 use crate::engine::Engine;
-use crate::explain::names;
-use crate::explain::pending_explanation::{
+use crate::explain::condition_message::{reason_message, slot_names};
+use crate::explain::explanation::{
     FlavorExplanation, PendingExplanation, PodSetExplanation, QueueInactiveReason, QueueingStatus,
 };
 use crate::explain::quantity::format_quantity;
@@ -13,15 +13,15 @@ use crate::node_selection::Taint;
 use crate::reason::NoFitReason;
 use crate::spec::QueueEligibility;
 
-/// The explanation, one fact per line; what belongs to a line is indented below it.
-pub fn explanation(engine: &Engine, why: &PendingExplanation) -> String {
+/// The explanation, one fact per line; details are indented below the line they belong to.
+pub fn explanation_text(engine: &Engine, why: &PendingExplanation) -> String {
     let mut lines = vec![headline(engine, why)];
     if why.preemption_gated {
-        lines.push("its preemption gates are closed: it may preempt nobody".to_owned());
+        lines.push("its preemption gates are closed: it must not preempt".to_owned());
     }
     if let Some(better) = why.better {
         let better = engine.names().workloads.name(better);
-        lines.push(format!("its sibling {better} is admitted with a better flavor"));
+        lines.push(format!("its variant {better} is admitted with a better flavor"));
     }
     let many = why.pod_sets.len() > 1;
     for one in &why.pod_sets {
@@ -37,26 +37,26 @@ pub fn explanation(engine: &Engine, why: &PendingExplanation) -> String {
 fn headline(engine: &Engine, why: &PendingExplanation) -> String {
     let name = engine.names().workloads.name(why.workload);
     let queue = why.queue.map_or("", |queue| engine.names().queues.name(queue));
-    match why.standing {
+    match why.status {
         QueueingStatus::HoldsQuota => format!("{name} holds quota in {queue}"),
         QueueingStatus::NoLocalQueue => {
-            format!("{name} is in no queue: its LocalQueue is missing or stopped")
+            format!("{name} is in no ClusterQueue: its LocalQueue is missing or stopped")
         }
         QueueingStatus::Inactive(why) => {
-            format!("{name} waits: {queue} hands out nobody, {}", inactive(engine, why))
+            format!("{name} is pending: {queue} is inactive, {}", inactive(engine, why))
         }
         QueueingStatus::NotEligible(QueueEligibility::BackoffUntil(_)) => {
-            format!("{name} waits for the end of its backoff")
+            format!("{name} is pending until its requeue backoff ends")
         }
         QueueingStatus::NotEligible(QueueEligibility::AwaitsRequeue) => {
-            format!("{name} waits for its queue to be restarted")
+            format!("{name} is pending until its queue is resumed")
         }
-        QueueingStatus::NotEligible(_) => format!("{name} is not to be queued"),
+        QueueingStatus::NotEligible(_) => format!("{name} is not eligible for queueing"),
         QueueingStatus::FailedCheck(check) => {
-            format!("{name} was sent back by check {}", engine.names().checks.name(check))
+            format!("{name} failed admission check {}", engine.names().checks.name(check))
         }
         QueueingStatus::NamespaceMismatch => {
-            format!("{name} may not use {queue} from its namespace")
+            format!("the namespace of {name} does not match the namespaceSelector of {queue}")
         }
         QueueingStatus::Invalid => {
             let workload = engine.state.workloads.get(why.workload);
@@ -64,13 +64,15 @@ fn headline(engine: &Engine, why: &PendingExplanation) -> String {
             format!("{name} is invalid: {problem}")
         }
         QueueingStatus::NoClusterCapacity => {
-            format!("{name} would get quota in {queue}, but no cluster has room")
+            format!("{name} fits the quota of {queue}, but no cluster has capacity")
         }
         QueueingStatus::Inadmissible => {
-            format!("{name} was refused in {queue} and waits for a change")
+            format!("{name} is inadmissible in {queue}")
         }
-        QueueingStatus::Pending(0) => format!("{name} is next in {queue}"),
-        QueueingStatus::Pending(ahead) => format!("{name} is in line in {queue} behind {ahead}"),
+        QueueingStatus::Pending(0) => format!("{name} is first in the pending queue of {queue}"),
+        QueueingStatus::Pending(ahead) => {
+            format!("{name} is behind {ahead} in the pending queue of {queue}")
+        }
     }
 }
 
@@ -78,7 +80,7 @@ fn inactive(engine: &Engine, why: QueueInactiveReason) -> String {
     match why {
         QueueInactiveReason::Missing => "it does not exist".to_owned(),
         QueueInactiveReason::Stopped => "it is stopped".to_owned(),
-        QueueInactiveReason::CohortCycle => "its cohorts form a ring".to_owned(),
+        QueueInactiveReason::CohortCycle => "its cohorts form a cycle".to_owned(),
         QueueInactiveReason::Flavor(id) => {
             format!("flavor {} or its topology is missing", engine.names().flavors.name(id))
         }
@@ -90,33 +92,35 @@ fn inactive(engine: &Engine, why: QueueInactiveReason) -> String {
 }
 
 fn pod_set(engine: &Engine, one: &PodSetExplanation, indent: &str, lines: &mut Vec<String>) {
-    for &resource in &one.undeclared {
+    for &resource in &one.uncovered {
         let resource = engine.names().resources.name(resource);
-        lines.push(format!("{indent}{resource}: the queue has none in any flavor"));
+        lines.push(format!("{indent}{resource}: not covered by any resource group of the queue"));
     }
     for flavor in &one.flavors {
         flavor_lines(engine, flavor, indent, lines);
     }
     lines.extend(
-        one.misplaced.iter().map(|reason| format!("{indent}{}", misplaced(engine, reason))),
+        one.topology_error
+            .iter()
+            .map(|reason| format!("{indent}{}", topology_error(engine, reason))),
     );
 }
 
-/// Why there are no places for pods, whatever is free.
-fn misplaced(engine: &Engine, reason: &NoFitReason) -> String {
+/// Why the pods cannot get a topology assignment, whatever is free.
+fn topology_error(engine: &Engine, reason: &NoFitReason) -> String {
     match reason {
         NoFitReason::NoTopologies => {
-            "the pods need places, and no flavor of the queue has any".to_owned()
+            "the pods need a topology, and no flavor of the queue has one".to_owned()
         }
         NoFitReason::NoTopologyFlavor => {
-            "the pods need places, and get no flavor that has any".to_owned()
+            "the pods need a topology, and their flavors have none".to_owned()
         }
         NoFitReason::TopologyFlavors(flavors) => {
             let names: Vec<&str> =
                 flavors.iter().map(|&id| engine.names().flavors.name(id)).collect();
-            format!("the pods need places of one flavor, and get several: {}", names.join(", "))
+            format!("the pods need a topology of one flavor, and get several: {}", names.join(", "))
         }
-        other => super::in_text(engine, other),
+        other => reason_message(engine, other),
     }
 }
 
@@ -129,7 +133,7 @@ fn flavor_lines(engine: &Engine, one: &FlavorExplanation, indent: &str, lines: &
     for shortage in &one.shortages {
         lines.push(format!("{indent}flavor {name}: {}", missing(engine, shortage)));
         if !shortage.users.is_empty() && !shortage.exceeds_maximum() {
-            lines.push(format!("{indent}  in use: {}", users(engine, shortage)));
+            lines.push(format!("{indent}  used by: {}", users(engine, shortage)));
         }
         let remedies = shortage.remedies.iter().map(|one| remedy(engine, shortage, *one));
         lines.push(format!("{indent}  would help: {}", remedies.collect::<Vec<_>>().join("; or ")));
@@ -137,7 +141,7 @@ fn flavor_lines(engine: &Engine, one: &FlavorExplanation, indent: &str, lines: &
     topology_text::lines(engine, one, indent, lines);
 }
 
-/// Why pods may not run on a flavor's nodes. The flavor is named already.
+/// Why pods cannot run on a flavor's nodes. The line already names the flavor.
 fn unsuitable(engine: &Engine, reason: &NoFitReason) -> String {
     match reason {
         NoFitReason::Taint { flavor, taint } => {
@@ -147,35 +151,33 @@ fn unsuitable(engine: &Engine, reason: &NoFitReason) -> String {
         }
         NoFitReason::Affinity(_) => "node selector or affinity exclude it".to_owned(),
         NoFitReason::FlavorNotFound(_) => "it does not exist".to_owned(),
-        NoFitReason::FlavorNotAllowed(_) => {
-            "it is not among the flavors that are allowed".to_owned()
-        }
+        NoFitReason::FlavorNotAllowed(_) => "it is not an allowed flavor".to_owned(),
         NoFitReason::DiffersFromReplacedSlice { original, .. } => {
             let original = original.map_or("nothing", |id| engine.names().flavors.name(id));
-            format!("the slice that is replaced has {original}")
+            format!("the replaced slice uses {original}")
         }
-        NoFitReason::NoTopology(_) => "the pods ask for a topology, and it has none".to_owned(),
+        NoFitReason::NoTopology(_) => "the pods request a topology, and it has none".to_owned(),
         NoFitReason::OnlyTopologyAware(_) => {
-            "it takes only pods that ask for its topology".to_owned()
+            "it accepts only pods that request its topology".to_owned()
         }
         NoFitReason::NoTopologyLevel(_) => {
-            "its topology lacks the level that the pods ask for".to_owned()
+            "its topology lacks the level that the pods request".to_owned()
         }
-        other => super::in_text(engine, other),
+        other => reason_message(engine, other),
     }
 }
 
 fn missing(engine: &Engine, one: &QuotaShortage) -> String {
-    let (_, resource) = names(engine, one.slot);
+    let (_, resource) = slot_names(engine, one.slot);
     let say = |amount: Amount| format_quantity(resource, amount);
-    let mut text = format!("{} {resource} asked for", say(one.request));
+    let mut text = format!("{} {resource} requested", say(one.request));
     if one.earlier > Amount::ZERO {
-        text += &format!(" beside {} for other pod sets", say(one.earlier));
+        text += &format!(" in addition to {} for other pod sets", say(one.earlier));
     }
     if one.exceeds_maximum() {
         format!(
-            "{text}, never more than {} to be had, {} missing",
-            say(one.most.clip()),
+            "{text}, at most {} available, {} missing",
+            say(one.maximum.clip()),
             say(one.missing)
         )
     } else {
@@ -184,7 +186,7 @@ fn missing(engine: &Engine, one: &QuotaShortage) -> String {
 }
 
 fn users(engine: &Engine, one: &QuotaShortage) -> String {
-    let (_, resource) = names(engine, one.slot);
+    let (_, resource) = slot_names(engine, one.slot);
     let users = one.users.iter().map(|user| {
         let queue = engine.names().queues.name(user.queue);
         let amount = format_quantity(resource, user.amount);
@@ -198,23 +200,23 @@ fn users(engine: &Engine, one: &QuotaShortage) -> String {
 }
 
 fn remedy(engine: &Engine, one: &QuotaShortage, remedy: QuotaRemedy) -> String {
-    let (_, resource) = names(engine, one.slot);
+    let (_, resource) = slot_names(engine, one.slot);
     let say = |amount: Amount| format!("{} {resource}", format_quantity(resource, amount));
     match remedy {
-        QuotaRemedy::Free(amount) => format!("{} given back", say(amount)),
+        QuotaRemedy::ReleaseQuota(amount) => format!("{} released", say(amount)),
         QuotaRemedy::AllowReclaim(amount) => {
-            format!("reclaimWithinCohort, since {} of its own is lent", say(amount))
+            format!("reclaimWithinCohort, since {} of its own quota is lent", say(amount))
         }
         QuotaRemedy::AllowPreemption(1) => {
-            "withinClusterQueue, since 1 has lower priority".to_owned()
+            "withinClusterQueue, since 1 Workload has lower priority".to_owned()
         }
         QuotaRemedy::AllowPreemption(lower) => {
-            format!("withinClusterQueue, since {lower} have lower priority")
+            format!("withinClusterQueue, since {lower} Workloads have lower priority")
         }
         QuotaRemedy::RaiseBorrowingLimit(amount) => {
             format!("a borrowingLimit higher by {}", say(amount))
         }
-        QuotaRemedy::LendMore(amount) => format!("others lending {} more", say(amount)),
+        QuotaRemedy::LendMore(amount) => format!("other queues lending {} more", say(amount)),
         QuotaRemedy::RaiseQuota(amount) => format!("a quota larger by {}", say(amount)),
     }
 }

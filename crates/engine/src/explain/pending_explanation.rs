@@ -1,157 +1,43 @@
-//! Why a Workload waits, as values: per pod set and flavor what is missing, how much of it, who uses it, and what would
-//! have to change. [`crate::explain::explanation_text`] puts it into words.
+//! Collects why a Workload is pending, as values: per pod set and flavor what is missing, how much, which queues
+//! use it and what would help. [`explanation_text`](mod@super::explanation_text) renders it.
 //!
-//! It is read off the books as the last cycle left them; nothing is evaluated anew and nobody is preempted in thought.
-//! Earlier pod sets count where they would go: to the first flavor that has room for them, quota and places. Places are
-//! looked for with buffers of their own ([`PlacementProbe`]).
-//!
-//! Cost: per flavor and resource one look at the queues of the tree and at the holders of the own queue; per flavor with a
-//! topology a search for places, and a few more with a look at everybody who holds some if it fails.
+//! The explanation reads the state as the last cycle left it; it runs no nomination and searches no preemption
+//! targets. Earlier pod sets count in the first flavor that fits them, quota and topology. Topology searches use
+//! buffers of their own ([`PlacementProbe`]).
+//! Cost: per flavor and resource one pass over the queues of the cohort tree and the Workloads of the own queue;
+//! per flavor with a topology one search, and a few more with a pass over all Workloads with quota if it fails.
 
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
 use crate::engine::Engine;
 use crate::equivalence_class::members;
-use crate::explain::quota_shortage::{QuotaShortage, shortage};
+use crate::explain::explanation::{
+    FlavorExplanation, PendingExplanation, PodSetExplanation, QueueInactiveReason, QueueingStatus,
+    TopologyExplanation,
+};
+use crate::explain::quota_shortage::shortage;
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::flavors::scan::{FlavorRequest, beyond_old, not_allowed, unsuitable};
-use crate::ids::{CheckId, FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::queues::cluster_queue::{GroupSlots, namespace_matches};
 use crate::reason::NoFitReason;
 use crate::spec::{PodSetSpec, QueueEligibility, TopologyTiming};
 use crate::state::State;
-use crate::topology::{PlacementFailure, PlacementProbe, PlacementShortfall, ProbeFailure};
+use crate::topology::{PlacementProbe, ProbeFailure};
 use crate::workloads::record::Workload;
 use crate::workloads::usage::{Usage, charge, charged};
 use crate::{checks, slices, topology, variants};
 
-/// Why a Workload waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PendingExplanation {
-    /// Which.
-    pub workload: WorkloadId,
-    /// The queue in which it waits.
-    pub queue: Option<QueueId>,
-    /// What comes before all capacity.
-    pub standing: QueueingStatus,
-    /// Its preemption gates are closed: whatever somebody would have to go for is out of its reach.
-    pub preemption_gated: bool,
-    /// Another variant of the same Workload that is admitted with a better flavor: nothing else is asked then.
-    pub better: Option<WorkloadId>,
-    /// What each pod set meets; empty where capacity is not the question.
-    pub pod_sets: Vec<PodSetExplanation>,
-}
-
-/// Where a Workload stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueueingStatus {
-    /// It holds quota.
-    HoldsQuota,
-    /// Its LocalQueue does not exist, or is stopped.
-    NoLocalQueue,
-    /// Its ClusterQueue hands out nobody.
-    Inactive(QueueInactiveReason),
-    /// It is held back.
-    NotEligible(QueueEligibility),
-    /// A check sent it back, or away.
-    FailedCheck(CheckId),
-    /// Its namespace may not use the queue.
-    NamespaceMismatch,
-    /// It is invalid in itself.
-    Invalid,
-    /// There is quota, but no cluster has room.
-    NoClusterCapacity,
-    /// It was refused, and waits for something to change.
-    Inadmissible,
-    /// It waits for its turn behind so many others.
-    Pending(usize),
-}
-
-/// Why a ClusterQueue hands out nobody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueueInactiveReason {
-    /// It does not exist.
-    Missing,
-    /// It is stopped.
-    Stopped,
-    /// Its cohorts are their own ancestors.
-    CohortCycle,
-    /// A flavor, or the topology of one, does not exist.
-    Flavor(FlavorId),
-    /// A check does not exist, or its controller does not run.
-    Check(CheckId),
-    /// Something else that is not the engine's business.
-    NotReady,
-}
-
-/// What a pod set meets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodSetExplanation {
-    /// Its name.
-    pub name: Box<str>,
-    /// Its pods.
-    pub count: i64,
-    /// Resources that no resource group covers.
-    pub undeclared: Vec<ResourceId>,
-    /// Every flavor that could serve it, in the order in which they are tried.
-    pub flavors: Vec<FlavorExplanation>,
-    /// It needs places, and the flavors that would serve it have none, or have some in several topologies.
-    pub misplaced: Option<NoFitReason>,
-}
-
-/// What a pod set meets in a flavor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlavorExplanation {
-    /// Which.
-    pub flavor: FlavorId,
-    /// Why its pods may not run there, whatever the quota.
-    pub unsuitable: Option<NoFitReason>,
-    /// What is missing; nothing if it would fit.
-    pub shortages: Vec<QuotaShortage>,
-    /// Beside quota, pods need places where the flavor has a topology.
-    pub places: TopologyExplanation,
-}
-
-/// Whether a pod set finds places in the topology of a flavor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TopologyExplanation {
-    /// It needs none: there is no topology, or nobody to place, or the flavor does not suit.
-    NotNeeded,
-    /// They are looked for later, for a check says so.
-    Delayed(TopologyTiming),
-    /// It does.
-    Fits,
-    /// No machines could meet the request.
-    InvalidRequest(PlacementFailure),
-    /// There are too few.
-    Shortfall(Box<PlacementShortfall>),
-}
-
-impl FlavorExplanation {
-    /// Whether there is enough quota for the pod set.
-    pub fn has_quota(&self) -> bool {
-        self.unsuitable.is_none() && self.shortages.is_empty()
-    }
-
-    /// Whether there is enough quota, and places where they are needed now.
-    pub fn fits(&self) -> bool {
-        let places = !matches!(
-            self.places,
-            TopologyExplanation::InvalidRequest(_) | TopologyExplanation::Shortfall(_)
-        );
-        self.has_quota() && places
-    }
-}
-
 impl Engine {
-    /// Why a Workload waits; `None` for an unknown one.
+    /// Why a Workload is pending; `None` if it is unknown. Status only for a Workload that has quota or is not
+    /// eligible.
     pub fn explain_pending(&self, id: WorkloadId) -> Option<PendingExplanation> {
         let state = &self.state;
         let workload = state.workloads.get(id)?;
-        let standing = standing(self, id, workload);
+        let status = queueing_status(self, id, workload);
         let matters = matches!(
-            standing,
+            status,
             QueueingStatus::Inadmissible
                 | QueueingStatus::Pending(_)
                 | QueueingStatus::NoClusterCapacity
@@ -161,18 +47,11 @@ impl Engine {
         let preemption_gated = matters && state.is_preemption_gated(id);
         let better = queue.filter(|_| matters).and_then(|queue| variants::better(state, id, queue));
         let pod_sets = pod_sets.unwrap_or_default();
-        Some(PendingExplanation {
-            workload: id,
-            queue,
-            standing,
-            preemption_gated,
-            better,
-            pod_sets,
-        })
+        Some(PendingExplanation { workload: id, queue, status, preemption_gated, better, pod_sets })
     }
 }
 
-fn standing(engine: &Engine, id: WorkloadId, workload: &Workload) -> QueueingStatus {
+fn queueing_status(engine: &Engine, id: WorkloadId, workload: &Workload) -> QueueingStatus {
     let state = &engine.state;
     if workload.admission.is_some() {
         return QueueingStatus::HoldsQuota;
@@ -210,7 +89,7 @@ fn inactive(state: &State, id: QueueId) -> Option<QueueInactiveReason> {
     if queue.stopped {
         return Some(QueueInactiveReason::Stopped);
     }
-    // The ring may be newer than the last cycle, which notes it.
+    // A cycle may be newer than the last scheduling cycle, which sets `in_cycle`.
     if queue.in_cycle || state.tree.climbs_forever(queue.node) {
         return Some(QueueInactiveReason::CohortCycle);
     }
@@ -240,115 +119,142 @@ fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetExplanat
         old,
         pins: None,
     };
-    let mut earlier = Earlier { taken: Usage::new(), probe: PlacementProbe::new(state, &class) };
+    let mut earlier =
+        EarlierPodSets { usage: Usage::new(), probe: PlacementProbe::new(state, &class) };
     (0..class.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut earlier)).collect()
 }
 
-/// What earlier pod sets would take.
-struct Earlier<'a> {
-    taken: Usage,
+/// What earlier pod sets of the Workload would use.
+struct EarlierPodSets<'a> {
+    usage: Usage,
     probe: PlacementProbe<'a>,
 }
 
-/// One pod set; what it would take is added to what earlier ones take.
+/// Requests of a pod set beyond what the replaced slice holds, per resource.
+type Requests = SmallVec<[(ResourceId, Amount); 4]>;
+
+/// Explains one pod set, and adds what it would use to `earlier`.
 fn pod_set(
     state: &State,
     attempt: &AssignmentAttempt<'_>,
     index: usize,
-    earlier: &mut Earlier<'_>,
+    earlier: &mut EarlierPodSets<'_>,
 ) -> PodSetExplanation {
     let spec = &attempt.class.pod_sets[index];
-    let has = |resource| slices::held(state, attempt.old?, &spec.name, resource);
-    let mut requests: SmallVec<[(ResourceId, Amount); 4]> = state
-        .requests(attempt.queue, spec, spec.count)
-        .filter(|one| one.1 > Amount::ZERO)
-        .collect();
-    for (resource, amount) in &mut requests {
-        *amount -= has(*resource).map_or(Amount::ZERO, |(_, held)| held);
-    }
-    requests.retain(|one| one.1 > Amount::ZERO);
+    let requests = requests(state, attempt, spec);
     let groups = &state.queue(attempt.queue).groups;
     let covered = |resource: &ResourceId| groups.iter().any(|one| one.resources.contains(resource));
-    let undeclared = requests.iter().map(|one| one.0).filter(|one| !covered(one)).collect();
+    let uncovered = requests.iter().map(|one| one.0).filter(|one| !covered(one)).collect();
     let mut flavors = Vec::new();
-    let mut given: SmallVec<[Option<FlavorId>; 2]> = SmallVec::new();
+    let mut assigned: SmallVec<[Option<FlavorId>; 2]> = SmallVec::new();
     for group in groups.iter() {
-        let wanted = requests.iter().filter(|one| group.resources.contains(&one.0));
-        let wanted: SmallVec<[_; 4]> = wanted.copied().collect();
-        if wanted.is_empty() {
-            continue;
+        let in_group = requests.iter().filter(|one| group.resources.contains(&one.0));
+        let in_group: Requests = in_group.copied().collect();
+        if !in_group.is_empty() {
+            let request = FlavorRequest { attempt, members: &[index], group, requests: &in_group };
+            let (explained, first) = resource_group(state, &request, earlier);
+            assigned.push(first);
+            flavors.extend(explained);
         }
-        let wish = FlavorRequest { attempt, members: &[index], group, requests: &wanted };
-        let all: Vec<FlavorExplanation> =
-            (0..group.flavors.len()).map(|at| flavor(state, &wish, at, earlier)).collect();
-        let first = all.iter().position(FlavorExplanation::fits);
-        if let Some(first) = first.or_else(|| all.iter().position(FlavorExplanation::has_quota)) {
-            take(group, first, &wanted, &mut earlier.taken);
-            if all[first].places == TopologyExplanation::Fits {
-                earlier.probe.assume(index, all[first].flavor);
-            }
-        }
-        given.push(first.map(|first| all[first].flavor));
-        flavors.extend(all);
     }
-    let misplaced = given.into_iter().collect::<Option<SmallVec<[FlavorId; 2]>>>();
-    let misplaced = misplaced.and_then(|given| misplaced_with(state, attempt.queue, spec, &given));
-    PodSetExplanation { name: spec.name.clone(), count: spec.count, undeclared, flavors, misplaced }
+    let assigned = assigned.into_iter().collect::<Option<SmallVec<[FlavorId; 2]>>>();
+    let topology_error =
+        assigned.and_then(|assigned| topology_error(state, attempt.queue, spec, &assigned));
+    let (name, count) = (spec.name.clone(), spec.count);
+    PodSetExplanation { name, count, uncovered, flavors, topology_error }
 }
 
-/// Why pods that get these flavors cannot be placed anywhere. Who asks for nothing stands with its group.
-fn misplaced_with(
+fn requests(state: &State, attempt: &AssignmentAttempt<'_>, spec: &PodSetSpec) -> Requests {
+    let held = |resource| slices::held(state, attempt.old?, &spec.name, resource);
+    let all = state.requests(attempt.queue, spec, spec.count);
+    let mut requests: Requests = all.filter(|one| one.1 > Amount::ZERO).collect();
+    for (resource, amount) in &mut requests {
+        *amount -= held(*resource).map_or(Amount::ZERO, |(_, held)| held);
+    }
+    requests.retain(|one| one.1 > Amount::ZERO);
+    requests
+}
+
+/// Explains all flavors of a resource group, and assumes the first flavor that fits; if none does, the first with
+/// enough quota.
+fn resource_group(
+    state: &State,
+    request: &FlavorRequest<'_>,
+    earlier: &mut EarlierPodSets<'_>,
+) -> (Vec<FlavorExplanation>, Option<FlavorId>) {
+    let group = request.group;
+    let all: Vec<FlavorExplanation> =
+        (0..group.flavors.len()).map(|at| flavor(state, request, at, earlier)).collect();
+    let first = all.iter().position(FlavorExplanation::fits);
+    let first = first.or_else(|| all.iter().position(FlavorExplanation::has_quota));
+    if let Some(first) = first {
+        charge_requests(group, first, request.requests, &mut earlier.usage);
+        if all[first].topology == TopologyExplanation::Fits {
+            earlier.probe.assume(request.members[0], all[first].flavor);
+        }
+    }
+    let flavor = first.map(|first| all[first].flavor);
+    (all, flavor)
+}
+
+/// Why pods with these flavors cannot get a topology assignment. A pod set without a request of its own follows its
+/// group.
+fn topology_error(
     state: &State,
     queue: QueueId,
     spec: &PodSetSpec,
-    given: &[FlavorId],
+    assigned: &[FlavorId],
 ) -> Option<NoFitReason> {
     let asks = spec.asks_for_topology() || state.queue(queue).topology_only;
-    let follows = given.is_empty() && spec.topology.as_ref().is_some_and(|one| one.group.is_some());
-    let later = given
+    let follows =
+        assigned.is_empty() && spec.topology.as_ref().is_some_and(|one| one.group.is_some());
+    let later = assigned
         .iter()
         .any(|&flavor| checks::topology_timing(state, queue, flavor) > TopologyTiming::WithQuota);
     let matters = asks && spec.count > 0 && !follows && !later;
-    matters.then(|| topology::only_flavor(state, queue, given.iter().copied()).err()).flatten()
+    matters.then(|| topology::only_flavor(state, queue, assigned.iter().copied()).err()).flatten()
 }
 
 fn flavor(
     state: &State,
-    wish: &FlavorRequest<'_>,
+    request: &FlavorRequest<'_>,
     at: usize,
-    earlier: &mut Earlier<'_>,
+    earlier: &mut EarlierPodSets<'_>,
 ) -> FlavorExplanation {
-    let flavor = wish.group.flavors[at];
-    // A group gets one flavor, which has to suit all of it.
-    let together = members(wish.attempt.class, wish.members[0]);
-    let whole = FlavorRequest { members: &together, ..*wish };
-    let of_old_slice =
-        |&(resource, amount): &_| beyond_old(state, wish, resource, flavor, amount).1;
-    let unsuitable = not_allowed(wish, flavor)
+    let flavor = request.group.flavors[at];
+    // A pod set group gets one flavor, which must suit all its pod sets.
+    let group_members = members(request.attempt.class, request.members[0]);
+    let whole = FlavorRequest { members: &group_members, ..*request };
+    let differs_from_replaced =
+        |&(resource, amount): &_| beyond_old(state, request, resource, flavor, amount).1;
+    let unsuitable = not_allowed(request, flavor)
         .or_else(|| unsuitable(state, &whole, flavor))
-        .or_else(|| wish.requests.iter().find_map(of_old_slice));
+        .or_else(|| request.requests.iter().find_map(differs_from_replaced));
     let mut shortages = Vec::new();
-    for &(resource, request) in wish.requests.iter().filter(|_| unsuitable.is_none()) {
-        if let Some(slot) = wish.group.slot(at, resource) {
-            let beside = charged(&earlier.taken, slot);
-            shortages.extend(shortage(state, wish.attempt, slot, beside, request));
+    for &(resource, amount) in request.requests.iter().filter(|_| unsuitable.is_none()) {
+        if let Some(slot) = request.group.slot(at, resource) {
+            let earlier_usage = charged(&earlier.usage, slot);
+            shortages.extend(shortage(state, request.attempt, slot, earlier_usage, amount));
         }
     }
     let suits = unsuitable.is_none() && earlier.probe.has_topology(flavor);
-    let places =
-        if suits { places(state, wish, flavor, earlier) } else { TopologyExplanation::NotNeeded };
-    FlavorExplanation { flavor, unsuitable, shortages, places }
+    let topology = if suits {
+        explain_topology(state, request, flavor, earlier)
+    } else {
+        TopologyExplanation::NotNeeded
+    };
+    FlavorExplanation { flavor, unsuitable, shortages, topology }
 }
 
-fn places(
+fn explain_topology(
     state: &State,
-    wish: &FlavorRequest<'_>,
+    request: &FlavorRequest<'_>,
     id: FlavorId,
-    earlier: &mut Earlier<'_>,
+    earlier: &mut EarlierPodSets<'_>,
 ) -> TopologyExplanation {
-    let pod_set = wish.members[0];
-    match checks::topology_timing(state, wish.attempt.queue, id) {
-        _ if wish.attempt.class.pod_sets[pod_set].count == 0 => TopologyExplanation::NotNeeded,
+    let pod_set = request.members[0];
+    match checks::topology_timing(state, request.attempt.queue, id) {
+        _ if request.attempt.class.pod_sets[pod_set].count == 0 => TopologyExplanation::NotNeeded,
         TopologyTiming::WithQuota => match earlier.probe.probe(pod_set, id) {
             Ok(()) => TopologyExplanation::Fits,
             Err(ProbeFailure::InvalidRequest(reason)) => {
@@ -360,10 +266,15 @@ fn places(
     }
 }
 
-fn take(group: &GroupSlots, at: usize, wanted: &[(ResourceId, Amount)], taken: &mut Usage) {
-    for &(resource, amount) in wanted {
+fn charge_requests(
+    group: &GroupSlots,
+    at: usize,
+    requests: &[(ResourceId, Amount)],
+    usage: &mut Usage,
+) {
+    for &(resource, amount) in requests {
         if let Some(slot) = group.slot(at, resource) {
-            charge(taken, slot, amount);
+            charge(usage, slot, amount);
         }
     }
 }

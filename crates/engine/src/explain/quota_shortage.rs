@@ -1,4 +1,4 @@
-//! One resource of one flavor of which there is too little: how much is missing, who uses it, what would help.
+//! One resource of one flavor with too little quota: how much is missing, which queues use it, and what would help.
 
 use std::cmp::Reverse;
 
@@ -10,63 +10,63 @@ use crate::spec::PreemptionPolicy;
 use crate::state::State;
 use crate::workloads::usage::charged;
 
-/// See the module.
+/// A quota shortage of one resource in one flavor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotaShortage {
     /// Flavor and resource.
     pub slot: Slot,
-    /// What the pod set asks for.
+    /// Request of the pod set.
     pub request: Amount,
-    /// What earlier pod sets of the same Workload take.
+    /// Request of earlier pod sets of the same Workload.
     pub earlier: Amount,
-    /// What is free for the queue now.
+    /// Quota that is free for the ClusterQueue now.
     pub free: Amount,
-    /// What the queue could have if nobody used anything.
-    pub most: Amount,
-    /// What is missing: of what is free, or of what there can ever be.
+    /// Quota that the ClusterQueue could use if no quota were in use.
+    pub maximum: Amount,
+    /// Missing quota, relative to what is free, or to the maximum if the request exceeds it.
     pub missing: Amount,
-    /// Who uses it, most first.
+    /// Queues of the cohort tree that use a slot, largest usage first, then by name.
     pub users: Vec<QueueUsage>,
-    /// What would help.
+    /// Changes that would help.
     pub remedies: Vec<QuotaRemedy>,
 }
 
 impl QuotaShortage {
-    /// No waiting helps.
+    /// Whether the request exceeds the quota that the ClusterQueue can ever use: no release of quota helps.
     pub fn exceeds_maximum(&self) -> bool {
-        self.earlier + self.request > self.most
+        self.earlier + self.request > self.maximum
     }
 }
 
-/// A queue that uses what is missing.
+/// Usage of the missing resource by one ClusterQueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueUsage {
-    /// Which.
+    /// The ClusterQueue.
     pub queue: QueueId,
-    /// How much.
+    /// Its usage.
     pub amount: Amount,
-    /// The part of it that goes beyond its own quota.
+    /// The part of the usage above its own quota.
     pub borrowed: Amount,
 }
 
 /// A change that would help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotaRemedy {
-    /// So much is given back by those who use it.
-    Free(Amount),
-    /// The queue may take back its own quota from others (`reclaimWithinCohort`).
+    /// This much quota is released.
+    ReleaseQuota(Amount),
+    /// `reclaimWithinCohort`: the queue could reclaim its own quota.
     AllowReclaim(Amount),
-    /// The queue may preempt so many of its own that have lower priority (`withinClusterQueue`).
+    /// `withinClusterQueue`: the queue could preempt this many of its Workloads, which have lower priority.
     AllowPreemption(usize),
-    /// The queue may borrow so much more.
+    /// A higher `borrowingLimit`, by this much.
     RaiseBorrowingLimit(Amount),
-    /// Others lend so much more of what they own.
+    /// Higher lending limits in the cohort tree, by this much.
     LendMore(Amount),
-    /// There is so much more quota in the tree.
+    /// More nominal quota in the cohort tree, by this much.
     RaiseQuota(Amount),
 }
 
-/// What is missing for `request` beside `earlier`; `None` if there is enough.
+/// The shortage of `request` beside `earlier`; `None` if the quota suffices.
 pub(super) fn shortage(
     state: &State,
     attempt: &AssignmentAttempt<'_>,
@@ -75,21 +75,21 @@ pub(super) fn shortage(
     request: Amount,
 ) -> Option<QuotaShortage> {
     let node = state.queue(attempt.queue).node;
-    let (free, most) =
+    let (free, maximum) =
         (available(&state.tree, node, slot).clip(), potential(&state.tree, node, slot));
     let wanted = earlier + request;
     if wanted <= free {
         return None;
     }
-    let hopeless = wanted > most;
-    let missing = wanted - if hopeless { most.clip() } else { free };
-    let remedies = if hopeless {
-        vec![more_quota(state, node, slot, wanted, missing)]
+    let exceeds_maximum = wanted > maximum;
+    let missing = wanted - if exceeds_maximum { maximum.clip() } else { free };
+    let remedies = if exceeds_maximum {
+        vec![remedy_for_limit(state, node, slot, wanted, missing)]
     } else {
-        give_way(state, attempt, slot, wanted, missing)
+        remedies_for_usage(state, attempt, slot, wanted, missing)
     };
     let users = users(state, node, slot);
-    Some(QuotaShortage { slot, request, earlier, free, most, missing, users, remedies })
+    Some(QuotaShortage { slot, request, earlier, free, maximum, missing, users, remedies })
 }
 
 /// Queues of the tree that use a slot, most first, then by name.
@@ -113,8 +113,8 @@ fn users(state: &State, node: NodeId, slot: Slot) -> Vec<QueueUsage> {
     users
 }
 
-/// Where there can never be enough: the bound that is in the way.
-fn more_quota(
+/// The limit that makes the request exceed the maximum.
+fn remedy_for_limit(
     state: &State,
     node: NodeId,
     slot: Slot,
@@ -136,20 +136,20 @@ fn more_quota(
     QuotaRemedy::RaiseQuota(missing)
 }
 
-/// Where too much is in use: who could give way.
-fn give_way(
+/// Changes that help when quota is in use.
+fn remedies_for_usage(
     state: &State,
     attempt: &AssignmentAttempt<'_>,
     slot: Slot,
     wanted: Amount,
     missing: Amount,
 ) -> Vec<QuotaRemedy> {
-    let mut remedies = vec![QuotaRemedy::Free(missing)];
+    let mut remedies = vec![QuotaRemedy::ReleaseQuota(missing)];
     let queue = state.queue(attempt.queue);
     let cell = state.tree.at(queue.node, slot);
     let own_free = cell.nominal - cell.usage;
-    let never = |policy| policy == PreemptionPolicy::Never;
-    if never(queue.preemption.reclaim) && wanted <= own_free {
+    let is_never = |policy| policy == PreemptionPolicy::Never;
+    if is_never(queue.preemption.reclaim) && wanted <= own_free {
         remedies.push(QuotaRemedy::AllowReclaim(missing));
     }
     let lower = queue.reserving.iter().filter(|&&id| {
@@ -158,7 +158,7 @@ fn give_way(
         one.priority < attempt.class.priority && charged(usage, slot) > Amount::ZERO
     });
     let lower = lower.count();
-    if never(queue.preemption.within_cluster_queue) && lower > 0 {
+    if is_never(queue.preemption.within_cluster_queue) && lower > 0 {
         remedies.push(QuotaRemedy::AllowPreemption(lower));
     }
     remedies

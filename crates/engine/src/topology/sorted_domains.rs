@@ -45,8 +45,7 @@ type DomainSortKey = (i64, i64, i64, DomainId);
 /// Exceeds every affinity score: weights have 32 bits, and topologies have at most millions of nodes.
 const LEADER: i64 = 1 << 60;
 
-/// DomainCounts for a leader, if it matters, then what is preferred; in one number, so that a line without preferences is sorted
-/// as fast as if there were none.
+/// Leader capacity, then affinity score, in one number: sorting without scores costs no more than a single key.
 fn rank(counts: &CountsByDomain, domain: DomainId, leader: i64) -> i64 {
     -leader * LEADER - counts.scores.of(domain)
 }

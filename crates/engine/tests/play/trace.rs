@@ -127,7 +127,7 @@ impl Player {
     pub(super) fn why(&mut self, name: &str) {
         let id = self.engine.names().workloads.get(name).expect("a Workload");
         let why = self.engine.explain_pending(id).expect("a Workload that exists");
-        for line in explain::explanation(&self.engine, &why).lines() {
+        for line in explain::explanation_text(&self.engine, &why).lines() {
             self.trace += &format!("?  {line}\n");
         }
     }

@@ -242,11 +242,11 @@ fn who_asks_is_told_of_closed_gates() {
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
             2  aside gated team-a PreemptionGated
-            ?  gated was refused in team-a and waits for a change
-            ?  its preemption gates are closed: it may preempt nobody
-            ?  flavor h100: 3 gpu asked for, 0 free, 3 missing
-            ?    in use: team-a 4
-            ?    would help: 3 gpu given back
+            ?  gated is inadmissible in team-a
+            ?  its preemption gates are closed: it must not preempt
+            ?  flavor h100: 3 gpu requested, 0 free, 3 missing
+            ?    used by: team-a 4
+            ?    would help: 3 gpu released
         "#]],
     );
 }

@@ -19,8 +19,8 @@ fn who_fits_is_told_of_places_too() {
         ",
         &expect![[r#"
             1  reserve holds team-a gpu=tas:1 at r1/h1:1
-            ?  one is next in team-a
-            ?  flavor tas: enough is free, and places too
+            ?  one is first in the pending queue of team-a
+            ?  flavor tas: enough quota is free, and the pods fit into its topology
         "#]],
     );
 }
@@ -54,16 +54,16 @@ fn many_small_places_are_not_a_large_one() {
             4  reserve d team-a gpu=tas:2 at r2/h4:1
             5  park one team-a NoCandidates
             6  park two team-a TopologyPlacementFailed
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, places for none
-            ?    4 gpu asked for, 8 free, 2 at most on one machine, 2 missing
-            ?    in use: a (team-a) 2, b (team-a) 2, c (team-a) 2, d (team-a) 2
-            ?    would help: places for 1 more pod given back
-            ?  two was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 2 pods asked for, all on one machine, never places for more than 1
-            ?    the largest is r1/h1
-            ?    6 gpu asked for, 4 in all, 2 missing
-            ?    would help: machines with places for 1 more pod there
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 1 pod requested, anywhere; fitting now: none
+            ?    4 gpu requested, 8 free, 2 at most on one node, 2 missing
+            ?    used by: a (team-a) 2, b (team-a) 2, c (team-a) 2, d (team-a) 2
+            ?    would help: releasing capacity for 1 more pod
+            ?  two is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 2 pods requested, all on one node; fitting when empty: at most 1
+            ?    largest domain: r1/h1
+            ?    6 gpu requested, 4 in total, 2 missing
+            ?    would help: nodes with capacity for 1 more pod there
         "#]],
     );
 }
@@ -90,12 +90,12 @@ fn a_domain_may_be_full_of_others() {
             1  reserve large team-b gpu=tas:3 at r1/h1:1
             1  reserve small team-a gpu=tas:1 at r2/h3:1 + gpu=tas:1 at r2/h3:1
             3  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 4 pods asked for, all in one rack, places for 2 at most
-            ?    the nearest is r1
-            ?    4 gpu asked for, 2 free, 2 missing
-            ?    in use: large (team-b) 3, pods that are not ours 1
-            ?    would help: places for 2 more pods given back there
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 4 pods requested, all in one rack; fitting now: at most 2
+            ?    nearest domain: r1
+            ?    4 gpu requested, 2 free, 2 missing
+            ?    used by: large (team-b) 3, pods not managed by TAS 1
+            ?    would help: releasing capacity for 2 more pods there
         "#]],
     );
 }
@@ -122,19 +122,19 @@ fn what_no_machines_hold_no_waiting_brings() {
             1  park fat team-a TopologyPlacementFailed
             2  park wide team-a TopologyPlacementFailed
             3  park wider team-a TopologyPlacementFailed
-            ?  fat was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, never places for any
-            ?    6 gpu asked for, 12 in all, 4 at most on one machine, 2 missing
-            ?    would help: machines with places for 1 more pod
-            ?  wide was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 3 pods asked for, all in one rack, never places for more than 2
-            ?    the largest is r1
-            ?    9 gpu asked for, 8 in all, 4 at most on one machine, 2 missing
-            ?    would help: machines with places for 1 more pod there; or preferred instead of required, for that there are places
-            ?  wider was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 9 pods asked for, preferably all in one rack, never places for more than 6
-            ?    18 gpu asked for, 12 in all, 4 at most on one machine, 6 missing
-            ?    would help: machines with places for 3 more pods
+            ?  fat is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 1 pod requested, anywhere; fitting when empty: none
+            ?    6 gpu requested, 12 in total, 4 at most on one node, 2 missing
+            ?    would help: nodes with capacity for 1 more pod
+            ?  wide is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 3 pods requested, all in one rack; fitting when empty: at most 2
+            ?    largest domain: r1
+            ?    9 gpu requested, 8 in total, 4 at most on one node, 2 missing
+            ?    would help: nodes with capacity for 1 more pod there; or preferring the level instead of requiring it, since the pods fit then
+            ?  wider is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 9 pods requested, preferably all in one rack; fitting when empty: at most 6
+            ?    18 gpu requested, 12 in total, 4 at most on one node, 6 missing
+            ?    would help: nodes with capacity for 3 more pods
         "#]],
     );
 }
@@ -163,21 +163,21 @@ fn who_prefers_is_told_of_the_whole_topology() {
             2  park prefers team-a NoCandidates
             3  park requires team-a TopologyPlacementFailed
             4  park anywhere team-a NoCandidates
-            ?  prefers was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 6 pods asked for, preferably all in one rack, places for 5
-            ?    6 gpu asked for, 5 free, 4 at most on one machine, 1 missing
-            ?    in use: holds (team-a) 3
-            ?    would help: places for 1 more pod given back
-            ?  requires was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 5 pods asked for, all in one rack, never places for more than 4
-            ?    the largest is r2
-            ?    5 gpu asked for, 4 in all, 1 missing
-            ?    would help: machines with places for 1 more pod there; or preferred instead of required, for that there are places
-            ?  anywhere was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 6 pods asked for, anywhere, places for 5
-            ?    6 gpu asked for, 5 free, 4 at most on one machine, 1 missing
-            ?    in use: holds (team-a) 3
-            ?    would help: places for 1 more pod given back
+            ?  prefers is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 6 pods requested, preferably all in one rack; fitting now: 5
+            ?    6 gpu requested, 5 free, 4 at most on one node, 1 missing
+            ?    used by: holds (team-a) 3
+            ?    would help: releasing capacity for 1 more pod
+            ?  requires is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 5 pods requested, all in one rack; fitting when empty: at most 4
+            ?    largest domain: r2
+            ?    5 gpu requested, 4 in total, 1 missing
+            ?    would help: nodes with capacity for 1 more pod there; or preferring the level instead of requiring it, since the pods fit then
+            ?  anywhere is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 6 pods requested, anywhere; fitting now: 5
+            ?    6 gpu requested, 5 free, 4 at most on one node, 1 missing
+            ?    used by: holds (team-a) 3
+            ?    would help: releasing capacity for 1 more pod
         "#]],
     );
 }
@@ -203,16 +203,16 @@ fn slices_are_counted_whole() {
             1  park beside team-a TopologyPlacementFailed
             2  reserve holds team-a gpu=tas:2 at b1/r1/h1:2
             3  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 2 slices of 3 pods in one rack asked for, all in one block, places for 1 at most
-            ?    the nearest is b1
-            ?    6 gpu asked for, 6 free, 4 at most on one machine, 1 missing
-            ?    in use: holds (team-a) 2
-            ?    would help: places for 1 more slice given back there
-            ?  beside was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, never places for any
-            ?    not for these pods: 2 of 2 machines, by node selector
-            ?    would help: machines with places for 1 more pod
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 2 slices of 3 pods in one rack requested, all in one block; fitting now: at most 1
+            ?    nearest domain: b1
+            ?    6 gpu requested, 6 free, 4 at most on one node, 1 missing
+            ?    used by: holds (team-a) 2
+            ?    would help: releasing capacity for 1 more slice there
+            ?  beside is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 1 pod requested, anywhere; fitting when empty: none
+            ?    excluded: 2 of 2 nodes, by node selector
+            ?    would help: nodes with capacity for 1 more pod
         "#]],
     );
 }
@@ -236,17 +236,17 @@ fn machines_where_pods_may_not_stand_are_told() {
         &expect![[r#"
             1  park one team-a TopologyPlacementFailed
             2  park none team-a TopologyPlacementFailed
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 3 pods asked for, anywhere, never places for more than 2
-            ?    3 gpu asked for, 2 in all, 1 missing
-            ?    not for these pods: 1 of 3 machines, for the taint spot=yes:NoSchedule
-            ?    not for these pods: 1 of 3 machines, by node selector
-            ?    would help: machines with places for 1 more pod
-            ?  none was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 1 pod asked for, all in one rack, never places for any
-            ?    not for these pods: 1 of 3 machines, for the taint spot=yes:NoSchedule
-            ?    not for these pods: 2 of 3 machines, by node selector
-            ?    would help: machines with places for 1 more pod
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 3 pods requested, anywhere; fitting when empty: at most 2
+            ?    3 gpu requested, 2 in total, 1 missing
+            ?    excluded: 1 of 3 nodes, untolerated taint spot=yes:NoSchedule
+            ?    excluded: 1 of 3 nodes, by node selector
+            ?    would help: nodes with capacity for 1 more pod
+            ?  none is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 1 pod requested, all in one rack; fitting when empty: none
+            ?    excluded: 1 of 3 nodes, untolerated taint spot=yes:NoSchedule
+            ?    excluded: 2 of 3 nodes, by node selector
+            ?    would help: nodes with capacity for 1 more pod
         "#]],
     );
 }
@@ -270,11 +270,11 @@ fn slices_alone_may_spread() {
         &expect![[r#"
             1  reserve holds team-a gpu=tas:1 at b1/r2/h2:1
             2  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 3 slices of 2 pods in one rack asked for, anywhere, places for 2
-            ?    6 gpu asked for, 7 free, 3 at most on one machine, 1 missing
-            ?    in use: holds (team-a) 1
-            ?    would help: places for 1 more slice given back
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 3 slices of 2 pods in one rack requested, anywhere; fitting now: 2
+            ?    6 gpu requested, 7 free, 3 at most on one node, 1 missing
+            ?    used by: holds (team-a) 1
+            ?    would help: releasing capacity for 1 more slice
         "#]],
     );
 }
@@ -297,12 +297,12 @@ fn layers_of_slices_are_counted_by_the_outermost() {
         &expect![[r#"
             1  reserve holds team-a gpu=tas:1 at b1/r1/h1:1
             2  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 2 slices of 4 pods in one rack asked for, all in one block, places for 1 at most
-            ?    the nearest is b1
-            ?    8 gpu asked for, 7 free, 4 at most on one machine, 2 missing
-            ?    in use: holds (team-a) 1
-            ?    would help: places for 1 more slice given back there
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 2 slices of 4 pods in one rack requested, all in one block; fitting now: at most 1
+            ?    nearest domain: b1
+            ?    8 gpu requested, 7 free, 4 at most on one node, 2 missing
+            ?    used by: holds (team-a) 1
+            ?    would help: releasing capacity for 1 more slice there
         "#]],
     );
 }
@@ -321,11 +321,11 @@ fn a_flavor_that_does_not_suit_the_workers_does_not_suit_their_leader() {
         ",
         &expect![[r#"
             1  park one team-a NoMatchingFlavor
-            ?  one was refused in team-a and waits for a change
+            ?  one is inadmissible in team-a
             ?  pod set main, 1 pod
-            ?    flavor tas: its topology lacks the level that the pods ask for
+            ?    flavor tas: its topology lacks the level that the pods request
             ?  pod set more-1, 6 pods
-            ?    flavor tas: its topology lacks the level that the pods ask for
+            ?    flavor tas: its topology lacks the level that the pods request
         "#]],
     );
 }
@@ -349,19 +349,19 @@ fn a_leader_needs_a_place_beside_its_workers() {
         &expect![[r#"
             1  reserve holds team-a cpu=tas:1 at r1/h2:1
             2  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
+            ?  one is inadmissible in team-a
             ?  pod set main, 1 pod
-            ?    flavor tas: enough is free, but 6 pods and their leader asked for, all in one rack, places for 8 at most, and none for the leader
-            ?      the nearest is r1
-            ?      2m cpu asked for, 1m free, 1m missing
-            ?      in use: holds (team-a) 1m
-            ?      would help: places for the leader given back there
+            ?    flavor tas: enough quota is free, but 6 pods and their leader requested, all in one rack; fitting now: at most 8, without the leader
+            ?      nearest domain: r1
+            ?      2m cpu requested, 1m free, 1m missing
+            ?      used by: holds (team-a) 1m
+            ?      would help: releasing capacity for the leader there
             ?  pod set more-1, 6 pods
-            ?    flavor tas: enough is free, but 6 pods and their leader asked for, all in one rack, places for 8 at most, and none for the leader
-            ?      the nearest is r1
-            ?      2m cpu asked for, 1m free, 1m missing
-            ?      in use: holds (team-a) 1m
-            ?      would help: places for the leader given back there
+            ?    flavor tas: enough quota is free, but 6 pods and their leader requested, all in one rack; fitting now: at most 8, without the leader
+            ?      nearest domain: r1
+            ?      2m cpu requested, 1m free, 1m missing
+            ?      used by: holds (team-a) 1m
+            ?      would help: releasing capacity for the leader there
         "#]],
     );
 }
@@ -381,14 +381,14 @@ fn earlier_pod_sets_count_where_they_would_stand() {
         ",
         &expect![[r#"
             1  park one team-a TopologyPlacementFailed
-            ?  one was refused in team-a and waits for a change
+            ?  one is inadmissible in team-a
             ?  pod set main, 3 pods
-            ?    flavor tas: enough is free, and places too
+            ?    flavor tas: enough quota is free, and the pods fit into its topology
             ?  pod set more-1, 3 pods
-            ?    flavor tas: enough is free, but 3 pods asked for, all in one rack, never places for more than 2
-            ?      the largest is r2
-            ?      3 gpu asked for, 2 in all, 1 missing
-            ?      would help: machines with places for 1 more pod there; or preferred instead of required, for that there are places
+            ?    flavor tas: enough quota is free, but 3 pods requested, all in one rack; fitting when empty: at most 2
+            ?      largest domain: r2
+            ?      3 gpu requested, 2 in total, 1 missing
+            ?      would help: nodes with capacity for 1 more pod there; or preferring the level instead of requiring it, since the pods fit then
         "#]],
     );
 }
@@ -410,11 +410,11 @@ fn the_place_of_a_pod_may_be_what_is_short() {
         &expect![[r#"
             1  reserve holds team-a gpu=tas:1 at r1/h1:1
             2  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 2 pods asked for, anywhere, places for 1
-            ?    2 pods asked for, 1 free, 1 missing
-            ?    in use: holds (team-a) 1, pods that are not ours 1
-            ?    would help: places for 1 more pod given back
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 2 pods requested, anywhere; fitting now: 1
+            ?    2 pods requested, 1 free, 1 missing
+            ?    used by: holds (team-a) 1, pods not managed by TAS 1
+            ?    would help: releasing capacity for 1 more pod
         "#]],
     );
 }
@@ -439,11 +439,11 @@ fn resources_may_be_free_in_different_places() {
             1  reserve a team-a gpu=tas:3 at r1/h1:1
             2  reserve b team-a cpu=tas:3 at r1/h2:1
             3  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, places for none
-            ?    what they ask for is free in different places
-            ?    in use: a (team-a) 1, b (team-a) 1
-            ?    would help: places for 1 more pod given back
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 1 pod requested, anywhere; fitting now: none
+            ?    the requested resources are free in different domains
+            ?    used by: a (team-a) 1, b (team-a) 1
+            ?    would help: releasing capacity for 1 more pod
         "#]],
     );
 }
@@ -468,22 +468,22 @@ fn places_are_told_beside_a_lack_of_quota() {
             1  reserve holds team-a gpu=tas:3 at r1/h1:1
             2  park one team-a NoCandidates
             3  park two team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: 3 gpu asked for, 2 free, 1 missing
-            ?    in use: team-a 3
-            ?    would help: 1 gpu given back
-            ?  flavor tas: 1 pod asked for, anywhere, places for none
-            ?    3 gpu asked for, 1 free, 2 missing
-            ?    in use: holds (team-a) 3
-            ?    would help: places for 1 more pod given back
-            ?  two was refused in team-a and waits for a change
-            ?  flavor tas: 3 gpu asked for, 2 free, 1 missing
-            ?    in use: team-a 3
-            ?    would help: 1 gpu given back
-            ?  flavor tas: 3 pods asked for, anywhere, places for 1
-            ?    3 gpu asked for, 1 free, 2 missing
-            ?    in use: holds (team-a) 3
-            ?    would help: places for 2 more pods given back
+            ?  one is inadmissible in team-a
+            ?  flavor tas: 3 gpu requested, 2 free, 1 missing
+            ?    used by: team-a 3
+            ?    would help: 1 gpu released
+            ?  flavor tas: 1 pod requested, anywhere; fitting now: none
+            ?    3 gpu requested, 1 free, 2 missing
+            ?    used by: holds (team-a) 3
+            ?    would help: releasing capacity for 1 more pod
+            ?  two is inadmissible in team-a
+            ?  flavor tas: 3 gpu requested, 2 free, 1 missing
+            ?    used by: team-a 3
+            ?    would help: 1 gpu released
+            ?  flavor tas: 3 pods requested, anywhere; fitting now: 1
+            ?    3 gpu requested, 1 free, 2 missing
+            ?    used by: holds (team-a) 3
+            ?    would help: releasing capacity for 2 more pods
         "#]],
     );
 }
@@ -502,8 +502,8 @@ fn what_is_never_so_in_a_topology_is_told() {
         ",
         &expect![[r#"
             1  park one team-a TopologyPlacementFailed
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but its topology never has such places: podset slice topology block is above the podset topology rack
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but its topology cannot satisfy the request: podset slice topology block is above the podset topology rack
         "#]],
     );
 }
@@ -526,13 +526,13 @@ fn places_that_are_put_off_are_not_missed() {
         ",
         &expect![[r#"
             1  reserve holds team-a gpu=tas:2, needs nodes
-            ?  one is next in team-a
-            ?  flavor tas: 2 gpu asked for, 1 free, 1 missing
-            ?    in use: team-a 2
-            ?    would help: 1 gpu given back
-            ?  flavor tas: places are looked for when its checks are ready
-            ?  two is in line in team-a behind 1
-            ?  flavor tas: enough is free, places are looked for when its checks are ready
+            ?  one is first in the pending queue of team-a
+            ?  flavor tas: 2 gpu requested, 1 free, 1 missing
+            ?    used by: team-a 2
+            ?    would help: 1 gpu released
+            ?  flavor tas: its topology is assigned when its admission checks are ready
+            ?  two is behind 1 in the pending queue of team-a
+            ?  flavor tas: enough quota is free, its topology is assigned when its admission checks are ready
         "#]],
     );
 }
@@ -556,13 +556,13 @@ fn machines_that_came_since_the_last_cycle_are_seen() {
         &expect![[r#"
             1  reserve holds team-a gpu=tas:2 at r1/h1:1
             2  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, places for none
-            ?    2 gpu asked for, 0 free, 2 missing
-            ?    in use: holds (team-a) 2
-            ?    would help: places for 1 more pod given back
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, and places too
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 1 pod requested, anywhere; fitting now: none
+            ?    2 gpu requested, 0 free, 2 missing
+            ?    used by: holds (team-a) 2
+            ?    would help: releasing capacity for 1 more pod
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, and the pods fit into its topology
         "#]],
     );
 }
@@ -600,11 +600,11 @@ fn only_those_who_hold_most_are_named() {
             8  reserve h team-a gpu=tas:1 at r1/h1:1
             9  reserve i team-a gpu=tas:1 at r1/h1:1
             10  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, places for none
-            ?    1 gpu asked for, 0 free, 1 missing
-            ?    in use: a (team-a) 1, b (team-a) 1, c (team-a) 1, d (team-a) 1, e (team-a) 1, f (team-a) 1, g (team-a) 1, h (team-a) 1, and 1 more
-            ?    would help: places for 1 more pod given back
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 1 pod requested, anywhere; fitting now: none
+            ?    1 gpu requested, 0 free, 1 missing
+            ?    used by: a (team-a) 1, b (team-a) 1, c (team-a) 1, d (team-a) 1, e (team-a) 1, f (team-a) 1, g (team-a) 1, h (team-a) 1, and 1 more
+            ?    would help: releasing capacity for 1 more pod
         "#]],
     );
 }
@@ -627,12 +627,12 @@ fn the_nearest_domain_is_one_that_could_hold_everybody() {
         &expect![[r#"
             1  reserve holds team-a gpu=tas:7 at large/h2:1
             2  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 4 pods asked for, all in one rack, places for 2 at most
-            ?    the nearest is large, with places for 1
-            ?    4 gpu asked for, 1 free, 3 missing
-            ?    in use: holds (team-a) 7
-            ?    would help: places for 3 more pods given back there
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 4 pods requested, all in one rack; fitting now: at most 2
+            ?    nearest domain: large, fitting there: 1
+            ?    4 gpu requested, 1 free, 3 missing
+            ?    used by: holds (team-a) 7
+            ?    would help: releasing capacity for 3 more pods there
         "#]],
     );
 }
@@ -653,18 +653,18 @@ fn pod_sets_go_to_the_flavor_that_has_places() {
         ",
         &expect![[r#"
             1  retry one team-a TopologyPlacementFailed
-            ?  one is next in team-a
+            ?  one is first in the pending queue of team-a
             ?  pod set main, 1 pod
-            ?    flavor old: enough is free, but 1 pod asked for, anywhere, never places for any
-            ?      3 gpu asked for, 2 in all, 1 missing
-            ?      would help: machines with places for 1 more pod
-            ?    flavor new: enough is free, and places too
+            ?    flavor old: enough quota is free, but 1 pod requested, anywhere; fitting when empty: none
+            ?      3 gpu requested, 2 in total, 1 missing
+            ?      would help: nodes with capacity for 1 more pod
+            ?    flavor new: enough quota is free, and the pods fit into its topology
             ?  pod set more-1, 1 pod
-            ?    flavor old: enough is free, and places too
-            ?    flavor new: enough is free, but 1 pod asked for, anywhere, never places for any
-            ?      other pod sets have 1 place there
-            ?      2 gpu asked for, 1 in all, 1 missing
-            ?      would help: machines with places for 1 more pod
+            ?    flavor old: enough quota is free, and the pods fit into its topology
+            ?    flavor new: enough quota is free, but 1 pod requested, anywhere; fitting when empty: none
+            ?      other pod sets have 1 pod there
+            ?      2 gpu requested, 1 in total, 1 missing
+            ?      would help: nodes with capacity for 1 more pod
         "#]],
     );
 }
@@ -693,16 +693,16 @@ fn flavors_may_share_machines() {
             2  reserve gpu team-a gpu=gpus:2 at h1:1
             3  park one team-a NoCandidates
             4  park two team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor cpus: enough is free, but 1 pod asked for, anywhere, places for none
-            ?    2m cpu asked for, 1m free, 1m missing
-            ?    in use: cpu (team-a) 3m
-            ?    would help: places for 1 more pod given back
-            ?  two was refused in team-a and waits for a change
-            ?  flavor gpus: enough is free, but 1 pod asked for, anywhere, places for none
-            ?    3 gpu asked for, 2 free, 1 missing
-            ?    in use: gpu (team-a) 2
-            ?    would help: places for 1 more pod given back
+            ?  one is inadmissible in team-a
+            ?  flavor cpus: enough quota is free, but 1 pod requested, anywhere; fitting now: none
+            ?    2m cpu requested, 1m free, 1m missing
+            ?    used by: cpu (team-a) 3m
+            ?    would help: releasing capacity for 1 more pod
+            ?  two is inadmissible in team-a
+            ?  flavor gpus: enough quota is free, but 1 pod requested, anywhere; fitting now: none
+            ?    3 gpu requested, 2 free, 1 missing
+            ?    used by: gpu (team-a) 2
+            ?    would help: releasing capacity for 1 more pod
         "#]],
     );
 }
@@ -726,12 +726,12 @@ fn a_topology_may_end_above_machines() {
         &expect![[r#"
             1  reserve holds team-a gpu=tas:4 at b1/r1:4
             2  park one team-a NoCandidates
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 4 pods asked for, all in one rack, places for 3 at most
-            ?    the nearest is b1/r1, with places for 1
-            ?    4 gpu asked for, 1 free, 3 missing
-            ?    in use: holds (team-a) 4, pods that are not ours 1
-            ?    would help: places for 3 more pods given back there; or preferred instead of required, for that there are places
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 4 pods requested, all in one rack; fitting now: at most 3
+            ?    nearest domain: b1/r1, fitting there: 1
+            ?    4 gpu requested, 1 free, 3 missing
+            ?    used by: holds (team-a) 4, pods not managed by TAS 1
+            ?    would help: releasing capacity for 3 more pods there; or preferring the level instead of requiring it, since the pods fit then
         "#]],
     );
 }
@@ -749,10 +749,10 @@ fn a_topology_without_machines_has_no_places() {
         ",
         &expect![[r#"
             1  park one team-a TopologyPlacementFailed
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 1 pod asked for, all in one rack, never places for any
-            ?    the topology has no machines
-            ?    would help: machines with places for 1 more pod
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 1 pod requested, all in one rack; fitting when empty: none
+            ?    the topology has no nodes
+            ?    would help: nodes with capacity for 1 more pod
         "#]],
     );
 }

@@ -80,10 +80,10 @@ fn pods_of_two_topology_flavors_have_no_place() {
         &expect![[r#"
             1  park one team-a NoFit: failed to assign flavors to pod set main: more than one TAS flavor assigned: left, right
             2  reserve two team-a gpu=right:1 at h1:1
-            ?  one was refused in team-a and waits for a change
-            ?  flavor right: enough is free, and places too
-            ?  flavor left: enough is free, and places too
-            ?  the pods need places of one flavor, and get several: left, right
+            ?  one is inadmissible in team-a
+            ?  flavor right: enough quota is free, and the pods fit into its topology
+            ?  flavor left: enough quota is free, and the pods fit into its topology
+            ?  the pods need a topology of one flavor, and get several: left, right
         "#]],
     );
 }
@@ -109,11 +109,11 @@ fn pods_without_a_topology_flavor_have_no_place() {
             1  park one team-a NoFit: failed to assign flavors to pod set main: no TAS flavor assigned
             1  park two team-b NoFit: failed to assign flavors to pod set main: workload requires Topology, but there is no TAS cache information
             2  reserve none team-a + gpu=tas:1 at h1:1
-            ?  one was refused in team-a and waits for a change
-            ?  the pods need places, and get no flavor that has any
-            ?  two was refused in team-b and waits for a change
-            ?  flavor plain: enough is free
-            ?  the pods need places, and no flavor of the queue has any
+            ?  one is inadmissible in team-a
+            ?  the pods need a topology, and their flavors have none
+            ?  two is inadmissible in team-b
+            ?  flavor plain: enough quota is free
+            ?  the pods need a topology, and no flavor of the queue has one
         "#]],
     );
 }

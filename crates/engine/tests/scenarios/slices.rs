@@ -45,10 +45,10 @@ fn what_is_not_free_beyond_the_old_slice_is_what_is_missing() {
             1  reserve old team-a gpu=h100:3
             2  reserve other team-a gpu=h100:1
             3  aside new team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for gpu in flavor h100, 1 more needed
-            ?  new was refused in team-a and waits for a change
-            ?  flavor h100: 2 gpu asked for, 1 free, 1 missing
-            ?    in use: team-a 4
-            ?    would help: 1 gpu given back
+            ?  new is inadmissible in team-a
+            ?  flavor h100: 2 gpu requested, 1 free, 1 missing
+            ?    used by: team-a 4
+            ?    would help: 1 gpu released
             4  reserve new team-a gpu=h100:5
         "#]],
     );
@@ -147,11 +147,11 @@ fn the_flavor_of_the_old_slice_is_kept_although_an_earlier_one_is_free() {
             1  reserve old team-a gpu=h100:2
             2  reserve new team-a gpu=h100:4
             3  aside newer team-a NoCandidates: couldn't assign flavors to pod set main: could not assign spot flavor since the original workload is assigned: h100, insufficient unused quota for gpu in flavor h100, 1 more needed
-            ?  newer was refused in team-a and waits for a change
-            ?  flavor spot: the slice that is replaced has h100
-            ?  flavor h100: 1 gpu asked for, 0 free, 1 missing
-            ?    in use: team-a 4
-            ?    would help: 1 gpu given back
+            ?  newer is inadmissible in team-a
+            ?  flavor spot: the replaced slice uses h100
+            ?  flavor h100: 1 gpu requested, 0 free, 1 missing
+            ?    used by: team-a 4
+            ?    would help: 1 gpu released
         "#]],
     );
 }

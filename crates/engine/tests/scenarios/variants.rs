@@ -20,11 +20,11 @@ fn a_variant_gets_only_the_flavors_that_it_is_allowed() {
         &expect![[r#"
             1  reserve one team-a gpu=a100:2
             2  park large team-a ExceedsMaxQuota: couldn't assign flavors to pod set main: insufficient quota for gpu in flavor a100, previously considered podsets requests (0) + current podset request (5) > maximum capacity (4), skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation, skipping flavor t4 due to WorkloadAllowedResourceFlavorAnnotation annotation
-            ?  large was refused in team-a and waits for a change
-            ?  flavor h100: it is not among the flavors that are allowed
-            ?  flavor a100: 5 gpu asked for, never more than 4 to be had, 1 missing
+            ?  large is inadmissible in team-a
+            ?  flavor h100: it is not an allowed flavor
+            ?  flavor a100: 5 gpu requested, at most 4 available, 1 missing
             ?    would help: a quota larger by 1 gpu
-            ?  flavor t4: it is not among the flavors that are allowed
+            ?  flavor t4: it is not an allowed flavor
         "#]],
     );
 }
@@ -97,10 +97,10 @@ fn a_variant_with_a_better_sibling_admitted_is_passed_over() {
         &expect![[r#"
             1  reserve best team-a gpu=h100:2
             2  retry good team-a BetterVariantAdmitted: A more favorable variant is already admitted
-            ?  good is next in team-a
-            ?  its sibling best is admitted with a better flavor
-            ?  flavor h100: it is not among the flavors that are allowed
-            ?  flavor a100: enough is free
+            ?  good is first in the pending queue of team-a
+            ?  its variant best is admitted with a better flavor
+            ?  flavor h100: it is not an allowed flavor
+            ?  flavor a100: enough quota is free
         "#]],
     );
 }

@@ -20,10 +20,10 @@ fn what_is_in_use_says_who_uses_it() {
         &expect![[r#"
             1  reserve one team-b gpu=h100:6 (borrows, height 1)
             2  park waits team-a NoCandidates
-            ?  waits was refused in team-a and waits for a change
-            ?  flavor h100: 4 gpu asked for, 2 free, 2 missing
-            ?    in use: team-b 6 (2 borrowed)
-            ?    would help: 2 gpu given back; or reclaimWithinCohort, since 2 gpu of its own is lent
+            ?  waits is inadmissible in team-a
+            ?  flavor h100: 4 gpu requested, 2 free, 2 missing
+            ?    used by: team-b 6 (2 borrowed)
+            ?    would help: 2 gpu released; or reclaimWithinCohort, since 2 gpu of its own quota is lent
         "#]],
     );
 }
@@ -54,17 +54,17 @@ fn what_can_never_be_says_which_bound_is_in_the_way() {
             1  park too-large own ExceedsMaxQuota
             1  park not-lent poor ExceedsMaxQuota
             2  park nowhere poor ExceedsMaxQuota
-            ?  too-large was refused in own and waits for a change
-            ?  flavor h100: 6 gpu asked for, never more than 4 to be had, 2 missing
+            ?  too-large is inadmissible in own
+            ?  flavor h100: 6 gpu requested, at most 4 available, 2 missing
             ?    would help: a quota larger by 2 gpu
-            ?  too-bound was refused in bound and waits for a change
-            ?  flavor h100: 6 gpu asked for, never more than 3 to be had, 3 missing
+            ?  too-bound is inadmissible in bound
+            ?  flavor h100: 6 gpu requested, at most 3 available, 3 missing
             ?    would help: a borrowingLimit higher by 3 gpu
-            ?  not-lent was refused in poor and waits for a change
-            ?  flavor h100: 6 gpu asked for, never more than 3 to be had, 3 missing
-            ?    would help: others lending 3 gpu more
-            ?  nowhere was refused in poor and waits for a change
-            ?  flavor h100: 99 gpu asked for, never more than 3 to be had, 96 missing
+            ?  not-lent is inadmissible in poor
+            ?  flavor h100: 6 gpu requested, at most 3 available, 3 missing
+            ?    would help: other queues lending 3 gpu more
+            ?  nowhere is inadmissible in poor
+            ?  flavor h100: 99 gpu requested, at most 3 available, 96 missing
             ?    would help: a quota larger by 96 gpu
         "#]],
     );
@@ -86,10 +86,10 @@ fn who_could_be_preempted_is_told() {
             1  reserve low-1 team-a gpu=h100:2
             2  reserve low-2 team-a gpu=h100:2
             3  park high team-a NoCandidates
-            ?  high was refused in team-a and waits for a change
-            ?  flavor h100: 3 gpu asked for, 0 free, 3 missing
-            ?    in use: team-a 4
-            ?    would help: 3 gpu given back; or withinClusterQueue, since 2 have lower priority
+            ?  high is inadmissible in team-a
+            ?  flavor h100: 3 gpu requested, 0 free, 3 missing
+            ?    used by: team-a 4
+            ?    would help: 3 gpu released; or withinClusterQueue, since 2 Workloads have lower priority
         "#]],
     );
 }
@@ -110,16 +110,16 @@ fn every_flavor_has_its_own_reason() {
         ",
         &expect![[r#"
             1  park one team-a NoMatchingFlavor
-            ?  one was refused in team-a and waits for a change
-            ?  memory: the queue has none in any flavor
+            ?  one is inadmissible in team-a
+            ?  memory: not covered by any resource group of the queue
             ?  flavor spot: its taint spot=yes:NoSchedule is not tolerated
             ?  flavor cold: node selector or affinity exclude it
-            ?  flavor gone: enough is free
-            ?  flavor h100: 3 gpu asked for, never more than 2 to be had, 1 missing
+            ?  flavor gone: enough quota is free
+            ?  flavor h100: 3 gpu requested, at most 2 available, 1 missing
             ?    would help: a quota larger by 1 gpu
-            ?  flavor x86: 5500m cpu asked for, never more than 4 to be had, 1500m missing
+            ?  flavor x86: 5500m cpu requested, at most 4 available, 1500m missing
             ?    would help: a quota larger by 1500m cpu
-            ?  one waits: team-a hands out nobody, flavor gone or its topology is missing
+            ?  one is pending: team-a is inactive, flavor gone or its topology is missing
         "#]],
     );
 }
@@ -135,15 +135,15 @@ fn earlier_pod_sets_count_where_they_would_go() {
         ",
         &expect![[r#"
             1  park one team-a ExceedsMaxQuota
-            ?  one was refused in team-a and waits for a change
+            ?  one is inadmissible in team-a
             ?  pod set main, 1 pod
-            ?    flavor spot: 3 gpu asked for, never more than 1 to be had, 2 missing
+            ?    flavor spot: 3 gpu requested, at most 1 available, 2 missing
             ?      would help: a quota larger by 2 gpu
-            ?    flavor h100: enough is free
+            ?    flavor h100: enough quota is free
             ?  pod set workers, 2 pods
-            ?    flavor spot: 2 gpu asked for, never more than 1 to be had, 1 missing
+            ?    flavor spot: 2 gpu requested, at most 1 available, 1 missing
             ?      would help: a quota larger by 1 gpu
-            ?    flavor h100: 2 gpu asked for beside 3 for other pod sets, never more than 4 to be had, 1 missing
+            ?    flavor h100: 2 gpu requested in addition to 3 for other pod sets, at most 4 available, 1 missing
             ?      would help: a quota larger by 1 gpu
         "#]],
     );
@@ -190,19 +190,19 @@ fn what_comes_before_capacity_is_told_alone() {
             1  reserve holds team-a gpu=h100:1, needs nodes
             1  aside stranger lab NamespaceMismatch
             ?  holds holds quota in team-a
-            ?  next waits: team-a hands out nobody, check nodes is missing or not active
+            ?  next is pending: team-a is inactive, check nodes is missing or not active
             2  aside sent-back team-a FailedCheck
-            ?  sent-back was sent back by check nodes
+            ?  sent-back failed admission check nodes
             ?  wrong is invalid: resources validation failed: limits are below requests
-            ?  backs-off waits for the end of its backoff
-            ?  restarts waits for its queue to be restarted
-            ?  out is not to be queued
-            ?  stopped waits: stops hands out nobody, it is stopped
-            ?  stranger may not use lab from its namespace
-            ?  lost is in no queue: its LocalQueue is missing or stopped
-            ?  early waits: nowhere hands out nobody, it does not exist
-            ?  next is in line in team-a behind 1
-            ?  flavor h100: enough is free
+            ?  backs-off is pending until its requeue backoff ends
+            ?  restarts is pending until its queue is resumed
+            ?  out is not eligible for queueing
+            ?  stopped is pending: stops is inactive, it is stopped
+            ?  the namespace of stranger does not match the namespaceSelector of lab
+            ?  lost is in no ClusterQueue: its LocalQueue is missing or stopped
+            ?  early is pending: nowhere is inactive, it does not exist
+            ?  next is behind 1 in the pending queue of team-a
+            ?  flavor h100: enough quota is free
         "#]],
     );
 }
@@ -219,8 +219,8 @@ fn who_waits_for_room_has_quota() {
         ",
         &expect![[r#"
             1  no room for one team-a in h100
-            ?  one would get quota in team-a, but no cluster has room
-            ?  flavor h100: enough is free
+            ?  one fits the quota of team-a, but no cluster has capacity
+            ?  flavor h100: enough quota is free
         "#]],
     );
 }
@@ -239,10 +239,10 @@ fn quota_may_be_free_where_places_are_not() {
         ",
         &expect![[r#"
             1  park one team-a TopologyPlacementFailed
-            ?  one was refused in team-a and waits for a change
-            ?  flavor tas: enough is free, but 1 pod asked for, anywhere, never places for any
-            ?    4 gpu asked for, 2 in all, 2 missing
-            ?    would help: machines with places for 1 more pod
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but 1 pod requested, anywhere; fitting when empty: none
+            ?    4 gpu requested, 2 in total, 2 missing
+            ?    would help: nodes with capacity for 1 more pod
         "#]],
     );
 }
@@ -260,7 +260,7 @@ fn cohorts_that_form_a_ring_are_told_at_once() {
         ",
         &expect![[r#"
             1  park waits team-a ExceedsMaxQuota
-            ?  waits waits: team-a hands out nobody, its cohorts form a ring
+            ?  waits is pending: team-a is inactive, its cohorts form a cycle
         "#]],
     );
 }

@@ -29,8 +29,8 @@ impl World {
             let Some(why) = engine.explain_pending(*id) else {
                 return Err(self.refute("somebody is unknown"));
             };
-            let words = explain::explanation(engine, &why);
-            let holds = why.standing == explain::QueueingStatus::HoldsQuota;
+            let words = explain::explanation_text(engine, &why);
+            let holds = why.status == explain::QueueingStatus::HoldsQuota;
             if holds != engine.admission(*id).is_some() || words.is_empty() {
                 return Err(self.refute(&words));
             }

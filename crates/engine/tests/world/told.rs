@@ -43,7 +43,7 @@ impl World {
             }
             for one in why.pod_sets.iter().flat_map(|one| &one.flavors) {
                 self.a_search_agrees(id, one)?;
-                if let TopologyExplanation::Shortfall(shortfall) = &one.places {
+                if let TopologyExplanation::Shortfall(shortfall) = &one.topology {
                     self.a_lack_is_one(shortfall)?;
                     self.waiting_helps_unless_hopeless(id, one, shortfall, &workloads)?;
                     self.preferring_helps_if_said(id, one, shortfall)?;
@@ -54,7 +54,7 @@ impl World {
     }
 
     fn a_search_agrees(&mut self, id: WorkloadId, one: &FlavorExplanation) -> Verdict {
-        let told = match &one.places {
+        let told = match &one.topology {
             TopologyExplanation::Fits => true,
             TopologyExplanation::Shortfall(_) => false,
             _ => return Ok(()),
@@ -131,5 +131,5 @@ impl World {
 fn places(engine: &Engine, id: WorkloadId, one: &FlavorExplanation) -> Option<TopologyExplanation> {
     let why = engine.explain_pending(id)?;
     let mut all = why.pod_sets.into_iter().flat_map(|one| one.flavors);
-    all.find(|found| found.flavor == one.flavor).map(|found| found.places)
+    all.find(|found| found.flavor == one.flavor).map(|found| found.topology)
 }

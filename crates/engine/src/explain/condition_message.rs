@@ -1,0 +1,205 @@
+//! Reasons and messages of conditions, in upstream's words. They appear on the wire, so they never change.
+//!
+//! Source: docs/reference/kueue.md §4.12.
+
+use crate::cycle::entry::{CycleEntry, CycleOutcome};
+use crate::engine::Engine;
+use crate::explain::quantity::{format_missing, format_quantity};
+use crate::flavors::assignment::FlavorAssignmentMode;
+use crate::ids::{FlavorId, Slot};
+use crate::reason::NoFitReason;
+
+/// Reason of the condition `QuotaReserved=False`; of `Evicted` for a Workload whose failed nodes have no
+/// replacement. Empty where upstream leaves it empty.
+pub fn condition_reason(entry: &CycleEntry) -> &'static str {
+    match entry.outcome {
+        CycleOutcome::Reserved { .. }
+        | CycleOutcome::Nominated
+        | CycleOutcome::NodeReplaced
+        | CycleOutcome::NodeNotReplaced => "",
+        CycleOutcome::NodesFailed => "NodeFailures",
+        CycleOutcome::Preempting | CycleOutcome::Deferred | CycleOutcome::Migrating { .. } => {
+            "WaitingForPreemptedWorkloads"
+        }
+        CycleOutcome::NoCandidates | CycleOutcome::Skipped | CycleOutcome::NoClusterCapacity(_) => {
+            "WaitingForQuota"
+        }
+        CycleOutcome::PreemptionGated => "AdmissionGated",
+        CycleOutcome::FailedCheck
+        | CycleOutcome::BetterVariantAdmitted
+        | CycleOutcome::MigrationRefused => "PendingEvaluation",
+        CycleOutcome::NoFit => {
+            entry.assignment.pending_reason.map_or("", |pending_reason| pending_reason.name())
+        }
+        CycleOutcome::NamespaceMismatch | CycleOutcome::Invalid => "Misconfigured",
+    }
+}
+
+/// Message of the same condition; for a Workload that waits for a node replacement, the message of the event.
+pub fn condition_message(engine: &Engine, entry: &CycleEntry) -> String {
+    match entry.outcome {
+        CycleOutcome::Reserved { .. } | CycleOutcome::Nominated | CycleOutcome::NodeReplaced => {
+            String::new()
+        }
+        CycleOutcome::NodesFailed => failed_nodes(engine, entry),
+        CycleOutcome::FailedCheck => "The workload has failed admission checks".to_owned(),
+        CycleOutcome::NamespaceMismatch => {
+            "workload namespace doesn't match ClusterQueue selector".to_owned()
+        }
+        CycleOutcome::Invalid => {
+            let workload = engine.state.workloads.get(entry.workload);
+            workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default().to_owned()
+        }
+        CycleOutcome::BetterVariantAdmitted => {
+            "A more favorable variant is already admitted".to_owned()
+        }
+        CycleOutcome::MigrationRefused => {
+            "Target flavor is below LastAcceptableFlavorName".to_owned()
+        }
+        CycleOutcome::Migrating { .. } => {
+            format!("{}. Pending the migration of 1 workload(s)", summary(engine, entry))
+        }
+        CycleOutcome::PreemptionGated => "Workload requires preemption, but it's gated".to_owned(),
+        CycleOutcome::Skipped => {
+            "Workload no longer fits after processing another workload".to_owned()
+        }
+        CycleOutcome::Deferred => {
+            "Workload has overlapping preemption targets with another workload, but will \
+             fit after these preemptions complete"
+                .to_owned()
+        }
+        CycleOutcome::NoClusterCapacity(_) => "no cluster has room".to_owned(),
+        CycleOutcome::NoFit | CycleOutcome::NoCandidates | CycleOutcome::NodeNotReplaced => {
+            summary(engine, entry)
+        }
+        CycleOutcome::Preempting => format!(
+            "{}. Pending the preemption of {} workload(s)",
+            summary(engine, entry),
+            entry.targets.len()
+        ),
+    }
+}
+
+fn failed_nodes(engine: &Engine, entry: &CycleEntry) -> String {
+    let reasons = entry.assignment.pod_sets.iter().flat_map(|one| &one.reasons);
+    let parts = reasons.filter(|one| matches!(one, NoFitReason::NodesFailed(_)));
+    parts.map(|one| reason_message(engine, one)).collect()
+}
+
+/// One part per pod set that does not fit. An error of one pod set replaces all other parts.
+fn summary(engine: &Engine, entry: &CycleEntry) -> String {
+    let pod_sets = entry.assignment.pod_sets.iter().zip(&entry.class.pod_sets);
+    let error = pod_sets.clone().find(|(one, _)| one.reasons.iter().any(NoFitReason::is_error));
+    if let Some((one, spec)) = error {
+        let reasons = reason_messages(engine, &one.reasons);
+        return format!(
+            "failed to assign flavors to pod set {}: {}",
+            spec.name,
+            reasons.join(", ")
+        );
+    }
+    let unfit = pod_sets
+        .filter(|(one, _)| one.mode() != FlavorAssignmentMode::Fit && !one.reasons.is_empty());
+    let parts = unfit.map(|(one, spec)| {
+        let reasons = reason_messages(engine, &one.reasons);
+        format!("couldn't assign flavors to pod set {}: {}", spec.name, reasons.join(", "))
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Messages of reasons in upstream's words, sorted.
+pub fn reason_messages(engine: &Engine, reasons: &[NoFitReason]) -> Vec<String> {
+    let mut words: Vec<String> = reasons.iter().map(|one| reason_message(engine, one)).collect();
+    words.sort();
+    words
+}
+
+pub(super) fn reason_message(engine: &Engine, reason: &NoFitReason) -> String {
+    let flavor = |id: FlavorId| engine.names().flavors.name(id);
+    match reason {
+        NoFitReason::ExceedsMaximum { slot, earlier, request, maximum } => {
+            let (flavor, resource) = slot_names(engine, *slot);
+            format!(
+                "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + \
+                 current podset request ({}) > maximum capacity ({})",
+                format_quantity(resource, *earlier),
+                format_quantity(resource, *request),
+                format_quantity(resource, *maximum)
+            )
+        }
+        NoFitReason::InUse { slot, missing } => {
+            let (flavor, resource) = slot_names(engine, *slot);
+            let missing = format_missing(resource, *missing);
+            format!(
+                "insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed"
+            )
+        }
+        NoFitReason::Taint { flavor: id, taint } => {
+            let taint = engine.state.flavor(*id).and_then(|spec| spec.taints.get(*taint));
+            let words = taint.map_or_else(String::new, |one| {
+                format!("{{{} {} {} <nil>}}", one.key, one.value, one.effect.name())
+            });
+            format!("untolerated taint {words} in flavor {}", flavor(*id))
+        }
+        NoFitReason::Affinity(id) => format!("flavor {} doesn't match node affinity", flavor(*id)),
+        NoFitReason::FlavorNotFound(id) => format!("flavor {} not found", flavor(*id)),
+        NoFitReason::NotNominated { flavor: id, resource } => format!(
+            "skipping flavor {} as it is not found in the nomination mapping for resource {}",
+            flavor(*id),
+            engine.names().resources.name(*resource)
+        ),
+        NoFitReason::FlavorNotAllowed(id) => format!(
+            "skipping flavor {} due to WorkloadAllowedResourceFlavorAnnotation annotation",
+            flavor(*id)
+        ),
+        NoFitReason::DiffersFromReplacedSlice { flavor: id, original } => format!(
+            "could not assign {} flavor since the original workload is assigned: {}",
+            flavor(*id),
+            original.map_or("", flavor)
+        ),
+        NoFitReason::ResourceNotCovered(id) => {
+            format!("resource {} unavailable in ClusterQueue", engine.names().resources.name(*id))
+        }
+        NoFitReason::NoTopology(id) => {
+            format!("Flavor \"{}\" does not support TopologyAwareScheduling", flavor(*id))
+        }
+        NoFitReason::OnlyTopologyAware(id) => {
+            format!("Flavor \"{}\" supports only TopologyAwareScheduling", flavor(*id))
+        }
+        NoFitReason::NoTopologyLevel(id) => {
+            format!("Flavor \"{}\" does not contain the requested level", flavor(*id))
+        }
+        NoFitReason::NoTopologyFlavor => "no TAS flavor assigned".to_owned(),
+        NoFitReason::NoTopologies => {
+            "workload requires Topology, but there is no TAS cache information".to_owned()
+        }
+        NoFitReason::TopologyFlavors(flavors) => {
+            let names: Vec<&str> = flavors.iter().map(|&id| flavor(id)).collect();
+            format!("more than one TAS flavor assigned: {}", names.join(", "))
+        }
+        NoFitReason::ElasticConstraint { required } => {
+            let how = if *required { "required" } else { "preferred" };
+            format!("{how} topology is not supported with ElasticJobsViaWorkloadSlices")
+        }
+        NoFitReason::NodesFailed(hosts) => {
+            let names: Vec<&str> = hosts.iter().map(|&id| engine.names().nodes.name(id)).collect();
+            match names[..] {
+                [one] => {
+                    format!(
+                        "Workload was evicted as there was no replacement for a failed node: {one}"
+                    )
+                }
+                _ => format!(
+                    "Workload eviction triggered due to multiple TAS assigned node failures, including: {}",
+                    names.join(", ")
+                ),
+            }
+        }
+        NoFitReason::TopologyPlacement(reason) => reason.message(),
+    }
+}
+
+pub(super) fn slot_names(engine: &Engine, slot: Slot) -> (&str, &str) {
+    let (flavor, resource) = engine.state.tree.pair(slot);
+    (engine.names().flavors.name(flavor), engine.names().resources.name(resource))
+}
