@@ -14,7 +14,8 @@ use crate::queues::table::ClusterQueueTable;
 use crate::quota::tree::Tree;
 use crate::settings::EngineSettings;
 use crate::spec::{CheckSpec, FlavorSpec, Labels, LocalQueueSpec, PodSetSpec};
-use crate::topology::Topologies;
+use crate::topology::assignment_search::SearchBuffers;
+use crate::topology::topologies::Topologies;
 use crate::workloads::backoffs::Backoffs;
 use crate::workloads::second_passes::SecondPasses;
 use crate::workloads::slice_replacements::SliceReplacements;
@@ -47,6 +48,7 @@ pub(crate) struct State {
     pub(crate) flavors: Vec<Option<FlavorSpec>>,
     pub(crate) checks: Vec<Option<CheckSpec>>,
     pub(crate) topologies: Topologies,
+    pub(crate) topology_search: SearchBuffers,
     pub(crate) failures: NodeFailures,
     pub(crate) workloads: Workloads,
     pub(crate) classes: EquivalenceClasses,
@@ -89,6 +91,7 @@ impl State {
             flavors: Vec::new(),
             checks: Vec::new(),
             topologies: Topologies::default(),
+            topology_search: SearchBuffers::default(),
             failures: NodeFailures::default(),
             workloads: Workloads::default(),
             classes: EquivalenceClasses::default(),

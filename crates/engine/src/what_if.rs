@@ -119,6 +119,7 @@ impl Checkpoint {
             settings: _,
             pods: _,
             scratch: _,
+            topology_search: _,
             tree,
             tree_changed,
             flavors_changed,

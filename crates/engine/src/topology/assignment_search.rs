@@ -66,13 +66,6 @@ impl SearchBuffers {
     }
 }
 
-/// A clone starts with empty buffers: their content never outlives a search.
-impl Clone for SearchBuffers {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
 /// Finds assignments for all requests: against current usage, or as if the topology were empty (`empty`).
 ///
 /// # Errors

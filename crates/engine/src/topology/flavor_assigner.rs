@@ -121,9 +121,9 @@ pub(super) fn search(
     all: &[TasPodSetRequest<'_>],
     empty: bool,
 ) -> Result<(), (usize, PlacementFailure)> {
-    let mut search_buffers = std::mem::take(&mut state.topologies.search_buffers);
+    let mut search_buffers = std::mem::take(&mut state.topology_search);
     let found = find_assignments(state, &mut search_buffers, all, empty);
-    state.topologies.search_buffers = search_buffers;
+    state.topology_search = search_buffers;
     found
 }
 
@@ -185,7 +185,7 @@ fn record_domains(state: &State, assignment: &mut Assignment, all: &[TasPodSetRe
     for one in &mut assignment.pod_sets {
         one.domains.clear();
     }
-    let found = state.topologies.search_buffers.assigned.iter();
+    let found = state.topology_search.assigned.iter();
     let found = found.map(|one| (one.flavor, one.pod_set, one.leaf, one.pods));
     let retained = all.iter().flat_map(|one| {
         one.retained.iter().map(|&(leaf, pods)| (one.flavor, one.pod_set, leaf, pods))

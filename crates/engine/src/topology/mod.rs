@@ -15,7 +15,7 @@
 //! §4.11.
 
 mod affinity_score;
-mod assignment_search;
+pub(crate) mod assignment_search;
 mod balanced_placement;
 mod domain_selection;
 mod domain_set_selector;

@@ -187,7 +187,7 @@ fn incomplete_slice_domain(
 /// The remaining leaves together with those that the search found.
 fn merge_assignments(state: &State, affected_pod_set: &AffectedPodSet) -> Vec<DomainAssignment> {
     let mut all = affected_pod_set.remaining.clone();
-    let assigned = state.topologies.search_buffers.assigned.iter();
+    let assigned = state.topology_search.assigned.iter();
     for one in assigned.filter(|one| one.pod_set == affected_pod_set.pod_set) {
         *all.entry(one.leaf).or_insert(0) += one.pods;
     }

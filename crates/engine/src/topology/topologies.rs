@@ -12,7 +12,6 @@ use crate::ids::{
     DomainId, EquivalenceClassId, FlavorId, PODS, ResourceId, TopologyId, TopologyNodeId,
 };
 use crate::spec::{FlavorSpec, PodSetAdmission, PodSetSpec};
-use crate::topology::assignment_search::SearchBuffers;
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::resource_table::ResourceTable;
 use crate::topology::{TopologyMode, TopologyNodeSpec, TopologySpec};
@@ -48,8 +47,6 @@ pub(crate) struct Topologies {
     used: ResourceTable,
     /// The trees must be rebuilt.
     pub(crate) stale: bool,
-    /// Buffers of searches.
-    pub(super) search_buffers: SearchBuffers,
 }
 
 impl Topologies {
