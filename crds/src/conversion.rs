@@ -1,9 +1,9 @@
 //! Conversion of objects between v1beta1 and v1beta2, as a pure function.
 //!
-//! A conversion renames and moves what the versions call differently and then re-encodes spec and status through the
-//! types of the wanted version. Re-encoding is part of the behaviour: upstream's converter decodes into structs too, so
-//! quantities become canonical, empty values vanish, and fields without a place in the wanted version are lost
-//! (docs/reference/kueue.md §1; the fields are named where they are dropped).
+//! A conversion renames and moves fields that differ, then re-encodes spec and status through the types of the target version.
+//! Re-encoding is part of the behaviour, because Kueue's converter decodes into structs, too: quantities become canonical,
+//! empty values are dropped, and fields without a place in the target version are lost (docs/reference/kueue.md §1; the module
+//! of each kind lists them).
 
 mod cluster_queue;
 mod local_queue;
@@ -16,7 +16,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::{
-    shape::{self, Mismatch},
+    schema_check::{self, Mismatch},
     v1beta1, v1beta2,
 };
 
@@ -36,7 +36,7 @@ pub enum ConversionError {
         kind: String,
         /// The version of the object.
         from: String,
-        /// The version asked for.
+        /// The target version.
         to: String,
     },
     /// A field is of a wrong type.
@@ -93,7 +93,7 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// Spec and status on their way from one version to the other.
+/// Spec and status during a conversion.
 struct Parts {
     spec: Object,
     status: Object,
@@ -117,7 +117,7 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
     let (Some(_), Some(to)) = (Version::parse(&from), Version::parse(desired_api_version)) else {
         return Err(unknown());
     };
-    shape::check(&object).map_err(|mismatch| ConversionError::Mismatch {
+    schema_check::check(&object).map_err(|mismatch| ConversionError::Mismatch {
         kind: kind.clone(),
         name: name(&object),
         mismatch,
@@ -166,7 +166,7 @@ fn edit(kind: &str, to: Version, parts: &mut Parts) -> Option<fn(Parts) -> Encod
             local_queue::to_v1beta1(parts);
             encode::<v1beta1::LocalQueueSpec, v1beta1::LocalQueueStatus>
         }
-        // A Cohort only loses the admission fair sharing status, which v1beta2 has no place for.
+        // A Cohort only loses the admission fair sharing status, which v1beta2 does not have.
         ("Cohort", V1Beta2) => encode::<v1beta2::CohortSpec, v1beta2::CohortStatus>,
         ("Cohort", V1Beta1) => encode::<v1beta1::CohortSpec, v1beta1::CohortStatus>,
         ("MultiKueueCluster", V1Beta2) => {
@@ -192,7 +192,7 @@ where
     })
 }
 
-/// Decodes and encodes: what the type does not know is gone, what it knows has its canonical form.
+/// Decodes and encodes: drops unknown fields and normalizes the others.
 fn through<T: DeserializeOwned + Serialize>(
     mut object: Object,
 ) -> Result<Object, serde_json::Error> {

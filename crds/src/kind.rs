@@ -1,7 +1,7 @@
-//! What makes a struct an API kind.
+//! Declares API kinds.
 //!
-//! An object carries `apiVersion` and `kind` as markers that cost nothing: written from the type, checked when read, so
-//! that an object of another version is never taken for this one.
+//! An object has `apiVersion` and `kind` as zero-sized markers: written from the type and checked when decoded, so an object
+//! of another version is never decoded as this one.
 
 use std::{fmt, marker::PhantomData};
 
@@ -79,7 +79,7 @@ pub(crate) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Declares an API kind: the struct with its metadata and fields, and what client libraries need to know of it.
+/// Declares an API kind: the struct with metadata and fields, and the traits that client libraries need.
 macro_rules! kind {
     (
         $(#[$doc:meta])*

@@ -1,4 +1,17 @@
-//! Kueue's and Sluice's API kinds.
+//! The API kinds of Kueue and Sluice.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`v1beta2`], [`v1beta1`] | Kueue's kinds: the stored version, and the one served for old clients |
+//! | [`v1alpha1`] | Sluice's kinds: ClusterCapacity and DispatchPolicy |
+//! | [`conversion`] | conversion between v1beta1 and v1beta2 |
+//! | [`crd`] | the CustomResourceDefinitions, generated from the types |
+//! | [`names`] | labels, annotations, finalizers, conditions and reasons |
+//! | [`kind`], [`meta`], [`pod`], [`quantity`] | API kinds, shared Kubernetes types, pod templates, quantities |
+//! | [`validation`], [`schema_check`] | errors of fields, and the JSON types of an object |
+//!
+//! Invariant: types are total. Every object that an API server may hold decodes; limits belong to the schema, cross-field
+//! rules to CEL or the webhooks.
 
 pub mod conversion;
 pub mod crd;
@@ -9,7 +22,7 @@ pub mod pod;
 pub mod quantity;
 mod rules;
 mod schema;
-pub mod shape;
+pub mod schema_check;
 pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;

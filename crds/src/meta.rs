@@ -1,6 +1,6 @@
-//! Shapes that Kubernetes shares with every API: conditions, selectors, taints, tolerations.
+//! Types that Kubernetes shares among its APIs: conditions, selectors, taints, tolerations.
 //!
-//! Field by field as the API has them, but total: what is missing is empty.
+//! The fields are those of the API, but total: a missing field is empty.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Condition {
     /// When the status last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
-    /// For people.
+    /// The human-readable message.
     #[serde(default)]
     pub message: String,
     /// The generation that the condition speaks of; 0 when unknown.

@@ -1,7 +1,7 @@
-//! Every name on the wire: groups, labels, annotations, finalizers, gates, conditions and their reasons.
+//! Names in the API: groups, labels, annotations, finalizers, gates, conditions and their reasons.
 //!
-//! They are interface, exactly upstream's (docs/reference/kueue.md §2.1, §2.10; docs/reference/multikueue.md §1.2–1.6), except those under
-//! `sluice.dev/`, which are ours (docs/reference/dispatch.md).
+//! All are Kueue's (docs/reference/kueue.md §2.1, §2.10; docs/reference/multikueue.md §1.2–1.6), except those under
+//! `sluice.dev/` (docs/reference/dispatch.md).
 
 /// Declares string constants with their doc.
 macro_rules! names {
@@ -30,9 +30,9 @@ names! {
     DEFAULT_LOCAL_QUEUE = "default";
     /// `controllerName` of the AdmissionCheck that dispatches to workers.
     MULTI_KUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue";
-    /// `controllerName` of the AdmissionCheck that makes ProvisioningRequests.
+    /// `controllerName` of the AdmissionCheck that creates ProvisioningRequests.
     PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request";
-    /// Field manager of what admission writes.
+    /// Field manager of writes by admission.
     ADMISSION_MANAGER = "kueue-admission";
     /// Field manager of reclaimable pods.
     RECLAIMABLE_PODS_MANAGER = "kueue-reclaimable-pods";
@@ -42,7 +42,7 @@ names! {
     JOB_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index";
     /// The WorkloadPriorityClass that is used where none is named.
     DEFAULT_WORKLOAD_PRIORITY_CLASS = "default";
-    /// The made-up queue, and flavor, of a worker without queues.
+    /// The generated queue, and flavor, of an agent-mode worker.
     THIN_QUEUE = "sluice-thin";
     /// The lease of the leader.
     LEADER_LEASE = "c1f6bfd2.kueue.x-k8s.io";
@@ -57,7 +57,7 @@ pub mod labels {
         PRIORITY_CLASS = "kueue.x-k8s.io/priority-class";
         /// Longest run time of a job.
         MAX_EXEC_TIME_SECONDS = "kueue.x-k8s.io/max-exec-time-seconds";
-        /// The Workload that a job uses instead of getting one made; also an annotation.
+        /// The prebuilt Workload of a job; also an annotation.
         PREBUILT_WORKLOAD_NAME = "kueue.x-k8s.io/prebuilt-workload-name";
         /// UID of the owner of a Workload.
         JOB_UID = "kueue.x-k8s.io/job-uid";
@@ -71,7 +71,7 @@ pub mod labels {
         POD_GROUP_NAME = "kueue.x-k8s.io/pod-group-name";
         /// The rank of a pod in its group.
         POD_GROUP_POD_INDEX = "kueue.x-k8s.io/pod-group-pod-index";
-        /// A Workload whose variants are tried one by one.
+        /// A Workload with variants.
         CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent";
         /// The manager that an object on a worker belongs to.
         MULTI_KUEUE_ORIGIN = "kueue.x-k8s.io/multikueue-origin";
@@ -83,9 +83,9 @@ pub mod labels {
 /// Annotations.
 pub mod annotations {
     names! {
-        /// Kind of the owner of a Workload, where no owner reference says it.
+        /// Kind of the owner of a Workload without owner reference.
         JOB_OWNER_GVK = "kueue.x-k8s.io/job-owner-gvk";
-        /// Name of the owner of a Workload, where no owner reference says it.
+        /// Name of the owner of a Workload without owner reference.
         JOB_OWNER_NAME = "kueue.x-k8s.io/job-owner-name";
         /// The Workload that admits a pod.
         WORKLOAD = "kueue.x-k8s.io/workload";
@@ -126,7 +126,7 @@ pub mod annotations {
         POD_GROUP_SERVING = "kueue.x-k8s.io/pod-group-serving";
         /// Whether a failed pod of a group may be replaced.
         RETRIABLE_IN_GROUP = "kueue.x-k8s.io/retriable-in-group";
-        /// What makes pods of a group alike.
+        /// The role of a pod in its pod group.
         ROLE_HASH = "kueue.x-k8s.io/role-hash";
         /// Label that holds the rank of a pod.
         POD_GROUP_POD_INDEX_LABEL = "kueue.x-k8s.io/pod-group-pod-index-label";
@@ -152,7 +152,7 @@ pub mod annotations {
         POLICY = "sluice.dev/policy";
         /// Node labels and tolerations of each pod set on a thin worker.
         ASSIGNMENT = "sluice.dev/assignment";
-        /// `confirmed` on a MultiKueueCluster lets go what the worker has and the manager does not know.
+        /// `confirmed` on a MultiKueueCluster allows the deletion of objects on the worker that the manager does not know.
         CLEANUP = "sluice.dev/cleanup";
         /// The cluster that a MultiKueueCluster leads to, by the uid of its namespace kube-system.
         CLUSTER_UID = "sluice.dev/cluster-uid";
@@ -186,7 +186,7 @@ pub mod dispatchers {
         ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once";
         /// A few workers at a time.
         INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental";
-        /// The one worker that has room.
+        /// The only worker with enough free capacity.
         CAPACITY = "sluice.dev/capacity";
     }
 }
@@ -200,9 +200,9 @@ pub mod conditions {
         ADMITTED = "Admitted";
         /// All pods are ready, or were.
         PODS_READY = "PodsReady";
-        /// The Workload must give its quota back.
+        /// The Workload must release its quota.
         EVICTED = "Evicted";
-        /// The Workload makes room for another.
+        /// The Workload is preempted.
         PREEMPTED = "Preempted";
         /// The Workload may queue again.
         REQUEUED = "Requeued";
@@ -216,7 +216,7 @@ pub mod conditions {
         BLOCKED_ON_PREEMPTION_GATES = "BlockedOnPreemptionGates";
         /// A queue, check or cluster can be used.
         ACTIVE = "Active";
-        /// A worker does not take a clone.
+        /// A worker refuses a remote copy.
         REFUSED = "sluice.dev/Refused";
     }
 }
@@ -230,11 +230,11 @@ pub mod reasons {
         ADMITTED = "Admitted";
         /// No flavor suits the pods.
         NO_MATCHING_FLAVOR = "NoMatchingFlavor";
-        /// The request is larger than what there is at all.
+        /// The request exceeds the total capacity.
         EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota";
         /// Others use the quota.
         WAITING_FOR_QUOTA = "WaitingForQuota";
-        /// No domain has room.
+        /// No domain has enough free capacity.
         TOPOLOGY_PLACEMENT_FAILED = "TopologyPlacementFailed";
         /// Preempted Workloads are still stopping.
         WAITING_FOR_PREEMPTED_WORKLOADS = "WaitingForPreemptedWorkloads";
@@ -242,7 +242,7 @@ pub mod reasons {
         MISCONFIGURED = "Misconfigured";
         /// The queue is stopped.
         SUSPENDED = "Suspended";
-        /// Not looked at yet.
+        /// Not considered yet.
         PENDING_EVALUATION = "PendingEvaluation";
         /// Another Workload's pods must be ready first.
         WAITING_FOR_PODS_READY = "WaitingForPodsReady";
@@ -256,9 +256,9 @@ pub mod reasons {
         NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed";
         /// A worker does not run jobs of this kind.
         KIND_NOT_ALLOWED = "KindNotAllowed";
-        /// No node takes a pod: of pods as the scheduler says it, and of clones that are evicted for it.
+        /// No node accepts a pod: on pods set by the scheduler, on remote copies the reason of their eviction.
         UNSCHEDULABLE = "Unschedulable";
-        /// Of an event: a worker that is not registered any more keeps what it has of a Workload.
+        /// Of an event: a removed worker still has objects of a Workload.
         LEFT_BEHIND = "LeftBehind";
         /// No quota is reserved.
         NO_RESERVATION = "NoReservation";
@@ -270,7 +270,7 @@ pub mod reasons {
         PREEMPTED = "Preempted";
         /// Pods were not ready in time.
         PODS_READY_TIMEOUT = "PodsReadyTimeout";
-        /// A check asked for it.
+        /// An admission check requested it.
         ADMISSION_CHECK = "AdmissionCheck";
         /// The ClusterQueue was stopped.
         CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped";
@@ -282,7 +282,7 @@ pub mod reasons {
         FLAVOR_MIGRATION = "FlavorMigration";
         /// Evicted on the manager.
         EVICTED_ON_MANAGER_CLUSTER = "EvictedOnManagerCluster";
-        /// A larger slice took over.
+        /// A larger slice replaced it.
         WORKLOAD_SLICE_REPLACED = "WorkloadSliceReplaced";
         /// Preempted by a Workload of the same queue.
         IN_CLUSTER_QUEUE = "InClusterQueue";
@@ -310,7 +310,7 @@ pub mod reasons {
         FAILED = "Failed";
         /// The job no longer matches its Workload.
         OUT_OF_SYNC = "OutOfSync";
-        /// The job is gone.
+        /// The job was deleted.
         OWNER_NOT_FOUND = "OwnerNotFound";
         /// The job cannot be started.
         FAILED_TO_START = "FailedToStart";
@@ -368,7 +368,7 @@ pub mod reasons {
         SOME_ACTIVE_CLUSTERS = "SomeActiveClusters";
         /// No worker of a check is active.
         NO_USABLE_CLUSTERS = "NoUsableClusters";
-        /// A job whose copy on a worker went is held back.
+        /// A job whose remote copy disappeared was suspended.
         MULTI_KUEUE_ADAPTER = "MultiKueueAdapter";
         /// The parameters of a check cannot be loaded.
         BAD_CONFIG = "BadConfig";

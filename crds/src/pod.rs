@@ -1,4 +1,4 @@
-//! The pod template of a pod set: what decisions read is typed, the rest is carried along untouched.
+//! The pod template of a pod set: fields that decisions read are typed, the others are kept unchanged.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct PodMetadata {
     pub rest: Map<String, Value>,
 }
 
-/// The part of a pod's spec that decides where it can run and what it costs.
+/// The fields of a pod spec that determine scheduling and requests.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSpec {
@@ -65,7 +65,7 @@ pub struct PodSpec {
     pub rest: Map<String, Value>,
 }
 
-/// The part of a container that decides what it costs.
+/// The fields of a container that determine requests.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
@@ -75,7 +75,7 @@ pub struct Container {
     /// Requests and limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
-    /// `Always` makes an init container run beside the others.
+    /// `Always` makes an init container a sidecar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
     /// Everything else.

@@ -1,8 +1,8 @@
 //! Resource quantities, exact and canonical like apimachinery's.
 //!
-//! A quantity is a decimal number with at most nine fractional digits (more are rounded away from zero) and the family
-//! of suffixes it was written in. It prints in canonical form: the largest suffix that loses nothing, no fraction.
-//! As upstream, a text whose digits are already minimal is kept as it was written. Comparisons look at the value only.
+//! A quantity is a decimal number with at most nine fractional digits (further ones are rounded away from zero) and a family
+//! of suffixes. The canonical form has the largest suffix that is exact, and no fraction. As in Kueue, a text that is already
+//! minimal is kept unchanged. Comparisons use the value only.
 
 mod format;
 mod parse;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub use parse::ParseQuantityError;
 
-/// The pattern that CRDs give for quantities.
+/// The pattern of quantities in CRDs.
 pub(crate) const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for Quantity {
     }
 }
 
-/// Accepts what a CRD's int-or-string field may hold.
+/// Accepts the int-or-string values of a CRD.
 struct IntOrString;
 
 impl de::Visitor<'_> for IntOrString {

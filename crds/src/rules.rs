@@ -1,6 +1,6 @@
-//! The cross-field rules of the CRDs, in CEL.
+//! Cross-field rules of the CRDs, in CEL.
 //!
-//! What they demand: docs/reference/kueue.md §1, docs/reference/multikueue.md §1. The messages are interface.
+//! Source: docs/reference/kueue.md §1, docs/reference/multikueue.md §1. The messages are part of the API.
 
 use crate::schema::Rule;
 
@@ -29,7 +29,7 @@ macro_rules! is_true {
     };
 }
 
-/// CEL for "was and stays true, then the field stays what it was".
+/// CEL for "if the condition was and stays true, the field is immutable".
 macro_rules! frozen_while {
     ($condition:literal, $field:literal) => {
         concat!(
@@ -156,7 +156,7 @@ rules! {
             "valuesPerLevel.individual, if set, must have roots of length equal to domainCount of this TopologyAssignmentSlice",
             "self.valuesPerLevel.all(v, !has(v.individual) || size(v.individual.roots) == self.domainCount)",
         );
-    /// On the two ways to give one number or value for each domain.
+    /// Rules for the two encodings of per-domain numbers and values.
     UNIVERSAL_OR_INDIVIDUAL = (
         "exactly one of the fields in [universal individual] must be set",
         "has(self.universal) != has(self.individual)",
@@ -199,7 +199,7 @@ rules! {
         "flavors must have the same number of resources as the coveredResources",
         "self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
     );
-    /// On fields that never change.
+    /// Rules for immutable fields.
     IMMUTABLE = ("field is immutable", "self == oldSelf");
     /// On the source of a MultiKueueCluster.
     CLUSTER_SOURCE = (

@@ -1,4 +1,4 @@
-//! `sluice.dev/v1alpha1`: what a worker reports and how the manager chooses among workers (docs/reference/dispatch.md §2–3).
+//! `sluice.dev/v1alpha1`: the capacity reports of workers, and dispatch policies (docs/reference/dispatch.md §2–3).
 
 mod cluster_capacity;
 mod dispatch_policy;

@@ -1,4 +1,4 @@
-//! `kueue.x-k8s.io/v1beta2`: the version that is stored, and that the code works with.
+//! `kueue.x-k8s.io/v1beta2`: the stored version, used by all other crates.
 
 mod admission_check;
 mod admission_check_state;

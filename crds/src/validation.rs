@@ -1,6 +1,6 @@
-//! What can be wrong with fields, in the API machinery's words.
+//! Errors of fields, with the messages of Kubernetes' API machinery.
 //!
-//! Shared by everything that judges objects: the webhooks of Kueue's own kinds and those of jobs.
+//! Shared by the webhooks of Kueue's kinds and those of jobs.
 
 mod field_error;
 pub mod gated_by;

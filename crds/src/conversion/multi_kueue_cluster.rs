@@ -1,4 +1,4 @@
-//! MultiKueueClusters: where v1beta2 has one of two sources, v1beta1 has a kubeconfig, maybe an empty one.
+//! MultiKueueClusters: v1beta2 has one of two sources, v1beta1 always has a kubeconfig, possibly an empty one.
 
 use serde_json::Value;
 

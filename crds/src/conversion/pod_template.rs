@@ -1,7 +1,7 @@
-//! Pod templates, written as an encoder of Kubernetes' own types writes them.
+//! Pod templates, encoded like Go's encoder encodes Kubernetes' types.
 //!
-//! Such an encoder leaves out empty values, except behind pointers, and writes structs held by value even when they are
-//! empty: `metadata: {}`, `resources: {}`. Which is which stands in the schema of the template.
+//! That encoder omits empty values, except behind pointers, and writes structs held by value even if they are empty:
+//! `metadata: {}`, `resources: {}`. The schema of the template tells which fields are which.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::{quantity::Quantity, schema::POD_TEMPLATE};
 static SCHEMA: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(POD_TEMPLATE).unwrap_or_default());
 
-/// Rewrites a template in place, as an encoder of Kubernetes' own types writes it.
+/// Normalizes a template in place.
 pub fn rewrite(template: &mut Value) {
     write_like_an_encoder(template, &SCHEMA);
 }
@@ -52,7 +52,7 @@ fn write_struct(object: &mut Map<String, Value>, properties: &Map<String, Value>
     }
 }
 
-/// What an encoder writes for an unset field. Lists and maps would be null, which a CRD does not take.
+/// The encoded value of an unset field. Lists and maps would be null, which a CRD does not accept.
 fn zero(schema: &Value) -> Option<Value> {
     if schema["x-kubernetes-int-or-string"] == true {
         return schema["pattern"].is_string().then(|| "0".into());
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn structs_are_written_and_empty_values_are_not() {
+    fn structs_are_encoded_and_empty_values_omitted() {
         let template = json!({"spec": {
             "hostNetwork": false,
             "restartPolicy": "",

@@ -38,7 +38,7 @@ fn a_source_without_a_class_keeps_its_kind() {
 }
 
 #[test]
-fn metadata_is_left_alone() {
+fn metadata_is_not_changed() {
     let mut workload = object(V1BETA2, "Workload", &json!({}));
     workload["metadata"] = json!({"name": "x", "managedFields": [{"manager": "m"}], "labels": {}});
     let converted = convert(workload.clone(), V1BETA1).expect("convertible");

@@ -1,9 +1,9 @@
 //! Topology assignments: a list of domains in v1beta1, columns in v1beta2.
 //!
-//! Any encoding that decodes to the same domains in the same order is legal. A slice writes one value where all its domains
-//! share it, and factors the common prefix and suffix out where they differ. Clusters name nodes by pool, so a run of nodes
-//! of one pool has a longer common prefix than all nodes have: the domains are also cut into such runs, and the shorter of
-//! the two texts is taken. That keeps tens of thousands of nodes within what one object may hold.
+//! Any encoding that decodes to the same domains in the same order is valid. A slice has one value where all its domains share
+//! it, and a common prefix and suffix where they differ. Node names often start with the name of a node pool, so the domains
+//! are also encoded as runs with a longer prefix each, and the shorter encoding is used. Tens of thousands of nodes fit into
+//! one object.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const MOST_SLICES: usize = 1000;
 
 type Domain = v1beta1::TopologyDomainAssignment;
 
-/// From domains to slices; what cannot be read is left for the decoder to refuse.
+/// Encodes domains as slices. Invalid input stays, and the decoder refuses it.
 pub(super) fn compress(assignment: &Object) -> Object {
     match serde_json::from_value(Value::Object(assignment.clone())) {
         Ok(assignment) => object(json!(slices(&assignment))),
@@ -26,7 +26,7 @@ pub(super) fn compress(assignment: &Object) -> Object {
     }
 }
 
-/// From slices to domains; what cannot be read is left for the decoder to refuse.
+/// Decodes slices to domains. Invalid input stays, and the decoder refuses it.
 pub(super) fn expand(assignment: &Object) -> Object {
     match serde_json::from_value(Value::Object(assignment.clone())) {
         Ok(assignment) => object(json!(domains(&assignment))),
@@ -71,7 +71,7 @@ fn shorter(
     if json!(a).to_string().len() < json!(b).to_string().len() { a } else { b }
 }
 
-/// Runs of domains whose lowest values share a prefix that ends in `-`: the longest prefix that gives few enough runs.
+/// Runs of domains whose lowest values share a prefix that ends in `-`: the longest prefixes that give few enough runs.
 fn runs_of_pools(domains: &[Domain]) -> Option<Vec<&[Domain]>> {
     let dashes = domains.iter().map(|domain| lowest(domain).matches('-').count()).max()?;
     (1..=dashes).rev().find_map(|dashes| {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn many_nodes_of_a_few_pools_are_cut_by_pool() {
+    fn many_nodes_of_a_few_pools_are_encoded_by_pool() {
         let names: Vec<String> = ["gpu-a100-pool-1", "cpu-standard-pool-2"]
             .iter()
             .flat_map(|pool| (0..5000).map(move |node| format!("{pool}-{node:04}")))
@@ -238,21 +238,21 @@ mod tests {
     }
 
     #[test]
-    fn a_few_nodes_stay_in_one_slice() {
+    fn few_nodes_are_one_slice() {
         let names = ["pool-a-1", "pool-a-2", "pool-b-7"].map(str::to_owned);
         assert_eq!(slices(&assignment(&names)).slices.len(), 1);
     }
 
     proptest::proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(names in proptest::collection::vec("[a-c-]{0,6}", 0..40)) {
+        fn decoding_reverts_encoding(names in proptest::collection::vec("[a-c-]{0,6}", 0..40)) {
             let original = assignment(&names);
             proptest::prop_assert_eq!(domains(&slices(&original)), original);
         }
     }
 
     #[test]
-    fn values_are_cut_between_characters() {
+    fn values_are_split_at_character_boundaries() {
         assert_eq!(
             individual_of(&["é1", "è1"]),
             ("".into(), vec!["é".into(), "è".into()], "1".into())

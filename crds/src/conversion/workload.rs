@@ -43,7 +43,7 @@ where
     Ok(parts)
 }
 
-/// A class counts only with its source. A source without a class makes a reference without a name, as upstream.
+/// A class is used only with its source. A source without a class becomes a reference without a name, as in Kueue.
 fn priority_class_to_v1beta2(spec: &mut Object) {
     let name = spec.remove("priorityClassName").unwrap_or_default();
     let (group, kind) = match spec.remove("priorityClassSource").as_ref().and_then(Value::as_str) {

@@ -54,7 +54,7 @@ const CAPACITY: &[Column] = &[
 ];
 const POLICY: &[Column] = &[column("Strategy", "string", ".spec.strategy"), AGE];
 
-/// Every kind, Kueue's and ours.
+/// All kinds of Kueue and Sluice.
 #[must_use]
 pub fn all() -> Vec<Definition> {
     let mut all = queues();
@@ -232,7 +232,7 @@ fn multi_kueue() -> Vec<Definition> {
                 "MultiKueueConfig",
                 "multikueueconfigs",
                 [
-                    // The one old version that upstream does not call deprecated.
+                    // The one old version that Kueue does not mark as deprecated.
                     Version { deprecated: false, ..old::<v1beta1::MultiKueueConfigSpec>() },
                     new::<v1beta2::MultiKueueConfigSpec>(),
                 ],

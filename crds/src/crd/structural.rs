@@ -1,7 +1,7 @@
-//! From a JSON schema of a type to the structural schema that a CRD may hold.
+//! Converts the JSON schema of a type to the structural schema of a CRD.
 //!
-//! Fields are never nullable and definitions are inlined. `"x-list"` is short for the list markers (`map NAME`, `set` or
-//! `atomic`), `"x-default"` is a default of the API: what serde fills in for a missing field is none.
+//! Fields are never nullable and definitions are inlined. `"x-list"` stands for the list markers (`map NAME`, `set` or
+//! `atomic`), `"x-default"` for a default of the API. The default that serde uses for a missing field is not one.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ fn structural(schema: &mut Value) {
     }
     drop_null(schema);
     expand_list(schema);
-    // What stands below these keys is a schema, or a map or list of them; everything else is data.
+    // The values of these keys are schemas, or maps or lists of schemas; everything else is data.
     for (key, value) in schema.iter_mut() {
         match (key.as_str(), value) {
             ("items" | "additionalProperties", value) => structural(value),

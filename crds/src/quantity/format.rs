@@ -1,4 +1,4 @@
-//! Writing a quantity in canonical form: the largest suffix that needs no fraction.
+//! Formats a quantity in canonical form: the largest suffix without a fraction.
 
 use std::fmt;
 

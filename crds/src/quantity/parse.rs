@@ -1,7 +1,7 @@
-//! Reading a quantity.
+//! Parses a quantity.
 //!
-//! Text is sign, digits, optional fraction, suffix. Decimal values are exact down to a billionth; what is below is
-//! rounded away from zero. Values in binary suffixes are capped at the largest i64.
+//! The text has a sign, digits, an optional fraction and a suffix. Decimal values are exact down to 1e-9 and rounded away from
+//! zero below. Values with binary suffixes are capped at the largest i64.
 
 use super::{Format, NANOS_PER_UNIT, Quantity};
 
@@ -126,7 +126,7 @@ fn binary(parts: &Parts<'_>, shift: u32) -> Result<i128, ParseQuantityError> {
     let cap = i128::from(i64::MAX) * NANOS_PER_UNIT;
     let digits = unscaled(parts)?;
     let fraction = i32::try_from(parts.fraction.len()).unwrap_or(EXPONENT_BOUND);
-    // Multiplied first: 2^60 leaves room for 20 decimal digits below the cap of i128.
+    // Multiplied first: 2^60 leaves 20 decimal digits below the maximum of i128.
     let shifted =
         digits.checked_mul(1_i128 << shift).map(|value| scale_by_ten(value, 9 - fraction));
     Ok(shifted.unwrap_or(cap).min(cap))

@@ -2,13 +2,13 @@ use proptest::prelude::*;
 
 use super::{NANOS_PER_UNIT, Quantity};
 
-/// What apimachinery answers, recorded by `go run ./cmd/quantity-table` in the lab's Go module.
+/// The results of apimachinery, recorded by `go run ./cmd/quantity-table` in the lab's Go module.
 const TABLE: &str = include_str!("table.tsv");
 
 const THOUSAND_E: i128 = 1_000_000_000_000_000_000_000 * NANOS_PER_UNIT;
 
 #[test]
-fn reads_and_writes_what_apimachinery_does() {
+fn parsing_and_formatting_equal_apimachinery() {
     let mut rows = 0;
     for row in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let (text, answer) = row.split_once('\t').expect("two columns");
@@ -33,7 +33,7 @@ fn whole_units_and_milli_are_rounded_up() {
         let columns: Vec<&str> = row.split('\t').collect();
         let [text, _, units, milli] = columns[..] else { panic!("four columns: {row}") };
         let quantity: Quantity = text.trim().parse().expect(text);
-        // Upstream overflows where we saturate, and rounds negative fractions away from zero only below one unit.
+        // Apimachinery overflows where this type saturates, and rounds negative fractions away from zero only below one unit.
         if quantity.is_negative()
             || quantity.nanos() / NANOS_PER_UNIT >= i128::from(i64::MAX) / 1000
         {
@@ -53,7 +53,7 @@ fn values_beyond_the_range_saturate() {
 }
 
 #[test]
-fn numbers_are_read_like_text() {
+fn numbers_are_parsed_like_text() {
     let quantity: Quantity = serde_json::from_str("5").expect("an integer");
     assert_eq!(quantity.to_string(), "5");
     let quantity: Quantity = serde_json::from_str("0.5").expect("a fraction");
@@ -76,14 +76,14 @@ proptest! {
     }
 
     #[test]
-    fn writing_twice_is_stable(text in text()) {
+    fn formatting_is_idempotent(text in text()) {
         let once = text.parse::<Quantity>().expect("generated").to_string();
         let twice = once.parse::<Quantity>().expect("canonical").to_string();
         prop_assert_eq!(twice, once);
     }
 
     #[test]
-    fn order_is_that_of_the_values(a in text(), b in text()) {
+    fn quantities_are_ordered_by_value(a in text(), b in text()) {
         let (a, b): (Quantity, Quantity) = (a.parse().expect("a"), b.parse().expect("b"));
         prop_assert_eq!(a.cmp(&b), a.nanos().cmp(&b.nanos()));
         prop_assert_eq!(a == b, a.nanos() == b.nanos());

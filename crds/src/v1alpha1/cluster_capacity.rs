@@ -1,7 +1,7 @@
-//! A ClusterCapacity: what a worker cluster can take now.
+//! ClusterCapacity: the free capacity of a worker cluster.
 //!
-//! The manager writes the spec (which labels it needs to know), the agent the status. Amounts are rounded down and never
-//! overstate.
+//! The manager writes the spec (the node labels that it needs), the agent writes the status. Amounts are rounded down, so they
+//! never exceed what is free.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ use crate::{
 pub const LOCAL: &str = "local";
 
 kind! {
-    /// What a worker cluster can take now.
+    /// The free capacity of a worker cluster.
     ClusterCapacity, ClusterResourceScope, "sluice.dev" / "v1alpha1" / "clustercapacities" {
-        /// What the manager asks for.
+        /// The manager's request.
         #[serde(default)]
         spec: ClusterCapacitySpec,
         /// What the agent reports.
@@ -30,7 +30,7 @@ kind! {
     }
 }
 
-/// What the manager asks for.
+/// The manager's request.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCapacitySpec {
@@ -52,7 +52,7 @@ pub struct ClusterCapacityStatus {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["Thin", "Quota"]))]
     pub mode: String,
-    /// resourceVersion of the newest Workload that the report takes into account.
+    /// resourceVersion of the newest Workload in the report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("maxLength" = 64))]
     pub as_of: String,
@@ -60,7 +60,7 @@ pub struct ClusterCapacityStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 64, "x-list" = "atomic"))]
     pub kinds: Vec<JobKind>,
-    /// Nodes that are alike, and what is free on each of them.
+    /// Equal nodes, and the free resources of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 64, "x-list" = "atomic"))]
     pub node_classes: Vec<NodeClass>,
@@ -107,7 +107,7 @@ pub struct NodeClass {
     #[serde(default)]
     #[schemars(extend("minimum" = 1))]
     pub count: i32,
-    /// The labels that the manager asked for.
+    /// The labels that the manager requested.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Taints.
@@ -127,7 +127,7 @@ pub struct NodeClass {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["maxMore", "nodeShape"]))]
 pub struct ElasticCapacity {
-    /// What such a node looks like.
+    /// The properties of these nodes.
     #[serde(default)]
     pub node_shape: NodeShape,
     /// How many more there can be.
@@ -140,7 +140,7 @@ pub struct ElasticCapacity {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeShape {
-    /// The labels that the manager asked for.
+    /// The labels that the manager requested.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Taints.
@@ -184,7 +184,7 @@ pub struct WorkloadCounts {
     #[serde(default)]
     #[schemars(extend("minimum" = 0))]
     pub own: i32,
-    /// Of everybody else.
+    /// All other usage.
     #[serde(default)]
     #[schemars(extend("minimum" = 0))]
     pub others: i32,

@@ -1,7 +1,7 @@
-//! A DispatchPolicy: how the manager chooses among workers, and what it does when one is lost.
+//! DispatchPolicy: how the manager selects a worker, and what it does when one is lost.
 //!
-//! A MultiKueueConfig names its policy in the annotation `sluice.dev/policy`. Without one: Spread, a worker counts as lost
-//! after 15 minutes, its work keeps running, and placed work is never moved.
+//! A MultiKueueConfig names its policy in the annotation `sluice.dev/policy`. The defaults are: strategy Spread, a worker is
+//! lost after 15 minutes, its Workloads keep running, and running Workloads are never moved.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,11 +24,11 @@ kind! {
     }
 }
 
-/// How the manager chooses among workers, and what it does when one is lost.
+/// How the manager selects a worker, and what it does when one is lost.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DispatchPolicySpec {
-    /// What makes one cluster better than another when both have room.
+    /// The order of clusters with enough capacity.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["Spread", "BinPack", "Ordered"], "x-default" = "Spread"))]
     pub strategy: String,
@@ -46,10 +46,10 @@ pub struct DispatchPolicySpec {
     /// Whether placed work may be moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebalance: Option<Rebalance>,
-    /// When room is kept for the oldest blocked gang.
+    /// When capacity is reserved for the oldest blocked Workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<GangReservation>,
-    /// Namespaces whose work may be dispatched; all when unset.
+    /// Namespaces whose Workloads may be dispatched; all if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<NamespaceList>,
     /// Kinds of jobs that may be dispatched; all when unset.
@@ -70,7 +70,7 @@ pub struct ClusterPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0, "maximum" = 1000))]
     pub weight: Option<i32>,
-    /// Takes no new work, and gives up its own at the deadline.
+    /// Receives no new Workloads, and its own are withdrawn at the deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<Drain>,
     /// Relative cost of a unit of work.
@@ -82,7 +82,7 @@ pub struct ClusterPolicy {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Drain {
-    /// When work that still runs is withdrawn; never when unset.
+    /// When running Workloads are withdrawn; never if unset.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("format" = "date-time"))]
     pub deadline: String,
@@ -132,11 +132,11 @@ pub struct Rebalance {
     pub max_moves: Option<i32>,
 }
 
-/// When room is kept for the oldest blocked gang.
+/// When capacity is reserved for the oldest blocked Workload.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GangReservation {
-    /// How long a gang waits before room is kept for it.
+    /// How long a Workload is blocked before capacity is reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0))]
     pub after_seconds: Option<i32>,

@@ -1,4 +1,4 @@
-//! An AdmissionCheck: a second opinion after quota is reserved.
+//! AdmissionCheck: a condition for admission beyond quota.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

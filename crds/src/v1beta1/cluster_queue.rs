@@ -1,9 +1,10 @@
-//! A ClusterQueue: quota, and the rules by which Workloads get it.
+//! ClusterQueue: quota, and the rules of admission.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterQueuePreemption, FairSharing, ResourceGroup};
+use super::resource_group::ResourceGroup;
+use crate::v1beta2::{ClusterQueuePreemption, FairSharing};
 use crate::{
     meta::LabelSelector,
     rules,
@@ -44,7 +45,7 @@ pub struct ClusterQueueSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = {}, "x-kubernetes-validations" = rules::PREEMPTION))]
     pub preemption: Option<ClusterQueuePreemption>,
-    /// Whether a head that does not fit blocks those behind it.
+    /// Whether a head that does not fit blocks the following Workloads.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["StrictFIFO", "BestEffortFIFO"], "x-default" = "BestEffortFIFO"))]
     pub queueing_strategy: String,
@@ -52,13 +53,13 @@ pub struct ClusterQueueSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 16, "x-list" = "atomic"))]
     pub resource_groups: Vec<ResourceGroup>,
-    /// Whether to stop admitting, and whether to evict what runs.
+    /// Whether admission is stopped, and whether admitted Workloads are evicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["None", "Hold", "HoldAndDrain"], "x-default" = "None"))]
     pub stop_policy: Option<String>,
 }
 
-/// When to go on to the next flavor instead of borrowing or preempting in this one.
+/// When the next flavor is tried before borrowing or preempting in this one.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlavorFungibility {

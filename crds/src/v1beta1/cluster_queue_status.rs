@@ -1,10 +1,11 @@
-//! Observed state of a ClusterQueue.
+//! The status of a ClusterQueue.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FairSharingStatus, ResourceUsage};
+use super::fair_sharing::FairSharingStatus;
+use crate::v1beta2::ResourceUsage;
 use crate::{
     meta::Condition,
     schema::{ConditionShape, DnsSubdomain, Timestamp},

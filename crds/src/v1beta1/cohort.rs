@@ -1,10 +1,11 @@
-//! A Cohort: a node of the quota tree.
+//! Cohort: a node of the quota tree.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FairSharing, FairSharingStatus, ResourceGroup};
+use super::{fair_sharing::FairSharingStatus, resource_group::ResourceGroup};
 use crate::schema::DnsSubdomain;
+use crate::v1beta2::FairSharing;
 
 /// A node of the quota tree.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]

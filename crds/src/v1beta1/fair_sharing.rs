@@ -1,9 +1,9 @@
-//! Weights and shares.
+//! Fair sharing: weights and shares.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::AdmissionFairSharingStatus;
+use crate::v1beta2::AdmissionFairSharingStatus;
 
 /// The share that fair sharing compares.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]

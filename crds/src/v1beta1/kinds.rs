@@ -1,12 +1,19 @@
-//! The kinds of this version.
+//! The kinds of v1beta1.
 
 use super::{
-    AdmissionCheckSpec, AdmissionCheckStatus, ClusterQueueSpec, ClusterQueueStatus, CohortSpec,
-    CohortStatus, LocalQueueSpec, LocalQueueStatus, MultiKueueClusterSpec, MultiKueueClusterStatus,
-    MultiKueueConfigSpec, ProvisioningRequestConfigSpec, ResourceFlavorSpec, TopologySpec,
-    WorkloadSpec, WorkloadStatus,
+    admission_check::{AdmissionCheckSpec, AdmissionCheckStatus},
+    cluster_queue::ClusterQueueSpec,
+    cluster_queue_status::ClusterQueueStatus,
+    cohort::{CohortSpec, CohortStatus},
+    local_queue::LocalQueueStatus,
+    multi_kueue::{MultiKueueClusterSpec, MultiKueueClusterStatus, MultiKueueConfigSpec},
+    provisioning_request_config::ProvisioningRequestConfigSpec,
+    topology::TopologySpec,
+    workload::WorkloadSpec,
+    workload_status::WorkloadStatus,
 };
 use crate::kind::kind;
+use crate::v1beta2::{LocalQueueSpec, ResourceFlavorSpec};
 
 kind! {
     /// A unit of admission: pod sets that start together.
@@ -87,7 +94,7 @@ kind! {
 }
 
 kind! {
-    /// How ProvisioningRequests are made for a check.
+    /// How ProvisioningRequests of an admission check are created.
     ProvisioningRequestConfig, ClusterResourceScope, "kueue.x-k8s.io" / "v1beta1" / "provisioningrequestconfigs" {
         /// What is wanted.
         #[serde(default)]
@@ -119,10 +126,10 @@ kind! {
 kind! {
     /// A named priority.
     WorkloadPriorityClass, ClusterResourceScope, "kueue.x-k8s.io" / "v1beta1" / "workloadpriorityclasses" {
-        /// For people.
+        /// The human-readable description.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         description: String,
-        /// The priority; higher goes first.
+        /// The priority; higher values are first.
         #[serde(default)]
         value: i32,
     }

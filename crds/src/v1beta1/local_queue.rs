@@ -1,11 +1,11 @@
-//! A LocalQueue: the door of a namespace to a ClusterQueue.
+//! LocalQueue: the queue of a namespace, which points to a ClusterQueue.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{LocalQueueFairSharingStatus, LocalQueueResourceUsage};
+use crate::v1beta2::{LocalQueueFairSharingStatus, LocalQueueResourceUsage};
 use crate::{
     meta::{Condition, Taint},
     schema::{ConditionShape, DnsSubdomain, TaintShape},

@@ -1,4 +1,4 @@
-//! Worker clusters and the sets of them that a check dispatches to.
+//! Worker clusters, and the clusters of an admission check.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["kubeConfig"]))]
 pub struct MultiKueueClusterSpec {
-    /// The ClusterProfile that says how to connect.
+    /// The ClusterProfile with the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_profile_ref: Option<ClusterProfileReference>,
-    /// The kubeconfig that says how to connect.
+    /// The kubeconfig with the connection.
     #[serde(default)]
     pub kube_config: KubeConfig,
 }

@@ -1,14 +1,14 @@
-//! How ProvisioningRequests are made for a check.
+//! How ProvisioningRequests of an admission check are created.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ProvisioningRequestRetryStrategy;
 use crate::schema::{DnsSubdomain, LabelKey, Text};
+use crate::v1beta2::ProvisioningRequestRetryStrategy;
 
-/// How ProvisioningRequests are made for a check.
+/// How ProvisioningRequests of an admission check are created.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["provisioningClassName"]))]

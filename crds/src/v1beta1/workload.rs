@@ -1,4 +1,4 @@
-//! A Workload: what is to be run, in pod sets.
+//! Workload: the pod sets of a job.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::{
     schema::{DnsLabel, DnsSubdomain, PodTemplateShape},
 };
 
-/// Where the pods of a pod set must stand relative to each other.
+/// The topology constraints of a pod set.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSetTopologyRequest {
@@ -52,7 +52,7 @@ pub struct PodSet {
     #[serde(default)]
     #[schemars(extend("minimum" = 0, "x-default" = 1))]
     pub count: i32,
-    /// Fewest pods that make sense; enables partial admission.
+    /// The minimum count; enables partial admission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 1))]
     pub min_count: Option<i32>,
@@ -64,7 +64,7 @@ pub struct PodSet {
     #[serde(default)]
     #[schemars(with = "PodTemplateShape")]
     pub template: PodTemplate,
-    /// Where the pods must stand.
+    /// The topology constraints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology_request: Option<PodSetTopologyRequest>,
 }
@@ -86,7 +86,7 @@ pub struct WorkloadSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("minItems" = 1, "maxItems" = 18, "x-list" = "map name"))]
     pub pod_sets: Vec<PodSet>,
-    /// Priority; higher goes first.
+    /// The priority; higher values are first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
     /// Name of the priority class.

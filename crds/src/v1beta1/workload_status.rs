@@ -1,13 +1,13 @@
-//! What became of a Workload: quota, checks, evictions, the chosen cluster.
+//! The status of a Workload: quota, admission checks, evictions, the cluster.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    AdmissionCheckState, PodSetRequest, ReclaimablePod, RequeueState,
-    WorkloadSchedulingStatsEviction,
+use super::admission_check_state::AdmissionCheckState;
+use crate::v1beta2::{
+    PodSetRequest, ReclaimablePod, RequeueState, WorkloadSchedulingStatsEviction,
 };
 use crate::{
     meta::Condition,
@@ -27,7 +27,7 @@ pub struct WorkloadStatus {
     /// Where quota is reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admission: Option<Admission>,
-    /// What each check says.
+    /// The states of admission checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 8, "x-list" = "map name"))]
     pub admission_checks: Vec<AdmissionCheckState>,
@@ -38,7 +38,7 @@ pub struct WorkloadStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<ConditionShape>", extend("x-list" = "map type"))]
     pub conditions: Vec<Condition>,
-    /// Workers that may take the Workload.
+    /// The nominated clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 20, "x-list" = "atomic"))]
     pub nominated_cluster_names: Vec<String>,
@@ -49,7 +49,7 @@ pub struct WorkloadStatus {
     /// Backoff after evictions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_state: Option<RequeueState>,
-    /// What the Workload asks for while it is pending.
+    /// The requests while the Workload is pending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 18, "x-list" = "map name"))]
     pub resource_requests: Vec<PodSetRequest>,
@@ -104,7 +104,7 @@ pub struct PodSetAssignment {
     pub topology_assignment: Option<TopologyAssignment>,
 }
 
-/// The domains that the pods of a pod set go to.
+/// The domains of the pods of a pod set.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["domains", "levels"]))]
@@ -118,7 +118,7 @@ pub struct TopologyAssignment {
     pub levels: Vec<String>,
 }
 
-/// A domain, and the pods it takes.
+/// A domain and its number of pods.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["count", "values"]))]
@@ -133,7 +133,7 @@ pub struct TopologyDomainAssignment {
     pub values: Vec<String>,
 }
 
-/// Counters over the life of a Workload.
+/// Counters over the lifetime of a Workload.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SchedulingStats {

@@ -1,4 +1,4 @@
-//! What admission checks say about a Workload.
+//! The states of the admission checks of a Workload.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     schema::{DnsLabel, Text, Timestamp, TolerationShape},
 };
 
-/// What one check says about a Workload.
+/// The state of one admission check.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["lastTransitionTime", "message", "name", "state"]))]
@@ -21,7 +21,7 @@ pub struct AdmissionCheckState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Timestamp")]
     pub last_transition_time: Option<Time>,
-    /// For people.
+    /// The human-readable message.
     #[serde(default)]
     #[schemars(with = "Text<0, 32768>")]
     pub message: String,

@@ -1,9 +1,12 @@
-//! A ClusterQueue: quota, and the rules by which Workloads get it.
+//! ClusterQueue: quota, and the rules of admission.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterQueueStatus, FairSharing, ResourceGroup};
+use super::{
+    cluster_queue_status::ClusterQueueStatus, fair_sharing::FairSharing,
+    resource_group::ResourceGroup,
+};
 use crate::{
     kind::is_unset,
     kind::kind,
@@ -57,7 +60,7 @@ pub struct ClusterQueueSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = {}, "x-kubernetes-validations" = rules::PREEMPTION))]
     pub preemption: Option<ClusterQueuePreemption>,
-    /// Whether a head that does not fit blocks those behind it.
+    /// Whether a head that does not fit blocks the following Workloads.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["StrictFIFO", "BestEffortFIFO"], "x-default" = "BestEffortFIFO"))]
     pub queueing_strategy: String,
@@ -65,7 +68,7 @@ pub struct ClusterQueueSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 16, "x-list" = "atomic"))]
     pub resource_groups: Vec<ResourceGroup>,
-    /// Whether to stop admitting, and whether to evict what runs.
+    /// Whether admission is stopped, and whether admitted Workloads are evicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["None", "Hold", "HoldAndDrain"], "x-default" = "None"))]
     pub stop_policy: Option<String>,
@@ -102,7 +105,7 @@ pub struct BorrowWithinCohort {
     pub policy: String,
 }
 
-/// When to go on to the next flavor instead of borrowing or preempting in this one.
+/// When the next flavor is tried before borrowing or preempting in this one.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlavorFungibility {

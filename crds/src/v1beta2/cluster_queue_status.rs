@@ -1,9 +1,9 @@
-//! Observed state of a ClusterQueue.
+//! The status of a ClusterQueue.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::FairSharingStatus;
+use super::fair_sharing::FairSharingStatus;
 use crate::{
     meta::Condition,
     quantity::Quantity,

@@ -1,9 +1,12 @@
-//! A Cohort: a node of the quota tree.
+//! Cohort: a node of the quota tree.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FairSharing, FairSharingStatus, ResourceGroup};
+use super::{
+    fair_sharing::{FairSharing, FairSharingStatus},
+    resource_group::ResourceGroup,
+};
 use crate::{kind::kind, schema::DnsSubdomain};
 
 kind! {

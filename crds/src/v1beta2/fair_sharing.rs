@@ -1,4 +1,4 @@
-//! Weights and shares.
+//! Fair sharing: weights and shares.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! A LocalQueue: the door of a namespace to a ClusterQueue.
+//! LocalQueue: the queue of a namespace, which points to a ClusterQueue.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::FairSharing;
+use super::fair_sharing::FairSharing;
 use crate::{
     kind::kind,
     meta::Condition,
@@ -38,7 +38,7 @@ pub struct LocalQueueSpec {
     /// Weight under fair sharing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fair_sharing: Option<FairSharing>,
-    /// Whether to stop admitting, and whether to evict what runs.
+    /// Whether admission is stopped, and whether admitted Workloads are evicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["None", "Hold", "HoldAndDrain"], "x-default" = "None"))]
     pub stop_policy: Option<String>,

@@ -1,4 +1,4 @@
-//! Worker clusters and the sets of them that a check dispatches to.
+//! Worker clusters, and the clusters of an admission check.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,10 +47,10 @@ pub struct MultiKueueClusterSpec {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterSource {
-    /// The ClusterProfile that says how to connect.
+    /// The ClusterProfile with the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_profile_ref: Option<ClusterProfileReference>,
-    /// The kubeconfig that says how to connect.
+    /// The kubeconfig with the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kube_config: Option<KubeConfig>,
 }

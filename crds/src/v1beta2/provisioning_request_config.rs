@@ -1,4 +1,4 @@
-//! How ProvisioningRequests are made for a check.
+//! How ProvisioningRequests of an admission check are created.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 kind! {
-    /// How ProvisioningRequests are made for a check.
+    /// How ProvisioningRequests of an admission check are created.
     ProvisioningRequestConfig, ClusterResourceScope, "kueue.x-k8s.io" / "v1beta2" / "provisioningrequestconfigs" {
         /// What is wanted.
         #[serde(default)]
@@ -19,7 +19,7 @@ kind! {
     }
 }
 
-/// How ProvisioningRequests are made for a check.
+/// How ProvisioningRequests of an admission check are created.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["provisioningClassName"]))]

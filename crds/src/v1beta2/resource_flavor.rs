@@ -1,4 +1,4 @@
-//! A ResourceFlavor: nodes of one kind.
+//! ResourceFlavor: a set of nodes.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ kind! {
     }
 }
 
-/// The nodes that a flavor stands for.
+/// The nodes of a flavor.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::RESOURCE_FLAVOR))]

@@ -1,4 +1,4 @@
-//! A Topology: how nodes are grouped.
+//! Topology: the levels of node domains.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

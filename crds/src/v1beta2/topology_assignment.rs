@@ -1,4 +1,4 @@
-//! The domains that pods go to, stored by column so that tens of thousands of nodes fit one object.
+//! Topology assignments, stored by column so that tens of thousands of nodes fit into one object.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::{
     schema::{PositiveInt, Text},
 };
 
-/// The domains that the pods of a pod set go to.
+/// The domains of the pods of a pod set.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["levels", "slices"]))]
@@ -42,7 +42,7 @@ pub struct TopologyAssignmentSlice {
     pub values_per_level: Vec<TopologyAssignmentSliceLevelValues>,
 }
 
-/// How many pods each domain of a slice takes: one number for all, or one for each.
+/// The number of pods per domain of a slice: one number for all domains, or one per domain.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TopologyAssignmentSlicePodCounts {
@@ -79,7 +79,7 @@ pub struct TopologyAssignmentSliceLevelIndividualValues {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Text<0, 63>")]
     pub prefix: Option<String>,
-    /// What stands between prefix and suffix, by domain.
+    /// The part between prefix and suffix, by domain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<Text<0, 63>>", extend("minItems" = 1, "maxItems" = 100000, "x-list" = "atomic"))]
     pub roots: Vec<String>,

@@ -1,9 +1,9 @@
-//! A Workload: what is to be run, in pod sets.
+//! Workload: the pod sets of a job.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::WorkloadStatus;
+use super::workload_status::WorkloadStatus;
 use crate::{
     kind::kind,
     pod::PodTemplate,
@@ -23,7 +23,7 @@ kind! {
     }
 }
 
-/// One layer of slices: how many pods go together, in which domain.
+/// One layer of slices: the number of pods that are placed together, and their domain.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["size", "topology"]))]
@@ -38,7 +38,7 @@ pub struct PodSetSliceTopologyConstraint {
     pub topology: String,
 }
 
-/// Where the pods of a pod set must stand relative to each other.
+/// The topology constraints of a pod set.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSetTopologyRequest {
@@ -92,7 +92,7 @@ pub struct PodSet {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0, "x-default" = 1))]
     pub count: Option<i32>,
-    /// Fewest pods that make sense; enables partial admission.
+    /// The minimum count; enables partial admission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 1))]
     pub min_count: Option<i32>,
@@ -104,7 +104,7 @@ pub struct PodSet {
     #[serde(default)]
     #[schemars(with = "PodTemplateShape")]
     pub template: PodTemplate,
-    /// Where the pods must stand.
+    /// The topology constraints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology_request: Option<PodSetTopologyRequest>,
 }
@@ -120,7 +120,7 @@ pub struct PreemptionGate {
     pub name: String,
 }
 
-/// The class a priority comes from.
+/// The class of a priority.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["group", "kind", "name"]))]
@@ -160,10 +160,10 @@ pub struct WorkloadSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 8, "x-list" = "map name"))]
     pub preemption_gates: Vec<PreemptionGate>,
-    /// Priority; higher goes first.
+    /// The priority; higher values are first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
-    /// The class the priority comes from.
+    /// The class of the priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = rules::PRIORITY_CLASS_REF))]
     pub priority_class_ref: Option<PriorityClassRef>,

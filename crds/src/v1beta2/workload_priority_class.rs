@@ -1,14 +1,14 @@
-//! A WorkloadPriorityClass: a named priority, independent of that of pods.
+//! WorkloadPriorityClass: a named priority, independent of pod priority.
 
 use crate::kind::kind;
 
 kind! {
     /// A named priority.
     WorkloadPriorityClass, ClusterResourceScope, "kueue.x-k8s.io" / "v1beta2" / "workloadpriorityclasses" {
-        /// For people.
+        /// The human-readable description.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         description: String,
-        /// The priority; higher goes first.
+        /// The priority; higher values are first.
         #[serde(default)]
         value: i32,
     }

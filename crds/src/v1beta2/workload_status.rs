@@ -1,4 +1,4 @@
-//! What became of a Workload: quota, checks, evictions, the chosen cluster.
+//! The status of a Workload: quota, admission checks, evictions, the cluster.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AdmissionCheckState, TopologyAssignment};
+use super::{admission_check_state::AdmissionCheckState, topology_assignment::TopologyAssignment};
 use crate::{
     meta::Condition,
     quantity::Quantity,
@@ -25,7 +25,7 @@ pub struct WorkloadStatus {
     /// Where quota is reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admission: Option<Admission>,
-    /// What each check says.
+    /// The states of admission checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 8, "x-list" = "map name"))]
     pub admission_checks: Vec<AdmissionCheckState>,
@@ -37,7 +37,7 @@ pub struct WorkloadStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<ConditionShape>", extend("maxItems" = 16, "x-list" = "map type"))]
     pub conditions: Vec<Condition>,
-    /// Workers that may take the Workload.
+    /// The nominated clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<Text<0, 256>>", extend("maxItems" = 20, "x-list" = "atomic"))]
     pub nominated_cluster_names: Vec<String>,
@@ -52,7 +52,7 @@ pub struct WorkloadStatus {
     /// Backoff after evictions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_state: Option<RequeueState>,
-    /// What the Workload asks for while it is pending.
+    /// The requests while the Workload is pending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 18, "x-list" = "map name"))]
     pub resource_requests: Vec<PodSetRequest>,
@@ -108,7 +108,7 @@ pub struct PodSetAssignment {
     pub topology_assignment: Option<TopologyAssignment>,
 }
 
-/// Pods of a pod set that will never run again.
+/// Pods of a pod set that are finished for good.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["count", "name"]))]
@@ -137,7 +137,7 @@ pub struct RequeueState {
     pub requeue_at: Option<Time>,
 }
 
-/// What a pending pod set asks for, after defaults and transformations.
+/// The requests of a pending pod set, after defaults and transformations.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["name"]))]
@@ -151,7 +151,7 @@ pub struct PodSetRequest {
     pub resources: BTreeMap<String, Quantity>,
 }
 
-/// Counters over the life of a Workload.
+/// Counters over the lifetime of a Workload.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SchedulingStats {

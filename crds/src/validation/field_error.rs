@@ -1,4 +1,4 @@
-//! What is wrong with a field, in the API machinery's words.
+//! An error of a field, with the messages of Kubernetes' API machinery.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl FieldError {
         Self { field: field.into(), kind }
     }
 
-    /// The value is not what it must be.
+    /// The value is invalid.
     pub fn invalid(
         field: impl Into<String>,
         value: impl Serialize,
@@ -41,7 +41,7 @@ impl FieldError {
         Self::new(field, Kind::Invalid { value: json(value), detail: detail.into() })
     }
 
-    /// The values in the field do not go together; none of them is named.
+    /// The values of the field contradict each other.
     pub fn invalid_together(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(field, Kind::InvalidTogether { detail: detail.into() })
     }
@@ -56,7 +56,7 @@ impl FieldError {
         Self::new(field, Kind::Forbidden { detail: detail.into() })
     }
 
-    /// The value stands elsewhere already.
+    /// The value is a duplicate.
     pub fn duplicate(
         field: impl Into<String>,
         value: impl Serialize,
@@ -86,7 +86,7 @@ impl FieldError {
     }
 }
 
-/// The error for a field that must stay what it is.
+/// The error of a changed immutable field.
 pub fn immutable(field: impl Into<String>, value: impl Serialize) -> FieldError {
     FieldError::invalid(field, value, "field is immutable")
 }

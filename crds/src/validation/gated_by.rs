@@ -1,4 +1,4 @@
-//! The annotation that keeps a Workload from queueing: gates with a domain prefix, comma separated.
+//! The annotation of admission gates: names with a domain prefix, separated by commas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,7 +70,7 @@ fn check_path(gate: &str) -> Errors {
     errors
 }
 
-/// Gates come with the object and can only be removed.
+/// Gates are set on creation and can only be removed.
 pub fn check_update(new: &Annotations, old: &Annotations) -> Errors {
     let gates = |annotations: &Annotations| -> Option<BTreeSet<String>> {
         let value = annotations.get(ADMISSION_GATED_BY).filter(|value| !value.is_empty())?;

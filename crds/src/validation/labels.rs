@@ -1,4 +1,4 @@
-//! The syntax of labels, in the API machinery's words.
+//! The syntax of labels, with the messages of Kubernetes' API machinery.
 
 use std::collections::BTreeMap;
 
@@ -128,7 +128,7 @@ pub fn check_labels(field: &str, labels: &BTreeMap<String, String>) -> Errors {
         .collect()
 }
 
-/// Errors of a map of annotations: keys only, in lower case as the API machinery looks at them, and the size of all.
+/// Errors of annotations: keys, compared in lower case as in the API machinery, and the total size.
 pub fn check_annotations(field: &str, annotations: &BTreeMap<String, String>) -> Errors {
     let problems = |key: &String| {
         let problems = key_problems(&key.to_lowercase());

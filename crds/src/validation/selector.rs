@@ -1,4 +1,4 @@
-//! What must hold of a label selector.
+//! Validation of label selectors.
 
 use crate::meta::{LabelSelector, LabelSelectorRequirement};
 

@@ -1,12 +1,12 @@
 //! Decodes objects of reviews.
 
-use crds::shape;
+use crds::schema_check;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Decodes an object. The error names the field. An explicit null is an unset field.
 pub(super) fn object<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
-    shape::check(object).map_err(|mismatch| mismatch.to_string())?;
+    schema_check::check(object).map_err(|mismatch| mismatch.to_string())?;
     let without_nulls = without_nulls(object);
     serde_path_to_error::deserialize(&without_nulls)
         .map_err(|error| format!("{}: {}", error.path(), error.inner()))

@@ -183,8 +183,8 @@ async fn the_resource_of_an_external_kind_is_discovered_once() {
     let child = owned("near", "example.com/v1", "Flow");
     let job: Job = serde_json::from_value(child).expect("a Job");
     for _ in 0..2 {
-        let around = defaulting_facts::gather(&webhooks, &job, "team").await.expect("cache");
-        assert!(around.ancestor_managed && around.owner_managed);
+        let facts = defaulting_facts::gather(&webhooks, &job, "team").await.expect("cache");
+        assert!(facts.ancestor_managed && facts.owner_managed);
     }
     let path = format!("metadata of {path}");
     assert_eq!(fixture.server.requests(), ["/apis/example.com/v1", &path, &path]);

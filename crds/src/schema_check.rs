@@ -1,7 +1,7 @@
-//! Whether an object has the shape of its kind: objects where objects belong, lists where lists belong, numbers that fit.
+//! Checks the JSON types of an object: objects, lists and numbers where the schema has them.
 //!
-//! Our decoders alone are too kind: they take a list for a struct. This walks the schema of the kind and names the first
-//! field that is of another type.
+//! Serde alone accepts a list for a struct. This check walks the schema of the kind and reports the first field with another
+//! type.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -13,7 +13,7 @@ use crate::crd;
 static SCHEMAS: LazyLock<BTreeMap<(String, String), Value>> =
     LazyLock::new(|| crd::all().into_iter().flat_map(crd::Definition::into_schemas).collect());
 
-/// A field that is of another type than its schema says.
+/// A field whose type differs from the schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: must be {expected}, not {found}")]
 pub struct Mismatch {
@@ -25,7 +25,7 @@ pub struct Mismatch {
     pub found: &'static str,
 }
 
-/// Checks an object of one of our kinds; of others nothing is known and nothing refused.
+/// Checks an object. Objects of other kinds pass.
 ///
 /// # Errors
 /// The first field of a wrong type.
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_field_of_a_wrong_type_is_named() {
+    fn the_first_field_with_a_wrong_type_is_reported() {
         let refused = |spec: Value, text: &str| assert_eq!(refusal(&spec).as_deref(), Some(text));
         refused(json!([]), "spec: must be an object, not a list");
         refused(json!({"podSets": {}}), "spec.podSets: must be a list, not an object");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn unset_and_unknown_fields_are_not_refused() {
+    fn unset_and_unknown_fields_pass() {
         assert_eq!(refusal(&json!({"podSets": null, "bogus": [1], "priority": 1})), None);
         assert_eq!(check(&json!({"apiVersion": "v1", "kind": "Pod", "spec": 1})), Ok(()));
     }
