@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context;
 use cluster::{
     config::Configuration,
-    control,
+    control::{ManagerControl, ManagerInput, ManagerSettings, sources::Sources},
     leader::{ClientMetrics, Election, Leader, LeaderContext},
 };
 use crds::names::dispatchers;
@@ -46,14 +46,18 @@ pub(crate) fn start(
     }
     let leader = Leader {
         client: client.clone(),
-        settings: control::Settings::manager(&settings.file, &settings.gates, dispatches),
+        control: ManagerControl::new(ManagerSettings::new(
+            &settings.file,
+            &settings.gates,
+            dispatches,
+        )),
+        watch: if dispatches { watch_with_workers } else { watch },
         election: election(&settings.file)?,
         metrics: metrics.clone(),
         reporter: Reporter {
             component: COMPONENT.to_owned(),
             instance: identity().context("reporting instance of events")?,
         },
-        ours: String::new(),
     };
     let dispatch = dispatches.then(|| DispatchSettings::new(&settings.file, client, metrics));
     let stop = stop.clone();
@@ -64,6 +68,16 @@ pub(crate) fn start(
         }
     });
     Ok(())
+}
+
+/// Starts the watches of a manager without worker clusters.
+fn watch(sources: &mut Sources<'_, ManagerInput>) {
+    sources.start_manager(false);
+}
+
+/// Starts the watches of a manager that dispatches.
+fn watch_with_workers(sources: &mut Sources<'_, ManagerInput>) {
+    sources.start_manager(true);
 }
 
 /// Settings of the connections to worker clusters.
@@ -122,7 +136,7 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
 }
 
 /// Keeps the connections to worker clusters while the process leads, beside the control task.
-async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderContext) {
+async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderContext<ManagerInput>) {
     let LeaderContext { inputs, workers, leadership, stop } = context;
     let Some(DispatchSettings { home, namespace, origin, metrics, check_every, keep_for }) =
         dispatch

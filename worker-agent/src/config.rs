@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::Context;
+use cluster::control::AgentPolicy;
 use crds::v1alpha1::JobKind;
 use serde::Deserialize;
 
@@ -113,13 +114,13 @@ impl AgentConfiguration {
     }
 
     /// What managers may use.
-    pub(crate) fn allowed(&self) -> cluster::control::Allowed {
+    pub(crate) fn policy(&self) -> AgentPolicy {
         let kind = |one: &AllowedKind| JobKind {
             group: one.group.clone(),
             version: one.version.clone(),
             kind: one.kind.clone(),
         };
-        cluster::control::Allowed {
+        AgentPolicy {
             namespaces: self.namespaces.as_ref().map(|names| names.allow.clone()),
             kinds: self.kinds.as_ref().map(|kinds| kinds.allow.iter().map(kind).collect()),
         }
@@ -152,7 +153,7 @@ mod tests {
     fn job_kinds_are_named_as_in_a_dispatch_policy() {
         let text =
             format!("{HEADER}kinds: {{allow: [{{group: batch, version: v1, kind: Job}}]}}\n");
-        let allowed = AgentConfiguration::read(&text).expect("a file").allowed();
+        let allowed = AgentConfiguration::read(&text).expect("a file").policy();
         let named = |one: &JobKind| format!("{}/{} {}", one.group, one.version, one.kind);
         let kinds: Vec<String> = allowed.kinds.iter().flatten().map(named).collect();
         assert_eq!((kinds, allowed.namespaces), (vec!["batch/v1 Job".to_owned()], None));

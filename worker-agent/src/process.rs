@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context;
 use cluster::{
-    control::Settings,
+    control::{AgentControl, AgentInput, AgentSettings, sources::Sources},
     leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
 };
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
@@ -52,18 +52,18 @@ pub(crate) async fn run(
     }
     let leader = Leader {
         client,
-        settings: Settings::thin(config.allowed()),
+        control: AgentControl::new(AgentSettings::new(config.policy())),
+        watch,
         election: election(config)?,
         metrics: counters,
         reporter: Reporter {
             component: COMPONENT.to_owned(),
             instance: identity().context("who tells events")?,
         },
-        ours: MULTI_KUEUE_ORIGIN.to_owned(),
     };
     let until = stop.clone();
     tasks.spawn(async move {
-        if let Err(error) = leader.run(runnable, until).await {
+        if let Err(error) = Box::pin(leader.run(runnable, until)).await {
             tracing::error!(%error, "cannot compete for the lease");
         }
     });
@@ -90,7 +90,12 @@ fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
     Ok(Some(Election { lease, identity, timing: LeaseTiming::default() }))
 }
 
-/// The agent has no further task of the leader.
-async fn runnable(context: LeaderContext) {
+/// Starts the watches of an agent.
+fn watch(sources: &mut Sources<'_, AgentInput>) {
+    sources.start_agent(MULTI_KUEUE_ORIGIN);
+}
+
+/// A leading agent runs nothing beside the control loop.
+async fn runnable(context: LeaderContext<AgentInput>) {
     context.stop.cancelled().await;
 }

@@ -18,9 +18,9 @@ use runtime::{
 use tokio::task::JoinSet;
 
 use crate::control::{
-    Control, Settings,
+    Control,
+    control_loop::{self, ControlIo, Inputs, Workers},
     sources::Sources,
-    task::{self, Inputs, Workers},
 };
 
 /// Maximum number of writes in flight on the own cluster.
@@ -59,31 +59,31 @@ pub struct ClientMetrics {
     pub events: EventMetrics,
 }
 
-/// The tasks that run while this process leads.
-pub struct Leader {
-    /// The client of the own cluster.
+/// A process that competes for the lease and decides while it leads.
+pub struct Leader<C: Control> {
+    /// The cluster that it decides for.
     pub client: Client,
-    /// Settings of the control task.
-    pub settings: Settings,
-    /// Leader election; without it the process always leads.
+    /// What decides.
+    pub control: C,
+    /// Starts the watches that feed it.
+    pub watch: fn(&mut Sources<'_, C::Input>),
+    /// The election; without one the process always leads.
     pub election: Option<Election>,
-    /// Metrics.
+    /// Counters.
     pub metrics: ClientMetrics,
-    /// The reporter of events.
+    /// The reporting controller of Events.
     pub reporter: Reporter,
-    /// On a worker: the label selector of objects that belong to managers.
-    pub ours: String,
 }
 
-/// Handles for tasks that run beside the control task.
-pub struct LeaderContext {
-    /// Sends inputs to the control task.
-    pub inputs: Inputs,
-    /// The registry of worker writers.
+/// What other tasks of a leader need.
+pub struct LeaderContext<I> {
+    /// Takes inputs.
+    pub inputs: Inputs<I>,
+    /// Takes the writers of workers.
     pub workers: Workers,
     /// Whether the process still leads.
     pub leadership: Leadership,
-    /// Cancelled when leading ends.
+    /// Ends when the process stops leading.
     pub stop: Stop,
 }
 
@@ -97,14 +97,14 @@ impl ClientMetrics {
     }
 }
 
-impl Leader {
+impl<C: Control> Leader<C> {
     /// Waits for leadership, leads, and releases the lease on `stop`. `runnable` starts a further task of the leader.
     ///
     /// # Errors
     /// If the timing of the election would allow two leaders.
     pub async fn run<B>(
         self,
-        runnable: impl FnOnce(LeaderContext) -> B,
+        runnable: impl FnOnce(LeaderContext<C::Input>) -> B,
         stop: Stop,
     ) -> Result<(), LeaseTimingError>
     where
@@ -135,16 +135,15 @@ impl Leader {
     async fn lead<B>(
         self,
         leadership: Leadership,
-        runnable: impl FnOnce(LeaderContext) -> B,
+        runnable: impl FnOnce(LeaderContext<C::Input>) -> B,
         stop: Stop,
     ) where
         B: Future<Output = ()> + Send + 'static,
     {
-        let (inputs, heard) = task::inputs();
+        let (inputs, received) = control_loop::inputs();
         let workers = Workers::default();
         let mut tasks = JoinSet::new();
         let metrics = &self.metrics;
-        let role = self.settings.role;
         let mut sources = Sources {
             client: self.client.clone(),
             inputs: inputs.clone(),
@@ -152,23 +151,23 @@ impl Leader {
             stop: stop.clone(),
             tasks: &mut tasks,
         };
-        sources.begin(role, &self.ours);
-        let writer = |at_a_time| {
+        (self.watch)(&mut sources);
+        let writer = |max_in_flight| {
             let (client, writes) = (self.client.clone(), metrics.writes.clone());
-            Writer::new(client, HOME, at_a_time, DEADLINE, writes)
+            Writer::new(client, HOME, max_in_flight, DEADLINE, writes)
         };
         let events = writer(EVENTS_AT_A_TIME);
         let (recorder, events) = recorder(events, self.reporter.clone(), metrics.events.clone());
-        let surroundings = task::Surroundings {
+        let io = ControlIo {
             home: writer(WRITES_AT_A_TIME),
             workers: workers.clone(),
             leadership: leadership.clone(),
             recorder,
         };
-        let leading = LeaderContext { inputs, workers, leadership, stop: stop.clone() };
-        tasks.spawn(runnable(leading));
+        let context = LeaderContext { inputs, workers, leadership, stop: stop.clone() };
+        tasks.spawn(runnable(context));
         tasks.spawn(events.run(stop.clone()));
-        task::run(Control::new(self.settings), heard, surroundings, stop.clone()).await;
+        control_loop::run(self.control, received, io, stop.clone()).await;
         stop.cancel();
         tasks.shutdown().await;
     }

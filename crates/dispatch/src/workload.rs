@@ -52,7 +52,7 @@ pub fn decide(
         DispatchCheckState::Pending => life.nominated(),
         DispatchCheckState::Ready => life.recorded(),
         // The core evicts; then everything is withdrawn.
-        DispatchCheckState::RetryReason | DispatchCheckState::Rejected => Vec::new(),
+        DispatchCheckState::Retry | DispatchCheckState::Rejected => Vec::new(),
     }
 }
 

@@ -68,7 +68,7 @@ impl PreparedConnection {
             tasks: &mut watches,
         };
         let ours = format!("{MULTI_KUEUE_ORIGIN}={}", context.origin);
-        sources.worker(name, &ours, context.check_every);
+        sources.start_worker(name, &ours, context.check_every);
         WorkerConnection { server, replaceable, watches, stop }
     }
 }

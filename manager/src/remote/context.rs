@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use cluster::control::task::{Inputs, Workers};
+use cluster::control::{
+    ManagerInput,
+    control_loop::{Inputs, Workers},
+};
 use kube::Client;
 use runtime::{requests::RequestMetrics, watch::WatchMetrics, writer::WriteMetrics};
 
@@ -15,7 +18,7 @@ pub(crate) struct WorkerContext {
     /// The namespace of the Secrets.
     pub(crate) namespace: String,
     /// Receives connection status and watch events of workers.
-    pub(crate) inputs: Inputs,
+    pub(crate) inputs: Inputs<ManagerInput>,
     /// The registry of writers of connected workers.
     pub(crate) workers: Workers,
     /// The value of the origin label on objects of this manager.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use cluster::control::Link;
+use cluster::control::Connection;
 use crds::names::reasons::{ACTIVE, CLIENT_CONNECTION_FAILED};
 use jiff::{SignedDuration, Timestamp};
 
@@ -36,7 +36,7 @@ impl ConnectionAttempts {
     }
 
     /// The status of a failed connection that is retried after `pause`.
-    pub(super) fn status(&self, cause: &str, pause: Duration, now: Timestamp) -> Link {
+    pub(super) fn status(&self, cause: &str, pause: Duration, now: Timestamp) -> Connection {
         let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX);
         let next = now.saturating_add(pause).unwrap_or(Timestamp::MAX).as_second();
         let next = Timestamp::from_second(next).unwrap_or(Timestamp::MAX);
@@ -47,13 +47,13 @@ impl ConnectionAttempts {
 }
 
 /// The status of a working connection.
-pub(super) fn connected() -> Link {
-    Link { active: true, reason: ACTIVE, message: "Connected".to_owned() }
+pub(super) fn connected() -> Connection {
+    Connection { active: true, reason: ACTIVE, message: "Connected".to_owned() }
 }
 
 /// The status of a lost connection.
-pub(super) fn lost(reason: &'static str, message: String) -> Link {
-    Link { active: false, reason, message }
+pub(super) fn lost(reason: &'static str, message: String) -> Connection {
+    Connection { active: false, reason, message }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cluster::control::{Input, RemoteInput};
+use cluster::control::{ManagerInput, WorkerInput};
 use crds::{names::reasons::CLIENT_CONNECTION_FAILED, v1beta2::MultiKueueCluster};
 use kube::Api;
 use runtime::{
@@ -194,10 +194,10 @@ impl Supervisor {
             tracing::error!(cluster = &*name, %error, "the task of a worker failed");
             self.context.workers.set(&name, None);
             let link = lost(CLIENT_CONNECTION_FAILED, "the connection failed".to_owned());
-            let link = Input::Remote(name.clone(), RemoteInput::Link(link));
+            let link = ManagerInput::Worker(name.clone(), WorkerInput::Connection(link));
             let _ = self.context.inputs.send(link).await;
         }
-        let _ = self.context.inputs.send(Input::Remote(name, RemoteInput::GivenUp)).await;
+        let _ = self.context.inputs.send(ManagerInput::Worker(name, WorkerInput::GivenUp)).await;
     }
 
     /// The time at which the next retiring task ends.

@@ -12,8 +12,8 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cluster::control::{
-    Input, Link, RemoteInput,
-    task::{self, Inputs, Workers},
+    Connection, ManagerInput, WorkerInput,
+    control_loop::{self, Inputs, Workers},
 };
 use kube::Client;
 use runtime::{
@@ -158,7 +158,7 @@ impl TestServer {
 struct TestTask {
     secret: watch::Sender<String>,
     commands: watch::Sender<WorkerCommand>,
-    inputs: Receiver<Input>,
+    inputs: Receiver<ManagerInput>,
     run: JoinHandle<()>,
 }
 
@@ -166,7 +166,7 @@ impl TestTask {
     fn begin(kubeconfig: String) -> Self {
         let command = WorkerCommand::Connect(target(&kubeconfig));
         let (secret, kept) = watch::channel(kubeconfig);
-        let (inputs, heard) = task::inputs();
+        let (inputs, heard) = control_loop::inputs();
         let context = Arc::new(context(home(kept), inputs));
         let (commands, received) = watch::channel(command);
         let run = tokio::spawn(Worker::new("east", context).run(received, Stop::new()));
@@ -179,23 +179,25 @@ impl TestTask {
         self.commands.send_replace(command);
     }
 
-    async fn status(&mut self) -> Link {
+    async fn status(&mut self) -> Connection {
         link(&mut self.inputs).await
     }
 }
 
 /// The next status of the worker.
-async fn link(inputs: &mut Receiver<Input>) -> Link {
+async fn link(inputs: &mut Receiver<ManagerInput>) -> Connection {
     loop {
         match timeout(TIMEOUT, inputs.recv()).await.expect("in time") {
-            Some(Input::Remote(name, RemoteInput::Link(link))) if &*name == "east" => return link,
-            Some(Input::Remote(_, RemoteInput::GivenUp)) => {}
+            Some(ManagerInput::Worker(name, WorkerInput::Connection(link))) if &*name == "east" => {
+                return link;
+            }
+            Some(ManagerInput::Worker(_, WorkerInput::GivenUp)) => {}
             other => panic!("{other:?} is not a link"),
         }
     }
 }
 
-fn context(home: Client, inputs: Inputs) -> WorkerContext {
+fn context(home: Client, inputs: Inputs<ManagerInput>) -> WorkerContext {
     WorkerContext {
         home,
         namespace: "kueue-system".to_owned(),
@@ -239,8 +241,8 @@ fn home(secret: watch::Receiver<String>) -> Client {
     Client::new(service, "kueue-system")
 }
 
-fn active() -> Link {
-    Link { active: true, reason: "Active", message: "Connected".to_owned() }
+fn active() -> Connection {
+    Connection { active: true, reason: "Active", message: "Connected".to_owned() }
 }
 
 #[tokio::test]
@@ -302,7 +304,7 @@ async fn an_invalid_kubeconfig_ends_the_connection_and_a_valid_one_restores_it()
 async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
     let server = TestServer::new(["one"]).await;
     let (_secret, kept) = watch::channel(server.kubeconfig("one"));
-    let (inputs, mut heard) = task::inputs();
+    let (inputs, mut heard) = control_loop::inputs();
     let context = Arc::new(context(home(kept), inputs));
     let begin = |name: &str| {
         let (commands, received) =
@@ -311,13 +313,13 @@ async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
         commands
     };
     let mut told = async || match timeout(TIMEOUT, heard.recv()).await.expect("in time") {
-        Some(Input::Remote(name, RemoteInput::Link(link))) => (name.to_string(), link),
+        Some(ManagerInput::Worker(name, WorkerInput::Connection(link))) => (name.to_string(), link),
         other => panic!("{other:?} is not a link"),
     };
     let first = begin("first");
     assert_eq!(told().await, ("first".to_owned(), active()));
     let _second = begin("second");
-    let refused = Link {
+    let refused = Connection {
         active: false,
         reason: "ClusterAlreadyRegistered",
         message: "this cluster is registered as \"first\" already".to_owned(),

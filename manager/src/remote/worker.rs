@@ -14,7 +14,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cluster::control::{Input, Link, RemoteInput};
+use cluster::control::{Connection, ManagerInput, WorkerInput};
 use crds::names::reasons::{BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED, CLUSTER_ALREADY_REGISTERED};
 use jiff::Timestamp;
 use runtime::Stop;
@@ -243,7 +243,7 @@ impl Worker {
     }
 
     /// Closes the connection, then reports the loss.
-    async fn lose(&mut self, link: Link) {
+    async fn lose(&mut self, link: Connection) {
         self.context.workers.set(&self.name, None);
         if let Some(connection) = self.connection.take() {
             connection.end().await;
@@ -252,8 +252,8 @@ impl Worker {
     }
 
     /// Reports the status. Without a receiver the process is stopping.
-    async fn report(&self, link: Link) {
-        let input = Input::Remote(self.name.clone(), RemoteInput::Link(link));
+    async fn report(&self, link: Connection) {
+        let input = ManagerInput::Worker(self.name.clone(), WorkerInput::Connection(link));
         let _ = self.context.inputs.send(input).await;
     }
 }

@@ -1,4 +1,5 @@
-//! Everything that [`Control`](super::Control) can hear of.
+//! What the compositions observe: changes of watches, connections to workers. Answers to writes come separately, with their
+//! ticket.
 
 use crds::{
     v1alpha1::{ClusterCapacity, DispatchPolicy},
@@ -13,29 +14,26 @@ use k8s_openapi::api::{
     node::v1::RuntimeClass,
     scheduling::v1::PriorityClass,
 };
-use runtime::{watch::Change, writer::WriteOutcome};
+use runtime::watch::Change;
 
-use super::order::Ticket;
-
-/// One thing that happened.
+/// What a manager observes.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "they are moved a few times and never kept")]
-pub enum Input {
-    /// Namespaces, for their labels.
+pub enum ManagerInput {
+    /// Namespaces.
     Namespace(Change<Namespace>),
-    /// Defaults and bounds of resources.
+    /// LimitRanges.
     LimitRange(Change<LimitRange>),
-    /// What a runtime costs.
+    /// RuntimeClasses.
     RuntimeClass(Change<RuntimeClass>),
-    /// Priorities of pods.
+    /// PriorityClasses.
     PriorityClass(Change<PriorityClass>),
-    /// Priorities of Workloads.
+    /// WorkloadPriorityClasses.
     WorkloadPriorityClass(Change<WorkloadPriorityClass>),
-    /// Flavors.
+    /// ResourceFlavors.
     ResourceFlavor(Change<ResourceFlavor>),
     /// Cohorts.
     Cohort(Change<Cohort>),
-    /// Checks.
+    /// AdmissionChecks.
     AdmissionCheck(Change<AdmissionCheck>),
     /// ClusterQueues.
     ClusterQueue(Change<ClusterQueue>),
@@ -45,46 +43,54 @@ pub enum Input {
     Workload(Change<Workload>),
     /// Jobs.
     Job(Change<Job>),
-    /// Sets of workers.
+    /// MultiKueueConfigs.
     MultiKueueConfig(Change<MultiKueueConfig>),
-    /// Workers as they are registered.
+    /// MultiKueueClusters.
     MultiKueueCluster(Change<MultiKueueCluster>),
-    /// How to choose among workers.
+    /// DispatchPolicies.
     DispatchPolicy(Change<DispatchPolicy>),
-    /// Nodes of a thin worker.
-    Node(Change<Node>),
-    /// Pods of a thin worker.
-    Pod(Change<Pod>),
-    /// The report of a thin worker, as it stands.
-    Capacity(Change<ClusterCapacity>),
-    /// Something about a worker.
-    Remote(Box<str>, RemoteInput),
-    /// What came of an order.
-    WriteOutcome(Ticket, WriteOutcome),
+    /// Something about a worker cluster, by the name of its MultiKueueCluster.
+    Worker(Box<str>, WorkerInput),
 }
 
-/// One thing that happened on a worker.
+/// What a manager observes of a worker cluster.
 #[derive(Debug)]
-pub enum RemoteInput {
-    /// Why it cannot be used, or that it can; in the words of its condition.
-    Link(Link),
-    /// Clones.
+pub enum WorkerInput {
+    /// The state of the connection.
+    Connection(Connection),
+    /// Clones of Workloads.
     Workload(Change<Workload>),
-    /// Their Jobs.
+    /// Their jobs.
     Job(Change<Job>),
-    /// What it can take.
+    /// Capacity reports.
     Capacity(Change<ClusterCapacity>),
-    /// Nobody is connected to it any more, nor tries to be.
+    /// The process neither is connected to the worker any more nor tries to be.
     GivenUp,
 }
 
-/// How the connection to a worker is.
+/// The state of the connection to a worker, as its condition `Active` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// Whether it answers.
+pub struct Connection {
+    /// Whether the worker answers.
     pub active: bool,
     /// Reason of the condition.
     pub reason: &'static str,
     /// Message of the condition.
     pub message: String,
+}
+
+/// What an agent observes.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "inputs are moved a few times and never kept")]
+pub enum AgentInput {
+    /// Clones.
+    Workload(Change<Workload>),
+    /// Their jobs.
+    Job(Change<Job>),
+    /// Nodes.
+    Node(Change<Node>),
+    /// Pods.
+    Pod(Change<Pod>),
+    /// The capacity report.
+    Capacity(Change<ClusterCapacity>),
 }

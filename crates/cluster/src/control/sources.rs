@@ -1,4 +1,4 @@
-//! The watches that feed a [`Control`](super::Control).
+//! The watches that feed a composition.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -12,17 +12,20 @@ use runtime::{
 use serde::de::DeserializeOwned;
 use tokio::{sync::mpsc::channel, task::JoinSet};
 
-use super::{Input, RemoteInput, Role, task::Inputs};
+use super::{
+    control_loop::Inputs,
+    input::{AgentInput, ManagerInput, WorkerInput},
+};
 
-/// Changes of one kind that may wait.
+/// Changes of one kind that may be queued.
 const BACKLOG: usize = 256;
 
-/// Begins watches, each in a task of its own.
-pub struct Sources<'a> {
-    /// Whose objects.
+/// Starts watches, each in a task of its own.
+pub struct Sources<'a, I> {
+    /// The cluster that is watched.
     pub client: Client,
     /// Where changes go.
-    pub inputs: Inputs,
+    pub inputs: Inputs<I>,
     /// Counts failures.
     pub metrics: &'a WatchMetrics,
     /// Ends the watches.
@@ -31,77 +34,80 @@ pub struct Sources<'a> {
     pub tasks: &'a mut JoinSet<()>,
 }
 
-impl Sources<'_> {
-    /// All that a cluster of this role must know.
-    pub fn begin(&mut self, role: Role, origin_label: &str) {
-        match role {
-            Role::Manager { dispatches } => {
-                self.queues();
-                if dispatches {
-                    self.all("multikueueconfigs", Input::MultiKueueConfig);
-                    self.all("multikueueclusters", Input::MultiKueueCluster);
-                    self.all::<DispatchPolicy>("dispatchpolicies", Input::DispatchPolicy);
-                }
-            }
-            Role::Thin => {
-                let ours = || Config::default().labels(origin_label);
-                self.follow("workloads", ours(), Input::Workload);
-                self.follow::<Job>("jobs", ours(), Input::Job);
-                self.all("nodes", Input::Node);
-                self.all("pods", Input::Pod);
-                self.all::<ClusterCapacity>("clustercapacities", Input::Capacity);
-            }
+impl Sources<'_, ManagerInput> {
+    /// Everything that a manager observes in its own cluster.
+    pub fn start_manager(&mut self, dispatches: bool) {
+        self.all("namespaces", ManagerInput::Namespace);
+        self.all("limitranges", ManagerInput::LimitRange);
+        self.all("runtimeclasses", ManagerInput::RuntimeClass);
+        self.all("priorityclasses", ManagerInput::PriorityClass);
+        self.all("workloadpriorityclasses", ManagerInput::WorkloadPriorityClass);
+        self.all("resourceflavors", ManagerInput::ResourceFlavor);
+        self.all("cohorts", ManagerInput::Cohort);
+        self.all("admissionchecks", ManagerInput::AdmissionCheck);
+        self.all("clusterqueues", ManagerInput::ClusterQueue);
+        self.all("localqueues", ManagerInput::LocalQueue);
+        self.all("workloads", ManagerInput::Workload);
+        self.all::<Job>("jobs", ManagerInput::Job);
+        if dispatches {
+            self.all("multikueueconfigs", ManagerInput::MultiKueueConfig);
+            self.all("multikueueclusters", ManagerInput::MultiKueueCluster);
+            self.all::<DispatchPolicy>("dispatchpolicies", ManagerInput::DispatchPolicy);
         }
     }
 
-    fn queues(&mut self) {
-        self.all("namespaces", Input::Namespace);
-        self.all("limitranges", Input::LimitRange);
-        self.all("runtimeclasses", Input::RuntimeClass);
-        self.all("priorityclasses", Input::PriorityClass);
-        self.all("workloadpriorityclasses", Input::WorkloadPriorityClass);
-        self.all("resourceflavors", Input::ResourceFlavor);
-        self.all("cohorts", Input::Cohort);
-        self.all("admissionchecks", Input::AdmissionCheck);
-        self.all("clusterqueues", Input::ClusterQueue);
-        self.all("localqueues", Input::LocalQueue);
-        self.all("workloads", Input::Workload);
-        self.all::<Job>("jobs", Input::Job);
-    }
-
-    /// What a worker has of ours, looked at so often for what its watches may have lost (docs/reference/dispatch.md §9). The manager's
-    /// name for it is in the watches' names.
-    pub fn worker(&mut self, cluster: &str, origin_label: &str, check_every: Option<Duration>) {
-        // A connection that dies in silence is noticed after this time.
-        let near = |config: Config| config.timeout(60);
-        let ours = || near(Config::default().labels(origin_label));
+    /// What a worker has with this origin. Every `gc_interval` a watch looks for changes that it was not sent
+    /// (docs/reference/dispatch.md §9). The names of the watches contain that of the worker.
+    pub fn start_worker(
+        &mut self,
+        cluster: &str,
+        origin_label: &str,
+        gc_interval: Option<Duration>,
+    ) {
+        // A connection that dies silently is noticed after this time.
+        let short = |config: Config| config.timeout(60);
+        let ours = || short(Config::default().labels(origin_label));
         let name = |kind: &str| format!("{cluster}/{kind}");
-        let clones = self.watch(&name("workloads"), ours()).check_every(check_every);
-        self.tell(clones, from_worker(cluster, RemoteInput::Workload));
-        let jobs = self.watch::<Job>(&name("jobs"), ours()).check_every(check_every);
-        self.tell(jobs, from_worker(cluster, RemoteInput::Job));
+        let clones = self.watch(&name("workloads"), ours()).check_every(gc_interval);
+        self.forward(clones, from_worker(cluster, WorkerInput::Workload));
+        let jobs = self.watch::<Job>(&name("jobs"), ours()).check_every(gc_interval);
+        self.forward(jobs, from_worker(cluster, WorkerInput::Job));
         let reports =
-            self.watch::<ClusterCapacity>(&name("clustercapacities"), near(Config::default()));
-        self.tell(reports, from_worker(cluster, RemoteInput::Capacity));
+            self.watch::<ClusterCapacity>(&name("clustercapacities"), short(Config::default()));
+        self.forward(reports, from_worker(cluster, WorkerInput::Capacity));
     }
+}
 
-    fn all<K>(&mut self, name: &str, wrap: impl Fn(Change<K>) -> Input + Send + 'static)
+impl Sources<'_, AgentInput> {
+    /// Everything that an agent observes. Workloads and jobs are those with an origin.
+    pub fn start_agent(&mut self, origin_label: &str) {
+        let ours = || Config::default().labels(origin_label);
+        self.start("workloads", ours(), AgentInput::Workload);
+        self.start::<Job>("jobs", ours(), AgentInput::Job);
+        self.all("nodes", AgentInput::Node);
+        self.all("pods", AgentInput::Pod);
+        self.all::<ClusterCapacity>("clustercapacities", AgentInput::Capacity);
+    }
+}
+
+impl<I: Send + 'static> Sources<'_, I> {
+    fn all<K>(&mut self, name: &str, wrap: impl Fn(Change<K>) -> I + Send + 'static)
     where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
-        self.follow(name, Config::default(), wrap);
+        self.start(name, Config::default(), wrap);
     }
 
-    fn follow<K>(
+    fn start<K>(
         &mut self,
         name: &str,
         config: Config,
-        wrap: impl Fn(Change<K>) -> Input + Send + 'static,
+        wrap: impl Fn(Change<K>) -> I + Send + 'static,
     ) where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
         let watch = self.watch(name, config);
-        self.tell(watch, wrap);
+        self.forward(watch, wrap);
     }
 
     fn watch<K>(&self, name: &str, config: Config) -> Watch<K>
@@ -112,7 +118,7 @@ impl Sources<'_> {
         Watch::new(name, api, config, self.metrics)
     }
 
-    fn tell<K>(&mut self, watch: Watch<K>, wrap: impl Fn(Change<K>) -> Input + Send + 'static)
+    fn forward<K>(&mut self, watch: Watch<K>, wrap: impl Fn(Change<K>) -> I + Send + 'static)
     where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
@@ -134,8 +140,8 @@ impl Sources<'_> {
 
 fn from_worker<K>(
     cluster: &str,
-    wrap: impl Fn(Change<K>) -> RemoteInput + Send + 'static,
-) -> impl Fn(Change<K>) -> Input + Send + 'static {
+    wrap: impl Fn(Change<K>) -> WorkerInput + Send + 'static,
+) -> impl Fn(Change<K>) -> ManagerInput + Send + 'static {
     let cluster: Box<str> = cluster.into();
-    move |change| Input::Remote(cluster.clone(), wrap(change))
+    move |change| ManagerInput::Worker(cluster.clone(), wrap(change))
 }

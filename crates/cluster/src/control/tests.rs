@@ -1,29 +1,31 @@
-//! A cluster as one process finds it: whatever comes first, what was decided stands.
+//! The compositions on inputs as watches and API servers give them.
 
+mod block_admission;
+mod cycles;
 mod dispatched;
+mod gang_reservation;
 mod label_keys;
-mod pods_gate;
-mod stranded;
+mod orphan_cleanup;
+mod report_copies;
+mod slices;
+mod unregistered;
+mod unschedulable;
+mod variants;
 
 use ::jobs::{GenericJob, Job};
 use crds::v1beta2::{AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, Workload};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use proptest::prelude::*;
-use runtime::{watch::Change, writer::WriteOutcome};
+use runtime::{
+    watch::{Change, Key},
+    writer::WriteOutcome,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{config::Configuration, gates::Gates};
-
-mod garbage;
-mod keeping;
-mod shown;
-mod slices;
-mod turns;
-mod unregistered;
-mod variants;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -35,8 +37,14 @@ fn list<K: DeserializeOwned>(objects: Vec<Value>) -> Change<K> {
     Change::Reset { objects: objects.into_iter().map(object).collect(), removed: vec![] }
 }
 
-fn settings() -> Settings {
-    Settings::manager(&Configuration::default(), &Gates::default(), false)
+fn settings() -> ManagerSettings {
+    ManagerSettings::new(&Configuration::default(), &Gates::default(), false)
+}
+
+/// The message of the condition of worker `east`.
+fn east_message(control: &ManagerControl) -> String {
+    let multikueue = control.multikueue.as_ref().expect("a manager that dispatches");
+    multikueue.active_condition("east", false).expect("it was connected").message
 }
 
 fn job() -> Job {
@@ -76,9 +84,9 @@ fn workload() -> Value {
     })
 }
 
-/// A clone that waits on a thin worker with one node.
-fn worker(allowed: Allowed) -> Vec<&'static str> {
-    let mut control = Control::new(Settings::thin(allowed));
+/// Purposes of the first orders about a clone that is pending on an agent's cluster of one node.
+fn agent_orders(policy: AgentPolicy) -> Vec<&'static str> {
+    let mut control = AgentControl::new(AgentSettings::new(policy));
     let node = json!({
         "metadata": {"name": "node", "resourceVersion": "1"},
         "status": {
@@ -90,38 +98,38 @@ fn worker(allowed: Allowed) -> Vec<&'static str> {
     clone["status"] = json!({});
     clone["metadata"]["ownerReferences"] = json!([]);
     let lists = [
-        Input::Node(list(vec![node])),
-        Input::Pod(list(vec![])),
-        Input::Capacity(list(vec![])),
-        Input::Job(Change::Reset { objects: vec![], removed: vec![] }),
-        Input::Workload(list(vec![clone])),
+        AgentInput::Node(list(vec![node])),
+        AgentInput::Pod(list(vec![])),
+        AgentInput::Capacity(list(vec![])),
+        AgentInput::Job(Change::Reset { objects: vec![], removed: vec![] }),
+        AgentInput::Workload(list(vec![clone])),
     ];
-    lists.into_iter().for_each(|list| control.hear(list, NOW));
+    lists.into_iter().for_each(|list| control.observe(list, NOW));
     control.decide(NOW).orders.iter().map(|order| order.ticket.purpose.name()).collect()
 }
 
 #[test]
-fn a_worker_runs_only_namespaces_and_kinds_that_it_was_told_to_run() {
+fn an_agent_runs_only_the_namespaces_and_kinds_of_its_policy() {
     let kind = |kind: &str| object(json!({"group": "batch", "version": "v1", "kind": kind}));
     let namespaces = |name: &str| Some(vec![name.to_owned()]);
-    for allowed in [
-        Allowed { namespaces: namespaces("elsewhere"), kinds: None },
-        Allowed { namespaces: None, kinds: Some(vec![kind("CronJob")]) },
+    for policy in [
+        AgentPolicy { namespaces: namespaces("elsewhere"), kinds: None },
+        AgentPolicy { namespaces: None, kinds: Some(vec![kind("CronJob")]) },
     ] {
-        let elsewhere = worker(allowed);
+        let elsewhere = agent_orders(policy);
         assert!(elsewhere.contains(&"refuse") && !elsewhere.contains(&"reserve"), "{elsewhere:?}");
     }
-    for allowed in [
-        Allowed::default(),
-        Allowed { namespaces: namespaces("ns"), kinds: Some(vec![kind("Job")]) },
+    for policy in [
+        AgentPolicy::default(),
+        AgentPolicy { namespaces: namespaces("ns"), kinds: Some(vec![kind("Job")]) },
     ] {
-        let purposes = worker(allowed);
+        let purposes = agent_orders(policy);
         assert!(purposes.contains(&"reserve") && !purposes.contains(&"refuse"), "{purposes:?}");
     }
 }
 
 /// Everything that a process lists when it starts.
-fn lists() -> Vec<Input> {
+fn lists() -> Vec<ManagerInput> {
     let api = "kueue.x-k8s.io/v1beta2";
     let queue = json!({
         "apiVersion": api, "kind": "ClusterQueue", "metadata": {"name": "cq", "resourceVersion": "1"},
@@ -142,36 +150,36 @@ fn lists() -> Vec<Input> {
     started.spec.suspend = Some(false);
     let labels = json!({"metadata": {"name": "ns", "resourceVersion": "4"}});
     vec![
-        Input::Namespace(list::<Namespace>(vec![labels])),
-        Input::ResourceFlavor(list::<ResourceFlavor>(vec![flavor])),
-        Input::ClusterQueue(list::<ClusterQueue>(vec![queue])),
-        Input::LocalQueue(list::<LocalQueue>(vec![local])),
-        Input::AdmissionCheck(list::<AdmissionCheck>(vec![])),
-        Input::Workload(list::<Workload>(vec![workload()])),
-        Input::Job(Change::Reset { objects: vec![started], removed: vec![] }),
-        Input::Cohort(list(vec![])),
-        Input::LimitRange(list(vec![])),
-        Input::RuntimeClass(list(vec![])),
-        Input::PriorityClass(list(vec![])),
-        Input::WorkloadPriorityClass(list(vec![])),
+        ManagerInput::Namespace(list::<Namespace>(vec![labels])),
+        ManagerInput::ResourceFlavor(list::<ResourceFlavor>(vec![flavor])),
+        ManagerInput::ClusterQueue(list::<ClusterQueue>(vec![queue])),
+        ManagerInput::LocalQueue(list::<LocalQueue>(vec![local])),
+        ManagerInput::AdmissionCheck(list::<AdmissionCheck>(vec![])),
+        ManagerInput::Workload(list::<Workload>(vec![workload()])),
+        ManagerInput::Job(Change::Reset { objects: vec![started], removed: vec![] }),
+        ManagerInput::Cohort(list(vec![])),
+        ManagerInput::LimitRange(list(vec![])),
+        ManagerInput::RuntimeClass(list(vec![])),
+        ManagerInput::PriorityClass(list(vec![])),
+        ManagerInput::WorkloadPriorityClass(list(vec![])),
     ]
 }
 
 proptest! {
     #[test]
-    fn what_is_listed_first_does_not_matter(order in Just(lists().len()).prop_flat_map(|n| {
+    fn the_order_of_lists_does_not_matter(order in Just(lists().len()).prop_flat_map(|n| {
         Just((0..n).collect::<Vec<_>>()).prop_shuffle()
     })) {
-        let mut control = Control::new(settings());
-        let mut inputs: Vec<Option<Input>> = lists().into_iter().map(Some).collect();
+        let mut control = ManagerControl::new(settings());
+        let mut inputs: Vec<Option<ManagerInput>> = lists().into_iter().map(Some).collect();
         for place in order {
-            control.hear(inputs[place].take().expect("each once"), NOW);
+            control.observe(inputs[place].take().expect("each once"), NOW);
             let step = control.decide(NOW);
             let purposes: Vec<_> = step.orders.iter().map(|order| order.ticket.purpose.name()).collect();
             prop_assert!(!purposes.contains(&"reserve"), "quota is held already");
         }
         prop_assert!(control.is_complete());
-        let record = control.workloads.values().next().expect("the Workload");
-        prop_assert!(record.wants.reserve.is_none(), "quota is held already");
+        let (_, record) = control.core.workloads.iter().next().expect("the Workload");
+        prop_assert!(record.transitions().reservation().is_none(), "quota is held already");
     }
 }

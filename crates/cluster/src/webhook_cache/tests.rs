@@ -82,17 +82,17 @@ fn a_queue_stops_dispatching_when_an_object_of_its_route_is_deleted_or_changed()
             (|cache| cache.delete::<LocalQueue>(&namespaced("far"))) as fn(&mut WebhookCache),
         ),
         (DispatchRoute::Unresolved(queue), |cache| {
-            cache.delete::<ClusterQueue>(&cluster_scoped("far"))
+            cache.delete::<ClusterQueue>(&cluster_scoped("far"));
         }),
         (DispatchRoute::Unresolved(check), |cache| {
-            cache.delete::<AdmissionCheck>(&cluster_scoped("off"))
+            cache.delete::<AdmissionCheck>(&cluster_scoped("off"));
         }),
         (DispatchRoute::Resolved(false), |cache| cache.insert_missing_check("off".into())),
         (DispatchRoute::Resolved(false), |cache| cache.apply(cluster_queue("far", &["hands"]))),
         (DispatchRoute::Resolved(false), |cache| cache.apply(local_queue("far", "near"))),
         (DispatchRoute::Resolved(true), |cache| cache.delete::<LocalQueue>(&namespaced("near"))),
         (DispatchRoute::Resolved(true), |cache| {
-            cache.delete::<AdmissionCheck>(&cluster_scoped("hands"))
+            cache.delete::<AdmissionCheck>(&cluster_scoped("hands"));
         }),
     ] {
         assert_eq!(after(change), expected);

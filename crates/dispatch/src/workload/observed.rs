@@ -14,7 +14,7 @@ pub enum DispatchCheckState {
     /// A cluster is recorded.
     Ready,
     /// The core is to evict the Workload.
-    RetryReason,
+    Retry,
     /// The core is to deactivate the Workload.
     Rejected,
 }

@@ -38,7 +38,7 @@ fn hub(line: &str) -> LocalWorkload {
             "quota" => hub.quota_reserved = true,
             "evicted" => hub.evicted = true,
             "ready" => hub.check = DispatchCheckState::Ready,
-            "retry" => hub.check = DispatchCheckState::RetryReason,
+            "retry" => hub.check = DispatchCheckState::Retry,
             "rejected" => hub.check = DispatchCheckState::Rejected,
             "recorded" => hub.recorded_cluster = Some(cluster(value)),
             "nominated" => hub.nominated_clusters = value.split(',').map(cluster).collect(),

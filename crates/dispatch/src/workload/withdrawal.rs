@@ -70,7 +70,7 @@ impl DispatchDecision<'_> {
                 RemoteActivity::None => {}
                 RemoteActivity::Possible => open = true,
                 RemoteActivity::PossibleUntil(time) => {
-                    due = Some(due.map_or(time, |old: Time| old.min(time)))
+                    due = Some(due.map_or(time, |old: Time| old.min(time)));
                 }
             }
         }

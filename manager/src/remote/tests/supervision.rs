@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cluster::control::{Input, RemoteInput, task};
+use cluster::control::{ManagerInput, WorkerInput, control_loop};
 use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};
 use runtime::Stop;
@@ -88,7 +88,7 @@ fn respond(value: &Value) -> Response<Body> {
 async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster_object() {
     let server = TestServer::new(["one"]).await;
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
-    let (inputs, mut heard) = task::inputs();
+    let (inputs, mut heard) = control_loop::inputs();
     let context = Arc::new(context(client(served), inputs));
     let term = Stop::new();
     let run = tokio::spawn({
@@ -125,7 +125,7 @@ async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster
 async fn a_clean_worker_is_disconnected_at_once() {
     let server = TestServer::new(["one"]).await;
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
-    let (inputs, mut heard) = task::inputs();
+    let (inputs, mut heard) = control_loop::inputs();
     let keep_for = Duration::from_secs(3_600);
     let context = Arc::new(WorkerContext { keep_for, ..context(client(served), inputs) });
     let workers = context.workers.clone();
@@ -146,6 +146,6 @@ async fn a_clean_worker_is_disconnected_at_once() {
     workers.set_clean(["east".into()].into());
     assert!(!link(&mut heard).await.active, "nothing is left there any more");
     let last = heard.recv().await.expect("an input");
-    assert!(matches!(last, Input::Remote(_, RemoteInput::GivenUp)), "{last:?}");
+    assert!(matches!(last, ManagerInput::Worker(_, WorkerInput::GivenUp)), "{last:?}");
     run.abort();
 }

@@ -1,4 +1,4 @@
-//! A node and a pod, as far as they decide about room.
+//! A Node and a Pod as far as they decide about room.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use runtime::watch::Key;
 
 /// A node.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct NodeFacts {
+pub(super) struct NodeInfo {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) taints: Vec<Taint>,
     pub(super) allocatable: BTreeMap<String, Amount>,
-    /// It is ready, and takes new pods.
+    /// It is Ready and not cordoned.
     pub(super) usable: bool,
 }
 
-/// A pod that is bound to a node and not over.
+/// A pod that is bound to a node and has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BoundPod {
     pub(super) node: Box<str>,
     pub(super) requests: BTreeMap<String, Amount>,
-    /// The clone that it belongs to.
+    /// The clone that it belongs to, if any.
     pub(super) workload: Option<Key>,
     pub(super) pod_set: Option<Box<str>>,
 }
@@ -30,13 +30,13 @@ pub(super) struct BoundPod {
 /// A node and what is free on it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FreeNode<'a> {
-    pub(super) facts: &'a NodeFacts,
+    pub(super) info: &'a NodeInfo,
     pub(super) free: BTreeMap<String, Amount>,
-    /// What is free on it when no clone runs there.
+    /// What would be free on it without pods of clones.
     pub(super) size: BTreeMap<String, Amount>,
 }
 
-impl NodeFacts {
+impl NodeInfo {
     pub(super) fn of(node: &Node) -> Self {
         let spec = node.spec.clone().unwrap_or_default();
         let status = node.status.clone().unwrap_or_default();
@@ -63,7 +63,7 @@ impl NodeFacts {
 }
 
 impl BoundPod {
-    /// None for a pod that is not bound, or over.
+    /// `None` for a pod that is not bound or has ended.
     pub(super) fn of(pod: &Pod) -> Option<Self> {
         let spec = pod.spec.as_ref()?;
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());

@@ -1,8 +1,7 @@
-//! The report of a thin worker, in the terms of dispatch and of the API.
+//! The capacity report of an agent: node classes, as dispatch reads them and as the ClusterCapacity shows them.
 
 use std::collections::BTreeMap;
 
-use ::dispatch::{CapacityReport, JobGvk, NodeClassCapacity, WorkerMode};
 use crds::{
     meta::{Taint, is_true},
     names::{
@@ -12,19 +11,24 @@ use crds::{
     v1alpha1::{self, ClusterCapacity, ClusterCapacityStatus, JobKind, LOCAL, WorkloadCounts},
     v1beta2::Workload,
 };
+use dispatch::{CapacityReport, JobGvk, NodeClassCapacity, WorkerMode};
 use engine::{Amount, Names, ids::ResourceId};
 use runtime::{watch::Key, write::Write};
 
 use super::node::FreeNode;
-use crate::control::{Order, Purpose, Subject, Ticket};
+use crate::control::{
+    context::Context,
+    outbox::{Intent, Purpose, Stamp, Subject, Target},
+    timers::Reevaluation,
+};
 
-/// Version of the protocol.
+/// Version of the report protocol.
 const PROTOCOL: i32 = 1;
 
-/// Most classes that a report holds.
+/// The most node classes of a report.
 const MOST_CLASSES: usize = 64;
 
-/// Nodes in classes, told apart by the labels of these keys.
+/// Nodes in classes. Nodes of one class have equal labels of these keys, taints, and room.
 pub(super) fn classes(
     names: &mut Names,
     nodes: &[FreeNode<'_>],
@@ -34,13 +38,13 @@ pub(super) fn classes(
     let mut classes: Vec<NodeClassCapacity> = Vec::new();
     for node in nodes {
         let labels = keys.iter().filter_map(|key| {
-            let value = node.facts.labels.get(key)?;
+            let value = node.info.labels.get(key)?;
             Some((key.as_str().into(), value.as_str().into()))
         });
         let (free, size) = (amounts(names, &node.free), amounts(names, &node.size));
-        let taints = index::taints(&node.facts.taints);
+        let taints = index::taints(&node.info.taints);
         let class = NodeClassCapacity { count: 1, labels: labels.collect(), taints, free, size };
-        match classes.iter_mut().find(|known| is_alike(known, &class)) {
+        match classes.iter_mut().find(|known| differ_in_count_only(known, &class)) {
             Some(known) => known.count += 1,
             None => classes.push(class),
         }
@@ -56,13 +60,13 @@ fn amounts(names: &mut Names, all: &BTreeMap<String, Amount>) -> Vec<(ResourceId
     amounts
 }
 
-/// Whether they differ in their count at most.
-fn is_alike(one: &NodeClassCapacity, other: &NodeClassCapacity) -> bool {
+/// Whether two classes are equal but for their count.
+fn differ_in_count_only(one: &NodeClassCapacity, other: &NodeClassCapacity) -> bool {
     (&one.labels, &one.taints, &one.free, &one.size)
         == (&other.labels, &other.taints, &other.free, &other.size)
 }
 
-/// The report as it is written. What does not fit into it is left out, so it never overstates.
+/// The status as it is written. Node classes beyond the limit are left out, so the report never overstates.
 pub(super) fn status(
     names: &Names,
     left: &[NodeClassCapacity],
@@ -120,7 +124,7 @@ fn in_api(names: &Names, class: &NodeClassCapacity, keys: &[String]) -> v1alpha1
     }
 }
 
-/// How many wait and run, of this manager and of others.
+/// Pending and running Workloads, of this origin and of others.
 pub(super) fn counts<'a>(
     workloads: impl Iterator<Item = &'a Workload>,
     origin: &str,
@@ -139,26 +143,36 @@ pub(super) fn counts<'a>(
     (pending, running)
 }
 
-/// Whether two reports say the same. That more was looked at without finding anything new is nothing new.
+/// Whether two reports are equal but for `asOf`.
 pub(super) fn same(before: &ClusterCapacityStatus, after: &ClusterCapacityStatus) -> bool {
     ClusterCapacityStatus { as_of: after.as_of.clone(), ..before.clone() } == *after
 }
 
-fn ticket(purpose: Purpose) -> Ticket {
-    Ticket::home(Subject::Capacity, &Key { namespace: None, name: LOCAL.into() }, purpose)
+/// The object that carries the report.
+pub(super) fn target() -> Target {
+    Target::home(Subject::Capacity, &Key { namespace: None, name: LOCAL.into() })
 }
 
-/// Writes the report.
-pub(super) fn order(
+/// Submits the report. Returns false if nothing differs.
+pub(super) fn submit(
     before: &ClusterCapacityStatus,
     after: &ClusterCapacityStatus,
-) -> Option<Order> {
-    Order::status::<ClusterCapacity, _>(ticket(Purpose::Capacity), before, after)
+    base: Stamp,
+    ctx: &mut Context,
+) -> bool {
+    let (purpose, waiter) = (Purpose::Capacity, Reevaluation::Report);
+    let intent = Intent { target: target(), purpose, base, waiter };
+    ctx.outbox.submit_status::<ClusterCapacity, _>(intent, before, after)
 }
 
-/// Makes the object that reports are written to.
-pub(super) fn creation() -> Option<Order> {
+/// Creates the object that carries the report, unless a create is in flight or in backoff.
+pub(super) fn submit_creation(ctx: &mut Context) {
+    let (target, base, waiter) = (target(), Stamp::default(), Reevaluation::Report);
+    if !ctx.is_free(&target, &base, &waiter) {
+        return;
+    }
     let mut object = ClusterCapacity::default();
     object.metadata.name = Some(LOCAL.to_owned());
-    Order::of(ticket(Purpose::CapacityCreate), |purpose, _| Write::create(purpose, &object))
+    let intent = Intent { target, purpose: Purpose::CapacityCreate, base, waiter };
+    ctx.outbox.submit(intent, |purpose, _| Write::create(purpose, &object));
 }

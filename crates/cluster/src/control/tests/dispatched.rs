@@ -1,8 +1,6 @@
 //! A Job that runs on a worker `east`, as the manager sees it.
 
 use super::*;
-use crate::control::Purpose;
-use crate::control::order::Destination;
 
 /// The Workload's name is the one that is made for the Job.
 pub(super) fn name() -> String {
@@ -53,20 +51,20 @@ pub(super) fn copies() -> (Value, Value) {
 }
 
 /// What a manager with workers knows when it has listed everything; without the Workload where it is gone.
-pub(super) fn dispatching(job: &Value, workloads: &[Value]) -> Control {
-    let mut control = Control::new(settings());
-    dispatching_lists(job, workloads).into_iter().for_each(|input| control.hear(input, NOW));
+pub(super) fn dispatching(job: &Value, workloads: &[Value]) -> ManagerControl {
+    let mut control = ManagerControl::new(settings());
+    dispatching_lists(job, workloads).into_iter().for_each(|input| control.observe(input, NOW));
     control
 }
 
 /// Of a manager that dispatches.
-pub(super) fn settings() -> Settings {
+pub(super) fn settings() -> ManagerSettings {
     let file = Configuration::without_file(None).expect("defaults");
-    Settings::manager(&file, &Gates::default(), true)
+    ManagerSettings::new(&file, &Gates::default(), true)
 }
 
 /// Everything that a manager with workers lists.
-pub(super) fn dispatching_lists(job: &Value, workloads: &[Value]) -> Vec<Input> {
+pub(super) fn dispatching_lists(job: &Value, workloads: &[Value]) -> Vec<ManagerInput> {
     let api = "kueue.x-k8s.io/v1beta2";
     let check = json!({
         "apiVersion": api, "kind": "AdmissionCheck",
@@ -83,42 +81,42 @@ pub(super) fn dispatching_lists(job: &Value, workloads: &[Value]) -> Vec<Input> 
     let mut inputs = lists();
     for input in &mut inputs {
         match input {
-            Input::AdmissionCheck(change) => *change = list(vec![check.clone()]),
-            Input::Workload(change) => *change = list(workloads.to_vec()),
-            Input::Job(change) => *change = list(vec![job.clone()]),
-            Input::ClusterQueue(Change::Reset { objects, .. }) => {
+            ManagerInput::AdmissionCheck(change) => *change = list(vec![check.clone()]),
+            ManagerInput::Workload(change) => *change = list(workloads.to_vec()),
+            ManagerInput::Job(change) => *change = list(vec![job.clone()]),
+            ManagerInput::ClusterQueue(Change::Reset { objects, .. }) => {
                 let strategy = json!({"admissionChecks": [{"name": "workers"}]});
                 objects[0].spec.admission_checks_strategy = Some(object(strategy));
             }
             _ => {}
         }
     }
-    inputs.push(Input::MultiKueueConfig(list(vec![config])));
-    inputs.push(Input::MultiKueueCluster(list(vec![east])));
-    inputs.push(Input::DispatchPolicy(list(vec![])));
+    inputs.push(ManagerInput::MultiKueueConfig(list(vec![config])));
+    inputs.push(ManagerInput::MultiKueueCluster(list(vec![east])));
+    inputs.push(ManagerInput::DispatchPolicy(list(vec![])));
     inputs
 }
 
-pub(super) fn east(input: RemoteInput) -> Input {
-    Input::Remote("east".into(), input)
+pub(super) fn east(input: WorkerInput) -> ManagerInput {
+    ManagerInput::Worker("east".into(), input)
 }
 
-pub(super) fn linked(active: bool) -> Input {
+pub(super) fn linked(active: bool) -> ManagerInput {
     let reason = if active { "Active" } else { "ClientConnectionFailed" };
-    east(RemoteInput::Link(Link { active, reason, message: String::new() }))
+    east(WorkerInput::Connection(Connection { active, reason, message: String::new() }))
 }
 
 /// The worker is connected, and lists these.
-pub(super) fn connect(control: &mut Control, clones: Vec<Value>, jobs: Vec<Value>) {
-    control.hear(linked(true), NOW);
-    control.hear(east(RemoteInput::Workload(list(clones))), NOW);
-    control.hear(east(RemoteInput::Job(list(jobs))), NOW);
+pub(super) fn connect(control: &mut ManagerControl, clones: Vec<Value>, jobs: Vec<Value>) {
+    control.observe(linked(true), NOW);
+    control.observe(east(WorkerInput::Workload(list(clones))), NOW);
+    control.observe(east(WorkerInput::Job(list(jobs))), NOW);
 }
 
 /// Orders, as `where purpose`.
-pub(super) fn orders(step: &Step) -> Vec<String> {
+pub(super) fn orders(step: &Decisions) -> Vec<String> {
     let words = step.orders.iter().map(|order| {
-        let to = match &order.ticket.to {
+        let to = match &order.ticket.target.to {
             Destination::Home => "hub",
             Destination::Worker(name) => name,
         };
@@ -131,21 +129,21 @@ pub(super) fn orders(step: &Step) -> Vec<String> {
 
 /// The order for this purpose is done, and the object is this now.
 pub(super) fn done(
-    control: &mut Control,
-    step: &Step,
+    control: &mut ManagerControl,
+    step: &Decisions,
     purpose: &str,
     value: Value,
     now: Timestamp,
 ) {
     let order = step.orders.iter().find(|order| order.ticket.purpose.name() == purpose);
     let ticket = order.expect("it was ordered").ticket.clone();
-    control.hear(Input::WriteOutcome(ticket, WriteOutcome::Done(value)), now);
+    control.answered(&ticket, WriteOutcome::Done(value), now);
 }
 
-fn gone(control: &mut Control) {
+fn gone(control: &mut ManagerControl) {
     let key = |name: &str| Key { namespace: Some("ns".into()), name: name.into() };
-    control.hear(east(RemoteInput::Job(Change::Delete(key("train")))), NOW);
-    control.hear(east(RemoteInput::Workload(Change::Delete(key(&name())))), NOW);
+    control.observe(east(WorkerInput::Job(Change::Delete(key("train")))), NOW);
+    control.observe(east(WorkerInput::Workload(Change::Delete(key(&name())))), NOW);
 }
 
 #[test]
@@ -156,7 +154,7 @@ fn a_job_whose_workload_was_removed_by_force_is_idle_when_its_copies_are_gone() 
     assert_eq!(orders(&control.decide(NOW)), ["hub pods-ready"], "it runs");
 
     let key = Key { namespace: Some("ns".into()), name: name().into() };
-    control.hear(Input::Workload(Change::Delete(key)), NOW);
+    control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
     let step = control.decide(NOW);
     assert_eq!(orders(&step), ["hub stop", "east job-delete"]);
     done(&mut control, &step, "stop", hub_job("60", true, &running()), NOW);
@@ -179,7 +177,7 @@ fn a_job_whose_workload_was_removed_by_force_is_idle_when_its_copies_are_gone() 
 fn after_a_restart_such_a_job_waits_for_every_worker_that_may_have_it() {
     let mut control = dispatching(&hub_job("60", true, &running()), &[]);
     assert_eq!(orders(&control.decide(NOW)), [""; 0], "nothing is known of the worker");
-    control.hear(linked(false), NOW);
+    control.observe(linked(false), NOW);
     assert_eq!(orders(&control.decide(NOW)), [""; 0], "it cannot be reached");
     let lost = NOW + jiff::SignedDuration::from_secs(15 * 60);
     assert_eq!(orders(&control.decide(lost)), ["hub idle"], "it is lost");
@@ -190,9 +188,9 @@ fn after_a_restart_such_a_job_waits_for_every_worker_that_may_have_it() {
 }
 
 /// A registration of a worker that nobody can reach.
-fn unreachable() -> Input {
+fn unreachable() -> ManagerInput {
     let west = json!({"metadata": {"name": "west", "resourceVersion": "8"}, "spec": {}});
-    Input::MultiKueueCluster(Change::Apply(object(west)))
+    ManagerInput::MultiKueueCluster(Change::Apply(object(west)))
 }
 
 #[test]
@@ -200,11 +198,11 @@ fn it_waits_only_for_the_worker_that_had_it_when_that_is_known() {
     let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
     let (clone, copy) = copies();
     connect(&mut control, vec![clone], vec![copy]);
-    control.hear(unreachable(), NOW);
+    control.observe(unreachable(), NOW);
     control.decide(NOW);
 
     let key = Key { namespace: Some("ns".into()), name: name().into() };
-    control.hear(Input::Workload(Change::Delete(key)), NOW);
+    control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
     let step = control.decide(NOW);
     done(&mut control, &step, "stop", hub_job("60", true, &running()), NOW);
     assert_eq!(orders(&control.decide(NOW)), [""; 0], "its copy is still there");
@@ -215,11 +213,11 @@ fn it_waits_only_for_the_worker_that_had_it_when_that_is_known() {
 #[test]
 fn a_registration_that_is_taken_away_is_not_waited_for() {
     let mut control = dispatching(&hub_job("60", true, &running()), &[]);
-    control.hear(unreachable(), NOW);
+    control.observe(unreachable(), NOW);
     connect(&mut control, vec![], vec![]);
     assert_eq!(orders(&control.decide(NOW)), [""; 0], "west may have it");
     let west = Key { namespace: None, name: "west".into() };
-    control.hear(Input::MultiKueueCluster(Change::Delete(west)), NOW);
+    control.observe(ManagerInput::MultiKueueCluster(Change::Delete(west)), NOW);
     assert_eq!(orders(&control.decide(NOW)), ["hub idle"]);
 }
 
@@ -250,17 +248,17 @@ fn what_was_on_its_way_when_a_worker_was_lost_may_still_arrive() {
     assert!(sent.contains(&"east clone-create".to_owned()), "{sent:?}");
     assert!(sent.contains(&"east job-create".to_owned()), "{sent:?}");
 
-    control.hear(linked(false), NOW);
+    control.observe(linked(false), NOW);
     connect(&mut control, vec![], vec![]);
     let evicted = object(nominated("22", true));
-    control.hear(Input::Workload(Change::Apply(evicted)), NOW);
+    control.observe(ManagerInput::Workload(Change::Apply(evicted)), NOW);
     let early = orders(&control.decide(NOW));
     assert!(!early.contains(&"hub raise-epoch".to_owned()), "they may arrive yet: {early:?}");
 
     for order in creates.orders {
-        if order.ticket.to != Destination::Home {
+        if order.ticket.target.to != Destination::Home {
             let unknown = WriteOutcome::Unknown("no answer within 10s".to_owned());
-            control.hear(Input::WriteOutcome(order.ticket, unknown), NOW);
+            control.answered(&order.ticket, unknown, NOW);
         }
     }
     let early = orders(&control.decide(NOW));
@@ -278,7 +276,7 @@ fn a_workload_that_a_write_does_not_find_is_gone_though_no_watch_says_so() {
     let step = control.decide(NOW);
     let noted = step.orders.iter().find(|order| order.ticket.purpose == Purpose::PodsReady);
     let ticket = noted.expect("its pods are ready").ticket.clone();
-    control.hear(Input::WriteOutcome(ticket, WriteOutcome::Gone), NOW);
+    control.answered(&ticket, WriteOutcome::Gone, NOW);
     assert_eq!(orders(&control.decide(NOW)), ["hub stop", "east job-delete"]);
 }
 
@@ -289,13 +287,13 @@ fn a_hub_that_knows_less_than_its_worker_has_asks_before_anything_is_deleted() {
     connect(&mut control, vec![clone.clone()], vec![copy.clone()]);
     let step = control.decide(NOW);
     assert!(!orders(&step).iter().any(|one| one.starts_with("east")), "{:?}", orders(&step));
-    let said = control.remotes["east"].said(false);
+    let said = east_message(&control);
     assert!(
         said.contains("copies of 1 workloads") && said.contains("sluice.dev/cleanup"),
         "{said}"
     );
 
-    control.hear(linked(false), NOW);
+    control.observe(linked(false), NOW);
     connect(&mut control, vec![clone], vec![copy]);
     let again = orders(&control.decide(NOW));
     assert!(!again.iter().any(|one| one.starts_with("east")), "it still asks: {again:?}");
@@ -303,7 +301,7 @@ fn a_hub_that_knows_less_than_its_worker_has_asks_before_anything_is_deleted() {
     let east = json!({"spec": {}, "metadata": {
         "name": "east", "resourceVersion": "9", "annotations": {"sluice.dev/cleanup": "confirmed"},
     }});
-    control.hear(Input::MultiKueueCluster(Change::Apply(object(east))), NOW);
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(object(east))), NOW);
     let confirmed = orders(&control.decide(NOW));
     assert!(confirmed.contains(&"east job-delete".to_owned()), "{confirmed:?}");
 }
@@ -314,8 +312,8 @@ fn a_worker_that_is_not_registered_any_more_is_said_to_be_left_behind() {
     workload["status"]["clusterName"] = json!("west");
     let mut control = dispatching(&hub_job("20", false, &running()), &[workload]);
     let lost = NOW + jiff::SignedDuration::from_secs(15 * 60);
-    let told = |step: Step| -> Vec<String> {
-        step.notices
+    let told = |step: Decisions| -> Vec<String> {
+        step.events
             .into_iter()
             .filter(|news| news.reason == "LeftBehind" && news.regarding.kind == "Workload")
             .map(|news| news.note)
@@ -324,14 +322,14 @@ fn a_worker_that_is_not_registered_any_more_is_said_to_be_left_behind() {
     assert_eq!(told(control.decide(NOW)), [""; 0], "it may come yet");
     let expected = "worker cluster \"west\" is not registered any more; what it has of this workload is left behind";
     assert_eq!(told(control.decide(lost)), [expected]);
-    control.hear(linked(false), lost);
+    control.observe(linked(false), lost);
     assert_eq!(told(control.decide(lost)), [""; 0], "it is told once");
 }
 
 /// What the last write of a stop changes in the template, which the start has added to.
-fn put_back(control: &mut Control, started: &Value) -> Value {
+fn put_back(control: &mut ManagerControl, started: &Value) -> Value {
     let key = Key { namespace: Some("ns".into()), name: name().into() };
-    control.hear(Input::Workload(Change::Delete(key)), NOW);
+    control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
     let step = control.decide(NOW);
     let mut stopped = hub_job("60", true, &running());
     stopped["spec"]["template"] = started.clone();
@@ -362,5 +360,5 @@ fn a_job_whose_workload_was_removed_by_force_is_put_back_as_it_was() {
     connect(&mut control, vec![clone], vec![copy]);
     control.decide(NOW);
     assert_eq!(put_back(&mut control, &template), json!({"spec": {"nodeSelector": null}}));
-    assert!(!control.jobs.remembers_any(), "it has stopped");
+    assert!(!control.core.jobs.remembers_any(), "it has stopped");
 }

@@ -3,26 +3,26 @@
 use jiff::ToSpan;
 
 use super::{
-    keeping::{capacity, manager},
+    gang_reservation::{capacity, manager},
     *,
 };
 
 /// The write that asks for labels.
-fn asked(step: &Step) -> Option<&Order> {
+fn asked(step: &Decisions) -> Option<&Order> {
     step.orders.iter().find(|order| order.ticket.purpose == Purpose::LabelKeys)
 }
 
-fn flavor(control: &mut Control, label: &str) {
+fn flavor(control: &mut ManagerControl, label: &str) {
     let flavor = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
         "metadata": {"name": label, "resourceVersion": "9"}, "spec": {"nodeLabels": {label: "yes"}},
     });
-    control.hear(Input::ResourceFlavor(Change::Apply(object(flavor))), NOW);
+    control.observe(ManagerInput::ResourceFlavor(Change::Apply(object(flavor))), NOW);
 }
 
-fn link(control: &mut Control, active: bool) {
-    let link = Link { active, reason: "Active", message: String::new() };
-    control.hear(Input::Remote("east".into(), RemoteInput::Link(link)), NOW);
+fn link(control: &mut ManagerControl, active: bool) {
+    let link = Connection { active, reason: "Active", message: String::new() };
+    control.observe(ManagerInput::Worker("east".into(), WorkerInput::Connection(link)), NOW);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_worker_that_did_not_answer_is_asked_again() {
     flavor(&mut control, "zone");
     let step = control.decide(NOW);
     let ticket = asked(&step).expect("a write").ticket.clone();
-    control.hear(Input::WriteOutcome(ticket, WriteOutcome::Unknown("late".to_owned())), NOW);
+    control.answered(&ticket, WriteOutcome::Unknown("late".to_owned()), NOW);
     let step = control.decide(NOW);
     assert!(asked(&step).is_none(), "not at once");
     let later = step.wake.expect("a time");
@@ -57,13 +57,13 @@ fn a_new_report_is_asked_for_the_labels_again() {
     let ticket = asked(&step).expect("a write").ticket.clone();
     let mut report = capacity();
     let delete = Change::Delete(Key { namespace: None, name: "local".into() });
-    control.hear(Input::Remote("east".into(), RemoteInput::Capacity(delete)), NOW);
+    control.observe(ManagerInput::Worker("east".into(), WorkerInput::Capacity(delete)), NOW);
     control.decide(NOW);
     report["metadata"]["resourceVersion"] = json!("20");
     report["metadata"]["uid"] = json!("another");
     let change = Change::Apply(object(report));
-    control.hear(Input::Remote("east".into(), RemoteInput::Capacity(change)), NOW);
-    control.hear(Input::WriteOutcome(ticket, WriteOutcome::Gone), NOW);
+    control.observe(ManagerInput::Worker("east".into(), WorkerInput::Capacity(change)), NOW);
+    control.answered(&ticket, WriteOutcome::Gone, NOW);
     let step = control.decide(NOW);
     let at_once = asked(&step).is_some();
     assert!(at_once || asked(&control.decide(step.wake.expect("a time"))).is_some());

@@ -2,7 +2,6 @@
 
 use super::dispatched::{done, orders};
 use super::*;
-use crate::control::Purpose;
 
 /// The old slice: 5 of 8 cpus, as the API has it.
 fn old() -> Value {
@@ -32,13 +31,13 @@ fn new(version: &str, holds: bool) -> Value {
     new
 }
 
-fn control(workloads: &[Value]) -> Control {
-    let mut control = Control::new(settings());
+fn control(workloads: &[Value]) -> ManagerControl {
+    let mut control = ManagerControl::new(settings());
     for input in lists() {
-        control.hear(
+        control.observe(
             match input {
-                Input::Workload(_) => Input::Workload(list(workloads.to_vec())),
-                Input::Job(_) => Input::Job(list(vec![])),
+                ManagerInput::Workload(_) => ManagerInput::Workload(list(workloads.to_vec())),
+                ManagerInput::Job(_) => ManagerInput::Job(list(vec![])),
                 other => other,
             },
             NOW,
@@ -47,8 +46,8 @@ fn control(workloads: &[Value]) -> Control {
     control
 }
 
-fn about(step: &Step, name: &str) -> Vec<String> {
-    let own = |order: &&Order| *order.ticket.key.name == *name;
+fn about(step: &Decisions, name: &str) -> Vec<String> {
+    let own = |order: &&Order| *order.ticket.target.key.name == *name;
     step.orders.iter().filter(own).map(|order| order.ticket.purpose.to_string()).collect()
 }
 
@@ -72,7 +71,7 @@ fn the_old_slice_is_finished_once_the_quota_of_the_new_one_is_written() {
     done(&mut control, &step, "finish", over, NOW);
     let step = control.decide(NOW);
     assert_eq!((about(&step, "new"), about(&step, "old")), (vec![], vec![]));
-    assert!(step.notices.iter().any(|one| one.note == message), "{:?}", step.notices);
+    assert!(step.events.iter().any(|one| one.note == message), "{:?}", step.events);
 }
 
 #[test]

@@ -4,16 +4,16 @@ use super::{
     dispatched::{
         self, connect, copies, dispatching, done, east, hub_job, linked, nominated, orders,
     },
-    keeping::{manager, waiting},
+    gang_reservation::{manager, waiting},
     *,
 };
 
-fn unregister(control: &mut Control) {
+fn unregister(control: &mut ManagerControl) {
     let key = Key { namespace: None, name: "east".into() };
-    control.hear(Input::MultiKueueCluster(Change::Delete(key)), NOW);
+    control.observe(ManagerInput::MultiKueueCluster(Change::Delete(key)), NOW);
 }
 
-fn clean(control: &mut Control) -> Vec<Box<str>> {
+fn clean(control: &mut ManagerControl) -> Vec<Box<str>> {
     control.decide(NOW).clean.into_iter().collect()
 }
 
@@ -24,17 +24,17 @@ fn it_is_clean_when_its_watches_show_nothing_of_ours() {
     unregister(&mut control);
     assert!(clean(&mut control).is_empty(), "it has a clone and a Job");
     let gone = |object: Value| Change::Delete(Key::of(&self::object::<Workload>(object)));
-    control.hear(east(RemoteInput::Workload(gone(copies().0))), NOW);
+    control.observe(east(WorkerInput::Workload(gone(copies().0))), NOW);
     assert!(clean(&mut control).is_empty(), "it has a Job");
     let gone = Change::Delete(Key::of(&object::<Job>(copies().1)));
-    control.hear(east(RemoteInput::Job(gone)), NOW);
+    control.observe(east(WorkerInput::Job(gone)), NOW);
     assert_eq!(clean(&mut control), ["east".into()]);
-    control.hear(linked(false), NOW);
+    control.observe(linked(false), NOW);
     assert!(clean(&mut control).is_empty(), "nobody sees it");
     connect(&mut control, vec![], vec![]);
     assert_eq!(clean(&mut control), ["east".into()]);
     let again = json!({"metadata": {"name": "east", "resourceVersion": "9"}, "spec": {}});
-    control.hear(Input::MultiKueueCluster(Change::Apply(object(again))), NOW);
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(object(again))), NOW);
     assert!(clean(&mut control).is_empty(), "it is registered again");
 }
 
@@ -58,16 +58,23 @@ fn it_gets_nothing_new_though_it_is_still_connected() {
             unregister(&mut control);
         }
         let submitted = Change::Apply(object(waiting("small", 1, 1)));
-        control.hear(Input::Workload(submitted), NOW);
+        control.observe(ManagerInput::Workload(submitted), NOW);
         control.decide(NOW);
         let key = Key { namespace: Some("ns".into()), name: "small".into() };
-        assert_eq!(control.workloads[&key].wants.reserve.is_some(), gets_it);
+        assert_eq!(
+            control
+                .core
+                .workloads
+                .get(&key)
+                .is_some_and(|one| one.transitions().reservation().is_some()),
+            gets_it
+        );
     }
 }
 
 /// What is told of workers, and how often.
-fn told(step: Step) -> Vec<String> {
-    let news = step.notices.into_iter().filter(|news| news.regarding.kind == "MultiKueueCluster");
+fn told(step: Decisions) -> Vec<String> {
+    let news = step.events.into_iter().filter(|news| news.regarding.kind == "MultiKueueCluster");
     news.map(|news| format!("{} {}: {}", news.regarding.key, news.reason, news.note)).collect()
 }
 
@@ -95,12 +102,12 @@ fn after_a_restart_each_that_workloads_name_is_told_of_once() {
 
 #[test]
 fn who_does_not_dispatch_knows_of_no_registrations_and_tells_of_none() {
-    let mut control = Control::new(settings());
+    let mut control = ManagerControl::new(settings());
     for mut input in lists() {
-        if let Input::Workload(change) = &mut input {
+        if let ManagerInput::Workload(change) = &mut input {
             *change = list(placed(&["west".to_owned()]));
         }
-        control.hear(input, NOW);
+        control.observe(input, NOW);
     }
     assert!(control.is_complete());
     assert_eq!(told(control.decide(NOW)), [""; 0]);
@@ -117,17 +124,17 @@ fn people_are_told_of_so_many_and_no_more() {
 fn one_that_is_given_up_with_something_there_is_told_of_until_it_is_registered_again() {
     let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
     connect(&mut control, vec![copies().0], vec![copies().1]);
-    control.hear(east(RemoteInput::GivenUp), NOW);
+    control.observe(east(WorkerInput::GivenUp), NOW);
     assert_eq!(told(control.decide(NOW)), [""; 0], "it is registered");
     unregister(&mut control);
     for times in [1, 0] {
-        control.hear(linked(false), NOW);
-        control.hear(east(RemoteInput::GivenUp), NOW);
+        control.observe(linked(false), NOW);
+        control.observe(east(WorkerInput::GivenUp), NOW);
         assert_eq!(told(control.decide(NOW)).len(), times);
     }
     let again = json!({"metadata": {"name": "east", "resourceVersion": "9"}, "spec": {}});
-    control.hear(Input::MultiKueueCluster(Change::Apply(object(again))), NOW);
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(object(again))), NOW);
     unregister(&mut control);
-    control.hear(east(RemoteInput::GivenUp), NOW);
+    control.observe(east(WorkerInput::GivenUp), NOW);
     assert_eq!(told(control.decide(NOW)).len(), 1);
 }

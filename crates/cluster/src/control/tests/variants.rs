@@ -1,7 +1,6 @@
 //! Variants of a Workload: a better flavor becomes free, and closed gates are told.
 
 use super::*;
-use crate::control::Purpose;
 
 /// One variant of a family: of 5 cpus, for one flavor, with quota there or without.
 fn variant(name: &str, flavor: &str, holds: bool) -> Value {
@@ -24,9 +23,10 @@ fn variant(name: &str, flavor: &str, holds: bool) -> Value {
 }
 
 /// A manager under the gate, whose queue has a flavor before the usual one.
-fn control(workloads: &[Value]) -> Control {
+fn control(workloads: &[Value]) -> ManagerControl {
     let gates = Gates::parse("ConcurrentAdmission=true").expect("a gate");
-    let mut control = Control::new(Settings::manager(&Configuration::default(), &gates, false));
+    let mut control =
+        ManagerControl::new(ManagerSettings::new(&Configuration::default(), &gates, false));
     let flavor = |name: &str| {
         json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
@@ -35,12 +35,12 @@ fn control(workloads: &[Value]) -> Control {
     };
     for mut input in lists() {
         match &mut input {
-            Input::Workload(change) => *change = list(workloads.to_vec()),
-            Input::Job(change) => *change = list(vec![]),
-            Input::ResourceFlavor(change) => {
+            ManagerInput::Workload(change) => *change = list(workloads.to_vec()),
+            ManagerInput::Job(change) => *change = list(vec![]),
+            ManagerInput::ResourceFlavor(change) => {
                 *change = list(vec![flavor("best"), flavor("default")]);
             }
-            Input::ClusterQueue(Change::Reset { objects, .. }) => {
+            ManagerInput::ClusterQueue(Change::Reset { objects, .. }) => {
                 let quota =
                     json!({"name": "best", "resources": [{"name": "cpu", "nominalQuota": "8"}]});
                 objects[0].spec.resource_groups[0].flavors.insert(0, object(quota));
@@ -49,14 +49,14 @@ fn control(workloads: &[Value]) -> Control {
             }
             _ => {}
         }
-        control.hear(input, NOW);
+        control.observe(input, NOW);
     }
     control
 }
 
 /// What is written about a Workload, by its purpose.
-fn written(step: &Step, name: &str) -> Vec<(Purpose, String)> {
-    let own = step.orders.iter().filter(|order| *order.ticket.key.name == *name);
+fn written(step: &Decisions, name: &str) -> Vec<(Purpose, String)> {
+    let own = step.orders.iter().filter(|order| *order.ticket.target.key.name == *name);
     own.map(|order| {
         let body = order.write.request().body();
         (order.ticket.purpose, std::str::from_utf8(body).expect("text").to_owned())
@@ -75,7 +75,7 @@ fn a_variant_with_a_worse_flavor_goes_once_a_better_one_fits() {
     };
     let message = "Evicted to accommodate a workload (UID: better) due to migration to more favorable resource flavor";
     assert!(body.contains(message) && body.contains("FlavorMigration"), "{body}");
-    assert!(!control.schedule, "nobody is looked at again before something happens");
+    assert!(!control.core.scheduler.is_pending(), "no further cycle runs before the next event");
 }
 
 #[test]

@@ -329,7 +329,7 @@ impl DispatchSimulation {
                 });
             }
             DispatchStep::SetCheckRetry(_) => {
-                self.state(lost, |stated| stated.hub.check = DispatchCheckState::RetryReason);
+                self.state(lost, |stated| stated.hub.check = DispatchCheckState::Retry);
             }
             DispatchStep::Finish { .. } => self.finish(lost),
             DispatchStep::Withdrawn => {
@@ -366,7 +366,7 @@ impl DispatchSimulation {
     fn core(&mut self) {
         let hub = &self.truth.hub;
         let fresh = self.seen.version == self.truth.version;
-        if hub.quota_reserved && !hub.evicted && hub.check == DispatchCheckState::RetryReason {
+        if hub.quota_reserved && !hub.evicted && hub.check == DispatchCheckState::Retry {
             self.evict();
         } else if hub.quota_reserved
             && !hub.evicted

@@ -1,0 +1,241 @@
+//! Sums over nodes and the pods bound to them, kept up to date: a change costs as much as it changes.
+//!
+//! Sums are 128 bits wide: whatever a pod requests, what was added is subtracted again exactly.
+
+use std::collections::BTreeMap;
+
+use engine::Amount;
+use runtime::watch::Key;
+
+use super::node::{BoundPod, FreeNode, NodeInfo};
+
+/// Sums by resource.
+type Sums = BTreeMap<String, i128>;
+
+/// Nodes and bound pods of the cluster.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    nodes: BTreeMap<Box<str>, TrackedNode>,
+    /// Pods that are bound and not over.
+    pods: BTreeMap<Key, BoundPod>,
+    /// Bound pods of clones, by pod set.
+    bound: BTreeMap<Key, BTreeMap<Box<str>, i64>>,
+    totals: Sums,
+}
+
+/// A node and what its pods take. Either may be observed first.
+#[derive(Debug, Default)]
+struct TrackedNode {
+    info: Option<NodeInfo>,
+    taken: Sums,
+    /// The part of it that pods other than those of clones take.
+    foreign: Sums,
+}
+
+impl Nodes {
+    /// Records a node; `None` if it is gone. Returns whether anything changed.
+    pub(super) fn set_node(&mut self, name: &str, info: Option<NodeInfo>) -> bool {
+        if self.nodes.get(name).is_some_and(|node| node.info == info) {
+            return false;
+        }
+        self.change(name, |node| node.info = info);
+        true
+    }
+
+    /// Records a pod; `None` if it is gone, over, or not bound. Returns the clones that are concerned if anything changed.
+    pub(super) fn set_pod(&mut self, key: Key, pod: Option<BoundPod>) -> Option<Vec<Key>> {
+        let before = match pod.clone() {
+            Some(pod) => self.pods.insert(key, pod),
+            None => self.pods.remove(&key),
+        };
+        if before == pod {
+            return None;
+        }
+        for (pod, sign) in before.iter().map(|pod| (pod, -1)).chain(pod.iter().map(|pod| (pod, 1)))
+        {
+            self.count(pod, sign);
+            self.change(&pod.node, |node| node.take(pod, sign));
+        }
+        let clones = before.into_iter().chain(pod).filter_map(|pod| pod.workload);
+        Some(clones.collect())
+    }
+
+    /// Bound pods of one pod set of a clone.
+    pub(super) fn bound(&self, clone: &Key, pod_set: &str) -> i64 {
+        self.bound.get(clone).and_then(|all| all.get(pod_set)).copied().unwrap_or_default()
+    }
+
+    /// What usable nodes have in all, less what pods of others take.
+    pub(super) fn totals(&self) -> Vec<(&str, Amount)> {
+        self.totals.iter().map(|(name, sum)| (name.as_str(), narrow(*sum))).collect()
+    }
+
+    /// Usable nodes and what is free on them.
+    pub(super) fn free(&self) -> Vec<FreeNode<'_>> {
+        let usable = self.nodes.values().filter_map(|one| Some((one, one.usable()?)));
+        let free = usable.map(|(node, info)| FreeNode {
+            info,
+            free: less(info, &node.taken).collect(),
+            size: less(info, &node.foreign).collect(),
+        });
+        free.collect()
+    }
+
+    /// Every label key of any node.
+    pub(super) fn label_keys(&self) -> Vec<String> {
+        let info = self.nodes.values().filter_map(|node| node.info.as_ref());
+        let mut keys: Vec<&String> = info.flat_map(|info| info.labels.keys()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.into_iter().cloned().collect()
+    }
+
+    fn count(&mut self, pod: &BoundPod, sign: i64) {
+        let (Some(clone), Some(pod_set)) = (&pod.workload, &pod.pod_set) else {
+            return;
+        };
+        let sets = self.bound.entry(clone.clone()).or_default();
+        let count = sets.entry(pod_set.clone()).or_default();
+        *count += sign;
+        if *count == 0 {
+            sets.remove(pod_set);
+        }
+        if sets.is_empty() {
+            self.bound.remove(clone);
+        }
+    }
+
+    /// Changes a node and the totals with it.
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut TrackedNode)) {
+        let node = self.nodes.entry(name.into()).or_default();
+        for (resource, amount) in node.offered() {
+            *self.totals.entry(resource).or_default() -= i128::from(amount.0);
+        }
+        change(node);
+        for (resource, amount) in node.offered() {
+            *self.totals.entry(resource).or_default() += i128::from(amount.0);
+        }
+        if node.info.is_none() && node.taken.values().all(|taken| *taken == 0) {
+            self.nodes.remove(name);
+        }
+    }
+}
+
+impl TrackedNode {
+    fn usable(&self) -> Option<&NodeInfo> {
+        self.info.as_ref().filter(|info| info.usable)
+    }
+
+    /// What clones may use of it.
+    fn offered(&self) -> Vec<(String, Amount)> {
+        self.usable().map(|info| less(info, &self.foreign).collect()).unwrap_or_default()
+    }
+
+    fn take(&mut self, pod: &BoundPod, sign: i64) {
+        for (resource, amount) in &pod.requests {
+            let amount = i128::from(amount.0) * i128::from(sign);
+            *self.taken.entry(resource.clone()).or_default() += amount;
+            if pod.workload.is_none() {
+                *self.foreign.entry(resource.clone()).or_default() += amount;
+            }
+        }
+    }
+}
+
+/// What a node has, less what is taken; never negative.
+fn less<'a>(info: &'a NodeInfo, taken: &'a Sums) -> impl Iterator<Item = (String, Amount)> + 'a {
+    info.allocatable.iter().map(|(resource, amount)| {
+        let taken = taken.get(resource).copied().unwrap_or_default();
+        (resource.clone(), narrow(i128::from(amount.0) - taken).clip())
+    })
+}
+
+fn narrow(sum: i128) -> Amount {
+    Amount(i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX }))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A node, how much it has, and whether it takes pods; or a pod, where it is, how much it takes, and its owner.
+    #[derive(Clone, Debug)]
+    enum NodeStep {
+        Node(u8, Option<(i64, bool)>),
+        Pod(u8, Option<(u8, i64, Option<u8>)>),
+    }
+
+    fn step() -> impl Strategy<Value = NodeStep> {
+        let amount = prop_oneof![0..100_i64, Just(i64::MAX), Just(i64::MAX - 1)];
+        let node = (0..3_u8, proptest::option::of((0..200_i64, any::<bool>())));
+        let pod = (0..3_u8, amount, proptest::option::of(0..2_u8));
+        prop_oneof![
+            node.prop_map(|(name, info)| NodeStep::Node(name, info)),
+            (0..6_u8, proptest::option::of(pod)).prop_map(|(name, pod)| NodeStep::Pod(name, pod)),
+        ]
+    }
+
+    fn key(name: u8) -> Key {
+        Key { namespace: Some("ns".into()), name: name.to_string().into() }
+    }
+
+    fn cpu(amount: i64) -> BTreeMap<String, Amount> {
+        [("cpu".to_owned(), Amount(amount))].into()
+    }
+
+    fn info((amount, usable): (i64, bool)) -> NodeInfo {
+        NodeInfo { allocatable: cpu(amount), usable, ..NodeInfo::default() }
+    }
+
+    fn pod((node, amount, workload): (u8, i64, Option<u8>)) -> BoundPod {
+        let pod_set = workload.map(|_| "main".into());
+        let (node, workload) = (node.to_string().into(), workload.map(key));
+        BoundPod { node, requests: cpu(amount), workload, pod_set }
+    }
+
+    proptest! {
+        #[test]
+        fn incremental_sums_equal_those_of_a_fresh_count(
+            steps in proptest::collection::vec(step(), 1..40),
+        ) {
+            let mut sums = Nodes::default();
+            let (mut nodes, mut pods) = (BTreeMap::new(), BTreeMap::new());
+            for step in steps {
+                match step {
+                    NodeStep::Node(name, one) => {
+                        sums.set_node(&name.to_string(), one.map(info));
+                        nodes.insert(name, one);
+                    }
+                    NodeStep::Pod(name, one) => {
+                        sums.set_pod(key(name), one.map(pod));
+                        pods.insert(name, one);
+                    }
+                }
+            }
+            let on = |node: u8| pods.values().flatten().filter(move |pod| pod.0 == node);
+            let left = |has: i64, taken: i128| i64::try_from((i128::from(has) - taken).max(0)).expect("fits");
+            let usable = nodes.iter().filter_map(|(name, one)| Some((*name, one.filter(|one| one.1)?.0)));
+            let free: Vec<i64> = usable.clone()
+                .map(|(name, has)| left(has, on(name).map(|pod| i128::from(pod.1)).sum()))
+                .collect();
+            let found: Vec<i64> = sums.free().iter().map(|node| node.free["cpu"].0).collect();
+            prop_assert_eq!(found, free);
+            let offered = |(name, has): (u8, i64)| {
+                let foreign = on(name).filter(|pod| pod.2.is_none());
+                left(has, foreign.map(|pod| i128::from(pod.1)).sum())
+            };
+            let sizes: Vec<i64> = usable.map(offered).collect();
+            let found: Vec<i64> = sums.free().iter().map(|node| node.size["cpu"].0).collect();
+            prop_assert_eq!(&found, &sizes);
+            let total: i64 = sizes.iter().sum();
+            let found = sums.totals().first().map_or(0, |(_, amount)| amount.0);
+            prop_assert_eq!(found, total);
+            for clone in 0..2 {
+                let of = pods.values().flatten().filter(|pod| pod.2 == Some(clone)).count();
+                prop_assert_eq!(sums.bound(&key(clone), "main"), of as i64);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Pods of clones that no node takes although the report showed room (docs/reference/dispatch.md §4).
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crds::names::reasons::UNSCHEDULABLE;
+use k8s_openapi::api::core::v1::Pod;
+use runtime::watch::Key;
+
+use crate::control::{outbox::after, unschedulable::UnschedulablePod};
+
+/// How long a pod may be unschedulable before its clone is evicted.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Unschedulable pods of clones, by pod. Few pods are in it.
+#[derive(Debug, Default)]
+pub(super) struct UnschedulablePods {
+    pods: BTreeMap<Key, (Key, UnschedulablePod)>,
+}
+
+impl UnschedulablePods {
+    /// Records a pod; `None` if it is gone. Returns the clones that are concerned.
+    pub(super) fn observe(&mut self, key: &Key, pod: Option<&Pod>) -> Vec<Key> {
+        let now = pod.and_then(|pod| Some((super::workload_of(pod)?, unschedulable(key, pod)?)));
+        if self.pods.get(key) == now.as_ref() {
+            return Vec::new();
+        }
+        let clone = now.as_ref().map(|(clone, _)| clone.clone());
+        let before = match now {
+            Some(now) => self.pods.insert(key.clone(), now),
+            None => self.pods.remove(key),
+        };
+        before.map(|(clone, _)| clone).into_iter().chain(clone).collect()
+    }
+
+    /// The pod of a clone that is unschedulable for the longest time.
+    pub(super) fn of(&self, clone: &Key) -> Option<UnschedulablePod> {
+        let own = self.pods.values().filter(|(one, _)| one == clone);
+        own.map(|(_, pod)| pod).min_by_key(|one| one.at).cloned()
+    }
+}
+
+/// What kube-scheduler writes about a pod that fits on no node.
+fn unschedulable(key: &Key, pod: &Pod) -> Option<UnschedulablePod> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    let said = conditions.iter().find(|one| one.type_ == "PodScheduled")?;
+    let unschedulable = said.status == "False" && said.reason.as_deref() == Some(UNSCHEDULABLE);
+    let since = said.last_transition_time.as_ref().filter(|_| unschedulable)?;
+    let (name, seconds) = (&key.name, TIMEOUT.as_secs());
+    let cause = said.message.as_deref().unwrap_or_default();
+    let message = format!("no node took pod {name} for {seconds}s: {cause}");
+    Some(UnschedulablePod { at: after(since.0, TIMEOUT), message })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod(status: &str, reason: &str, second: u8) -> Pod {
+        object(&json!({"conditions": [{
+            "type": "PodScheduled", "status": status, "reason": reason, "message": "0/1 nodes",
+            "lastTransitionTime": format!("2026-01-01T00:00:{second:02}Z"),
+        }]}))
+    }
+
+    fn object(status: &Value) -> Pod {
+        serde_json::from_value(json!({
+            "metadata": {
+                "namespace": "ns",
+                "labels": {"kueue.x-k8s.io/multikueue-worker-workload-pod": "true"},
+                "annotations": {"kueue.x-k8s.io/workload": "clone"},
+            },
+            "status": status,
+        }))
+        .expect("a pod")
+    }
+
+    fn key(name: &str) -> Key {
+        Key { namespace: Some("ns".into()), name: name.into() }
+    }
+
+    #[test]
+    fn the_pod_that_is_unschedulable_longest_counts_until_it_is_bound() {
+        let (clone, mut pods) = (key("clone"), UnschedulablePods::default());
+        let concerned = [key("clone")];
+        let late = pod("False", "Unschedulable", 9);
+        assert_eq!(pods.observe(&key("b"), Some(&late)), concerned);
+        assert_eq!(pods.observe(&key("b"), Some(&late)), [], "unchanged");
+        pods.observe(&key("a"), Some(&pod("False", "Unschedulable", 5)));
+        pods.observe(&key("c"), Some(&pod("False", "SchedulingGated", 1)));
+        let longest = pods.of(&clone).expect("one is unschedulable");
+        assert_eq!(longest.at.to_string(), "2026-01-01T00:01:05Z");
+        assert_eq!(longest.message, "no node took pod a for 60s: 0/1 nodes");
+        assert_eq!(pods.observe(&key("a"), Some(&pod("True", "", 30))), concerned);
+        assert_eq!(
+            pods.of(&clone).map(|one| one.at.to_string()).as_deref(),
+            Some("2026-01-01T00:01:09Z")
+        );
+        pods.observe(&key("b"), None);
+        assert_eq!(pods.of(&clone), None);
+    }
+}

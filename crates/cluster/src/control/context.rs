@@ -1,0 +1,40 @@
+//! What every machine may use while it handles an input or decides: the time, the agenda and the outbox.
+
+use jiff::Timestamp;
+
+use super::{
+    outbox::{Outbox, Settled, Stamp, Target, Ticket},
+    timers::{Agenda, Reevaluation},
+};
+use runtime::writer::WriteOutcome;
+
+/// See the module. A composition owns one and sets the time at each input and decision.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) now: Timestamp,
+    pub(crate) agenda: Agenda,
+    pub(crate) outbox: Outbox,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self { now: Timestamp::MIN, agenda: Agenda::default(), outbox: Outbox::default() }
+    }
+}
+
+impl Context {
+    /// Whether an object, as it was last observed, may be written now. If only time is missing, `waiter` is evaluated then.
+    pub(crate) fn is_free(
+        &mut self,
+        target: &Target,
+        current: &Stamp,
+        waiter: &Reevaluation,
+    ) -> bool {
+        self.outbox.is_free_or_wait((target, current), waiter, self.now, &mut self.agenda)
+    }
+
+    /// Settles the write of an answer and evaluates what waits for it.
+    pub(crate) fn settle(&mut self, ticket: &Ticket, answer: &WriteOutcome) -> Settled {
+        self.outbox.settle(ticket, answer, self.now, &mut self.agenda)
+    }
+}

@@ -1,0 +1,208 @@
+//! The loop around a composition: inputs in, writes out, time read.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use runtime::{
+    Stop,
+    events::{EventRecord, Recorder},
+    lease::Leadership,
+    writer::{WriteOutcome, Writer},
+};
+use tokio::{
+    sync::{
+        mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_channel},
+        watch,
+    },
+    time,
+};
+
+use super::outbox::{Destination, Order, Ticket};
+
+/// Inputs that may be queued. A watch that is faster than the decisions is slowed down.
+const BACKLOG: usize = 4096;
+
+/// Inputs that are observed before the next decision.
+const MAX_BATCH: usize = 1024;
+
+/// A composition of machines that decides about one cluster.
+///
+/// Contract: implementors neither wait, nor read a clock, nor do IO; all time comes from `now`, which never goes back. The
+/// caller sends every order of [`Decisions`] exactly once and brings the answer back by its ticket, also if that is
+/// [`WriteOutcome::Unknown`]. The same inputs give the same decisions.
+///
+/// ```ignore
+/// control.observe(ManagerInput::Workload(change), now);
+/// let decisions = control.decide(now);
+/// for order in decisions.orders {
+///     let answer = writer.send(order.write).await;
+///     control.answered(&order.ticket, answer, now);
+/// }
+/// ```
+pub trait Control: Send + 'static {
+    /// What it observes.
+    type Input: Send + 'static;
+
+    /// Records an input. Decides nothing.
+    fn observe(&mut self, input: Self::Input, now: Timestamp);
+
+    /// Records the answer to an order. Decides nothing.
+    fn answered(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp);
+
+    /// Decides what follows from everything that was recorded.
+    fn decide(&mut self, now: Timestamp) -> Decisions;
+}
+
+/// What follows from a decision.
+#[derive(Debug, Default)]
+pub struct Decisions {
+    /// Writes.
+    pub orders: Vec<Order>,
+    /// Events.
+    pub events: Vec<EventRecord>,
+    /// Workers that are not registered any more and have nothing of ours: their connections may end.
+    pub clean: WorkerNames,
+    /// When to decide again, if nothing is observed before.
+    pub wake: Option<Timestamp>,
+}
+
+/// Where inputs are sent.
+pub type Inputs<I> = Sender<I>;
+
+/// Names of worker clusters.
+pub type WorkerNames = BTreeSet<Box<str>>;
+
+/// Writers of connected workers, and workers whose connections may end. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Workers(Arc<SharedWorkers>);
+
+#[derive(Default)]
+struct SharedWorkers {
+    writers: parking_lot::RwLock<BTreeMap<Box<str>, Writer>>,
+    clean: watch::Sender<WorkerNames>,
+}
+
+impl Workers {
+    /// Sets the writer of a worker; `None` while it is not connected.
+    pub fn set(&self, name: &str, writer: Option<Writer>) {
+        let mut writers = self.0.writers.write();
+        match writer {
+            Some(writer) => writers.insert(name.into(), writer),
+            None => writers.remove(name),
+        };
+    }
+
+    /// Sets the workers whose connections may end ([`Decisions::clean`]).
+    pub fn set_clean(&self, names: WorkerNames) {
+        self.0.clean.send_if_modified(|known| {
+            let changed = *known != names;
+            *known = names;
+            changed
+        });
+    }
+
+    /// Whether the connection of a worker may end.
+    #[must_use]
+    pub fn is_clean(&self, name: &str) -> bool {
+        self.0.clean.borrow().contains(name)
+    }
+
+    /// The workers whose connections may end, as they change.
+    #[must_use]
+    pub fn clean(&self) -> watch::Receiver<WorkerNames> {
+        self.0.clean.subscribe()
+    }
+
+    fn get(&self, name: &str) -> Option<Writer> {
+        self.0.writers.read().get(name).cloned()
+    }
+}
+
+/// What [`run`] needs beside a composition.
+pub struct ControlIo {
+    /// Writes to the cluster that the process belongs to.
+    pub home: Writer,
+    /// Writes to workers.
+    pub workers: Workers,
+    /// Asked before each write.
+    pub leadership: Leadership,
+    /// Publishes Events.
+    pub recorder: Recorder,
+}
+
+/// The channel of inputs.
+#[must_use]
+pub fn inputs<I>() -> (Inputs<I>, Receiver<I>) {
+    channel(BACKLOG)
+}
+
+/// An answer on its way back.
+type Answered = (Ticket, WriteOutcome);
+
+/// Runs until `stop`, or until every sender of inputs is gone.
+pub async fn run<C: Control>(
+    mut control: C,
+    mut inputs: Receiver<C::Input>,
+    io: ControlIo,
+    stop: Stop,
+) {
+    // Answers have a channel of their own: they never wait behind inputs that they unblock.
+    let (answers, mut answered) = unbounded_channel::<Answered>();
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    let mut wake: Option<Timestamp> = None;
+    loop {
+        let mut first = None;
+        tokio::select! {
+            () = stop.cancelled() => return,
+            Some(answer) = answered.recv() => first = Some(answer),
+            n = inputs.recv_many(&mut batch, MAX_BATCH) => if n == 0 { return },
+            () = until(wake) => {}
+        }
+        let now = Timestamp::now();
+        let more = std::iter::from_fn(|| answered.try_recv().ok());
+        batch.drain(..).for_each(|input| control.observe(input, now));
+        for (ticket, answer) in first.into_iter().chain(more) {
+            control.answered(&ticket, answer, now);
+        }
+        let decisions = control.decide(now);
+        wake = decisions.wake;
+        // A worker is not clean any more before anything is sent to it.
+        io.workers.set_clean(decisions.clean);
+        decisions.orders.into_iter().for_each(|order| send(order, &io, &answers));
+        decisions.events.into_iter().for_each(|event| io.recorder.record(event));
+    }
+}
+
+/// Sends one order in a task of its own, so that a slow worker delays no other write.
+fn send(order: Order, io: &ControlIo, answers: &UnboundedSender<Answered>) {
+    let writer = match &order.ticket.target.to {
+        Destination::Home => Some(io.home.clone()),
+        Destination::Worker(name) => io.workers.get(name),
+    };
+    let (leadership, answers) = (io.leadership.clone(), answers.clone());
+    tokio::spawn(async move {
+        let Order { ticket, write } = order;
+        let answer = match writer {
+            _ if !leadership.leads() => {
+                WriteOutcome::Unknown("this process does not lead".to_owned())
+            }
+            Some(writer) => writer.send(write).await,
+            None => WriteOutcome::Unknown("the worker is not connected".to_owned()),
+        };
+        let _ = answers.send((ticket, answer));
+    });
+}
+
+async fn until(wake: Option<Timestamp>) {
+    match wake {
+        Some(at) => {
+            let pause = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
+            time::sleep(pause).await;
+        }
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,125 @@
+//! Conditions `Active` of MultiKueueClusters and of MultiKueue AdmissionChecks.
+
+use std::collections::BTreeMap;
+
+use crds::{
+    meta::{Condition, is_true},
+    names::{MULTI_KUEUE_CONTROLLER, conditions::ACTIVE},
+    v1beta2::{
+        AdmissionCheck, AdmissionCheckStatus, MultiKueueCluster, MultiKueueClusterStatus,
+        MultiKueueConfig,
+    },
+};
+use dispatch::{CheckStatus, ClusterAvailability, bad_config, check_status};
+use runtime::watch::Key;
+
+use crate::control::{
+    context::Context,
+    outbox::{Intent, Purpose, Subject, Target, Tracked},
+    timers::Reevaluation,
+};
+
+/// Status, reason and message of a condition `Active`.
+pub(crate) struct ActiveCondition {
+    pub(crate) status: bool,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+}
+
+type Clusters = BTreeMap<Box<str>, Tracked<MultiKueueCluster>>;
+
+/// Writes the condition of a MultiKueueCluster, if it differs.
+pub(super) fn write_cluster(
+    name: &str,
+    tracked: &Tracked<MultiKueueCluster>,
+    active: &ActiveCondition,
+    ctx: &mut Context,
+) {
+    let subject = (Subject::MultiKueueCluster, Purpose::ClusterCondition);
+    let Some(intent) = intent(name, tracked, subject, ctx) else {
+        return;
+    };
+    let object = tracked.object();
+    let (before, generation) = (&object.status, object.metadata.generation);
+    let conditions = with_active(&before.conditions, active, generation, ctx);
+    let after = MultiKueueClusterStatus { conditions };
+    ctx.outbox.submit_status::<MultiKueueCluster, _>(intent, before, &after);
+}
+
+/// Writes the condition of an AdmissionCheck, if MultiKueue is its controller and it differs.
+pub(super) fn write_check(
+    name: &str,
+    tracked: &Tracked<AdmissionCheck>,
+    (configs, clusters): (&BTreeMap<Box<str>, MultiKueueConfig>, &Clusters),
+    ctx: &mut Context,
+) {
+    let object = tracked.object();
+    if object.spec.controller_name != MULTI_KUEUE_CONTROLLER {
+        return;
+    }
+    let subject = (Subject::AdmissionCheck, Purpose::CheckCondition);
+    let Some(intent) = intent(name, tracked, subject, ctx) else {
+        return;
+    };
+    let CheckStatus { status, reason, message } = status_of(object, configs, clusters);
+    let active = ActiveCondition { status, reason, message };
+    let (before, generation) = (&object.status, object.metadata.generation);
+    let conditions = with_active(&before.conditions, &active, generation, ctx);
+    let after = AdmissionCheckStatus { conditions };
+    ctx.outbox.submit_status::<AdmissionCheck, _>(intent, before, &after);
+}
+
+/// The intent of a write; `None` if the object may not be written now.
+fn intent<K: kube::Resource>(
+    name: &str,
+    tracked: &Tracked<K>,
+    (subject, purpose): (Subject, Purpose),
+    ctx: &mut Context,
+) -> Option<Intent> {
+    let target = Target::home(subject, &Key { namespace: None, name: name.into() });
+    let (base, waiter) = (tracked.stamp(), Reevaluation::Clusters);
+    ctx.is_free(&target, &base, &waiter).then_some(Intent { target, purpose, base, waiter })
+}
+
+fn status_of(
+    check: &AdmissionCheck,
+    configs: &BTreeMap<Box<str>, MultiKueueConfig>,
+    clusters: &Clusters,
+) -> CheckStatus {
+    let Some(parameters) = &check.spec.parameters else {
+        return bad_config("missing parameters reference");
+    };
+    if parameters.kind != "MultiKueueConfig" {
+        return bad_config(&format!("wrong kind \"{}\"", parameters.kind));
+    }
+    let Some(config) = configs.get(parameters.name.as_str()) else {
+        let name = &parameters.name;
+        return bad_config(&format!("multikueueconfigs.kueue.x-k8s.io \"{name}\" not found"));
+    };
+    let names = config.spec.clusters.iter();
+    check_status(names.map(|name| (name.as_str(), presence(name, clusters))))
+}
+
+fn presence(name: &str, clusters: &Clusters) -> ClusterAvailability {
+    match clusters.get(name) {
+        None => ClusterAvailability::Missing,
+        Some(tracked) if is_true(&tracked.object().status.conditions, ACTIVE) => {
+            ClusterAvailability::Active
+        }
+        Some(_) => ClusterAvailability::Inactive,
+    }
+}
+
+fn with_active(
+    before: &[Condition],
+    active: &ActiveCondition,
+    generation: Option<i64>,
+    ctx: &Context,
+) -> Vec<Condition> {
+    let mut conditions = before.to_vec();
+    let at =
+        index::status::StatusStamp { now: ctx.now, generation: generation.unwrap_or_default() };
+    let ActiveCondition { status, reason, message } = active;
+    index::status::set(&mut conditions, ACTIVE, *status, reason, message, at);
+    conditions
+}

@@ -1,0 +1,62 @@
+//! DispatchPolicies as the fleet reads them (docs/reference/dispatch.md §3).
+
+use crds::v1alpha1::{DispatchPolicy, GangReservation, JobKind};
+use dispatch::{
+    ClusterPreference, Fleet, GangReservationPolicy, JobGvk, PlacementPolicy, PlacementStrategy,
+};
+
+/// The gang reservation of a configuration without a policy: for a gang that is blocked for 30 s, of all room.
+const DEFAULT_RESERVATION: GangReservationPolicy =
+    GangReservationPolicy { after: 30 * SECOND, max_share: 100 };
+
+/// In nanoseconds.
+const SECOND: i64 = 1_000_000_000;
+
+/// The policy of a MultiKueueConfig that names none.
+pub(super) fn default_policy() -> PlacementPolicy {
+    PlacementPolicy { gang_reservation: Some(DEFAULT_RESERVATION), ..PlacementPolicy::default() }
+}
+
+/// Reads a DispatchPolicy. Clusters that it names are numbered in the fleet.
+pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> PlacementPolicy {
+    let spec = &policy.spec;
+    let strategy = match spec.strategy.as_str() {
+        "BinPack" => PlacementStrategy::BinPack,
+        "Ordered" => PlacementStrategy::Ordered,
+        _ => PlacementStrategy::Spread,
+    };
+    let clusters = spec.clusters.iter().map(|one| ClusterPreference {
+        cluster: fleet.cluster(&one.name),
+        weight: one.weight.unwrap_or(0),
+        draining: one.drain.is_some(),
+    });
+    let kinds = spec.kinds.as_ref().map(|list| list.allow.iter().map(read_kind).collect());
+    let namespaces = spec.namespaces.as_ref();
+    PlacementPolicy {
+        strategy,
+        clusters: clusters.collect(),
+        gang_reservation: Some(
+            spec.reservation.as_ref().map_or(DEFAULT_RESERVATION, read_reservation),
+        ),
+        namespaces: namespaces
+            .map(|list| list.allow.iter().map(|one| one.as_str().into()).collect()),
+        kinds,
+    }
+}
+
+fn read_kind(kind: &JobKind) -> JobGvk {
+    JobGvk {
+        group: kind.group.as_str().into(),
+        version: kind.version.as_str().into(),
+        kind: kind.kind.as_str().into(),
+    }
+}
+
+fn read_reservation(reservation: &GangReservation) -> GangReservationPolicy {
+    let after = reservation.after_seconds.map(|seconds| i64::from(seconds.max(0)) * SECOND);
+    let share = reservation.max_share.and_then(|percent| u8::try_from(percent).ok());
+    GangReservationPolicy {
+        after: after.unwrap_or(DEFAULT_RESERVATION.after),
+        max_share: share.unwrap_or(DEFAULT_RESERVATION.max_share),
+    }
+}

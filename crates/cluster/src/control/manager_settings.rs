@@ -1,0 +1,104 @@
+//! What a manager is configured with.
+
+use std::time::Duration;
+
+use jobs::construct_workload::KeysToCopy;
+
+use super::{
+    core::CoreConfig,
+    jobs::JobsConfig,
+    multikueue::DispatchConfig,
+    scheduler_settings::{engine_settings, index_settings},
+    scheduling::SchedulerConfig,
+    workloads::PodsReadyPolicy,
+};
+use crate::{
+    config::{Configuration, LabelSelector},
+    gates::{Gate, Gates},
+};
+
+/// How long a Workload is pending before the reason is written: most are pending for a moment only.
+const EXPLAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// How long a nominated worker may take to admit a clone.
+const ADMIT_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a worker that did not take a Workload is excluded for it.
+const EXCLUDE_FOR: Duration = Duration::from_secs(60);
+
+/// Read from the configuration and the feature gates.
+#[derive(Clone, Debug)]
+pub struct ManagerSettings {
+    pub(super) core: CoreConfig,
+    pub(super) jobs: JobSelection,
+    /// Dispatch to worker clusters; `None` without the component `multikueue`.
+    pub(super) dispatch: Option<DispatchConfig>,
+}
+
+/// Which jobs the manager suspends and starts.
+#[derive(Clone, Debug)]
+pub(super) struct JobSelection {
+    /// `manageJobsWithoutQueueName`.
+    pub(super) without_queue_name: bool,
+    /// `managedJobsNamespaceSelector`.
+    pub(super) namespaces: LabelSelector,
+}
+
+impl ManagerSettings {
+    /// Settings of a manager. `dispatches` says whether it runs the component `multikueue`.
+    #[must_use]
+    pub fn new(file: &Configuration, gates: &Gates, dispatches: bool) -> Self {
+        Self {
+            core: core_config(file, gates),
+            jobs: JobSelection {
+                without_queue_name: file.manage_jobs_without_queue_name,
+                namespaces: file.managed_jobs_namespace_selector.clone().unwrap_or_default(),
+            },
+            dispatch: dispatches.then(|| dispatch_config(file)),
+        }
+    }
+
+    /// Whether it dispatches to worker clusters.
+    #[must_use]
+    pub fn dispatches(&self) -> bool {
+        self.dispatch.is_some()
+    }
+}
+
+/// The configuration of the machines that manager and agent share.
+pub(super) fn core_config(file: &Configuration, gates: &Gates) -> CoreConfig {
+    let pods_ready = pods_ready_policy(file, gates);
+    CoreConfig {
+        scheduler: SchedulerConfig {
+            engine: engine_settings(file, gates),
+            index: index_settings(file, gates),
+            explain_after: EXPLAIN_AFTER,
+            block_admission: pods_ready.is_some_and(|policy| policy.block_admission),
+        },
+        jobs: JobsConfig {
+            gates: gates.into(),
+            keys_to_copy: KeysToCopy {
+                labels: file.integrations.label_keys_to_copy.clone(),
+                annotations: Vec::new(),
+            },
+        },
+        pods_ready,
+        owns_workloads: true,
+    }
+}
+
+fn dispatch_config(file: &Configuration) -> DispatchConfig {
+    let multi_kueue = &file.multi_kueue;
+    DispatchConfig {
+        origin: multi_kueue.origin.clone(),
+        lost_after: multi_kueue.worker_lost_timeout.positive().unwrap_or_default(),
+        gc_interval: multi_kueue.gc_interval(),
+        admit_within: ADMIT_WITHIN,
+        exclude_for: EXCLUDE_FOR,
+    }
+}
+
+fn pods_ready_policy(file: &Configuration, gates: &Gates) -> Option<PodsReadyPolicy> {
+    let wait = file.wait_for_pods_ready.as_ref();
+    wait.filter(|_| !gates.enabled(Gate::DisableWaitForPodsReady)).map(PodsReadyPolicy::from)
+}

@@ -1,0 +1,153 @@
+//! The outbox: every write and every event that the machines of a composition decided.
+//!
+//! A machine submits a write with the observation that it is based on and with what waits for its answer. The outbox keeps
+//! the state of the write ([`Writes`]), allows one write per object at a time, and, when the answer comes back with the
+//! ticket, evaluates the waiter again, at once and when a failed write may be tried again. Machines keep no state of writes
+//! of their own.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `order` | destination, subject, target, ticket, order |
+//! | `purpose` | why something is written: names in metrics, logs and failpoints |
+//! | `tracked` | an object as it was last observed |
+//! | `writes` | writes in flight, outdated, in backoff, unconfirmed |
+
+mod order;
+mod purpose;
+mod tracked;
+mod writes;
+
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+use kube::Resource;
+use runtime::{
+    events::EventRecord,
+    watch::Key,
+    write::{Write, WriteError, difference},
+    writer::WriteOutcome,
+};
+use serde::Serialize;
+use serde_json::json;
+
+pub use self::{
+    order::{Destination, Order, Subject, Target, Ticket, TicketId},
+    purpose::Purpose,
+};
+
+pub(crate) use self::{
+    tracked::{Tracked, after, decode, upsert, version},
+    writes::{Settled, Stamp, UNCONFIRMED_FOR, Writes},
+};
+
+use super::timers::{Agenda, Reevaluation};
+
+/// A write that a machine has decided on.
+#[derive(Debug)]
+pub(crate) struct Intent {
+    pub(crate) target: Target,
+    pub(crate) purpose: Purpose,
+    /// The observation that the decision is based on.
+    pub(crate) base: Stamp,
+    /// What is evaluated again when the answer is here.
+    pub(crate) waiter: Reevaluation,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    writes: Writes,
+    last_ticket: u64,
+    orders: Vec<Order>,
+    events: Vec<EventRecord>,
+}
+
+impl Outbox {
+    /// Writes and their state.
+    pub(crate) fn writes(&self) -> &Writes {
+        &self.writes
+    }
+
+    /// The same, to be told what watches report.
+    pub(crate) fn writes_mut(&mut self) -> &mut Writes {
+        &mut self.writes
+    }
+
+    /// Submits a write. Returns false, with a line in the log, if it cannot be encoded.
+    pub(crate) fn submit(
+        &mut self,
+        intent: Intent,
+        encode: impl FnOnce(&'static str, &Key) -> Result<Write, WriteError>,
+    ) -> bool {
+        let Intent { target, purpose, base, waiter } = intent;
+        let write = match encode(purpose.name(), &target.key) {
+            Ok(write) => write,
+            Err(error) => {
+                tracing::error!(%error, "a decision cannot be encoded as a write");
+                return false;
+            }
+        };
+        self.last_ticket += 1;
+        let ticket = Ticket { id: TicketId::new(self.last_ticket), target, purpose, waiter };
+        self.writes.begin(&ticket, base);
+        self.orders.push(Order { ticket, write });
+        true
+    }
+
+    /// Submits the difference between two states of an object's status. Returns false if there is none.
+    pub(crate) fn submit_status<K, S>(&mut self, intent: Intent, before: &S, after: &S) -> bool
+    where
+        K: Resource<DynamicType = ()>,
+        S: Serialize,
+    {
+        let (before, after) = (json!({ "status": before }), json!({ "status": after }));
+        let Some(patch) = difference(&before, &after) else {
+            return false;
+        };
+        self.submit(intent, |purpose, key| Write::merge::<K>(purpose, key, Some("status"), &patch))
+    }
+
+    /// Whether the object may be written now. If only time is missing, `waiter` is evaluated then.
+    pub(crate) fn is_free_or_wait(
+        &self,
+        (target, current): (&Target, &Stamp),
+        waiter: &Reevaluation,
+        now: Timestamp,
+        agenda: &mut Agenda,
+    ) -> bool {
+        if self.writes.is_free(target, current, now) {
+            return true;
+        }
+        if let Some(at) = self.writes.retry_at(target) {
+            agenda.at(at, waiter.clone());
+        }
+        false
+    }
+
+    /// Takes an answer: settles the write and evaluates what waits for it.
+    pub(crate) fn settle(
+        &mut self,
+        ticket: &Ticket,
+        answer: &WriteOutcome,
+        now: Timestamp,
+        agenda: &mut Agenda,
+    ) -> Settled {
+        let settled = self.writes.settle(ticket, answer, now);
+        if let Some(at) = settled.retry_at {
+            agenda.at(at, ticket.waiter.clone());
+        }
+        agenda.now(ticket.waiter.clone());
+        settled
+    }
+
+    /// Records an Event to be published.
+    pub(crate) fn publish(&mut self, event: EventRecord) {
+        self.events.push(event);
+    }
+
+    /// Everything that was submitted since the last call.
+    pub(crate) fn take(&mut self) -> (Vec<Order>, Vec<EventRecord>) {
+        (std::mem::take(&mut self.orders), std::mem::take(&mut self.events))
+    }
+}

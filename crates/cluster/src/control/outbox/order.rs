@@ -1,0 +1,107 @@
+//! Orders: writes that were decided, each with the ticket that brings its answer back.
+
+use runtime::{watch::Key, write::Write};
+
+use super::purpose::Purpose;
+use crate::control::timers::Reevaluation;
+
+/// The cluster that a write goes to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Destination {
+    /// The cluster that the process belongs to.
+    Home,
+    /// A worker cluster, by the name of its MultiKueueCluster.
+    Worker(Box<str>),
+}
+
+/// The kind of a written object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// Workload.
+    Workload,
+    /// The object of a job.
+    Job,
+    /// ClusterQueue.
+    ClusterQueue,
+    /// ResourceFlavor.
+    ResourceFlavor,
+    /// LocalQueue.
+    LocalQueue,
+    /// MultiKueueCluster.
+    MultiKueueCluster,
+    /// AdmissionCheck.
+    AdmissionCheck,
+    /// ClusterCapacity.
+    Capacity,
+}
+
+/// One object of one cluster. At most one write of it is in flight.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    /// The cluster.
+    pub to: Destination,
+    /// The kind.
+    pub subject: Subject,
+    /// The object.
+    pub key: Key,
+}
+
+/// The number of a submitted write, unique in a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TicketId(u64);
+
+/// Routes the answer of an order back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    pub(super) id: TicketId,
+    /// What was written. Its kind and cluster name the machine that gets the answer.
+    pub target: Target,
+    /// Why it was written.
+    pub purpose: Purpose,
+    /// What is evaluated again when the answer is here.
+    pub waiter: Reevaluation,
+}
+
+/// A write to be sent.
+#[derive(Debug)]
+pub struct Order {
+    /// Comes back with the answer.
+    pub ticket: Ticket,
+    /// The write.
+    pub write: Write,
+}
+
+impl TicketId {
+    pub(super) fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl Subject {
+    /// Whether workers have copies of objects of this kind.
+    pub(super) fn is_copied(self) -> bool {
+        matches!(self, Self::Workload | Self::Job)
+    }
+}
+
+impl Target {
+    /// An object of the cluster that the process belongs to.
+    pub(crate) fn home(subject: Subject, key: &Key) -> Self {
+        Self { to: Destination::Home, subject, key: key.clone() }
+    }
+
+    /// An object of a worker cluster.
+    pub(crate) fn worker(cluster: &str, subject: Subject, key: &Key) -> Self {
+        Self { to: Destination::Worker(cluster.into()), subject, key: key.clone() }
+    }
+
+    /// Whether the target is a copy of a Workload or of its job on a worker.
+    pub(super) fn is_copy(&self) -> bool {
+        matches!(self.to, Destination::Worker(_)) && self.subject.is_copied()
+    }
+
+    /// Whether the target is a copy on this worker.
+    pub(super) fn is_copy_on(&self, cluster: &str) -> bool {
+        matches!(&self.to, Destination::Worker(name) if **name == *cluster) && self.is_copy()
+    }
+}

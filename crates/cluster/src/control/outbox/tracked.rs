@@ -1,0 +1,158 @@
+//! An object of a watched kind as it was last observed.
+//!
+//! What a write is answered with counts as observed, so nothing waits for the watch to repeat it. Observations are ordered
+//! by resourceVersion: an older one never replaces a newer one, unless the uid differs.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use kube::Resource;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::writes::Stamp;
+
+/// The last observation of one object. Clones of the object are cheap.
+#[derive(Debug)]
+pub(crate) struct Tracked<K> {
+    object: Arc<K>,
+    version: u64,
+}
+
+impl<K: Resource> From<K> for Tracked<K> {
+    fn from(object: K) -> Self {
+        Self::new(object)
+    }
+}
+
+impl<K> AsMut<Self> for Tracked<K> {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
+impl<K> Tracked<K> {
+    /// The object as it was last observed.
+    pub(crate) fn object(&self) -> &Arc<K> {
+        &self.object
+    }
+
+    /// resourceVersion of the last observation; 0 if it is not a number.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl<K: Resource> Tracked<K> {
+    /// Tracks an object that was observed for the first time.
+    pub(crate) fn new(object: K) -> Self {
+        let version = version(&object);
+        Self { object: Arc::new(object), version }
+    }
+
+    /// Records an observation. Returns whether it is newer than the last one, or of another uid.
+    pub(crate) fn observe(&mut self, object: K) -> bool {
+        let version = version(&object);
+        let replaced = object.meta().uid != self.object.meta().uid;
+        if version <= self.version && !replaced {
+            return false;
+        }
+        self.object = Arc::new(object);
+        self.version = version;
+        true
+    }
+
+    /// What a write of this object is based on.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp { version: self.version, uid: self.object.meta().uid.as_deref().map(Into::into) }
+    }
+}
+
+impl<K: Resource + DeserializeOwned> Tracked<K> {
+    /// Records the object that a write was answered with. The answer to a deletion is a status and is ignored, and so is an
+    /// object of another uid. Returns whether it is newer than the last observation.
+    pub(crate) fn observe_answer(&mut self, answer: Value) -> bool {
+        match decode::<K>(answer) {
+            Some(object) if object.meta().uid == self.object.meta().uid => self.observe(object),
+            _ => false,
+        }
+    }
+}
+
+/// The object of an answer, without `managedFields`.
+pub(crate) fn decode<K: Resource + DeserializeOwned>(answer: Value) -> Option<K> {
+    let mut object = serde_json::from_value::<K>(answer).ok()?;
+    object.meta_mut().managed_fields = None;
+    Some(object)
+}
+
+/// Records an object in the map of its kind; `None` removes it.
+pub(crate) fn upsert<I, V, K>(objects: &mut BTreeMap<I, V>, id: I, object: Option<K>)
+where
+    I: Ord,
+    V: From<K> + AsMut<Tracked<K>>,
+    K: Resource,
+{
+    match (objects.get_mut(&id), object) {
+        (Some(known), Some(object)) => {
+            known.as_mut().observe(object);
+        }
+        (None, Some(object)) => {
+            objects.insert(id, object.into());
+        }
+        (_, None) => {
+            objects.remove(&id);
+        }
+    }
+}
+
+/// `now` plus `pause`; the latest time that exists if that is out of range.
+pub(crate) fn after(now: Timestamp, pause: Duration) -> Timestamp {
+    let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX);
+    now.checked_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+/// The resourceVersion as a number: those of one API server grow. 0 if it is not a number.
+pub(crate) fn version(object: &impl Resource) -> u64 {
+    let text = object.meta().resource_version.as_deref();
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    use super::*;
+
+    fn value(version: &str) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": "a", "uid": "u", "resourceVersion": version, "managedFields": [] },
+        })
+    }
+
+    fn object(version: &str) -> ConfigMap {
+        serde_json::from_value(value(version)).expect("decodes")
+    }
+
+    #[test]
+    fn an_older_observation_does_not_replace_a_newer_one() {
+        let mut tracked = Tracked::new(object("5"));
+        assert!(tracked.observe_answer(value("9")));
+        assert!(!tracked.observe(object("7")));
+        assert!(!tracked.observe(object("9")), "the watch repeats the answer");
+        assert!(tracked.observe(object("10")));
+        assert!(tracked.object().metadata.managed_fields.is_some(), "watches strip it themselves");
+    }
+
+    #[test]
+    fn an_answer_about_another_uid_is_ignored() {
+        let mut tracked = Tracked::new(object("5"));
+        let mut other = value("9");
+        other["metadata"]["uid"] = json!("another");
+        assert!(!tracked.observe_answer(other.clone()));
+        assert!(!tracked.observe_answer(json!({"kind": "Status"})));
+        assert!(tracked.observe(serde_json::from_value(other).expect("decodes")));
+    }
+}

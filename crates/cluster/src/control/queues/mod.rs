@@ -1,0 +1,200 @@
+//! Queues, flavors and cohorts as they were observed, the status of queues, and the finalizers of queues and flavors.
+//!
+//! Inputs: observations, and Workload changes, which mark the ClusterQueues that count the Workload. Outputs: status
+//! writes, and finalizers that are removed. The engine's view of the same objects belongs to the scheduler.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `status` | pending and admitted counts and usage, written at most once per period |
+//! | `finalizers` | `resource-in-use`, which keeps a queue or flavor while something uses it |
+
+mod finalizers;
+mod status;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::v1beta2::{ClusterQueue, LocalQueue, ResourceFlavor, Workload};
+use jiff::Timestamp;
+use jobs::pod_sets_info::FlavorsByName;
+use runtime::{watch::Key, writer::WriteOutcome};
+
+use self::status::StatusPass;
+use super::{
+    context::Context,
+    outbox::{Subject, Ticket, Tracked, upsert},
+    scheduling::Scheduler,
+    timers::{Agenda, Reevaluation},
+    workloads::{StopPolicy, WorkloadChange},
+};
+
+/// A queue, and when its status may be written again.
+#[derive(Debug)]
+pub(super) struct TrackedQueue<K> {
+    tracked: Tracked<K>,
+    not_before: Timestamp,
+}
+
+impl<K: kube::Resource> From<K> for TrackedQueue<K> {
+    fn from(object: K) -> Self {
+        Self { tracked: Tracked::new(object), not_before: Timestamp::MIN }
+    }
+}
+
+impl<K> AsMut<Tracked<K>> for TrackedQueue<K> {
+    fn as_mut(&mut self) -> &mut Tracked<K> {
+        &mut self.tracked
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Queues {
+    /// Specs of all flavors, for starting jobs.
+    flavors: FlavorsByName,
+    resource_flavors: BTreeMap<Box<str>, Tracked<ResourceFlavor>>,
+    cluster_queues: BTreeMap<Box<str>, TrackedQueue<ClusterQueue>>,
+    local_queues: BTreeMap<Key, TrackedQueue<LocalQueue>>,
+    /// LocalQueues by the ClusterQueue that they name.
+    pointing: BTreeMap<Box<str>, BTreeSet<Key>>,
+}
+
+impl Queues {
+    pub(crate) fn flavors(&self) -> &FlavorsByName {
+        &self.flavors
+    }
+
+    /// Records a ResourceFlavor.
+    pub(crate) fn observe_flavor(&mut self, name: Box<str>, object: Option<ResourceFlavor>) {
+        match &object {
+            Some(object) => self.flavors.insert(name.to_string(), object.spec.clone()),
+            None => self.flavors.remove(&*name),
+        };
+        upsert(&mut self.resource_flavors, name, object);
+    }
+
+    /// Records a ClusterQueue. Returns whether its spec changed.
+    pub(crate) fn observe_cluster_queue(
+        &mut self,
+        name: &str,
+        object: Option<ClusterQueue>,
+        agenda: &mut Agenda,
+    ) -> bool {
+        let known = self.cluster_queues.get(name);
+        let before = known.map(|queue| queue.tracked.object().metadata.generation);
+        let after = object.as_ref().map(|queue| queue.metadata.generation);
+        upsert(&mut self.cluster_queues, name.into(), object);
+        agenda.now(Reevaluation::Queue(name.into()));
+        before != after
+    }
+
+    /// Records a LocalQueue. Returns whether its spec changed.
+    pub(crate) fn observe_local_queue(
+        &mut self,
+        key: &Key,
+        object: Option<LocalQueue>,
+        agenda: &mut Agenda,
+    ) -> bool {
+        let known = self.local_queues.get(key);
+        let before = known.map(|queue| queue.tracked.object().metadata.generation);
+        let after = object.as_ref().map(|queue| queue.metadata.generation);
+        self.point(key, object.as_ref());
+        match &object {
+            Some(queue) if before == after => {
+                agenda.now(Reevaluation::Queue(queue.spec.cluster_queue.as_str().into()));
+            }
+            _ => agenda.now(Reevaluation::Queues),
+        }
+        upsert(&mut self.local_queues, key.clone(), object);
+        before != after
+    }
+
+    /// Marks the queues that count a Workload, before and after the change.
+    pub(crate) fn workload_changed(&self, change: &WorkloadChange, agenda: &mut Agenda) {
+        for workload in change.before.iter().chain(&change.after) {
+            self.mark(&change.key, workload, agenda);
+        }
+    }
+
+    /// Marks the queues that count a Workload: the one where it is pending, and the one where it holds quota.
+    pub(crate) fn mark(&self, key: &Key, workload: &Workload, agenda: &mut Agenda) {
+        let queued = self.local_queue_of(key, workload).map(|queue| &queue.spec.cluster_queue);
+        let admitted = workload.status.admission.as_ref().map(|one| &one.cluster_queue);
+        let both = queued.into_iter().chain(admitted.filter(|one| Some(*one) != queued));
+        both.for_each(|name| agenda.now(Reevaluation::Queue(name.as_str().into())));
+    }
+
+    /// The stop policy that counts for a Workload. One without quota counts with the queue that its LocalQueue names.
+    pub(crate) fn stop_policy(&self, key: &Key, workload: &Workload) -> StopPolicy {
+        let local_queue = self.local_queue_of(key, workload);
+        let admitted = workload.status.admission.as_ref().map(|one| &one.cluster_queue);
+        let name = admitted.or(local_queue.map(|queue| &queue.spec.cluster_queue));
+        let cluster_queue = name.and_then(|name| self.cluster_queues.get(name.as_str()));
+        StopPolicy::of(
+            cluster_queue.and_then(|queue| queue.tracked.object().spec.stop_policy.as_deref()),
+            local_queue.and_then(|queue| queue.spec.stop_policy.as_deref()),
+        )
+    }
+
+    /// Writes the status of marked queues and removes finalizers that nothing needs.
+    pub(crate) fn evaluate(&mut self, scheduler: &Scheduler, ctx: &mut Context) {
+        let Some(marked) = ctx.agenda.take_queues() else {
+            return;
+        };
+        finalizers::remove_unused(&self.cluster_queues, &self.resource_flavors, scheduler, ctx);
+        let names = match marked.all {
+            true => self.cluster_queues.keys().chain(self.pointing.keys()).cloned().collect(),
+            false => marked.names,
+        };
+        for name in names {
+            let local_queues = self.pointing.get(&name);
+            StatusPass { name: &name, scheduler, ctx }.run(
+                self.cluster_queues.get_mut(&name),
+                local_queues.into_iter().flatten(),
+                &mut self.local_queues,
+            );
+        }
+    }
+
+    /// Takes the answer to a write of a queue or flavor.
+    pub(crate) fn answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
+        let WriteOutcome::Done(value) = answer else {
+            return;
+        };
+        let key = &ticket.target.key;
+        match ticket.target.subject {
+            Subject::ClusterQueue => {
+                let queue = self.cluster_queues.get_mut(&key.name);
+                queue.is_some_and(|queue| queue.tracked.observe_answer(value))
+            }
+            Subject::LocalQueue => {
+                let queue = self.local_queues.get_mut(key);
+                queue.is_some_and(|queue| queue.tracked.observe_answer(value))
+            }
+            Subject::ResourceFlavor => {
+                let flavor = self.resource_flavors.get_mut(&key.name);
+                flavor.is_some_and(|flavor| flavor.observe_answer(value))
+            }
+            _ => false,
+        };
+    }
+
+    fn local_queue_of(&self, key: &Key, workload: &Workload) -> Option<&LocalQueue> {
+        let name = workload.spec.queue_name.as_str().into();
+        let local = Key { namespace: key.namespace.clone(), name };
+        self.local_queues.get(&local).map(|queue| &**queue.tracked.object())
+    }
+
+    /// Moves a LocalQueue to the ClusterQueue that it names.
+    fn point(&mut self, key: &Key, object: Option<&LocalQueue>) {
+        if let Some(queue) = self.local_queues.get(key)
+            && let Some(all) =
+                self.pointing.get_mut(queue.tracked.object().spec.cluster_queue.as_str())
+        {
+            all.remove(key);
+        }
+        if let Some(object) = object {
+            let name = object.spec.cluster_queue.as_str().into();
+            self.pointing.entry(name).or_default().insert(key.clone());
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The status of queues.
+//!
+//! Written at most once per period and queue, however much happens in it. One count of a ClusterQueue serves its LocalQueues
+//! too. Cost: one walk over the Workloads of each marked ClusterQueue, and none while its status may not be written yet.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crds::v1beta2::{ClusterQueue, LocalQueue};
+use index::{
+    queue_status::{self, ClusterQueueCounts},
+    status::StatusStamp,
+};
+use jiff::Timestamp;
+use runtime::watch::Key;
+
+use super::TrackedQueue;
+use crate::control::{
+    context::Context,
+    outbox::{Intent, Purpose, Subject, Target, after},
+    scheduling::Scheduler,
+    timers::Reevaluation,
+};
+
+/// The least time between two writes of one queue's status.
+const STATUS_PERIOD: Duration = Duration::from_secs(5);
+
+/// One evaluation of a ClusterQueue's status and that of its LocalQueues.
+pub(super) struct StatusPass<'a> {
+    pub(super) name: &'a str,
+    pub(super) scheduler: &'a Scheduler,
+    pub(super) ctx: &'a mut Context,
+}
+
+impl StatusPass<'_> {
+    pub(super) fn run<'k>(
+        mut self,
+        cluster_queue: Option<&mut TrackedQueue<ClusterQueue>>,
+        pointing: impl Iterator<Item = &'k Key> + Clone,
+        local_queues: &mut BTreeMap<Key, TrackedQueue<LocalQueue>>,
+    ) {
+        let own = Key { namespace: None, name: self.name.into() };
+        let own_wait =
+            cluster_queue.as_ref().map(|queue| self.wait(queue, &own, Subject::ClusterQueue));
+        let local = pointing.clone().filter_map(|key| Some((key, local_queues.get(key)?)));
+        let waits = local.map(|(key, queue)| self.wait(queue, key, Subject::LocalQueue));
+        // While no queue may be written, nothing is counted.
+        match own_wait.into_iter().chain(waits).min() {
+            None => return,
+            Some(Some(at)) => return self.ctx.agenda.at(at, self.waiter()),
+            Some(None) => {}
+        }
+        let counts = self.scheduler.counts(self.name);
+        if let Some(queue) = cluster_queue {
+            self.write_cluster_queue(queue, &own, &counts);
+        }
+        for key in pointing {
+            if let Some(queue) = local_queues.get_mut(key) {
+                self.write_local_queue(queue, key, &counts);
+            }
+        }
+    }
+
+    fn write_cluster_queue(
+        &mut self,
+        queue: &mut TrackedQueue<ClusterQueue>,
+        key: &Key,
+        counts: &ClusterQueueCounts,
+    ) {
+        let object = queue.tracked.object().clone();
+        let (before, at) = (&object.status, self.at(object.metadata.generation));
+        let (index, names) = (self.scheduler.index(), self.scheduler.names());
+        let status =
+            queue_status::cluster_queue_status(index, names, self.name, counts, before, at);
+        let Some(status) = status else { return };
+        let intent = self.intent(queue, key, Subject::ClusterQueue, Purpose::ClusterQueueStatus);
+        self.write(queue, intent, |ctx, intent| {
+            ctx.outbox.submit_status::<ClusterQueue, _>(intent, before, &status)
+        });
+    }
+
+    fn write_local_queue(
+        &mut self,
+        queue: &mut TrackedQueue<LocalQueue>,
+        key: &Key,
+        counts: &ClusterQueueCounts,
+    ) {
+        let object = queue.tracked.object().clone();
+        let (before, at) = (&object.status, self.at(object.metadata.generation));
+        let (index, names) = (self.scheduler.index(), self.scheduler.names());
+        let place = (key.namespace.as_deref().unwrap_or_default(), &*key.name);
+        let status = queue_status::local_queue_status(index, names, place, counts, before, at);
+        let Some(status) = status else { return };
+        let intent = self.intent(queue, key, Subject::LocalQueue, Purpose::LocalQueueStatus);
+        self.write(queue, intent, |ctx, intent| {
+            ctx.outbox.submit_status::<LocalQueue, _>(intent, before, &status)
+        });
+    }
+
+    /// Submits a write if the queue may be written, else waits.
+    fn write<K: kube::Resource>(
+        &mut self,
+        queue: &mut TrackedQueue<K>,
+        intent: Intent,
+        submit: impl FnOnce(&mut Context, Intent) -> bool,
+    ) {
+        let subject = intent.target.subject;
+        if let Some(at) = self.wait(queue, &intent.target.key, subject) {
+            return self.ctx.agenda.at(at, self.waiter());
+        }
+        if submit(self.ctx, intent) {
+            queue.not_before = after(self.ctx.now, STATUS_PERIOD);
+        }
+    }
+
+    /// When the status may be written; `None` if that is now.
+    fn wait<K: kube::Resource>(
+        &self,
+        queue: &TrackedQueue<K>,
+        key: &Key,
+        subject: Subject,
+    ) -> Option<Timestamp> {
+        let now = self.ctx.now;
+        let (target, stamp) = (Target::home(subject, key), queue.tracked.stamp());
+        let ready =
+            queue.not_before <= now && self.ctx.outbox.writes().is_free(&target, &stamp, now);
+        (!ready).then(|| queue.not_before.max(after(now, STATUS_PERIOD / 10)))
+    }
+
+    fn intent<K: kube::Resource>(
+        &self,
+        queue: &TrackedQueue<K>,
+        key: &Key,
+        subject: Subject,
+        purpose: Purpose,
+    ) -> Intent {
+        let target = Target::home(subject, key);
+        Intent { target, purpose, base: queue.tracked.stamp(), waiter: self.waiter() }
+    }
+
+    fn waiter(&self) -> Reevaluation {
+        Reevaluation::Queue(self.name.into())
+    }
+
+    fn at(&self, generation: Option<i64>) -> StatusStamp {
+        StatusStamp { now: self.ctx.now, generation: generation.unwrap_or_default() }
+    }
+}

@@ -1,0 +1,79 @@
+//! Settings of the engine and the index, from the configuration and the feature gates.
+
+use engine::FairStrategy;
+
+use crate::{
+    config::{
+        Configuration, PreemptionStrategy, QuotaCheckStrategy, RequeuingTimestamp, Transformation,
+        TransformationStrategy,
+    },
+    gates::{Gate, Gates},
+};
+
+pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::EngineSettings {
+    let on = |gate| gates.enabled(gate);
+    let strategy = |one: &PreemptionStrategy| match one {
+        PreemptionStrategy::LessThanOrEqualToFinalShare => {
+            FairStrategy::LessThanOrEqualToFinalShare
+        }
+        PreemptionStrategy::LessThanInitialShare => FairStrategy::LessThanInitialShare,
+    };
+    let fair = file.fair_sharing.as_ref();
+    engine::EngineSettings {
+        fair_sharing: fair.map(|fair| fair.preemption_strategies.iter().map(strategy).collect()),
+        partial_admission: on(Gate::PartialAdmission),
+        flavor_fungibility: on(Gate::FlavorFungibility),
+        flavor_fungibility_preserve_scan_progress: on(Gate::FlavorFungibilityPreserveScanProgress),
+        scheduling_equivalence_hashing: on(Gate::SchedulingEquivalenceHashing),
+        fair_sharing_preempt_within_nominal: on(Gate::FairSharingPreemptWithinNominal),
+        fair_sharing_prioritize_non_borrowing: on(Gate::FairSharingPrioritizeNonBorrowing),
+        priority_sorting_within_cohort: on(Gate::PrioritySortingWithinCohort),
+        prioritize_preemptor_workloads: on(Gate::PrioritizePreemptorWorkloads),
+        tas_profile_mixed: on(Gate::TASProfileMixed),
+        reevaluate_refused: false,
+        tas_balanced_placement: on(Gate::TASBalancedPlacement),
+        tas_respect_node_affinity_preferred: on(Gate::TASRespectNodeAffinityPreferred),
+        tas_failed_node_replacement: on(Gate::TASFailedNodeReplacement),
+        tas_failed_node_replacement_fail_fast: on(Gate::TASFailedNodeReplacementFailFast),
+        elastic_jobs_via_workload_slices: on(Gate::ElasticJobsViaWorkloadSlices),
+        elastic_jobs_via_workload_slices_with_tas: on(Gate::ElasticJobsViaWorkloadSlicesWithTAS),
+        multi_kueue_orchestrated_preemption: on(Gate::MultiKueueOrchestratedPreemption),
+        concurrent_admission: on(Gate::ConcurrentAdmission),
+    }
+}
+
+pub(super) fn index_settings(file: &Configuration, gates: &Gates) -> index::IndexConfig {
+    let on = |gate| gates.enabled(gate);
+    let resources = &file.resources;
+    let requeuing = file.wait_for_pods_ready.as_ref().map(|wait| wait.requeuing_strategy.timestamp);
+    index::IndexConfig {
+        exclude_prefixes: resources.exclude_resource_prefixes.clone(),
+        transformations: resources.transformations.iter().map(transformation).collect(),
+        ignore_uncovered_resources: resources.quota_check_strategy
+            == QuotaCheckStrategy::IgnoreUndeclared,
+        eviction_timestamp: requeuing.is_none_or(|one| one == RequeuingTimestamp::Eviction),
+        partial_admission: on(Gate::PartialAdmission),
+        priority_boost: on(Gate::PriorityBoost),
+        priority_sorting: on(Gate::PrioritySortingWithinCohort),
+        concurrent_admission: on(Gate::ConcurrentAdmission),
+        admission_gated_by: on(Gate::AdmissionGatedBy),
+        agent_mode: false,
+    }
+}
+
+/// Outputs that are no quantities were refused with the configuration.
+fn transformation(one: &Transformation) -> index::ResourceTransformation {
+    let outputs = one.outputs.iter().filter_map(|(name, value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Some((name.clone(), text.parse().ok()?))
+    });
+    index::ResourceTransformation {
+        input: one.input.clone(),
+        strategy: match one.strategy {
+            TransformationStrategy::Retain => index::InputRetention::Retain,
+            TransformationStrategy::Replace => index::InputRetention::Replace,
+        },
+        multiply_by: one.multiply_by.clone(),
+        outputs: outputs.collect(),
+    }
+}

@@ -1,0 +1,200 @@
+//! Scheduling cycles, run until no Workload gets anything more.
+//!
+//! While no Workload gets anything, a head is evaluated a few times only. It may have further flavors to try; but a blocked
+//! head of a StrictFIFO queue, or one whose targets are being evicted, would be evaluated forever. The next event runs
+//! cycles again.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use dispatch::{AssignedWorkload, DispatchedEntry, Fleet, FleetPlacer};
+use engine::{CycleEntry, Event, ids::WorkloadId};
+use index::Index;
+use runtime::watch::Key;
+
+use super::{
+    Scheduler,
+    block_admission::{GatedPlacer, pending_reason},
+    verdict::{Verdict, VerdictInputs},
+};
+use crate::control::{
+    context::Context,
+    outbox::after,
+    time::{engine_time, timestamp},
+    timers::Reevaluation,
+    workloads::{Transition, Workloads},
+};
+
+/// Evaluations of one head while no Workload gets anything.
+const MAX_EVALUATIONS: usize = 8;
+
+/// Cycles of one decision, before other machines decide.
+const MAX_CYCLES: usize = 256;
+
+/// Heads that a part of a cycle processes.
+const HEADS_PER_PART: usize = 64;
+
+/// What an entry asks of the fleet: the MultiKueueConfig and the pods with what they were given. `None` for an entry that
+/// needs no cluster.
+pub(crate) type WorkOf =
+    for<'a> fn(&'a Index, &'a Workloads, &CycleEntry) -> Option<(&'a str, Arc<AssignedWorkload>)>;
+
+/// What cycles did.
+#[derive(Debug, Default)]
+pub(crate) struct CyclesRun {
+    /// A Workload got quota, or targets are evicted.
+    pub(crate) progress: bool,
+    /// Workloads that got quota.
+    pub(crate) reserved: Vec<Key>,
+}
+
+/// Evaluations of heads since a Workload last got something.
+#[derive(Default)]
+struct Evaluations(BTreeMap<WorkloadId, usize>);
+
+impl Evaluations {
+    /// Counts the heads of a cycle. Returns whether another cycle is worth running.
+    fn count(&mut self, heads: &[WorkloadId], progress: bool) -> bool {
+        if progress {
+            self.0.clear();
+            return true;
+        }
+        let mut worthwhile = false;
+        for &head in heads {
+            let evaluations = self.0.entry(head).or_default();
+            *evaluations += 1;
+            worthwhile |= *evaluations <= MAX_EVALUATIONS;
+        }
+        worthwhile
+    }
+}
+
+impl Scheduler {
+    /// Runs cycles if something changed that they depend on.
+    pub(crate) fn run_cycles(
+        &mut self,
+        fleet: &mut Fleet,
+        workloads: &mut Workloads,
+        work_of: WorkOf,
+        ctx: &mut Context,
+    ) -> CyclesRun {
+        let mut run = CyclesRun::default();
+        self.wake(fleet, ctx);
+        if !std::mem::take(&mut self.pending) {
+            return run;
+        }
+        let mut evaluations = Evaluations::default();
+        for _ in 0..MAX_CYCLES {
+            let verdicts = self.evaluating_cycle(fleet, workloads, work_of, ctx);
+            let heads: Vec<WorkloadId> = verdicts.iter().map(|(id, _)| *id).collect();
+            let progress = self.take_verdicts(verdicts, workloads, &mut run, ctx);
+            run.progress |= progress;
+            if !evaluations.count(&heads, progress) {
+                return run;
+            }
+        }
+        self.pending = true;
+        run
+    }
+
+    /// Requeues Workloads whose wake-up key has room now.
+    fn wake(&mut self, fleet: &mut Fleet, ctx: &mut Context) {
+        self.pending |= ctx.agenda.take_fleet();
+        let woken = fleet.woken_keys(engine_time(ctx.now));
+        for key in self.gate.take_opened().into_iter().chain(woken) {
+            self.engine.apply(Event::ClusterCapacity(key));
+            self.pending = true;
+        }
+        if let Some(at) = fleet.next_wake_at() {
+            ctx.agenda.at(timestamp(at), Reevaluation::Fleet);
+        }
+    }
+
+    /// The next cycle that evaluates a head. A cycle without an entry moves on to later heads of its queues, whose refusal
+    /// was foreseen.
+    fn evaluating_cycle(
+        &mut self,
+        fleet: &mut Fleet,
+        workloads: &Workloads,
+        work_of: WorkOf,
+        ctx: &Context,
+    ) -> Vec<(WorkloadId, Verdict)> {
+        loop {
+            let verdicts = self.cycle(fleet, workloads, work_of, ctx);
+            if !verdicts.is_empty() || !self.engine.has_pending_heads() {
+                return verdicts;
+            }
+        }
+    }
+
+    fn cycle(
+        &mut self,
+        fleet: &mut Fleet,
+        workloads: &Workloads,
+        work_of: WorkOf,
+        ctx: &Context,
+    ) -> Vec<(WorkloadId, Verdict)> {
+        let now = engine_time(ctx.now);
+        let Self { engine, index, gate, .. } = self;
+        let lookup = |entry: &CycleEntry| {
+            let (config, work) = work_of(index, workloads, entry)?;
+            Some(DispatchedEntry {
+                config: config.to_owned(),
+                work,
+                order: index.queue_order(entry.workload),
+            })
+        };
+        let mut placer = GatedPlacer::new(FleetPlacer::new(fleet, &lookup, now), gate);
+        let mut cycle = engine.begin(now);
+        while !cycle.advance(&mut placer, HEADS_PER_PART) {}
+        drop(cycle);
+        let entries = engine.entries().to_vec();
+        placer.placing.finish_cycle(&entries);
+        let GatedPlacer { placing: FleetPlacer { refusals, .. }, refused: gated, .. } = placer;
+        let not_before = after(ctx.now, self.explain_after);
+        let inputs = VerdictInputs {
+            engine: &self.engine,
+            index: &self.index,
+            fleet,
+            workloads,
+            not_before,
+        };
+        let verdict = |entry: &CycleEntry| match gated.contains(&entry.workload) {
+            true => Verdict::Wait(pending_reason(not_before)),
+            false => inputs.verdict(entry, refusals.get(&entry.workload)),
+        };
+        entries.iter().map(|entry| (entry.workload, verdict(entry))).collect()
+    }
+
+    /// Proposes what a cycle decided. Returns whether a Workload got something.
+    fn take_verdicts(
+        &mut self,
+        verdicts: Vec<(WorkloadId, Verdict)>,
+        workloads: &mut Workloads,
+        run: &mut CyclesRun,
+        ctx: &mut Context,
+    ) -> bool {
+        let mut progress = false;
+        for (id, verdict) in verdicts {
+            let Some(key) = workloads.by_id(id).map(|(key, _)| key.clone()) else {
+                continue;
+            };
+            progress |= !matches!(verdict, Verdict::Wait(_));
+            match verdict {
+                Verdict::Reserve(reservation) => {
+                    workloads.propose_quietly(&key, Transition::Reserve(reservation));
+                    self.gate.watch(&key, workloads.get(&key));
+                    run.reserved.push(key.clone());
+                }
+                Verdict::Preempt(evictions, pending) => {
+                    workloads.explain(&key, pending);
+                    for (target, eviction) in evictions {
+                        workloads.evict(target, eviction, ctx);
+                    }
+                }
+                Verdict::Wait(pending) => workloads.explain(&key, pending),
+            }
+            ctx.agenda.now(Reevaluation::Workload(key));
+        }
+        progress
+    }
+}

@@ -1,0 +1,236 @@
+//! Scheduling: the engine and the index that feeds it, and what cycles decide.
+//!
+//! Inputs: observations of everything that quota depends on, Workload changes, and answers that void an assumption.
+//! Outputs: transitions of Workloads. The fleet is not owned here: a cycle borrows it, since quota is reserved only together
+//! with a cluster that has room.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `cycle` | scheduling cycles, and when another one is worth running |
+//! | `verdict` | what an entry of a cycle means for Workloads |
+//! | `block_admission` | `waitForPodsReady.blockAdmission` |
+//! | `slices` | the end of a replaced slice of an elastic job |
+
+mod block_admission;
+mod cycle;
+mod slices;
+mod verdict;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crds::v1beta2::{Admission, PodSetRequest, Workload};
+use dispatch::{AssignedPodSet, WorkloadRequest};
+use engine::{Engine, Event, Names, ids::WorkloadId};
+use index::{AffectedWorkloads, Index, queue_status::ClusterQueueCounts};
+use runtime::watch::Key;
+
+use self::block_admission::PodsReadyGate;
+use super::{
+    context::Context,
+    time::{engine_time, timestamp},
+    timers::{Agenda, Reevaluation},
+    workloads::{Phase, WorkloadChange, WorkloadRecord, Workloads},
+};
+
+/// What the scheduler is configured with.
+#[derive(Clone, Debug)]
+pub(crate) struct SchedulerConfig {
+    pub(crate) engine: engine::EngineSettings,
+    pub(crate) index: index::IndexConfig,
+    /// How long a Workload is pending before the reason is written.
+    pub(crate) explain_after: Duration,
+    /// `waitForPodsReady.blockAdmission`.
+    pub(crate) block_admission: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    engine: Engine,
+    index: Index,
+    gate: PodsReadyGate,
+    explain_after: Duration,
+    /// Something changed since the last cycle that cycles depend on.
+    pending: bool,
+}
+
+impl Scheduler {
+    pub(crate) fn new(config: &SchedulerConfig) -> Self {
+        Self {
+            engine: Engine::new(config.engine.clone()),
+            index: Index::new(config.index.clone()),
+            gate: PodsReadyGate::new(config.block_admission),
+            explain_after: config.explain_after,
+            pending: true,
+        }
+    }
+
+    /// Reads an object into the index and applies the events that follow from it.
+    pub(crate) fn update(
+        &mut self,
+        agenda: &mut Agenda,
+        read: impl FnOnce(&mut Index, &mut Names) -> Vec<Event>,
+    ) {
+        let events = read(&mut self.index, self.engine.names_mut());
+        self.apply(events, agenda);
+    }
+
+    /// Reads an object that changes how requests are read. Returns which Workloads it affects.
+    pub(crate) fn update_defaults(
+        &mut self,
+        read: impl FnOnce(&mut Index) -> AffectedWorkloads,
+    ) -> AffectedWorkloads {
+        read(&mut self.index)
+    }
+
+    /// The number of a Workload, by its `namespace/name`.
+    pub(crate) fn intern(&mut self, key: &Key) -> WorkloadId {
+        self.engine.names_mut().workloads.intern(&key.to_string())
+    }
+
+    /// Takes a change of a Workload. Returns whether its number may be given to another one.
+    pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) -> bool {
+        let mut events = Vec::new();
+        if change.voids_reservation {
+            events.push(Event::WriteFailed(change.id));
+        }
+        let namespace = change.key.namespace.as_deref().unwrap_or_default();
+        let name = &change.key.name;
+        let over = match &change.after {
+            Some(after) => {
+                let now = engine_time(ctx.now);
+                events.extend(self.index.workload(self.engine.names_mut(), after, now));
+                Phase::of(&after.status.conditions) == Phase::Finished
+            }
+            None => {
+                events.extend(self.index.workload_gone(self.engine.names(), namespace, name));
+                true
+            }
+        };
+        let wake = self.index.requeue_at(self.engine.names(), namespace, name);
+        self.apply(events, &mut ctx.agenda);
+        if let Some(at) = wake.filter(|_| change.after.is_some()) {
+            ctx.agenda.at(timestamp(at), Reevaluation::Workload(change.key.clone()));
+        }
+        over
+    }
+
+    /// Takes back what the engine assumed for a decision that is not going to be written.
+    pub(crate) fn withdraw(&mut self, id: WorkloadId, agenda: &mut Agenda) {
+        self.apply(vec![Event::WriteFailed(id)], agenda);
+    }
+
+    /// Runs cycles at the next decision.
+    pub(crate) fn request_cycle(&mut self) {
+        self.pending = true;
+    }
+
+    /// Whether cycles are to be run.
+    #[cfg(test)]
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending
+    }
+
+    /// Whether a backoff of a Workload ends at or before the present time.
+    pub(crate) fn backoff_has_ended(&self, key: &Key, ctx: &Context) -> bool {
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        let wake = self.index.requeue_at(self.engine.names(), namespace, &key.name);
+        wake.is_some_and(|at| at <= engine_time(ctx.now))
+    }
+
+    /// Keeps track of whether admission is blocked by the pods of a Workload.
+    pub(crate) fn watch_pods_ready(&mut self, key: &Key, record: Option<&WorkloadRecord>) {
+        self.gate.watch(key, record);
+    }
+
+    /// Why no cycle evaluates a pending Workload: reason and message of its condition.
+    pub(crate) fn blocker(&self, workload: &Workload) -> Option<(&'static str, String)> {
+        self.index.inactive_queue(workload)
+    }
+
+    /// Requests, as the status of a pending Workload shows them.
+    pub(crate) fn resource_requests(&self, workload: &Workload) -> Vec<PodSetRequest> {
+        self.index.resource_requests(workload)
+    }
+
+    /// What the pods of a Workload need.
+    pub(crate) fn request(&self, id: WorkloadId) -> Option<&Arc<WorkloadRequest>> {
+        self.index.request(id)
+    }
+
+    /// What an admission gives each pod set.
+    pub(crate) fn admitted_pod_sets(&self, admission: &Admission) -> Vec<AssignedPodSet> {
+        self.index.admitted_pod_sets(admission)
+    }
+
+    /// The MultiKueue check of a ClusterQueue.
+    pub(crate) fn multikueue_check(&self, cluster_queue: &str) -> Option<&str> {
+        self.index.multi_kueue_check(cluster_queue)
+    }
+
+    /// The Workload whose quota a slice takes over.
+    pub(crate) fn replaced_slice(&self, id: WorkloadId) -> Option<WorkloadId> {
+        self.engine.replaced_slice(id)
+    }
+
+    /// The message of the end of a slice that another one replaces.
+    pub(crate) fn replacement_message(
+        &self,
+        old: WorkloadId,
+        workloads: &Workloads,
+    ) -> Option<String> {
+        slices::replacement_message(&self.engine, old, workloads)
+    }
+
+    /// What counts of a ClusterQueue.
+    pub(crate) fn counts(&self, cluster_queue: &str) -> ClusterQueueCounts {
+        ClusterQueueCounts::count(&self.index, &self.engine, cluster_queue)
+    }
+
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        self.engine.names()
+    }
+
+    pub(crate) fn names_mut(&mut self) -> &mut Names {
+        self.engine.names_mut()
+    }
+
+    fn apply(&mut self, events: Vec<Event>, agenda: &mut Agenda) {
+        self.pending |= !events.is_empty();
+        if events.iter().any(|event| !concerns_one_workload(event)) {
+            agenda.now(Reevaluation::Queues);
+        }
+        events.into_iter().for_each(|event| self.engine.apply(event));
+    }
+}
+
+/// Whether an event concerns one Workload only. The queues that count it are marked where the Workload changes.
+fn concerns_one_workload(event: &Event) -> bool {
+    match event {
+        Event::Workload(..)
+        | Event::WorkloadGone(_)
+        | Event::Evicting(_)
+        | Event::Released { .. }
+        | Event::ClusterCapacity(_)
+        | Event::Written(_)
+        | Event::WriteFailed(_)
+        | Event::UnhealthyNodes(..)
+        | Event::Admitted(..) => true,
+        Event::Namespace(..)
+        | Event::Flavor(..)
+        | Event::Topology(..)
+        | Event::Node(..)
+        | Event::Check(..)
+        | Event::Cohort(..)
+        | Event::ClusterQueue(..)
+        | Event::LocalQueue(..)
+        | Event::AdmissionFairSharing(_)
+        | Event::ConsumedResources(..)
+        | Event::SampleUsage(_) => false,
+    }
+}

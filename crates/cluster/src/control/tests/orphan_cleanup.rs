@@ -1,0 +1,162 @@
+//! What a worker has and the hub does not know: when it goes, and when somebody is asked first.
+
+use jiff::ToSpan;
+
+use super::{
+    dispatched::{
+        connect, copies, dispatching, dispatching_lists, done, east, hub_job, hub_workload, orders,
+        settings,
+    },
+    *,
+};
+
+fn key(name: &str) -> Key {
+    Key { namespace: Some("ns".into()), name: name.into() }
+}
+
+/// A Workload, or its clone.
+fn named(mut object: Value, name: &str) -> Value {
+    object["metadata"]["name"] = json!(name);
+    object["metadata"]["uid"] = json!(format!("uid of {name}"));
+    object["metadata"]["ownerReferences"] = json!([]);
+    object
+}
+
+fn waiting() -> Value {
+    hub_job("20", true, &json!({}))
+}
+
+/// A hub and its worker, which have so many Workloads.
+fn with_many(n: usize) -> ManagerControl {
+    let names: Vec<String> = (0..n).map(|number| format!("w-{number}")).collect();
+    let on_hub: Vec<Value> = names.iter().map(|name| named(hub_workload(), name)).collect();
+    let clones = names.iter().map(|name| named(copies().0, name)).collect();
+    let mut control = dispatching(&waiting(), &on_hub);
+    connect(&mut control, clones, vec![]);
+    control
+}
+
+/// What is ordered of the worker.
+fn on_east(step: &Decisions) -> Vec<String> {
+    orders(step).into_iter().filter(|one| one.starts_with("east")).collect()
+}
+
+/// Whether a person is asked about what the worker has.
+fn asks(control: &ManagerControl) -> bool {
+    east_message(control).contains("not known here")
+}
+
+fn confirm(control: &mut ManagerControl, version: &str, confirmed: bool) {
+    let value = if confirmed { "confirmed" } else { "" };
+    let east = json!({"spec": {}, "metadata": {
+        "name": "east", "resourceVersion": version, "annotations": {"sluice.dev/cleanup": value},
+    }});
+    control.observe(ManagerInput::MultiKueueCluster(Change::Apply(object(east))), NOW);
+}
+
+#[test]
+fn a_worker_that_was_listed_before_the_hub_is_compared_when_both_were() {
+    let mut control = ManagerControl::new(settings());
+    let mut lists = dispatching_lists(&waiting(), &[hub_workload()]);
+    let of_workloads = lists.iter().position(|input| matches!(input, ManagerInput::Workload(_)));
+    let of_workloads = lists.remove(of_workloads.expect("a list of Workloads"));
+    lists.into_iter().for_each(|input| control.observe(input, NOW));
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    control.observe(of_workloads, NOW);
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), [""; 0]);
+    assert!(!asks(&control), "the hub knows all of it");
+}
+
+#[test]
+fn a_hub_that_misses_much_at_once_while_it_is_watched_asks_first() {
+    for (lost, asks) in [(10, false), (11, true)] {
+        let mut control = with_many(20);
+        control.decide(NOW);
+        let removed = (0..lost).map(|number| key(&format!("w-{number}"))).collect();
+        control.observe(ManagerInput::Workload(Change::Reset { objects: vec![], removed }), NOW);
+        let step = control.decide(NOW);
+        assert_eq!(on_east(&step).is_empty(), asks, "{lost} lost: {:?}", on_east(&step));
+        assert_eq!(self::asks(&control), asks);
+    }
+}
+
+#[test]
+fn many_that_one_after_another_are_deleted_go_and_a_new_list_stops_none_of_them() {
+    let mut control = with_many(20);
+    control.decide(NOW);
+    (0..20).for_each(|number| {
+        let gone = Change::Delete(key(&format!("w-{number}")));
+        control.observe(ManagerInput::Workload(gone), NOW);
+    });
+    assert_eq!(on_east(&control.decide(NOW)).len(), 20);
+    control.observe(east(WorkerInput::Job(list(vec![]))), NOW);
+    assert!(!asks(&control), "they are on their way out");
+}
+
+/// Something that the worker has, and that nobody looks at when it comes.
+fn passed_over(gc_interval: Option<std::time::Duration>) -> ManagerControl {
+    let lists = dispatching_lists(&waiting(), &[]);
+    let mut settings = settings();
+    settings.dispatch.as_mut().expect("it dispatches").gc_interval = gc_interval;
+    let mut control = ManagerControl::new(settings);
+    lists.into_iter().for_each(|input| control.observe(input, NOW));
+    connect(&mut control, vec![], vec![]);
+    control.decide(NOW);
+    let orphan = object(named(copies().0, "orphan"));
+    control.observe(east(WorkerInput::Workload(Change::Apply(orphan))), NOW);
+    control.core.ctx.agenda.take_workloads();
+    control
+}
+
+#[test]
+fn what_was_passed_over_is_found_after_the_interval_unless_it_is_zero() {
+    let interval = settings().dispatch.and_then(|one| one.gc_interval).expect("upstream's default");
+    let at = |seconds: i64| NOW + seconds.seconds();
+    let mut control = passed_over(Some(interval));
+    let early = control.decide(at(59));
+    assert_eq!((on_east(&early).len(), early.wake), (0, Some(at(60))));
+    assert_eq!(on_east(&control.decide(at(60))), ["east clone-delete"]);
+    assert_eq!(on_east(&control.decide(at(120))), [""; 0], "it is on its way out");
+    let mut control = passed_over(None);
+    assert_eq!(on_east(&control.decide(at(3600))), [""; 0]);
+}
+
+#[test]
+fn a_job_of_ours_that_names_nothing_is_removed_and_so_is_the_next() {
+    let mut control = dispatching(&waiting(), &[]);
+    connect(&mut control, vec![], vec![]);
+    control.decide(NOW);
+    for name in ["a", "b"] {
+        let mut job = named(copies().1, name);
+        job["metadata"]["annotations"] = json!({});
+        control.observe(east(WorkerInput::Job(Change::Apply(object(job)))), NOW);
+    }
+    let deleted = |step: Decisions| -> Vec<String> {
+        let jobs = step.orders.iter().filter(|one| one.ticket.purpose.name() == "job-delete");
+        jobs.map(|one| one.ticket.target.key.name.to_string()).collect()
+    };
+    assert_eq!(deleted(control.decide(NOW)), ["a"]);
+    control.observe(east(WorkerInput::Job(Change::Delete(key("a")))), NOW);
+    assert_eq!(deleted(control.decide(NOW)), ["b"]);
+}
+
+#[test]
+fn the_breaker_closes_when_nothing_is_left_to_ask_about() {
+    let mut control = dispatching(&waiting(), &[]);
+    connect(&mut control, vec![copies().0], vec![]);
+    assert_eq!(on_east(&control.decide(NOW)), [""; 0], "it asks");
+    confirm(&mut control, "9", true);
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), ["east clone-delete"]);
+    done(&mut control, &step, "clone-delete", json!({"kind": "Status"}), NOW);
+    let gone = key(copies().0["metadata"]["name"].as_str().expect("a name"));
+    control.observe(east(WorkerInput::Workload(Change::Delete(gone))), NOW);
+    let later = NOW + 60.seconds();
+    control.decide(later);
+    confirm(&mut control, "10", false);
+    let orphan = object(named(copies().0, "orphan"));
+    control.observe(east(WorkerInput::Workload(Change::Apply(orphan))), later);
+    assert_eq!(on_east(&control.decide(later)), ["east clone-delete"], "it need not ask again");
+}

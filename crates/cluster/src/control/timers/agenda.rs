@@ -1,0 +1,167 @@
+//! What the machines evaluate next, and what they evaluate at a later time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use runtime::watch::Key;
+
+/// A message to a machine: evaluate this again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reevaluation {
+    /// A Workload and its copies on workers.
+    Workload(Key),
+    /// A job.
+    Job(Key),
+    /// Which clusters may be chosen: an exclusion has ended.
+    Fleet,
+    /// The status of all queues.
+    Queues,
+    /// The status of a ClusterQueue, and of the LocalQueues that point to it.
+    Queue(Box<str>),
+    /// Conditions of MultiKueueClusters and AdmissionChecks.
+    Clusters,
+    /// The node labels that workers report by.
+    LabelKeys,
+    /// The nodes of an agent's cluster.
+    Capacity,
+    /// Capacity reports, an agent's own or the copies on the hub. They are compared at each decision; this only wakes.
+    Report,
+    /// The comparison of workers with the hub. It keeps its own time; this only wakes.
+    GarbageCollection,
+}
+
+/// Queues whose status is evaluated.
+#[derive(Debug, Default)]
+pub(crate) struct QueuesToEvaluate {
+    pub(crate) all: bool,
+    /// ClusterQueues.
+    pub(crate) names: BTreeSet<Box<str>>,
+}
+
+/// Reevaluations that were asked for and not done yet.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    workloads: BTreeSet<Key>,
+    jobs: BTreeSet<Key>,
+    queues: QueuesToEvaluate,
+    fleet: bool,
+    clusters: bool,
+    label_keys: bool,
+    capacity: bool,
+    later: BTreeMap<Timestamp, BTreeSet<Reevaluation>>,
+}
+
+impl Agenda {
+    /// Evaluate at the next decision.
+    pub(crate) fn now(&mut self, what: Reevaluation) {
+        match what {
+            Reevaluation::Workload(key) => {
+                self.workloads.insert(key);
+            }
+            Reevaluation::Job(key) => {
+                self.jobs.insert(key);
+            }
+            Reevaluation::Fleet => self.fleet = true,
+            Reevaluation::Queues => self.queues.all = true,
+            Reevaluation::Queue(name) => {
+                self.queues.names.insert(name);
+            }
+            Reevaluation::Clusters => self.clusters = true,
+            Reevaluation::LabelKeys => self.label_keys = true,
+            Reevaluation::Capacity => self.capacity = true,
+            Reevaluation::Report | Reevaluation::GarbageCollection => {}
+        }
+    }
+
+    /// Evaluate at this time.
+    pub(crate) fn at(&mut self, time: Timestamp, what: Reevaluation) {
+        self.later.entry(time).or_default().insert(what);
+    }
+
+    /// Evaluate these Workloads at the next decision.
+    pub(crate) fn workloads(&mut self, keys: impl IntoIterator<Item = Key>) {
+        self.workloads.extend(keys);
+    }
+
+    /// Evaluate these jobs at the next decision.
+    pub(crate) fn jobs(&mut self, keys: impl IntoIterator<Item = Key>) {
+        self.jobs.extend(keys);
+    }
+
+    /// Moves what has become due by `now` to the next decision.
+    pub(crate) fn advance(&mut self, now: Timestamp) {
+        while let Some(entry) = self.later.first_entry() {
+            if *entry.key() > now {
+                return;
+            }
+            for what in entry.remove() {
+                self.now(what);
+            }
+        }
+    }
+
+    /// The earliest time at which something becomes due.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.later.keys().next().copied()
+    }
+
+    /// Workloads to be evaluated, without taking them.
+    pub(crate) fn pending_workloads(&self) -> &BTreeSet<Key> {
+        &self.workloads
+    }
+
+    pub(crate) fn take_workloads(&mut self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.workloads)
+    }
+
+    /// Withdraws the evaluation of a Workload that is being evaluated already.
+    pub(crate) fn withdraw_workload(&mut self, key: &Key) {
+        self.workloads.remove(key);
+    }
+
+    pub(crate) fn take_jobs(&mut self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.jobs)
+    }
+
+    /// `None` if there is no queue to evaluate.
+    pub(crate) fn take_queues(&mut self) -> Option<QueuesToEvaluate> {
+        let queues = std::mem::take(&mut self.queues);
+        (queues.all || !queues.names.is_empty()).then_some(queues)
+    }
+
+    pub(crate) fn take_fleet(&mut self) -> bool {
+        std::mem::take(&mut self.fleet)
+    }
+
+    pub(crate) fn take_clusters(&mut self) -> bool {
+        std::mem::take(&mut self.clusters)
+    }
+
+    pub(crate) fn take_label_keys(&mut self) -> bool {
+        std::mem::take(&mut self.label_keys)
+    }
+
+    pub(crate) fn take_capacity(&mut self) -> bool {
+        std::mem::take(&mut self.capacity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_is_taken_once_and_the_rest_stays() {
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let key = |name: &str| Key { namespace: None, name: name.into() };
+        let mut agenda = Agenda::default();
+        agenda.at(at(10), Reevaluation::Workload(key("a")));
+        agenda.at(at(20), Reevaluation::Workload(key("b")));
+        agenda.now(Reevaluation::Queue("cq".into()));
+        agenda.advance(at(10));
+        assert_eq!(agenda.take_workloads(), [key("a")].into());
+        assert_eq!(agenda.next(), Some(at(20)));
+        assert!(agenda.take_queues().is_some_and(|queues| !queues.all));
+        assert!(agenda.take_queues().is_none() && agenda.take_workloads().is_empty());
+    }
+}

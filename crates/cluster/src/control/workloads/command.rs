@@ -1,0 +1,157 @@
+//! Writes of a Workload that other machines ask for.
+
+use crds::{
+    names::{
+        ADMISSION_MANAGER, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER, annotations::EPOCH,
+    },
+    v1beta2::{ReclaimablePod, Workload, WorkloadStatus},
+};
+use runtime::{
+    watch::Key,
+    write::{DeletePreconditions, DeletePropagation, Write, WriteError, difference},
+};
+use serde_json::{Value, json};
+
+use crate::control::outbox::Purpose;
+
+/// What is to be written. Every write carries the uid and resourceVersion that it is based on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum WorkloadCommand {
+    /// This spec, in place of that of a Workload without quota.
+    UpdateSpec(Box<Workload>),
+    /// Deletes the Workload. Its finalizer goes first.
+    Delete,
+    /// Removes the finalizer `resource-in-use`.
+    RemoveFinalizer,
+    /// Pods that need no quota any more.
+    Reclaim(Vec<ReclaimablePod>),
+    /// The LocalQueue of its job.
+    MoveToQueue(String),
+    /// The value of its WorkloadPriorityClass.
+    SetPriority(i32),
+    /// `spec.active: false`.
+    Deactivate,
+    /// The next epoch, which voids copies of the present one.
+    RaiseEpoch,
+}
+
+impl WorkloadCommand {
+    pub(super) fn purpose(&self) -> Purpose {
+        match self {
+            Self::UpdateSpec(_) => Purpose::WorkloadUpdate,
+            Self::Delete => Purpose::WorkloadDelete,
+            Self::RemoveFinalizer => Purpose::Unfinalize,
+            Self::Reclaim(_) => Purpose::Reclaim,
+            Self::MoveToQueue(_) => Purpose::Move,
+            Self::SetPriority(_) => Purpose::Priority,
+            Self::Deactivate => Purpose::Deactivate,
+            Self::RaiseEpoch => Purpose::RaiseEpoch,
+        }
+    }
+
+    /// Whether the command changes anything about the Workload.
+    pub(super) fn changes(&self, workload: &Workload) -> bool {
+        match self {
+            Self::UpdateSpec(after) => spec_difference(workload, after).is_some(),
+            Self::Delete => workload.metadata.deletion_timestamp.is_none(),
+            Self::RemoveFinalizer => {
+                finalizers(workload).any(|one| one == RESOURCE_IN_USE_FINALIZER)
+            }
+            _ => true,
+        }
+    }
+
+    /// The write.
+    pub(super) fn encode(
+        &self,
+        workload: &Workload,
+        purpose: &'static str,
+        key: &Key,
+    ) -> Result<Write, WriteError> {
+        match self {
+            Self::Delete => {
+                let only = DeletePreconditions {
+                    uid: workload.metadata.uid.clone(),
+                    resource_version: None,
+                };
+                Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
+            }
+            Self::Reclaim(pods) => {
+                let fields = json!({
+                    "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+                    "metadata": { "name": key.name, "namespace": key.namespace, "uid": workload.metadata.uid },
+                    "status": { "reclaimablePods": pods },
+                });
+                let manager = RECLAIMABLE_PODS_MANAGER;
+                Write::apply::<Workload>(purpose, key, Some("status"), manager, &fields)
+            }
+            _ => {
+                let mut fields = self.merge_fields(workload);
+                let metadata = &mut fields["metadata"];
+                metadata["uid"] = json!(workload.metadata.uid);
+                metadata["resourceVersion"] = json!(workload.metadata.resource_version);
+                Write::merge::<Workload>(purpose, key, None, &fields)
+            }
+        }
+    }
+
+    fn merge_fields(&self, workload: &Workload) -> Value {
+        match self {
+            Self::UpdateSpec(after) => {
+                spec_difference(workload, after).unwrap_or_else(|| json!({}))
+            }
+            Self::RemoveFinalizer => {
+                let kept = finalizers(workload).filter(|one| *one != RESOURCE_IN_USE_FINALIZER);
+                json!({ "metadata": { "finalizers": kept.collect::<Vec<_>>() } })
+            }
+            Self::MoveToQueue(queue) => json!({ "spec": { "queueName": queue } }),
+            Self::SetPriority(value) => json!({ "spec": { "priority": value } }),
+            Self::Deactivate => json!({ "spec": { "active": false } }),
+            Self::RaiseEpoch => {
+                let next = index::epoch(workload) + 1;
+                json!({ "metadata": { "annotations": { EPOCH: next.to_string() } } })
+            }
+            Self::Delete | Self::Reclaim(_) => json!({}),
+        }
+    }
+}
+
+/// The status that the field manager of admission owns, applied to the observed version.
+pub(super) fn apply_status(
+    purpose: &'static str,
+    key: &Key,
+    workload: &Workload,
+    status: &WorkloadStatus,
+) -> Result<Write, WriteError> {
+    let owned = index::status::owned_fields(status.clone());
+    apply_as((purpose, ADMISSION_MANAGER), key, workload, &json!(owned))
+}
+
+/// Status fields that a field manager applies to the observed version.
+pub(super) fn apply_as(
+    (purpose, manager): (&'static str, &str),
+    key: &Key,
+    workload: &Workload,
+    status: &Value,
+) -> Result<Write, WriteError> {
+    let fields = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "name": key.name,
+            "namespace": key.namespace,
+            "uid": workload.metadata.uid,
+            "resourceVersion": workload.metadata.resource_version,
+        },
+        "status": status,
+    });
+    Write::apply::<Workload>(purpose, key, Some("status"), manager, &fields)
+}
+
+fn spec_difference(before: &Workload, after: &Workload) -> Option<Value> {
+    difference(&json!({ "spec": before.spec }), &json!({ "spec": after.spec }))
+}
+
+fn finalizers(workload: &Workload) -> impl Iterator<Item = &String> {
+    workload.metadata.finalizers.iter().flatten()
+}

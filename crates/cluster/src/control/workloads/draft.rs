@@ -1,0 +1,218 @@
+//! A status in the making: the transitions that one write carries.
+
+use crds::{
+    meta::is_true,
+    names::{
+        conditions::{ADMITTED, EVICTED, QUOTA_RESERVED, REQUEUED},
+        reasons,
+    },
+    v1beta2::{Workload, WorkloadStatus},
+};
+use index::status::{self, Eviction, QuotaReservation, StatusStamp};
+use jiff::Timestamp;
+
+use super::{
+    status::{StatusInputs, at},
+    stop_policy::StopPolicy,
+    transition::{EvictionRequest, PendingTransitions, ReservedQuota, Transition},
+};
+use crate::control::outbox::Purpose;
+
+/// See the module.
+pub(super) struct Draft<'a> {
+    status: WorkloadStatus,
+    /// That of the first transition.
+    purpose: Option<Purpose>,
+    now: Timestamp,
+    workload: &'a Workload,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(workload: &'a Workload, now: Timestamp) -> Self {
+        Self { status: workload.status.clone(), purpose: None, now, workload }
+    }
+
+    /// Purpose and status of the write; `None` if nothing changes.
+    pub(super) fn into_changes(self) -> Option<(Purpose, WorkloadStatus)> {
+        let purpose = self.purpose.filter(|_| self.status != self.workload.status)?;
+        Some((purpose, self.status))
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    pub(super) fn workload(&self) -> &'a Workload {
+        self.workload
+    }
+
+    pub(super) fn status(&self) -> &WorkloadStatus {
+        &self.status
+    }
+
+    pub(super) fn at(&self) -> StatusStamp {
+        at(self.workload, self.now)
+    }
+
+    pub(super) fn is(&self, condition: &str) -> bool {
+        is_true(&self.status.conditions, condition)
+    }
+
+    /// Admitted, with quota that it is not about to lose.
+    pub(super) fn runs(&self) -> bool {
+        self.is(ADMITTED)
+            && self.holds_quota()
+            && !self.is(EVICTED)
+            && self.workload.spec.active != Some(false)
+    }
+
+    /// Applies a transition. Its purpose names the write unless an earlier transition did.
+    pub(super) fn apply(&mut self, status: WorkloadStatus, purpose: Purpose) {
+        if status != self.status {
+            self.purpose.get_or_insert(purpose);
+        }
+        self.status = status;
+    }
+
+    pub(super) fn reserve(&mut self, reservation: Option<&ReservedQuota>) {
+        let Some(reservation) = reservation.filter(|_| !self.holds_quota()) else {
+            return;
+        };
+        let nominated: Vec<String> = reservation.cluster.iter().map(ToString::to_string).collect();
+        let written = QuotaReservation {
+            admission: reservation.admission.clone(),
+            checks: &reservation.checks,
+            nominated: &nominated,
+        };
+        let status = status::quota_reserved(self.status.clone(), written, self.at());
+        self.apply(status, Purpose::Reserve);
+    }
+
+    /// Sets the state of the MultiKueue check.
+    pub(super) fn update_check(&mut self, next: Option<&Transition>, check: Option<&str>) {
+        let Some(check) = check.filter(|_| self.holds_quota() && !self.is(EVICTED)) else {
+            return;
+        };
+        let (status, at) = (self.status.clone(), self.at());
+        match next {
+            Some(Transition::CheckRejected(message)) => {
+                self.apply(status::check_rejected(status, check, message, at), Purpose::Reject);
+            }
+            Some(Transition::CheckRetry(message)) => {
+                self.apply(status::check_retry(status, check, message, at), Purpose::Retry);
+            }
+            Some(Transition::CheckReady(cluster)) => {
+                self.apply(
+                    status::admitted_on_cluster(status, cluster, check, at),
+                    Purpose::Dispatched,
+                );
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn evict(&mut self, request: Option<&EvictionRequest>, stop: StopPolicy) {
+        if !self.holds_quota() || self.is(EVICTED) {
+            return;
+        }
+        if self.workload.spec.active == Some(false) {
+            let status = status::deactivated(self.status.clone(), self.at());
+            return self.apply(status, Purpose::Evict);
+        }
+        let Some(request) = request.cloned().or_else(|| self.eviction_by_status(stop)) else {
+            return;
+        };
+        let (status, at) = (self.status.clone(), self.at());
+        let status = match request.preempted {
+            Some(reason) => status::preempted(status, reason, &request.message, at),
+            None => {
+                let EvictionRequest { reason, cause, message, .. } = &request;
+                status::evicted(status, Eviction { reason, cause, message }, at)
+            }
+        };
+        self.apply(status, Purpose::Evict);
+    }
+
+    /// Evictions that follow from the status itself: a check in Retry, a stopped queue.
+    fn eviction_by_status(&self, stop: StopPolicy) -> Option<EvictionRequest> {
+        if let Some(check) = self.status.admission_checks.iter().find(|one| one.state == "Retry") {
+            return Some(EvictionRequest::new(reasons::ADMISSION_CHECK, check.message.as_str()));
+        }
+        let (reason, message) = match stop {
+            StopPolicy::DrainClusterQueue => {
+                (reasons::CLUSTER_QUEUE_STOPPED, "The ClusterQueue is stopped")
+            }
+            StopPolicy::DrainLocalQueue => {
+                (reasons::LOCAL_QUEUE_STOPPED, "The LocalQueue is stopped")
+            }
+            _ => return None,
+        };
+        self.is(ADMITTED).then(|| EvictionRequest::new(reason, message))
+    }
+
+    /// Releases quota once no pod is left; of a dispatched Workload, once nothing of it is left on any worker.
+    pub(super) fn release(&mut self, transitions: &PendingTransitions, inputs: &StatusInputs) {
+        let withdrawn = inputs.multikueue_check.is_none() || inputs.withdrawn;
+        if !self.holds_quota() || !withdrawn {
+            return;
+        }
+        if self.is(EVICTED) {
+            if transitions.releases() {
+                self.apply(
+                    status::quota_released(self.status.clone(), self.at()),
+                    Purpose::Release,
+                );
+            }
+        } else if let Some(message) = transitions.unreserve() {
+            let status = status::nomination_cancelled(self.status.clone(), message, self.at());
+            self.apply(status, Purpose::Unplace);
+        } else if inputs.stop != StopPolicy::None && !self.is(ADMITTED) {
+            let message = "The queue is stopped";
+            let status = status::nomination_cancelled(self.status.clone(), message, self.at());
+            let status = status::pending(status, reasons::SUSPENDED, message, vec![], self.at());
+            self.apply(status, Purpose::Suspend);
+        }
+    }
+
+    /// Requeues an evicted Workload when its backoff, its deactivation or the stop of its queue is over.
+    pub(super) fn requeue(&mut self, stop: StopPolicy) {
+        let requeued = status::find(&self.status.conditions, REQUEUED);
+        let Some(kept) = requeued.filter(|one| one.status == "False" && !self.holds_quota()) else {
+            return;
+        };
+        if let Some(reason) = self.reason_to_requeue(&kept.reason, stop) {
+            let status = status::requeued(self.status.clone(), reason, self.at());
+            self.apply(status, Purpose::Requeue);
+        }
+    }
+
+    /// The reason of the requeue; `None` while what keeps the Workload from its queue still holds.
+    fn reason_to_requeue(&self, kept: &str, stop: StopPolicy) -> Option<&'static str> {
+        let backoff = self.status.requeue_state.as_ref().and_then(|one| one.requeue_at.as_ref());
+        let (over, reason) = match kept {
+            kept if kept.starts_with(reasons::DEACTIVATED) => {
+                (self.workload.spec.active != Some(false), reasons::REACTIVATED)
+            }
+            reasons::CLUSTER_QUEUE_STOPPED => {
+                (!stop.stops_cluster_queue(), reasons::CLUSTER_QUEUE_RESTARTED)
+            }
+            reasons::LOCAL_QUEUE_STOPPED => {
+                (!stop.stops_local_queue(), reasons::LOCAL_QUEUE_RESTARTED)
+            }
+            _ => (backoff.is_none_or(|at| at.0 <= self.now), reasons::BACKOFF_FINISHED),
+        };
+        over.then_some(reason)
+    }
+
+    /// Admits a Workload that holds quota and whose checks are all Ready.
+    pub(super) fn admit(&mut self) {
+        let ready = self.status.admission_checks.iter().all(|check| check.state == "Ready");
+        if self.holds_quota() && ready && !self.is(ADMITTED) && !self.is(EVICTED) {
+            self.apply(status::admitted(self.status.clone(), self.at()), Purpose::Admit);
+        }
+    }
+
+    fn holds_quota(&self) -> bool {
+        self.is(QUOTA_RESERVED)
+    }
+}

@@ -1,0 +1,446 @@
+//! The Workload life cycle: every Workload as it was observed, the transitions that were decided, and their writes.
+//!
+//! Inputs: observations, answers, and transitions that other machines propose. Outputs: [`WorkloadChange`]s, which the
+//! composition routes to the other machines, writes, and Events. Everything that was decided about a Workload goes out in
+//! one status write ([`status`]).
+//!
+//! | file | concept |
+//! |---|---|
+//! | `phase` | the phase that conditions stand for |
+//! | `transition` | transitions that are decided and not visible yet |
+//! | `record` | one Workload: object, phase, transitions |
+//! | `status`, `draft` | the next status, in one write |
+//! | `stop_policy` | stop policies of queues |
+//! | `pods_ready` | PodsReady timeout and requeue backoff |
+//! | `time_limits` | what follows when a limit is reached |
+//! | `command` | writes that other machines ask for |
+//! | `announcement` | Events |
+
+mod announcement;
+mod command;
+mod draft;
+mod phase;
+mod pods_ready;
+mod record;
+mod status;
+mod stop_policy;
+mod time_limits;
+mod transition;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use crds::{
+    names::conditions::{FINISHED, REFUSED},
+    v1beta2::Workload,
+};
+use engine::ids::WorkloadId;
+use index::status::{StatusStamp, set};
+use jiff::Timestamp;
+use runtime::{watch::Key, writer::WriteOutcome};
+use serde_json::json;
+
+pub use self::pods_ready::PodsReadyPolicy;
+pub(crate) use self::{
+    command::WorkloadCommand,
+    phase::Phase,
+    record::WorkloadRecord,
+    status::StatusInputs,
+    stop_policy::StopPolicy,
+    transition::{EvictionRequest, PendingReason, ReservedQuota, Transition},
+};
+
+use self::status::{NextStatus, needs_deactivation, next_status, rules_out_reservation};
+use super::{
+    context::Context,
+    outbox::{Intent, Purpose, Settled, Subject, Target, Ticket, after},
+    timers::{Deadlines, Reevaluation},
+};
+
+/// The least time between two reasons of one pending Workload: in a busy queue they change with every pod.
+const EXPLAIN_PERIOD: Duration = Duration::from_secs(5);
+
+/// The field manager of the condition by which an agent refuses a clone.
+const AGENT_MANAGER: &str = "sluice-agent";
+
+/// An observation that changed what is known of a Workload.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkloadChange {
+    pub(crate) key: Key,
+    /// Its number in the engine.
+    pub(crate) id: WorkloadId,
+    /// The last observation; `None` for a new Workload, and for one that is entered again unchanged.
+    pub(crate) before: Option<Arc<Workload>>,
+    /// `None` if the Workload is gone.
+    pub(crate) after: Option<Arc<Workload>>,
+    /// A new spec has voided a reservation that was not written yet.
+    pub(crate) voids_reservation: bool,
+}
+
+impl WorkloadChange {
+    /// Whether the change gave quota back.
+    pub(crate) fn releases_quota(&self) -> bool {
+        let holds = |one: &Arc<Workload>| Phase::of(&one.status.conditions).holds_quota();
+        self.before.as_ref().is_some_and(holds) && !self.after.as_ref().is_some_and(holds)
+    }
+}
+
+/// The outcome of an evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evaluation {
+    /// Nothing for other machines.
+    Done,
+    /// The object rules out the reservation that the engine made.
+    ReservationWithdrawn(WorkloadId),
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Workloads {
+    records: BTreeMap<Key, WorkloadRecord>,
+    by_id: BTreeMap<WorkloadId, Key>,
+    deadlines: Deadlines,
+}
+
+impl Workloads {
+    pub(crate) fn get(&self, key: &Key) -> Option<&WorkloadRecord> {
+        self.records.get(key)
+    }
+
+    /// The Workload of a number of the engine, unless it is over.
+    pub(crate) fn by_id(&self, id: WorkloadId) -> Option<(&Key, &WorkloadRecord)> {
+        self.records.get_key_value(self.by_id.get(&id)?)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &WorkloadRecord)> + Clone {
+        self.records.iter()
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.records.keys()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// The earliest time at which a Workload reaches a limit.
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        self.deadlines.next()
+    }
+
+    /// Takes the Workloads that have reached a limit.
+    pub(crate) fn take_due(&mut self, now: Timestamp) -> Vec<Key> {
+        self.deadlines.take_due(now)
+    }
+
+    /// Whether this object is another one than the Workload that is known by its name.
+    pub(crate) fn is_replaced_by(&self, key: &Key, object: &Workload) -> bool {
+        let known = self.records.get(key);
+        known.is_some_and(|record| record.object().metadata.uid != object.metadata.uid)
+    }
+
+    /// Records an observation of an object with the known uid, or of a new one, which `id` numbers.
+    pub(crate) fn observe(
+        &mut self,
+        key: &Key,
+        object: Workload,
+        id: impl FnOnce() -> WorkloadId,
+    ) -> Option<WorkloadChange> {
+        if self.records.contains_key(key) {
+            return self.update(key, |record| record.observe(object));
+        }
+        let id = id();
+        let record = WorkloadRecord::new(object, id);
+        let change = reentered(key, &record);
+        self.by_id.insert(id, key.clone());
+        self.records.insert(key.clone(), record);
+        Some(change)
+    }
+
+    /// Forgets a Workload that is gone.
+    pub(crate) fn remove(&mut self, key: &Key) -> Option<WorkloadChange> {
+        let record = self.records.remove(key)?;
+        self.deadlines.set(key, None);
+        let before = Some(Arc::clone(record.object()));
+        let (key, id) = (key.clone(), record.id());
+        Some(WorkloadChange { key, id, before, after: None, voids_reservation: false })
+    }
+
+    /// Keys of the Workloads that `concerned` selects.
+    pub(crate) fn select(&self, concerned: impl Fn(&Workload) -> bool) -> BTreeSet<Key> {
+        let records = self.records.iter().filter(|(_, record)| concerned(record.object()));
+        records.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Entered again as they are: Workloads without quota whose requests may be read differently now.
+    pub(crate) fn reenter(
+        &self,
+        concerned: impl Fn(&Key, &Workload) -> bool,
+    ) -> Vec<WorkloadChange> {
+        let records = self.records.iter();
+        let pending = records.filter(|(_, record)| !record.phase().holds_quota());
+        let concerned = pending.filter(|(key, record)| concerned(key, record.object()));
+        concerned.map(|(key, record)| reentered(key, record)).collect()
+    }
+
+    /// One Workload, entered again as it is.
+    pub(crate) fn reenter_one(&self, key: &Key) -> Option<WorkloadChange> {
+        self.records.get(key).map(|record| reentered(key, record))
+    }
+
+    /// The number of a Workload that is over may be given to another one.
+    pub(crate) fn release_id(&mut self, key: &Key, id: WorkloadId) -> bool {
+        let own = self.by_id.get(&id) == Some(key);
+        if own {
+            self.by_id.remove(&id);
+        }
+        own
+    }
+
+    /// Proposes a transition and evaluates the Workload, unless this very transition is pending already.
+    pub(crate) fn propose(&mut self, key: &Key, transition: Transition, ctx: &mut Context) {
+        if let Some(record) = self.records.get_mut(key)
+            && !record.transitions().contains(&transition)
+        {
+            record.propose(transition);
+            ctx.agenda.now(Reevaluation::Workload(key.clone()));
+        }
+    }
+
+    /// The same, without an evaluation: the Workload is being evaluated.
+    pub(crate) fn propose_quietly(&mut self, key: &Key, transition: Transition) {
+        if let Some(record) = self.records.get_mut(key) {
+            record.propose(transition);
+        }
+    }
+
+    /// Proposes an eviction unless one is pending already.
+    pub(crate) fn evict(&mut self, id: WorkloadId, eviction: EvictionRequest, ctx: &mut Context) {
+        let Some(key) = self.by_id.get(&id) else {
+            return;
+        };
+        if let Some(record) = self.records.get_mut(key) {
+            record.transitions_mut().propose_once(Transition::Evict(eviction));
+            ctx.agenda.now(Reevaluation::Workload(key.clone()));
+        }
+    }
+
+    /// Proposes the end of a Workload unless one is pending already.
+    pub(crate) fn finish_once(&mut self, key: &Key, reason: &str, message: String) {
+        if let Some(record) = self.records.get_mut(key) {
+            let reason = reason.to_owned();
+            record.transitions_mut().propose_once(Transition::Finish { reason, message });
+        }
+    }
+
+    /// Keeps the reason why a Workload is pending. A changed reason does not put off the time at which it is written.
+    pub(crate) fn explain(&mut self, key: &Key, pending: PendingReason) {
+        if let Some(record) = self.records.get_mut(key) {
+            let known = record.transitions().pending_reason().map(|known| known.not_before);
+            let not_before = known.unwrap_or(pending.not_before);
+            record.propose(Transition::Wait(PendingReason { not_before, ..pending }));
+        }
+    }
+
+    /// The reservation of a worker that did not take the Workload: it ends, and no readiness counts any more.
+    pub(crate) fn unreserve(&mut self, key: &Key, message: String) {
+        if let Some(record) = self.records.get_mut(key) {
+            record.propose(Transition::Unreserve(message));
+            record.transitions_mut().withdraw_check_ready();
+        }
+    }
+
+    /// Whether the Workload may be written now; otherwise it is evaluated when it may.
+    pub(crate) fn is_free(&self, key: &Key, ctx: &mut Context) -> bool {
+        let Some(record) = self.records.get(key) else {
+            return false;
+        };
+        ctx.is_free(&target(key), &record.stamp(), &Reevaluation::Workload(key.clone()))
+    }
+
+    /// Decides what is written about a Workload that may be written.
+    pub(crate) fn evaluate(
+        &mut self,
+        key: &Key,
+        inputs: &StatusInputs,
+        class_priority: Option<i32>,
+        ctx: &mut Context,
+    ) -> Evaluation {
+        if let Some(command) = self.spec_command(key, class_priority) {
+            self.perform(key, &command, ctx);
+            return Evaluation::Done;
+        }
+        let Some(record) = self.records.get_mut(key) else {
+            return Evaluation::Done;
+        };
+        if rules_out_reservation(record) && record.transitions_mut().withdraw_reservation() {
+            ctx.agenda.now(Reevaluation::Workload(key.clone()));
+            return Evaluation::ReservationWithdrawn(record.id());
+        }
+        self.deadlines.set(key, time_limits::deadline(record, inputs));
+        tracing::trace!(workload = %key, transitions = ?record.transitions(), "evaluated");
+        match next_status(record, inputs, ctx.now) {
+            NextStatus::Write { purpose, status } => {
+                let (object, intent) = (Arc::clone(record.object()), intent(key, record, purpose));
+                ctx.outbox.submit(intent, |purpose, key| {
+                    command::apply_status(purpose, key, &object, &status)
+                });
+            }
+            NextStatus::Wait(until) => {
+                ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
+            }
+            NextStatus::Nothing => {}
+        }
+        Evaluation::Done
+    }
+
+    /// Writes what another machine asks for, if the Workload may be written and it changes anything. A deletion takes the
+    /// finalizer off first.
+    pub(crate) fn perform(&mut self, key: &Key, command: &WorkloadCommand, ctx: &mut Context) {
+        if *command == WorkloadCommand::Delete {
+            self.submit(key, &WorkloadCommand::RemoveFinalizer, ctx);
+        }
+        self.submit(key, command, ctx);
+    }
+
+    /// Refuses a clone on an agent's cluster, so that its manager chooses another one. Returns false if that is written or
+    /// the clone is finished.
+    pub(crate) fn refuse(
+        &self,
+        key: &Key,
+        (reason, message): (&str, &str),
+        ctx: &mut Context,
+    ) -> bool {
+        let refusable = |one: &&WorkloadRecord| !one.is(REFUSED) && !one.is(FINISHED);
+        let Some(record) = self.records.get(key).filter(refusable) else {
+            return false;
+        };
+        let workload = Arc::clone(record.object());
+        let generation = workload.metadata.generation.unwrap_or_default();
+        let mut conditions = Vec::new();
+        set(
+            &mut conditions,
+            REFUSED,
+            true,
+            reason,
+            message,
+            StatusStamp { now: ctx.now, generation },
+        );
+        let status = json!({ "conditions": conditions });
+        ctx.outbox.submit(intent(key, record, Purpose::Refuse), |purpose, key| {
+            command::apply_as((purpose, AGENT_MANAGER), key, &workload, &status)
+        })
+    }
+
+    /// Removes the nominated cluster of a pending reservation.
+    pub(crate) fn clear_nomination(&mut self, key: &Key) {
+        if let Some(record) = self.records.get_mut(key) {
+            record.transitions_mut().clear_nomination();
+        }
+    }
+
+    /// Takes the answer to a write of an existing Workload.
+    pub(crate) fn answered(
+        &mut self,
+        ticket: &Ticket,
+        answer: WriteOutcome,
+        settled: &Settled,
+        ctx: &mut Context,
+    ) -> Option<WorkloadChange> {
+        let key = &ticket.target.key;
+        let record = self.records.get_mut(key)?;
+        // A 404 removes the Workload; the watch may never report an object that came and went between two lists.
+        if answer == WriteOutcome::Gone && settled.base.as_ref() == Some(&record.stamp()) {
+            return self.remove(key);
+        }
+        let WriteOutcome::Done(value) = answer else {
+            return None;
+        };
+        let change = self.update(key, |record| record.observe_answer(value));
+        if let Some(record) = self.records.get_mut(key) {
+            settle_purpose(record, ticket.purpose, ctx.now);
+            record.settle_transitions();
+            let event = announcement::announcement(record, ticket.purpose);
+            event.into_iter().for_each(|event| ctx.outbox.publish(event));
+        }
+        change
+    }
+
+    /// Records a newer object. A changed spec voids a reservation that was decided for the old one.
+    fn update(
+        &mut self,
+        key: &Key,
+        observe: impl FnOnce(&mut WorkloadRecord) -> bool,
+    ) -> Option<WorkloadChange> {
+        let record = self.records.get_mut(key)?;
+        let before = Arc::clone(record.object());
+        if !observe(record) {
+            return None;
+        }
+        let after = Arc::clone(record.object());
+        let voids_reservation =
+            before.spec != after.spec && record.transitions_mut().withdraw_reservation();
+        let (before, after) = (Some(before), Some(after));
+        Some(WorkloadChange { key: key.clone(), id: record.id(), before, after, voids_reservation })
+    }
+
+    /// Changes of the spec that follow from the Workload itself: the value of its class, and deactivation.
+    fn spec_command(&self, key: &Key, class_priority: Option<i32>) -> Option<WorkloadCommand> {
+        let record = self.records.get(key)?;
+        let workload = record.object();
+        if record.phase() == Phase::Finished || workload.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        if let Some(value) = class_priority.filter(|value| workload.spec.priority != Some(*value)) {
+            return Some(WorkloadCommand::SetPriority(value));
+        }
+        needs_deactivation(record).then_some(WorkloadCommand::Deactivate)
+    }
+
+    fn submit(&mut self, key: &Key, command: &WorkloadCommand, ctx: &mut Context) {
+        let Some(record) = self.records.get(key).filter(|one| command.changes(one.object())) else {
+            return;
+        };
+        if !ctx.outbox.writes().is_free(&target(key), &record.stamp(), ctx.now) {
+            return;
+        }
+        let workload = Arc::clone(record.object());
+        ctx.outbox.submit(intent(key, record, command.purpose()), |purpose, key| {
+            command.encode(&workload, purpose, key)
+        });
+    }
+}
+
+fn target(key: &Key) -> Target {
+    Target::home(Subject::Workload, key)
+}
+
+fn intent(key: &Key, record: &WorkloadRecord, purpose: Purpose) -> Intent {
+    let waiter = Reevaluation::Workload(key.clone());
+    Intent { target: target(key), purpose, base: record.stamp(), waiter }
+}
+
+fn reentered(key: &Key, record: &WorkloadRecord) -> WorkloadChange {
+    let after = Some(Arc::clone(record.object()));
+    let (key, id) = (key.clone(), record.id());
+    WorkloadChange { key, id, before: None, after, voids_reservation: false }
+}
+
+/// What a write of this purpose means for pending transitions, beside what the status shows.
+fn settle_purpose(record: &mut WorkloadRecord, purpose: Purpose, now: Timestamp) {
+    match purpose {
+        // A clone of the earlier epoch may still report readiness.
+        Purpose::RaiseEpoch => record.transitions_mut().withdraw_check_ready(),
+        Purpose::Pending => {
+            if let Some(pending) = record.transitions().pending_reason().cloned() {
+                let not_before = after(now, EXPLAIN_PERIOD);
+                record.propose(Transition::Wait(PendingReason { not_before, ..pending }));
+            }
+        }
+        _ => {}
+    }
+}

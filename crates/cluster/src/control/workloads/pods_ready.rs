@@ -1,0 +1,230 @@
+//! The PodsReady policy: PodsReady timeout, recovery timeout, and requeue backoff (docs/reference/kueue.md §2.4, §7.6).
+//!
+//! The condition `PodsReady` of a Workload follows the status of its job; of a dispatched one, the status that was copied
+//! from the worker. An agent writes no such condition: its manager sees the pods of the clone in the copied status and
+//! applies the policy.
+
+use std::time::Duration;
+
+use crds::{
+    meta::Condition,
+    names::{
+        conditions::{ADMITTED, PODS_READY},
+        reasons,
+    },
+    v1beta2::{Workload, WorkloadStatus},
+};
+use index::status;
+use jiff::Timestamp;
+
+use crate::{
+    config::{GoDuration, WaitForPodsReady},
+    control::outbox::after,
+};
+
+/// `waitForPodsReady` of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodsReadyPolicy {
+    /// From admission until all pods are ready; no limit if unset.
+    pub timeout: Option<Duration>,
+    /// From the failure of a pod until all are ready again; no limit if unset.
+    pub recovery_timeout: Option<Duration>,
+    /// Backoff before the first requeue; doubles with each further eviction.
+    pub backoff_base: Duration,
+    /// The longest backoff.
+    pub backoff_max: Duration,
+    /// Evictions that are followed by a requeue; unlimited if unset.
+    pub backoff_limit_count: Option<i32>,
+    /// No Workload is admitted while pods of an admitted one are not ready.
+    pub block_admission: bool,
+}
+
+impl From<&WaitForPodsReady> for PodsReadyPolicy {
+    /// A timeout of zero is no limit.
+    fn from(file: &WaitForPodsReady) -> Self {
+        let limit = |one: GoDuration| one.positive().filter(|one| !one.is_zero());
+        let seconds = |one: i32| Duration::from_secs(u64::try_from(one).unwrap_or(0));
+        let strategy = &file.requeuing_strategy;
+        Self {
+            timeout: limit(file.timeout),
+            recovery_timeout: file.recovery_timeout.and_then(limit),
+            backoff_base: seconds(strategy.backoff_base_seconds),
+            backoff_max: seconds(strategy.backoff_max_seconds),
+            backoff_limit_count: strategy.backoff_limit_count,
+            block_admission: file.block_admission,
+        }
+    }
+}
+
+impl PodsReadyPolicy {
+    /// Requeue backoff after an eviction, counted from one.
+    pub(crate) fn requeue_backoff(&self, eviction: i32) -> Duration {
+        let doublings = u32::try_from(eviction.saturating_sub(1)).unwrap_or(0);
+        let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);
+        self.backoff_base.saturating_mul(factor).min(self.backoff_max)
+    }
+
+    /// Whether the Workload is requeued after this eviction; otherwise it is deactivated.
+    pub(crate) fn requeues_after(&self, eviction: i32) -> bool {
+        self.backoff_limit_count.is_none_or(|attempts| eviction <= attempts)
+    }
+}
+
+/// A limit of an admitted Workload, and when it is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimeLimit {
+    pub(crate) at: Timestamp,
+    pub(crate) exceeded: Exceeded,
+}
+
+/// What exceeds a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exceeded {
+    /// The PodsReady timeout, with the underlying cause of the eviction.
+    PodsReadyTimeout(&'static str),
+    /// The maximum execution time.
+    ExecutionTime,
+}
+
+/// The limits of an admitted Workload that holds its quota, the earliest first.
+pub(crate) fn time_limits(
+    workload: &Workload,
+    status: &WorkloadStatus,
+    policy: Option<&PodsReadyPolicy>,
+) -> Vec<TimeLimit> {
+    let admitted = status::find(&status.conditions, ADMITTED).filter(|one| one.status == "True");
+    let Some(since) = admitted.and_then(began) else {
+        return Vec::new();
+    };
+    let pods = policy.and_then(|policy| pods_ready_limit(status, since, policy));
+    let seconds = workload.spec.maximum_execution_time_seconds;
+    let execution = seconds.map(|seconds| {
+        let past = status.accumulated_past_execution_time_seconds.unwrap_or(0);
+        let rest = u64::try_from(seconds.saturating_sub(past)).unwrap_or(0);
+        let at = after(since, Duration::from_secs(rest));
+        TimeLimit { at, exceeded: Exceeded::ExecutionTime }
+    });
+    let mut limits: Vec<TimeLimit> = pods.into_iter().chain(execution).collect();
+    limits.sort_by_key(|limit| limit.at);
+    limits
+}
+
+/// Pods that were never ready count from the admission; pods that failed count from their failure.
+fn pods_ready_limit(
+    status: &WorkloadStatus,
+    admitted: Timestamp,
+    policy: &PodsReadyPolicy,
+) -> Option<TimeLimit> {
+    let condition = status::find(&status.conditions, PODS_READY);
+    if condition.is_some_and(|one| one.status == "True") {
+        return None;
+    }
+    let (since, timeout, cause) =
+        match condition.filter(|one| one.reason == reasons::WAIT_FOR_RECOVERY) {
+            Some(failed) => (began(failed)?, policy.recovery_timeout?, reasons::WAIT_FOR_RECOVERY),
+            None => (admitted, policy.timeout?, reasons::WAIT_FOR_START),
+        };
+    Some(TimeLimit { at: after(since, timeout), exceeded: Exceeded::PodsReadyTimeout(cause) })
+}
+
+fn began(condition: &Condition) -> Option<Timestamp> {
+    condition.last_transition_time.as_ref().map(|time| time.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn policy(text: &str) -> PodsReadyPolicy {
+        let file: WaitForPodsReady = serde_saphyr::from_str(text).expect("a block");
+        PodsReadyPolicy::from(&file)
+    }
+
+    fn workload(seconds: Option<i32>, conditions: &Value) -> Workload {
+        serde_json::from_value(json!({
+            "spec": { "maximumExecutionTimeSeconds": seconds },
+            "status": { "conditions": conditions, "accumulatedPastExecutionTimeSeconds": 10 },
+        }))
+        .expect("a Workload")
+    }
+
+    fn since(kind: &str, status: &str, reason: &str, minute: u32) -> Value {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": "",
+            "lastTransitionTime": format!("2026-01-01T00:{minute:02}:00Z"),
+        })
+    }
+
+    /// The limits, as minutes and seconds after midnight.
+    fn limits_of(workload: &Workload, policy: Option<&PodsReadyPolicy>) -> Vec<String> {
+        let midnight: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+        let all = time_limits(workload, &workload.status, policy);
+        let one = |limit: &TimeLimit| {
+            let seconds = limit.at.as_second() - midnight.as_second();
+            format!("{}:{:02} {:?}", seconds / 60, seconds % 60, limit.exceeded)
+        };
+        all.iter().map(one).collect()
+    }
+
+    #[test]
+    fn the_pods_ready_timeout_counts_from_admission_and_recovery_from_the_failure() {
+        let policy = policy("{timeout: 5m, recoveryTimeout: 2m}");
+        let admitted = since("Admitted", "True", "Admitted", 1);
+        let ready = |status: &str, reason: &str| since("PodsReady", status, reason, 10);
+        for (conditions, limits) in [
+            (json!([]), vec![]),
+            (json!([since("Admitted", "False", "NoReservation", 1)]), vec![]),
+            (json!([admitted]), vec!["6:00 PodsReadyTimeout(\"WaitForStart\")"]),
+            (
+                json!([admitted, ready("False", "WaitForStart")]),
+                vec!["6:00 PodsReadyTimeout(\"WaitForStart\")"],
+            ),
+            (json!([admitted, ready("True", "Started")]), vec![]),
+            (
+                json!([admitted, ready("False", "WaitForRecovery")]),
+                vec!["12:00 PodsReadyTimeout(\"WaitForRecovery\")"],
+            ),
+        ] {
+            assert_eq!(
+                limits_of(&workload(None, &conditions), Some(&policy)),
+                limits,
+                "{conditions}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_timeout_of_zero_is_no_limit_and_recovery_has_its_own() {
+        let admitted = since("Admitted", "True", "Admitted", 1);
+        let failed = since("PodsReady", "False", "WaitForRecovery", 10);
+        let waits = workload(None, &json!([admitted]));
+        let recovers = workload(None, &json!([admitted, failed]));
+        let (none, only_start) = (policy("{timeout: 0s}"), policy("{recoveryTimeout: 0s}"));
+        assert_eq!(limits_of(&waits, Some(&none)), [""; 0]);
+        assert_eq!(limits_of(&recovers, Some(&only_start)), [""; 0]);
+        assert_eq!(
+            limits_of(&waits, Some(&only_start)),
+            ["31:00 PodsReadyTimeout(\"WaitForStart\")"]
+        );
+    }
+
+    #[test]
+    fn earlier_runs_count_towards_the_maximum_execution_time() {
+        let admitted = since("Admitted", "True", "Admitted", 1);
+        let waits = workload(Some(70), &json!([admitted]));
+        assert_eq!(limits_of(&waits, None), ["2:00 ExecutionTime"]);
+        let used_up = workload(Some(5), &json!([admitted]));
+        assert_eq!(limits_of(&used_up, None), ["1:00 ExecutionTime"]);
+    }
+
+    #[test]
+    fn the_requeue_backoff_doubles_up_to_its_maximum_and_requeues_end() {
+        let strategy = "{backoffBaseSeconds: 10, backoffMaxSeconds: 60, backoffLimitCount: 3}";
+        let policy = policy(&format!("{{requeuingStrategy: {strategy}}}"));
+        let pauses = [1, 2, 3, 4, 99].map(|eviction| policy.requeue_backoff(eviction).as_secs());
+        assert_eq!(pauses, [10, 20, 40, 60, 60]);
+        assert_eq!([1, 3, 4].map(|eviction| policy.requeues_after(eviction)), [true, true, false]);
+    }
+}

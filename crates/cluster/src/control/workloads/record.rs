@@ -1,0 +1,126 @@
+//! A Workload as the machine keeps it: the object, its phase, and the transitions that are not written yet.
+
+use std::sync::Arc;
+
+use crds::{
+    meta::is_true,
+    names::{
+        conditions::{ADMITTED, QUOTA_RESERVED},
+        labels::JOB_UID,
+    },
+    v1beta2::Workload,
+};
+use engine::{Time, ids::WorkloadId};
+
+use super::{
+    phase::Phase,
+    transition::{PendingTransitions, Transition},
+};
+use crate::control::outbox::{Stamp, Tracked};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct WorkloadRecord {
+    tracked: Tracked<Workload>,
+    /// Its number in the engine.
+    id: WorkloadId,
+    phase: Phase,
+    transitions: PendingTransitions,
+}
+
+impl WorkloadRecord {
+    pub(super) fn new(object: Workload, id: WorkloadId) -> Self {
+        let phase = Phase::of(&object.status.conditions);
+        let transitions = PendingTransitions::default();
+        Self { tracked: Tracked::new(object), id, phase, transitions }
+    }
+
+    pub(crate) fn id(&self) -> WorkloadId {
+        self.id
+    }
+
+    pub(crate) fn object(&self) -> &Arc<Workload> {
+        self.tracked.object()
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.tracked.version()
+    }
+
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.tracked.stamp()
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn transitions(&self) -> &PendingTransitions {
+        &self.transitions
+    }
+
+    pub(super) fn transitions_mut(&mut self) -> &mut PendingTransitions {
+        &mut self.transitions
+    }
+
+    pub(super) fn propose(&mut self, transition: Transition) {
+        self.transitions.propose(transition);
+    }
+
+    /// Records an observation. Returns whether it is newer.
+    pub(super) fn observe(&mut self, object: Workload) -> bool {
+        let newer = self.tracked.observe(object);
+        self.parse();
+        newer
+    }
+
+    /// Records the object that a write was answered with. Returns whether it is newer.
+    pub(super) fn observe_answer(&mut self, answer: serde_json::Value) -> bool {
+        let newer = self.tracked.observe_answer(answer);
+        self.parse();
+        newer
+    }
+
+    /// Removes transitions that the status shows by now.
+    pub(super) fn settle_transitions(&mut self) {
+        let cluster = self.tracked.object().status.cluster_name.as_deref();
+        self.transitions.settle(self.phase, cluster);
+    }
+
+    /// Whether it holds quota in the API, or in the engine with a write on its way.
+    pub(crate) fn holds_or_reserves(&self) -> bool {
+        self.phase.holds_quota() || self.transitions.reservation().is_some()
+    }
+
+    /// Whether it is evicted or about to be.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.phase.is_evicted() || self.transitions.eviction().is_some()
+    }
+
+    /// Uids of the Workload and of its job, as messages name them.
+    pub(crate) fn uids(&self) -> (&str, &str) {
+        let metadata = &self.object().metadata;
+        let job = metadata.labels.as_ref().and_then(|labels| labels.get(JOB_UID));
+        (metadata.uid.as_deref().unwrap_or_default(), job.map_or("", String::as_str))
+    }
+
+    /// From when its run time counts: its admission, else its reservation, else the beginning of time.
+    pub(crate) fn started_at(&self) -> Time {
+        let conditions = &self.object().status.conditions;
+        let since = |condition| {
+            let found = index::status::find(conditions, condition);
+            found.filter(|one| one.status == "True")?.last_transition_time.as_ref()
+        };
+        let since = since(ADMITTED).or_else(|| since(QUOTA_RESERVED));
+        since.map(|at| crate::control::time::engine_time(at.0)).unwrap_or_default()
+    }
+
+    /// Whether a condition is true.
+    pub(crate) fn is(&self, condition: &str) -> bool {
+        is_true(&self.object().status.conditions, condition)
+    }
+
+    fn parse(&mut self) {
+        self.phase = Phase::of(&self.tracked.object().status.conditions);
+    }
+}

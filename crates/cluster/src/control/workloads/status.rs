@@ -1,0 +1,133 @@
+//! The next status of a Workload, in one write.
+//!
+//! All pending transitions are applied in the order of a Workload's life, and with them what follows at once: quota and
+//! Ready checks are admission, the end of a backoff is a requeue. A finished Workload never changes.
+//! Source: docs/reference/kueue.md §2.
+
+use crds::{
+    names::conditions::{DEACTIVATION_TARGET, FINISHED},
+    v1beta2::{PodSetRequest, Workload, WorkloadStatus},
+};
+use index::status::{self, StatusStamp};
+use jiff::Timestamp;
+
+use super::{
+    draft::Draft, pods_ready::PodsReadyPolicy, record::WorkloadRecord, stop_policy::StopPolicy,
+    time_limits,
+};
+use crate::control::{outbox::Purpose, unschedulable::UnschedulablePod};
+
+/// What decides beside the Workload itself.
+#[derive(Debug, Clone)]
+pub(crate) struct StatusInputs {
+    pub(crate) stop: StopPolicy,
+    /// The MultiKueue check, if the Workload is dispatched to workers.
+    pub(crate) multikueue_check: Option<String>,
+    /// Nothing of a dispatched Workload runs on any worker.
+    pub(crate) withdrawn: bool,
+    /// Requests, as the status of a pending Workload shows them.
+    pub(crate) requests: Vec<PodSetRequest>,
+    /// Whether the pods of its job are ready, where a PodsReady policy is set.
+    pub(crate) pods_ready: Option<bool>,
+    pub(crate) policy: Option<PodsReadyPolicy>,
+    /// The PodsReady timeout and the maximum execution time are enforced by this process.
+    pub(crate) enforces_time_limits: bool,
+    /// A pod that no node takes, on an agent's cluster.
+    pub(crate) unschedulable: Option<UnschedulablePod>,
+}
+
+/// What follows for the status.
+#[derive(Debug, PartialEq)]
+pub(crate) enum NextStatus {
+    /// This status is to be written.
+    Write { purpose: Purpose, status: Box<WorkloadStatus> },
+    /// A write is allowed at this time.
+    Wait(Timestamp),
+    /// The status shows everything.
+    Nothing,
+}
+
+/// Whether `spec.active` is to be set to false: a check is Rejected, or a limit set the DeactivationTarget.
+pub(crate) fn needs_deactivation(record: &WorkloadRecord) -> bool {
+    let workload = record.object();
+    let active = workload.spec.active != Some(false);
+    let rejected = workload.status.admission_checks.iter().any(|check| check.state == "Rejected");
+    active && (rejected && record.phase().holds_quota() || record.is(DEACTIVATION_TARGET))
+}
+
+/// Whether the object rules a pending reservation out: it is finished, deleted, deactivated, or about to finish.
+pub(crate) fn rules_out_reservation(record: &WorkloadRecord) -> bool {
+    let workload = record.object();
+    record.is(FINISHED)
+        || workload.metadata.deletion_timestamp.is_some()
+        || workload.spec.active == Some(false)
+        || record.transitions().finish().is_some()
+}
+
+/// See the module.
+pub(crate) fn next_status(
+    record: &WorkloadRecord,
+    inputs: &StatusInputs,
+    now: Timestamp,
+) -> NextStatus {
+    let workload = record.object();
+    if record.is(FINISHED) {
+        return NextStatus::Nothing;
+    }
+    let before = &workload.status;
+    if let Some((reason, message)) = record.transitions().finish() {
+        let status = status::finished(before.clone(), reason, message, at(workload, now));
+        return write(before, status, Purpose::Finish);
+    }
+    let mut draft = Draft::new(workload, now);
+    draft.reserve(record.transitions().reservation());
+    draft.update_check(record.transitions().check(), inputs.multikueue_check.as_deref());
+    draft.evict(record.transitions().eviction(), inputs.stop);
+    draft.release(record.transitions(), inputs);
+    draft.requeue(inputs.stop);
+    draft.admit();
+    time_limits::apply(&mut draft, inputs);
+    if let Some((purpose, status)) = draft.into_changes() {
+        let status = time_limits::with_pods_ready(status, workload, inputs, now);
+        return write(before, status, purpose);
+    }
+    if !record.phase().holds_quota() && workload.spec.active != Some(false) {
+        return explain(record, inputs, now);
+    }
+    NextStatus::Nothing
+}
+
+/// The time and generation that conditions are stamped with.
+pub(super) fn at(workload: &Workload, now: Timestamp) -> StatusStamp {
+    StatusStamp { now, generation: workload.metadata.generation.unwrap_or_default() }
+}
+
+fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> NextStatus {
+    if status == *before {
+        return NextStatus::Nothing;
+    }
+    NextStatus::Write { purpose, status: Box::new(status) }
+}
+
+/// Why the Workload is pending, once it has been pending for a while.
+fn explain(record: &WorkloadRecord, inputs: &StatusInputs, now: Timestamp) -> NextStatus {
+    let Some(pending) = record.transitions().pending_reason() else {
+        return NextStatus::Nothing;
+    };
+    let workload = record.object();
+    let before = &workload.status;
+    let requests = inputs.requests.clone();
+    let explain = if pending.gated { status::gated } else { status::pending };
+    let status =
+        explain(before.clone(), &pending.reason, &pending.message, requests, at(workload, now));
+    if status == *before {
+        return NextStatus::Nothing;
+    }
+    let status = time_limits::with_pods_ready(status, workload, inputs, now);
+    match write(before, status, Purpose::Pending) {
+        NextStatus::Write { .. } if pending.not_before > now => {
+            NextStatus::Wait(pending.not_before)
+        }
+        next => next,
+    }
+}

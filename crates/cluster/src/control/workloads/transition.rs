@@ -1,0 +1,293 @@
+//! Transitions of a Workload that were decided and are not visible in its status yet.
+
+use crds::v1beta2::Admission;
+use engine::PreemptionReason;
+use jiff::Timestamp;
+
+use super::phase::Phase;
+
+/// One transition. At most one of each kind is pending.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Transition {
+    /// The Workload is over.
+    Finish {
+        /// Reason of the condition.
+        reason: String,
+        /// Message of the condition.
+        message: String,
+    },
+    /// Quota is reserved in the engine.
+    Reserve(ReservedQuota),
+    /// It gets no quota for now.
+    Wait(PendingReason),
+    /// It must give its quota back.
+    Evict(EvictionRequest),
+    /// Its pods are gone: an evicted Workload releases its quota.
+    Release,
+    /// Its reservation ends without an eviction, since nothing of it ran. With the message of the condition.
+    Unreserve(String),
+    /// This worker cluster has admitted it: the MultiKueue check becomes Ready.
+    CheckReady(Box<str>),
+    /// The MultiKueue check becomes Retry, with this message.
+    CheckRetry(String),
+    /// The MultiKueue check becomes Rejected, with this message.
+    CheckRejected(String),
+}
+
+/// A reservation that the engine made.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ReservedQuota {
+    pub(crate) admission: Admission,
+    /// Names of the admission checks.
+    pub(crate) checks: Vec<String>,
+    /// The nominated worker cluster, under the capacity dispatcher.
+    pub(crate) cluster: Option<Box<str>>,
+}
+
+/// Why a Workload is pending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PendingReason {
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    /// It would have to preempt, and a preemption gate is closed.
+    pub(crate) gated: bool,
+    /// Not written before this time: most Workloads are pending for a moment only.
+    pub(crate) not_before: Timestamp,
+}
+
+/// Why a Workload is evicted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EvictionRequest {
+    pub(crate) reason: &'static str,
+    pub(crate) cause: String,
+    pub(crate) message: String,
+    /// The reason of the condition `Preempted`, of a preemption.
+    pub(crate) preempted: Option<PreemptionReason>,
+}
+
+impl EvictionRequest {
+    /// An eviction that is not a preemption.
+    pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, cause: String::new(), message: message.into(), preempted: None }
+    }
+}
+
+/// The pending transitions of one Workload.
+#[derive(Debug, Default)]
+pub(crate) struct PendingTransitions(Vec<Transition>);
+
+impl PendingTransitions {
+    /// Adds a transition in place of a pending one of its kind.
+    pub(crate) fn propose(&mut self, transition: Transition) {
+        // A reservation answers why the Workload was pending.
+        if matches!(transition, Transition::Reserve(_)) {
+            self.0.retain(|one| !matches!(one, Transition::Wait(_)));
+        }
+        self.remove_kind(&transition);
+        self.0.push(transition);
+    }
+
+    /// Adds a transition unless one of its kind is pending: the first reason to evict or to finish counts.
+    pub(crate) fn propose_once(&mut self, transition: Transition) {
+        if !self.has_kind(&transition) {
+            self.0.push(transition);
+        }
+    }
+
+    pub(crate) fn contains(&self, transition: &Transition) -> bool {
+        self.0.contains(transition)
+    }
+
+    pub(crate) fn reservation(&self) -> Option<&ReservedQuota> {
+        self.find(|one| match one {
+            Transition::Reserve(reservation) => Some(reservation),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn pending_reason(&self) -> Option<&PendingReason> {
+        self.find(|one| match one {
+            Transition::Wait(pending) => Some(pending),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn eviction(&self) -> Option<&EvictionRequest> {
+        self.find(|one| match one {
+            Transition::Evict(eviction) => Some(eviction),
+            _ => None,
+        })
+    }
+
+    /// Reason and message of the end.
+    pub(crate) fn finish(&self) -> Option<(&str, &str)> {
+        self.find(|one| match one {
+            Transition::Finish { reason, message } => Some((reason.as_str(), message.as_str())),
+            _ => None,
+        })
+    }
+
+    /// The message of an end of the reservation without an eviction.
+    pub(crate) fn unreserve(&self) -> Option<&str> {
+        self.find(|one| match one {
+            Transition::Unreserve(message) => Some(message.as_str()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn releases(&self) -> bool {
+        self.0.contains(&Transition::Release)
+    }
+
+    /// The next state of the MultiKueue check: Rejected before Retry before Ready.
+    pub(crate) fn check(&self) -> Option<&Transition> {
+        let rank = |one: &&Transition| match one {
+            Transition::CheckRejected(_) => Some(0),
+            Transition::CheckRetry(_) => Some(1),
+            Transition::CheckReady(_) => Some(2),
+            _ => None,
+        };
+        let checks = self.0.iter().filter(|one| rank(one).is_some());
+        checks.min_by_key(rank)
+    }
+
+    pub(crate) fn retries_check(&self) -> bool {
+        self.0.iter().any(|one| matches!(one, Transition::CheckRetry(_)))
+    }
+
+    /// Removes the nominated cluster of the reservation.
+    pub(crate) fn clear_nomination(&mut self) {
+        for one in &mut self.0 {
+            if let Transition::Reserve(reservation) = one {
+                reservation.cluster = None;
+            }
+        }
+    }
+
+    /// Withdraws the reservation. Returns whether there was one.
+    pub(crate) fn withdraw_reservation(&mut self) -> bool {
+        self.withdraw(|one| matches!(one, Transition::Reserve(_)))
+    }
+
+    /// Withdraws the readiness of the MultiKueue check, which was that of an earlier epoch.
+    pub(crate) fn withdraw_check_ready(&mut self) {
+        self.withdraw(|one| matches!(one, Transition::CheckReady(_)));
+    }
+
+    /// Removes what a status shows by now, and what it makes impossible.
+    pub(crate) fn settle(&mut self, phase: Phase, cluster_name: Option<&str>) {
+        self.0.retain(|one| match (phase, one) {
+            (Phase::Finished, _) => false,
+            (_, Transition::Finish { .. }) => true,
+            (_, Transition::Reserve(_) | Transition::Wait(_)) => !phase.holds_quota(),
+            (_, Transition::Evict(_) | Transition::CheckRetry(_)) => phase.keeps_quota(),
+            (_, Transition::CheckReady(cluster)) => {
+                phase.keeps_quota() && cluster_name != Some(&**cluster)
+            }
+            (_, Transition::Release | Transition::Unreserve(_) | Transition::CheckRejected(_)) => {
+                phase.holds_quota()
+            }
+        });
+    }
+
+    fn find<'a, T: 'a>(&'a self, read: impl Fn(&'a Transition) -> Option<T>) -> Option<T> {
+        self.0.iter().find_map(read)
+    }
+
+    fn has_kind(&self, transition: &Transition) -> bool {
+        let kind = std::mem::discriminant(transition);
+        self.0.iter().any(|one| std::mem::discriminant(one) == kind)
+    }
+
+    fn remove_kind(&mut self, transition: &Transition) {
+        let kind = std::mem::discriminant(transition);
+        self.0.retain(|one| std::mem::discriminant(one) != kind);
+    }
+
+    fn withdraw(&mut self, concerns: impl Fn(&Transition) -> bool) -> bool {
+        let before = self.0.len();
+        self.0.retain(|one| !concerns(one));
+        self.0.len() < before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(message: &str) -> Transition {
+        Transition::Wait(PendingReason {
+            reason: "Pending".to_owned(),
+            message: message.to_owned(),
+            gated: false,
+            not_before: Timestamp::UNIX_EPOCH,
+        })
+    }
+
+    fn reserve() -> Transition {
+        let admission = Admission::default();
+        Transition::Reserve(ReservedQuota { admission, checks: vec![], cluster: None })
+    }
+
+    #[test]
+    fn a_transition_replaces_one_of_its_kind_and_a_reservation_the_reason_to_wait() {
+        let mut pending = PendingTransitions::default();
+        pending.propose(wait("a"));
+        pending.propose(wait("b"));
+        assert_eq!(pending.pending_reason().map(|one| &*one.message), Some("b"));
+        pending.propose(reserve());
+        assert!(pending.pending_reason().is_none() && pending.reservation().is_some());
+    }
+
+    #[test]
+    fn the_first_reason_to_evict_counts() {
+        let mut pending = PendingTransitions::default();
+        pending.propose_once(Transition::Evict(EvictionRequest::new("Preempted", "first")));
+        pending.propose_once(Transition::Evict(EvictionRequest::new("Preempted", "second")));
+        assert_eq!(pending.eviction().map(|one| &*one.message), Some("first"));
+    }
+
+    #[test]
+    fn a_rejected_check_counts_before_a_retry_and_that_before_readiness() {
+        let mut pending = PendingTransitions::default();
+        pending.propose(Transition::CheckReady("east".into()));
+        assert_eq!(pending.check(), Some(&Transition::CheckReady("east".into())));
+        pending.propose(Transition::CheckRetry("again".to_owned()));
+        assert_eq!(pending.check(), Some(&Transition::CheckRetry("again".to_owned())));
+        pending.propose(Transition::CheckRejected("never".to_owned()));
+        assert_eq!(pending.check(), Some(&Transition::CheckRejected("never".to_owned())));
+    }
+
+    #[test]
+    fn a_transition_stays_until_the_status_shows_it_or_rules_it_out() {
+        let all = || {
+            let mut pending = PendingTransitions::default();
+            for one in [
+                reserve(),
+                wait("a"),
+                Transition::Evict(EvictionRequest::new("Preempted", "")),
+                Transition::Release,
+                Transition::CheckReady("east".into()),
+            ] {
+                pending.propose(one);
+            }
+            pending
+        };
+        let left = |phase, cluster| {
+            let mut pending = all();
+            pending.settle(phase, cluster);
+            (
+                pending.reservation().is_some(),
+                pending.pending_reason().is_some(),
+                pending.eviction().is_some(),
+                pending.releases(),
+                pending.check().is_some(),
+            )
+        };
+        assert_eq!(left(Phase::Pending, None), (true, true, false, false, false));
+        assert_eq!(left(Phase::QuotaReserved, None), (false, false, true, true, true));
+        assert_eq!(left(Phase::Admitted, Some("east")), (false, false, true, true, false));
+        assert_eq!(left(Phase::Evicting, None), (false, false, false, true, false));
+        assert_eq!(left(Phase::Finished, None), (false, false, false, false, false));
+    }
+}
