@@ -50,11 +50,11 @@ pub(crate) fn set_check(state: &mut State, id: CheckId, check: Option<CheckSpec>
         return;
     }
     put(&mut state.checks, id.index(), check);
-    state.tree_changed = true;
+    state.changes.request_rebuild();
     for index in 0..state.queues.len() {
         let queue = state.queues[index].as_ref();
         if queue.is_some_and(|queue| rules(queue).iter().any(|rule| rule.check == id)) {
-            state.wake(QueueId::from(index));
+            state.requeue_cohort_tree(QueueId::from(index));
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn roll_back(state: &mut State, id: WorkloadId) -> bool {
         }
     }
     set_pod_sets(state, id, pod_sets);
-    state.wake(queue);
+    state.requeue_cohort_tree(queue);
     state.second_passes.remove(id);
     update(state, id);
     true

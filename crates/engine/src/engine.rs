@@ -60,16 +60,13 @@ impl Engine {
     /// Whether any active queue has somebody in line for the next cycle, or a machine is to be replaced. The head of a
     /// strict queue that cannot be admitted stays in line.
     pub fn has_pending_heads(&self) -> bool {
-        let queue = |&id: &crate::ids::QueueId| self.state.queue(id);
-        let State { to_wake, tree_changed, failures, .. } = &self.state;
-        let waiting = !to_wake.is_empty() || *tree_changed || failures.are_due();
+        let queue = |id| self.state.queue(id);
+        let State { requeue_requests, changes, node_failures, .. } = &self.state;
+        let waiting = !requeue_requests.is_empty()
+            || changes.need_rebuild()
+            || node_failures.need_replacement();
         waiting
-            || self
-                .state
-                .with_heads
-                .iter()
-                .map(queue)
-                .any(|one| one.active && one.pending.has_head())
+            || self.state.heads.iter().map(queue).any(|one| one.active && one.pending.has_head())
     }
 }
 

@@ -1,6 +1,7 @@
-//! Machines that failed under holders, and moves away from them that are not written yet.
+//! Nodes that failed under reserving Workloads, and replacements that are not written yet.
 //!
-//! What is told of a Workload before its move is written still names the machine; it does not take the move back.
+//! Until a replacement is written, the observed object still names the failed node; such an observation does not undo the
+//! replacement. Source: docs/reference/kueue.md §4.11.
 
 use std::collections::BTreeMap;
 
@@ -11,108 +12,133 @@ use crate::spec::{AdmissionSpec, PodSetAdmission};
 use crate::topology::DomainAssignment;
 use crate::workloads::admission::Admission;
 
-/// A holder and the machines that failed under it.
+/// A reserving Workload and the nodes that failed under it.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeFailure {
     pub(crate) workload: WorkloadId,
-    pub(crate) hosts: SmallVec<[TopologyNodeId; 1]>,
-    /// What had been freed when it was last looked at in vain.
-    pub(crate) tried: Option<u64>,
+    pub(crate) nodes: SmallVec<[TopologyNodeId; 1]>,
+    /// The capacity generation of the last failed attempt.
+    tried: Option<u64>,
 }
 
-/// Where a Workload stood before it was moved away from a machine.
+/// A replacement: the failed node, and the pod sets as they were assigned before.
 #[derive(Debug, Clone)]
-pub(crate) struct PodMove {
-    pub(crate) host: TopologyNodeId,
+pub(crate) struct NodeReplacement {
+    pub(crate) node: TopologyNodeId,
     pub(crate) before: Vec<PodSetAdmission>,
 }
 
-/// Everybody whose machine failed.
+/// Node failures and replacements of all Workloads.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct NodeFailures {
-    pub(crate) open: Vec<NodeFailure>,
-    /// How often something was freed or added that may serve as a replacement.
-    pub(crate) freed: u64,
-    moves: BTreeMap<WorkloadId, PodMove>,
+    open: Vec<NodeFailure>,
+    /// Counts how often capacity that may serve as a replacement was freed or added.
+    capacity_generation: u64,
+    replacements: BTreeMap<WorkloadId, NodeReplacement>,
 }
 
 impl NodeFailures {
-    /// All machines that failed under a Workload.
-    pub(crate) fn set(&mut self, workload: WorkloadId, hosts: SmallVec<[TopologyNodeId; 1]>) {
+    /// Replaces the list of nodes that failed under a Workload; an empty list ends the failure.
+    pub(crate) fn set(&mut self, workload: WorkloadId, nodes: SmallVec<[TopologyNodeId; 1]>) {
         self.open.retain(|one| one.workload != workload);
-        if !hosts.is_empty() {
-            self.open.push(NodeFailure { workload, hosts, tried: None });
+        if !nodes.is_empty() {
+            self.open.push(NodeFailure { workload, nodes, tried: None });
         }
     }
 
-    /// The Workload holds nothing any more.
-    pub(crate) fn forget(&mut self, workload: WorkloadId) {
+    /// Removes a Workload that released its quota.
+    pub(crate) fn remove(&mut self, workload: WorkloadId) {
         self.open.retain(|one| one.workload != workload);
-        self.moves.remove(&workload);
+        self.replacements.remove(&workload);
     }
 
-    /// Whether anybody is to be looked at.
-    pub(crate) fn are_due(&self) -> bool {
-        self.open.iter().any(|one| one.tried != Some(self.freed))
+    /// Whether a replacement is to be attempted in the next cycle.
+    pub(crate) fn need_replacement(&self) -> bool {
+        self.open.iter().any(|one| one.tried != Some(self.capacity_generation))
     }
 
-    pub(crate) fn freed(&mut self) {
-        self.freed += 1;
+    /// Notes that capacity was freed or added: failed attempts are repeated.
+    pub(crate) fn capacity_changed(&mut self) {
+        self.capacity_generation += 1;
     }
 
-    pub(crate) fn moved(&mut self, workload: WorkloadId, from: PodMove) {
-        self.moves.insert(workload, from);
+    /// Removes the failures to attempt now: those for which capacity changed since the last attempt. Failures that `keep`
+    /// rejects are dropped.
+    pub(crate) fn take_pending(&mut self, keep: impl Fn(&NodeFailure) -> bool) -> Vec<NodeFailure> {
+        let mut open = std::mem::take(&mut self.open);
+        open.retain(keep);
+        let tried = Some(self.capacity_generation);
+        let (later, pending) = open.into_iter().partition(|one| one.tried == tried);
+        self.open = later;
+        pending
     }
 
-    /// What was decided is written.
+    /// Puts a failure back after a failed attempt; the next one needs a change of capacity.
+    pub(crate) fn retry_later(&mut self, failure: NodeFailure) {
+        let tried = Some(self.capacity_generation);
+        self.open.push(NodeFailure { tried, ..failure });
+    }
+
+    /// Puts back failures that were not attempted.
+    pub(crate) fn put_back(&mut self, failures: &mut Vec<NodeFailure>) {
+        self.open.append(failures);
+    }
+
+    /// Records a replacement that is not written yet.
+    pub(crate) fn replaced(&mut self, workload: WorkloadId, replacement: NodeReplacement) {
+        self.replacements.insert(workload, replacement);
+    }
+
+    /// Forgets a replacement that is written.
     pub(crate) fn written(&mut self, workload: WorkloadId) {
-        self.moves.remove(&workload);
+        self.replacements.remove(&workload);
     }
 
-    /// The move that is not written yet, and will not be.
-    pub(crate) fn take_move(&mut self, workload: WorkloadId) -> Option<PodMove> {
-        self.moves.remove(&workload)
+    /// Removes and returns a replacement whose write failed.
+    pub(crate) fn take_replacement(&mut self, workload: WorkloadId) -> Option<NodeReplacement> {
+        self.replacements.remove(&workload)
     }
 
-    /// What is told of an admission, with the places of a move that is not written yet. Who is told to stand somewhere
-    /// else altogether has not been moved.
-    pub(crate) fn with_moves(
+    /// Applies a replacement that is not written yet to an observed admission. If the observed pods are neither where they
+    /// were before nor where they are now, the observation wins and the replacement is dropped.
+    pub(crate) fn complete(
         &mut self,
         id: WorkloadId,
         current: &Admission,
-        mut told: AdmissionSpec,
+        mut observed: AdmissionSpec,
     ) -> AdmissionSpec {
-        let Some(from) = self.moves.get(&id) else {
-            return told;
+        let Some(replacement) = self.replacements.get(&id) else {
+            return observed;
         };
         let (mut stale, mut elsewhere) = (Vec::new(), false);
-        let pairs = from.before.iter().zip(&current.pod_sets).zip(&told.pod_sets).enumerate();
-        for (index, ((before, current), told)) in pairs {
-            let told = machines(&told.domains);
-            if told == machines(&before.domains) {
+        let before = replacement.before.iter();
+        let pairs = before.zip(&current.pod_sets).zip(&observed.pod_sets).enumerate();
+        for (index, ((before, current), observed)) in pairs {
+            let observed = pods_by_node(&observed.domains);
+            if observed == pods_by_node(&before.domains) {
                 stale.push((index, current.domains.clone()));
             } else {
-                elsewhere |= told != machines(&current.domains);
+                elsewhere |= observed != pods_by_node(&current.domains);
             }
         }
         if elsewhere {
-            self.moves.remove(&id);
-            return told;
+            self.replacements.remove(&id);
+            return observed;
         }
         for (index, domains) in stale {
-            told.pod_sets[index].domains = domains;
+            observed.pod_sets[index].domains = domains;
         }
-        told
+        observed
     }
 }
 
-/// Pods by machine. Assignments of API objects name machines by host name alone.
-fn machines(domains: &[DomainAssignment]) -> BTreeMap<Option<&str>, i64> {
-    let mut machines = BTreeMap::new();
+/// Number of pods by node name. API objects name nodes by hostname alone, the last value of a domain.
+fn pods_by_node(domains: &[DomainAssignment]) -> BTreeMap<Option<&str>, i64> {
+    let mut pods = BTreeMap::new();
     for one in domains {
-        *machines.entry(one.values.last().map(AsRef::as_ref)).or_insert(0) += one.count;
+        *pods.entry(one.values.last().map(AsRef::as_ref)).or_insert(0) += one.count;
     }
-    machines
+    pods
 }
 
 #[cfg(test)]
@@ -121,43 +147,46 @@ mod tests {
     use crate::ids::QueueId;
     use crate::time::Time;
 
-    fn on(hosts: &[&str]) -> Vec<PodSetAdmission> {
+    fn on(nodes: &[&str]) -> Vec<PodSetAdmission> {
         let place =
-            |host: &&str| DomainAssignment { values: vec![(*host).into()].into(), count: 1 };
-        vec![PodSetAdmission { domains: hosts.iter().map(place).collect(), ..Default::default() }]
+            |node: &&str| DomainAssignment { values: vec![(*node).into()].into(), count: 1 };
+        vec![PodSetAdmission { domains: nodes.iter().map(place).collect(), ..Default::default() }]
     }
 
-    fn told(hosts: &[&str]) -> AdmissionSpec {
+    fn admission(nodes: &[&str]) -> AdmissionSpec {
         let (queue, reserved_at) = (QueueId::from(0), Time(0));
-        AdmissionSpec { queue, reserved_at, evicted: false, pod_sets: on(hosts) }
+        AdmissionSpec { queue, reserved_at, evicted: false, pod_sets: on(nodes) }
     }
 
-    /// A Workload that was moved from `a` to `b`.
-    fn moved() -> (NodeFailures, Admission) {
+    /// A Workload whose pod on node `a` was moved to `b`.
+    fn replaced() -> (NodeFailures, Admission) {
         let mut failures = NodeFailures::default();
-        let from = PodMove { host: TopologyNodeId::from(0), before: on(&["a", "c"]) };
-        failures.moved(WorkloadId::from(0), from);
-        let AdmissionSpec { queue, reserved_at, evicted, pod_sets } = told(&["b", "c"]);
+        let from = NodeReplacement { node: TopologyNodeId::from(0), before: on(&["a", "c"]) };
+        failures.replaced(WorkloadId::from(0), from);
+        let AdmissionSpec { queue, reserved_at, evicted, pod_sets } = admission(&["b", "c"]);
         let (taken_over, usage) = (false, Default::default());
         (failures, Admission { queue, reserved_at, evicted, taken_over, usage, pod_sets })
     }
 
     #[test]
-    fn what_is_told_from_before_a_move_does_not_take_it_back() {
-        let (mut failures, current) = moved();
+    fn an_observation_from_before_a_replacement_does_not_undo_it() {
+        let (mut failures, current) = replaced();
         let id = WorkloadId::from(0);
-        let heard = failures.with_moves(id, &current, told(&["a", "c"]));
-        assert_eq!(heard.pod_sets, on(&["b", "c"]));
+        let observed = failures.complete(id, &current, admission(&["a", "c"]));
+        assert_eq!(observed.pod_sets, on(&["b", "c"]));
         failures.written(id);
-        let heard = failures.with_moves(id, &current, told(&["a", "c"]));
-        assert_eq!(heard.pod_sets, on(&["a", "c"]));
+        let observed = failures.complete(id, &current, admission(&["a", "c"]));
+        assert_eq!(observed.pod_sets, on(&["a", "c"]));
     }
 
     #[test]
-    fn who_is_told_to_stand_elsewhere_does() {
-        let (mut failures, current) = moved();
+    fn an_observation_of_other_nodes_overrides_the_replacement() {
+        let (mut failures, current) = replaced();
         let id = WorkloadId::from(0);
-        assert_eq!(failures.with_moves(id, &current, told(&["d", "c"])).pod_sets, on(&["d", "c"]));
-        assert!(failures.take_move(id).is_none());
+        assert_eq!(
+            failures.complete(id, &current, admission(&["d", "c"])).pod_sets,
+            on(&["d", "c"])
+        );
+        assert!(failures.take_replacement(id).is_none());
     }
 }

@@ -1,19 +1,19 @@
 //! Moves pods of a reserving Workload to other topology domains, and rolls such a move back if its write fails.
 
 use crate::ids::WorkloadId;
-use crate::node_failures::PodMove;
+use crate::node_failures::NodeReplacement;
 use crate::state::State;
 use crate::topology;
 
 /// A move could not be written: everybody stands where they stood, and the machine is still to be replaced. Says whether
 /// that was it.
-pub(crate) fn take_back(state: &mut State, id: WorkloadId) -> bool {
-    let Some(PodMove { host, before }) = state.failures.take_move(id) else {
+pub(crate) fn roll_back(state: &mut State, id: WorkloadId) -> bool {
+    let Some(NodeReplacement { node, before }) = state.node_failures.take_replacement(id) else {
         return false;
     };
     let before = before.into_iter().map(|one| one.domains).enumerate().collect();
     move_pods(state, id, before);
-    state.failures.set(id, [host].into_iter().collect());
+    state.node_failures.set(id, [node].into_iter().collect());
     true
 }
 

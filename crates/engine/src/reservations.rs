@@ -106,7 +106,7 @@ pub(crate) fn free_quota(state: &mut State, id: WorkloadId) {
     }
     state.workloads.keep_blank(admission);
     state.queue_mut(queue).generation += 1;
-    state.failures.freed();
-    state.wake(queue);
+    state.node_failures.capacity_changed();
+    state.requeue_cohort_tree(queue);
     slice_changes::ended(state, id);
 }

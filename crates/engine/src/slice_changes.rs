@@ -102,7 +102,7 @@ fn settle(state: &mut State, id: WorkloadId) {
         state.tree.uncharge(node, &admission.usage);
         admission.usage.clear();
         // The replacement may have less of something.
-        state.wake(queue);
+        state.requeue_cohort_tree(queue);
     } else {
         admission.usage = usage_of(state, &admission.pod_sets);
         state.tree.charge(node, &admission.usage);

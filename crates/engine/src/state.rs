@@ -10,7 +10,10 @@ use crate::names::Names;
 use crate::node_failures::NodeFailures;
 use crate::preemption::scratch::PreemptionScratch;
 use crate::queues::cluster_queue::ClusterQueueRecord;
+use crate::queues::head_list::HeadList;
+use crate::queues::requeue_requests::RequeueRequests;
 use crate::queues::table::ClusterQueueTable;
+use crate::quota::changes::ConfigurationChanges;
 use crate::quota::tree::Tree;
 use crate::settings::EngineSettings;
 use crate::spec::{CheckSpec, FlavorSpec, Labels, LocalQueueSpec, PodSetSpec};
@@ -28,18 +31,7 @@ pub(crate) struct State {
     pub(crate) names: Names,
     pub(crate) settings: EngineSettings,
     pub(crate) tree: Tree,
-    /// Quotas or parents changed since the last rebuild.
-    pub(crate) tree_changed: bool,
-    /// Flavors or topologies changed since then.
-    pub(crate) flavors_changed: bool,
-    /// Nodes whose configuration changed since then.
-    pub(crate) changed: Vec<NodeId>,
-    /// Nodes whose quotas or parents changed since then, and those that they were under before.
-    pub(crate) requoted: Vec<NodeId>,
-    /// Nodes from which a child was taken since then.
-    pub(crate) left: Vec<NodeId>,
-    /// How many nodes have a rank.
-    pub(crate) ranked: usize,
+    pub(crate) changes: ConfigurationChanges,
     /// Tree node of each cohort name.
     pub(crate) cohorts: Vec<Option<NodeId>>,
     pub(crate) queues: ClusterQueueTable,
@@ -49,21 +41,19 @@ pub(crate) struct State {
     pub(crate) checks: Vec<Option<CheckSpec>>,
     pub(crate) topologies: Topologies,
     pub(crate) topology_search: SearchBuffers,
-    pub(crate) failures: NodeFailures,
+    pub(crate) node_failures: NodeFailures,
     pub(crate) workloads: Workloads,
     pub(crate) classes: EquivalenceClasses,
     /// Who replaces whom.
     pub(crate) slices: SliceReplacements,
     /// Which variants belong together.
-    pub(crate) families: VariantGroups,
+    pub(crate) variant_groups: VariantGroups,
     pub(crate) backoffs: Backoffs,
     pub(crate) second_passes: SecondPasses,
     /// What LocalQueues consumed.
     pub(crate) ledger: ConsumptionLedger,
-    /// Queues that may have a head.
-    pub(crate) with_heads: Vec<QueueId>,
-    /// Nodes whose trees must be woken before the next cycle.
-    pub(crate) to_wake: Vec<NodeId>,
+    pub(crate) heads: HeadList,
+    pub(crate) requeue_requests: RequeueRequests,
     pub(crate) scratch: PreemptionScratch,
     pub(crate) cycle: u64,
     pub(crate) pods: ResourceId,
@@ -78,12 +68,7 @@ impl State {
             names,
             settings,
             tree: Tree::default(),
-            tree_changed: false,
-            flavors_changed: false,
-            changed: Vec::new(),
-            requoted: Vec::new(),
-            left: Vec::new(),
-            ranked: 0,
+            changes: ConfigurationChanges::default(),
             cohorts: Vec::new(),
             queues: ClusterQueueTable::default(),
             local_queues: Vec::new(),
@@ -92,16 +77,16 @@ impl State {
             checks: Vec::new(),
             topologies: Topologies::default(),
             topology_search: SearchBuffers::default(),
-            failures: NodeFailures::default(),
+            node_failures: NodeFailures::default(),
             workloads: Workloads::default(),
             classes: EquivalenceClasses::default(),
             slices: SliceReplacements::default(),
-            families: VariantGroups::default(),
+            variant_groups: VariantGroups::default(),
             backoffs: Backoffs::default(),
             second_passes: SecondPasses::default(),
             ledger: ConsumptionLedger::default(),
-            with_heads: Vec::new(),
-            to_wake: Vec::new(),
+            heads: HeadList::default(),
+            requeue_requests: RequeueRequests::default(),
             scratch: PreemptionScratch::default(),
             cycle: 0,
             pods,
@@ -129,16 +114,9 @@ impl State {
         self.settings.respects_preemption_gates() && self.workloads.at(workload).preemption_gated
     }
 
-    /// Asks for a wake-up of a queue's tree before the next cycle.
-    pub(crate) fn wake(&mut self, queue: QueueId) {
-        self.wake_tree(self.queue(queue).node);
-    }
-
-    /// Asks for a wake-up of the tree that `node` is in when the next cycle begins.
-    pub(crate) fn wake_tree(&mut self, node: NodeId) {
-        if self.to_wake.last() != Some(&node) {
-            self.to_wake.push(node);
-        }
+    /// Requests a requeue of the inadmissible Workloads of a ClusterQueue's cohort tree.
+    pub(crate) fn requeue_cohort_tree(&mut self, queue: QueueId) {
+        self.requeue_requests.add(self.queues.at(queue).node);
     }
 
     /// What `count` pods of a pod set ask of a queue, including the implicit `pods` if the queue covers it.
@@ -162,12 +140,12 @@ impl State {
         cohort.map_or("", |index| self.names.cohorts.name(index.into()))
     }
 
-    /// The cheapest way to learn whether any Workload could be evaluated.
+    /// Lists a ClusterQueue for the next cycle if it has a head.
     pub(crate) fn list_if_head(&mut self, id: QueueId) {
-        let queue = self.queue_mut(id);
+        let queue = self.queues.at_mut(id);
         if !queue.listed && queue.pending.has_head() {
             queue.listed = true;
-            self.with_heads.push(id);
+            self.heads.add(id);
         }
     }
 }

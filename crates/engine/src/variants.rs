@@ -54,7 +54,7 @@ fn admitted(
         let counts = held.queue == queue && is_admitted(state, sibling);
         Some((rank(state, sibling, queue)?, sibling)).filter(|_| counts)
     };
-    state.families.siblings(id).filter_map(here)
+    state.variant_groups.siblings(id).filter_map(here)
 }
 
 /// The place of a variant's flavor, the first that it is allowed, in the order of the queue.

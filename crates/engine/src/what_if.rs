@@ -15,10 +15,13 @@ use crate::cycle::Cycle;
 use crate::cycle::entry::CycleEntry;
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::ids::{NodeId, QueueId};
+use crate::ids::NodeId;
 use crate::names::Names;
 use crate::node_failures::NodeFailures;
 use crate::placer::Placer;
+use crate::queues::head_list::HeadList;
+use crate::queues::requeue_requests::RequeueRequests;
+use crate::quota::changes::ConfigurationChanges;
 use crate::second_pass::SecondPass;
 use crate::spec::{CheckSpec, FlavorSpec, Labels, LocalQueueSpec};
 use crate::state::State;
@@ -88,26 +91,21 @@ impl Drop for WhatIf<'_> {
 struct Checkpoint {
     /// The state of the usage journal.
     mark: usize,
-    tree_changed: bool,
-    flavors_changed: bool,
-    changed: Vec<NodeId>,
-    requoted: Vec<NodeId>,
-    left: Vec<NodeId>,
-    ranked: usize,
+    changes: ConfigurationChanges,
     cohorts: Vec<Option<NodeId>>,
     local_queues: Vec<Option<LocalQueueSpec>>,
     namespaces: Vec<Option<Labels>>,
     flavors: Vec<Option<FlavorSpec>>,
     checks: Vec<Option<CheckSpec>>,
     topologies: Option<Topologies>,
-    failures: NodeFailures,
+    node_failures: NodeFailures,
     backoffs: Backoffs,
     second_passes: SecondPasses,
     slices: SliceReplacements,
-    families: VariantGroups,
+    variant_groups: VariantGroups,
     ledger: ConsumptionLedger,
-    with_heads: Vec<QueueId>,
-    to_wake: Vec<NodeId>,
+    heads: HeadList,
+    requeue_requests: RequeueRequests,
     cycle: u64,
 }
 
@@ -121,12 +119,7 @@ impl Checkpoint {
             scratch: _,
             topology_search: _,
             tree,
-            tree_changed,
-            flavors_changed,
-            changed,
-            requoted,
-            left,
-            ranked,
+            changes,
             cohorts,
             queues,
             local_queues,
@@ -134,16 +127,16 @@ impl Checkpoint {
             flavors,
             checks,
             topologies,
-            failures,
+            node_failures,
             workloads,
             classes,
             backoffs,
             second_passes,
             slices,
-            families,
+            variant_groups,
             ledger,
-            with_heads,
-            to_wake,
+            heads,
+            requeue_requests,
             cycle,
         } = state;
         queues.begin();
@@ -151,26 +144,21 @@ impl Checkpoint {
         classes.begin();
         Self {
             mark: tree.begin(),
-            tree_changed: *tree_changed,
-            flavors_changed: *flavors_changed,
-            changed: changed.clone(),
-            requoted: requoted.clone(),
-            left: left.clone(),
-            ranked: *ranked,
+            changes: changes.clone(),
             cohorts: cohorts.clone(),
             local_queues: local_queues.clone(),
             namespaces: namespaces.clone(),
             flavors: flavors.clone(),
             checks: checks.clone(),
             topologies: topologies.matter().then(|| topologies.clone()),
-            failures: failures.clone(),
+            node_failures: node_failures.clone(),
             backoffs: backoffs.clone(),
             second_passes: second_passes.clone(),
             slices: slices.clone(),
-            families: families.clone(),
+            variant_groups: variant_groups.clone(),
             ledger: ledger.clone(),
-            with_heads: with_heads.clone(),
-            to_wake: to_wake.clone(),
+            heads: heads.clone(),
+            requeue_requests: requeue_requests.clone(),
             cycle: *cycle,
         }
     }
@@ -180,18 +168,16 @@ impl Checkpoint {
         state.workloads.undo();
         state.classes.undo();
         state.tree.undo(self.mark);
-        (state.tree_changed, state.flavors_changed) = (self.tree_changed, self.flavors_changed);
-        (state.changed, state.requoted) = (self.changed, self.requoted);
-        (state.left, state.ranked) = (self.left, self.ranked);
+        state.changes = self.changes;
         state.cohorts = self.cohorts;
         (state.local_queues, state.namespaces) = (self.local_queues, self.namespaces);
         (state.flavors, state.checks) = (self.flavors, self.checks);
         state.topologies = self.topologies.unwrap_or_default();
-        state.failures = self.failures;
+        state.node_failures = self.node_failures;
         (state.backoffs, state.second_passes) = (self.backoffs, self.second_passes);
-        (state.slices, state.families) = (self.slices, self.families);
+        (state.slices, state.variant_groups) = (self.slices, self.variant_groups);
         state.ledger = self.ledger;
-        (state.with_heads, state.to_wake) = (self.with_heads, self.to_wake);
+        (state.heads, state.requeue_requests) = (self.heads, self.requeue_requests);
         state.cycle = self.cycle;
     }
 }

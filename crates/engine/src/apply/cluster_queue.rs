@@ -60,14 +60,12 @@ fn cohort_node(state: &mut State, id: CohortId) -> NodeId {
 }
 
 fn changed(state: &mut State, node: NodeId) {
-    state.tree_changed = true;
-    state.changed.push(node);
+    state.changes.node_changed(node);
 }
 
 /// Quotas or parent of a node are about to change: scans of flavors begin anew, in the tree that it leaves as well.
 fn requoted(state: &mut State, node: NodeId) {
-    state.requoted.push(node);
-    state.requoted.extend(state.tree.parent(node));
+    state.changes.quotas_changed(node, state.tree.parent(node));
 }
 
 fn quotas(state: &mut State, groups: &[ResourceGroup]) -> Vec<Quota> {
@@ -87,10 +85,10 @@ fn quotas(state: &mut State, groups: &[ResourceGroup]) -> Vec<Quota> {
 
 pub(crate) fn cohort(state: &mut State, id: CohortId, spec: &CohortSpec) {
     let node = cohort_node(state, id);
-    state.wake_tree(node);
+    state.requeue_requests.add(node);
     if let Some(parent) = state.tree.parent(node) {
-        state.wake_tree(parent);
-        state.left.push(parent);
+        state.requeue_requests.add(parent);
+        state.changes.child_left(parent);
     }
     let parent = spec.parent.map(|parent| cohort_node(state, parent));
     let quotas = quotas(state, &spec.groups);
@@ -130,15 +128,15 @@ pub(crate) fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQue
     queue.spec = Some(spec);
     consumption::cluster_queue_changed(state, id);
     changed(state, node);
-    state.wake(id);
+    state.requeue_cohort_tree(id);
     wake_siblings(state, id);
 }
 
 /// A queue that leaves a tree wakes those who stay.
 fn wake_siblings(state: &mut State, id: QueueId) {
     if let Some(parent) = state.tree.parent(state.queue(id).node) {
-        state.wake_tree(parent);
-        state.left.push(parent);
+        state.requeue_requests.add(parent);
+        state.changes.child_left(parent);
     }
 }
 

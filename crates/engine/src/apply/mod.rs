@@ -67,7 +67,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::ClusterCapacity(key) => room(state, key),
         Event::Written(id) => {
             state.second_passes.written(id);
-            state.failures.written(id);
+            state.node_failures.written(id);
         }
         Event::WriteFailed(id) => write_failed(state, id),
     }
@@ -76,7 +76,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
 fn wake_all(state: &mut State) {
     for index in 0..state.queues.len() {
         if state.queues[index].is_some() {
-            state.wake(QueueId::from(index));
+            state.requeue_cohort_tree(QueueId::from(index));
         }
     }
 }
@@ -87,7 +87,7 @@ fn host(state: &mut State, id: TopologyNodeId, spec: Option<TopologyNodeSpec>) {
     if change == NodeChange::Unchanged {
         return;
     }
-    state.failures.freed();
+    state.node_failures.capacity_changed();
     if change == NodeChange::Changed || state.topologies.stale {
         return wake_all(state);
     }
@@ -95,15 +95,14 @@ fn host(state: &mut State, id: TopologyNodeId, spec: Option<TopologyNodeSpec>) {
         let groups = state.queues[index].iter().flat_map(|queue| queue.groups.iter());
         let mut flavors = groups.flat_map(|group| &group.flavors);
         if flavors.any(|&flavor| state.topologies.has_node(flavor, id)) {
-            state.wake(QueueId::from(index));
+            state.requeue_cohort_tree(QueueId::from(index));
         }
     }
 }
 
 fn flavors_changed(state: &mut State) {
-    state.flavors_changed = true;
-    state.tree_changed = true;
+    state.changes.flavors_changed();
     state.topologies.stale = true;
-    state.failures.freed();
+    state.node_failures.capacity_changed();
     wake_all(state);
 }

@@ -22,7 +22,7 @@ pub(crate) fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec
         replaced_slice,
         allowed,
     };
-    state.families.tell(id, spec.variant_of.as_deref());
+    state.variant_groups.tell(id, spec.variant_of.as_deref());
     let class = state.classes.acquire(class);
     let new = Workload {
         uid: spec.uid,
@@ -97,7 +97,7 @@ fn update_holder(
     let told = admission.map(|mut told| {
         told.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
         let told = state.second_passes.complete(id, current, told);
-        state.failures.with_moves(id, current, told)
+        state.node_failures.complete(id, current, told)
     });
     if let Some(admission) = told
         && current.pod_sets != admission.pod_sets
@@ -112,7 +112,7 @@ fn update_holder(
         }
         if reweighed {
             // Somebody may preempt it now.
-            state.wake(queue);
+            state.requeue_cohort_tree(queue);
         }
     }
     crate::delayed_topology::update(state, id);
@@ -132,7 +132,7 @@ fn reshape_holder(state: &mut State, id: WorkloadId, class: EquivalenceClassId) 
 pub(crate) fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<TopologyNodeId>) {
     let holds = state.workloads.get(id).is_some_and(|one| one.admission.is_some());
     if holds && state.settings.tas_failed_node_replacement {
-        state.failures.set(id, hosts.into());
+        state.node_failures.set(id, hosts.into());
     }
 }
 
@@ -141,13 +141,13 @@ pub(crate) fn workload_gone(state: &mut State, id: WorkloadId) {
         return;
     };
     let queue = workload.queue;
-    state.failures.forget(id);
-    state.families.tell(id, None);
+    state.node_failures.remove(id);
+    state.variant_groups.tell(id, None);
     dequeue(state, id);
     free_quota(state, id);
     if let Some(queue) = queue {
         state.queue_mut(queue).pending.clear_preemptor(id);
-        state.wake(queue);
+        state.requeue_cohort_tree(queue);
     }
     if let Some(workload) = state.workloads.remove(id) {
         state.classes.release(workload.class);
@@ -166,7 +166,7 @@ pub(crate) fn released(
     if state.workloads.get(id).is_none_or(|workload| workload.admission.is_none()) {
         return;
     }
-    state.failures.forget(id);
+    state.node_failures.remove(id);
     free_quota(state, id);
     let workload = state.workloads.at_mut(id);
     (workload.eligibility, workload.queued_at) = (eligibility, queued_at);
@@ -174,7 +174,7 @@ pub(crate) fn released(
 }
 
 pub(crate) fn write_failed(state: &mut State, id: WorkloadId) {
-    if crate::delayed_topology::roll_back(state, id) || crate::node_moves::take_back(state, id) {
+    if crate::delayed_topology::roll_back(state, id) || crate::node_moves::roll_back(state, id) {
         return;
     }
     if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {

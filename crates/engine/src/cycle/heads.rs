@@ -57,19 +57,19 @@ impl Heads {
 
     /// Gives the next so many queues their turn. Returns true when all have had it.
     pub(super) fn take(&mut self, state: &mut State, queues: usize) -> bool {
-        let end = self.seen.saturating_add(queues).min(state.with_heads.len());
+        let end = self.seen.saturating_add(queues).min(state.heads.len());
         while self.seen < end {
-            let id = state.with_heads[self.seen];
+            let id = state.heads.at(self.seen);
             self.seen += 1;
             if !state.queue(id).pending.has_head() {
                 state.queue_mut(id).listed = false;
                 continue;
             }
-            state.with_heads[self.kept] = id;
+            state.heads.move_to(self.kept, id);
             self.kept += 1;
             self.turns |= state.queue(id).active && self.turn(state, id);
         }
-        if self.seen < state.with_heads.len() {
+        if self.seen < state.heads.len() {
             return false;
         }
         self.close(state);
@@ -79,7 +79,7 @@ impl Heads {
 
     /// Drops from the list those who have no head.
     pub(super) fn close(&mut self, state: &mut State) {
-        state.with_heads.drain(self.kept..self.seen);
+        state.heads.remove(self.kept..self.seen);
         (self.seen, self.kept) = (0, 0);
     }
 

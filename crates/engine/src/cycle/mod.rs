@@ -138,7 +138,7 @@ impl Cycle {
                 self.wake_later(state, 0);
             }
             CycleStage::Wake(from) => self.wake_later(state, from),
-            CycleStage::Replace => state.failures.open.append(&mut self.failed),
+            CycleStage::Replace => state.node_failures.put_back(&mut self.failed),
             CycleStage::Turns => self.heads.close(state),
             CycleStage::Nominate { mark, .. } | CycleStage::ProcessingOrder { mark, .. } => {
                 state.tree.rewind(mark);
@@ -163,7 +163,7 @@ impl Cycle {
     /// Leaves the wake-ups that were not carried out to the next cycle.
     fn wake_later(&self, state: &mut State, from: usize) {
         for &queue in &self.woken[from..] {
-            state.wake(queue);
+            state.requeue_cohort_tree(queue);
         }
     }
 
@@ -175,7 +175,7 @@ impl Cycle {
             }
             left = left.saturating_sub(1 + requeue_inadmissible::wake_queue(state, queue));
         }
-        self.failed = replace::due(state);
+        self.failed = replace::take_pending(state);
         CycleStage::Replace
     }
 

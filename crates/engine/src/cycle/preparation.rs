@@ -4,6 +4,7 @@
 //! inadmissible Workloads are requeued. Trees with a cohort cycle are left out. Source: docs/reference/kueue.md §3.6.
 
 use crate::ids::{CohortId, NodeId, QueueId};
+use crate::quota::changes::PendingChanges;
 use crate::quota::tree::Tree;
 use crate::state::State;
 
@@ -15,7 +16,7 @@ pub(super) enum Preparation {
     /// The order of names.
     Names,
     /// What queues are, after all that.
-    ClusterQueueTable,
+    ClusterQueues,
     /// Who is to be woken.
     Marks,
 }
@@ -23,7 +24,7 @@ pub(super) enum Preparation {
 impl Preparation {
     /// Where to begin. Nothing has to be recomputed if the configuration did not change.
     pub(super) fn first(state: &State) -> Self {
-        if state.tree_changed { Self::Tree } else { Self::Marks }
+        if state.changes.need_rebuild() { Self::Tree } else { Self::Marks }
     }
 
     /// Takes the step. Returns what comes next, if anything does.
@@ -31,13 +32,13 @@ impl Preparation {
         match self {
             Self::Tree => state.tree.rebuild(),
             Self::Names => rank(state),
-            Self::ClusterQueueTable => refresh(state),
+            Self::ClusterQueues => refresh(state),
             Self::Marks => list(state, woken),
         }
         match self {
             Self::Tree => Some(Self::Names),
-            Self::Names => Some(Self::ClusterQueueTable),
-            Self::ClusterQueueTable => Some(Self::Marks),
+            Self::Names => Some(Self::ClusterQueues),
+            Self::ClusterQueues => Some(Self::Marks),
             Self::Marks => None,
         }
     }
@@ -53,15 +54,13 @@ pub(crate) fn catch_up(state: &mut State) {
 
 /// Recomputes what follows for queues.
 fn refresh(state: &mut State) {
-    state.tree_changed = false;
-    let changed = std::mem::take(&mut state.changed);
-    let changed = Nodes::of(state, &changed, |_, node| node);
-    let trees = Nodes::of(state, &changed.list, |state, node| state.tree.root(node));
-    let requoted = std::mem::take(&mut state.requoted);
-    let requoted = Nodes::of(state, &requoted, |state, node| state.tree.root(node));
-    let left = std::mem::take(&mut state.left);
-    let left = Nodes::of(state, &left, |state, node| state.tree.root(node));
-    let all = std::mem::take(&mut state.flavors_changed);
+    let PendingChanges { flavors: all, configured, requoted, former_parents } =
+        state.changes.take();
+    let root = |state: &State, node| state.tree.root(node);
+    let changed = NodeSet::of(state, &configured, |_, node| node);
+    let trees = NodeSet::of(state, &changed.list, root);
+    let requoted = NodeSet::of(state, &requoted, root);
+    let left = NodeSet::of(state, &former_parents, root);
     for queue in state.queues.iter_mut().flatten() {
         let root = state.tree.root(queue.node);
         queue.generation += u64::from(requoted.has(root));
@@ -83,12 +82,12 @@ fn refresh(state: &mut State) {
 }
 
 /// A set of nodes.
-struct Nodes {
+struct NodeSet {
     list: Vec<NodeId>,
     known: Vec<bool>,
 }
 
-impl Nodes {
+impl NodeSet {
     fn of(state: &State, nodes: &[NodeId], map: impl Fn(&State, NodeId) -> NodeId) -> Self {
         let mut known = vec![false; state.tree.ids().len()];
         let mut list: Vec<NodeId> = nodes.iter().map(|&node| map(state, node)).collect();
@@ -104,7 +103,7 @@ impl Nodes {
 /// Puts new nodes into the order of names, so that nobody has to compare names later.
 fn rank(state: &mut State) {
     let nodes = state.tree.ids().len();
-    if std::mem::replace(&mut state.ranked, nodes) == nodes {
+    if !state.changes.take_unranked(nodes) {
         return;
     }
     let mut names: Vec<(&str, NodeId)> = Vec::with_capacity(nodes);
@@ -121,7 +120,7 @@ fn rank(state: &mut State) {
     state.tree.rank(&order);
 }
 
-fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &Nodes) {
+fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &NodeSet) {
     let node = state.queue(id).node;
     let cyclic = state.tree.node(node).cyclic;
     if cyclic || all || changed.has(node) {
@@ -152,17 +151,8 @@ fn is_topology_only(state: &State, id: QueueId) -> bool {
 
 /// Lists the queues of every tree that was marked.
 fn list(state: &mut State, woken: &mut Vec<QueueId>) {
-    let State { to_wake: marked, tree, .. } = state;
-    marked.retain_mut(|node| {
-        let cyclic = tree.node(*node).cyclic;
-        *node = tree.root(*node);
-        !cyclic
-    });
-    marked.sort_unstable();
-    marked.dedup();
-    for root in marked.drain(..) {
-        list_below(tree, root, woken);
-    }
+    let State { requeue_requests, tree, .. } = state;
+    requeue_requests.take(tree, |root| list_below(tree, root, woken));
 }
 
 fn list_below(tree: &Tree, node: NodeId, woken: &mut Vec<QueueId>) {

@@ -9,7 +9,7 @@ use crate::flavors::assignment::{
     Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
 };
 use crate::ids::{QueueId, WorkloadId};
-use crate::node_failures::{NodeFailure, PodMove};
+use crate::node_failures::{NodeFailure, NodeReplacement};
 use crate::node_moves::move_pods;
 use crate::reason::NoFitReason;
 use crate::spec::PodSetAdmission;
@@ -17,35 +17,27 @@ use crate::state::State;
 use crate::topology;
 use crate::topology::PlacementFailure;
 
-/// Everybody whose machine failed, but for those for whom nothing was freed since they were looked at; most urgent last.
-pub(super) fn due(state: &mut State) -> Vec<NodeFailure> {
-    if state.failures.open.is_empty() {
-        return Vec::new();
-    }
-    let mut open = std::mem::take(&mut state.failures.open);
-    let freed = state.failures.freed;
-    let holds = |one: &NodeFailure| {
-        let admission = state.workloads.get(one.workload).and_then(|one| one.admission.as_deref());
+/// Failures to attempt now; the most urgent Workload comes last. Workloads that are being evicted are dropped.
+pub(super) fn take_pending(state: &mut State) -> Vec<NodeFailure> {
+    let State { node_failures, workloads, names, .. } = state;
+    let mut pending = node_failures.take_pending(|one| {
+        let admission = workloads.get(one.workload).and_then(|one| one.admission.as_deref());
         admission.is_some_and(|admission| !admission.evicted)
-    };
-    open.retain(holds);
-    open.sort_by_key(|one| {
-        let workload = state.workloads.at(one.workload);
-        let name = state.names.workloads.name(one.workload).to_owned();
+    });
+    pending.sort_by_key(|one| {
+        let workload = workloads.at(one.workload);
+        let name = names.workloads.name(one.workload).to_owned();
         (std::cmp::Reverse(workload.priority), workload.queued_at, name)
     });
-    let (later, mut due): (Vec<_>, _) = open.into_iter().partition(|one| one.tried == Some(freed));
-    state.failures.open = later;
-    due.reverse();
-    due
+    pending.reverse();
+    pending
 }
 
-/// Decides about one of them. `None` if nobody stands on these machines any more.
+/// Decides about one failure. `None` if the Workload has no pods on these nodes any more.
 pub(super) fn replace(state: &mut State, mut failure: NodeFailure) -> Option<CycleEntry> {
     let entry = decide(state, &mut failure)?;
     if entry.outcome == CycleOutcome::NodeNotReplaced {
-        let tried = Some(state.failures.freed);
-        state.failures.open.push(NodeFailure { tried, ..failure });
+        state.node_failures.retry_later(failure);
     }
     Some(entry)
 }
@@ -54,16 +46,16 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
     let id = failure.workload;
     let admission = state.workloads.at(id).admission.as_deref()?;
     let (queue, held) = (admission.queue, admission.pod_sets.clone());
-    failure.hosts.retain(|host| topology::is_assigned_to(state, &held, *host));
-    let &first = failure.hosts.first()?;
-    let moved = if failure.hosts.len() > 1 {
+    failure.nodes.retain(|node| topology::is_assigned_to(state, &held, *node));
+    let &first = failure.nodes.first()?;
+    let moved = if failure.nodes.len() > 1 {
         None
     } else {
         Some(topology::find_replacement_assignment(state, id, first))
     };
     Some(match moved {
         Some(Ok(moved)) => {
-            state.failures.moved(id, PodMove { host: first, before: held });
+            state.node_failures.replaced(id, NodeReplacement { node: first, before: held });
             move_pods(state, id, moved);
             entry(state, id, queue, CycleOutcome::NodeReplaced)
         }
@@ -74,9 +66,9 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
         }
         _ => {
             let mut entry = entry(state, id, queue, CycleOutcome::NodesFailed);
-            let hosts = failure.hosts.iter().copied().collect();
+            let nodes = failure.nodes.iter().copied().collect();
             if let Some(one) = entry.assignment.pod_sets.first_mut() {
-                one.reasons.push(NoFitReason::NodesFailed(hosts));
+                one.reasons.push(NoFitReason::NodesFailed(nodes));
             }
             crate::reservations::mark_evicted(state, id);
             entry

@@ -5,6 +5,7 @@
 
 pub(crate) mod available;
 pub(crate) mod cell;
+pub(crate) mod changes;
 mod declared;
 pub(crate) mod dominant_share;
 pub(crate) mod journal;
