@@ -1,4 +1,4 @@
-//! The front door: events in, decisions out.
+//! The engine: applies events, runs scheduling cycles, answers queries.
 
 use crate::cycle::Cycle;
 use crate::cycle::entry::CycleEntry;
@@ -9,7 +9,7 @@ use crate::settings::EngineSettings;
 use crate::state::State;
 use crate::time::Time;
 
-/// The scheduling core. See the crate's page.
+/// The scheduling core. Not thread-safe by design: one owner applies events and runs cycles.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) state: State,
@@ -17,28 +17,29 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that knows nothing yet.
+    /// An engine without objects.
     pub fn new(settings: EngineSettings) -> Self {
         Self { state: State::new(settings), cycle: Cycle::default() }
     }
 
-    /// The tables of names, for interning what events refer to.
+    /// The name tables, to intern what events refer to.
     pub fn names_mut(&mut self) -> &mut Names {
         &mut self.state.names
     }
 
-    /// The tables of names.
+    /// The name tables.
     pub fn names(&self) -> &Names {
         &self.state.names
     }
 
-    /// Keeps the books. Decides nothing.
+    /// Applies one event. Decides nothing.
     pub fn apply(&mut self, event: Event) {
         crate::apply::apply(&mut self.state, event);
     }
 
-    /// Runs one scheduling cycle: at most one decision per queue. Empty when no queue has anybody to evaluate; whoever
-    /// is still in line then ([`Engine::has_pending_heads`]) gets a turn in one of the next cycles.
+    /// Runs a whole scheduling cycle: [`Engine::begin`], then [`CycleInProgress::advance`] until it is complete.
+    /// Returns at most one entry per ClusterQueue; none if there is no head. Convenient for tests and small
+    /// installations.
     pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[CycleEntry] {
         let mut ongoing = self.begin(now);
         while !ongoing.advance(placer, usize::MAX) {}
@@ -46,19 +47,20 @@ impl Engine {
         self.entries()
     }
 
-    /// Begins a cycle that is run in parts.
+    /// Begins a cycle that is advanced in parts. Ends one that is still open.
     pub fn begin(&mut self, now: Time) -> CycleInProgress<'_> {
         self.cycle.begin(&mut self.state, now);
         CycleInProgress { engine: self }
     }
 
-    /// What the last cycle decided.
+    /// The decisions of the last cycle.
     pub fn entries(&self) -> &[CycleEntry] {
         self.cycle.entries()
     }
 
-    /// Whether any active queue has somebody in line for the next cycle, or a machine is to be replaced. The head of a
-    /// strict queue that cannot be admitted stays in line.
+    /// Whether the next cycle may decide something: an active ClusterQueue has a head, the configuration changed, a
+    /// requeue is requested, or a node replacement is pending. The head of a StrictFIFO ClusterQueue stays active if
+    /// it cannot be admitted.
     pub fn has_pending_heads(&self) -> bool {
         let queue = |id| self.state.queue(id);
         let State { requeue_requests, changes, node_failures, .. } = &self.state;
@@ -70,18 +72,19 @@ impl Engine {
     }
 }
 
-/// A cycle that has begun: between its parts the caller can do anything, except tell the engine events, of which the
-/// cycle knows nothing yet. When it is complete, [`Engine::entries`] has what it decided.
+/// A cycle in progress. Between its parts the caller may do other work, but cannot apply events: the cycle holds the
+/// engine. When it is complete, [`Engine::entries`] has its decisions.
 ///
-/// If it is dropped before, what was processed counts; entries that are still [`CycleOutcome::Nominated`](crate::Outcome::Nominated)
-/// and heads that have none yet are in line for the next cycle.
+/// If it is dropped earlier, processed entries count. Entries with
+/// [`CycleOutcome::Nominated`](crate::CycleOutcome::Nominated) and heads without an entry stay active for the next
+/// cycle.
 #[derive(Debug)]
 pub struct CycleInProgress<'a> {
     engine: &'a mut Engine,
 }
 
 impl CycleInProgress<'_> {
-    /// Goes on for about so many queues or heads. Returns true when the cycle is complete.
+    /// Continues for about `heads` ClusterQueues or heads. Returns true when the cycle is complete.
     pub fn advance(&mut self, placer: &mut dyn Placer, heads: usize) -> bool {
         let Engine { state, cycle } = &mut *self.engine;
         cycle.advance(state, placer, heads)

@@ -1,4 +1,4 @@
-//! Workloads that wait: into a line, out of it, and what stays with them when they change.
+//! Moves Workloads into and out of pending queues, and keeps queue positions when Workloads change.
 //!
 //! Source: docs/reference/kueue.md §2.5, §3.4.
 
@@ -10,12 +10,12 @@ use crate::time::Time;
 use crate::workloads::record::{QueuePosition, Workload};
 use crate::workloads::table::Workloads;
 
-/// Where a LocalQueue leads; nowhere while it is stopped.
+/// The ClusterQueue of a LocalQueue; `None` while the LocalQueue is stopped.
 pub(crate) fn target(spec: &LocalQueueSpec) -> Option<QueueId> {
     (!spec.stopped).then_some(spec.queue)
 }
 
-/// Takes a pending Workload out of its line.
+/// Removes a pending Workload from its pending queue.
 pub(crate) fn dequeue(state: &mut State, id: WorkloadId) {
     let Some(queue) = state.workloads.at(id).queue else {
         return;
@@ -30,7 +30,7 @@ pub(crate) fn dequeue(state: &mut State, id: WorkloadId) {
     }
 }
 
-/// Takes a pending Workload out of its queue: whatever privilege it had there is gone.
+/// Removes a pending Workload from its ClusterQueue, with its preemptor mark.
 pub(crate) fn leave_queue(state: &mut State, id: WorkloadId) {
     dequeue(state, id);
     if let Some(queue) = state.workloads.at(id).queue {
@@ -38,13 +38,13 @@ pub(crate) fn leave_queue(state: &mut State, id: WorkloadId) {
     }
 }
 
-/// Puts a Workload without quota where it belongs.
+/// Queues a Workload without quota.
 pub(crate) fn enqueue(state: &mut State, id: WorkloadId) {
     push_pending(state, id, PendingQueue::push);
 }
 
-/// The same for one that is to have its turn, although its shape may be parked. Upstream looks at who is parked only
-/// when a Workload comes that was not in line.
+/// Queues a Workload as active even if its class is inadmissible. Upstream checks for an inadmissible class only when
+/// a Workload is added that was not active.
 pub(crate) fn enqueue_active(state: &mut State, id: WorkloadId) {
     push_pending(state, id, PendingQueue::push_active);
 }
@@ -74,8 +74,8 @@ fn push_pending(
     state.list_if_head(queue);
 }
 
-/// A pending Workload changed. In its queue it keeps whatever privilege it has, and how far its scan of flavors got if it
-/// asks for the same. Tells whether it was in line there.
+/// Replaces a pending Workload that changed. In the same ClusterQueue it keeps the preemptor mark and, if it requests
+/// the same, the progress of its flavor scan. Returns whether it was active.
 pub(crate) fn replace(state: &mut State, id: WorkloadId, new: Workload, pending: bool) -> bool {
     let old = state.workloads.at(id);
     let stays = pending
@@ -96,16 +96,16 @@ pub(crate) fn replace(state: &mut State, id: WorkloadId, new: Workload, pending:
     awake
 }
 
-/// Without the gate every news about a Workload starts its scan anew. With it only another shape does, as far as shapes
-/// are told apart.
+/// Without the gate every update starts the flavor scan again. With the gate only a change of the equivalence class
+/// does, if classes are told apart at all.
 fn keeps_scan_progress(state: &State, id: WorkloadId, class: EquivalenceClassId) -> bool {
     let same =
         state.workloads.at(id).class == class || !state.settings.scheduling_equivalence_hashing;
     same && state.settings.flavor_fungibility_preserve_scan_progress
 }
 
-/// Notes that a head which waits for its victims asks for something else. Upstream goes by the generation of the object,
-/// which finished pods do not change.
+/// Notes that the preemptor's requests changed. Upstream compares the generation of the object, which finished pods
+/// do not change.
 fn alter_preemptor(state: &mut State, id: WorkloadId, class: EquivalenceClassId) {
     let old = state.workloads.at(id);
     let Some(queue) = old.queue.filter(|&queue| state.queue(queue).pending.is_preemptor(id)) else {

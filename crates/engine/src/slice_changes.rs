@@ -12,9 +12,9 @@ use crate::state::State;
 use crate::workloads::record::QueuePosition;
 use crate::workloads::slice_replacements::AffectedSlices;
 
-/// Before a Workload is told, or gone (without a spec): forgets whom it replaced, if that is another now. Returns what
-/// [`told`] has to know.
-pub(crate) fn telling(
+/// Called before a Workload changes or is removed (without a spec): removes its former claim. Returns the Workloads
+/// that [`after_change`] has to check.
+pub(crate) fn before_change(
     state: &mut State,
     id: WorkloadId,
     spec: Option<&WorkloadSpec>,
@@ -34,8 +34,9 @@ pub(crate) fn telling(
     touched
 }
 
-/// After a Workload was told, or is gone: notes whom it replaces, and brings up to date whoever that concerns.
-pub(crate) fn told(state: &mut State, id: WorkloadId, before: &AffectedSlices) {
+/// Called after a Workload changed or was removed: records its claim, and updates charges and pending queues of the
+/// affected Workloads.
+pub(crate) fn after_change(state: &mut State, id: WorkloadId, before: &AffectedSlices) {
     if let Some(workload) = state.workloads.get(id)
         && let Some(old) = &state.classes.at(workload.class).replaced_slice
     {
@@ -53,7 +54,7 @@ pub(crate) fn told(state: &mut State, id: WorkloadId, before: &AffectedSlices) {
     }
 }
 
-/// A Workload holds quota now.
+/// Updates charges and pending queues after a reservation.
 pub(crate) fn started(state: &mut State, id: WorkloadId) {
     if state.slices.is_empty() {
         return;
@@ -66,21 +67,21 @@ pub(crate) fn started(state: &mut State, id: WorkloadId) {
     }
 }
 
-/// A Workload holds quota no more.
+/// Updates charges after a release.
 pub(crate) fn ended(state: &mut State, id: WorkloadId) {
     if !state.slices.is_empty() {
         settle_all(state, id);
     }
 }
 
-/// Everybody whose quota may be another's since a Workload holds quota, or none.
+/// Updates the charges of a whole chain of slices.
 fn settle_all(state: &mut State, id: WorkloadId) {
     for one in chain(state, id) {
         settle(state, one);
     }
 }
 
-/// Charges a holder for what it holds, or for nothing if another took that over.
+/// Charges a reserving Workload for its admission, or for nothing if a replacement took it over.
 fn settle(state: &mut State, id: WorkloadId) {
     let Some(admission) = state.workloads.get(id).and_then(|one| one.admission.as_deref()) else {
         return;
@@ -101,7 +102,7 @@ fn settle(state: &mut State, id: WorkloadId) {
     if charged {
         state.tree.uncharge(node, &admission.usage);
         admission.usage.clear();
-        // The replacement may have less of something.
+        // The replacement may have less of a resource.
         state.requeue_cohort_tree(queue);
     } else {
         admission.usage = usage_of(state, &admission.pod_sets);
@@ -111,7 +112,7 @@ fn settle(state: &mut State, id: WorkloadId) {
     state.queue_mut(queue).generation += 1;
 }
 
-/// A replacement that was refused gets another turn, for the one that it replaces is not what it was.
+/// Requeues an inadmissible replacement whose old slice changed.
 fn requeue_after_slice_change(state: &mut State, id: WorkloadId) {
     let waits = state.workloads.get(id).is_some_and(|one| {
         matches!(one.place, QueuePosition::Inadmissible { .. })

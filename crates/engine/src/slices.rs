@@ -1,17 +1,19 @@
-//! Slices of elastic jobs: a Workload that takes the place of another, with other counts, while that one runs.
+//! Slices of elastic jobs: a Workload that replaces an older one of the same job, with other counts, while that one
+//! runs.
 //!
-//! A replacement names the old slice. As long as that one holds quota in the same queue, the replacement gets the flavors
-//! that the old one has, and is charged in every check for what it asks beyond it. Once the replacement holds quota itself,
-//! all of it is charged to the replacement and nothing to the old slice, which keeps its record until it is finished. If the
-//! replacement goes first, the old slice is charged again. So quota never counts both, whoever is told first and whatever
-//! write fails. Source: docs/reference/kueue.md §4.4 step 3, §4.13; gate ElasticJobsViaWorkloadSlices.
+//! A replacement names the old slice. While the old slice has a reservation in the same ClusterQueue, the replacement
+//! gets the same flavors, and every check charges only what it requests beyond the old slice. Once the replacement
+//! has a reservation, all of it is charged to the replacement and nothing to the old slice, which keeps its record
+//! until it is finished. If the replacement is removed first, the old slice is charged again. So both are never
+//! charged at once, in any order of events and failed writes. Source: docs/reference/kueue.md §4.4 step 3, §4.13;
+//! gate ElasticJobsViaWorkloadSlices.
 //!
-//! Places in topologies are found anew and counted beside those of the old slice, as upstream does without its gate
-//! ElasticJobsViaWorkloadSlicesWithTAS. With it pods stay where those of the old slice stand, and places change hands with
-//! the quota. Of holders that name each other in a ring, as they never should, those do not replace the next who got their
-//! quota before it.
+//! Topology domains are assigned independently of the old slice and charged beside it, as upstream does without the
+//! gate ElasticJobsViaWorkloadSlicesWithTAS. With the gate, pods keep the domains of the old slice, and the domains
+//! are taken over with the quota. In a ring of slices that name each other, a slice does not replace one that
+//! reserved quota later.
 //!
-//! Cost: a look at an empty table where nobody replaces anybody; else a few lookups by name per change of a slice.
+//! Cost: one check of an empty table if there are no claims; else a few lookups by name per change of a slice.
 
 use crate::amount::Amount;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
@@ -19,7 +21,7 @@ use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::workloads::slice_replacements::AffectedSlices;
 
-/// The slice whose quota a Workload takes over if it gets quota in `queue`.
+/// The old slice whose quota a Workload takes over if it reserves quota in `queue`.
 pub(crate) fn replaced(state: &State, id: WorkloadId, queue: QueueId) -> Option<WorkloadId> {
     if state.slices.is_empty() {
         return None;
@@ -30,7 +32,7 @@ pub(crate) fn replaced(state: &State, id: WorkloadId, queue: QueueId) -> Option<
     free.then_some(old)
 }
 
-/// The holder that took over what a holder has.
+/// The reserving Workload that took over the quota of `old`.
 pub(crate) fn replacement_slice(state: &State, old: WorkloadId) -> Option<WorkloadId> {
     let mut claims = state.slices.of(state.names.workloads.name(old));
     claims.find(|&new| whom(state, new) == Some(old))
@@ -40,7 +42,7 @@ fn held_in(state: &State, id: WorkloadId) -> Option<QueueId> {
     Some(state.workloads.get(id)?.admission.as_deref()?.queue)
 }
 
-/// What an old slice was given for its pod set of this name.
+/// The admission of an old slice's pod set with this name.
 pub(crate) fn given<'a>(
     state: &'a State,
     old: WorkloadId,
@@ -52,7 +54,7 @@ pub(crate) fn given<'a>(
     workload.admission.as_deref()?.pod_sets.get(at)
 }
 
-/// What it has of a resource there.
+/// Flavor and amount of a resource in that admission.
 pub(crate) fn held(
     state: &State,
     old: WorkloadId,
@@ -64,7 +66,7 @@ pub(crate) fn held(
     Some((flavor, one.left_of(total)))
 }
 
-/// The other Workload of which `id` says that it replaces it, if that one is known.
+/// The known Workload that `id` claims to replace.
 fn named(state: &State, id: WorkloadId) -> Option<WorkloadId> {
     let workload = state.workloads.get(id)?;
     let name = state.classes.at(workload.class).replaced_slice.as_deref()?;
@@ -73,7 +75,7 @@ fn named(state: &State, id: WorkloadId) -> Option<WorkloadId> {
     (old != id && known.namespace == workload.namespace).then_some(old)
 }
 
-/// The holder whose quota the holder `new` took over, if they hold it in one queue.
+/// The reserving Workload whose quota `new` took over, if both reserve in one ClusterQueue.
 pub(crate) fn whom(state: &State, new: WorkloadId) -> Option<WorkloadId> {
     let old = named(state, new)?;
     let held = |id| state.workloads.get(id)?.admission.as_deref();
@@ -85,10 +87,10 @@ pub(crate) fn whom(state: &State, new: WorkloadId) -> Option<WorkloadId> {
     (!first).then_some(old)
 }
 
-/// Whether `new` is found by going from a holder to the holder that it names, beginning with `old`.
+/// Whether the chain of claims between reserving Workloads leads from `old` to `new`.
 fn leads_to(state: &State, old: WorkloadId, new: WorkloadId) -> bool {
     let mut at = Some(old);
-    // A chain is not longer than there are names in it.
+    // A chain is not longer than the number of claims.
     for _ in 0..=state.slices.len() {
         match at {
             Some(one) if one == new => return true,
@@ -99,7 +101,7 @@ fn leads_to(state: &State, old: WorkloadId, new: WorkloadId) -> bool {
     false
 }
 
-/// Whom `id` replaces, whom that one replaces, and so on; and `id` itself.
+/// `id`, the Workload it claims to replace, and so on.
 pub(crate) fn chain(state: &State, id: WorkloadId) -> AffectedSlices {
     let mut all = AffectedSlices::new();
     let mut at = Some(id);

@@ -1,6 +1,6 @@
-//! What the engine is told about objects: names already interned, quantities already numbers, defaults already filled.
+//! Objects as the engine schedules them: names interned, quantities as numbers, defaults filled in.
 //!
-//! These are plain values. Turning API objects into them is the caller's work.
+//! These are plain values. The caller converts API objects into them.
 
 use crate::amount::Amount;
 use crate::ids::{
@@ -15,11 +15,11 @@ use crate::topology::{DomainAssignment, PreferredTerm, TopologyRequest};
 pub struct ResourceQuota {
     /// Which resource.
     pub resource: ResourceId,
-    /// What the owner may always use.
+    /// `nominalQuota`: what the owner may always use.
     pub nominal: Amount,
-    /// How much more it may take from its cohort; `None` is no bound.
+    /// `borrowingLimit`: how much more it may take from its cohort; `None` is unlimited.
     pub borrowing_limit: Option<Amount>,
-    /// How much of the nominal quota others may take; `None` is all of it.
+    /// `lendingLimit`: how much of the nominal quota others may take; `None` is all of it.
     pub lending_limit: Option<Amount>,
 }
 
@@ -41,17 +41,17 @@ pub struct ResourceGroup {
     pub flavors: Vec<FlavorQuotas>,
 }
 
-/// How heads are taken from a queue.
+/// `queueingStrategy`: how heads are taken from a ClusterQueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QueueingStrategy {
-    /// The oldest Workload blocks those behind it.
+    /// The oldest Workload blocks younger ones.
     StrictFifo,
-    /// Workloads that cannot be admitted step aside.
+    /// A Workload that cannot be admitted becomes inadmissible and does not block younger ones.
     #[default]
     BestEffortFifo,
 }
 
-/// Which Workloads a preemption policy lets a preemptor take.
+/// Which Workloads a preemption policy allows as targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PreemptionPolicy {
     /// None.
@@ -65,31 +65,31 @@ pub enum PreemptionPolicy {
     Any,
 }
 
-/// Whether a borrowing preemptor may take from other queues.
+/// `borrowWithinCohort`: whether a borrowing preemptor may reclaim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BorrowWithinCohort {
-    /// Victims above this priority are spared; `None` is no bound.
+    /// Workloads above this priority are no targets; `None` is unlimited.
     pub max_priority: Option<i64>,
 }
 
-/// Whom a ClusterQueue may preempt.
+/// `preemption` of a ClusterQueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PreemptionSpec {
-    /// Within the queue.
+    /// `withinClusterQueue`.
     pub within_cluster_queue: PreemptionPolicy,
-    /// In other queues of the cohort that use more than their own.
+    /// `reclaimWithinCohort`: in other ClusterQueues of the cohort tree that use more than their quota.
     pub reclaim: PreemptionPolicy,
     /// `None` is the policy `Never`.
     pub borrow: Option<BorrowWithinCohort>,
 }
 
-/// Whether the scan of flavors stops at a flavor that would do, or looks for a better one.
+/// Whether a flavor scan stops at a flavor that needs borrowing or preemption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FlavorFungibilityPolicy {
-    /// Take it.
+    /// The scan stops.
     #[default]
     MayStopSearch,
-    /// Look further.
+    /// The scan goes on to the next flavor.
     TryNextFlavor,
 }
 
@@ -117,7 +117,7 @@ pub struct FungibilitySpec {
 /// A ClusterQueue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterQueueSpec {
-    /// The generation of the object: another one wakes those who wait, whatever changed.
+    /// `metadata.generation`: a new one requeues the inadmissible Workloads, whatever changed.
     pub generation: i64,
     /// Its cohort (an id of [`crate::Names::cohorts`]).
     pub cohort: Option<CohortId>,
@@ -131,17 +131,17 @@ pub struct ClusterQueueSpec {
     pub flavor_fungibility: FungibilitySpec,
     /// Fair-sharing weight.
     pub weight: FairSharingWeight,
-    /// A held or drained queue hands out no heads.
+    /// `stopPolicy` is Hold or HoldAndDrain: no heads are taken.
     pub stopped: bool,
-    /// False while something outside of the engine keeps the queue inactive (a check that is not ready).
+    /// False while a condition outside of the engine keeps the ClusterQueue inactive.
     pub ready: bool,
-    /// Which namespaces may use it.
+    /// `namespaceSelector`.
     pub namespaces: NamespaceSelector,
-    /// What its Workloads must pass beside quota.
+    /// Admission checks of its Workloads.
     pub checks: Vec<AdmissionCheckRule>,
-    /// Variants do not move from one flavor to another that is behind this one; `None` is no bound.
+    /// Variants do not migrate to flavors behind this one; `None` is unlimited.
     pub last_acceptable_flavor: Option<FlavorId>,
-    /// Admission mode UsageBasedAdmissionFairSharing: LocalQueues that used less come first.
+    /// Admission scope UsageBasedAdmissionFairSharing.
     pub admission_fair_sharing: bool,
 }
 
@@ -157,35 +157,35 @@ pub struct AdmissionCheckRule {
 /// An AdmissionCheck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CheckSpec {
-    /// Its controller runs. A queue with a check that does not is inactive.
+    /// Its controller is active. A ClusterQueue with an inactive check is inactive.
     pub active: bool,
-    /// When places in topologies are looked for.
+    /// When topology assignments are made.
     pub places: TopologyTiming,
 }
 
-/// When places in topologies are looked for.
+/// When the topology assignment of a pod set is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum TopologyTiming {
-    /// Together with the quota.
+    /// Together with the quota reservation.
     #[default]
     WithQuota,
-    /// When all checks are ready: this one provides the machines. A second pass finds the places.
+    /// In a second pass when all checks are ready: the check provides the nodes (ProvisioningRequest).
     AfterChecks,
-    /// Never here: another cluster finds them.
+    /// In the worker cluster, never here (MultiKueue).
     OnWorker,
 }
 
-/// How far a Workload is with a check.
+/// State of an admission check of a Workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CheckState {
-    /// It is not decided yet.
+    /// Not decided yet.
     #[default]
     Pending,
-    /// It is passed.
+    /// Passed.
     Ready,
-    /// It has to start over: the Workload gives its quota back first.
+    /// The Workload releases its quota and starts over.
     Retry,
-    /// It will never be passed.
+    /// The Workload is deactivated.
     Rejected,
 }
 
@@ -200,7 +200,7 @@ pub struct CohortSpec {
     pub weight: FairSharingWeight,
 }
 
-/// A fair-sharing weight in units of 10^-9. Exact, so that shares can be compared without rounding.
+/// A fair-sharing weight in units of 10^-9, so that shares compare without rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FairSharingWeight(pub u64);
 
@@ -226,85 +226,85 @@ pub struct FlavorSpec {
 /// A LocalQueue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalQueueSpec {
-    /// Where it points.
+    /// The ClusterQueue it points to.
     pub queue: QueueId,
-    /// A stopped LocalQueue hands nothing to its ClusterQueue.
+    /// `stopPolicy` is set: its Workloads are not queued.
     pub stopped: bool,
-    /// Its weight where LocalQueues share by usage.
+    /// Fair-sharing weight, for admission fair sharing.
     pub weight: FairSharingWeight,
 }
 
-/// Which namespaces a ClusterQueue takes Workloads from.
+/// `namespaceSelector` of a ClusterQueue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NamespaceSelector {
-    /// An absent selector.
+    /// An absent selector: no namespace matches.
     #[default]
     Nothing,
-    /// All of these requirements; none of them matches everything.
+    /// All of these requirements; an empty list matches every namespace.
     All(Vec<crate::node_selection::LabelRequirement>),
 }
 
-/// One pod set as the engine schedules it.
+/// One pod set of a Workload.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PodSetSpec {
     /// Its name.
     pub name: Box<str>,
-    /// Pods that still need resources (reclaimable pods are not counted).
+    /// Pods that still need resources: without reclaimable ones.
     pub count: i64,
-    /// Reclaimable pods: they have finished. Partial admission starts from all pods, these included.
+    /// Reclaimable pods, which have finished. Partial admission starts from all pods, these included.
     pub reclaimed: i64,
-    /// The smallest count it can live with.
+    /// The lowest count for partial admission; `None` if the pod set cannot be reduced.
     pub min_count: Option<i64>,
-    /// Effective requests of one pod, in any order. Without the implicit resource `pods`.
+    /// Effective requests of one pod, in any order, without the implicit resource `pods`.
     pub requests: Vec<(ResourceId, Amount)>,
-    /// What one pod takes of a machine, where that is something else: what counts as quota may be left out, or counted as
-    /// another resource. Without the implicit resource `pods`.
+    /// Requests of one pod on its node, if they differ from the requests that count as quota (excluded or transformed
+    /// resources). Without the implicit resource `pods`.
     pub on_node: Option<Box<[(ResourceId, Amount)]>>,
-    /// Where its pods may run.
+    /// Node selector, required affinity and tolerations.
     pub selection: NodeSelection,
-    /// Where they would rather stand. Counts under the gate TASRespectNodeAffinityPreferred.
+    /// Preferred node affinity, under the gate TASRespectNodeAffinityPreferred.
     pub preferred: Box<[PreferredTerm]>,
-    /// Topology wishes.
+    /// The topology request.
     pub topology: Option<TopologyRequest>,
-    /// Tells apart pod templates that look the same here. Workloads are parked together only if these agree too.
+    /// A hash of the pod template: Workloads share an equivalence class only if it is equal too.
     pub template: u64,
 }
 
 impl PodSetSpec {
-    /// The smallest count that it may be tried with.
+    /// The lowest count that is tried.
     pub(crate) fn least(&self) -> i64 {
         self.min_count.map_or(self.count, |least| least.min(self.count))
     }
 
-    /// What one pod takes of a machine: the whole of its spec, whatever of that counts as quota.
+    /// Requests of one pod on its node.
     pub(crate) fn takes(&self) -> &[(ResourceId, Amount)] {
         self.on_node.as_deref().unwrap_or(&self.requests)
     }
 
-    /// Whether it asks for a topology itself. A pod set may also imply that, by its queue.
+    /// Whether it requests a topology explicitly. A ClusterQueue may also imply a request.
     pub(crate) fn asks_for_topology(&self) -> bool {
         let asks = |wish: &TopologyRequest| wish.mode.is_some() || !wish.slices.is_empty();
         self.topology.as_ref().is_some_and(asks)
     }
 }
 
-/// What one pod set was given.
+/// The assignment of one admitted pod set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PodSetAdmission {
     /// Pods.
     pub count: i64,
-    /// Pods that have finished and hold nothing any more.
+    /// Pods that have finished and use nothing any more.
     pub reclaimed: i64,
     /// Flavor and total amount per resource.
     pub resources: Vec<(ResourceId, FlavorId, Amount)>,
-    /// Where its pods stand.
+    /// Topology assignment: pods per domain.
     pub domains: Vec<DomainAssignment>,
-    /// Its pods have no places yet, by [`TopologyTiming::AfterChecks`] or [`TopologyTiming::OnWorker`].
+    /// The topology assignment is delayed, by [`TopologyTiming::AfterChecks`] or [`TopologyTiming::OnWorker`].
     pub delayed_topology: bool,
 }
 
 impl PodSetAdmission {
-    /// What pods that have not finished hold of `total`, which all of them got.
+    /// What the pods that have not finished use of `total`, the amount for all pods.
     pub(crate) fn left_of(&self, total: Amount) -> Amount {
         let left = self.count - self.reclaimed;
         if left == self.count || self.count == 0 {
@@ -314,23 +314,23 @@ impl PodSetAdmission {
         }
     }
 
-    /// Resources in one order, whoever told them, so that the same admission is known as the same.
+    /// Sorts resources, so that equal admissions compare equal.
     pub(crate) fn sort(&mut self) {
         self.resources.sort_unstable_by_key(|(resource, ..)| *resource);
     }
 }
 
-/// Why a Workload is not in its queue although it has no quota.
+/// Whether a Workload without quota may be queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QueueEligibility {
-    /// It is not held.
+    /// It may be queued.
     #[default]
     Eligible,
-    /// It waits for its queue to be restarted: known, counted as inadmissible, never woken by capacity.
+    /// Condition Requeued is False: it is inadmissible, and no change of capacity requeues it.
     AwaitsRequeue,
-    /// It waits for the end of a backoff, inadmissible until then. The first cycle at or after this time lets it in.
+    /// It is inadmissible until the end of a backoff. The first cycle at or after this time requeues it.
     BackoffUntil(Time),
-    /// It must not be queued at all (inactive, finished, gated).
+    /// It is not queued: inactive, finished, or gated.
     Excluded,
 }
 
@@ -345,26 +345,26 @@ pub struct WorkloadSpec {
     pub uid: Box<str>,
     /// Effective priority.
     pub priority: i64,
-    /// It is that of a WorkloadPriorityClass. Upstream does not expect any other to change while quota is held.
+    /// The priority comes from a WorkloadPriorityClass. Upstream reacts to no other change of priority after
+    /// reservation.
     pub has_priority_class: bool,
-    /// Queue-order timestamp: creation, or the eviction that counts.
+    /// Queue-order timestamp: the creation, or the last eviction.
     pub queued_at: Time,
-    /// What it asks for.
+    /// Pod sets.
     pub pod_sets: Vec<PodSetSpec>,
-    /// Why it must not be queued.
+    /// Whether it may be queued.
     pub eligibility: QueueEligibility,
-    /// What makes it inadmissible whatever the capacity (requests above limits), in the words of the validator: the
-    /// message of the condition.
+    /// Why it is inadmissible whatever the capacity (e.g. requests above limits): the message of the condition.
     pub invalid: Option<Box<str>>,
-    /// One of its preemption gates is closed: it may take what is free, and preempt nobody.
+    /// A preemption gate is closed: it may reserve free quota, but not preempt.
     pub preemption_gated: bool,
-    /// The only flavors that it may get, its own first; `None` for all.
+    /// The only flavors it may get, its own first; `None` for all (gate ConcurrentAdmission).
     pub allowed_flavors: Option<Vec<FlavorId>>,
-    /// It is a variant of the Workload with this uid: one of several of which one is to run.
+    /// The uid of the Workload that it is a variant of; at most one variant is admitted.
     pub variant_of: Option<Box<str>>,
-    /// The Workload whose place it takes, as it is named in [`crate::Names::workloads`]: an older slice of its job.
+    /// The older slice of its job that it replaces, named as in [`crate::Names::workloads`].
     pub replaced_slice: Option<Box<str>>,
-    /// How far it is with its checks; those that are not listed are not decided yet.
+    /// States of admission checks; those not listed are pending.
     pub checks: Vec<(CheckId, CheckState)>,
     /// Quota it already holds.
     pub admission: Option<AdmissionSpec>,

@@ -48,14 +48,14 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::SampleUsage(now) => consumption::sample(state, now),
         Event::Admitted(id, now) => consumption::admitted(state, id, now),
         Event::Workload(id, spec) => {
-            let touched = slice_changes::telling(state, id, Some(&spec));
+            let touched = slice_changes::before_change(state, id, Some(&spec));
             workload(state, id, *spec);
-            slice_changes::told(state, id, &touched);
+            slice_changes::after_change(state, id, &touched);
         }
         Event::WorkloadGone(id) => {
-            let touched = slice_changes::telling(state, id, None);
+            let touched = slice_changes::before_change(state, id, None);
             workload_gone(state, id);
-            slice_changes::told(state, id, &touched);
+            slice_changes::after_change(state, id, &touched);
         }
         Event::Evicting(id) => {
             mark_evicted(state, id);

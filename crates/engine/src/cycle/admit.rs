@@ -1,11 +1,11 @@
-//! Entering a reservation into the books. The write that makes it true follows; until it fails, it counts.
+//! Enters quota reservations of a cycle. A reservation counts from now on; if its write fails, it is released again.
 
 use crate::cycle::entry::CycleEntry;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::time::Time;
 
-/// Gives an entry what it was assigned.
+/// Charges an entry's assignment and gives the Workload its admission.
 pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
     let mut admission = state.workloads.blank_admission();
     (admission.queue, admission.reserved_at) = (entry.queue, now);
@@ -28,7 +28,7 @@ pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
         one.delayed_topology = granted.delayed_topology;
     }
     if too_many {
-        // Granted are pods that have finished, too: they hold nothing.
+        // A partial admission may count finished pods; these use nothing.
         admission.usage = crate::reservations::usage_of(state, &admission.pod_sets);
     }
     state.workloads.at_mut(entry.workload).scan = None;
@@ -36,7 +36,7 @@ pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
     crate::admission_fair_sharing::consumption::add_penalty(state, entry.workload);
 }
 
-/// Takes back the places in topologies that were assumed within the cycle, last ones first.
+/// Releases the topology usage that entries assumed within the cycle, in reverse order.
 pub(super) fn forget_assumed(state: &mut State, entries: &[CycleEntry]) {
     for entry in entries.iter().rev() {
         crate::topology::forget(state, entry);

@@ -10,7 +10,7 @@ use crate::quota::dominant_share::{Share, share};
 use crate::state::State;
 use crate::workloads::usage::charged;
 
-/// The best of a subtree, as it stands in the round above.
+/// The best entry of a subtree, as it competes one level up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
     pub(super) entry: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Candidate {
     borrows: bool,
 }
 
-/// The share of `node` with the entry's usage included.
+/// Measures the share of `node` with the entry's usage charged. Usage is the same afterwards.
 pub(crate) fn weigh(
     state: &mut State,
     entries: &[CycleEntry],
@@ -34,7 +34,7 @@ pub(crate) fn weigh(
     candidate
 }
 
-/// The same once the entry is charged.
+/// Measures the share of `node`; the entry must be charged.
 pub(super) fn measure(
     state: &State,
     entries: &[CycleEntry],
@@ -68,12 +68,13 @@ pub(super) fn wins(
         .is_lt()
 }
 
-/// In its queue it stays first whatever is told of it; before the heads of others it goes only for what it asked for.
+/// Whether the head still waits for the preemption targets of its present request. Its queue position is kept even if
+/// the request changed; precedence over other ClusterQueues is not.
 pub(crate) fn waits(state: &State, entry: &CycleEntry) -> bool {
     state.queue(entry.queue).pending.is_unaltered_preemptor(entry.workload)
 }
 
-/// Under the gate PrioritizePreemptorWorkloads, heads that wait for their victims go first.
+/// Under the gate PrioritizePreemptorWorkloads, heads with pending preemption go first.
 pub(super) fn preemptor_first(state: &State, left: &CycleEntry, right: &CycleEntry) -> Ordering {
     if !state.settings.prioritize_preemptor_workloads {
         return Ordering::Equal;
@@ -81,7 +82,7 @@ pub(super) fn preemptor_first(state: &State, left: &CycleEntry, right: &CycleEnt
     waits(state, right).cmp(&waits(state, left))
 }
 
-/// Higher priority, then older.
+/// Higher priority first (gate PrioritySortingWithinCohort), then older.
 pub(super) fn by_age(state: &State, left: &CycleEntry, right: &CycleEntry) -> Ordering {
     let (a, b) = (state.workloads.at(left.workload), state.workloads.at(right.workload));
     let by_time = a.queued_at.cmp(&b.queued_at);

@@ -1,9 +1,11 @@
-//! Heads that fit if they are alone, but not all together.
+//! Heads that fit alone but not all together.
 //!
-//! Where it is known of every head of a tree that it fits, and in which way, the order in which they will be processed
-//! and what each leaves to the next is known too. Those who lose are not evaluated: they stay in line, as upstream's
-//! skipped heads do. If the placer refuses a winner, the losers have their turn in the next cycle. Source:
-//! docs/reference/kueue.md §4.6, §4.8. Cost: sorting, and a walk to the root per head and slot.
+//! If every head of a cohort tree is known to fit, in exactly one way, then the processing order and the quota left
+//! for each are known before evaluation. Heads that would be skipped are not evaluated; they stay active, as skipped
+//! heads do upstream. If the placer refuses a winner, the others are evaluated in the next cycle. Source:
+//! docs/reference/kueue.md §4.6, §4.8.
+//!
+//! Cost: one sort, and one walk to the root per head and slot.
 
 use std::cmp::Reverse;
 
@@ -13,7 +15,7 @@ use crate::state::State;
 use crate::time::Time;
 use crate::workloads::usage::Usage;
 
-/// A head that fits, and what the order of processing depends on.
+/// A head that fits, with the key of the processing order.
 #[derive(Debug)]
 struct ContendingHead {
     root: NodeId,
@@ -24,7 +26,7 @@ struct ContendingHead {
     wins: bool,
 }
 
-/// All of them. Its buffer is kept between cycles.
+/// The contending heads of a cycle. The buffer is kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct Contention {
     all: Vec<ContendingHead>,
@@ -35,7 +37,7 @@ impl Contention {
         self.all.clear();
     }
 
-    /// A head that fits with `usage` and reaches up the tree as far as `borrow`.
+    /// Adds a head that fits with `usage`. `borrow` is the height of the lowest subtree that its usage fits in.
     pub(super) fn enter(
         &mut self,
         state: &State,
@@ -50,7 +52,8 @@ impl Contention {
         self.all.push(ContendingHead { root, turn, queue, workload, usage, wins: false });
     }
 
-    /// Lets everybody win who fits after those before it; in trees of which not all is known, everybody.
+    /// Marks as winners the heads that still fit after those before them. In trees for which `is_open` holds, some
+    /// head is evaluated anyway, so all of them win.
     pub(super) fn decide(&mut self, state: &mut State, is_open: impl Fn(NodeId) -> bool) {
         self.all.sort_unstable_by_key(|one| (one.root, one.turn));
         let mark = state.tree.journal.mark();

@@ -8,89 +8,89 @@ use crate::ids::{ClusterId, QueueId, RequeueKey, WorkloadId};
 use crate::preemption::target::PreemptionTarget;
 use crate::state::State;
 
-/// What became of a head.
+/// The decision about a head, or about a Workload with a failed node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CycleOutcome {
-    /// Not processed yet.
+    /// Nominated, or about to be; not processed yet.
     #[default]
     Nominated,
-    /// Quota is reserved, together with a cluster if the placer names one.
+    /// Quota is reserved, and a cluster if the placer chose one.
     Reserved {
-        /// Where it will run.
+        /// The worker cluster; `None` without dispatch.
         cluster: Option<ClusterId>,
     },
-    /// Victims must go first.
+    /// The targets are to be preempted first.
     Preempting,
-    /// Preemption would help, but there is nobody to preempt.
+    /// Preemption is allowed, but there are no candidates.
     NoCandidates,
     /// It does not fit.
     NoFit,
-    /// Somebody would have to go for it, but its preemption gates are closed.
+    /// It needs preemption, but a preemption gate is closed.
     PreemptionGated,
-    /// Heads processed before took what it needed.
+    /// Heads processed earlier took the quota or topology domains, or overlap in preemption targets.
     Skipped,
     /// Another variant of the same Workload is admitted with a better flavor.
     BetterVariantAdmitted,
     /// It fits. Another variant of the same Workload, which is admitted with a worse flavor, must go first.
     Migrating {
-        /// Which.
+        /// The variant to evict.
         from: WorkloadId,
     },
-    /// It fits, but variants do not move to its flavor any more.
+    /// It fits, but its flavor is beyond the last acceptable one for a migration.
     MigrationRefused,
-    /// It fits once the victims of another head are gone.
+    /// It fits once the preemption targets of another head are gone.
     Deferred,
-    /// The quota is there, a cluster with room is not.
+    /// Quota is available, but no cluster has capacity. The Workload is requeued under the key.
     NoClusterCapacity(RequeueKey),
-    /// A check asks to start over, or is rejected for good.
+    /// An AdmissionCheck is in state Retry or Rejected.
     FailedCheck,
-    /// Its namespace may not use the queue.
+    /// The ClusterQueue's namespace selector does not match.
     NamespaceMismatch,
-    /// It is invalid in itself.
+    /// The Workload is invalid, e.g. its requests exceed its limits.
     Invalid,
-    /// A holder: a machine failed under it, and its pods there got other places. They are in the assignment.
+    /// A reserving Workload: its pods on a failed node got a replacement, which is in the assignment.
     NodeReplaced,
-    /// A holder: a machine failed under it, and there is no other for its pods yet.
+    /// A reserving Workload: there is no replacement for the failed node yet.
     NodeNotReplaced,
-    /// A holder that must go: too many machines failed under it, or there is no other for the one that did.
+    /// A reserving Workload to evict: several nodes failed, or there is no replacement.
     NodesFailed,
 }
 
 impl CycleOutcome {
-    /// Whether it is about a Workload that holds quota already, and not about a head.
+    /// Whether the entry is about a Workload that already has a quota reservation.
     pub fn concerns_reserving_workload(self) -> bool {
         matches!(self, Self::NodeReplaced | Self::NodeNotReplaced | Self::NodesFailed)
     }
 }
 
-/// A head, or a holder whose machine failed, and everything decided about it.
+/// A head, or a reserving Workload with a failed node, and everything decided about it.
 #[derive(Debug, Clone)]
 pub struct CycleEntry {
     /// The Workload.
     pub workload: WorkloadId,
-    /// The queue it was the head of.
+    /// Its ClusterQueue.
     pub queue: QueueId,
-    /// What became of it.
+    /// The decision.
     pub outcome: CycleOutcome,
-    /// What it gets or would get.
+    /// What it is assigned, or would be.
     pub assignment: Assignment,
-    /// Who has to go for it.
+    /// Workloads to preempt for it.
     pub targets: Vec<PreemptionTarget>,
-    /// The slice whose quota it takes over, if it gets quota: whoever writes that finishes the old slice then.
+    /// The slice whose quota it takes over. If the reservation is written, the old slice is to be finished.
     pub replaced_slice: Option<WorkloadId>,
-    /// Where it went, if it got nothing.
+    /// Where the head was requeued, if it got no quota.
     pub requeue: RequeueDestination,
-    /// How far up the tree it reached when it was nominated: the key of the order.
+    /// Height of the lowest subtree that its usage fits in, at nomination: the first key of the processing order.
     pub(crate) nominated_borrow: u32,
-    /// It keeps places in a topology until the end of the cycle, although it waits.
+    /// Its topology domains stay charged until the end of the cycle although it got no quota.
     pub(crate) reserved: bool,
-    /// The queue's generation when it was nominated.
+    /// The ClusterQueue's generation at nomination.
     pub(crate) generation: u64,
     pub(crate) class: Arc<EquivalenceClass>,
 }
 
 impl CycleEntry {
-    /// A head about which nothing is decided yet.
+    /// An entry for a head that is not processed yet.
     pub(super) fn new(state: &State, queue: QueueId, workload: WorkloadId) -> Self {
         Self {
             workload,
@@ -107,7 +107,7 @@ impl CycleEntry {
         }
     }
 
-    /// The same in a used entry, whose buffers stay.
+    /// Resets a used entry and keeps its buffers.
     pub(super) fn renew(&mut self, state: &State, queue: QueueId, workload: WorkloadId) {
         let (mut assignment, mut targets) =
             (std::mem::take(&mut self.assignment), std::mem::take(&mut self.targets));
@@ -117,16 +117,16 @@ impl CycleEntry {
     }
 }
 
-/// Where a head went.
+/// Where a head without quota was requeued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequeueDestination {
-    /// It got what it wanted.
+    /// Nowhere: it got quota, or the entry is not about a head.
     #[default]
     NotRequeued,
-    /// Back in line: it is evaluated again in the next cycle.
+    /// To the active Workloads: it is evaluated again in the next cycle.
     Active,
-    /// Inadmissible until something changes.
+    /// To the inadmissible Workloads, until a requeue.
     Inadmissible,
-    /// Inadmissible, and with it everybody of its shape.
+    /// To the inadmissible Workloads, together with its equivalence class.
     InadmissibleClass,
 }

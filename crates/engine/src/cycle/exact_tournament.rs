@@ -1,15 +1,16 @@
-//! The fair-sharing tournament where sums may be beyond counting: played anew for every pop.
+//! The fair-sharing tournament if usage may exceed what can be counted.
 //!
-//! Every entry of the tree is charged, weighed at all levels, and taken back. A sum beyond counting does not miss what is
-//! taken back, so that this leaves traces, which those see who are weighed and processed later. Upstream weighs queues in
-//! no particular order, here it is that of their names. Source: docs/reference/kueue.md §4.6. Cost: entries · depth per pop.
+//! An unlimited sum absorbs: charging and releasing an entry may leave different usage, which later entries see.
+//! Upstream has the same effect, so each pop charges, measures and releases every entry of the tree again. Upstream
+//! visits ClusterQueues in no particular order; here it is the order of names. Source: docs/reference/kueue.md §4.6.
+//! Cost: entries · depth per pop.
 
 use crate::cycle::contender::{Candidate, measure, wins};
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::ids::NodeId;
 use crate::state::State;
 
-/// The entry of the tree below `root` that is next, among those about which nothing is decided yet.
+/// The next entry of the tree below `root` among those that are not processed.
 pub(super) fn winner(state: &mut State, entries: &[CycleEntry], root: NodeId) -> Option<usize> {
     let leaf = |state: &State, entry: usize| state.queue(entries[entry].queue).node;
     let is_open = |entry: &usize| entries[*entry].outcome == CycleOutcome::Nominated;
@@ -30,7 +31,7 @@ pub(super) fn winner(state: &mut State, entries: &[CycleEntry], root: NodeId) ->
     play(state, entries, &weighed, root).map(|candidate| candidate.entry)
 }
 
-/// The best of a subtree, as it was weighed at its top.
+/// The winner of a subtree, as measured at its top.
 fn play(
     state: &State,
     entries: &[CycleEntry],

@@ -1,9 +1,12 @@
-//! Whose turn it is.
+//! Takes the heads of a cycle.
 //!
-//! Every active queue hands out its head. A wake-up brings back all parked shapes of a tree, and each takes its turn, as
-//! in upstream; but a shape that was evaluated here before and must be refused again is not evaluated: it takes its
-//! turn and is parked. So the order of decisions is upstream's, and only those are evaluated who may now fit, preempt, or
-//! keep quota from somebody who may. Source: docs/reference/kueue.md §3.3, §3.4. Cost: one judgement of [`hope`] per turn.
+//! Every active ClusterQueue hands out its head. A requeue makes all inadmissible classes of a cohort tree active
+//! again, and each gets its place in the order, as upstream. But a class that was refused under the present
+//! configuration and would be refused again ([`reevaluation`]) is made inadmissible without evaluation. So the order
+//! of decisions is upstream's, and only heads are evaluated that may fit, preempt, or reserve quota against others.
+//! Source: docs/reference/kueue.md §3.3, §3.4.
+//!
+//! Cost: one re-evaluation check per head that was refused before.
 
 use crate::cycle::contention::Contention;
 use crate::cycle::requeue::make_class_inadmissible;
@@ -14,34 +17,34 @@ use crate::state::State;
 /// The heads of one cycle. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    /// With the rank of the name of the queue.
+    /// With the rank of the ClusterQueue's name.
     heads: Vec<(u32, QueueId, WorkloadId)>,
-    /// Those who can at most reserve quota.
+    /// Heads that can at most reserve quota against others.
     reserving: Vec<(QueueId, WorkloadId)>,
     contest: Contention,
-    /// Trees of which a head is to be evaluated.
+    /// Trees with a head to evaluate.
     stirred: TreeSet,
-    /// Trees in which somebody reserves.
+    /// Trees with a head that can reserve quota.
     reserved: TreeSet,
-    /// How many of the listed queues have had their turn, and how many of those stay listed.
+    /// Progress through the head list: how many entries were visited, and how many of those stay listed.
     seen: usize,
     kept: usize,
     turns: bool,
 }
 
 impl Heads {
-    /// How many heads are to be evaluated.
+    /// Number of heads to evaluate.
     pub(super) fn len(&self) -> usize {
         self.heads.len()
     }
 
-    /// The heads to evaluate, in the order of the names of their queues. They are still in line.
+    /// A head to evaluate; heads are sorted by the names of their ClusterQueues. It is still in its pending queue.
     pub(super) fn at(&self, index: usize) -> (QueueId, WorkloadId) {
         let (_, queue, workload) = self.heads[index];
         (queue, workload)
     }
 
-    /// Whether anybody had a turn.
+    /// Whether any ClusterQueue had a head.
     pub(super) fn had_turns(&self) -> bool {
         self.turns
     }
@@ -55,7 +58,7 @@ impl Heads {
         (self.seen, self.kept, self.turns) = (0, 0, false);
     }
 
-    /// Gives the next so many queues their turn. Returns true when all have had it.
+    /// Takes the heads of the next `queues` ClusterQueues. Returns true if all were visited.
     pub(super) fn take(&mut self, state: &mut State, queues: usize) -> bool {
         let end = self.seen.saturating_add(queues).min(state.heads.len());
         while self.seen < end {
@@ -77,13 +80,13 @@ impl Heads {
         true
     }
 
-    /// Drops from the list those who have no head.
+    /// Removes ClusterQueues without a head from the head list.
     pub(super) fn close(&mut self, state: &mut State) {
         state.heads.remove(self.kept..self.seen);
         (self.seen, self.kept) = (0, 0);
     }
 
-    /// Gives a queue its turn.
+    /// Takes the head of a ClusterQueue. Returns false if there is none.
     fn turn(&mut self, state: &mut State, id: QueueId) -> bool {
         let Some(workload) = state.queue(id).pending.head(&state.workloads) else {
             return false;
@@ -108,8 +111,8 @@ impl Heads {
         self.heads.push((state.tree.node(state.queue(id).node).rank, id, workload));
     }
 
-    /// Where all heads of a tree are sure to fit alone, those who lose to others stay in line. A reservation matters if
-    /// anybody else of the tree is evaluated.
+    /// Decides which contending and reserving heads are evaluated. A quota reservation without targets matters only
+    /// if another head of the tree is evaluated.
     fn decide(&mut self, state: &mut State) {
         let mut contest = std::mem::take(&mut self.contest);
         contest.decide(state, |root| self.stirred.has(root) || self.reserved.has(root));
@@ -134,7 +137,7 @@ fn root(state: &State, id: QueueId) -> NodeId {
     state.tree.root(state.queue(id).node)
 }
 
-/// A set of trees, by their roots, that is emptied in no time.
+/// A set of cohort trees by root, cleared in constant time.
 #[derive(Debug, Default)]
 struct TreeSet {
     stamps: Vec<u64>,
@@ -158,9 +161,9 @@ impl TreeSet {
     }
 }
 
-/// What is known of a head before it is evaluated.
+/// What is known about a head before evaluation.
 enum HeadOutlook {
-    /// It was not refused before.
+    /// It was not refused under the present configuration.
     Unknown,
     Known(Reevaluation),
 }

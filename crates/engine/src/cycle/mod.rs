@@ -1,12 +1,12 @@
 //! One scheduling cycle.
 //!
-//! Wake whom the last events may have helped. Replace machines that failed under holders. Take the head of every active
-//! queue. Nominate: compute what each head would get, all against the same state. Order the heads. Process them in order,
-//! each seeing what those before it took. Rewind the state, then enter what was decided and requeue the rest. Source:
-//! docs/reference/kueue.md §4.1.
+//! Requeues inadmissible Workloads that recent events may have made admissible. Replaces failed nodes of reserving
+//! Workloads. Takes the head of every active ClusterQueue. Nominates: computes each head's assignment against the
+//! same snapshot. Orders the entries. Processes them in order, each seeing the usage of those before it. Rewinds
+//! usage, then commits reservations and requeues the rest. Source: docs/reference/kueue.md §4.1.
 //!
-//! All of it can be done in parts of a bounded number of heads, one [`CycleStage`] after the other, so that a caller with
-//! thousands of queues can do something else in between.
+//! A cycle advances in parts of a bounded number of heads, one [`CycleStage`] after the other, so that a caller with
+//! thousands of ClusterQueues can handle other work in between.
 
 mod admit;
 pub(crate) mod contender;
@@ -32,17 +32,17 @@ use crate::placer::Placer;
 use crate::state::State;
 use crate::time::Time;
 
-/// What comes next in a cycle, with the number of queues or heads for which it is done.
+/// The next step of a cycle, with its progress in ClusterQueues or entries.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum CycleStage {
-    /// Nothing: no cycle has begun.
+    /// No cycle is in progress.
     #[default]
     Rest,
     Prepare(Preparation),
     Wake(usize),
     Replace,
     Turns,
-    /// With the state of the books to go back to.
+    /// `mark` is the journal position to rewind to.
     Nominate {
         from: usize,
         mark: usize,
@@ -54,7 +54,7 @@ enum CycleStage {
     Process {
         mark: usize,
     },
-    /// With the number of heads who may still have places in a topology.
+    /// `left` is the number of entries whose topology usage is still assumed.
     Rewind {
         left: usize,
         mark: usize,
@@ -62,20 +62,20 @@ enum CycleStage {
     Enter(usize),
 }
 
-/// A cycle, and buffers that are kept between cycles.
+/// The cycle in progress, and buffers that are kept between cycles.
 #[derive(Debug, Default)]
 pub(crate) struct Cycle {
     stage: CycleStage,
     now: Time,
-    /// Holders whose machine failed; then one per head, in the order in which they were processed; heads rejected before
-    /// that come last. What is beyond `used` belongs to earlier cycles, and its buffers to later ones.
+    /// Entries about reserving Workloads, then one per head in processing order; rejected heads come last. Entries
+    /// beyond `used` belong to earlier cycles and keep their buffers.
     entries: Vec<CycleEntry>,
-    /// How many are about holders.
+    /// Number of entries about reserving Workloads.
     replaced: usize,
     used: usize,
-    /// Holders whose machine is still to be replaced, next one last.
+    /// Node failures still to process, next one last.
     failed: Vec<NodeFailure>,
-    /// Queues of trees in which something was freed.
+    /// ClusterQueues whose inadmissible Workloads are requeued.
     woken: Vec<QueueId>,
     heads: heads::Heads,
     order: order::ProcessingOrder,
@@ -83,12 +83,12 @@ pub(crate) struct Cycle {
 }
 
 impl Cycle {
-    /// What was decided.
+    /// The decisions.
     pub(crate) fn entries(&self) -> &[CycleEntry] {
         &self.entries[..self.used]
     }
 
-    /// Begins a cycle. With nobody in line and no machine to replace nothing will happen, and the cycle will not count.
+    /// Begins a cycle. It is not counted if there is no head and no pending node replacement.
     pub(crate) fn begin(&mut self, state: &mut State, now: Time) {
         self.cut_short(state);
         crate::pending::requeue_after_backoff(state, now);
@@ -99,7 +99,7 @@ impl Cycle {
         self.stage = CycleStage::Prepare(Preparation::first(state));
     }
 
-    /// Goes on for about so many queues or heads. Returns true when the cycle is complete.
+    /// Continues for about `heads` ClusterQueues or heads. Returns true when the cycle is complete.
     pub(crate) fn advance(
         &mut self,
         state: &mut State,
@@ -126,7 +126,7 @@ impl Cycle {
         self.stage == CycleStage::Rest
     }
 
-    /// Ends a cycle before it is complete: what was processed is entered, and whoever was not stays in line.
+    /// Ends a cycle that is not complete: processed entries are committed, the other heads stay active.
     pub(crate) fn cut_short(&mut self, state: &mut State) {
         match self.stage {
             CycleStage::Rest => return,
@@ -160,7 +160,7 @@ impl Cycle {
         self.stage = CycleStage::Rest;
     }
 
-    /// Leaves the wake-ups that were not carried out to the next cycle.
+    /// Leaves requeues that were not carried out to the next cycle.
     fn wake_later(&self, state: &mut State, from: usize) {
         for &queue in &self.woken[from..] {
             state.requeue_cohort_tree(queue);
@@ -245,7 +245,7 @@ impl Cycle {
         CycleStage::Process { mark }
     }
 
-    /// An entry for one more head.
+    /// Adds an entry for a head.
     fn entry(&mut self, state: &State, queue: QueueId, workload: WorkloadId) -> &mut CycleEntry {
         if self.used == self.entries.len() {
             self.entries.push(CycleEntry::new(state, queue, workload));
@@ -256,7 +256,7 @@ impl Cycle {
         &mut self.entries[self.used - 1]
     }
 
-    /// One more entry that is decided.
+    /// Adds an entry that is decided.
     fn keep(&mut self, entry: CycleEntry) {
         match self.entries.get_mut(self.used) {
             Some(old) => *old = entry,
@@ -282,7 +282,7 @@ impl Cycle {
         CycleStage::Process { mark }
     }
 
-    /// Goes back to the state before the first head was nominated.
+    /// Rewinds usage to the state before nomination.
     fn rewind(
         &mut self,
         state: &mut State,

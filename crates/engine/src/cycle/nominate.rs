@@ -1,4 +1,4 @@
-//! Nomination: what a head would get if it were alone in this cycle.
+//! Nomination: the assignment of each head if it were alone in the cycle.
 //!
 //! Source: docs/reference/kueue.md §4.2.
 
@@ -19,7 +19,7 @@ use crate::state::State;
 use crate::workloads::record::{ScanMemory, Workload};
 use crate::{checks, slices, topology};
 
-/// Takes a head out of its line and computes assignment and victims.
+/// Takes a head out of its pending queue and computes its assignment and preemption targets.
 pub(super) fn nominate(state: &mut State, entry: &mut CycleEntry) {
     crate::pending::dequeue(state, entry.workload);
     entry.outcome = rejection(state, entry.queue, entry.workload);
@@ -31,7 +31,7 @@ pub(super) fn nominate(state: &mut State, entry: &mut CycleEntry) {
     }
 }
 
-/// Whether a Workload is not rejected before anything is computed.
+/// Whether nothing rejects the Workload before evaluation.
 pub(super) fn is_valid(state: &State, queue: QueueId, workload: &Workload) -> bool {
     workload.invalid.is_none()
         && checks::failed(workload).is_none()
@@ -51,8 +51,8 @@ fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> CycleOutcome {
     }
 }
 
-/// Where earlier scans of flavors stopped, if that is still worth something: nothing was freed since, or it was in the
-/// cycle directly before.
+/// Where the last flavor scan stopped. It is used if the ClusterQueue's generation is unchanged or, under the gate
+/// FlavorFungibilityPreserveScanProgress, if the last attempt was in the cycle before.
 fn tried(state: &State, queue: QueueId, id: WorkloadId) -> TriedFlavors {
     let workload = state.workloads.at(id);
     let valid = |memory: &&ScanMemory| {
@@ -65,7 +65,7 @@ fn tried(state: &State, queue: QueueId, id: WorkloadId) -> TriedFlavors {
 
 type TriedFlavors = SmallVec<[(u16, ResourceId, u16); 4]>;
 
-/// Places for a head that waits for victims, as if they were gone.
+/// Assigns topology domains to a head that needs preemption, as if its targets were gone.
 pub(super) fn place(state: &mut State, entry: &mut CycleEntry) {
     if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !state.topologies.any() {
         return;
@@ -88,7 +88,7 @@ pub(super) fn place(state: &mut State, entry: &mut CycleEntry) {
     });
 }
 
-/// Computes the assignment, its topology and the victims; a smaller Workload if the whole does not fit.
+/// Computes assignment, topology and targets. If the Workload does not fit, tries fewer pods (gate PartialAdmission).
 pub(super) fn compute(
     state: &mut State,
     entry: &mut CycleEntry,
@@ -121,7 +121,7 @@ pub(super) fn compute(
     }
 }
 
-/// Whether an assignment leads somewhere: it fits, or there is somebody to preempt for it.
+/// Whether an assignment can lead to admission: it fits, or has preemption targets.
 fn works(assignment: &Assignment, targets: &[PreemptionTarget]) -> bool {
     match assignment.mode() {
         FlavorAssignmentMode::Fit | FlavorAssignmentMode::DeferredFit => true,

@@ -1,7 +1,7 @@
-//! The order in which the heads of a cycle are processed.
+//! The order in which the entries of a cycle are processed.
 //!
-//! Without fair sharing: less borrowing, higher priority, older. With it: a tournament per tree, decided anew after each
-//! head. Ties end with the names of the queues. Source: docs/reference/kueue.md §4.6.
+//! Classical: less borrowing, then higher priority, then older. Fair sharing: a tournament per cohort tree, repeated
+//! after each entry. Ties are broken by the names of the ClusterQueues. Source: docs/reference/kueue.md §4.6.
 
 use std::cmp::Reverse;
 
@@ -11,19 +11,19 @@ use crate::cycle::tournament::Tournament;
 use crate::state::State;
 use crate::time::Time;
 
-/// Hands out the entries one by one. Its buffers are kept between cycles.
+/// Hands out entries in processing order. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct ProcessingOrder {
-    /// Entries still to come, next one last; nobody with fair sharing.
+    /// Entries still to process, next one last; empty with fair sharing.
     waiting: Vec<OrderKey>,
     tournament: Tournament,
     /// The order in which entries were handed out.
     sequence: Vec<usize>,
-    /// By entry: where it belongs in that order.
+    /// For each entry, its position in that order.
     places: Vec<usize>,
 }
 
-/// All that the order of an entry depends on, next one first.
+/// Sort key of an entry, smallest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct OrderKey {
     new: bool,
@@ -34,7 +34,7 @@ struct OrderKey {
 }
 
 impl ProcessingOrder {
-    /// Nobody has entered yet.
+    /// Begins a cycle.
     pub(super) fn begin(&mut self, state: &State) {
         self.waiting.clear();
         if state.settings.fair_sharing.is_some() {
@@ -42,7 +42,7 @@ impl ProcessingOrder {
         }
     }
 
-    /// Lets an entry in, unless something is decided about it already.
+    /// Adds an entry that is not decided yet.
     pub(super) fn enter(&mut self, state: &mut State, entries: &[CycleEntry], index: usize) {
         let entry = &entries[index];
         if entry.outcome != CycleOutcome::Nominated {
@@ -55,7 +55,7 @@ impl ProcessingOrder {
         }
     }
 
-    /// Everybody has entered.
+    /// Sorts the entries after the last was added.
     pub(super) fn close(&mut self, state: &mut State, entries: &[CycleEntry]) {
         if state.settings.fair_sharing.is_some() {
             self.tournament.close(state, entries);
@@ -75,14 +75,14 @@ impl ProcessingOrder {
         Some(next)
     }
 
-    /// Forgets the order of the cycle before.
+    /// Clears the order of the last cycle.
     pub(super) fn clear(&mut self) {
         self.sequence.clear();
         self.places.clear();
     }
 
-    /// Notes where so many entries belong: in the order in which they were handed out; those that never were stay
-    /// behind, in their order.
+    /// Computes the final positions of `entries` entries: in the order in which they were handed out, then those that
+    /// never were.
     pub(super) fn number(&mut self, entries: usize) {
         let Self { places, sequence, .. } = self;
         places.clear();
@@ -96,7 +96,7 @@ impl ProcessingOrder {
         }
     }
 
-    /// Brings the entry at `at` to where it belongs, in exchange for the one that is there. False if it is there already.
+    /// Swaps the entry at `at` into its final position. Returns false if it is there already.
     pub(super) fn swap(&mut self, entries: &mut [CycleEntry], at: usize) -> bool {
         let Some(&place) = self.places.get(at).filter(|place| **place != at) else {
             return false;

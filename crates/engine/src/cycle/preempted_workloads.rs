@@ -1,4 +1,4 @@
-//! Whom the heads processed so far preempt.
+//! Preemption targets of the entries processed so far. Kueue: `PreemptedWorkloads`.
 
 use crate::cycle::entry::CycleEntry;
 use crate::ids::WorkloadId;
@@ -6,15 +6,15 @@ use crate::preemption::simulation::queue_of;
 use crate::preemption::target::WorkloadIds;
 use crate::state::State;
 
-/// The victims of a cycle, tree by tree. Its buffers are kept between cycles.
+/// The preemption targets of a cycle, by cohort tree. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct PreemptedWorkloads {
     all: Vec<WorkloadId>,
-    /// By the root of the tree in which they hold quota.
+    /// By the root of the tree in which the target has its reservation.
     trees: Vec<Vec<WorkloadId>>,
-    /// The roots in use.
+    /// The roots that have targets.
     roots: Vec<usize>,
-    /// Slices that are replaced: they go, but what they have goes to those who replace them.
+    /// Old slices that are replaced. Their quota goes to the replacement and is not free for others.
     replaced: Vec<WorkloadId>,
 }
 
@@ -27,7 +27,7 @@ impl PreemptedWorkloads {
         }
     }
 
-    /// The victims that can matter to an entry: those of its tree, or all of them where machines are shared.
+    /// The targets that can affect an entry: those of its cohort tree, or all if nodes are shared through topologies.
     pub(super) fn near(&self, state: &State, entry: &CycleEntry) -> WorkloadIds {
         if state.topologies.any() {
             return self.all.as_slice().into();
@@ -36,12 +36,12 @@ impl PreemptedWorkloads {
         self.trees.get(root.index()).map(|tree| tree.as_slice().into()).unwrap_or_default()
     }
 
-    /// Whether an entry counts on the quota of a slice that is replaced.
+    /// Whether a target of the entry is an old slice that is replaced.
     pub(super) fn are_replaced(&self, entry: &CycleEntry) -> bool {
         entry.targets.iter().any(|target| self.replaced.contains(&target.workload))
     }
 
-    /// Claims the victims of an entry.
+    /// Adds the targets of an entry.
     pub(super) fn claim(&mut self, state: &State, entry: &CycleEntry) {
         self.replaced.extend(entry.replaced_slice);
         for target in &entry.targets {

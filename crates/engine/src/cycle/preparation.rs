@@ -8,26 +8,26 @@ use crate::quota::changes::PendingChanges;
 use crate::quota::tree::Tree;
 use crate::state::State;
 
-/// What has to be brought up to date before a cycle, one step after the other.
+/// The steps of the preparation, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Preparation {
-    /// What follows from quotas and parents.
+    /// Sums of the quota tree.
     Tree,
     /// The order of names.
     Names,
-    /// What queues are, after all that.
+    /// State of the ClusterQueues: generation, cohort cycles, activity.
     ClusterQueues,
-    /// Who is to be woken.
+    /// ClusterQueues to requeue.
     Marks,
 }
 
 impl Preparation {
-    /// Where to begin. Nothing has to be recomputed if the configuration did not change.
+    /// The first step. Without configuration changes nothing is recomputed.
     pub(super) fn first(state: &State) -> Self {
         if state.changes.need_rebuild() { Self::Tree } else { Self::Marks }
     }
 
-    /// Takes the step. Returns what comes next, if anything does.
+    /// Carries out this step and returns the next. `woken` receives the ClusterQueues to requeue.
     pub(super) fn take(self, state: &mut State, woken: &mut Vec<QueueId>) -> Option<Self> {
         match self {
             Self::Tree => state.tree.rebuild(),
@@ -44,7 +44,7 @@ impl Preparation {
     }
 }
 
-/// Brings up to date what follows from the configuration, without waking anybody.
+/// Recomputes what follows from configuration changes, without a requeue.
 pub(crate) fn catch_up(state: &mut State) {
     let mut step = Preparation::first(state);
     while step != Preparation::Marks {
@@ -52,7 +52,7 @@ pub(crate) fn catch_up(state: &mut State) {
     }
 }
 
-/// Recomputes what follows for queues.
+/// Recomputes the state of ClusterQueues after configuration changes.
 fn refresh(state: &mut State) {
     let PendingChanges { flavors: all, configured, requoted, former_parents } =
         state.changes.take();
@@ -100,7 +100,7 @@ impl NodeSet {
     }
 }
 
-/// Puts new nodes into the order of names, so that nobody has to compare names later.
+/// Ranks nodes by name after nodes were added, so that names need not be compared later.
 fn rank(state: &mut State) {
     let nodes = state.tree.ids().len();
     if !state.changes.take_unranked(nodes) {
@@ -149,7 +149,7 @@ fn is_topology_only(state: &State, id: QueueId) -> bool {
         && flavors.all(|&flavor| state.flavor(flavor).is_some_and(|spec| spec.topology.is_some()))
 }
 
-/// Lists the queues of every tree that was marked.
+/// Lists the ClusterQueues of every cohort tree for which a requeue is requested.
 fn list(state: &mut State, woken: &mut Vec<QueueId>) {
     let State { requeue_requests, tree, .. } = state;
     requeue_requests.take(tree, |root| list_below(tree, root, woken));

@@ -1,4 +1,4 @@
-//! Processing one head: it sees what the heads before it took, and takes its own.
+//! Processes one entry against the usage of the entries before it.
 //!
 //! Source: docs/reference/kueue.md §4.8.
 
@@ -19,7 +19,7 @@ use crate::variants::Migration;
 use crate::workloads::usage::Usage;
 use crate::{topology, variants};
 
-/// Decides about one entry. `victims` are those whom earlier entries of the cycle preempt.
+/// Decides about one entry. `victims` are the targets of entries processed before.
 pub(super) fn process(
     state: &mut State,
     entry: &mut CycleEntry,
@@ -45,7 +45,7 @@ pub(super) fn process(
         return;
     }
     if mode == FlavorAssignmentMode::Preempt && state.is_preemption_gated(entry.workload) {
-        // It claims nobody, and keeps nothing from those behind it.
+        // A gated entry claims no targets and reserves no quota against later entries.
         entry.outcome = CycleOutcome::PreemptionGated;
         entry.targets.clear();
         return;
@@ -70,7 +70,7 @@ pub(super) fn process(
     }
 }
 
-/// What becomes of a variant that fits.
+/// The outcome of a variant that fits.
 fn grant_variant(state: &State, entry: &CycleEntry, placer: &mut dyn Placer) -> CycleOutcome {
     match variants::migration(state, entry.workload, entry.queue) {
         Some(Migration::From(from)) => CycleOutcome::Migrating { from },
@@ -90,8 +90,8 @@ fn overlaps(entry: &CycleEntry, victims: &[WorkloadId]) -> bool {
     entry.targets.iter().any(|target| victims.contains(&target.workload))
 }
 
-/// A second look, with the flavors pinned: at a head that counts on the same victims as an earlier one, as if these were
-/// gone; and at a head whose place in the topology was taken, though its quota was not, by what is there now.
+/// Evaluates an entry again with its flavors pinned: if its targets overlap those of an earlier entry, as if these
+/// were gone; if only its topology domains were taken, against the present usage.
 fn reconsider(state: &mut State, entry: &mut CycleEntry, victims: &[WorkloadId]) {
     let overlap =
         overlaps(entry, victims) || entry.replaced_slice.is_some_and(|old| victims.contains(&old));
@@ -109,7 +109,7 @@ fn reconsider(state: &mut State, entry: &mut CycleEntry, victims: &[WorkloadId])
     }
 }
 
-/// Whether the quota would do, once all victims are gone, but the places are taken.
+/// Whether quota suffices once all targets are gone, but the topology domains are taken.
 fn lost_its_place(state: &mut State, entry: &CycleEntry, victims: &[WorkloadId]) -> bool {
     if !state.topologies.any() {
         return false;
@@ -118,7 +118,7 @@ fn lost_its_place(state: &mut State, entry: &CycleEntry, victims: &[WorkloadId])
     without(state, &all, |state| quota_left(state, entry) && !topology::still_fits(state, entry))
 }
 
-/// The victims of the cycle and the entry's own.
+/// The targets of the cycle and of the entry.
 fn all_victims(entry: &CycleEntry, victims: &[WorkloadId]) -> WorkloadIds {
     let own = entry.targets.iter().map(|target| target.workload);
     victims.iter().copied().chain(own).collect()
@@ -141,13 +141,14 @@ fn pins(entry: &CycleEntry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
     pins
 }
 
-/// Whether the entry still fits once all victims of the cycle and its own are gone.
+/// Whether the entry fits once the targets of the cycle and its own are gone.
 fn fits_without(state: &mut State, entry: &CycleEntry, victims: &[WorkloadId]) -> bool {
     let all = all_victims(entry, victims);
     without(state, &all, |state| quota_left(state, entry) && topology::still_fits(state, entry))
 }
 
-/// What an entry counts for while the others are processed: all of it, or what it may reserve if it has to wait.
+/// The usage that an entry counts for during the cycle: all of it, or, for an entry without targets that needs
+/// preemption, what it may reserve.
 pub(super) fn assumed_usage(state: &State, entry: &CycleEntry) -> Usage {
     if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !entry.targets.is_empty() {
         return entry.assignment.usage.clone();
@@ -167,8 +168,8 @@ pub(super) fn assumed_usage(state: &State, entry: &CycleEntry) -> Usage {
         .collect()
 }
 
-/// Keeps quota for a head that waits without victims, so that later heads cannot take it. A queue that may always
-/// reclaim needs no such protection.
+/// Reserves quota for an entry that needs preemption but has no targets, so that later entries cannot take it. A
+/// ClusterQueue that may reclaim from any Workload needs no reservation.
 fn reserve_for_later(state: &mut State, entry: &mut CycleEntry) {
     if state.queue(entry.queue).preemption.reclaim == PreemptionPolicy::Any {
         return;

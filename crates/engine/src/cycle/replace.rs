@@ -1,8 +1,8 @@
-//! Holders whose machine failed: new places for the pods that stood there, or the way out.
+//! Replaces failed nodes of reserving Workloads, or evicts the Workloads.
 //!
-//! They come before all heads and take no new quota. One failed machine is replaced; a Workload that has lost several at
-//! once is evicted, and so is one that finds no replacement, unless the gate TASFailedNodeReplacementFailFast is off: then
-//! it is looked at again when something was freed. Source: docs/reference/kueue.md §3.7, §4.8 step 3, §4.11.
+//! Failures are handled before heads and take no quota. One failed node is replaced. A Workload with several failed
+//! nodes is evicted, and so is one without a replacement, unless the gate TASFailedNodeReplacementFailFast is off:
+//! then the attempt is repeated when capacity changes. Source: docs/reference/kueue.md §3.7, §4.8 step 3, §4.11.
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
 use crate::flavors::assignment::{
@@ -76,7 +76,7 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
     })
 }
 
-/// The decision, with what the Workload holds now.
+/// The entry of a decision, with the present admission as its assignment.
 fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcome) -> CycleEntry {
     let admission = state.workloads.at(id).admission.as_deref();
     let held = admission.map(|one| one.pod_sets.clone()).unwrap_or_default();

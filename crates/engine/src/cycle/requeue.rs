@@ -1,4 +1,4 @@
-//! Where a head goes that got nothing: back in line, aside, or parked together with its equals.
+//! Requeues a head that got no quota: active, inadmissible alone, or inadmissible with its equivalence class.
 //!
 //! Source: docs/reference/kueue.md §3.4.
 
@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::workloads::record::ScanMemory;
 use crate::workloads::table::Workloads;
 
-/// Puts a head back and notes how far its scan of flavors got.
+/// Requeues a head and records how far its flavor scan got.
 pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     let id = entry.workload;
     if entry.outcome == CycleOutcome::Preempting {
@@ -43,13 +43,14 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
         }
     }
     if waits {
-        // It keeps the mark until it is admitted, even if its next attempts fail.
+        // The preemptor keeps its position until it is admitted, even if its next attempts fail.
         queue.pending.set_preemptor(id, queue.strategy == QueueingStrategy::BestEffortFifo);
     }
     state.list_if_head(entry.queue);
 }
 
-/// Parks everybody in a line who asks for the same as a Workload. A shape is kept as long as it is parked.
+/// Makes all pending Workloads of one equivalence class inadmissible. A class is referenced as long as it is
+/// inadmissible.
 pub(super) fn make_class_inadmissible(
     pending: &mut PendingQueue,
     id: WorkloadId,
@@ -62,7 +63,7 @@ pub(super) fn make_class_inadmissible(
     }
 }
 
-/// Puts a head back about which nothing was decided.
+/// Requeues a head that was not processed.
 pub(super) fn give_back(state: &mut State, entry: &mut CycleEntry) {
     entry.requeue = RequeueDestination::Active;
     let State { queues, workloads, .. } = state;
@@ -94,11 +95,12 @@ fn destination(state: &State, entry: &CycleEntry) -> RequeueDestination {
     }
 }
 
-/// Only a head that has flavors left to try, and did not get or nearly get anything, goes on where it stopped.
+/// The flavor scan continues next time only if flavors are left to try and the head was neither admitted nor close to
+/// it.
 fn remember(state: &mut State, entry: &CycleEntry) {
     let goes_on = match entry.outcome {
         CycleOutcome::NoFit | CycleOutcome::NoCandidates | CycleOutcome::MigrationRefused => true,
-        // Without the gate whoever lost to another begins anew.
+        // Without the gate a head that lost to another starts its scan again.
         CycleOutcome::Skipped | CycleOutcome::BetterVariantAdmitted => {
             state.settings.flavor_fungibility_preserve_scan_progress
         }

@@ -1,14 +1,14 @@
-//! Bringing derived state up to date before a cycle, and waking parked Workloads.
+//! Requeues inadmissible Workloads. Kueue: `QueueInadmissibleWorkloads`.
 //!
-//! Source: docs/reference/kueue.md §3.6. A wake-up concerns the whole tree in which something was freed or changed; trees
-//! with a cohort cycle are left alone.
+//! A requeue concerns the whole cohort tree in which capacity was freed or the configuration changed. Source:
+//! docs/reference/kueue.md §3.6.
 
 use crate::ids::QueueId;
 use crate::queues::cluster_queue::namespace_matches;
 use crate::spec::{NamespaceSelector, QueueEligibility};
 use crate::state::State;
 
-/// Brings everybody back in line who is parked in a queue. Returns how many shapes and Workloads that were.
+/// Makes the inadmissible Workloads of a ClusterQueue active. Returns the number of classes and Workloads visited.
 pub(super) fn wake_queue(state: &mut State, id: QueueId) -> usize {
     let State { queues, workloads, namespaces, classes, .. } = state;
     let Some(queue) = &mut queues[id.index()] else {

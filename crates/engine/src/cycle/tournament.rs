@@ -1,16 +1,16 @@
-//! The fair-sharing tournament: in every cohort the child with the smaller share wins, shares taken as if its candidate
-//! were admitted already.
+//! The fair-sharing tournament. In every cohort the child with the smaller share wins, measured as if its entry were
+//! admitted.
 //!
-//! Source: docs/reference/kueue.md §4.6, which takes all shares anew after every pop. Here every cohort keeps the candidates
-//! of its children in a heap, and a pop repairs the heaps above the winner. That is enough because the share of a child
-//! depends on the usage within that child and on what its cohort could lend, and the latter does not change within a
-//! cycle. The child that held the winner is the top of its cohort's heap, at every level, so only tops are replaced.
-//! Cost of a pop: per level one share and a path through a heap.
+//! Source: docs/reference/kueue.md §4.6, where all shares are measured again after every pop. Here every cohort keeps
+//! the entries of its children in a heap, and a pop repairs the heaps above the winner. That suffices because a
+//! child's share depends on usage within the child and on what the cohort can lend, which is constant within a cycle.
+//! The child of the last winner is the top of the heap at every level, so only tops are replaced. Cost of a pop: one
+//! share and one heap path per level.
 //!
 //! Invariant: processing a head leaves changes of usage only on the path from its queue to the root.
 //!
-//! Where sums may be beyond counting, already weighing somebody leaves traces, as upstream. There the tournament is played
-//! anew after every pop, see [`crate::cycle::exact_tournament`].
+//! If usage may exceed what can be counted, measuring an entry may change usage, as upstream. Then every pop repeats
+//! the whole tournament, see [`crate::cycle::exact_tournament`].
 
 use std::cmp::Reverse;
 
@@ -21,30 +21,30 @@ use crate::ids::NodeId;
 use crate::queues::heap::Heap;
 use crate::state::State;
 
-/// See the module. Trees are processed in the order of the names of their roots. Its tables are kept between cycles.
+/// The tournaments of all cohort trees, in the order of the names of the roots. Its tables are kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct Tournament {
-    /// The roots of the trees that have candidates, last one first.
+    /// Roots of the trees that have entries, last one first.
     roots: Vec<NodeId>,
     /// By node.
     rounds: Vec<TournamentRound>,
-    /// Cohorts whose winner has not gone up yet, with their depth.
+    /// Cohorts whose winner has not been sent up yet, with their depth.
     cohorts: Vec<(usize, NodeId)>,
-    /// The queue whose head was handed out last.
+    /// The ClusterQueue whose head was popped last.
     played: Option<NodeId>,
 }
 
-/// What is played at one node.
+/// The contenders at one node.
 #[derive(Debug, Default)]
 struct TournamentRound {
-    /// The candidates of the node's children; a queue without a cohort has its own.
+    /// One per child; a ClusterQueue without a cohort has its own head.
     candidates: Heap<Candidate>,
     /// Is in [`Tournament::cohorts`].
     listed: bool,
 }
 
 impl Tournament {
-    /// Nobody has entered yet.
+    /// Begins a cycle.
     pub(super) fn begin(&mut self, state: &State) {
         self.played = None;
         self.roots.clear();
@@ -52,14 +52,14 @@ impl Tournament {
         self.rounds.resize_with(state.tree.ids().len(), TournamentRound::default);
     }
 
-    /// Lets an entry into the round of its queue.
+    /// Adds an entry as contender of its ClusterQueue.
     pub(super) fn enter(&mut self, state: &mut State, entries: &[CycleEntry], entry: usize) {
         let leaf = state.queue(entries[entry].queue).node;
         self.list_above(state, leaf);
         self.send(state, entries, leaf, entry);
     }
 
-    /// Plays the rounds of the cohorts, lowest first.
+    /// Sends winners up, lowest cohorts first.
     pub(super) fn close(&mut self, state: &mut State, entries: &[CycleEntry]) {
         self.cohorts.sort_unstable();
         while let Some((_, cohort)) = self.cohorts.pop() {
@@ -69,7 +69,7 @@ impl Tournament {
         self.roots.sort_by_key(|&root| Reverse(state.tree.node(root).rank));
     }
 
-    /// The next entry. What came of the one before must be in the books.
+    /// The next entry. The usage of the last one must be charged already.
     pub(super) fn pop(&mut self, state: &mut State, entries: &[CycleEntry]) -> Option<usize> {
         if let Some(leaf) = self.played.take() {
             self.replay(state, entries, leaf);
@@ -113,7 +113,7 @@ impl Tournament {
         }
     }
 
-    /// Sends the winner of `node` to the round above.
+    /// Makes the winner of `node` a contender one level up.
     fn advance(&mut self, state: &mut State, entries: &[CycleEntry], node: NodeId) {
         if state.tree.parent(node).is_some()
             && let Some(winner) = self.winner(node)
@@ -122,7 +122,7 @@ impl Tournament {
         }
     }
 
-    /// Puts an entry into the round above `child`, or of `child` itself if nothing is above.
+    /// Adds an entry as contender at the parent of `child`, or at `child` itself if it is a root.
     fn send(&mut self, state: &mut State, entries: &[CycleEntry], child: NodeId, entry: usize) {
         let candidate = weigh(state, entries, child, entry);
         let at = state.tree.parent(child).unwrap_or(child);
@@ -130,7 +130,7 @@ impl Tournament {
         candidates.push(candidate, |left, right| wins(state, entries, left, right));
     }
 
-    /// Takes the last winner out of all rounds it won.
+    /// Removes the last winner from the heaps above its ClusterQueue.
     fn replay(&mut self, state: &mut State, entries: &[CycleEntry], leaf: NodeId) {
         let mut child = leaf;
         while let Some(cohort) = state.tree.parent(child) {

@@ -1,6 +1,6 @@
-//! The assignment of a whole Workload: pod set by pod set, resource group by resource group.
+//! Assigns flavors to a whole Workload: pod set by pod set, resource group by resource group.
 //!
-//! What earlier pod sets take counts against later ones. The first pod set that cannot be assigned ends the walk.
+//! The usage of earlier pod sets counts against later ones. The first pod set without an assignment ends the loop.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) fn assign(state: &mut State, attempt: &AssignmentAttempt<'_>, out: &m
             return;
         }
     }
-    // Grouped pod sets are assigned together, but reported in their own order.
+    // Grouped pod sets are assigned together but reported in their own order.
     reorder(attempt.class, out);
 }
 
@@ -70,7 +70,7 @@ fn assign_group(
                 no_fit = true;
                 chosen.clear();
                 reasons = smallvec::smallvec![NoFitReason::ResourceNotCovered(resource)];
-                // Upstream names no obstacle if it looked at flavors before.
+                // Upstream gives no reason if it looked at flavors before.
                 pending_reason =
                     pending_reason.or(done.is_empty().then_some(PendingReason::NoMatchingFlavor));
                 break;
@@ -94,7 +94,7 @@ fn assign_group(
             // No flavor was looked at.
             pending_reason = pending_reason.or(Some(PendingReason::NoMatchingFlavor));
         }
-        // Only the group that failed explains the failure; flavors that failed before it still colour the obstacle.
+        // Only the failed resource group explains the failure; earlier ones still contribute to the reason.
         no_fit = true;
         chosen.clear();
         reasons.drain(..known);
@@ -130,7 +130,7 @@ fn group_requests(state: &State, attempt: &AssignmentAttempt<'_>, members: &[usi
     sums
 }
 
-/// Gives one pod set its part of the group's choices and charges it.
+/// Adds one pod set's part of the group's assignment and charges it.
 fn push_pod_set(
     state: &State,
     attempt: &AssignmentAttempt<'_>,
@@ -157,8 +157,8 @@ fn push_pod_set(
     out.pod_sets.push(one);
 }
 
-/// A pod set without a request that counts as quota, as leaders may be, stands with its group: it gets the topology flavor
-/// of the others, and nothing of it.
+/// A grouped pod set without requests that count as quota, e.g. a leader, gets the topology flavor of its group with
+/// amount zero, so that it is placed with the group.
 fn borrow_places(
     state: &State,
     chosen: &[FlavorAssignment],

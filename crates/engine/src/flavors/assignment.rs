@@ -8,14 +8,14 @@ use crate::reason::{NoFitReason, PendingReason};
 use crate::topology::DomainAssignment;
 use crate::workloads::usage::{Usage, charge};
 
-/// How far an assignment is from being admitted. Later is better.
+/// How close an assignment is to admission. Later is better. Kueue: `FlavorAssignmentMode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum FlavorAssignmentMode {
-    /// Not even preemption helps.
+    /// It does not fit, not even with preemption.
     NoFit,
-    /// Somebody would have to go.
+    /// It needs preemption.
     Preempt,
-    /// It fits once the victims of others are gone.
+    /// It fits once the preemption targets of other heads are gone.
     DeferredFit,
     /// It fits.
     #[default]
@@ -29,44 +29,44 @@ pub struct FlavorAssignment {
     pub resource: ResourceId,
     /// Which flavor.
     pub flavor: FlavorId,
-    /// Both as a slot.
+    /// The slot of both.
     pub slot: Slot,
-    /// How much the whole pod set takes.
+    /// Amount for the whole pod set.
     pub amount: Amount,
     /// How well it fits.
     pub mode: FlavorAssignmentMode,
-    /// How far up the tree it reaches.
+    /// Height of the lowest subtree that the usage fits in; 0 without borrowing.
     pub borrow: u32,
-    /// The flavor that was tried last, if others are left to try.
+    /// Index of the flavor that was tried last, if others are left to try.
     pub(crate) tried: Option<u16>,
 }
 
 /// The assignment of one pod set.
 #[derive(Debug, Clone, Default)]
 pub struct PodSetAssignment {
-    /// Pods it was assigned for.
+    /// Number of pods.
     pub count: i64,
     /// One entry per resource that got a flavor.
     pub flavor_assignments: SmallVec<[FlavorAssignment; 4]>,
-    /// What stands in the way.
+    /// Why it does not fit.
     pub reasons: SmallVec<[NoFitReason; 1]>,
-    /// At least one resource got no flavor.
+    /// At least one resource has no flavor.
     pub no_fit: bool,
-    /// Where its pods go, if a topology is asked for and found.
+    /// Topology assignment, if one is requested and found.
     pub domains: Vec<DomainAssignment>,
-    /// No places are looked for now: a check provides the machines first, or another cluster does it.
+    /// The topology assignment is delayed: an admission check provides the nodes, or a worker cluster makes it.
     pub delayed_topology: bool,
 }
 
 impl PodSetAssignment {
-    /// The worst of its choices.
+    /// The worst mode of its flavors.
     pub fn mode(&self) -> FlavorAssignmentMode {
         if self.no_fit {
             return FlavorAssignmentMode::NoFit;
         }
         if self.reasons.is_empty() {
-            // Where preemption is preferred over borrowing, a flavor can be worst for what it borrows, and then counts
-            // as fitting although another resource needs preemption. Upstream goes by the absence of reasons.
+            // If preemption is preferred over borrowing, a flavor may be graded by its borrowing and count as fitting
+            // although another resource needs preemption. Upstream goes by the absence of reasons.
             return FlavorAssignmentMode::Fit;
         }
         self.flavor_assignments.iter().map(|choice| choice.mode).min().unwrap_or_default()
@@ -76,20 +76,20 @@ impl PodSetAssignment {
 /// The assignment of a Workload.
 #[derive(Debug, Clone, Default)]
 pub struct Assignment {
-    /// Pod sets, in order; those after the first that does not fit are missing.
+    /// Pod sets in order; those after the first that does not fit are missing.
     pub pod_sets: Vec<PodSetAssignment>,
-    /// What it takes, by slot; of a replacement, what it takes beside the old slice.
+    /// Usage by slot; of a replacement slice, the usage beyond the old slice.
     pub(crate) usage: Usage,
-    /// How far up the tree it reaches.
+    /// Height of the lowest subtree that the usage fits in; 0 without borrowing.
     pub borrow: u32,
     /// Why it does not fit, if it does not.
     pub pending_reason: Option<PendingReason>,
-    /// It fits once the victims of others are gone.
+    /// It fits once the preemption targets of other heads are gone.
     pub(crate) deferred: bool,
 }
 
 impl Assignment {
-    /// The worst of its pod sets.
+    /// The worst mode of its pod sets.
     pub fn mode(&self) -> FlavorAssignmentMode {
         let worst = self.pod_sets.iter().map(PodSetAssignment::mode).min().unwrap_or_default();
         if worst == FlavorAssignmentMode::Fit && self.deferred {
@@ -99,14 +99,14 @@ impl Assignment {
         }
     }
 
-    /// Flavors are left that were not tried.
+    /// Whether flavors are left to try.
     pub(crate) fn has_untried(&self) -> bool {
         self.pod_sets
             .iter()
             .any(|one| one.flavor_assignments.iter().any(|choice| choice.tried.is_some()))
     }
 
-    /// The slots for which somebody would have to go.
+    /// The slots that need preemption.
     pub(crate) fn contested(&self) -> SmallVec<[Slot; 4]> {
         let mut slots = SmallVec::new();
         for choice in self.pod_sets.iter().flat_map(|one| &one.flavor_assignments) {
@@ -117,7 +117,7 @@ impl Assignment {
         slots
     }
 
-    /// What all its choices take.
+    /// Usage by slot, including what the old slice has.
     pub(crate) fn whole_usage(&self) -> Usage {
         let mut usage = Usage::new();
         for choice in self.pod_sets.iter().flat_map(|one| &one.flavor_assignments) {

@@ -8,19 +8,19 @@ use crate::amount::Amount;
 use crate::equivalence_class::EquivalenceClass;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 
-/// What an assignment is computed for.
+/// The input of one flavor assignment.
 #[derive(Debug, Clone)]
 pub(crate) struct AssignmentAttempt<'a> {
     pub(crate) workload: WorkloadId,
     pub(crate) queue: QueueId,
     pub(crate) class: &'a Arc<EquivalenceClass>,
-    /// Other counts than the shape's, for partial admission.
+    /// Counts per pod set that differ from the class, for partial admission.
     pub(crate) counts: Option<&'a [i64]>,
-    /// Where earlier scans stopped.
+    /// Where earlier scans stopped: (pod set, resource, flavor index).
     pub(crate) tried: &'a [(u16, ResourceId, u16)],
-    /// The slice whose quota it takes over.
+    /// The old slice whose quota the Workload takes over.
     pub(crate) old: Option<WorkloadId>,
-    /// Flavors that must not change: a second look within one cycle.
+    /// Flavors that must not change, when an entry is evaluated again within a cycle.
     pub(crate) pins: Option<&'a [(u16, ResourceId, FlavorId)]>,
 }
 
@@ -30,5 +30,5 @@ impl AssignmentAttempt<'_> {
     }
 }
 
-/// Requests of one or several pod sets, in the order in which they are walked.
+/// Requests of one or several pod sets, in the order in which they are assigned.
 pub(crate) type Requests = SmallVec<[(ResourceId, Amount); 4]>;

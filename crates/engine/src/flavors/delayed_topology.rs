@@ -6,7 +6,7 @@ use crate::ids::QueueId;
 use crate::spec::TopologyTiming;
 use crate::state::State;
 
-/// Marks the pod sets for which no places are looked for together with the quota.
+/// Marks the pod sets whose topology is not assigned together with the quota.
 pub(crate) fn put_off_places(state: &State, queue: QueueId, assignment: &mut Assignment) {
     if rules(state.queue(queue)).is_empty() {
         return;

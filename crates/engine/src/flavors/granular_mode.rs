@@ -1,4 +1,5 @@
-//! The judgement on one (flavor, resource): does the request fit, could it, and at whose cost.
+//! The result of fitting a request into one (flavor, resource): preemption mode and borrowing level. Kueue:
+//! `granularMode`.
 //!
 //! Source: docs/reference/kueue.md §4.4 steps 4 and 6.
 
@@ -6,22 +7,22 @@ use crate::flavors::assignment::FlavorAssignmentMode;
 use crate::reason::PendingReason;
 use crate::spec::FlavorFungibilityPreference;
 
-/// What the quota grants.
+/// Kueue: `preemptionMode`. Later is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PreemptionMode {
-    /// Nothing, and preemption would not help.
+    /// It does not fit, and preemption does not help.
     NoFit(PendingReason),
-    /// Preemption might help, but there is nobody to preempt now.
+    /// Preemption is allowed, but there are no candidates now.
     NoCandidates,
-    /// Victims in the own queue.
+    /// Preemption with targets in the own ClusterQueue.
     Preempt,
-    /// Victims in other queues only.
+    /// Preemption with targets in other ClusterQueues only.
     Reclaim,
-    /// All of it.
+    /// It fits.
     Fit,
 }
 
-/// A grant and how far up the tree it reaches.
+/// A preemption mode and the height of the lowest subtree that the request fits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GranularMode {
     pub(crate) grant: PreemptionMode,
@@ -43,7 +44,7 @@ impl GranularMode {
         }
     }
 
-    /// The worse of two grades; of two that do not fit, the one with the more severe obstacle.
+    /// The worse of two; of two that do not fit, the one with the more severe reason.
     pub(crate) fn or_worse(self, other: Self, preference: FlavorFungibilityPreference) -> Self {
         match (self.grant, other.grant) {
             (PreemptionMode::NoFit(left), PreemptionMode::NoFit(right)) if right > left => other,
@@ -62,12 +63,12 @@ impl GranularMode {
         }
     }
 
-    /// Whether this grade is strictly better, however far it reaches.
+    /// Whether the preemption mode is strictly better, whatever the borrowing.
     pub(crate) fn grants_more_than(self, other: Self) -> bool {
         self.rank() > other.rank()
     }
 
-    /// Whether this grade is strictly better.
+    /// Whether this one is strictly better.
     pub(crate) fn better_than(self, other: Self, preference: FlavorFungibilityPreference) -> bool {
         let (own, others) = (self.rank(), other.rank());
         if own < 2 || others < 2 {

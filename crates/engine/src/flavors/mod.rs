@@ -1,8 +1,8 @@
-//! Flavor assignment: which flavor every resource of every pod set gets, and what stands in the way.
+//! Flavor assignment: the flavor of every resource of every pod set, and why there is none.
 //!
-//! [`assign`] walks the pod sets, resources in the order of [`walk`], [`scan`] tries the flavors of one resource group,
-//! [`grade`] judges one (flavor, resource), [`partial`] looks for a smaller Workload
-//! that fits, [`hope`] tells without all that who would be refused again. Source: docs/reference/kueue.md §4.4, §4.5.
+//! [`assign`] loops over pod sets, with resources in the order of [`request_order`]; [`scan`] tries the flavors of
+//! one resource group; [`resource_quota`] fits one (flavor, resource); [`podset_reducer`] looks for a smaller
+//! Workload that fits; [`reevaluation`] predicts repeated refusals. Source: docs/reference/kueue.md §4.4, §4.5.
 
 pub(crate) mod assign;
 pub(crate) mod assignment;

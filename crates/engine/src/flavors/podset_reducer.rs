@@ -1,8 +1,9 @@
-//! Partial admission: a smaller Workload that can be admitted, if the whole cannot.
+//! Partial admission: finds the largest Workload that can be admitted if the whole one cannot. Kueue:
+//! `PodSetReducer`.
 //!
-//! Every pod set shrinks from its count towards its minimum, all in proportion. Pods that have finished count here: what
-//! a pod set is tried with may be more than it still needs. The smallest reduction that works is
-//! bisected, as if larger reductions always worked when smaller ones do. Source: docs/reference/kueue.md §4.5.
+//! Every pod set shrinks from its count towards its minimum in proportion. Finished pods count, so a tried count may
+//! exceed the pods that are left. The smallest reduction that works is bisected, on the assumption that a larger
+//! reduction works if a smaller one does. Source: docs/reference/kueue.md §4.5.
 
 use smallvec::SmallVec;
 
@@ -12,7 +13,7 @@ use crate::spec::PodSetSpec;
 /// Counts of all pod sets.
 pub(crate) type Counts = SmallVec<[i64; 4]>;
 
-/// Looks for the smallest reduction that `works` accepts. Returns true if the last reduction accepted is the one found.
+/// Bisects the smallest reduction that `works` accepts. Returns true if the last accepted reduction is the result.
 pub(crate) fn search(class: &EquivalenceClass, mut works: impl FnMut(&Counts) -> bool) -> bool {
     let whole = |one: &PodSetSpec| one.count + one.reclaimed;
     let spare = |one: &PodSetSpec| whole(one) - one.min_count.unwrap_or(whole(one));
@@ -22,7 +23,7 @@ pub(crate) fn search(class: &EquivalenceClass, mut works: impl FnMut(&Counts) ->
     }
     let reduced = |by: i64| -> Counts {
         let count = |one: &PodSetSpec| match one.count {
-            // Of none that are left upstream makes no more.
+            // Upstream does not raise a count of zero.
             0 => 0,
             _ => whole(one) - spare(one) * by / total,
         };

@@ -1,10 +1,11 @@
-//! Whether a Workload that was refused before can be anything but refused now, told without evaluating it.
+//! Predicts without evaluation whether a Workload that was refused before would be refused again.
 //!
-//! It is refused as long as one of its pod sets finds, in every flavor of one resource group, a resource that is short
-//! and for which nobody can be made to go: nobody in its own queue has a priority that the policy lets it take, and the
-//! request is beyond what the queue's side of the tree owns, so that others cannot owe it. Where the answer is not
-//! that simple, there is hope. Source: docs/reference/kueue.md §4.4 and §4.9, read backwards. Cost: flavors · resources ·
-//! depth, no allocation.
+//! It is refused as long as one of its pod sets finds, in every flavor of one resource group, a resource without
+//! enough quota and without preemption: no reserving Workload of its ClusterQueue has a priority that the policy
+//! allows, and the request exceeds what its side of the cohort tree owns, so there is nothing to reclaim. In every
+//! other case the prediction is [`Reevaluation::Open`]. Source: docs/reference/kueue.md §4.4 and §4.9, reversed.
+//!
+//! Cost: flavors · resources · depth, no allocation.
 
 use crate::amount::Amount;
 use crate::flavors::resource_quota::may_preempt_while_borrowing;
@@ -16,18 +17,19 @@ use crate::spec::{PodSetSpec, PreemptionPolicy};
 use crate::state::State;
 use crate::workloads::usage::{Usage, charge};
 
-/// What evaluating a refused Workload once more could bring, least last.
+/// What another evaluation of a refused Workload can lead to, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reevaluation {
-    /// Perhaps everything.
+    /// Unknown: it must be evaluated.
     Open,
-    /// It would wait again, and keep quota from other queues for the length of the cycle.
+    /// It is refused, but reserves quota against other ClusterQueues for the rest of the cycle.
     Reserves,
-    /// It would wait again, and nobody would notice.
+    /// It is refused without any effect.
     None,
 }
 
-/// Judges a Workload of a shape that was evaluated and parked in this queue before.
+/// Predicts the evaluation of a Workload whose class was refused in this ClusterQueue under the present
+/// configuration.
 pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Reevaluation {
     let queue = state.queue(id);
     let priority = state.workloads.at(workload).priority;
@@ -46,7 +48,7 @@ pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Reevalua
         for group in queue.groups.iter().filter(|group| wish.asks_of(group)) {
             let hope = wish.of_group(group);
             if hope == Reevaluation::Open && group.flavors.len() > 1 {
-                // It may take the first flavor here and stay in line to go through the others.
+                // It may take the first flavor here and stay active to try the others.
                 return Reevaluation::Open;
             }
             all = all.max(hope);
@@ -56,13 +58,14 @@ pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Reevalua
     if all == Reevaluation::Reserves && alone { Reevaluation::None } else { all }
 }
 
-/// What a Workload takes, and how far up the tree it reaches, where it fits and can do so in one way only.
+/// Usage of a Workload and the height of the lowest subtree that it fits in, if it fits and can do so in one way
+/// only.
 pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(u32, Usage)> {
     let queue = state.queue(id);
     let class = state.classes.at(state.workloads.at(workload).class);
     let [pod_set] = class.pod_sets.as_slice() else { return None };
     let fair = state.settings.fair_sharing.is_some();
-    // Whoever asks a queue without topologies for one may get quota there, and is refused all the same.
+    // A topology request in a ClusterQueue without topologies may get quota, and is refused nevertheless.
     let places = has_topology(state, queue) || pod_set.asks_for_topology();
     if fair || class.allowed.is_some() || !state.settings.flavor_fungibility || places {
         return None;
@@ -87,7 +90,7 @@ pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(
     Some((borrow, usage))
 }
 
-/// Whether somebody in the queue has a priority that its policy lets go.
+/// Whether a reserving Workload of the ClusterQueue has a priority that `withinClusterQueue` allows.
 fn finds_victims_at_home(queue: &ClusterQueueRecord, priority: i64) -> bool {
     let lowest = queue.priorities.lowest();
     lowest.is_some_and(|lowest| match queue.preemption.within_cluster_queue {
@@ -98,7 +101,7 @@ fn finds_victims_at_home(queue: &ClusterQueueRecord, priority: i64) -> bool {
     })
 }
 
-/// Whether it may take from others more than its side of the tree owns.
+/// Whether it may reclaim more than its side of the cohort tree owns.
 fn is_free_to_take(state: &State, queue: &ClusterQueueRecord) -> bool {
     queue.preemption.reclaim != PreemptionPolicy::Never
         && state.tree.parent(queue.node).is_some()
@@ -110,7 +113,7 @@ fn has_topology(state: &State, queue: &ClusterQueueRecord) -> bool {
     flavors.any(|&id| state.flavor(id).is_some_and(|flavor| flavor.topology.is_some()))
 }
 
-/// One pod set in its queue.
+/// One pod set of the Workload in its ClusterQueue.
 #[derive(Debug, Clone, Copy)]
 struct ReevaluatedPodSet<'a> {
     state: &'a State,
@@ -120,14 +123,14 @@ struct ReevaluatedPodSet<'a> {
 }
 
 impl<'a> ReevaluatedPodSet<'a> {
-    /// What the smallest number of pods that could be admitted asks for.
+    /// Requests of the lowest number of pods that can be admitted.
     fn requests(self) -> impl Iterator<Item = (ResourceId, Amount)> + 'a {
         let partly = self.state.settings.partial_admission;
         let smallest = if partly { self.pod_set.least() } else { self.pod_set.count };
         self.state.requests(self.id, self.pod_set, smallest)
     }
 
-    /// It asks for something that its queue does not know.
+    /// Whether it requests a resource that no resource group covers.
     fn asks_of_nobody(self) -> bool {
         self.requests().any(|(resource, amount)| {
             let covers = |group: &GroupSlots| group.resources.contains(&resource);
@@ -139,13 +142,13 @@ impl<'a> ReevaluatedPodSet<'a> {
         self.requests().any(|(resource, _)| group.resources.contains(&resource))
     }
 
-    /// The best of its flavors.
+    /// The best prediction of the group's flavors.
     fn of_group(self, group: &GroupSlots) -> Reevaluation {
         let flavors = 0..group.flavors.len();
         flavors.map(|flavor| self.of_flavor(group, flavor)).min().unwrap_or(Reevaluation::None)
     }
 
-    /// A flavor is as good as the worst of its resources.
+    /// The worst prediction of the flavor's resources.
     #[inline]
     fn of_flavor(self, group: &GroupSlots, flavor: usize) -> Reevaluation {
         let slots = self.requests().filter_map(|(resource, amount)| {
@@ -162,7 +165,7 @@ impl<'a> ReevaluatedPodSet<'a> {
         }
     }
 
-    /// The judgement of [`crate::flavors::granular_mode`].
+    /// The prediction for one slot, along the lines of [`crate::flavors::resource_quota`].
     #[inline]
     fn of_slot(self, slot: Slot, amount: Amount) -> Reevaluation {
         let (tree, node) = (&self.state.tree, self.queue.node);
@@ -187,7 +190,7 @@ impl<'a> ReevaluatedPodSet<'a> {
         }
     }
 
-    /// No other queue sees what is charged here, because there is none or because nothing is borrowed or lent.
+    /// Whether charges here do not affect other ClusterQueues: there is no parent, or nothing is borrowed or lent.
     fn keeps_to_itself(self, group: &GroupSlots) -> bool {
         let (tree, node) = (&self.state.tree, self.queue.node);
         tree.parent(node).is_none()

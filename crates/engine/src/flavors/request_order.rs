@@ -1,14 +1,14 @@
-//! In which order the resources of a pod set are walked.
+//! The order in which the resources of a pod set are assigned.
 //!
-//! Upstream keeps requests sorted by a hash of the resource name (gate VectorizedResourceRequests). The order shows: the
-//! first resource of a group whose flavors are scanned is the one under which progress is looked up, and the last group
-//! that was reached explains a failure. Cost: once per Workload told; a cycle finds requests in order.
+//! Upstream keeps requests sorted by a hash of the resource name (gate VectorizedResourceRequests). The order is
+//! visible: scan progress is recorded under the first resource of a group, and the last group reached explains a
+//! failure. Cost: once per Workload event; a cycle finds requests sorted.
 
 use crate::ids::ResourceId;
 use crate::names::Names;
 use crate::spec::PodSetSpec;
 
-/// What resources are sorted by: 64 bits of FNV-1a, then the name.
+/// Sort key of resources: 64 bits of FNV-1a, then the name.
 fn rank(name: &str) -> (u64, &str) {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     (name.bytes().fold(0xcbf2_9ce4_8422_2325, mix), name)

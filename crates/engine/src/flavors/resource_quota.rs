@@ -12,7 +12,7 @@ use crate::reason::{NoFitReason, PendingReason};
 use crate::spec::{PreemptionPolicy, PreemptionSpec};
 use crate::state::State;
 
-/// Judges `request`, on top of what `earlier` pod sets of the Workload take of the same slot.
+/// Fits `request` on top of `earlier`, the usage of the same slot by earlier pod sets of the Workload.
 pub(crate) fn grade(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
@@ -49,7 +49,7 @@ pub(crate) fn grade(
     )
 }
 
-/// Whether a queue may take from others although it borrows itself.
+/// Whether a borrowing ClusterQueue may preempt in others.
 pub(crate) fn may_preempt_while_borrowing(state: &State, queue: QueueId) -> bool {
     let PreemptionSpec { borrow, reclaim, .. } = state.queue(queue).preemption;
     let fair = state.settings.fair_sharing.is_some() && reclaim != PreemptionPolicy::Never;

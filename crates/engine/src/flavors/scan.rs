@@ -1,7 +1,8 @@
-//! The scan of one resource group: its flavors in order, from where the last attempt stopped, until one is good enough.
+//! Scans the flavors of one resource group in order, from where the last attempt stopped, until one is good enough.
+//! Kueue: `findFlavorForPodSets`.
 //!
-//! Source: docs/reference/kueue.md §4.4 steps 1-7. Cost: flavors tried times resources, plus a preemption search for each
-//! resource that is in use.
+//! Source: docs/reference/kueue.md §4.4 steps 1-7. Cost: flavors tried times resources, plus a preemption search for
+//! each resource whose quota is in use.
 
 use smallvec::SmallVec;
 
@@ -21,19 +22,19 @@ use crate::topology::topologies::TopologySupport;
 use crate::workloads::usage::{Usage, charged};
 use crate::{equivalence_class, slices};
 
-/// What a scan is for.
+/// The input of a scan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlavorRequest<'a> {
     pub(crate) attempt: &'a AssignmentAttempt<'a>,
     /// The pod sets that get the same flavor.
     pub(crate) members: &'a [usize],
     pub(crate) group: &'a GroupSlots,
-    /// What they ask for together.
+    /// Their total requests.
     pub(crate) requests: &'a [(ResourceId, Amount)],
 }
 
 impl FlavorRequest<'_> {
-    /// The requested resource that comes first by name; progress is noted under it.
+    /// The first requested resource of the group; progress is recorded under it.
     fn first_resource(&self) -> Option<ResourceId> {
         let mut requested = self.requests.iter().map(|(resource, _)| *resource);
         requested.find(|resource| self.group.resources.contains(resource))
@@ -42,12 +43,12 @@ impl FlavorRequest<'_> {
 
 pub(crate) type Choices = SmallVec<[FlavorAssignment; 4]>;
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug)]
 pub(crate) struct ScanResult {
     /// The best flavor, if any is possible.
     pub(crate) flavor_assignments: Option<Choices>,
-    /// What stands in the way of the least hopeless of the flavors that do not fit.
+    /// The least severe reason among the flavors that do not fit.
     pub(crate) pending_reason: Option<PendingReason>,
 }
 
@@ -103,13 +104,13 @@ pub(crate) fn scan(
     };
     note_progress(state, wish, last, &mut flavor_assignments);
     if grade.grant == PreemptionMode::Fit {
-        // Whoever fits has nothing to explain.
+        // A fit needs no reasons.
         reasons.truncate(known);
     }
     ScanResult { flavor_assignments: Some(flavor_assignments), pending_reason }
 }
 
-/// The first flavor to try.
+/// Index of the first flavor to try.
 fn start(state: &State, wish: &FlavorRequest<'_>) -> usize {
     if !state.settings.flavor_fungibility {
         return 0;
@@ -121,7 +122,7 @@ fn start(state: &State, wish: &FlavorRequest<'_>) -> usize {
     let tried = wish.attempt.tried.iter();
     let mut tried = tried.filter(|one| usize::from(one.0) == first && one.1 == resource);
     let next = tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1);
-    // The queue may have fewer flavors now than when the last attempt stopped. Upstream would look at none.
+    // The ClusterQueue may have fewer flavors now than when the last attempt stopped. Upstream would look at none.
     if next < wish.group.flavors.len() { next } else { 0 }
 }
 
@@ -135,13 +136,13 @@ fn pinned(wish: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
     pins.iter().filter(of_wish).any(|pin| pin.2 == flavor)
 }
 
-/// Why a variant may not get the flavor.
+/// Why a variant may not get the flavor, if it may not.
 pub(crate) fn not_allowed(wish: &FlavorRequest<'_>, flavor: FlavorId) -> Option<NoFitReason> {
     (!equivalence_class::allows(wish.attempt.class, flavor))
         .then_some(NoFitReason::FlavorNotAllowed(flavor))
 }
 
-/// Why no pod of the pod sets may get the flavor, whatever its quota.
+/// Why the pods may not get the flavor whatever its quota, if they may not.
 pub(crate) fn unsuitable(
     state: &State,
     wish: &FlavorRequest<'_>,
@@ -152,7 +153,7 @@ pub(crate) fn unsuitable(
     pod_sets.find_map(|pod_set| unfit(state, *queue, pod_set, wish.group, id))
 }
 
-/// Whether a pod set may get a flavor of a group, whatever its quota.
+/// Whether a pod set may get a flavor whatever its quota.
 pub(crate) fn suits(
     state: &State,
     queue: QueueId,
@@ -163,7 +164,7 @@ pub(crate) fn suits(
     unfit(state, queue, pod_set, group, id).is_none()
 }
 
-/// Why a pod set may not.
+/// Why a pod set may not get the flavor.
 fn unfit(
     state: &State,
     queue: QueueId,
@@ -190,7 +191,7 @@ fn repelled(flavor: &FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<N
     (!pod_set.selection.matches_flavor(&flavor.labels)).then_some(NoFitReason::Affinity(id))
 }
 
-/// Grades every covered resource in one flavor; the flavor is as good as the worst of them.
+/// Fits every covered resource into one flavor. The result of the flavor is the worst of them.
 fn judge(
     state: &mut State,
     wish: &FlavorRequest<'_>,
@@ -231,7 +232,7 @@ fn judge(
     (worst, flavor_assignments)
 }
 
-/// What is asked for beyond what the old slice has; or why it must be another flavor: that of the old slice.
+/// The request beyond what the old slice has; or the reason, if the old slice has another flavor.
 pub(crate) fn beyond_old(
     state: &State,
     wish: &FlavorRequest<'_>,
@@ -255,7 +256,7 @@ pub(crate) fn beyond_old(
     (amount, None)
 }
 
-/// A flavor that will not do, whatever there is of it.
+/// The result for a flavor that does not suit the pods.
 const NO_MATCH: GranularMode =
     GranularMode { grant: PreemptionMode::NoFit(PendingReason::NoMatchingFlavor), borrow: 0 };
 
@@ -277,7 +278,7 @@ fn good_enough(state: &State, grade: GranularMode, flavor_fungibility: Fungibili
     }
 }
 
-/// Whether a flavor is worth more than the best so far. Without the gate it does not matter how far they reach.
+/// Whether a flavor is better than the best so far. Without the gate borrowing does not count.
 fn is_better(
     state: &State,
     new: GranularMode,
@@ -291,7 +292,7 @@ fn is_better(
     }
 }
 
-/// Notes where the scan stopped, unless it saw the last flavor.
+/// Records where the scan stopped, unless it reached the last flavor.
 fn note_progress(
     state: &State,
     wish: &FlavorRequest<'_>,
@@ -299,7 +300,7 @@ fn note_progress(
     flavor_assignments: &mut Choices,
 ) {
     if !state.settings.flavor_fungibility {
-        // Without the gate progress is neither kept nor used, but heads with a choice count as unfinished.
+        // Without the gate progress is neither kept nor used, but an entry with an assignment counts as unfinished.
         flavor_assignments.iter_mut().for_each(|choice| choice.tried = Some(0));
         return;
     }

@@ -1,7 +1,7 @@
-//! A bucket: Workloads of one shape in the line of a queue, oldest first.
+//! A bucket: the pending Workloads of one equivalence class in one ClusterQueue, oldest first.
 //!
-//! Whoever leaves it before its turn leaves its ticket behind, which is dropped when it comes to the top. Until then
-//! others are compared with it, so a ticket carries its own place in the order, whatever becomes of its Workload.
+//! A Workload that leaves the bucket leaves its ticket behind; the ticket is dropped when it reaches the top. Until
+//! then it is compared with others, so a ticket carries its own sort key, independent of its Workload.
 
 use crate::ids::{EquivalenceClassId, NamespaceId, WorkloadId};
 use crate::queues::heap::Heap;
@@ -9,11 +9,11 @@ use crate::time::Time;
 use crate::workloads::record::{QueuePosition, Workload};
 use crate::workloads::table::Workloads;
 
-/// A place in a bucket. It is dead once the Workload's own ticket number has moved on.
+/// The position of a Workload in a bucket. It is dead if the Workload has another ticket number or is not pending.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueTicket {
     time: Time,
-    /// How the uid begins: enough to tell apart all that the API server makes.
+    /// The first bytes of the uid: enough to tell apart all uids that the API server creates.
     uid: u128,
     pub(super) workload: WorkloadId,
     number: u32,
@@ -26,14 +26,14 @@ impl QueueTicket {
     }
 }
 
-/// The first bytes of a text as a number, in the order of texts.
+/// The first 16 bytes of a text as a number with the same order.
 fn beginning(text: &str) -> u128 {
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
     u128::from_be_bytes(bytes)
 }
 
-/// See the module.
+/// The bucket of one equivalence class.
 #[derive(Debug, Clone)]
 pub(super) struct ClassBucket {
     pub(super) class: EquivalenceClassId,
@@ -41,14 +41,14 @@ pub(super) struct ClassBucket {
     pub(super) tickets: Heap<QueueTicket>,
     pub(super) live: u32,
     pub(super) inadmissible: bool,
-    /// Somebody of the shape was evaluated and refused, under the present configuration.
+    /// A Workload of the class was evaluated and refused under the present configuration.
     pub(super) refused: bool,
-    /// The namespace of all who came since nobody was here; `None` if they came from several.
+    /// The namespace of all Workloads added since the bucket was empty; `None` if there are several.
     pub(super) namespace: Option<NamespaceId>,
 }
 
 impl ClassBucket {
-    /// An empty one.
+    /// An empty bucket.
     pub(super) fn new(class: EquivalenceClassId, priority: i64) -> Self {
         let (tickets, live) = (Heap::default(), 0);
         Self {

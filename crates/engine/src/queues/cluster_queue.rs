@@ -10,7 +10,7 @@ use crate::spec::{
 };
 use crate::workloads::record::Workload;
 
-/// Resources that get their flavor together, with the slots of every (flavor, resource).
+/// A resource group with the slots of every (flavor, resource).
 #[derive(Debug, Default, Clone)]
 pub(crate) struct GroupSlots {
     pub(crate) resources: Vec<ResourceId>,
@@ -27,20 +27,20 @@ impl GroupSlots {
     }
 }
 
-/// A ClusterQueue.
+/// One ClusterQueue.
 #[derive(Debug, Clone)]
 pub(crate) struct ClusterQueueRecord {
     pub(crate) node: NodeId,
-    /// As it was told last; `None` while only Workloads or LocalQueues refer to it.
+    /// The last observed spec; `None` while only Workloads or LocalQueues refer to it, and after deletion.
     pub(crate) spec: Option<Box<ClusterQueueSpec>>,
-    /// Hands out heads.
+    /// Hands out heads: it exists, is ready, not stopped, not in a cohort cycle, and its flavors and checks exist.
     pub(crate) active: bool,
-    /// It was in a cohort cycle when it was last looked at. Upstream notices the end of a cycle only when the queue
-    /// itself, or a flavor, changes.
+    /// It was in a cohort cycle at the last check. Upstream notices the end of a cycle only when the ClusterQueue
+    /// itself or a flavor changes.
     pub(crate) in_cycle: bool,
     pub(crate) stopped: bool,
     pub(crate) ready: bool,
-    /// Is in [`State::with_heads`].
+    /// Is in the head list.
     pub(crate) listed: bool,
     pub(crate) strategy: QueueingStrategy,
     pub(crate) preemption: PreemptionSpec,
@@ -48,18 +48,19 @@ pub(crate) struct ClusterQueueRecord {
     pub(crate) namespaces: NamespaceSelector,
     pub(crate) groups: Arc<Vec<GroupSlots>>,
     pub(crate) covers_pods: bool,
-    /// All flavors have a topology, so that every pod set implies a wish for one.
+    /// All flavors have a topology, so every pod set implies a topology request.
     pub(crate) topology_only: bool,
-    /// Grows with every change of its quotas and of what its Workloads hold. Progress of flavor scans is dated by it.
+    /// Counts changes of its quotas and of its reserving Workloads. The progress of a flavor scan is valid for one
+    /// generation.
     pub(crate) generation: u64,
     pub(crate) pending: PendingQueue,
-    /// Workloads that hold quota here, in no particular order.
+    /// Workloads with a quota reservation here, in no particular order.
     pub(crate) reserving: Vec<WorkloadId>,
-    /// Their priorities.
+    /// Priorities of the reserving Workloads.
     pub(crate) priorities: PriorityCounts,
 }
 
-/// Whether a queue with `selector` takes Workloads from the namespace of `workload`.
+/// Whether the namespace selector of a ClusterQueue matches the namespace of `workload`.
 pub(crate) fn namespace_matches(
     selector: &NamespaceSelector,
     namespaces: &[Option<Labels>],

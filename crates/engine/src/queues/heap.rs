@@ -1,4 +1,4 @@
-//! Two binary heaps that take their order from the caller, because the order needs tables they do not own.
+//! Two binary heaps whose order is passed in by the caller, since it depends on other tables.
 
 /// A heap of plain values.
 #[derive(Debug, Clone)]
@@ -25,7 +25,8 @@ impl<T: Copy> Heap<T> {
         self.items.clear();
     }
 
-    // A search pushes every candidate; whether the compiler inlines this hung on what else is in the crate.
+    // A preemption search pushes every candidate here; without the hint, inlining depended on unrelated code of the
+    // crate.
     #[inline(always)]
     pub(crate) fn push(&mut self, item: T, before: impl Fn(T, T) -> bool) {
         self.items.push(item);
@@ -68,11 +69,11 @@ fn first_child<T: Copy>(items: &[T], at: usize, before: &impl Fn(T, T) -> bool) 
     }
 }
 
-/// A heap of small integers that knows where each of them is, so that any can be removed or moved.
+/// A heap of small integers with their positions, so that any of them can be removed or moved.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct IndexHeap {
     items: Vec<u32>,
-    /// Position of each integer, `NOWHERE` when it is not in the heap.
+    /// Position of each integer; `NOWHERE` if it is not in the heap.
     places: Vec<u32>,
 }
 
@@ -87,7 +88,7 @@ impl IndexHeap {
         self.places.get(item as usize).is_some_and(|&place| place != NOWHERE)
     }
 
-    /// Puts `item` where it belongs, whether it is in the heap already or not.
+    /// Inserts `item`, or moves it to its position if it is in the heap already.
     pub(crate) fn settle(&mut self, item: u32, before: impl Fn(u32, u32) -> bool) {
         if self.places.len() <= item as usize {
             self.places.resize(item as usize + 1, NOWHERE);

@@ -1,4 +1,4 @@
-//! The waiting Workloads of a ClusterQueue. Source: docs/reference/kueue.md §3.
+//! ClusterQueues and their pending Workloads. Source: docs/reference/kueue.md §3.
 
 pub(crate) mod class_bucket;
 pub(crate) mod cluster_queue;

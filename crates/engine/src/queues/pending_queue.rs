@@ -1,12 +1,12 @@
-//! The line of one ClusterQueue: who is next, and who has stepped aside.
+//! The pending queue of one ClusterQueue: active and inadmissible Workloads.
 //!
-//! Workloads of one shape (same requests, same priority) stand in one [`ClassBucket`], oldest first; a heap orders the
-//! buckets by their heads. One verdict about a shape parks its whole bucket in O(log shapes), and a newcomer of a
-//! parked shape lands in the parked bucket by itself. Whoever is in line already when it takes on a parked shape stays
-//! in line, as a `stray`, until its turn. Workloads that step aside alone (backoff, wrong namespace) are `inadmissible`.
-//! Source: docs/reference/kueue.md §3.1, §3.2, §3.4, §3.5.
+//! Workloads of one equivalence class (same requests, same priority) share a [`ClassBucket`], oldest first; a heap
+//! orders the active buckets by their heads. A refusal makes a whole bucket inadmissible in O(log classes), and a new
+//! Workload of the class enters the inadmissible bucket. A Workload that is active when its class changes to an
+//! inadmissible one stays active in a `detached` bucket until it is evaluated. Single inadmissible Workloads
+//! (backoff, namespace mismatch) are kept in `inadmissible`. Source: docs/reference/kueue.md §3.1, §3.2, §3.4, §3.5.
 //!
-//! Invariants: the top of every bucket is live; a bucket is in the heap iff it is not parked and not empty.
+//! Invariants: the top of every bucket is live; a bucket is in the heap iff it is active and not empty.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -18,37 +18,37 @@ use crate::queues::heap::IndexHeap;
 use crate::workloads::record::{QueuePosition, Workload};
 use crate::workloads::table::Workloads;
 
-/// See the module.
+/// The pending Workloads of one ClusterQueue.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct PendingQueue {
     buckets: Vec<ClassBucket>,
     free: Vec<u32>,
-    /// Where newcomers go.
+    /// The bucket of each class that new Workloads enter.
     by_class: HashMap<EquivalenceClassId, u32>,
-    /// Further buckets, of those who were in line when they took on a shape that was parked.
+    /// Further buckets: active Workloads whose class became inadmissible.
     detached: Vec<u32>,
     order: IndexHeap,
     inadmissible: Vec<WorkloadId>,
     inadmissible_buckets: Vec<u32>,
-    /// The head that waits for its victims.
+    /// The head that waits for its preemption targets.
     preemptor: Option<WorkloadId>,
-    /// It stays first, whoever comes.
+    /// The preemptor stays first, whatever is added (BestEffortFIFO).
     sticky: bool,
-    /// It asks for something else since.
+    /// The preemptor's requests changed since its targets were found.
     altered: bool,
-    /// How much LocalQueues have used, if those that used less come first. That goes before all other order.
+    /// Usage of LocalQueues if the ClusterQueue has admission fair sharing. It goes before every other key.
     shares: Option<BTreeMap<LocalQueueId, FairSharingUsage>>,
 }
 
 impl PendingQueue {
-    /// Queues a Workload behind its equals. It waits inadmissible if its shape is parked.
+    /// Adds a Workload to its class. It is inadmissible if the class is.
     pub(crate) fn push(&mut self, id: WorkloadId, workloads: &mut Workloads) {
         let workload = workloads.at(id);
         let index = self.bucket_of(workload.class, workload.priority);
         self.enter(index, id, workloads);
     }
 
-    /// Queues a Workload that is to have its turn, although its shape may be parked.
+    /// Adds a Workload as active even if its class is inadmissible.
     pub(crate) fn push_active(&mut self, id: WorkloadId, workloads: &mut Workloads) {
         let (class, priority) = (workloads.at(id).class, workloads.at(id).priority);
         let mut index = self.bucket_of(class, priority);
@@ -72,7 +72,7 @@ impl PendingQueue {
         self.settle(index, workloads);
     }
 
-    /// Sets a Workload aside, alone.
+    /// Adds a single inadmissible Workload.
     pub(crate) fn push_inadmissible(&mut self, id: WorkloadId, workloads: &mut Workloads) {
         let place =
             u32::try_from(self.inadmissible.len()).expect("invariant: fewer than 2^32 Workloads");
@@ -80,7 +80,7 @@ impl PendingQueue {
         self.inadmissible.push(id);
     }
 
-    /// Takes a Workload out, wherever it stands.
+    /// Removes a Workload, active or inadmissible.
     pub(crate) fn remove(&mut self, id: WorkloadId, workloads: &mut Workloads) {
         let workload = workloads.at_mut(id);
         let place = std::mem::replace(&mut workload.place, QueuePosition::Out);
@@ -100,10 +100,10 @@ impl PendingQueue {
         }
     }
 
-    /// The Workload that is next.
+    /// The first active Workload.
     pub(crate) fn head(&self, workloads: &Workloads) -> Option<WorkloadId> {
         if self.shares.is_some() {
-            // Shares change at any time, so nothing is kept in their order.
+            // Usage may change at any time, so no heap is kept in its order.
             let all = self.live_tickets(false, workloads).into_iter();
             return all.min_by(|&left, &right| self.order(left, right, workloads));
         }
@@ -117,72 +117,72 @@ impl PendingQueue {
         self.buckets[first as usize].tickets.peek().map(|ticket| ticket.workload)
     }
 
-    /// Whether LocalQueues that used less come first.
+    /// Whether the ClusterQueue has admission fair sharing.
     pub(crate) fn has_fair_sharing(&self) -> bool {
         self.shares.is_some()
     }
 
-    /// Begins or ceases to order by what LocalQueues have used.
+    /// Switches admission fair sharing on or off.
     pub(crate) fn use_fair_sharing(&mut self, yes: bool) {
         self.shares = yes.then(BTreeMap::new);
     }
 
-    /// What a LocalQueue has used.
+    /// Sets the usage of a LocalQueue.
     pub(crate) fn set_usage(&mut self, id: LocalQueueId, share: FairSharingUsage) {
         if let Some(shares) = &mut self.shares {
             shares.insert(id, share);
         }
     }
 
-    /// What the LocalQueue of a Workload has used; nothing where that does not count.
+    /// The usage of a Workload's LocalQueue; zero without admission fair sharing.
     pub(crate) fn share(&self, workload: &Workload) -> FairSharingUsage {
         let known = self.shares.as_ref().zip(workload.local_queue);
         known.and_then(|(shares, id)| shares.get(&id)).copied().unwrap_or_default()
     }
 
-    /// True when somebody is next.
+    /// Whether there is an active Workload.
     pub(crate) fn has_head(&self) -> bool {
         self.order.peek().is_some()
     }
 
-    /// Marks the head that waits for its victims; a sticky one stays first meanwhile.
+    /// Marks the head that waits for its preemption targets. A sticky one stays first.
     pub(crate) fn set_preemptor(&mut self, id: WorkloadId, sticky: bool) {
         (self.preemptor, self.sticky, self.altered) = (Some(id), sticky, false);
     }
 
-    /// Whether a Workload will have its turn without a wake-up.
+    /// Whether a Workload is active: it is evaluated without a requeue.
     pub(crate) fn is_active(&self, workload: &Workload) -> bool {
         matches!(workload.place, QueuePosition::Pending { bucket } if !self.buckets[bucket as usize].inadmissible)
     }
 
-    /// Ends the privilege of `id`, if it has one.
+    /// Removes the preemptor mark if `id` has it.
     pub(crate) fn clear_preemptor(&mut self, id: WorkloadId) {
         if self.preemptor == Some(id) {
             self.preemptor = None;
         }
     }
 
-    /// Ends whatever privilege there is.
+    /// Removes the preemptor mark.
     pub(crate) fn forget_preemptor(&mut self) {
         self.preemptor = None;
     }
 
-    /// `id` asks for something else than when it got its victims, if it did.
+    /// Notes that the requests of `id` changed, if it is the preemptor.
     pub(crate) fn alter_preemptor(&mut self, id: WorkloadId) {
         self.altered |= self.preemptor == Some(id);
     }
 
-    /// Whether `id` waits for the victims that it got for what it asks for.
+    /// Whether `id` is the preemptor and its requests are those that its targets were found for.
     pub(crate) fn is_unaltered_preemptor(&self, id: WorkloadId) -> bool {
         self.is_preemptor(id) && !self.altered
     }
 
-    /// Whether `id` waits for its victims.
+    /// Whether `id` is the preemptor.
     pub(crate) fn is_preemptor(&self, id: WorkloadId) -> bool {
         self.preemptor == Some(id)
     }
 
-    /// Parks a whole shape. Returns how many buckets were not parked before.
+    /// Makes a class inadmissible. Returns the number of buckets that were active before.
     pub(crate) fn mark_class_inadmissible(
         &mut self,
         class: EquivalenceClassId,
@@ -200,7 +200,7 @@ impl PendingQueue {
         inadmissible
     }
 
-    /// Parks a bucket. Returns false if it was parked already.
+    /// Makes a bucket inadmissible. Returns false if it was already.
     fn park(&mut self, index: u32, workloads: &Workloads) -> bool {
         let bucket = &mut self.buckets[index as usize];
         bucket.refused = true;
@@ -212,18 +212,19 @@ impl PendingQueue {
         true
     }
 
-    /// Whether the shape of a Workload in line was refused before.
+    /// Whether the class of an active Workload was refused under the present configuration.
     pub(crate) fn is_refused(&self, workload: &Workload) -> bool {
         matches!(workload.place, QueuePosition::Pending { bucket } if self.buckets[bucket as usize].refused)
     }
 
-    /// Quotas or flavors changed: whoever comes next is evaluated anew.
+    /// Forgets refusals after a change of quotas or flavors: all classes are evaluated again.
     pub(crate) fn forget_refused(&mut self) {
         self.buckets.iter_mut().for_each(|bucket| bucket.refused = false);
     }
 
-    /// Ends all parking and lets everybody back in line for whom `may` holds; of those who were parked with their shape,
-    /// everybody, unless the queue is `choosy`. Tells the shapes that were parked, and how much there was to do.
+    /// Makes inadmissible classes, and single Workloads for which `may` holds, active. If the ClusterQueue is
+    /// `choosy`, Workloads of a class for which `may` does not hold become single inadmissible ones. `unparked`
+    /// receives the classes. Returns the number of classes and single Workloads visited.
     pub(crate) fn wake(
         &mut self,
         workloads: &mut Workloads,
@@ -253,7 +254,8 @@ impl PendingQueue {
         all
     }
 
-    /// Sets those of a bucket aside who may not be in line. One glance is enough if they are of one namespace.
+    /// Makes Workloads of a bucket inadmissible for which `may` does not hold. One check suffices if they share a
+    /// namespace.
     fn dismiss(&mut self, index: u32, workloads: &mut Workloads, may: impl Fn(&Workload) -> bool) {
         let bucket = &self.buckets[index as usize];
         let Some(first) = bucket.tickets.peek() else { return };
@@ -269,14 +271,14 @@ impl PendingQueue {
         }
     }
 
-    /// Active Workloads, in queue order.
+    /// Active Workloads in queue order.
     pub(crate) fn active(&self, workloads: &Workloads) -> Vec<WorkloadId> {
         let mut ids = self.live_tickets(false, workloads);
         self.sort(&mut ids, workloads);
         ids
     }
 
-    /// Inadmissible Workloads, in queue order.
+    /// Inadmissible Workloads in queue order.
     pub(crate) fn inadmissible(&self, workloads: &Workloads) -> Vec<WorkloadId> {
         let mut ids = self.live_tickets(true, workloads);
         ids.extend(&self.inadmissible);
@@ -294,7 +296,7 @@ impl PendingQueue {
         ids.sort_by(|&left, &right| self.order(left, right, workloads));
     }
 
-    /// The order of the queue.
+    /// The queue order.
     fn order(&self, left: WorkloadId, right: WorkloadId, workloads: &Workloads) -> Ordering {
         let stays = |id| self.sticky && self.preemptor == Some(id);
         let sticky = stays(right).cmp(&stays(left));
@@ -315,7 +317,7 @@ impl PendingQueue {
         index
     }
 
-    /// The bucket of those in line whose shape is parked.
+    /// The active bucket of a class that is inadmissible.
     fn detached_of(&mut self, class: EquivalenceClassId, priority: i64) -> u32 {
         let fits = |&&index: &&u32| {
             let bucket = &self.buckets[index as usize];
@@ -346,7 +348,7 @@ impl PendingQueue {
         }
     }
 
-    /// Restores the invariants of one bucket after a change.
+    /// Restores the invariants after a change of a bucket.
     fn settle(&mut self, index: u32, workloads: &Workloads) {
         let bucket = &mut self.buckets[index as usize];
         if bucket.live > 0 && !bucket.inadmissible {
@@ -365,7 +367,7 @@ impl PendingQueue {
         }
     }
 
-    /// Nobody looks for this bucket any more. Returns false if nobody did before.
+    /// Unlinks a bucket from its class. Returns false if it was not linked.
     fn forget(&mut self, index: u32) -> bool {
         let class = self.buckets[index as usize].class;
         if self.by_class.get(&class) == Some(&index) {

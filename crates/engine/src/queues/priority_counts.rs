@@ -1,8 +1,8 @@
-//! Who holds quota in a queue, as far as a glance must tell: how many of each priority.
+//! Number of reserving Workloads per priority, to find the lowest one.
 
 use smallvec::SmallVec;
 
-/// Counts by priority, in no particular order. There are few priorities, so they are searched linearly.
+/// Counts by priority, in no particular order. Priorities are few, so the search is linear.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct PriorityCounts {
     counts: SmallVec<[(i64, u32); 2]>,

@@ -48,12 +48,12 @@ impl ClusterQueueTable {
         self.table.iter_mut()
     }
 
-    /// A what-if begins.
+    /// Starts to record rows for a what-if.
     pub(crate) fn begin(&mut self) {
         self.saved.begin(&self.table);
     }
 
-    /// The what-if ends.
+    /// Restores the rows that changed since the what-if began.
     pub(crate) fn undo(&mut self) {
         self.saved.undo(&mut self.table);
     }
