@@ -1,29 +1,27 @@
-//! Backoff: how long an evicted Workload stays away, and its return when that time is over.
+//! The requeue backoff after an eviction: its length, and when the limit is reached.
 //!
-//! How long follows from how often it was evicted before; there is no random part, since the same events must give the
-//! same decisions. Source: docs/reference/kueue.md §2.4, §3.4.
-//!
-//! Cost: one entry per Workload that waits, O(log of them) to enter and to leave.
+//! The length follows from the number of earlier evictions. There is no jitter: the same events must give the same
+//! decisions. Source: docs/reference/kueue.md §2.4, §3.4.
 
 use crate::time::Time;
 
-/// How long to wait after an eviction because pods were not ready in time. Spans are in the unit of [`Time`].
+/// The backoff after an eviction because pods were not ready in time (`requeuingStrategy`). Spans are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequeueBackoff {
-    /// After the first eviction. It doubles with every further one.
+    /// Span after the first eviction; it doubles with every further one.
     pub base: i64,
-    /// The longest wait.
+    /// The longest span.
     pub longest: i64,
-    /// After so many evictions no other attempt is made; `None` is no bound.
+    /// `backoffLimitCount`: the Workload is deactivated after more evictions; `None` is unlimited.
     pub limit: Option<u32>,
 }
 
 /// What follows an eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequeueDecision {
-    /// Another attempt.
+    /// The Workload is requeued.
     RequeueDestination {
-        /// Evictions so far, this one included.
+        /// Evictions so far, including this one.
         count: u32,
         /// Not before this time.
         at: Time,
@@ -33,7 +31,7 @@ pub enum RequeueDecision {
 }
 
 impl RequeueBackoff {
-    /// What follows an eviction at `now`, after `count` earlier ones.
+    /// The decision after an eviction at `now`, after `count` earlier ones.
     pub fn after(&self, count: u32, now: Time) -> RequeueDecision {
         let next = count.saturating_add(1);
         if self.limit.is_some_and(|limit| next > limit) {
@@ -44,7 +42,8 @@ impl RequeueBackoff {
         RequeueDecision::RequeueDestination { count: next, at: Time(now.0.saturating_add(wait)) }
     }
 
-    /// When a Workload may try again that was sent back by checks: each says since when, and how long it wants to wait.
+    /// The end of the backoff that admission checks request. Each check gives the start and length of its own; the
+    /// latest end counts. `None` without checks.
     pub fn after_checks(checks: impl IntoIterator<Item = (Time, i64)>) -> Option<Time> {
         let ends = checks.into_iter().map(|(since, wait)| Time(since.0.saturating_add(wait)));
         ends.max()

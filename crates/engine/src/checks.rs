@@ -1,11 +1,11 @@
-//! Admission checks: which of them a Workload needs for the flavors it got, and what their states mean for it.
+//! Admission checks: which ones a Workload needs for its flavors, and what their states mean.
 //!
-//! A rule of a ClusterQueue names a check and the flavors that need it; a rule without flavors holds for all. A queue is
-//! inactive while one of its checks is missing or not active. A head with a check that asks to start over, or that is
-//! rejected, is not evaluated. A check that provides machines puts off the search for places in topologies to the
-//! second pass. Source: docs/reference/kueue.md §2.3, §3.7, §4.2.
+//! A rule of a ClusterQueue names a check and its flavors; a rule without flavors applies to all. A ClusterQueue is
+//! inactive while one of its checks is missing or inactive. A head with a check in state Retry or Rejected is not
+//! evaluated. A check that provides nodes delays the topology assignment to the second pass. Source:
+//! docs/reference/kueue.md §2.3, §3.7, §4.2.
 //!
-//! Cost: a look at the rules of the queue per assignment; nothing where there are none.
+//! Cost: one pass over the rules of the ClusterQueue per assignment.
 
 use crate::dense_table::put;
 use crate::ids::{CheckId, FlavorId, QueueId, WorkloadId};
@@ -44,7 +44,7 @@ fn spec(state: &State, check: CheckId) -> Option<CheckSpec> {
     state.checks.get(check.index()).copied().flatten()
 }
 
-/// A check is new, changed, or gone: the queues that use it may become active, and those who wait there are woken.
+/// Updates a check. ClusterQueues that use it may become active, and are requeued.
 pub(crate) fn set_check(state: &mut State, id: CheckId, check: Option<CheckSpec>) {
     if spec(state, id) == check {
         return;
@@ -59,19 +59,19 @@ pub(crate) fn set_check(state: &mut State, id: CheckId, check: Option<CheckSpec>
     }
 }
 
-/// A check of a queue that does not exist, or whose controller does not run.
+/// A check of the ClusterQueue that does not exist or is inactive.
 pub(crate) fn inactive(state: &State, queue: &ClusterQueueRecord) -> Option<CheckId> {
     let active = |check| spec(state, check).is_some_and(|check| check.active);
     rules(queue).iter().map(|rule| rule.check).find(|&check| !active(check))
 }
 
-/// The check that sends a Workload back, or away.
+/// A check of the Workload in state Retry or Rejected.
 pub(crate) fn failed(workload: &Workload) -> Option<CheckId> {
     let failed = |state| matches!(state, CheckState::Retry | CheckState::Rejected);
     workload.checks.iter().find(|(_, state)| failed(*state)).map(|(check, _)| *check)
 }
 
-/// When places for what gets this flavor are looked for: as late as the latest of its checks says.
+/// When the topology of pods with this flavor is assigned: the latest timing of the checks that apply.
 pub(crate) fn topology_timing(state: &State, queue: QueueId, flavor: FlavorId) -> TopologyTiming {
     let rules = rules(state.queue(queue)).iter().filter(|rule| applies(rule, flavor));
     let places = rules.filter_map(|rule| spec(state, rule.check)).map(|check| check.places);

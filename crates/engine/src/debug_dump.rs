@@ -1,8 +1,7 @@
-//! The books as text: every number that usage, quotas and placements have left in the tables.
+//! The derived numbers of all tables as text: usage, quotas and topology usage.
 //!
-//! Two engines that were told the same, by whatever way, have the same books; a what-if leaves none of its own. Tests
-//! compare them, people read them. Lines are in the order of names; what is zero is left out. Derived numbers are those
-//! of the last cycle.
+//! Engines that saw equivalent events have equal dumps, and a what-if leaves none of its changes. Tests compare
+//! dumps. Lines are sorted by name; zeros are left out. Sums of quotas are those of the last cycle.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use crate::ids::{FlavorId, NodeId, ResourceId, Slot};
 use crate::state::State;
 
 impl Engine {
-    /// All of the books.
+    /// All lines of the dump.
     pub fn debug_dump(&self) -> String {
         let state = &self.state;
         let mut lines = BTreeSet::new();

@@ -1,7 +1,8 @@
-//! Shapes: what Workloads ask for, each kept once however many Workloads ask for the same.
+//! Equivalence classes of Workloads, each kept once. Kueue: scheduling equivalence hash.
 //!
-//! Two Workloads of one shape get the same verdict in the same situation, so one verdict parks both. A shape is its pod
-//! sets, the priority, the flavors it is allowed, and whose place it takes. Source: docs/reference/kueue.md §3.5.
+//! Workloads of one class get the same result in the same situation, so one refusal makes all of them inadmissible. A
+//! class consists of the pod sets, the priority, the allowed flavors and the replaced slice. Source:
+//! docs/reference/kueue.md §3.5.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,21 +12,21 @@ use smallvec::SmallVec;
 use crate::ids::{EquivalenceClassId, FlavorId};
 use crate::spec::PodSetSpec;
 
-/// What a Workload asks for, and how urgently.
+/// What a Workload requests, and its priority.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct EquivalenceClass {
     /// Effective priority.
     pub(crate) priority: i64,
     /// Pod sets.
     pub(crate) pod_sets: Vec<PodSetSpec>,
-    /// The Workload whose place it takes: what there is for it depends on what that one has.
+    /// The slice that it replaces: the result depends on that slice's admission.
     pub(crate) replaced_slice: Option<Box<str>>,
-    /// The only flavors that its pods may get.
+    /// The only flavors that its pods may get; `None` for all.
     pub(crate) allowed: Option<Box<[FlavorId]>>,
 }
 
 impl EquivalenceClass {
-    /// Whether `other` asks for the same, apart from pods that have finished.
+    /// Whether `other` requests the same, apart from finished pods.
     pub(crate) fn is_same_but_for_finished_pods(&self, other: &Self) -> bool {
         let counted = |one: &PodSetSpec| PodSetSpec {
             count: one.count + one.reclaimed,
@@ -39,31 +40,31 @@ impl EquivalenceClass {
     }
 }
 
-/// The table of shapes, counted references.
+/// The table of equivalence classes, with reference counts.
 #[derive(Debug, Default)]
 pub(crate) struct EquivalenceClasses {
     ids: HashMap<Arc<EquivalenceClass>, EquivalenceClassId>,
     table: Vec<(Arc<EquivalenceClass>, u32)>,
     free: Vec<EquivalenceClassId>,
-    /// What was done since a what-if began, newest last.
+    /// Changes since a what-if began, newest last.
     log: Option<Vec<ClassChange>>,
 }
 
-/// One change of the table, as far as it takes to undo it.
+/// One change of the table, with what its undo needs.
 #[derive(Debug)]
 enum ClassChange {
     /// One more reference.
     Referred(EquivalenceClassId),
-    /// A shape at the end of the table.
+    /// A class at the end of the table.
     Appended,
-    /// A shape in a place that was free; what was there before.
+    /// A class in a free row, and the row's former class.
     Reused(EquivalenceClassId, Arc<EquivalenceClass>),
     /// One reference less.
     Released(EquivalenceClassId),
 }
 
 impl EquivalenceClasses {
-    /// The id of a shape, with one more reference to it.
+    /// Adds a reference to a class, which is inserted if it is new.
     pub(crate) fn acquire(&mut self, class: EquivalenceClass) -> EquivalenceClassId {
         if let Some(&id) = self.ids.get(&class) {
             self.retain(id);
@@ -87,13 +88,13 @@ impl EquivalenceClasses {
         id
     }
 
-    /// One more reference to a known shape.
+    /// Adds a reference to a known class.
     pub(crate) fn retain(&mut self, id: EquivalenceClassId) {
         self.table[id.index()].1 += 1;
         self.note(ClassChange::Referred(id));
     }
 
-    /// One reference less; the id is free after the last.
+    /// Removes a reference. After the last one the id is free.
     pub(crate) fn release(&mut self, id: EquivalenceClassId) {
         let (class, references) = &mut self.table[id.index()];
         *references -= 1;
@@ -111,12 +112,12 @@ impl EquivalenceClasses {
         }
     }
 
-    /// A what-if begins.
+    /// Starts to record changes for a what-if.
     pub(crate) fn begin(&mut self) {
         self.log = Some(Vec::new());
     }
 
-    /// The what-if ends: ids and references are what they were.
+    /// Restores ids and references from before the what-if.
     pub(crate) fn undo(&mut self) {
         for deed in self.log.take().unwrap_or_default().into_iter().rev() {
             match deed {
@@ -145,13 +146,13 @@ impl EquivalenceClasses {
         }
     }
 
-    /// A shape. Cheap to hold on to while the tables change.
+    /// A class. Cloning the `Arc` keeps it while the table changes.
     pub(crate) fn at(&self, id: EquivalenceClassId) -> &Arc<EquivalenceClass> {
         &self.table[id.index()].0
     }
 }
 
-/// The pod sets that must get the same flavors as `first`, in order.
+/// Indices of the pod sets that are grouped with `first` and get the same flavors, in order.
 pub(crate) fn members(class: &EquivalenceClass, first: usize) -> SmallVec<[usize; 2]> {
     let group = |one: &PodSetSpec| one.topology.as_ref().and_then(|wish| wish.group.clone());
     let Some(name) = group(&class.pod_sets[first]) else {
@@ -161,7 +162,7 @@ pub(crate) fn members(class: &EquivalenceClass, first: usize) -> SmallVec<[usize
     all.filter(|(_, one)| group(one).as_ref() == Some(&name)).map(|(index, _)| index).collect()
 }
 
-/// Whether pods of a shape may get a flavor at all.
+/// Whether Workloads of a class may get a flavor.
 pub(crate) fn allows(class: &EquivalenceClass, flavor: FlavorId) -> bool {
     class.allowed.as_ref().is_none_or(|allowed| allowed.contains(&flavor))
 }

@@ -1,4 +1,4 @@
-//! Everything that can happen to the engine.
+//! Events: everything that changes the engine's tables from outside.
 
 use crate::admission_fair_sharing::AdmissionFairSharing;
 use crate::amount::Amount;
@@ -13,7 +13,7 @@ use crate::spec::{
 use crate::time::Time;
 use crate::topology::{TopologyNodeSpec, TopologySpec};
 
-/// One change. `None` for a spec means that the object is gone.
+/// One change. A spec of `None` means that the object is deleted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A namespace and its labels.
@@ -26,41 +26,41 @@ pub enum Event {
     Node(TopologyNodeId, Option<TopologyNodeSpec>),
     /// An AdmissionCheck.
     Check(CheckId, Option<CheckSpec>),
-    /// A cohort (an id of [`crate::Names::cohorts`]). A cohort that is only named by others needs no event.
+    /// A cohort. A cohort that only other objects refer to needs no event.
     Cohort(CohortId, Option<CohortSpec>),
     /// A ClusterQueue.
     ClusterQueue(QueueId, Option<Box<ClusterQueueSpec>>),
     /// A LocalQueue.
     LocalQueue(LocalQueueId, Option<LocalQueueSpec>),
-    /// How LocalQueues share by usage; `None` switches it off.
+    /// Configuration of admission fair sharing; `None` switches it off.
     AdmissionFairSharing(Option<AdmissionFairSharing>),
-    /// What a LocalQueue had consumed at some time, as it was recorded.
+    /// The recorded consumption of a LocalQueue at a time.
     ConsumedResources(LocalQueueId, Vec<(ResourceId, Amount)>, Time),
-    /// Time to sample what LocalQueues use.
+    /// Time to sample the usage of LocalQueues.
     SampleUsage(Time),
-    /// A Workload that holds quota was admitted: nothing more is to be checked.
+    /// A Workload with a reservation is admitted: all its checks are passed.
     Admitted(WorkloadId, Time),
-    /// A Workload, new or changed. A spec without admission takes no quota away: only [`Event::Released`] does.
+    /// A Workload, new or changed. A spec without admission releases no quota; only [`Event::Released`] does.
     Workload(WorkloadId, Box<WorkloadSpec>),
-    /// A Workload is finished or deleted. Its id may be handed out again.
+    /// A Workload is finished or deleted. Its id may be reused.
     WorkloadGone(WorkloadId),
-    /// A Workload that holds quota is being evicted, for a reason the engine did not decide.
+    /// A Workload with a reservation is being evicted, for a reason outside of the engine.
     Evicting(WorkloadId),
-    /// The pods of an evicted Workload are gone.
+    /// An evicted Workload released its quota: its pods are gone.
     Released {
-        /// Which.
+        /// The Workload.
         workload: WorkloadId,
-        /// Whether it may be queued again at once.
+        /// Whether it may be queued again now.
         eligibility: QueueEligibility,
         /// Its queue-order timestamp from now on.
         queued_at: Time,
     },
-    /// All machines that failed under a Workload that holds places on them; none once they are well again.
+    /// All failed nodes that a Workload has pods on (`status.unhealthyNodes`); empty after recovery.
     UnhealthyNodes(WorkloadId, Vec<TopologyNodeId>),
-    /// The placer may have room for those who wait under this key.
+    /// A cluster may have capacity for the Workloads that wait under this key.
     ClusterCapacity(RequeueKey),
-    /// A decision about this Workload was written.
+    /// The last decision about this Workload is written.
     Written(WorkloadId),
-    /// A decision about this Workload could not be written: what was assumed is taken back.
+    /// The last decision about this Workload could not be written: it is rolled back.
     WriteFailed(WorkloadId),
 }

@@ -1,10 +1,11 @@
 //! The scheduling core: Kueue's semantics as a pure function of events.
 //!
-//! [`Engine::apply`] keeps the books and marks whom a change may help; [`Engine::cycle`] is one scheduling cycle and
-//! returns what was decided about the head of every queue. There is no IO, no clock and no hash order in an outcome: the
-//! same events give the same decisions. Source: docs/reference/kueue.md §3-4.
+//! [`Engine::apply`] updates the tables and notes which inadmissible Workloads a change may help. A cycle
+//! ([`Engine::begin`], [`CycleInProgress::advance`]) decides about the head of every ClusterQueue. There is no IO, no
+//! clock and no hash order in a decision: the same events give the same decisions. Source: docs/reference/kueue.md
+//! §3-4.
 //!
-//! What-if is done on the live state: changes of usage are journalled and rewound, nothing is copied.
+//! Simulations run on the live tables: changes of usage are journalled and rewound, nothing is copied.
 
 mod admission_fair_sharing;
 mod amount;

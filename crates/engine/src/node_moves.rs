@@ -5,8 +5,8 @@ use crate::node_failures::NodeReplacement;
 use crate::state::State;
 use crate::topology;
 
-/// A move could not be written: everybody stands where they stood, and the machine is still to be replaced. Says whether
-/// that was it.
+/// Rolls back a replacement whose write failed: pods are where they were, and the failure is open again. Returns
+/// whether there was a replacement.
 pub(crate) fn roll_back(state: &mut State, id: WorkloadId) -> bool {
     let Some(NodeReplacement { node, before }) = state.node_failures.take_replacement(id) else {
         return false;
@@ -17,7 +17,7 @@ pub(crate) fn roll_back(state: &mut State, id: WorkloadId) -> bool {
     true
 }
 
-/// Enters new places into the books.
+/// Replaces topology assignments and charges the difference.
 pub(crate) fn move_pods(
     state: &mut State,
     id: WorkloadId,

@@ -1,18 +1,40 @@
-//! Reservation only together with a cluster that has room. Source: docs/reference/dispatch.md §1.
+//! The placer: reserves quota only together with a worker cluster. Source: docs/reference/dispatch.md §1.
 
 use crate::cycle::entry::CycleEntry;
 use crate::ids::{ClusterId, RequeueKey};
 
-/// Chooses a cluster for a Workload whose quota fits.
+/// Chooses a worker cluster for a Workload whose quota fits.
+///
+/// Called at most once per entry and cycle, in processing order, with the entry's assignment. An implementation that
+/// returns `Ok` must count the Workload against the cluster's capacity at once, since later entries of the cycle
+/// follow. If it returns a key, it must lead to [`Event::ClusterCapacity`](crate::Event::ClusterCapacity) with that
+/// key when capacity may be available. The engine does not interpret keys.
+///
+/// ```
+/// use engine::ids::ClusterId;
+/// use engine::{CycleEntry, Placer, RequeueKey};
+///
+/// /// One worker cluster with capacity for `free` Workloads.
+/// struct OneCluster {
+///     free: u32,
+/// }
+///
+/// impl Placer for OneCluster {
+///     fn place(&mut self, _: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
+///         self.free = self.free.checked_sub(1).ok_or(RequeueKey(0))?;
+///         Ok(Some(ClusterId(0)))
+///     }
+/// }
+/// ```
 pub trait Placer {
-    /// `Ok` reserves, with a cluster or without one. `Err` names what the Workload waits for; it holds nothing then.
+    /// Chooses a cluster. `Ok(None)` reserves quota without a cluster.
     ///
     /// # Errors
-    /// When no cluster has room.
+    /// The key to wait under, if no cluster has capacity.
     fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey>;
 }
 
-/// Says yes to everything: plain Kueue.
+/// Accepts every Workload without a cluster: plain Kueue.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AcceptAll;
 

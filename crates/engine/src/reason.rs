@@ -1,84 +1,84 @@
-//! Why something does not fit, as values. [`crate::explain`] turns them into words; nobody pays for words before that.
+//! Why something does not fit, as values; [`crate::explain`] renders them on demand.
 
 use crate::amount::Amount;
 use crate::ids::{FlavorId, ResourceId, Slot, TopologyNodeId};
 use crate::topology::PlacementFailure;
 
-/// One obstacle for one pod set.
+/// Why one pod set does not fit in a flavor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoFitReason {
-    /// The request is larger than the queue can ever have.
+    /// The request exceeds the quota that the ClusterQueue could use without any usage.
     ExceedsMaximum {
         /// Flavor and resource.
         slot: Slot,
-        /// What earlier pod sets of the same Workload take.
+        /// Usage of earlier pod sets of the Workload.
         earlier: Amount,
-        /// What this one asks for.
+        /// The request.
         request: Amount,
-        /// What there is.
+        /// The most that the ClusterQueue could use.
         maximum: Amount,
     },
-    /// Too much is in use now.
+    /// Quota is in use.
     InUse {
         /// Flavor and resource.
         slot: Slot,
-        /// How much more would have to be free.
+        /// Amount that would have to be released.
         missing: Amount,
     },
-    /// Nobody tolerates a taint of the flavor.
+    /// The pods do not tolerate a taint of the flavor.
     Taint {
         /// The flavor.
         flavor: FlavorId,
-        /// Which of its taints.
+        /// Index of the taint in the flavor.
         taint: usize,
     },
-    /// Node selector or affinity exclude the flavor.
+    /// The node selector or affinity does not match the flavor.
     Affinity(FlavorId),
     /// The flavor does not exist.
     FlavorNotFound(FlavorId),
-    /// On a second look within a cycle only the flavors of the first are considered.
+    /// Evaluated again within a cycle, an entry keeps the flavors of its nomination.
     NotNominated {
-        /// The flavor that was passed over.
+        /// The flavor that was skipped.
         flavor: FlavorId,
-        /// For which resource.
+        /// The resource.
         resource: ResourceId,
     },
     /// The Workload is not allowed the flavor.
     FlavorNotAllowed(FlavorId),
     /// The Workload replaces a slice that has another flavor.
     DiffersFromReplacedSlice {
-        /// The flavor that was passed over.
+        /// The flavor that was skipped.
         flavor: FlavorId,
-        /// The one that the old slice has; none if it never had the resource.
+        /// The flavor of the old slice; `None` if it did not have the resource.
         original: Option<FlavorId>,
     },
     /// No resource group covers the resource.
     ResourceNotCovered(ResourceId),
-    /// The pod set wants a topology, the flavor has none.
+    /// The pod set requests a topology, but the flavor has none.
     NoTopology(FlavorId),
-    /// The flavor has a topology, the pod set asks for none.
+    /// The flavor has a topology, but the pod set requests none.
     OnlyTopologyAware(FlavorId),
     /// The flavor's topology does not have the level.
     NoTopologyLevel(FlavorId),
-    /// The pod set asks for places, and gets no flavor that has any.
+    /// The pod set requests a topology, but none of its flavors has one.
     NoTopologyFlavor,
-    /// The pod set asks for places, and no flavor of the queue has any.
+    /// The pod set requests a topology, but no flavor of the ClusterQueue has one.
     NoTopologies,
-    /// The pod set asks for places, and gets several flavors that have some; in the order of their names.
+    /// The pod set requests a topology, but several of its flavors have one; sorted by name.
     TopologyFlavors(Box<[FlavorId]>),
-    /// The pod set of a slice that replaces another must stand together, or else would rather do so.
+    /// The pod set of a replacement slice requires or prefers one topology domain, which is not supported.
     ElasticConstraint {
-        /// It must.
+        /// It requires one.
         required: bool,
     },
-    /// Machines failed under a holder that nothing can stand in for.
+    /// Nodes of a reserving Workload failed and have no replacement.
     NodesFailed(Box<[TopologyNodeId]>),
-    /// The pods cannot be placed within the topology.
+    /// The topology has no domains for the pods.
     TopologyPlacement(Box<PlacementFailure>),
 }
 
 impl NoFitReason {
-    /// Whether it is an error of its pod set: nothing else is said then.
+    /// Whether it is an error of the pod set, which is reported alone.
     pub(crate) fn is_error(&self) -> bool {
         matches!(
             self,
@@ -90,14 +90,14 @@ impl NoFitReason {
     }
 }
 
-/// The kind of obstacle that a whole Workload meets, as conditions name it. Later is more severe.
+/// Why a Workload is pending, as its conditions name it. Later is more severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PendingReason {
-    /// There is quota, but no place in the topology.
+    /// Quota suffices, but there is no topology assignment.
     TopologyPlacementFailed,
     /// Quota is in use.
     WaitingForQuota,
-    /// There will never be enough quota.
+    /// The request exceeds the maximum quota.
     ExceedsMaxQuota,
     /// No flavor suits the pods.
     NoMatchingFlavor,
@@ -115,16 +115,16 @@ impl PendingReason {
     }
 }
 
-/// Why a victim is preempted.
+/// Why a Workload may be preempted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PreemptionReason {
-    /// It is in the preemptor's own queue.
+    /// It is in the preemptor's ClusterQueue.
     InClusterQueue,
-    /// Its queue uses what belongs to the preemptor.
+    /// Its ClusterQueue borrows quota that the preemptor may reclaim.
     InCohortReclamation,
-    /// Its queue has the larger share.
+    /// Its ClusterQueue has the larger share.
     InCohortFairSharing,
-    /// Both borrow, and it has the lower priority.
+    /// The preemptor borrows too, and it has the lower priority.
     InCohortReclaimWhileBorrowing,
 }
 

@@ -13,7 +13,7 @@ use crate::workloads::admission::Admission;
 use crate::workloads::record::QueuePosition;
 use crate::workloads::usage::{Usage, charge};
 
-/// Notes that a Workload will release its quota.
+/// Marks a Workload as evicted: it will release its quota.
 pub(crate) fn mark_evicted(state: &mut State, id: WorkloadId) {
     let admission = state.workloads.get_mut(id).and_then(|one| one.admission.as_deref_mut());
     if let Some(admission) = admission {
@@ -23,7 +23,7 @@ pub(crate) fn mark_evicted(state: &mut State, id: WorkloadId) {
     }
 }
 
-/// Whatever is told of a holder, upstream takes its usage off and puts it on again.
+/// Releases and charges the usage of a reserving Workload that was observed again, as upstream does.
 pub(crate) fn recharge(state: &mut State, id: WorkloadId) {
     if let Some(admission) = state.workloads.at(id).admission.as_deref() {
         let node = state.queue(admission.queue).node;
@@ -44,7 +44,7 @@ pub(crate) fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec)
     start_holding(state, id, Box::new(admission));
 }
 
-/// What is charged for what pod sets hold.
+/// Usage of admitted pod sets, without finished pods.
 pub(crate) fn usage_of(state: &mut State, pod_sets: &[PodSetAdmission]) -> Usage {
     let mut usage = Usage::new();
     for pod_set in pod_sets {
@@ -56,7 +56,7 @@ pub(crate) fn usage_of(state: &mut State, pod_sets: &[PodSetAdmission]) -> Usage
     usage
 }
 
-/// Enters an admission whose usage is already charged.
+/// Enters an admission and charges its usage.
 pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Box<Admission>) {
     admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
@@ -78,7 +78,7 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Bo
     crate::delayed_topology::update(state, id);
 }
 
-/// Gives back what a Workload holds, and wakes those who may want it.
+/// Releases the quota of a Workload, and requeues the cohort tree.
 pub(crate) fn free_quota(state: &mut State, id: WorkloadId) {
     let workload = state.workloads.at_mut(id);
     let (Some(_), QueuePosition::Reserving { place }) = (&workload.admission, workload.place)

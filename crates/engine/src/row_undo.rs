@@ -1,13 +1,13 @@
-//! Rows of a table as they were before a what-if, saved when they are first changed.
+//! Undo of table rows: rows are saved when a what-if first changes them.
 //!
-//! Cost: outside of a what-if one comparison per change; within, a copy of every row that is changed.
+//! Cost: one comparison per change outside of a what-if; within one, a copy of every changed row.
 
 use std::collections::BTreeMap;
 
-/// See the module.
+/// Saved rows of one table.
 #[derive(Debug)]
 pub(crate) struct RowUndo<T> {
-    /// Length of the table when the what-if began; `None` outside of one.
+    /// Length of the table when the what-if began; `None` outside.
     length: Option<usize>,
     rows: BTreeMap<usize, Option<T>>,
 }
@@ -19,7 +19,7 @@ impl<T> Default for RowUndo<T> {
 }
 
 impl<T: Clone> RowUndo<T> {
-    /// A what-if begins.
+    /// Begins a what-if.
     pub(crate) fn begin(&mut self, table: &[Option<T>]) {
         self.length = Some(table.len());
     }
@@ -29,7 +29,7 @@ impl<T: Clone> RowUndo<T> {
         self.length.is_some()
     }
 
-    /// A row is about to change.
+    /// Saves a row before a change.
     #[inline]
     pub(crate) fn keep(&mut self, table: &[Option<T>], index: usize) {
         if self.length.is_some_and(|length| index < length) {
@@ -37,21 +37,21 @@ impl<T: Clone> RowUndo<T> {
         }
     }
 
-    // Apart, so that changes outside of a what-if pay for the comparison alone.
+    // Out of line, so that a change outside of a what-if costs only the comparison.
     #[cold]
     #[inline(never)]
     fn save(&mut self, table: &[Option<T>], index: usize) {
         self.rows.entry(index).or_insert_with(|| table.get(index).cloned().flatten());
     }
 
-    /// Any row may change.
+    /// Saves all rows.
     pub(crate) fn keep_all(&mut self, table: &[Option<T>]) {
         for index in 0..self.length.unwrap_or_default() {
             self.keep(table, index);
         }
     }
 
-    /// The what-if ends: the table is what it was.
+    /// Ends the what-if: restores the table.
     pub(crate) fn undo(&mut self, table: &mut Vec<Option<T>>) {
         table.truncate(self.length.take().unwrap_or(table.len()));
         for (index, row) in std::mem::take(&mut self.rows) {

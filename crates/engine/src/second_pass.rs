@@ -1,12 +1,11 @@
-//! The second pass: places in topologies for Workloads that hold quota already.
+//! The second pass: topology assignments for Workloads that already have a quota reservation.
 //!
-//! Where a check provides the machines, quota is reserved first, and places are looked for when all checks are ready:
-//! with the flavors that were assigned, charging nothing. Where all places are taken, those who hold them may have to go,
-//! by the same policies as for heads; the places are then taken by a later attempt. An attempt that fails is repeated
-//! after one second, two, four, up to thirty. What was found stands until its write fails; what is told without places
-//! meanwhile does not take it away. Source: docs/reference/kueue.md §3.7.
+//! If an admission check provides the nodes, quota is reserved first, and topology is assigned when all checks are
+//! ready: with the assigned flavors, without charging quota. If the domains are in use, the second pass preempts by
+//! the same policies as for heads, and a later attempt assigns the domains. An assignment stands until its write
+//! fails; an object observed without it meanwhile does not remove it. Source: docs/reference/kueue.md §3.7.
 //!
-//! Cost: nothing while nobody waits; a search in the topology per attempt, and one for each victim that is considered.
+//! Cost: nothing without second passes; one topology search per attempt, and one per preemption candidate considered.
 
 use crate::cycle::preparation;
 use crate::delayed_topology::{is_delayed_here, set_pod_sets};
@@ -25,21 +24,22 @@ use crate::state::State;
 use crate::time::Time;
 use crate::topology;
 
-/// What one attempt came to.
+/// The result of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondPass {
-    /// Which Workload.
+    /// The Workload.
     pub workload: WorkloadId,
-    /// Where it holds quota.
+    /// The ClusterQueue of its reservation.
     pub queue: QueueId,
-    /// What it holds from now on, or why there are no places. No reason is given where the queue is not active.
+    /// Its admission from now on, or why there is no topology assignment. Without reasons if the ClusterQueue is
+    /// inactive.
     pub outcome: Result<Vec<PodSetAdmission>, Vec<NoFitReason>>,
-    /// Who has to go before there are places. Some may be on their way already.
+    /// Workloads to preempt before an assignment is possible. Some may be evicted already.
     pub targets: Vec<PreemptionTarget>,
 }
 
 impl Engine {
-    /// Finds places for those whose second pass is due. Call it before a cycle: they come first.
+    /// Makes the attempts whose delay is over. Call it before a cycle: second passes precede heads.
     pub fn second_pass(&mut self, now: Time) -> Vec<SecondPass> {
         let state = &mut self.state;
         if state.second_passes.is_empty() {
@@ -70,7 +70,7 @@ fn ready(state: &mut State, now: Time) -> Vec<(WorkloadId, u32)> {
     ready
 }
 
-/// One attempt, after so many that failed. Whoever is `taken` goes for somebody else.
+/// Makes one attempt after `failed` failed ones. `taken` are the targets of earlier second passes.
 fn attempt(
     state: &mut State,
     id: WorkloadId,
@@ -107,7 +107,7 @@ fn attempt(
     SecondPass { workload: id, queue, outcome: Err(reasons.collect()), targets }
 }
 
-/// The places that were found are taken.
+/// Applies the topology assignments that were found.
 fn settle(
     state: &mut State,
     id: WorkloadId,
@@ -126,9 +126,9 @@ fn settle(
     pod_sets
 }
 
-/// Who has to go so that there are places; nobody, if a preemption gate is closed, or if one of them goes for somebody else
-/// already. Upstream asks for the quota once more, although it is held: where there is not as much left, more have to go,
-/// or nobody can.
+/// Finds preemption targets for the topology assignment; none if a preemption gate is closed or a target belongs to
+/// an earlier second pass. Upstream requests the quota once more although it is reserved; if that much is not
+/// available, more targets are needed, or there are none.
 fn victims(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
@@ -160,7 +160,7 @@ fn victims(
     targets
 }
 
-/// What is held, as an assignment: only pod sets without places are looked at.
+/// The reservation as an assignment, in which only pod sets without a topology assignment are searched.
 fn held(
     state: &mut State,
     queue: QueueId,

@@ -1,15 +1,15 @@
-//! Switches of the engine: fair sharing and the feature gates that change decisions. Defaults are upstream's.
+//! Settings of the engine: fair sharing, and feature gates that change decisions. Defaults are upstream's.
 
 /// A rule that allows a fair-sharing preemption. Source: docs/reference/kueue.md §4.10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FairStrategy {
-    /// The preemptor's share stays at or below what the victim's queue has left.
+    /// The preemptor's share is at most the share that the target's ClusterQueue keeps.
     LessThanOrEqualToFinalShare,
-    /// The preemptor's share stays below what the victim's queue had.
+    /// The preemptor's share is below the present share of the target's ClusterQueue.
     LessThanInitialShare,
 }
 
-/// Settings of one engine.
+/// Settings of one engine. Fields named after a gate switch that feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "feature gates are independent switches")]
 pub struct EngineSettings {
@@ -31,8 +31,8 @@ pub struct EngineSettings {
     pub priority_sorting_within_cohort: bool,
     /// Gate PrioritizePreemptorWorkloads.
     pub prioritize_preemptor_workloads: bool,
-    /// Evaluate also heads whose refusal is known in advance, as upstream does. Decisions are the same; what is said
-    /// about those who wait is newer.
+    /// Evaluates heads even if their refusal can be predicted, as upstream does. Decisions are equal; messages of
+    /// pending Workloads are newer.
     pub reevaluate_refused: bool,
     /// Gate TASProfileMixed.
     pub tas_profile_mixed: bool,
@@ -48,14 +48,14 @@ pub struct EngineSettings {
     pub elastic_jobs_via_workload_slices: bool,
     /// Gate ElasticJobsViaWorkloadSlicesWithTAS.
     pub elastic_jobs_via_workload_slices_with_tas: bool,
-    /// Gate MultiKueueOrchestratedPreemption: closed preemption gates count.
+    /// Gate MultiKueueOrchestratedPreemption: preemption gates are respected.
     pub multi_kueue_orchestrated_preemption: bool,
-    /// Gate ConcurrentAdmission: variants. Closed preemption gates count then, too.
+    /// Gate ConcurrentAdmission: variants; preemption gates are respected.
     pub concurrent_admission: bool,
 }
 
 impl EngineSettings {
-    /// Whether a Workload whose preemption gates are closed is kept from preempting.
+    /// Whether a closed preemption gate prevents preemption.
     pub(crate) fn respects_preemption_gates(&self) -> bool {
         self.multi_kueue_orchestrated_preemption || self.concurrent_admission
     }

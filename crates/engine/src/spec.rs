@@ -141,7 +141,7 @@ pub struct ClusterQueueSpec {
     pub checks: Vec<AdmissionCheckRule>,
     /// Variants do not migrate to flavors behind this one; `None` is unlimited.
     pub last_acceptable_flavor: Option<FlavorId>,
-    /// Admission scope UsageBasedAdmissionFairSharing.
+    /// `admissionScope.admissionMode` is UsageBasedAdmissionFairSharing.
     pub admission_fair_sharing: bool,
 }
 

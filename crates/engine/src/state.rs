@@ -1,4 +1,7 @@
-//! All tables of the engine in one place, and the small questions everybody asks of them.
+//! All tables of the engine, and queries that need several of them.
+//!
+//! The tables own their data and import nothing from here; code that decides imports this file and no table imports
+//! code.
 
 use std::sync::Arc;
 
@@ -25,7 +28,7 @@ use crate::workloads::slice_replacements::SliceReplacements;
 use crate::workloads::table::Workloads;
 use crate::workloads::variant_groups::VariantGroups;
 
-/// See the module.
+/// The composition of all tables.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) names: Names,
@@ -44,13 +47,13 @@ pub(crate) struct State {
     pub(crate) node_failures: NodeFailures,
     pub(crate) workloads: Workloads,
     pub(crate) classes: EquivalenceClasses,
-    /// Who replaces whom.
+    /// Claims of slices to replace older ones.
     pub(crate) slices: SliceReplacements,
-    /// Which variants belong together.
+    /// Which Workloads are variants of one another.
     pub(crate) variant_groups: VariantGroups,
     pub(crate) backoffs: Backoffs,
     pub(crate) second_passes: SecondPasses,
-    /// What LocalQueues consumed.
+    /// Consumption of LocalQueues for admission fair sharing.
     pub(crate) ledger: ConsumptionLedger,
     pub(crate) heads: HeadList,
     pub(crate) requeue_requests: RequeueRequests,
@@ -109,7 +112,7 @@ impl State {
         Arc::clone(self.classes.at(self.workloads.at(workload).class))
     }
 
-    /// Whether a Workload must not preempt: one of its preemption gates is closed, and gates count.
+    /// Whether a closed preemption gate prevents a Workload from preempting.
     pub(crate) fn is_preemption_gated(&self, workload: WorkloadId) -> bool {
         self.settings.respects_preemption_gates() && self.workloads.at(workload).preemption_gated
     }
@@ -119,7 +122,7 @@ impl State {
         self.requeue_requests.add(self.queues.at(queue).node);
     }
 
-    /// What `count` pods of a pod set ask of a queue, including the implicit `pods` if the queue covers it.
+    /// Requests of `count` pods of a pod set, with the implicit `pods` if the ClusterQueue covers it.
     pub(crate) fn requests<'a>(
         &'a self,
         queue: QueueId,
@@ -131,7 +134,7 @@ impl State {
         declared.map(move |&(resource, one)| (resource, one.times(count))).chain(pods)
     }
 
-    /// The name of a queue's or cohort's node.
+    /// The name of a node's ClusterQueue or cohort.
     pub(crate) fn node_name(&self, node: NodeId) -> &str {
         if let Some(queue) = self.tree.node(node).queue {
             return self.names.queues.name(queue);

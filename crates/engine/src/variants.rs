@@ -1,33 +1,34 @@
-//! Variants: several Workloads that are one, each for another flavor, of which the best that can be had shall run.
+//! Variants (gate ConcurrentAdmission): several Workloads for one job, each allowed other flavors, at most one
+//! admitted.
 //!
-//! Variants of a family compete like any others, each within the flavors that it is allowed. Whoever has a sibling in its
-//! queue that is admitted with a flavor before its own is passed over. Whoever fits, and has a sibling that is admitted
-//! with a flavor behind its own, gets nothing yet: the sibling is evicted, if the queue lets variants move to that flavor,
-//! and the place of both stays one. What makes variants, and opens their preemption gates, is not the engine's business.
-//! Source: docs/reference/kueue.md §4.4 step 1, §4.8 steps 1 and 12, §4.13; gate ConcurrentAdmission.
+//! Variants compete like other Workloads, each within its allowed flavors. A variant is skipped while a sibling in
+//! its ClusterQueue is admitted with an earlier flavor. If a variant fits and a sibling is admitted with a later
+//! flavor, the variant gets nothing yet: the sibling is evicted, provided that the ClusterQueue allows migration to
+//! the variant's flavor. Variants are created, and their preemption gates opened, outside of the engine. Source:
+//! docs/reference/kueue.md §4.4 step 1, §4.8 steps 1 and 12, §4.13.
 //!
-//! Cost: nothing for those who are not restricted to flavors; for a variant, a look at its family.
+//! Cost: nothing without allowed flavors; for a variant, one pass over its siblings.
 
 use crate::checks::is_admitted;
 use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::state::State;
 
-/// What a variant that fits has to do first.
+/// What has to happen before a fitting variant reserves quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Migration {
-    /// This sibling has to go.
+    /// This sibling is evicted first.
     From(WorkloadId),
-    /// Nothing: its flavor is too far behind for a move.
+    /// Nothing: migration to its flavor is not allowed.
     Refused,
 }
 
-/// The sibling that is admitted with a flavor before that of `id`.
+/// A sibling that is admitted with an earlier flavor than `id`.
 pub(crate) fn better(state: &State, id: WorkloadId, queue: QueueId) -> Option<WorkloadId> {
     let own = rank(state, id, queue)?;
     admitted(state, id, queue).find(|&(rank, _)| rank < own).map(|(_, sibling)| sibling)
 }
 
-/// What comes before a reservation of `id`, which fits.
+/// The migration that precedes a reservation of `id`, which fits.
 pub(crate) fn migration(state: &State, id: WorkloadId, queue: QueueId) -> Option<Migration> {
     let own = rank(state, id, queue)?;
     let worst = admitted(state, id, queue).max().filter(|&(rank, _)| rank > own);
@@ -36,14 +37,14 @@ pub(crate) fn migration(state: &State, id: WorkloadId, queue: QueueId) -> Option
     })
 }
 
-/// Whether variants of a queue may move to its flavor with this rank.
+/// Whether the ClusterQueue allows migration to its flavor with this rank.
 fn may_move(state: &State, queue: QueueId, to: usize) -> bool {
     let spec = state.queue(queue).spec.as_deref();
     let last = spec.and_then(|spec| spec.last_acceptable_flavor);
     last.and_then(|last| rank_of(state, queue, last)).is_none_or(|last| to <= last)
 }
 
-/// Siblings that are admitted in the same queue, with the ranks of their flavors.
+/// Siblings that are admitted in the same ClusterQueue, with the ranks of their flavors.
 fn admitted(
     state: &State,
     id: WorkloadId,
@@ -57,7 +58,7 @@ fn admitted(
     state.variant_groups.siblings(id).filter_map(here)
 }
 
-/// The place of a variant's flavor, the first that it is allowed, in the order of the queue.
+/// The rank of a variant's first allowed flavor in the order of the ClusterQueue.
 fn rank(state: &State, id: WorkloadId, queue: QueueId) -> Option<usize> {
     let class = state.classes.at(state.workloads.at(id).class);
     rank_of(state, queue, *class.allowed.as_ref()?.first()?)

@@ -1,4 +1,4 @@
-//! Read-only questions about the present state, answered in a stable order.
+//! Read-only queries on the present tables, answered in a stable order.
 
 use crate::admission_fair_sharing::FairSharingUsage;
 use crate::amount::Amount;
@@ -13,27 +13,27 @@ use crate::slices::{replacement_slice, whom};
 use crate::spec::{AdmissionCheckRule, AdmissionSpec, FairSharingWeight, PodSetAdmission};
 use crate::time::Time;
 
-/// Where the pods of a pod set go, in the terms of an API object.
+/// A topology assignment in the terms of the API object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssignedTopology {
-    /// Node labels of the levels.
+    /// Node labels of the levels, from the top down.
     pub levels: Vec<String>,
-    /// Values of these labels, and how many pods.
+    /// Per domain: values of these labels, and number of pods.
     pub domains: Vec<(Vec<String>, i64)>,
 }
 
 impl Engine {
-    /// Workloads of a queue that are evaluated in coming cycles, in queue order.
+    /// Active Workloads of a ClusterQueue, in queue order.
     pub fn active_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
         self.state.queue(queue).pending.active(&self.state.workloads)
     }
 
-    /// Workloads of a queue that wait for something to change, in queue order.
+    /// Inadmissible Workloads of a ClusterQueue, in queue order.
     pub fn inadmissible_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
         self.state.queue(queue).pending.inadmissible(&self.state.workloads)
     }
 
-    /// Workloads that hold quota in a queue, by name.
+    /// Workloads with a reservation in a ClusterQueue, by name.
     pub fn reserving_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
         let names = &self.state.names.workloads;
         let mut ids = self.state.queue(queue).reserving.clone();
@@ -41,13 +41,13 @@ impl Engine {
         ids
     }
 
-    /// What a Workload holds.
+    /// Admitted pod sets of a Workload; `None` without a reservation.
     pub fn admission(&self, workload: WorkloadId) -> Option<&[PodSetAdmission]> {
         let admission = self.state.workloads.get(workload)?.admission.as_deref()?;
         Some(&admission.pod_sets)
     }
 
-    /// What a Workload holds, in the form in which it can be told to another engine.
+    /// The reservation of a Workload as a spec for another engine.
     pub fn admission_spec(&self, workload: WorkloadId) -> Option<AdmissionSpec> {
         let admission = self.state.workloads.get(workload)?.admission.as_deref()?;
         Some(AdmissionSpec {
@@ -58,7 +58,7 @@ impl Engine {
         })
     }
 
-    /// A placement as an API object names it: only the host name if the lowest level has it.
+    /// A pod set's topology assignment in the API object's terms: only the hostname if that is the lowest level.
     pub fn topology_assignment(&self, pod_set: &PodSetAssignment) -> Option<AssignedTopology> {
         let topologies = &self.state.topologies;
         let tree =
@@ -69,7 +69,7 @@ impl Engine {
         Some(AssignedTopology { levels: text(&tree.levels), domains })
     }
 
-    /// Whether the pods of a Workload would find places among the machines of a flavor now. Cost: one search.
+    /// Whether the pods of a Workload would get a topology assignment in a flavor now. Cost: one search.
     pub fn finds_topology_assignment(&mut self, workload: WorkloadId, flavor: FlavorId) -> bool {
         let known = self.state.workloads.get(workload).is_some();
         known && crate::topology::finds_topology_assignment(&mut self.state, workload, flavor)
@@ -81,12 +81,12 @@ impl Engine {
         workload.and_then(|one| one.admission.as_deref()).is_some_and(|one| one.evicted)
     }
 
-    /// What is charged to a queue.
+    /// Usage of a ClusterQueue; zeros are left out.
     pub fn queue_usage(&self, queue: QueueId) -> Vec<(FlavorId, ResourceId, Amount)> {
         self.usage(self.state.queue(queue).node)
     }
 
-    /// What is charged to a cohort (an id of [`crate::Names::cohorts`]); nothing for an unknown one.
+    /// Usage of a cohort; empty for an unknown one.
     pub fn cohort_usage(&self, cohort: CohortId) -> Vec<(FlavorId, ResourceId, Amount)> {
         let node = self.state.cohorts.get(cohort.index()).copied().flatten();
         node.map(|node| self.usage(node)).unwrap_or_default()
@@ -105,8 +105,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// When a cycle or a second pass may decide something although nothing happened: the end of a backoff, or another
-    /// attempt to find places.
+    /// When a cycle or second pass may decide something without a new event: the end of a backoff, or the next
+    /// attempt of a second pass.
     pub fn next_deadline(&self) -> Option<Time> {
         let mut backoffs = self.state.backoffs.iter();
         let backoff =
@@ -116,14 +116,14 @@ impl Engine {
 }
 
 impl Engine {
-    /// Checks that a Workload of a queue needs whatever flavors it gets, by name: those that bind every flavor.
+    /// Checks that a Workload of a ClusterQueue needs whatever its flavors, by name.
     pub fn checks_for_every_flavor(&self, queue: QueueId) -> Vec<CheckId> {
         let groups = self.state.queue(queue).groups.iter();
         let flavors: Vec<FlavorId> = groups.flat_map(|group| group.flavors.clone()).collect();
         self.checks_where(queue, |rule| flavors.iter().all(|&flavor| applies(rule, flavor)))
     }
 
-    /// Checks that a Workload needs for the flavors it holds, by name; none if it holds nothing.
+    /// Checks that a Workload needs for its flavors, by name; none without a reservation.
     pub fn required_checks(&self, workload: WorkloadId) -> Vec<CheckId> {
         let workload = self.state.workloads.get(workload);
         let Some(admission) = workload.and_then(|one| one.admission.as_deref()) else {
@@ -132,8 +132,8 @@ impl Engine {
         self.checks_where(admission.queue, |rule| binds(rule, admission))
     }
 
-    /// Whether a Workload is admitted with the quota it holds: it passed every check it needs, and no second pass has
-    /// to find places for it.
+    /// Whether a Workload is admitted: it has a reservation, all its checks are ready, and no topology assignment is
+    /// delayed.
     pub fn is_admitted(&self, id: WorkloadId) -> bool {
         self.state.workloads.get(id).is_some() && is_admitted(&self.state, id)
     }
@@ -153,19 +153,19 @@ impl Engine {
 }
 
 impl Engine {
-    /// The slice that took over what a holder has: whoever knows that the new one's quota is written finishes the old one.
+    /// The slice that took over the quota of `old`. When its reservation is written, the old slice is to be finished.
     pub fn replacement_slice(&self, old: WorkloadId) -> Option<WorkloadId> {
         if self.state.slices.is_empty() { None } else { replacement_slice(&self.state, old) }
     }
 
-    /// The slice whose quota a holder took over.
+    /// The slice whose quota `new` took over.
     pub fn replaced_slice(&self, new: WorkloadId) -> Option<WorkloadId> {
         if self.state.slices.is_empty() { None } else { whom(&self.state, new) }
     }
 }
 
 impl Engine {
-    /// What a LocalQueue has consumed, rounded down, and up to when that is known.
+    /// Consumption of a LocalQueue in base units, rounded down, and the time of the last update.
     pub fn consumed_resources(
         &self,
         id: LocalQueueId,
@@ -173,7 +173,7 @@ impl Engine {
         self.state.ledger.consumed(id)
     }
 
-    /// How much a LocalQueue has consumed for its weight, penalties included.
+    /// Weighted consumption of a LocalQueue, including entry penalties.
     pub fn fair_sharing_usage(&self, id: LocalQueueId) -> FairSharingUsage {
         let spec = self.state.local_queues.get(id.index()).and_then(Option::as_ref);
         self.state.ledger.usage(id, spec.map_or(FairSharingWeight::default(), |spec| spec.weight))

@@ -1,12 +1,10 @@
-//! What if: hypothetical events and cycles on the live state, and then everything as it was.
+//! What-if: hypothetical events and cycles on the live tables, undone exactly afterwards.
 //!
-//! Nothing is copied that is not touched, where there is much of it: rows of Workloads and of queues with their lines
-//! are saved when they first change, usage and shapes are journalled, the tree is saved before its first change of
-//! structure. Configuration and marks are small and copied, topologies as a whole where there are any. Names that were
-//! interned stay.
+//! Large tables are copied only as far as they change: rows of Workloads and ClusterQueues when they first change,
+//! usage and equivalence classes as journals, the quota tree before its first structural change. Specs and marks are
+//! small and copied; topologies are copied as a whole if there are any. Interned names stay.
 //!
-//! Invariant: after a what-if the engine decides what it would have decided without it; `Engine::debug_dump` is the same to
-//! the byte.
+//! Invariant: after a what-if the engine decides as without it, and [`Engine::debug_dump`] is equal byte by byte.
 
 use std::ops::Deref;
 
@@ -32,7 +30,7 @@ use crate::workloads::second_passes::SecondPasses;
 use crate::workloads::slice_replacements::SliceReplacements;
 use crate::workloads::variant_groups::VariantGroups;
 
-/// An engine in which something is tried out. Dropping it undoes everything.
+/// An engine in a what-if. Dropping it undoes all changes.
 #[derive(Debug)]
 pub struct WhatIf<'a> {
     engine: &'a mut Engine,
@@ -50,22 +48,22 @@ impl Engine {
 }
 
 impl WhatIf<'_> {
-    /// The tables of names. What is interned stays.
+    /// The name tables. Interned names stay.
     pub fn names_mut(&mut self) -> &mut Names {
         self.engine.names_mut()
     }
 
-    /// Supposes that something happened.
+    /// Applies a hypothetical event.
     pub fn apply(&mut self, event: Event) {
         self.engine.apply(event);
     }
 
-    /// Supposes a cycle. What the placer is told is the caller's to undo.
+    /// Runs a hypothetical cycle. The caller undoes the placer's side effects.
     pub fn cycle(&mut self, now: Time, placer: &mut dyn Placer) -> &[CycleEntry] {
         self.engine.cycle(now, placer)
     }
 
-    /// Supposes that second passes are made.
+    /// Makes hypothetical second passes.
     pub fn second_pass(&mut self, now: Time) -> Vec<SecondPass> {
         self.engine.second_pass(now)
     }
@@ -86,10 +84,10 @@ impl Drop for WhatIf<'_> {
     }
 }
 
-/// What is small, as it was.
+/// The small tables before the what-if.
 #[derive(Debug, Default)]
 struct Checkpoint {
-    /// The state of the usage journal.
+    /// Position of the usage journal.
     mark: usize,
     changes: ConfigurationChanges,
     cohorts: Vec<Option<NodeId>>,
@@ -111,7 +109,7 @@ struct Checkpoint {
 
 impl Checkpoint {
     fn begin(state: &mut State) -> Self {
-        // Every table is named, so that nobody forgets a new one.
+        // The pattern names every table, so that a new one cannot be left out.
         let State {
             names: _,
             settings: _,

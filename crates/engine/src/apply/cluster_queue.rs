@@ -20,7 +20,7 @@ use crate::spec::{
 use crate::state::State;
 use crate::workloads::record::Workload;
 
-/// The queue's record, made on first reference.
+/// The tree node of a ClusterQueue; its record is created on first reference.
 pub(crate) fn queue_record(state: &mut State, id: QueueId) -> NodeId {
     state.queues.reach(id.index() + 1);
     if let Some(queue) = &state.queues[id.index()] {
@@ -63,7 +63,7 @@ fn changed(state: &mut State, node: NodeId) {
     state.changes.node_changed(node);
 }
 
-/// Quotas or parent of a node are about to change: scans of flavors begin anew, in the tree that it leaves as well.
+/// Notes that quotas or parent of a node change: flavor scans start again, also in the tree that it leaves.
 fn requoted(state: &mut State, node: NodeId) {
     state.changes.quotas_changed(node, state.tree.parent(node));
 }
@@ -132,7 +132,7 @@ pub(crate) fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQue
     wake_siblings(state, id);
 }
 
-/// A queue that leaves a tree wakes those who stay.
+/// Requeues the cohort tree that a ClusterQueue leaves: quota that it borrowed is free there.
 fn wake_siblings(state: &mut State, id: QueueId) {
     if let Some(parent) = state.tree.parent(state.queue(id).node) {
         state.requeue_requests.add(parent);
@@ -163,7 +163,7 @@ pub(crate) fn cluster_queue_gone(state: &mut State, id: QueueId) {
     let queue = state.queue_mut(id);
     queue.spec = None;
     queue.groups = Arc::default();
-    // Another queue of this name knows nothing of who waits for victims.
+    // A new ClusterQueue of this name does not inherit the preemptor mark.
     queue.pending.forget_preemptor();
     consumption::cluster_queue_changed(state, id);
     changed(state, node);
@@ -196,7 +196,7 @@ pub(crate) fn local_queue(
     }
 }
 
-/// Holders stay where they hold, wherever their LocalQueue points now.
+/// A change of its LocalQueue does not move a Workload with a reservation.
 fn queued_through(workload: &Workload, id: LocalQueueId) -> bool {
     workload.local_queue == Some(id) && workload.admission.is_none()
 }

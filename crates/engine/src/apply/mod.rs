@@ -1,7 +1,7 @@
-//! Keeping the books: one function per event, no decision.
+//! Applies events to the tables, one function per event, without decisions.
 //!
-//! What frees or adds capacity asks for a wake-up of the tree it happened in; the next cycle carries it out. Source:
-//! docs/reference/kueue.md §2.5 (bookkeeping), §3.6 (wake-up sources).
+//! An event that frees or adds capacity requests a requeue of its cohort tree; the next cycle carries it out. Source:
+//! docs/reference/kueue.md §2.5 (bookkeeping), §3.6 (sources of requeues).
 
 pub(crate) mod cluster_queue;
 mod workload;
@@ -20,7 +20,7 @@ use crate::state::State;
 use crate::topology::TopologyNodeSpec;
 use crate::topology::topologies::NodeChange;
 
-/// Enters one event into the books.
+/// Applies one event.
 pub(crate) fn apply(state: &mut State, event: Event) {
     match event {
         Event::Namespace(id, labels) => {
@@ -81,7 +81,8 @@ fn wake_all(state: &mut State) {
     }
 }
 
-/// A changed machine wakes everybody; pods that leave one, those who could stand there. Source: docs/reference/kueue.md §3.6.
+/// A node that changed requeues all ClusterQueues; pods that left a node, the ClusterQueues with that node in a
+/// topology. Source: docs/reference/kueue.md §3.6.
 fn host(state: &mut State, id: TopologyNodeId, spec: Option<TopologyNodeSpec>) {
     let change = state.topologies.set_node(id, spec);
     if change == NodeChange::Unchanged {

@@ -69,7 +69,8 @@ fn same(old: &Workload, new: &Workload) -> bool {
             == (&new.uid, &new.checks, new.preemption_gated)
 }
 
-/// A Workload that holds quota changed: its priority decides who may preempt it, its finished pods free quota.
+/// Updates a Workload with a reservation: its priority decides which preemptors may target it, its finished pods free
+/// quota.
 fn update_holder(
     state: &mut State,
     id: WorkloadId,
@@ -111,14 +112,15 @@ fn update_holder(
             state.queue_mut(queue).generation += 1;
         }
         if reweighed {
-            // Somebody may preempt it now.
+            // Other Workloads may be able to preempt it now.
             state.requeue_cohort_tree(queue);
         }
     }
     crate::delayed_topology::update(state, id);
 }
 
-/// Places are charged by shape: those of the old one are given back before it is forgotten.
+/// Replaces the class of a reserving Workload. Topology usage is charged per class, so that of the old class is
+/// released first.
 fn reshape_holder(state: &mut State, id: WorkloadId, class: EquivalenceClassId) {
     let workload = state.workloads.at_mut(id);
     let old = std::mem::replace(&mut workload.class, class);
@@ -183,7 +185,7 @@ pub(crate) fn write_failed(state: &mut State, id: WorkloadId) {
     }
 }
 
-/// The placer has room again for those who wait under `key`.
+/// The placer may have capacity for the Workloads that wait under `key`: they are requeued.
 pub(crate) fn room(state: &mut State, key: crate::ids::RequeueKey) {
     for id in state.workloads.told(key) {
         dequeue(state, id);

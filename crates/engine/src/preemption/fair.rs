@@ -1,7 +1,8 @@
-//! Preemption by fair sharing: take from whoever has the largest share, as long as a strategy allows it.
+//! Fair-sharing preemption: targets come from the ClusterQueue with the largest share, as far as the strategies
+//! allow.
 //!
-//! The preemptor's request is charged for the length of the search, so that shares show the world as it would be.
-//! Source: docs/reference/kueue.md §4.10. Cost: candidates · depth, plus a walk down the tree per victim.
+//! The preemptor's request is charged during the search, so that shares include it. Source: docs/reference/kueue.md
+//! §4.10. Cost: candidates · depth, plus one walk down the tree per target.
 
 use std::cmp::Ordering;
 
@@ -17,7 +18,7 @@ use crate::settings::FairStrategy;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 
-/// Finds the victims.
+/// Finds preemption targets into `out`; none if preemption does not make the request fit.
 pub(super) fn find(
     state: &mut State,
     need: &PreemptionRequest<'_>,
@@ -66,7 +67,8 @@ fn fits_uncharged(state: &mut State, need: &PreemptionRequest<'_>) -> bool {
     result
 }
 
-/// Candidates in order: the own queue by its policy, borrowing queues of the tree by the reclaim policy.
+/// Candidates in order: the own ClusterQueue by `withinClusterQueue`, borrowing ones of the tree by
+/// `reclaimWithinCohort`.
 fn collect(state: &State, need: &PreemptionRequest<'_>) -> WorkloadIds {
     let own = need.attempt.queue;
     let policy = state.queue(own).preemption;
@@ -75,7 +77,7 @@ fn collect(state: &State, need: &PreemptionRequest<'_>) -> WorkloadIds {
     if policy.reclaim != PreemptionPolicy::Never {
         collect_below(state, need, root, &mut all);
     }
-    // Queue by queue: only within one does the order count, and only there is it one where queues share by usage.
+    // Grouped by ClusterQueue: only within one does the order matter, and LocalQueue usage compares only there.
     let queue = |id| queue_of(state, id);
     all.sort_by(|&left, &right| {
         queue(left).cmp(&queue(right)).then_with(|| order(state, own, left, right))
@@ -100,16 +102,16 @@ fn collect_below(state: &State, need: &PreemptionRequest<'_>, node: NodeId, all:
     }
 }
 
-/// One search in progress.
+/// A search in progress.
 struct FairSearch<'a> {
     need: &'a PreemptionRequest<'a>,
-    /// Candidates by queue, in order; the front of each is next.
+    /// Candidates by ClusterQueue, in order; the first of each is next.
     queues: Vec<(QueueId, WorkloadIds)>,
     pruned: Vec<NodeId>,
     retry: WorkloadIds,
     targets: Vec<PreemptionTarget>,
     leaf: NodeId,
-    /// The preemptor stays within its own quota, whoever goes: it takes back what is its own.
+    /// The preemptor is within its nominal quota, so every candidate is a reclaim.
     within_nominal: bool,
 }
 
@@ -122,7 +124,7 @@ impl<'a> FairSearch<'a> {
         Self { need, queues, pruned, retry, targets, leaf, within_nominal }
     }
 
-    /// Every candidate once, against the first strategy.
+    /// First pass: every candidate once, against the first strategy.
     fn first_pass(&mut self, state: &mut State, strategy: Option<FairStrategy>) -> bool {
         while let Some(queue) = self.next_queue(state) {
             let reason = if queue == self.need.attempt.queue {
@@ -147,7 +149,7 @@ impl<'a> FairSearch<'a> {
         false
     }
 
-    /// Those who failed, against the initial share; at most one per queue.
+    /// Second pass: candidates that failed the first, against the initial share; at most one per ClusterQueue.
     fn second_pass(&mut self, state: &mut State) -> bool {
         let retry = std::mem::take(&mut self.retry);
         self.queues = by_queue(state, &retry);
@@ -210,7 +212,7 @@ impl<'a> FairSearch<'a> {
         list.first().copied()
     }
 
-    /// The children of the lowest common ancestor, on the preemptor's side and on the other.
+    /// The children of the lowest common ancestor, on the preemptor's side and on the candidate's.
     fn meeting(&self, state: &State, queue: QueueId) -> (NodeId, NodeId) {
         let tree = &state.tree;
         let path = |leaf: NodeId| -> Vec<NodeId> {
@@ -227,7 +229,7 @@ impl<'a> FairSearch<'a> {
         pair
     }
 
-    /// The queue to take from next: down from the root, always to the child with the largest share.
+    /// The ClusterQueue to preempt in next: from the root always down to the child with the largest share.
     fn next_queue(&mut self, state: &State) -> Option<QueueId> {
         let Some(parent) = state.tree.parent(self.leaf) else {
             let own = self.need.attempt.queue;

@@ -9,7 +9,7 @@ use crate::quota::available::available;
 use crate::state::State;
 use crate::topology;
 
-/// Whether the request fits now; without borrowing, only within the queue's own quota.
+/// Whether the request fits now; without `borrowing`, within the ClusterQueue's own quota.
 pub(super) fn fits(state: &mut State, need: &PreemptionRequest<'_>, borrowing: bool) -> bool {
     let node = state.queue(need.attempt.queue).node;
     let quota = need.usage.iter().all(|&(slot, amount)| {
@@ -19,7 +19,7 @@ pub(super) fn fits(state: &mut State, need: &PreemptionRequest<'_>, borrowing: b
     quota && need.assignment.is_none_or(|one| topology::fits(state, need.attempt, one))
 }
 
-/// Puts back victims that were not needed, latest first; the last one removed made it fit and stays.
+/// Restores targets that are not needed, latest first. The last one removed made the request fit and stays.
 pub(super) fn fill_back(
     state: &mut State,
     targets: &mut Vec<PreemptionTarget>,
@@ -38,7 +38,7 @@ pub(super) fn fill_back(
     }
 }
 
-/// The slots of a Workload's usage that are contested.
+/// Whether a Workload uses one of the contested slots.
 pub(super) fn uses(state: &State, id: WorkloadId, contested: &[Slot]) -> bool {
     let admission = state.workloads.at(id).admission.as_deref();
     admission.is_some_and(|one| one.usage.iter().any(|(slot, _)| contested.contains(slot)))

@@ -1,8 +1,8 @@
-//! Preemption: whom to evict so that a Workload fits.
+//! Preemption: which Workloads to evict so that a request fits.
 //!
-//! [`classical`] follows priorities and ownership of quota, [`fair`] follows shares; [`candidates`] knows the policies
-//! and the order. Both remove candidates until the request fits and then put back whoever was not needed. Everything
-//! happens inside a what-if. Source: docs/reference/kueue.md §4.9, §4.10.
+//! [`classical`] goes by priority and ownership of quota, [`fair`] by shares; [`candidates`] applies the policies.
+//! Both remove candidates until the request fits, and then put back those that are not needed. Usage is restored
+//! afterwards. Source: docs/reference/kueue.md §4.9, §4.10.
 
 pub(crate) mod candidate_pool;
 pub(crate) mod candidates;

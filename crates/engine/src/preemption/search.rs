@@ -17,7 +17,7 @@ use crate::quota::available::reach;
 use crate::state::State;
 use crate::workloads::usage::Usage;
 
-/// Finds victims so that `need` fits; none if that is impossible.
+/// Finds preemption targets so that `need` fits; none if that is impossible.
 pub(crate) fn find(
     state: &mut State,
     need: &PreemptionRequest<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn find(
     }
 }
 
-/// Finds victims for a whole assignment.
+/// Finds preemption targets for a whole assignment.
 pub(crate) fn find_for(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
@@ -39,8 +39,8 @@ pub(crate) fn find_for(
     targets: &mut Vec<PreemptionTarget>,
 ) {
     let contested = assignment.contested();
-    // Upstream forgets the implicit resource `pods` here; too few victims then show when the head is processed. What
-    // nothing is asked of does not count: it may be borrowed already.
+    // Upstream leaves out the implicit resource `pods` here; too few targets show when the entry is processed. A slot
+    // with request zero does not count: it may be borrowed already.
     let counts =
         |one: &&(Slot, Amount)| one.1 != Amount::ZERO && state.tree.pair(one.0).1 != state.pods;
     let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
@@ -50,7 +50,7 @@ pub(crate) fn find_for(
         && !state.topologies.any()
         && state.tree.is_countable()
     {
-        // The only slot was judged last, by this very search, which left no traces.
+        // The only slot was simulated last, by this very search, and the search did not change usage.
         targets.clone_from(&state.scratch.targets);
         return;
     }
@@ -63,7 +63,7 @@ pub(crate) fn find_for(
     find(state, &need, targets);
 }
 
-/// What preemption could do for one slot alone.
+/// Simulates preemption for one slot.
 pub(crate) fn simulate(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,

@@ -6,23 +6,23 @@
 use crate::ids::{QueueId, WorkloadId};
 use crate::state::State;
 
-/// The queue in which a Workload holds quota.
+/// The ClusterQueue of a Workload's reservation.
 pub(crate) fn queue_of(state: &State, id: WorkloadId) -> QueueId {
     let admission = state.workloads.at(id).admission.as_deref();
     admission.map(|admission| admission.queue).expect("invariant: victims hold quota")
 }
 
-/// Takes a Workload's usage away within a what-if.
+/// Removes a Workload's usage within a simulation.
 pub(crate) fn hide(state: &mut State, id: WorkloadId) {
     change(state, id, true);
 }
 
-/// Undoes [`hide`].
+/// Restores what [`hide`] removed.
 pub(crate) fn show(state: &mut State, id: WorkloadId) {
     change(state, id, false);
 }
 
-/// What `look` sees while the Workloads `gone` are hidden.
+/// Evaluates `look` while the Workloads `gone` are hidden.
 pub(crate) fn without<T>(
     state: &mut State,
     gone: &[WorkloadId],

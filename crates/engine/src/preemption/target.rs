@@ -5,19 +5,19 @@ use smallvec::SmallVec;
 use crate::ids::WorkloadId;
 use crate::reason::PreemptionReason;
 
-/// A victim.
+/// A preemption target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreemptionTarget {
-    /// Who.
+    /// The Workload.
     pub workload: WorkloadId,
-    /// Why.
+    /// Why it may be preempted.
     pub reason: PreemptionReason,
 }
 
-/// The Workloads that are to go.
+/// The Workloads of the targets.
 pub(crate) fn ids(targets: &[PreemptionTarget]) -> WorkloadIds {
     targets.iter().map(|target| target.workload).collect()
 }
 
-/// Shorthand for lists of Workloads.
+/// A list of Workloads, inline if short.
 pub(crate) type WorkloadIds = SmallVec<[WorkloadId; 16]>;

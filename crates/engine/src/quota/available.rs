@@ -1,13 +1,15 @@
-//! How much of a slot a node may still take, and how far up the tree it must reach for it.
+//! Available quota of a node in the cohort tree, and the lowest subtree that a request fits in.
 //!
-//! A node may take what is left of its local part, and from its parent what the parent has, bounded by its borrowing
-//! limit. Source: docs/reference/kueue.md §4.3. Cost: one cell per level, no allocation.
+//! A node can use what is left of its local quota, and what its parent has available, up to its borrowing limit.
+//! Kueue: `available`, `potentialAvailable`. Source: docs/reference/kueue.md §4.3. Cost: one cell per level, no
+//! allocation.
 
 use crate::amount::Amount;
 use crate::ids::{NodeId, Slot};
 use crate::quota::tree::Tree;
 
-/// What `node` may still take of `slot` without preempting anybody. Negative when the tree is over its quota.
+/// Quota that `node` can still use for `slot` without preemption. Negative if usage exceeds quota, e.g. after a quota
+/// was lowered.
 pub(crate) fn available(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
     let own = tree.at(node, slot);
     let Some(parent) = tree.parent(node) else {
@@ -22,7 +24,7 @@ pub(crate) fn available(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
     own.local_available() + from_parent
 }
 
-/// What `node` could take of `slot` if nobody used anything.
+/// Quota that `node` could use for `slot` if there were no usage.
 pub(crate) fn potential(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
     let own = tree.at(node, slot);
     let Some(parent) = tree.parent(node) else {
@@ -35,16 +37,16 @@ pub(crate) fn potential(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
     }
 }
 
-/// How far a request reaches.
+/// The lowest subtree that a request fits in. Kueue: `FindHeightOfLowestSubtreeThatFits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LowestSubtree {
-    /// Height of the lowest subtree that holds the request within its own quota; 0 is the queue itself.
+    /// Its height; 0 is the ClusterQueue itself.
     pub(crate) height: u32,
-    /// That subtree is a part of a larger tree, so that others may owe it quota.
+    /// It is not the whole tree, so other subtrees may have borrowed from it.
     pub(crate) below_root: bool,
 }
 
-/// Finds the lowest ancestor (or `leaf` itself) whose subtree takes `amount` more without borrowing.
+/// Finds the lowest ancestor of `leaf`, or `leaf` itself, whose subtree takes `amount` more without borrowing.
 pub(crate) fn reach(tree: &Tree, leaf: NodeId, slot: Slot, amount: Amount) -> LowestSubtree {
     let own = tree.at(leaf, slot);
     let has_parent = tree.parent(leaf).is_some();

@@ -3,18 +3,18 @@
 
 use crate::amount::Amount;
 
-/// The numbers of one (node, slot).
+/// Quota and usage of one (node, slot).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// Own quota.
+    /// Nominal quota of the node itself.
     pub(crate) nominal: Amount,
-    /// Own quota plus what the children lend.
+    /// Subtree quota: nominal quota plus what the children lend.
     pub(crate) subtree: Amount,
-    /// The part of `subtree` that the parent cannot see.
+    /// Local quota: the part of `subtree` that is not lent to the parent.
     pub(crate) local: Amount,
-    /// What is charged here.
+    /// Usage charged to this node.
     pub(crate) usage: Amount,
-    /// Bound on what may be taken from the parent.
+    /// `borrowingLimit`: bound on what the node borrows from its parent.
     pub(crate) borrowing_limit: Option<Amount>,
     pub(super) lending_limit: Option<Amount>,
 }
@@ -29,19 +29,19 @@ impl Cell {
         lending_limit: None,
     };
 
-    /// What is left of the part that the parent cannot see.
+    /// Unused local quota.
     #[inline]
     pub(crate) fn local_available(&self) -> Amount {
         (self.local - self.usage).clip()
     }
 
-    /// What is charged to the parent.
+    /// Usage that is charged to the parent.
     #[inline]
     pub(crate) fn above_local(&self) -> Amount {
         (self.usage - self.local).clip()
     }
 
-    /// Whether `more` would take this subtree beyond its own quota.
+    /// Whether `more` usage would exceed the subtree quota.
     #[inline]
     pub(crate) fn borrowing_with(&self, more: Amount) -> bool {
         !self.subtree.is_unlimited() && self.usage + more > self.subtree

@@ -1,13 +1,12 @@
-//! Which slots the quotas of a node name, and those of the nodes below it.
+//! Which slots the quotas of a node declare, directly or below it.
 //!
-//! A quota of nothing is a quota: only what somebody names can be borrowed, lent and counted as a share. What is still
-//! used of a flavor that a queue does not have any more is charged, and no share of anything. Source: docs/reference/kueue.md
-//! §4.3, §4.7: a node's quota lists what its own lines and its children's list. Cost: looked at only where more is used
-//! than there is.
+//! A declared quota of zero counts: only declared slots can be borrowed, lent and counted in a share. Usage of a
+//! flavor that a ClusterQueue does not declare any more is charged, but is no part of a share. Source:
+//! docs/reference/kueue.md §4.3, §4.7. Cost: read only if usage exceeds the subtree quota.
 
 use crate::ids::{NodeId, Slot};
 
-/// The slots of all nodes, in rows like the cells of the tree.
+/// Declared slots of all nodes, in rows like the cells of the tree.
 #[derive(Debug, Default, Clone)]
 pub(super) struct DeclaredQuotas {
     marks: Vec<Mark>,
@@ -16,14 +15,14 @@ pub(super) struct DeclaredQuotas {
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Mark {
-    /// Named by the node itself.
+    /// Declared by the node itself.
     own: bool,
-    /// Named by the node or below it.
+    /// Declared by the node or below it.
     named: bool,
 }
 
 impl DeclaredQuotas {
-    /// Makes room for so many nodes and slots.
+    /// Makes the table large enough for this many nodes and slots.
     pub(super) fn resize(&mut self, nodes: usize, stride: usize) {
         if stride != self.stride && self.stride > 0 {
             let mut wider = vec![Mark::default(); nodes * stride];
@@ -36,19 +35,19 @@ impl DeclaredQuotas {
         self.marks.resize(nodes * stride, Mark::default());
     }
 
-    /// The quotas of a node name these slots now.
+    /// Replaces the slots that a node itself declares.
     pub(super) fn set(&mut self, node: NodeId, slots: impl Iterator<Item = Slot>) {
         let row = self.row(node);
         row.iter_mut().for_each(|mark| mark.own = false);
         slots.for_each(|slot| row[slot.index()].own = true);
     }
 
-    /// Forgets what the children of a node name.
+    /// Resets a node to what it declares itself.
     pub(super) fn begin(&mut self, node: NodeId) {
         self.row(node).iter_mut().for_each(|mark| mark.named = mark.own);
     }
 
-    /// What `child` names, `node` names as well.
+    /// Adds what `child` declares to `node`.
     pub(super) fn adopt(&mut self, node: NodeId, child: NodeId) {
         let (node, child) = (node.index() * self.stride, child.index() * self.stride);
         for slot in 0..self.stride {
@@ -56,7 +55,7 @@ impl DeclaredQuotas {
         }
     }
 
-    /// Whether the quotas of a node, or of somebody below it, name the slot.
+    /// Whether the quotas of a node, or below it, declare the slot.
     pub(super) fn name(&self, node: NodeId, slot: Slot) -> bool {
         self.marks[node.index() * self.stride + slot.index()].named
     }

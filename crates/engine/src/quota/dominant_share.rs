@@ -1,4 +1,5 @@
-//! Dominant resource share: how much more than its own a node uses, measured against what its parent could lend.
+//! Dominant resource share: usage above the subtree quota relative to what the parent can lend. Kueue:
+//! `dominantResourceShare`.
 //!
 //! Per resource, borrowed amount over lendable amount; the largest ratio, divided by the node's weight. Kept as a
 //! fraction of integers and compared exactly. Source: docs/reference/kueue.md §4.7. Cost: the slots of one row.
@@ -16,12 +17,12 @@ pub(crate) struct Share {
     borrowed: u64,
     lendable: u64,
     weight: u64,
-    /// Something is used beyond the own quota, even if nothing is lendable.
+    /// Usage exceeds the subtree quota of a slot, even if nothing is lendable.
     pub(crate) borrowing: bool,
 }
 
 impl Share {
-    /// No share at all.
+    /// The share without borrowing.
     pub(crate) const NONE: Self = Self { borrowed: 0, lendable: 1, weight: 1, borrowing: false };
 
     /// True when the share counts as zero.
@@ -82,7 +83,7 @@ impl PartialEq for Share {
 
 impl Eq for Share {}
 
-/// The share of `node` as things stand. Roots have none.
+/// The present share of `node`. Roots have none.
 pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
     let Some(parent) = tree.parent(node) else {
         return Share::NONE;

@@ -1,10 +1,10 @@
-//! The undo log of usage. What-if is: take a mark, change usage, look, rewind.
+//! The undo log of usage: take a mark, change usage, evaluate, rewind.
 //!
-//! Nothing is logged outside of a what-if, so that keeping the books costs no memory.
+//! Changes are logged only while a simulation is open.
 
 use crate::amount::Amount;
 
-/// Old values of changed cells, newest last.
+/// Former values of changed cells, newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     entries: Vec<(usize, Amount)>,
@@ -12,13 +12,14 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Starts a what-if and names the present state.
+    /// Opens a simulation and returns the mark of the present state.
     pub(crate) fn mark(&mut self) -> usize {
         self.open += 1;
         self.entries.len()
     }
 
-    /// Ends the what-if begun last. Its changes must have been undone, or be meant to stay in the enclosing one.
+    /// Closes the innermost simulation. Its changes must have been rewound, or stay until the enclosing one is
+    /// rewound.
     pub(crate) fn close(&mut self) {
         self.open -= 1;
         if self.open == 0 {
@@ -26,17 +27,17 @@ impl Journal {
         }
     }
 
-    /// True within one what-if and no other.
+    /// Whether exactly one simulation is open.
     pub(super) fn is_outermost(&self) -> bool {
         self.open == 1
     }
 
-    /// True outside of every what-if.
+    /// Whether no simulation is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.open == 0 && self.entries.is_empty()
     }
 
-    /// Forgets what was noted after the first `length` entries.
+    /// Drops entries after the first `length`.
     pub(super) fn cut(&mut self, length: usize) {
         self.entries.truncate(length);
     }

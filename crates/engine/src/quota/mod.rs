@@ -1,7 +1,7 @@
-//! Quotas: who may use how much of what.
+//! Quota: the cohort tree with quotas and usage.
 //!
-//! [`tree`] holds the hierarchy and its numbers, [`available`] answers what is left, [`share`] says who uses more than
-//! others. Source: docs/reference/kueue.md §4.3, §4.7.
+//! [`tree`] has the hierarchy and its cells, [`available`] what can still be used, [`dominant_share`] the shares of
+//! fair sharing. Source: docs/reference/kueue.md §4.3, §4.7.
 
 pub(crate) mod available;
 pub(crate) mod cell;

@@ -3,7 +3,7 @@
 use crate::ids::{NodeId, QueueId};
 use crate::spec::FairSharingWeight;
 
-/// A node without its numbers.
+/// A node of the quota tree.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
     /// The parent cohort.
@@ -12,14 +12,14 @@ pub(crate) struct Node {
     pub(crate) children: Vec<NodeId>,
     /// The ClusterQueue, when this is a leaf.
     pub(crate) queue: Option<QueueId>,
-    /// The topmost ancestor. Meaningless in a cycle.
+    /// The root of its tree. Meaningless in a cohort cycle.
     pub(crate) root: Option<NodeId>,
-    /// Levels below: 0 for a queue, 1 for a cohort that has only queues.
+    /// Number of levels below: 0 for a ClusterQueue, 1 for a cohort with ClusterQueues only.
     pub(crate) height: u32,
-    /// The node is its own ancestor, or has such an ancestor.
+    /// The node is in a cohort cycle, or below one.
     pub(crate) cyclic: bool,
     /// Fair-sharing weight.
     pub(crate) weight: FairSharingWeight,
-    /// Its place in the order of names.
+    /// Its rank in the order of names.
     pub(crate) rank: u32,
 }

@@ -1,12 +1,12 @@
 //! The quota tree: ClusterQueues are leaves, cohorts are inner nodes.
 //!
-//! Every node has one [`Cell`] per [`Slot`]. A node keeps `local` of its quota for itself; usage above that is charged
-//! to its parent, and so on up. Cells lie in one array, a row per node, so that a walk to the root touches one line per
-//! level. Source: docs/reference/kueue.md §4.3. Cost of a change of quotas: the nodes of one tree; of a change of usage: the
+//! Every node has one [`Cell`] per [`Slot`]. Usage within the local quota stays at a node; usage above it is charged
+//! to the parent. Cells are one array with a row per node, so that a walk to the root touches one cache line per
+//! level. Source: docs/reference/kueue.md §4.3. Cost of a quota change: the nodes of one tree; of a usage change: the
 //! path to the root.
 //!
-//! Invariant: a cohort's usage is the sum over its children of what they use beyond their `local`, as long as all sums can
-//! be counted. Beyond that it depends on what was charged and given back in which order, as upstream's.
+//! Invariant: a cohort's usage is the sum over its children of their usage above local quota, as long as all sums can
+//! be counted. Beyond that it depends on the order of charges and releases, as upstream.
 
 use crate::amount::Amount;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
@@ -17,10 +17,10 @@ use crate::quota::journal::Journal;
 use crate::quota::node::Node;
 use crate::spec::FairSharingWeight;
 
-/// Cells that a head changes in a cycle, roughly: a few resources in a few levels.
+/// Cells that one head changes in a cycle, roughly: a few resources at a few levels.
 const CHANGES_PER_HEAD: usize = 8;
 
-/// The tree, or rather the forest.
+/// The quota trees of all cohorts; a forest.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
@@ -30,27 +30,26 @@ pub(crate) struct Tree {
     slots: Vec<(FlavorId, ResourceId)>,
     lendable: Vec<Amount>,
     n_resources: usize,
-    /// The most that was ever used of anything. Where that is beyond counting, what is put back is not always what was
-    /// taken.
+    /// The highest usage of any cell so far. If it cannot be counted, a release does not always undo a charge.
     peak: Amount,
-    /// What happened to usage since the last mark, for going back.
+    /// Former usage, for rewinding.
     pub(crate) journal: Journal,
-    /// What a what-if goes back to once the structure has changed.
+    /// The structure that a what-if restores.
     before: StructureUndo,
 }
 
-/// Whether a change of structure has to be undone later.
+/// Whether a what-if has to restore the structure.
 #[derive(Debug, Default)]
 enum StructureUndo {
     #[default]
     Off,
-    /// Nothing has changed so far.
+    /// The structure is unchanged so far.
     On,
-    /// The tree before the first change, and how much was in the journal then.
+    /// The tree before the first change, and the length of the journal at that time.
     RowUndo(Box<(Tree, usize)>),
 }
 
-/// One line of a quota: a slot and its three numbers.
+/// The quota of one slot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Quota {
     /// Which slot.
@@ -64,13 +63,13 @@ pub(crate) struct Quota {
 }
 
 impl Tree {
-    /// A what-if begins. Returns the mark to which it goes back.
+    /// Begins a what-if. Returns the mark for [`Tree::undo`].
     pub(crate) fn begin(&mut self) -> usize {
         self.before = StructureUndo::On;
         self.journal.mark()
     }
 
-    /// The what-if ends: structure and usage are what they were.
+    /// Ends the what-if: restores structure and usage.
     pub(crate) fn undo(&mut self, mark: usize) {
         if let StructureUndo::RowUndo(saved) = std::mem::take(&mut self.before) {
             let (tree, noted) = *saved;
@@ -82,7 +81,7 @@ impl Tree {
         self.journal.close();
     }
 
-    /// The structure is about to change.
+    /// Saves the structure before its first change in a what-if.
     fn keep(&mut self) {
         if matches!(self.before, StructureUndo::On) {
             let tree = Self {
@@ -111,7 +110,7 @@ impl Tree {
         id
     }
 
-    /// The slot of a (flavor, resource), new or known.
+    /// The slot of a (flavor, resource), created if it is new.
     pub(crate) fn slot(&mut self, flavor: FlavorId, resource: ResourceId) -> Slot {
         if let Some(slot) = self.find_slot(flavor, resource) {
             return slot;
@@ -124,7 +123,7 @@ impl Tree {
         Slot::from(self.slots.len() - 1)
     }
 
-    /// The slot of a (flavor, resource), if anybody ever had quota or usage there.
+    /// The slot of a (flavor, resource), if there was ever quota or usage for it.
     pub(crate) fn find_slot(&self, flavor: FlavorId, resource: ResourceId) -> Option<Slot> {
         self.slots.iter().position(|&pair| pair == (flavor, resource)).map(Slot::from)
     }
@@ -134,7 +133,7 @@ impl Tree {
         self.slots[slot.index()]
     }
 
-    /// How much of `resource`, over all flavors, the children of `node` could be lent if nobody used anything.
+    /// Amount of `resource`, over all flavors, that the children of `node` could borrow if there were no usage.
     pub(crate) fn lendable(&self, node: NodeId, resource: ResourceId) -> Amount {
         if resource.index() >= self.n_resources {
             return Amount::ZERO;
@@ -148,7 +147,7 @@ impl Tree {
         &self.nodes[node.index()]
     }
 
-    /// Numbers the nodes in the order that is given.
+    /// Ranks the nodes in the given order.
     pub(crate) fn rank(&mut self, order: &[NodeId]) {
         self.keep();
         for (rank, node) in (0..).zip(order) {
@@ -171,19 +170,19 @@ impl Tree {
         self.nodes[node.index()].root.unwrap_or(node)
     }
 
-    /// The numbers of a node in a slot.
+    /// The cell of a node and slot.
     #[inline]
     pub(crate) fn at(&self, node: NodeId, slot: Slot) -> &Cell {
         &self.cells[node.index() * self.stride + slot.index()]
     }
 
-    /// All numbers of a node, by slot.
+    /// All cells of a node, by slot.
     pub(crate) fn row(&self, node: NodeId) -> &[Cell] {
         let start = node.index() * self.stride;
         &self.cells[start..start + self.slots.len()]
     }
 
-    /// Whether more of a slot is used at a node than its quota, of a slot that its quota or one below it names.
+    /// Whether usage of a declared slot exceeds the node's subtree quota.
     #[inline]
     pub(crate) fn borrows(&self, node: NodeId, slot: Slot) -> bool {
         let cell = self.at(node, slot);
@@ -212,7 +211,7 @@ impl Tree {
         }
     }
 
-    /// Hangs a node under another parent. Call [`Tree::rebuild`] afterwards.
+    /// Moves a node below another parent. Call [`Tree::rebuild`] afterwards.
     pub(crate) fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
         self.keep();
         if let Some(old) = self.nodes[node.index()].parent {
@@ -224,7 +223,7 @@ impl Tree {
         }
     }
 
-    /// Recomputes what follows from parents, quotas and the usage of the leaves.
+    /// Recomputes everything that follows from parents, quotas and the usage of the leaves.
     pub(crate) fn rebuild(&mut self) {
         self.keep();
         for node in self.ids() {
@@ -262,7 +261,7 @@ impl Tree {
         }
     }
 
-    /// Whether a node is its own ancestor, or has such an ancestor, by the parents as they are now.
+    /// Whether a node is in a cohort cycle or below one, by the present parents.
     pub(crate) fn climbs_forever(&self, node: NodeId) -> bool {
         self.ancestors(node).nth(self.nodes.len()).is_some()
     }
@@ -282,8 +281,8 @@ impl Tree {
         self.split_off_local(node);
     }
 
-    /// Recomputes heights. Queues for which `counts` is false are not seen: a cohort that has no other children is as
-    /// low as a queue.
+    /// Recomputes heights. ClusterQueues for which `counts` is false are ignored: a cohort without other children is
+    /// as low as a ClusterQueue.
     pub(crate) fn rebuild_heights(&mut self, counts: &impl Fn(QueueId) -> bool) {
         self.keep();
         for node in self.ids() {
@@ -341,21 +340,21 @@ impl Tree {
         }
     }
 
-    /// Charges all of `usage` to a leaf.
+    /// Charges `usage` to a leaf.
     pub(crate) fn charge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
         for &(slot, amount) in usage {
             self.add_usage(leaf, slot, amount);
         }
     }
 
-    /// Takes back what [`Tree::charge`] charged.
+    /// Releases what [`Tree::charge`] charged.
     pub(crate) fn uncharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
         for &(slot, amount) in usage {
             self.remove_usage(leaf, slot, amount);
         }
     }
 
-    /// Charges `amount` to a leaf; what its ancestors are charged follows.
+    /// Charges `amount` to a leaf, and what exceeds local quota to its ancestors.
     pub(crate) fn add_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
         let mut node = Some(leaf);
         let mut rest = amount;
@@ -371,7 +370,7 @@ impl Tree {
         }
     }
 
-    /// Takes back what [`Tree::add_usage`] charged.
+    /// Releases what [`Tree::add_usage`] charged.
     pub(crate) fn remove_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
         let mut node = Some(leaf);
         let mut rest = amount;
@@ -394,18 +393,18 @@ impl Tree {
         self.peak = self.peak.max(usage);
     }
 
-    /// Whether all usage was always below what can be counted: whatever is put back leaves no traces.
+    /// Whether all usage could always be counted, so that a release undoes a charge exactly.
     pub(crate) fn is_countable(&self) -> bool {
         !self.peak.is_unlimited()
     }
 
-    /// Whether no more was ever used than can be counted twice: whoever is charged once more leaves no traces either.
+    /// Whether usage was always at most `i64::MAX / 2`, so that one more charge cannot saturate.
     pub(crate) fn is_countable_twice(&self) -> bool {
         self.peak.0 <= i64::MAX / 2
     }
 
-    /// Takes the same amounts off a leaf and puts them on again. Nothing changes, unless a sum on the way to the root is
-    /// beyond counting: it does not miss what is taken off, so that its parent may be charged what it never gave back.
+    /// Releases and charges the same amounts. Usage is unchanged unless a sum on the path cannot be counted: such a
+    /// sum does not shrink, and its parent may be charged again.
     pub(crate) fn recharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
         if !self.is_countable() {
             self.uncharge(leaf, usage);
@@ -413,8 +412,8 @@ impl Tree {
         }
     }
 
-    /// Ends a what-if whose changes were put back one by one. Where that undid nothing exactly, because a sum is beyond
-    /// counting, what it left is seen until the enclosing what-if ends: a search is not without traces upstream.
+    /// Closes a simulation whose changes were undone one by one. If a sum cannot be counted, the undo is not exact,
+    /// and the difference stays until the enclosing simulation is rewound: a search changes usage upstream, too.
     pub(crate) fn settle(&mut self, mark: usize) {
         if self.is_countable() || self.journal.is_outermost() {
             self.rewind(mark);
@@ -422,7 +421,7 @@ impl Tree {
         self.journal.close();
     }
 
-    /// Goes back to the state at `mark`.
+    /// Rewinds usage to the state at `mark`.
     #[inline]
     pub(crate) fn rewind(&mut self, mark: usize) {
         while let Some((index, usage)) = self.journal.undo(mark) {
@@ -430,7 +429,7 @@ impl Tree {
         }
     }
 
-    /// Goes back towards the state at `mark` by about what so many heads changed. Returns true when it is reached.
+    /// Rewinds usage towards `mark` by about the changes of `heads` heads. Returns true when `mark` is reached.
     pub(crate) fn rewind_some(&mut self, mark: usize, heads: usize) -> bool {
         let present = self.journal.len();
         let target = present.saturating_sub(heads.saturating_mul(CHANGES_PER_HEAD)).max(mark);

@@ -5,13 +5,13 @@ use crate::spec::PodSetAdmission;
 use crate::time::Time;
 use crate::workloads::usage::Usage;
 
-/// Quota that a Workload holds.
+/// The quota reservation of a Workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Admission {
     pub(crate) queue: QueueId,
     pub(crate) reserved_at: Time,
     pub(crate) evicted: bool,
-    /// Its places are those of the slice that replaced it.
+    /// A replacement slice took over its topology domains.
     pub(crate) taken_over: bool,
     pub(crate) usage: Usage,
     pub(crate) pod_sets: Vec<PodSetAdmission>,

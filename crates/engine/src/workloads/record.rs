@@ -9,36 +9,36 @@ use crate::spec::{CheckState, QueueEligibility};
 use crate::time::Time;
 use crate::workloads::admission::Admission;
 
-/// Where a Workload stands.
+/// The position of a Workload in its ClusterQueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueuePosition {
-    /// Nowhere: being evaluated, held out, or without a queue.
+    /// None: it is being evaluated, excluded, or has no ClusterQueue.
     Out,
-    /// In a bucket of its queue's line.
+    /// In a class bucket of the pending queue.
     Pending {
-        /// Which.
+        /// The bucket's index.
         bucket: u32,
     },
-    /// Set aside in its queue's line.
+    /// Among the single inadmissible Workloads.
     Inadmissible {
-        /// Position among those aside.
+        /// Index in that list.
         place: u32,
     },
-    /// Among those that hold quota in its queue.
+    /// Among the reserving Workloads.
     Reserving {
-        /// Position among them.
+        /// Index in that list.
         place: u32,
     },
 }
 
-/// How far the scan of flavors got, for the next attempt.
+/// Progress of the last flavor scan, for the next attempt. Kueue: `LastAssignment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScanMemory {
     /// The cycle that wrote it.
     pub(crate) cycle: u64,
-    /// The queue's generation of allocatable resources then.
+    /// The ClusterQueue's generation at that time.
     pub(crate) generation: u64,
-    /// Per (pod set, resource): the flavor that was tried last. Those that reached the end are absent.
+    /// Per (pod set, resource): index of the flavor that was tried last. Completed scans are absent.
     pub(crate) tried: SmallVec<[(u16, ResourceId, u16); 4]>,
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct Workload {
     pub(crate) eligibility: QueueEligibility,
     pub(crate) place: QueuePosition,
     pub(crate) ticket: u32,
-    /// Simulated away in a what-if: not a candidate.
+    /// Removed in a simulation: not a preemption candidate.
     pub(crate) hidden: bool,
-    /// A preemption gate of it is closed.
+    /// One of its preemption gates is closed.
     pub(crate) preemption_gated: bool,
-    /// It waits for the placer to have room.
+    /// It waits for cluster capacity under this key.
     pub(crate) wake: Option<RequeueKey>,
     pub(crate) invalid: Option<Box<str>>,
     pub(crate) checks: Box<[(CheckId, CheckState)]>,

@@ -12,26 +12,26 @@ use crate::workloads::admission::Admission;
 use crate::workloads::record::Workload;
 use crate::workloads::usage::Usage;
 
-/// The table of Workloads.
+/// Workloads by id.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
     table: Vec<Option<Workload>>,
     stamps: u32,
     saved: RowUndo<Workload>,
-    /// The stamps when the what-if began.
+    /// `stamps` when the what-if began.
     saved_stamps: u32,
-    /// What was given back, for those who are admitted next.
+    /// Released admissions, for reuse.
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
     blanks: Vec<Box<Admission>>,
     waits: Waits,
-    /// Who waited when the what-if began.
+    /// `waits` when the what-if began.
     saved_waits: Waits,
 }
 
-/// Who waits for room, by the key under which it will be told.
+/// Workloads that wait for cluster capacity, by key.
 type Waits = BTreeMap<RequeueKey, BTreeSet<WorkloadId>>;
 
-/// Enough blank admissions for a cycle that follows when many were done at once.
+/// Bound on released admissions: enough for a cycle that follows many releases.
 const BLANKS: usize = 16_384;
 
 impl Workloads {
@@ -52,13 +52,13 @@ impl Workloads {
         self.get_mut(id).expect("invariant: queues and admissions refer to known Workloads")
     }
 
-    /// A number that no ticket in use has.
+    /// A new ticket number.
     pub(crate) fn stamp(&mut self) -> u32 {
         self.stamps = self.stamps.wrapping_add(1);
         self.stamps
     }
 
-    /// An admission to be filled in.
+    /// An admission to fill in, reused if possible.
     pub(crate) fn blank_admission(&mut self) -> Box<Admission> {
         self.blanks.pop().unwrap_or_else(|| {
             Box::new(Admission {
@@ -72,7 +72,7 @@ impl Workloads {
         })
     }
 
-    /// Takes back an admission that nobody holds any more.
+    /// Keeps a released admission for reuse.
     pub(crate) fn keep_blank(&mut self, mut admission: Box<Admission>) {
         if self.blanks.len() < BLANKS {
             admission.pod_sets.iter_mut().for_each(|one| one.domains.clear());
@@ -80,14 +80,14 @@ impl Workloads {
         }
     }
 
-    /// A Workload waits for room.
+    /// Makes a Workload wait for cluster capacity.
     pub(crate) fn wait(&mut self, id: WorkloadId, key: RequeueKey) {
         self.wait_no_more(id);
         self.at_mut(id).wake = Some(key);
         self.waits.entry(key).or_default().insert(id);
     }
 
-    /// There may be room for those who wait under a key: who they are.
+    /// Ends the wait of all Workloads under a key and returns them.
     pub(crate) fn told(&mut self, key: RequeueKey) -> BTreeSet<WorkloadId> {
         let told = self.waits.remove(&key).unwrap_or_default();
         for &id in &told {
@@ -124,7 +124,7 @@ impl Workloads {
         self.table.get_mut(id.index()).and_then(Option::take)
     }
 
-    /// A what-if begins.
+    /// Begins a what-if.
     pub(crate) fn begin(&mut self) {
         self.saved.begin(&self.table);
         self.saved_stamps = self.stamps;
@@ -136,7 +136,7 @@ impl Workloads {
         self.saved.is_open()
     }
 
-    /// The what-if ends.
+    /// Ends the what-if.
     pub(crate) fn undo(&mut self) {
         self.saved.undo(&mut self.table);
         self.stamps = self.saved_stamps;

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::amount::Amount;
 use crate::ids::Slot;
 
-/// Amounts per slot. Few enough to search linearly.
+/// Amounts per slot, in no particular order. Slots are few, so the search is linear.
 pub(crate) type Usage = SmallVec<[(Slot, Amount); 4]>;
 
 /// Adds to the amount of a slot.
@@ -16,7 +16,7 @@ pub(crate) fn charge(usage: &mut Usage, slot: Slot, amount: Amount) {
     }
 }
 
-/// The amount of a slot.
+/// The amount of a slot; zero if absent.
 pub(crate) fn charged(usage: &[(Slot, Amount)], slot: Slot) -> Amount {
     usage.iter().find(|(known, _)| *known == slot).map_or(Amount::ZERO, |&(_, amount)| amount)
 }

@@ -4,7 +4,7 @@ use crate::ids::WorkloadId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Who belongs together. Shared with what-ifs that do not change it.
+/// Variant groups by the uid of their parent. Shared with what-ifs that do not change them.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct VariantGroups(Arc<Tables>);
 
@@ -15,7 +15,7 @@ struct Tables {
 }
 
 impl VariantGroups {
-    /// Notes to which family a Workload belongs, if to any.
+    /// Sets the group of a Workload, or removes it from its group.
     pub(crate) fn tell(&mut self, id: WorkloadId, family: Option<&str>) {
         let known = self.0.of.get(&id).map(|known| &**known);
         if known == family {
