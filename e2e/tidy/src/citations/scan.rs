@@ -74,7 +74,9 @@ fn line_words(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim_start();
     let comment = ["//!", "///", "//", "#"].into_iter().find_map(|sign| line.strip_prefix(sign));
     let words = comment.unwrap_or(line).split_whitespace().filter(|word| *word != "|");
-    words.map(|word| word.trim_start_matches(['(', '`', '"', '[']))
+    // Of a link, the path behind its text.
+    let paths = words.map(|word| word.rsplit("](").next().unwrap_or(word));
+    paths.map(|word| word.trim_start_matches(['(', '`', '"', '[']))
 }
 
 /// The citation of a whole document, or of an anchor in it, if the word is a path to one.
@@ -112,6 +114,7 @@ mod tests {
         assert_eq!(found("// (a.md §1.2–1.6, §3; §4)"), ["a.md §1.2 §1.6 §3", "this document §4"]);
         assert_eq!(found("see a.md, b.md §2."), ["a.md", "b.md §2"]);
         assert_eq!(found("`a/b.md#some-name`"), ["a/b.md #some-name"]);
+        assert_eq!(found("[b.md](a/b.md#some-name)"), ["a/b.md #some-name"]);
     }
 
     #[test]
