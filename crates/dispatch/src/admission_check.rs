@@ -1,17 +1,17 @@
-//! The condition `Active` of a dispatching AdmissionCheck. Source and texts: docs/reference/multikueue.md §1.4.
+//! The condition `Active` of a MultiKueue AdmissionCheck. Source and texts: docs/reference/multikueue.md §1.4.
 
-/// What is known of a cluster that a MultiKueueConfig lists.
+/// State of a cluster that a MultiKueueConfig lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClusterAvailability {
-    /// There is no such MultiKueueCluster.
+    /// The MultiKueueCluster does not exist.
     Missing,
     /// Its condition `Active` is not true.
     Inactive,
-    /// It can be used.
+    /// Its condition `Active` is true.
     Active,
 }
 
-/// The condition. Its reason is one of `crds::names::reasons`.
+/// The condition `Active`. Its reason is one of `crds::names::reasons`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckStatus {
     /// True or False.
@@ -22,7 +22,7 @@ pub struct CheckStatus {
     pub message: String,
 }
 
-/// The condition that follows from the clusters, in the order of the configuration.
+/// Computes the condition from the clusters, in the order of the configuration.
 pub fn check_status<'a>(
     clusters: impl IntoIterator<Item = (&'a str, ClusterAvailability)>,
 ) -> CheckStatus {
@@ -35,9 +35,9 @@ pub fn check_status<'a>(
         }
     }
     let parts = [("Missing", &missing), ("Inactive", &inactive)];
-    let told = parts.iter().filter(|(_, names)| !names.is_empty());
-    let told = told.map(|(what, names)| format!("{what} clusters: [{}]", names.join(" ")));
-    let message = told.collect::<Vec<_>>().join(", ");
+    let listed = parts.iter().filter(|(_, names)| !names.is_empty());
+    let listed = listed.map(|(what, names)| format!("{what} clusters: [{}]", names.join(" ")));
+    let message = listed.collect::<Vec<_>>().join(", ");
     match (active, message.is_empty()) {
         (0, _) => CheckStatus { status: false, reason: "NoUsableClusters", message },
         (_, false) => CheckStatus { status: true, reason: "SomeActiveClusters", message },
@@ -48,7 +48,7 @@ pub fn check_status<'a>(
     }
 }
 
-/// The condition of a check whose parameters cannot be loaded.
+/// The condition of a check with invalid parameters.
 pub fn bad_config(error: &str) -> CheckStatus {
     let message = format!("Cannot load the AdmissionChecks parameters: {error}");
     CheckStatus { status: false, reason: "BadConfig", message }
@@ -59,10 +59,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_upstreams() {
+    fn check_status_uses_the_texts_of_kueue() {
         use ClusterAvailability::{Active, Inactive, Missing};
-        type Case<'a> = (&'a [(&'a str, ClusterAvailability)], bool, &'a str, &'a str);
-        let table: [Case<'_>; 4] = [
+        type CheckCase<'a> = (&'a [(&'a str, ClusterAvailability)], bool, &'a str, &'a str);
+        let table: [CheckCase<'_>; 4] = [
             (&[("a", Active)], true, "Active", "The admission check is active"),
             (
                 &[("a", Active), ("c", Inactive)],

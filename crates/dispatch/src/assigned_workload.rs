@@ -1,4 +1,4 @@
-//! A Workload that has flavors and counts: what is packed onto nodes.
+//! A Workload with its flavor assignment: the input of node packing.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use engine::{Amount, ids::ResourceId, node_selection::Toleration};
 
 use crate::{RequestedPodSet, WorkloadRequest};
 
-/// What admission adds to one pod set.
+/// What admission adds to one pod set: count, node labels and tolerations.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct AssignedPodSet {
-    /// Pods that were admitted; fewer than asked for under partial admission.
+    /// Admitted pods; fewer than requested under partial admission.
     pub count: i64,
     /// Node labels of the assigned flavors.
     pub labels: Vec<(Box<str>, Box<str>)>,
@@ -17,17 +17,18 @@ pub struct AssignedPodSet {
     pub tolerations: Vec<Toleration>,
 }
 
-/// A Workload as it would run.
+/// A Workload with its requests and what its flavor assignment adds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct AssignedWorkload {
-    /// What it asks for.
+    /// The requests.
     pub request: Arc<WorkloadRequest>,
-    /// What admission adds, pod set by pod set. A pod set without an entry is taken as it is.
+    /// Additions of admission, one per pod set in the order of the request. A pod set without an entry is packed as
+    /// requested.
     pub assigned: Vec<AssignedPodSet>,
 }
 
 impl AssignedWorkload {
-    /// Its pod sets, each with the number of pods that count and what was added to it.
+    /// Pod sets, each with its effective count and the additions of its flavors.
     pub(crate) fn pod_sets(
         &self,
     ) -> impl Iterator<Item = (&RequestedPodSet, i64, Option<&AssignedPodSet>)> {
@@ -38,12 +39,12 @@ impl AssignedWorkload {
         })
     }
 
-    /// Whether its pods are those of other work in number, size, and where they may run.
+    /// Whether both Workloads have equal pods: same count, requests and node requirements per pod set.
     pub(crate) fn has_same_pods(&self, other: &Self) -> bool {
         self.pod_sets().map(alike).eq(other.pod_sets().map(alike))
     }
 
-    /// What all of its pods take together, sorted by resource; only what is more than nothing.
+    /// Requests of all pods together, sorted by resource. Resources with amount zero are left out.
     pub(crate) fn total_requests(&self) -> Vec<(ResourceId, Amount)> {
         let mut asked: Vec<_> = self
             .pod_sets()
@@ -63,7 +64,7 @@ impl AssignedWorkload {
         asked
     }
 
-    /// The nodes its flavors stand for, by the labels that they select: one list per pod set, each list once.
+    /// Node labels that the assigned flavors select: one list per pod set, without duplicates.
     pub(crate) fn pools(&self) -> Vec<&[(Box<str>, Box<str>)]> {
         let labels = self.pod_sets().map(|(_, _, given)| given.map_or(&[][..], |one| &one.labels));
         let mut pools: Vec<_> = labels.collect();
@@ -73,7 +74,7 @@ impl AssignedWorkload {
     }
 }
 
-/// What of a pod set matters to nodes.
+/// The parts of a pod set that node packing reads.
 fn alike<'a>(
     (pods, count, given): (&'a RequestedPodSet, i64, Option<&'a AssignedPodSet>),
 ) -> impl PartialEq + use<'a> {

@@ -1,4 +1,4 @@
-//! What a cluster can take now (docs/reference/dispatch.md §2), in the engine's terms.
+//! Capacity report of a worker cluster (docs/reference/dispatch.md §2), in the engine's terms.
 
 use engine::{Amount, ids::ResourceId, node_selection::Taint};
 
@@ -7,39 +7,39 @@ use crate::JobGvk;
 /// How a worker admits clones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WorkerMode {
-    /// By the room on its nodes only.
+    /// By the free capacity of its nodes only (agent mode).
     #[default]
     Thin,
-    /// By ClusterQueues of its own.
+    /// By its own ClusterQueues.
     Quota,
 }
 
-/// Nodes with the same labels, taints and free resources.
+/// Nodes with equal labels, taints and free resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeClassCapacity {
     /// Number of nodes.
     pub count: i64,
-    /// The labels that were asked for, sorted by key.
+    /// Labels with the requested keys, sorted by key.
     pub labels: Vec<(Box<str>, Box<str>)>,
     /// Taints.
     pub taints: Vec<Taint>,
-    /// What is free on each node, sorted by resource.
+    /// Free amounts per node, sorted by resource.
     pub free: Vec<(ResourceId, Amount)>,
-    /// What is free on each node when nothing dispatched runs there, sorted by resource; empty if that is not known.
+    /// Free amounts per node without dispatched pods, sorted by resource; empty if unknown.
     pub size: Vec<(ResourceId, Amount)>,
 }
 
-/// What a cluster says of itself.
+/// The capacity report of one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CapacityReport {
-    /// How it admits.
+    /// Admission mode of the worker.
     pub mode: WorkerMode,
-    /// resourceVersion of the newest Workload that is taken into account.
+    /// resourceVersion of the newest Workload that the report includes.
     pub as_of: u64,
-    /// Node label keys that the classes tell apart, sorted. Other keys are not known.
+    /// Node label keys that the classes distinguish, sorted. Other keys are unknown.
     pub label_keys: Vec<Box<str>>,
-    /// Kinds of jobs that can run.
+    /// Kinds of jobs that the cluster runs.
     pub kinds: Vec<JobGvk>,
-    /// The nodes.
+    /// The node classes.
     pub classes: Vec<NodeClassCapacity>,
 }

@@ -1,12 +1,13 @@
-//! Choosing a cluster, and telling who may ask again.
+//! The choice of a worker cluster, and the wake-up of Workloads without one.
 //!
-//! A cluster is a candidate if it can be reached, reports, may run the kind and the namespace, is wanted, did not refuse
-//! lately and has room, or that of equal work that is over. Among candidates the policy's strategy decides, then weight, then the order of the
-//! configuration. A share is what stays free of what the report lists as free, of the asked resource that gets scarcest;
-//! shares are compared exactly. Source: docs/reference/dispatch.md §1-3, §5.
+//! A cluster is eligible if it is connected, has a fresh report, runs the kind, is allowed by policy and affinity,
+//! and is not excluded after a refusal. An eligible cluster is a candidate if its nodes fit the Workload, or if the
+//! Workload can reuse capacity of an ended one. The policy's strategy ranks candidates, then weight, then the order
+//! of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
+//! exactly. Source: docs/reference/dispatch.md §1-3, §5.
 //!
-//! Waking is precise: a key is told only if somebody who waits under it would be let in at this moment, and it is never
-//! missed. Whatever changes at a cluster, its keys are looked at again, and only there.
+//! Wake-ups are precise: a key is returned if and only if a Workload that waits under it would get a cluster now. A
+//! change of a cluster re-evaluates the keys of that cluster only.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
@@ -20,58 +21,58 @@ use crate::fleet::Fleet;
 use crate::node_packing::PackedNodes;
 use crate::pending_placements::{ClusterExclusion, PendingClass, PlacementClass};
 use crate::policy::{PlacementPolicy, PlacementStrategy};
-use crate::queue_order::{QueueOrder, QueuePosition};
+use crate::queue_order::{QueueOrder, WaitingPosition};
 use crate::refusal::{ClusterRefusal, PlacementRefusal};
 use crate::{AssignedWorkload, DispatchConfig};
 
-/// A Workload that wants a cluster.
+/// A request for a cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct PlacementRequest<'a> {
-    /// Which.
+    /// The Workload.
     pub workload: WorkloadId,
     /// The MultiKueueConfig of its check.
     pub config: &'a str,
-    /// What it would run.
+    /// Its requests and flavors.
     pub work: &'a Arc<AssignedWorkload>,
-    /// Its turn among those who wait.
+    /// Its queue order among Workloads that wait for capacity.
     pub order: QueueOrder,
 }
 
 impl Fleet {
-    /// The best cluster for a Workload. Nothing is counted there before [`Fleet::place`].
+    /// Returns the best cluster for a Workload. The placement counts only after [`Fleet::place`].
     ///
     /// # Errors
-    /// When no cluster takes it: with a reason per cluster, and the key under which it waits from now on.
+    /// If no cluster takes the Workload: one reason per cluster, and the requeue key under which it waits.
     pub fn choose_cluster(
         &mut self,
-        ask: &PlacementRequest<'_>,
+        request: &PlacementRequest<'_>,
         now: Time,
     ) -> Result<ClusterId, PlacementRefusal> {
         self.update_reservations(now);
-        let question = self.placement_class(ask, now);
-        let rank = (ask.order, ask.workload);
-        match self.best_cluster(&question, rank, now) {
+        let class = self.placement_class(request, now);
+        let position = (request.order, request.workload);
+        match self.best_cluster(&class, position, now) {
             Ok(cluster) => {
-                self.pending.remove(ask.workload);
+                self.pending.remove(request.workload);
                 Ok(cluster)
             }
-            Err(why) => {
-                let key = self.pending.add(rank, question, self.changes, now);
-                Err(PlacementRefusal { key, reasons: why })
+            Err(reasons) => {
+                let key = self.pending.add(position, class, self.changes, now);
+                Err(PlacementRefusal { key, reasons })
             }
         }
     }
 
-    /// The keys under which somebody waits who would now be let in, oldest first. Each is told once per change.
+    /// Requeue keys of Workloads that would get a cluster now, oldest first. A key is returned once per change.
     pub fn woken_keys(&mut self, now: Time) -> Vec<RequeueKey> {
         self.update_reservations(now);
-        let stale: Vec<_> =
+        let outdated: Vec<_> =
             self.pending.iter().filter_map(|one| self.outdated_verdict(one, now)).collect();
         let mut woken = Vec::new();
-        for OutdatedVerdict { key, question, first, again } in stale {
-            let config = self.config(&question.config);
-            let mut again = again.into_iter();
-            if again.any(|id| self.evaluate(&question, first, &config.policy, id, now).is_ok()) {
+        for OutdatedVerdict { key, class, first, to_evaluate } in outdated {
+            let config = self.config(&class.config);
+            let mut to_evaluate = to_evaluate.into_iter();
+            if to_evaluate.any(|id| self.evaluate(&class, first, &config.policy, id, now).is_ok()) {
                 woken.push(RequeueKey(key));
             }
             self.pending.verdict_checked(key, self.changes, now);
@@ -79,24 +80,24 @@ impl Fleet {
         woken
     }
 
-    /// The next moment at which [`Fleet::woken`] may have something to tell although nothing changed: an exclusion ends,
-    /// or room is kept for another one than before.
+    /// Next time at which [`Fleet::woken_keys`] can return a key without a change of the fleet: an exclusion ends, or
+    /// a reservation moves.
     pub fn next_wake_at(&self) -> Option<Time> {
         let ends =
             self.pending.iter().flat_map(|(_, wait)| wait.exclusion_ends()).map(|(_, until)| until);
         ends.chain(self.reservation_inputs.next_update_at).min()
     }
 
-    fn placement_class(&mut self, ask: &PlacementRequest<'_>, now: Time) -> PlacementClass {
+    fn placement_class(&mut self, request: &PlacementRequest<'_>, now: Time) -> PlacementClass {
         let mut exclusions = Vec::new();
-        if let Some(known) = self.exclusions.get_mut(&ask.workload) {
+        if let Some(known) = self.exclusions.get_mut(&request.workload) {
             known.retain(|one| one.until > now);
             exclusions.clone_from(known);
         }
         if exclusions.is_empty() {
-            self.exclusions.remove(&ask.workload);
+            self.exclusions.remove(&request.workload);
         }
-        PlacementClass { config: ask.config.into(), work: Arc::clone(ask.work), exclusions }
+        PlacementClass { config: request.config.into(), work: Arc::clone(request.work), exclusions }
     }
 
     pub(crate) fn config(&self, name: &str) -> Arc<DispatchConfig> {
@@ -105,57 +106,57 @@ impl Fleet {
 
     fn best_cluster(
         &mut self,
-        question: &PlacementClass,
-        rank: QueuePosition,
+        class: &PlacementClass,
+        position: WaitingPosition,
         now: Time,
     ) -> Result<ClusterId, Vec<(ClusterId, ClusterRefusal)>> {
-        let config = self.config(&question.config);
+        let config = self.config(&class.config);
         let policy = &config.policy;
-        let (mut best, mut why) = (None, Vec::new());
+        let (mut best, mut reasons) = (None, Vec::new());
         for &cluster in &config.clusters {
-            match self.evaluate(question, rank, policy, cluster, now) {
-                Err(refusal) => why.push((cluster, refusal)),
+            match self.evaluate(class, position, policy, cluster, now) {
+                Err(refusal) => reasons.push((cluster, refusal)),
                 Ok(share) => {
-                    let rank = ClusterScore::new(policy, cluster, share);
-                    if best.as_ref().is_none_or(|(old, _)| rank > *old) {
-                        best = Some((rank, cluster));
+                    let position = ClusterScore::new(policy, cluster, share);
+                    if best.as_ref().is_none_or(|(old, _)| position > *old) {
+                        best = Some((position, cluster));
                     }
                 }
             }
         }
-        best.map(|(_, cluster)| cluster).ok_or(why)
+        best.map(|(_, cluster)| cluster).ok_or(reasons)
     }
 
-    /// What stays free if the cluster takes the work.
+    /// Free share that remains if the cluster takes the Workload.
     fn evaluate(
         &mut self,
-        question: &PlacementClass,
-        rank: QueuePosition,
+        class: &PlacementClass,
+        position: WaitingPosition,
         policy: &PlacementPolicy,
         id: ClusterId,
         now: Time,
     ) -> Result<FreeShare, ClusterRefusal> {
-        self.check_eligible(question, policy, id, now)?;
+        self.check_eligible(class, policy, id, now)?;
         let cluster = &mut self.clusters[id.index()];
-        let credited = cluster.covers_from_released(&question.work);
+        let credited = cluster.covers_from_released(&class.work);
         let nodes = cluster.nodes().ok_or(ClusterRefusal::NoReport)?;
         if !credited {
-            nodes.check_fit(&question.work).map_err(ClusterRefusal::InsufficientCapacity)?;
+            nodes.check_fit(&class.work).map_err(ClusterRefusal::InsufficientCapacity)?;
         }
-        let share = FreeShare::after(nodes, &question.work);
-        self.check_reservations(&question.work, credited, rank, id, now)?;
+        let share = FreeShare::after(nodes, &class.work);
+        self.check_reservations(&class.work, credited, position, id, now)?;
         Ok(share)
     }
 
-    /// Whether a cluster may be asked at all, whatever its room.
+    /// Checks all conditions except capacity.
     pub(crate) fn check_eligible(
         &self,
-        question: &PlacementClass,
+        class: &PlacementClass,
         policy: &PlacementPolicy,
         id: ClusterId,
         now: Time,
     ) -> Result<(), ClusterRefusal> {
-        let request = &question.work.request;
+        let request = &class.work.request;
         let cluster = &self.clusters[id.index()];
         if !cluster.connected {
             return Err(ClusterRefusal::NotConnected);
@@ -176,13 +177,13 @@ impl Fleet {
         if !request.affinity.iter().all(|one| one.matches(&cluster.labels)) {
             return Err(ClusterRefusal::AffinityMismatch);
         }
-        if let Some(one) = excluded(&question.exclusions, id, now) {
+        if let Some(one) = excluded(&class.exclusions, id, now) {
             return Err(ClusterRefusal::Excluded { until: one.until, why: one.why.clone() });
         }
         Ok(())
     }
 
-    /// The clusters where the answer to a key may have become another one.
+    /// The clusters whose verdict may have changed since the class was last evaluated.
     fn outdated_verdict(
         &self,
         (key, wait): (u64, &PendingClass),
@@ -194,20 +195,20 @@ impl Fleet {
             |id| wait.exclusion_ends().any(|(cluster, until)| cluster == id && until <= now);
         let changed = |id: ClusterId| self.clusters[id.index()].changed > wait.checked;
         let clusters = configured.config.clusters.iter().copied();
-        let again: Vec<_> = clusters.filter(|&id| all || changed(id) || ended(id)).collect();
-        let first = wait.first_position().filter(|_| !again.is_empty())?;
-        Some(OutdatedVerdict { key, question: Arc::clone(&wait.class), first, again })
+        let to_evaluate: Vec<_> = clusters.filter(|&id| all || changed(id) || ended(id)).collect();
+        let first = wait.first_position().filter(|_| !to_evaluate.is_empty())?;
+        Some(OutdatedVerdict { key, class: Arc::clone(&wait.class), first, to_evaluate })
     }
 }
 
-/// An answer that may have become another one.
+/// A placement class whose verdict may have changed.
 struct OutdatedVerdict {
     key: u64,
-    question: Arc<PlacementClass>,
-    /// Who would be let in before all others behind the key.
-    first: QueuePosition,
-    /// Where to ask again.
-    again: Vec<ClusterId>,
+    class: Arc<PlacementClass>,
+    /// First waiting position of the class.
+    first: WaitingPosition,
+    /// Clusters to evaluate again.
+    to_evaluate: Vec<ClusterId>,
 }
 
 fn excluded(
@@ -218,7 +219,7 @@ fn excluded(
     exclusions.iter().find(|one| one.cluster == id && one.until > now)
 }
 
-/// A fraction between nothing and all.
+/// A fraction between zero and one.
 #[derive(Debug, Clone, Copy)]
 struct FreeShare {
     left: i64,
@@ -226,7 +227,8 @@ struct FreeShare {
 }
 
 impl FreeShare {
-    /// What stays free of the asked resource that gets scarcest. Work that asks for nothing leaves everything.
+    /// Free share of the scarcest requested resource after the placement. A Workload without requests leaves
+    /// everything free.
     fn after(nodes: &PackedNodes, work: &AssignedWorkload) -> Self {
         let shares = work.total_requests().into_iter().map(|(resource, amount)| {
             let (now, reported) = nodes.free(resource);
@@ -257,7 +259,7 @@ impl PartialEq for FreeShare {
 
 impl Eq for FreeShare {}
 
-/// How good a candidate is. Equals keep the order of the configuration.
+/// Rank of a candidate. Candidates with equal rank keep the order of the configuration.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ClusterScore {
     Ordered,

@@ -1,7 +1,7 @@
-//! All workers as the manager knows them, and what it placed on them.
+//! All worker clusters as the manager knows them, with the placements on them.
 //!
-//! Whoever owns a fleet tells it what changed, asks it for clusters ([`Fleet::choose`]) and, after changes, who may
-//! ask again ([`Fleet::woken`]). Source: docs/reference/dispatch.md §1-3.
+//! The owner of a fleet enters changes, requests clusters ([`Fleet::choose_cluster`]) and, after changes, reads the
+//! keys of Workloads to requeue ([`Fleet::woken_keys`]). Source: docs/reference/dispatch.md §1-3.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::pending_placements::{ClusterExclusion, PendingPlacements};
 use crate::worker_cluster::{PlacementSerial, WorkerCluster};
 use crate::{AssignedWorkload, CapacityReport, DispatchConfig};
 
-/// A configuration and when it last changed.
+/// A configuration and the change counter at its last change.
 #[derive(Debug, Default)]
 pub(crate) struct FleetConfig {
     pub(crate) config: Arc<DispatchConfig>,
     pub(crate) changed: u64,
 }
 
-/// All workers. See the module.
+/// All worker clusters: reports, placements, waiting Workloads and reservations.
 #[derive(Debug, Default)]
 pub struct Fleet {
     names: Interner<ClusterId>,
@@ -32,11 +32,11 @@ pub struct Fleet {
     placements: BTreeMap<WorkloadId, (ClusterId, PlacementSerial)>,
     pub(crate) exclusions: BTreeMap<WorkloadId, Vec<ClusterExclusion>>,
     pub(crate) pending: PendingPlacements,
-    /// Counts changes.
+    /// Number of changes.
     pub(crate) changes: u64,
     pub(crate) serial: PlacementSerial,
     pub(crate) reservations: Vec<CapacityReservation>,
-    /// What the reservations take into account.
+    /// Inputs of the current reservations.
     pub(crate) reservation_inputs: ReservationInputs,
 }
 
@@ -46,7 +46,7 @@ impl Fleet {
         Self::default()
     }
 
-    /// The id of a MultiKueueCluster, new or known. It never changes.
+    /// Interns the name of a MultiKueueCluster. The id never changes.
     pub fn cluster(&mut self, name: &str) -> ClusterId {
         let id = self.names.intern(name);
         while self.clusters.len() <= id.index() {
@@ -55,34 +55,34 @@ impl Fleet {
         id
     }
 
-    /// The id of a known MultiKueueCluster.
+    /// Id of a known MultiKueueCluster.
     pub fn find(&self, name: &str) -> Option<ClusterId> {
         self.names.get(name)
     }
 
-    /// The name of a cluster.
+    /// Name of a cluster.
     pub fn name(&self, id: ClusterId) -> &str {
         self.names.name(id)
     }
 
-    /// The labels of a MultiKueueCluster.
+    /// Sets the labels of a MultiKueueCluster.
     pub fn set_labels(&mut self, id: ClusterId, labels: Vec<(Box<str>, Box<str>)>) {
         self.mark_changed(id).labels = labels;
     }
 
-    /// Whether a cluster can be reached. A new one cannot; one that cannot be reached takes nothing new.
+    /// Sets whether a cluster is connected. Initially it is not; a disconnected cluster takes no new work.
     pub fn set_connected(&mut self, id: ClusterId, connected: bool) {
         if self.clusters[id.index()].connected != connected {
             self.mark_changed(id).connected = connected;
         }
     }
 
-    /// What a cluster says it can take. Without a report it takes nothing new.
+    /// Sets the capacity report. A cluster without a report takes no new work.
     pub fn set_report(&mut self, id: ClusterId, report: Option<CapacityReport>) {
         self.mark_changed(id).set_report(report);
     }
 
-    /// A MultiKueueConfig with its policy; `None` if it is gone.
+    /// Sets a MultiKueueConfig with its policy; `None` removes it.
     pub fn set_config(&mut self, name: &str, config: Option<DispatchConfig>) {
         self.changes += 1;
         let changed = self.changes;
@@ -97,8 +97,8 @@ impl Fleet {
         }
     }
 
-    /// Counts a Workload's pods on a cluster from now on: it was decided, or found so after a restart. It was started at
-    /// `since`.
+    /// Counts a Workload's pods on a cluster. Called after a decision, and after a restart for each placement found.
+    /// The run time counts from `since`.
     pub fn place(
         &mut self,
         workload: WorkloadId,
@@ -114,7 +114,7 @@ impl Fleet {
         self.mark_changed(cluster).place(serial, work, until);
     }
 
-    /// The clone exists at this resourceVersion. A report that takes this version into account includes it.
+    /// Records the clone's resourceVersion. A report with `as_of` at or above it includes the clone.
     pub fn clone_created(&mut self, workload: WorkloadId, version: u64) {
         if let Some(&(cluster, serial)) = self.placements.get(&workload)
             && self.clusters[cluster.index()].clone_created(serial, version)
@@ -123,20 +123,21 @@ impl Fleet {
         }
     }
 
-    /// A Workload runs nowhere and waits for nothing: it was withdrawn, or its decision could not be written. Clusters that
-    /// refused it stay left out.
+    /// Removes the placement and the waiting position of a Workload, after a withdrawal or a failed write. Exclusions
+    /// stay.
     pub fn unplace(&mut self, workload: WorkloadId) {
         self.pending.remove(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
             let freed = self.clusters[cluster.index()].unplace(serial);
-            // When room is there for those who wait depends on all that runs.
+            // The start of a reservation depends on all running work.
             if freed || !self.reservations.is_empty() {
                 self.mark_changed(cluster);
             }
         }
     }
 
-    /// A Workload is over on its cluster, at this resourceVersion of the clone. Its room is there before a report says so.
+    /// Removes a Workload that ended at this resourceVersion of its clone. Its capacity is free before a report shows
+    /// it.
     pub fn workload_ended(&mut self, workload: WorkloadId, version: u64) {
         self.pending.remove(workload);
         if let Some((cluster, serial)) = self.placements.remove(&workload) {
@@ -144,24 +145,24 @@ impl Fleet {
         }
     }
 
-    /// A Workload does not wait for room, for the time being: it lacks something else. Nothing is kept for it, but it has
-    /// waited so long when it comes back and wants the same.
+    /// Removes a Workload from the waiting ones while it lacks something other than capacity. It gets no reservation,
+    /// but its waiting time continues if it returns with the same request.
     pub fn pause_waiting(&mut self, workload: WorkloadId) {
         self.pending.pause(workload);
     }
 
-    /// A Workload is not pending. If it ever is again, it has not waited.
+    /// Removes a Workload that is not pending, with its waiting time.
     pub fn reset_waiting(&mut self, workload: WorkloadId) {
         self.pending.remove(workload);
     }
 
-    /// A Workload is finished or deleted. Its id may be handed out again.
+    /// Removes a finished or deleted Workload. Its id may be reused.
     pub fn workload_removed(&mut self, workload: WorkloadId) {
         self.unplace(workload);
         self.exclusions.remove(&workload);
     }
 
-    /// Leaves a cluster out for a Workload that was refused there. A later end wins over an earlier one.
+    /// Excludes a cluster that refused a Workload. The later of two end times wins.
     pub fn exclude_cluster(
         &mut self,
         workload: WorkloadId,
@@ -177,7 +178,7 @@ impl Fleet {
         all.sort_by_key(|one| one.cluster);
     }
 
-    /// Where a Workload was placed.
+    /// The cluster that a Workload is placed on.
     pub fn placed_on(&self, workload: WorkloadId) -> Option<ClusterId> {
         self.placements.get(&workload).map(|(cluster, _)| *cluster)
     }

@@ -10,37 +10,37 @@ use engine::{
 
 use crate::{AssignedWorkload, Fleet, PlacementRefusal, PlacementRequest, QueueOrder};
 
-/// What an entry is dispatched as.
+/// The request of a cycle entry that is dispatched.
 #[derive(Debug, Clone)]
 pub struct DispatchedEntry {
     /// Its MultiKueueConfig.
     pub config: String,
-    /// What it would run.
+    /// Its requests and flavors.
     pub work: Arc<AssignedWorkload>,
-    /// Its turn among those who wait for room.
+    /// Its queue order among Workloads that wait for capacity.
     pub order: QueueOrder,
 }
 
-/// Finds what an entry is dispatched as. `None` if it is not dispatched by room.
+/// Returns the request of a cycle entry; `None` if the entry is not dispatched by capacity.
 pub type DispatchLookup<'a> = dyn Fn(&CycleEntry) -> Option<DispatchedEntry> + 'a;
 
-/// Places the entries of one cycle.
+/// Places the entries of one cycle. Implements [`Placer`] with a [`Fleet`].
 pub struct FleetPlacer<'a> {
     fleet: &'a mut Fleet,
     lookup: &'a DispatchLookup<'a>,
     now: Time,
-    /// Why those who got no cluster got none.
+    /// Reasons per entry without a cluster.
     pub refusals: BTreeMap<WorkloadId, PlacementRefusal>,
 }
 
 impl<'a> FleetPlacer<'a> {
-    /// A placer for one cycle.
+    /// Creates the placer of one cycle.
     pub fn new(fleet: &'a mut Fleet, lookup: &'a DispatchLookup<'a>, now: Time) -> Self {
         Self { fleet, lookup, now, refusals: BTreeMap::new() }
     }
 
-    /// The outcome of the cycle. A head that lacks something else than room does not wait for room meanwhile, and none is
-    /// kept for it.
+    /// Takes the outcome of the cycle. A head that lacks something other than capacity does not wait for capacity
+    /// meanwhile, and gets no reservation.
     pub fn finish_cycle(&mut self, entries: &[CycleEntry]) {
         let room = |one: &&CycleEntry| matches!(one.outcome, CycleOutcome::NoClusterCapacity(_));
         for entry in entries.iter().filter(|one| !room(one)) {
@@ -50,7 +50,7 @@ impl<'a> FleetPlacer<'a> {
 }
 
 impl Placer for FleetPlacer<'_> {
-    /// What is placed counts at once, so that later heads of the cycle see it.
+    /// A placement counts at once, so that later entries of the cycle see it.
     fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
         let Some(DispatchedEntry { config, work, order }) = (self.lookup)(entry) else {
             return Ok(None);

@@ -1,10 +1,10 @@
-//! What a cluster has left when pods that are still to come have taken theirs. Source: docs/reference/dispatch.md §2.
+//! Free capacity of a cluster after placing pods that do not run yet. Source: docs/reference/dispatch.md §2.
 
 use std::sync::Arc;
 
 use crate::{AssignedWorkload, CapacityReport, NodeClassCapacity, node_packing::PackedNodes};
 
-/// The nodes of a report after `works`, in their order, have been packed onto them as far as they fit.
+/// Packs `works` onto the reported nodes in order, as far as they fit, and returns the nodes.
 pub fn free_capacity<'a>(
     report: &CapacityReport,
     works: impl IntoIterator<Item = &'a AssignedWorkload>,
@@ -24,7 +24,7 @@ mod tests {
     use crate::{RequestedPodSet, WorkloadRequest};
 
     #[test]
-    fn pods_to_come_take_from_as_few_nodes_as_they_can() {
+    fn pending_pods_take_as_few_nodes_as_possible() {
         let cpu = ResourceId(1);
         let class = NodeClassCapacity {
             count: 3,

@@ -1,15 +1,18 @@
-//! Room that is kept for whoever has waited longest, so that those who ask for less do not starve it.
+//! Capacity reservation for the oldest blocked gang (EASY backfill), so that smaller Workloads do not starve it.
 //!
-//! Of those who wait for the nodes of one flavor under one configuration, the first in turn that was refused for long
-//! enough gets a reservation: on the cluster where it can stand first, going by when the work there is over at the
-//! latest; where that is not known, on the largest cluster that can hold it once all that runs there now is gone. Such a
-//! cluster takes only work that is over by then, or that fits beside; whoever comes earlier in turn is not bound. What is
-//! kept of a cluster stays below the policy's share, and nothing is kept where it could never stand. Reservations follow
-//! from the present state; only the moment from which one counts is remembered, so that work let in beside it stays
-//! beside it. Source: docs/reference/dispatch.md §1.
+//! Workloads that wait for nodes of one flavor under one configuration are ordered by queue order. The first one that
+//! was refused for `after` or longer gets a reservation: on the cluster where it fits first, by the latest ends of
+//! running work; if no bound is known, on the largest cluster that fits it once all running work has ended. That
+//! cluster admits only work that ends before the reservation starts, or that fits beside it. Work with an earlier
+//! queue position is not bound. The reserved share of a cluster stays below the policy's `max_share`; a gang that no
+//! cluster can ever fit gets no reservation.
 //!
-//! Cost, only while somebody waits long enough: per change one look at every distinct ask that waits, and a packing per
-//! cluster and bisection step over its work for every reservation; per ask on such a cluster two packings.
+//! Reservations follow from the current state. Only the placement from which a reservation counts is remembered, so
+//! that work admitted beside it stays beside it. Source: docs/reference/dispatch.md §1.
+//!
+//! Cost, only while a Workload waits for `after` or longer: one pass over the placement classes per change; per
+//! reservation one packing per cluster and bisection step over its work; per request on a reserved cluster two
+//! packings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,66 +26,66 @@ use crate::fleet::Fleet;
 use crate::node_packing::{PARTS, PackedNodes};
 use crate::pending_placements::PlacementClass;
 use crate::policy::GangReservationPolicy;
-use crate::queue_order::QueuePosition;
+use crate::queue_order::WaitingPosition;
 use crate::refusal::ClusterRefusal;
 use crate::worker_cluster::{PlacedWorkload, PlacementSerial, WorkerCluster};
 use crate::{AssignedWorkload, DispatchConfig};
 
-/// How many of those who wait are tried per flavor before nothing is kept: each of them fits nowhere.
+/// Candidates that are tried per flavor. A candidate is skipped if no cluster can fit it.
 const MOST_TRIES: usize = 16;
 
-/// Room that is kept on a cluster.
+/// Capacity that a cluster reserves for one gang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapacityReservation {
-    /// For whom.
+    /// The gang.
     pub workload: WorkloadId,
-    /// Where.
+    /// The cluster.
     pub cluster: ClusterId,
-    /// When the room is there at the latest; unknown if it depends on work that may run for ever.
+    /// Latest time at which the capacity is free; `None` if it depends on work without a bounded run time.
     pub at: Option<Time>,
-    pub(crate) position: QueuePosition,
+    pub(crate) position: WaitingPosition,
     work: Arc<AssignedWorkload>,
-    /// What was placed before this counts as leaving, where run times are unknown.
+    /// Placements before this one count as ending if run times are unknown.
     before: PlacementSerial,
-    /// The part of the cluster that is kept.
+    /// Reserved share of the cluster, in parts of [`PARTS`].
     part: i128,
 }
 
-/// What the reservations take into account.
+/// Version of the inputs of the current reservations.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReservationInputs {
     fleet_changes: u64,
     pending_changes: u64,
-    /// When they may be others although nothing changed: somebody has waited long enough, an exclusion ends.
+    /// Time of the next update without a change: a Workload reaches `after`, or an exclusion ends.
     pub(crate) next_update_at: Option<Time>,
 }
 
-/// One who waits, and what for.
+/// A Workload that may get a reservation.
 struct ReservationCandidate {
-    position: QueuePosition,
-    question: Arc<PlacementClass>,
+    position: WaitingPosition,
+    class: Arc<PlacementClass>,
     policy: GangReservationPolicy,
 }
 
-/// When a cluster can hold somebody.
+/// Earliest time at which a cluster can fit a gang. The order is the order of preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum EarliestStart {
     At(Time),
     Eventually {
-        /// Another cluster than the one that was promised.
+        /// The gang had no reservation on this cluster before.
         moves: bool,
-        /// The smaller part of the cluster it takes, the larger the cluster.
+        /// Share of the cluster that the gang takes: smaller on larger clusters.
         part: i128,
     },
 }
 
 impl Fleet {
-    /// The room that is kept, in the order of turns within each flavor.
+    /// Current reservations, by queue order within a flavor.
     pub fn reservations(&self) -> &[CapacityReservation] {
         &self.reservations
     }
 
-    /// Brings the reservations up to date.
+    /// Updates the reservations.
     pub(crate) fn update_reservations(&mut self, now: Time) {
         let seen = ReservationInputs {
             fleet_changes: self.changes,
@@ -95,129 +98,133 @@ impl Fleet {
             return;
         }
         let old = std::mem::take(&mut self.reservations);
-        for line in self.candidates_by_flavor(now) {
-            self.reserve_for(&line, &old, now);
+        for candidates in self.candidates_by_flavor(now) {
+            self.reserve_for(&candidates, &old, now);
         }
-        let differs =
-            |one: &&CapacityReservation, others: &[CapacityReservation]| !others.contains(one);
-        let gone = old.iter().filter(|one| differs(one, &self.reservations));
-        let new = self.reservations.iter().filter(|one| differs(one, &old));
-        let touched: Vec<ClusterId> = gone.chain(new).map(|one| one.cluster).collect();
-        for cluster in touched {
+        let removed = old.iter().filter(|one| !self.reservations.contains(one));
+        let added = self.reservations.iter().filter(|one| !old.contains(one));
+        let changed: Vec<ClusterId> = removed.chain(added).map(|one| one.cluster).collect();
+        for cluster in changed {
             self.mark_changed(cluster);
         }
-        let (changes, waiting) = (self.changes, self.pending.changes);
         self.reservation_inputs = ReservationInputs {
-            fleet_changes: changes,
-            pending_changes: waiting,
+            fleet_changes: self.changes,
+            pending_changes: self.pending.changes,
             next_update_at: self.next_update_at(now),
         };
     }
 
-    /// Whether work that a cluster has room for may have it. Of credited room it is not known where it is, so it cannot be
-    /// shown to be beside what is kept.
+    /// Checks that `work` does not delay a reservation. The nodes of released capacity are unknown, so work that
+    /// reuses it is never proved to fit beside a reservation.
     pub(crate) fn check_reservations(
         &mut self,
         work: &AssignedWorkload,
         credited: bool,
-        position: QueuePosition,
+        position: WaitingPosition,
         id: ClusterId,
         now: Time,
     ) -> Result<(), ClusterRefusal> {
         let Self { reservations, clusters, .. } = self;
-        let over = work.request.max_run_time.map(|runs| Time(now.0.saturating_add(runs)));
+        let ends_at = work.request.max_run_time.map(|runs| Time(now.0.saturating_add(runs)));
+        // Work with an earlier queue position may take reserved capacity.
         let binding = |one: &&CapacityReservation| one.cluster == id && one.position < position;
-        for kept in reservations.iter().filter(binding) {
-            let over_by_then = kept.at.is_some_and(|at| over.is_some_and(|over| over <= at));
-            let beside = !credited && kept.leaves_room_beside(work, &mut clusters[id.index()]);
-            if !over_by_then && !beside {
+        for reservation in reservations.iter().filter(binding) {
+            let ends_before_start =
+                reservation.at.is_some_and(|at| ends_at.is_some_and(|ends_at| ends_at <= at));
+            let fits_beside =
+                !credited && reservation.leaves_room_beside(work, &mut clusters[id.index()]);
+            if !ends_before_start && !fits_beside {
                 return Err(ClusterRefusal::ReservedForGang {
-                    workload: kept.workload,
-                    at: kept.at,
+                    workload: reservation.workload,
+                    at: reservation.at,
                 });
             }
         }
         Ok(())
     }
 
-    /// Those who have waited long enough, per configuration and flavor, first one first.
+    /// Workloads that were refused for `after` or longer, by configuration and flavor, in queue order.
     fn candidates_by_flavor(&self, now: Time) -> Vec<Vec<ReservationCandidate>> {
-        let mut lines: BTreeMap<_, Vec<ReservationCandidate>> = BTreeMap::new();
+        let mut by_flavor: BTreeMap<_, Vec<ReservationCandidate>> = BTreeMap::new();
         for (_, wait) in self.pending.iter() {
-            let question = &wait.class;
-            let Some(keeping) = self.config(&question.config).policy.gang_reservation else {
+            let class = &wait.class;
+            let Some(policy) = self.config(&class.config).policy.gang_reservation else {
                 continue;
             };
-            let ripe =
-                |rank: &QueuePosition| self.eligible_at(*rank, keeping).is_some_and(|at| at <= now);
-            let Some(rank) = wait.positions().find(ripe) else {
+            let is_eligible = |position: &WaitingPosition| {
+                self.eligible_at(*position, policy).is_some_and(|at| at <= now)
+            };
+            let Some(position) = wait.positions().find(is_eligible) else {
                 continue;
             };
-            for pool in question.work.pools() {
-                let line = lines.entry((&question.config, pool)).or_default();
-                line.push(ReservationCandidate {
-                    position: rank,
-                    question: Arc::clone(question),
-                    policy: keeping,
+            for pool in class.work.pools() {
+                let candidates = by_flavor.entry((&class.config, pool)).or_default();
+                candidates.push(ReservationCandidate {
+                    position,
+                    class: Arc::clone(class),
+                    policy,
                 });
             }
         }
-        let mut lines: Vec<_> = lines.into_values().collect();
-        lines.iter_mut().for_each(|line| line.sort_by_key(|one| one.position));
-        lines
+        let mut by_flavor: Vec<_> = by_flavor.into_values().collect();
+        by_flavor
+            .iter_mut()
+            .for_each(|candidates| candidates.sort_by_key(|candidate| candidate.position));
+        by_flavor
     }
 
-    /// When room may be kept for somebody.
+    /// Time from which a Workload may get a reservation.
     fn eligible_at(
         &self,
-        (_, workload): QueuePosition,
+        (_, workload): WaitingPosition,
         policy: GangReservationPolicy,
     ) -> Option<Time> {
         let since = self.pending.refused_since(workload)?;
         Some(Time(since.0.saturating_add(policy.after)))
     }
 
-    /// Keeps room for the first of a line that any cluster can hold.
+    /// Reserves capacity for the first candidate that a cluster can fit.
     fn reserve_for(
         &mut self,
-        line: &[ReservationCandidate],
+        candidates: &[ReservationCandidate],
         old: &[CapacityReservation],
         now: Time,
     ) {
-        for one in line.iter().take(MOST_TRIES) {
-            if self.reservations.iter().any(|known| known.position == one.position) {
+        for candidate in candidates.iter().take(MOST_TRIES) {
+            if self.reservations.iter().any(|previous| previous.position == candidate.position) {
                 return;
             }
-            if let Some(reservation) = self.reserve_cluster(one, old, now) {
+            if let Some(reservation) = self.reserve_cluster(candidate, old, now) {
                 return self.reservations.push(reservation);
             }
         }
     }
 
-    /// The cluster where somebody can stand first.
+    /// Reservation on the cluster that fits the candidate first.
     fn reserve_cluster(
         &mut self,
-        one: &ReservationCandidate,
+        candidate: &ReservationCandidate,
         old: &[CapacityReservation],
         now: Time,
     ) -> Option<CapacityReservation> {
-        let config = self.config(&one.question.config);
+        let config = self.config(&candidate.class.config);
         let mut best: Option<(EarliestStart, CapacityReservation)> = None;
         for &cluster in &config.clusters {
-            let known =
-                old.iter().find(|old| (old.workload, old.cluster) == (one.position.1, cluster));
-            let before = known.map_or(self.serial + 1, |known| known.before);
-            let Some((mut stand, part)) = self.earliest_start(one, &config, cluster, now) else {
+            let previous = old
+                .iter()
+                .find(|old| (old.workload, old.cluster) == (candidate.position.1, cluster));
+            let before = previous.map_or(self.serial + 1, |previous| previous.before);
+            let Some((mut stand, part)) = self.earliest_start(candidate, &config, cluster, now)
+            else {
                 continue;
             };
             if let EarliestStart::Eventually { moves, .. } = &mut stand {
-                *moves = known.is_none();
+                *moves = previous.is_none();
             }
             let at = if let EarliestStart::At(at) = stand { Some(at) } else { None };
-            let work = Arc::clone(&one.question.work);
-            let (rank, workload) = (one.position, one.position.1);
-            let found =
-                CapacityReservation { workload, cluster, at, position: rank, work, before, part };
+            let work = Arc::clone(&candidate.class.work);
+            let (position, workload) = (candidate.position, candidate.position.1);
+            let found = CapacityReservation { workload, cluster, at, position, work, before, part };
             if best.as_ref().is_none_or(|(least, _)| stand < *least) {
                 best = Some((stand, found));
             }
@@ -227,18 +234,18 @@ impl Fleet {
 
     fn earliest_start(
         &mut self,
-        one: &ReservationCandidate,
+        candidate: &ReservationCandidate,
         config: &DispatchConfig,
         id: ClusterId,
         now: Time,
     ) -> Option<(EarliestStart, i128)> {
-        self.check_eligible(&one.question, &config.policy, id, now).ok()?;
-        let work = &one.question.work;
-        let kept = self.reservations.iter().filter(|one| one.cluster == id);
-        let kept: i128 = kept.map(|one| one.part).sum();
+        self.check_eligible(&candidate.class, &config.policy, id, now).ok()?;
+        let work = &candidate.class.work;
+        let others = self.reservations.iter().filter(|one| one.cluster == id);
+        let reserved: i128 = others.map(|one| one.part).sum();
         let cluster = &mut self.clusters[id.index()];
         let part = cluster.nodes()?.share_of_cluster(work);
-        if (part + kept) * 100 > i128::from(one.policy.max_share) * PARTS {
+        if (part + reserved) * 100 > i128::from(candidate.policy.max_share) * PARTS {
             return None;
         }
         Some((earliest_fit(cluster, work, part)?, part))
@@ -246,16 +253,17 @@ impl Fleet {
 
     fn next_update_at(&self, now: Time) -> Option<Time> {
         let waits = self.pending.iter().filter_map(|(_, wait)| {
-            let keeping = self.config(&wait.class.config).policy.gang_reservation?;
-            let ripe = wait.positions().filter_map(move |rank| self.eligible_at(rank, keeping));
-            Some(ripe.chain(wait.class.exclusions.iter().map(|one| one.until)))
+            let policy = self.config(&wait.class.config).policy.gang_reservation?;
+            let is_eligible =
+                wait.positions().filter_map(move |position| self.eligible_at(position, policy));
+            Some(is_eligible.chain(wait.class.exclusions.iter().map(|candidate| candidate.until)))
         });
         waits.flatten().filter(|at| *at > now).min()
     }
 }
 
 impl CapacityReservation {
-    /// Whether it can stand as planned although `work` is there and stays.
+    /// Whether the reservation still holds if `work` is placed and stays.
     fn leaves_room_beside(&self, work: &AssignedWorkload, cluster: &mut WorkerCluster) -> bool {
         let Some(mut nodes) = cluster.nodes().cloned() else {
             return false;
@@ -280,7 +288,8 @@ fn release_ending(
     }
 }
 
-/// When a cluster can hold `work`: after the end of so much that is known to end, or of all. `None` if never.
+/// Earliest time at which the cluster fits `work`: after some bounded run times, or after all running work. `None` if
+/// it never fits.
 fn earliest_fit(
     cluster: &mut WorkerCluster,
     work: &AssignedWorkload,
@@ -300,12 +309,12 @@ fn earliest_fit(
     ends.push(Time(i64::MIN));
     ends.sort_unstable();
     ends.dedup();
-    let over = |end: Time| {
-        move |one: &(PlacementSerial, &PlacedWorkload)| {
-            one.1.until.is_some_and(|until| until <= end)
+    let ends_at = |end: Time| {
+        move |candidate: &(PlacementSerial, &PlacedWorkload)| {
+            candidate.1.until.is_some_and(|until| until <= end)
         }
     };
-    let too_early = ends.partition_point(|&end| !fits_without(cluster, &over(end)));
+    let too_early = ends.partition_point(|&end| !fits_without(cluster, &ends_at(end)));
     let at = ends.get(too_early).copied().map(EarliestStart::At);
     Some(at.unwrap_or(EarliestStart::Eventually { moves: true, part }))
 }

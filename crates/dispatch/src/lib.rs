@@ -1,9 +1,9 @@
-//! Which cluster runs a Workload, and what follows from that, decided without doing.
+//! Dispatch of Workloads to worker clusters: the choice of a cluster and the steps that follow, as pure functions.
 //!
-//! * [`WorkloadRequest`] is what a Workload asks of a cluster, [`CapacityReport`] what a cluster can take.
-//! * [`Fleet`] knows all clusters and what was placed on them, and chooses; [`FleetPlacer`] is the fleet as the engine's placer.
-//! * [`life::decide`] says what to do next for a Workload that has a cluster, until nothing of it is left anywhere.
-//! * [`orphans()`] finds what a worker should not have, [`check_status()`] what to say of an AdmissionCheck.
+//! * [`WorkloadRequest`] holds the requests of a Workload, [`CapacityReport`] the capacity of a cluster.
+//! * [`Fleet`] holds all clusters with their placements and chooses among them; [`FleetPlacer`] is the fleet as the engine's placer.
+//! * [`workload::decide`] returns the next steps of a Workload that has nominated or recorded clusters, until no copy is left.
+//! * [`find_orphans`] finds the copies that a worker should not have, [`check_status`] computes the condition of an AdmissionCheck.
 //!
 //! Nothing here reads a clock, waits or writes (docs/reference/dispatch.md).
 

@@ -1,11 +1,12 @@
-//! Packing pods onto nodes. Source: docs/reference/dispatch.md §2, "packs gangs over classes itself".
+//! Packing of pods onto nodes. Source: docs/reference/dispatch.md §2, "packs gangs over classes itself".
 //!
-//! Each pod stands on one node: four nodes with two free each do not take a pod of four. Largest pods go first, and each
-//! goes where the fewest is left over. Nodes that look alike are one group with a count; placing pods splits a group,
-//! so that the cost follows the number of different nodes and never the number of pods.
+//! A pod needs one node: four nodes with two free units each do not fit a pod that requests four. Larger pods are
+//! packed first; each pod goes to the node with the least free capacity afterwards (best fit). Equal nodes are one
+//! group with a count. Placing pods splits a group, so the cost depends on the number of different nodes and not on
+//! the number of pods.
 //!
-//! Invariants: no node is given more than it has free; the same calls give the same answer. The answer may be a
-//! false *no* (packing several sizes exactly is too costly), never a false *yes*.
+//! Invariants: a node never receives more than it has free; equal calls give equal results. A negative result may be
+//! wrong, since exact packing of several sizes is too expensive; a positive result is always right.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -16,33 +17,33 @@ use smallvec::SmallVec;
 use crate::refusal::{CapacityShortage, ShortageCause};
 use crate::{AssignedPodSet, AssignedWorkload, CapacityReport, NodeClassCapacity, RequestedPodSet};
 
-/// Sizes and leftovers are compared in this many parts of the largest node.
+/// Sizes and free capacity are compared in this many parts of the largest node.
 pub(crate) const PARTS: i128 = 1_000_000;
 
-/// The nodes of one cluster and what is free on them. A copy costs as much as there are different nodes.
+/// Nodes of one cluster with their free capacity. A clone costs O(different nodes).
 #[derive(Debug, Clone)]
 pub(crate) struct PackedNodes {
     table: Arc<NodeTable>,
     groups: Vec<NodeGroup>,
 }
 
-/// What does not change while pods are placed.
+/// Constants of one packing.
 #[derive(Debug)]
 struct NodeTable {
     report: Arc<CapacityReport>,
-    /// Every resource that some class lists, sorted.
+    /// Resources that any class lists, sorted.
     columns: Vec<ResourceId>,
-    /// What a node of each class has when nothing dispatched runs there.
+    /// Allocatable amounts of a node per class, without dispatched pods.
     allocatable: Vec<NodeAmounts>,
-    /// The most of each that one node had free at the start.
+    /// Largest free amount on one node per resource, before any placement.
     largest: Vec<Amount>,
-    /// What all nodes together had free at the start.
+    /// Free amount of all nodes per resource, before any placement.
     totals: Vec<i64>,
 }
 
 type NodeAmounts = SmallVec<[Amount; 4]>;
 
-/// Nodes of one class with the same left.
+/// Nodes of one class with equal free capacity.
 #[derive(Debug, Clone)]
 struct NodeGroup {
     class: usize,
@@ -50,14 +51,14 @@ struct NodeGroup {
     free: NodeAmounts,
 }
 
-/// Pods, how many of them, and what was added.
+/// A pod set: request, pod count, additions of its flavors.
 type AssignedPods<'a> = (&'a RequestedPodSet, i64, Option<&'a AssignedPodSet>);
 
-/// What one pod takes, by column. Only what is more than nothing.
+/// Requests of one pod by resource column; positive amounts only.
 type PodNeed = SmallVec<[(usize, Amount); 4]>;
 
 impl PackedNodes {
-    /// The nodes as a report lists them.
+    /// Creates the nodes that a report lists.
     pub(crate) fn new(report: Arc<CapacityReport>) -> Self {
         let columns = resource_columns(&report);
         let row = |class: &NodeClassCapacity| -> NodeAmounts {
@@ -82,7 +83,7 @@ impl PackedNodes {
         }
     }
 
-    /// Whether all pods of `work` find room.
+    /// Checks that every pod of `work` fits onto a node.
     pub(crate) fn check_fit(&self, work: &AssignedWorkload) -> Result<(), CapacityShortage> {
         let mut copy = self.clone();
         for (pods, count, given) in self.largest_pods_first(work) {
@@ -95,22 +96,22 @@ impl PackedNodes {
         Ok(())
     }
 
-    /// Takes the room of `work`, as far as there is any.
+    /// Takes the capacity of `work`, as far as it fits.
     pub(crate) fn place(&mut self, work: &AssignedWorkload) {
         for (pods, count, given) in self.largest_pods_first(work) {
             self.place_pods(pods, count, given);
         }
     }
 
-    /// Gives back the room of `work`, which ran on these nodes. On which of them is not known: it is taken to leave the
-    /// fullest, so that as much as possible is free in one piece. No node gets more than its size.
+    /// Releases the capacity of `work`. The nodes that ran it are unknown: it is released on the fullest nodes, which
+    /// leaves the largest free nodes intact. No node gets more free capacity than its allocatable amount.
     pub(crate) fn release(&mut self, work: &AssignedWorkload) {
         for (pods, count, given) in self.largest_pods_first(work) {
             self.release_pods(pods, count, given);
         }
     }
 
-    /// The nodes as a report would list them now.
+    /// The current nodes as a report lists them.
     pub(crate) fn classes(&self) -> Vec<NodeClassCapacity> {
         let class = |group: &NodeGroup| {
             let before = self.table.report.classes.get(group.class)?;
@@ -124,7 +125,7 @@ impl PackedNodes {
         self.groups.iter().filter_map(class).collect()
     }
 
-    /// The largest part that work takes of all nodes as they are when empty, in parts of [`PARTS`].
+    /// Dominant share of `work` in the allocatable capacity of the cluster, in parts of [`PARTS`].
     pub(crate) fn share_of_cluster(&self, work: &AssignedWorkload) -> i128 {
         let asked = work.total_requests().into_iter();
         asked
@@ -142,7 +143,7 @@ impl PackedNodes {
         sizes.fold(0, |sum: i64, size| sum.saturating_add(size.clip().0))
     }
 
-    /// What all nodes together have free of a resource: now, and when they were reported.
+    /// Free amount of a resource on all nodes: now, and at the time of the report.
     pub(crate) fn free(&self, resource: ResourceId) -> (i64, i64) {
         self.column(resource).map_or((0, 0), |column| {
             let before = self.table.totals.get(column).copied().unwrap_or_default();
@@ -150,7 +151,7 @@ impl PackedNodes {
         })
     }
 
-    /// The pod sets, largest pods first.
+    /// The pod sets, those with the largest pods first.
     fn largest_pods_first<'a>(
         &self,
         work: &'a AssignedWorkload,
@@ -160,7 +161,7 @@ impl PackedNodes {
         sets
     }
 
-    /// The largest part of the largest node that one pod takes.
+    /// Dominant share of one pod in the largest node.
     fn dominant_share(&self, pods: &RequestedPodSet) -> i128 {
         let part = |&(resource, amount): &(ResourceId, Amount)| {
             let column = self.column(resource);
@@ -174,7 +175,7 @@ impl PackedNodes {
         self.table.columns.binary_search(&resource).ok()
     }
 
-    /// Places up to `count` pods and says how many are left.
+    /// Places up to `count` pods. Returns the number of pods that did not fit.
     fn place_pods(
         &mut self,
         pods: &RequestedPodSet,
@@ -195,14 +196,14 @@ impl PackedNodes {
         left
     }
 
-    /// What one pod takes; `None` if it takes something that no node lists.
+    /// Requests of one pod; `None` if it requests a resource that no node lists.
     fn pod_need(&self, pods: &RequestedPodSet) -> Option<PodNeed> {
         let wanted = pods.requests.iter().filter(|(_, amount)| *amount > Amount::ZERO);
         wanted.map(|&(resource, amount)| Some((self.column(resource)?, amount))).collect()
     }
 
-    /// Whether the pods may run on a node, class by class. Labels count only where the report tells them apart: of
-    /// others nothing is known here, and the worker decides. Taints always count.
+    /// Whether the pods may run on the nodes of each class. Labels count only if the report distinguishes their keys:
+    /// other labels are unknown here, and the worker decides. Taints always count.
     fn suitable(
         &self,
         pods: &RequestedPodSet,
@@ -236,7 +237,7 @@ impl PackedNodes {
         }
     }
 
-    /// The group whose nodes have the least free of those that can have had such pods, and how many each can have had.
+    /// The group with the least free capacity that can have run such pods, and the number of such pods per node.
     fn fullest(&self, need: &PodNeed, suitable: &[bool]) -> Option<(usize, i64)> {
         let groups = self.groups.iter().enumerate();
         let candidates = groups.filter(|(_, group)| suitable.get(group.class) == Some(&true));
@@ -250,7 +251,7 @@ impl PackedNodes {
         found.min().map(|(_, index, pods)| (index, pods))
     }
 
-    /// The group whose nodes would have the fewest left over; the first of equals.
+    /// The group with the least free capacity after the placement; the first of equal groups.
     fn tightest(&self, need: &PodNeed, suitable: &[bool], left: i64) -> Option<usize> {
         let groups = self.groups.iter().enumerate();
         let candidates = groups.filter(|(_, group)| suitable.get(group.class) == Some(&true));
@@ -261,7 +262,7 @@ impl PackedNodes {
         wastes.min().map(|(_, index)| index)
     }
 
-    /// What is left on a node with `pods` more, all resources added up, in parts of the largest node.
+    /// Free capacity of a node after `pods` more pods: the sum over all resources, in parts of the largest node.
     fn waste(&self, free: &NodeAmounts, need: &PodNeed, pods: i64) -> i128 {
         let columns = free.iter().zip(&self.table.largest).enumerate();
         let left = columns.map(|(column, (&free, &largest))| {
@@ -271,15 +272,15 @@ impl PackedNodes {
         left.sum()
     }
 
-    /// Puts pods on nodes of one group: as many full nodes as it takes, or one node that takes all that is left.
-    /// Returns how many found room.
+    /// Places pods on nodes of one group: on as many full nodes as needed, or on one node that takes all remaining
+    /// pods. Returns the number of placed pods.
     fn fill_nodes(&mut self, index: usize, need: &PodNeed, left: i64) -> i64 {
         let pods = self.groups.get(index).map_or(1, |group| pods_per_node(&group.free, need));
         self.move_pods(index, need, left, pods.min(left).max(1))
     }
 
-    /// Adds so many pods to nodes of one group, or takes them away if there are less than none: as many nodes as it
-    /// takes for `left` of them. Returns how many were moved.
+    /// Adds `added` pods per node to nodes of one group, or removes them if `added` is negative, until `left` pods
+    /// are moved. Returns the number of moved pods.
     fn move_pods(&mut self, index: usize, need: &PodNeed, left: i64, added: i64) -> i64 {
         let Some(group) = self.groups.get_mut(index) else {
             return 0;
@@ -300,7 +301,7 @@ impl PackedNodes {
         nodes * pods
     }
 
-    /// Adds nodes, to those that look alike if there are any.
+    /// Merges nodes into a group with equal free capacity, or adds a group.
     fn merge_nodes(&mut self, nodes: NodeGroup) {
         let alike = |group: &&mut NodeGroup| group.class == nodes.class && group.free == nodes.free;
         match self.groups.iter_mut().find(alike) {
@@ -309,7 +310,7 @@ impl PackedNodes {
         }
     }
 
-    /// Why not all pods of a set found room.
+    /// Why not all pods of a pod set fit.
     fn shortage_cause(
         &self,
         pods: &RequestedPodSet,
@@ -339,23 +340,23 @@ fn resource_columns(report: &CapacityReport) -> Vec<ResourceId> {
     columns
 }
 
-/// What is listed of a resource. What is not listed is not there.
+/// Amount of a resource in a list; zero if it is not listed.
 fn listed_amount(all: &[(ResourceId, Amount)], resource: ResourceId) -> Amount {
     all.iter().find(|(one, _)| *one == resource).map_or(Amount::ZERO, |(_, amount)| *amount)
 }
 
-/// The most that one node has free.
+/// Largest free amount on one node.
 fn max_free<'a>(groups: impl Iterator<Item = &'a NodeGroup>, column: usize) -> Amount {
     groups.filter_map(|group| group.free.get(column)).max().copied().unwrap_or_default().clip()
 }
 
-/// What all nodes have free. A node that is given too much owes nothing to the others.
+/// Free amount of all nodes. An overcommitted node counts as zero.
 fn total(groups: &[NodeGroup], column: usize) -> i64 {
     let free = groups.iter().filter_map(|group| Some((group.free.get(column)?, group.count)));
     free.fold(0, |sum: i64, (free, count)| sum.saturating_add(free.clip().times(count).0))
 }
 
-/// How many pods one node takes.
+/// Number of pods that fit onto one node.
 fn pods_per_node(free: &NodeAmounts, need: &PodNeed) -> i64 {
     let of = |&(column, amount): &(usize, Amount)| {
         free.get(column).map_or(0, |free| free.clip().0 / amount.0.max(1))

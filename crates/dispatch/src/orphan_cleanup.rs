@@ -1,37 +1,39 @@
-//! What a worker has that the hub does not want any more.
+//! Orphan cleanup: copies on a worker that the hub no longer has.
 //!
-//! The durable intent to remove something is its absence on the hub, or a higher epoch there. A hub that was restored from
-//! a backup misses much at once: then nothing is deleted before a person says so. Source: docs/reference/dispatch.md §9.
+//! The durable intent to remove a copy is its absence on the hub, or a higher epoch there. A hub that was restored
+//! from a backup lacks many objects at once; the breaker then stops the cleanup until a user confirms it. Source:
+//! docs/reference/dispatch.md §9.
 
 use std::collections::BTreeSet;
 
-/// More than this many at once, and more than this share, is suspicious.
+/// The breaker trips above this number and above this percentage of orphans.
 const MANY: usize = 10;
 const PERCENT: usize = 20;
 
-/// A clone or a job on a worker.
+/// A clone or a job that a worker lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedCopy {
-    /// Its Workload, as `namespace/name`.
+    /// Key of its Workload, `namespace/name`.
     pub workload: Box<str>,
     /// The epoch it carries.
     pub epoch: u64,
-    /// Its removal has begun. It was decided about before, and nobody can take that back.
+    /// It is being deleted, so a decision was made before.
     pub deleting: bool,
 }
 
-/// What a sweep over one worker found.
+/// Result of comparing one worker with the hub.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OrphanScan {
-    /// Workloads whose copies, at these epochs, are to be deleted; sorted, each once.
+    /// Workloads and epochs of the copies to delete; sorted, without duplicates.
     pub orphans: Vec<(Box<str>, u64)>,
-    /// They are too many: nothing is deleted, a person is asked.
+    /// The breaker tripped: nothing is deleted before a user confirms it.
     pub breaker_tripped: bool,
 }
 
-/// Compares everything of this hub's origin on a worker with the hub, whose epochs `on_hub` tells. `n_on_hub` is how many
-/// Workloads the hub has in all, where this process looks for the first time: with fewer than one worker has copies,
-/// something is missing. What is leaving is one of the copies, but neither found nor asked about.
+/// Compares the copies with this hub's origin on a worker with the hub. `on_hub` returns the epoch of a Workload on
+/// the hub. `n_on_hub` is the number of Workloads on the hub, given at the first comparison after a restart: fewer
+/// Workloads than copies on one worker trip the breaker. A copy that is being deleted counts as a copy, not as an
+/// orphan.
 pub fn find_orphans(
     listed: &[ListedCopy],
     on_hub: impl Fn(&str) -> Option<u64>,
@@ -61,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_hub_misses_or_has_at_a_higher_epoch_is_an_orphan() {
+    fn a_copy_without_a_workload_or_with_a_lower_epoch_is_an_orphan() {
         let mut all = listed(0..4);
         all.extend(listed(0..1));
         let sweep = find_orphans(
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_leaving_is_not_asked_about() {
+    fn a_copy_that_is_being_deleted_is_no_orphan() {
         let mut all = listed(0..30);
         all.iter_mut().take(20).for_each(|one| one.deleting = true);
         let sweep = find_orphans(&all, |name| (name >= "ns/025").then_some(2), None);
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restart_the_breaker_trips_where_the_hub_has_less_than_the_worker() {
+    fn after_a_restart_the_breaker_trips_if_the_hub_has_fewer_workloads_than_the_worker() {
         let one_is_lost = |name: &str| (name != "ns/000").then_some(2);
         let nothing_is_lost = |_: &str| Some(2);
         for (n_on_hub, tripped) in [(Some(2), true), (Some(3), false), (None, false)] {
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_breaker_trips_above_ten_and_a_fifth() {
+    fn the_breaker_trips_above_ten_orphans_and_twenty_percent() {
         for (orphaned, of, tripped) in [
             (10, 10, false),
             (11, 11, true),

@@ -1,12 +1,13 @@
-//! Who waits for room, kept once per distinct ask.
+//! Workloads that wait for cluster capacity, grouped by placement class.
 //!
-//! A key stands for everybody who asks for the same work under the same configuration with the same exclusions: whatever
-//! lets one of them in would let in any. A key lives as long as somebody waits under it; a Workload stops waiting when a
-//! cluster is chosen for it, when it asks for something else, and when it is forgotten. So there are never more keys
-//! than waiting Workloads. Source: docs/reference/dispatch.md §1.
+//! Workloads with equal requests, configuration and exclusions form one placement class with one requeue key: a
+//! cluster that takes one of them takes any. A Workload leaves its class when it gets a cluster, changes its request
+//! or is removed; a class without Workloads is dropped. So there are never more keys than waiting Workloads. Source:
+//! docs/reference/dispatch.md §1.
 //!
-//! How long one has waited is kept while it is pending and wants the same, also while it lacks something else than room:
-//! quota comes and goes with every neighbour, and a gang that began anew each time would never be the oldest.
+//! The waiting time continues while the Workload is pending with the same request, also while it lacks something
+//! other than capacity. Quota availability changes often; a waiting time that restarted each time would never let a
+//! gang become the oldest.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::queue_order::{QueueOrder, QueuePosition};
+use crate::queue_order::{QueueOrder, WaitingPosition};
 use crate::{AssignedWorkload, WorkloadRequest};
 
-/// A cluster that is left out for a while.
+/// A cluster that is excluded until a time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ClusterExclusion {
     pub(crate) cluster: ClusterId,
@@ -27,7 +28,7 @@ pub(crate) struct ClusterExclusion {
     pub(crate) why: Box<str>,
 }
 
-/// What is asked.
+/// The inputs of a placement verdict.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PlacementClass {
     pub(crate) config: Box<str>,
@@ -35,136 +36,139 @@ pub(crate) struct PlacementClass {
     pub(crate) exclusions: Vec<ClusterExclusion>,
 }
 
-/// A question that was answered with no.
+/// A placement class that no cluster takes, with its Workloads.
 #[derive(Debug)]
 pub(crate) struct PendingClass {
     pub(crate) class: Arc<PlacementClass>,
-    /// The change of the fleet that the answer takes into account.
+    /// Fleet change counter at the last evaluation.
     pub(crate) checked: u64,
-    /// When it was given.
+    /// Time of the last evaluation.
     pub(crate) at: Time,
-    /// Everybody who waits, first one first.
-    waiting: BTreeSet<QueuePosition>,
+    /// Waiting Workloads, in queue order.
+    waiting: BTreeSet<WaitingPosition>,
 }
 
 impl PendingClass {
-    /// The ends of exclusions that the answer does not take into account yet.
+    /// Ends of exclusions after the last evaluation.
     pub(crate) fn exclusion_ends(&self) -> impl Iterator<Item = (ClusterId, Time)> {
         let later = self.class.exclusions.iter().filter(|one| one.until > self.at);
         later.map(|one| (one.cluster, one.until))
     }
 
-    /// Whoever comes first of those who wait.
-    pub(crate) fn first_position(&self) -> Option<QueuePosition> {
+    /// First Workload in queue order.
+    pub(crate) fn first_position(&self) -> Option<WaitingPosition> {
         self.waiting.first().copied()
     }
 
-    /// Everybody who waits, first one first.
-    pub(crate) fn positions(&self) -> impl Iterator<Item = QueuePosition> {
+    /// All waiting Workloads, in queue order.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = WaitingPosition> {
         self.waiting.iter().copied()
     }
 }
 
-/// One of those who wait.
+/// The class and order of one waiting Workload.
 #[derive(Debug, Clone, Copy)]
 struct PendingPlacement {
     key: u64,
     turn: QueueOrder,
 }
 
-/// When one was first refused who wants this.
+/// The request of a Workload and the time of its first refusal.
 #[derive(Debug)]
 struct FirstRefusal {
     request: Arc<WorkloadRequest>,
     since: Time,
 }
 
-/// Everybody who waits.
+/// All placement classes.
 #[derive(Debug, Default)]
 pub(crate) struct PendingPlacements {
-    last: u64,
-    table: BTreeMap<u64, PendingClass>,
+    last_key: u64,
+    classes: BTreeMap<u64, PendingClass>,
     keys: HashMap<Arc<PlacementClass>, u64>,
-    of: BTreeMap<WorkloadId, PendingPlacement>,
-    ages: BTreeMap<WorkloadId, FirstRefusal>,
-    /// Counts those who began or ceased to wait.
+    placements: BTreeMap<WorkloadId, PendingPlacement>,
+    first_refusals: BTreeMap<WorkloadId, FirstRefusal>,
+    /// Number of changes of the set of waiting Workloads.
     pub(crate) changes: u64,
 }
 
 impl PendingPlacements {
-    /// `workload` waits from now on, and only for this.
+    /// Adds `workload` to the class of its request and removes it from any other.
     pub(crate) fn add(
         &mut self,
-        (turn, workload): QueuePosition,
-        question: PlacementClass,
+        (turn, workload): WaitingPosition,
+        class: PlacementClass,
         checked: u64,
         at: Time,
     ) -> RequeueKey {
-        let request = &question.work.request;
-        if self.ages.get(&workload).is_none_or(|age| age.request != *request) {
-            self.ages.insert(workload, FirstRefusal { request: Arc::clone(request), since: at });
+        let request = &class.work.request;
+        if self
+            .first_refusals
+            .get(&workload)
+            .is_none_or(|first_refusal| first_refusal.request != *request)
+        {
+            self.first_refusals
+                .insert(workload, FirstRefusal { request: Arc::clone(request), since: at });
         }
-        let known = self.keys.get(&question).copied();
-        let key = known.unwrap_or_else(|| self.open_class(question, checked, at));
-        if let Some(wait) = self.table.get_mut(&key) {
-            (wait.checked, wait.at) = (checked, at);
-            wait.waiting.insert((turn, workload));
+        let known_key = self.keys.get(&class).copied();
+        let key = known_key.unwrap_or_else(|| self.open_class(class, checked, at));
+        if let Some(pending) = self.classes.get_mut(&key) {
+            (pending.checked, pending.at) = (checked, at);
+            pending.waiting.insert((turn, workload));
         }
-        let before = self.of.get(&workload).copied();
+        let before = self.placements.get(&workload).copied();
         if before.is_none_or(|before| (before.key, before.turn) != (key, turn)) {
             self.pause(workload);
             self.changes += 1;
         }
-        self.of.insert(workload, PendingPlacement { key, turn });
+        self.placements.insert(workload, PendingPlacement { key, turn });
         RequeueKey(key)
     }
 
-    fn open_class(&mut self, question: PlacementClass, checked: u64, at: Time) -> u64 {
-        self.last += 1;
-        let question = Arc::new(question);
-        self.keys.insert(Arc::clone(&question), self.last);
-        self.table.insert(
-            self.last,
-            PendingClass { class: question, checked, at, waiting: BTreeSet::new() },
-        );
-        self.last
+    fn open_class(&mut self, class: PlacementClass, checked: u64, at: Time) -> u64 {
+        self.last_key += 1;
+        let class = Arc::new(class);
+        self.keys.insert(Arc::clone(&class), self.last_key);
+        self.classes
+            .insert(self.last_key, PendingClass { class, checked, at, waiting: BTreeSet::new() });
+        self.last_key
     }
 
-    /// `workload` has not waited for anything.
+    /// Removes `workload` and its waiting time.
     pub(crate) fn remove(&mut self, workload: WorkloadId) {
         self.pause(workload);
-        self.ages.remove(&workload);
+        self.first_refusals.remove(&workload);
     }
 
-    /// `workload` waits no longer, for the time being. A key without anybody is dropped.
+    /// Removes `workload` and keeps its waiting time. Drops a class without Workloads.
     pub(crate) fn pause(&mut self, workload: WorkloadId) {
-        let Some(waiter) = self.of.remove(&workload) else {
+        let Some(placement) = self.placements.remove(&workload) else {
             return;
         };
         self.changes += 1;
-        let Some(wait) = self.table.get_mut(&waiter.key) else {
+        let Some(pending) = self.classes.get_mut(&placement.key) else {
             return;
         };
-        wait.waiting.remove(&(waiter.turn, workload));
-        if wait.waiting.is_empty() {
-            self.keys.remove(&wait.class);
-            self.table.remove(&waiter.key);
+        pending.waiting.remove(&(placement.turn, workload));
+        if pending.waiting.is_empty() {
+            self.keys.remove(&pending.class);
+            self.classes.remove(&placement.key);
         }
     }
 
-    /// Since when a Workload has been refused what it wants.
+    /// Time of the first refusal of the current request.
     pub(crate) fn refused_since(&self, workload: WorkloadId) -> Option<Time> {
-        self.ages.get(&workload).map(|age| age.since)
+        self.first_refusals.get(&workload).map(|first_refusal| first_refusal.since)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &PendingClass)> {
-        self.table.iter().map(|(key, wait)| (*key, wait))
+        self.classes.iter().map(|(key, pending)| (*key, pending))
     }
 
-    /// The answer to a key was looked at again.
+    /// Records an evaluation of a class.
     pub(crate) fn verdict_checked(&mut self, key: u64, checked: u64, at: Time) {
-        if let Some(wait) = self.table.get_mut(&key) {
-            (wait.checked, wait.at) = (checked, at);
+        if let Some(pending) = self.classes.get_mut(&key) {
+            (pending.checked, pending.at) = (checked, at);
         }
     }
 }

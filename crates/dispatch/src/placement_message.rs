@@ -1,24 +1,24 @@
-//! One sentence about why no cluster takes a Workload, for the message of a condition.
+//! The message of a condition that explains why no cluster takes a Workload.
 
 use engine::Names;
 
 use crate::{Fleet, PlacementRefusal};
 
-/// Longer messages are cut between clusters. A condition takes 32 KiB; a person reads less.
-const LONGEST: usize = 900;
+/// Longer messages are cut between clusters. A condition can hold 32 KiB; a shorter text is readable.
+const MAX_LENGTH: usize = 900;
 
-/// Why no cluster takes a Workload, cluster by cluster, as far as it can be read in one go.
-pub fn placement_message(refused: &PlacementRefusal, fleet: &Fleet, names: &Names) -> String {
+/// Lists the reason of each cluster, up to the maximum length.
+pub fn placement_message(placement: &PlacementRefusal, fleet: &Fleet, names: &Names) -> String {
     let mut text = "no cluster has room: ".to_owned();
-    if refused.reasons.is_empty() {
+    if placement.reasons.is_empty() {
         return text + "no cluster is configured";
     }
-    for (told, (cluster, refusal)) in refused.reasons.iter().enumerate() {
+    for (n_listed, (cluster, refusal)) in placement.reasons.iter().enumerate() {
         let part = format!("{}: {}", fleet.name(*cluster), refusal.message(names));
-        if text.len() + part.len() > LONGEST && told > 0 {
-            return format!("{text}; and {} more", refused.reasons.len() - told);
+        if text.len() + part.len() > MAX_LENGTH && n_listed > 0 {
+            return format!("{text}; and {} more", placement.reasons.len() - n_listed);
         }
-        text.push_str(if told > 0 { "; " } else { "" });
+        text.push_str(if n_listed > 0 { "; " } else { "" });
         text.push_str(&part);
     }
     text

@@ -1,53 +1,53 @@
-//! What may choose among clusters: a MultiKueueConfig and its DispatchPolicy (docs/reference/dispatch.md §3).
+//! A MultiKueueConfig and its DispatchPolicy (docs/reference/dispatch.md §3).
 
 use engine::ids::ClusterId;
 
 use crate::JobGvk;
 
-/// What makes one cluster better than another when both have room.
+/// How to rank clusters that have capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PlacementStrategy {
-    /// The one that keeps the largest share of its free room.
+    /// Prefers the cluster with the largest free share afterwards.
     #[default]
     Spread,
-    /// The one that keeps the smallest.
+    /// Prefers the cluster with the smallest free share afterwards.
     BinPack,
-    /// The one that is listed first.
+    /// Prefers the cluster that is listed first.
     Ordered,
 }
 
-/// What is special about one cluster.
+/// Weight and drain state of one cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterPreference {
-    /// Which.
+    /// The cluster.
     pub cluster: ClusterId,
-    /// Preference among equals; higher is better, unset is 0.
+    /// Rank among equal candidates; higher is better, 0 by default.
     pub weight: i32,
-    /// Takes nothing new.
+    /// Takes no new work.
     pub draining: bool,
 }
 
-/// When room is kept for those who wait for it, and how much of it.
+/// When and how much capacity is reserved for blocked gangs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GangReservationPolicy {
-    /// How long somebody must have been refused for want of room, in nanoseconds.
+    /// Time in nanoseconds since the first refusal for lack of capacity.
     pub after: i64,
-    /// The most of a cluster that may be kept, in percent.
+    /// Largest reserved share of a cluster, in percent.
     pub max_share: u8,
 }
 
-/// A DispatchPolicy. The default is the policy where none is named.
+/// A DispatchPolicy. The default applies if a configuration names no policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementPolicy {
-    /// How to choose.
+    /// Ranking of candidates.
     pub strategy: PlacementStrategy,
-    /// Clusters that differ from the rest.
+    /// Clusters with a preference.
     pub clusters: Vec<ClusterPreference>,
-    /// How room is kept for the oldest of those who wait; not at all when unset.
+    /// Reservation for the oldest blocked gang; off if unset.
     pub gang_reservation: Option<GangReservationPolicy>,
-    /// Namespaces whose work may be dispatched; all when unset.
+    /// Namespaces that may be dispatched; all if unset.
     pub namespaces: Option<Vec<Box<str>>>,
-    /// Kinds that may be dispatched; all when unset. An entry without a version stands for every version.
+    /// Kinds that may be dispatched; all if unset. An entry without a version matches every version.
     pub kinds: Option<Vec<JobGvk>>,
 }
 
@@ -56,22 +56,22 @@ impl PlacementPolicy {
         self.clusters.iter().find(|one| one.cluster == cluster)
     }
 
-    /// The weight of a cluster.
+    /// Weight of a cluster.
     pub(crate) fn weight(&self, cluster: ClusterId) -> i32 {
         self.preference(cluster).map_or(0, |one| one.weight)
     }
 
-    /// Whether a cluster takes nothing new.
+    /// Whether a cluster is drained.
     pub(crate) fn draining(&self, cluster: ClusterId) -> bool {
         self.preference(cluster).is_some_and(|one| one.draining)
     }
 
-    /// Whether work of a namespace may be dispatched.
+    /// Whether the policy allows a namespace.
     pub(crate) fn allows_namespace(&self, namespace: &str) -> bool {
         self.namespaces.as_ref().is_none_or(|allowed| allowed.iter().any(|one| **one == *namespace))
     }
 
-    /// Whether work of a kind may be dispatched.
+    /// Whether the policy allows a kind.
     pub(crate) fn allows_kind(&self, kind: &JobGvk) -> bool {
         let same = |one: &JobGvk| {
             one.group == kind.group
@@ -82,11 +82,11 @@ impl PlacementPolicy {
     }
 }
 
-/// A MultiKueueConfig.
+/// A MultiKueueConfig with its policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DispatchConfig {
-    /// Its clusters; the order matters.
+    /// Clusters in the order of the configuration.
     pub clusters: Vec<ClusterId>,
-    /// How to choose among them.
+    /// Rules for the choice among them.
     pub policy: PlacementPolicy,
 }

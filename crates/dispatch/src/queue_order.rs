@@ -1,10 +1,10 @@
-//! Who comes before whom among those who wait for room.
+//! Order of Workloads that wait for cluster capacity.
 
 use std::cmp::Ordering;
 
 use engine::{Time, ids::WorkloadId};
 
-/// The turn of a Workload: higher priority first, then older. The smaller turn comes first.
+/// Queue order: higher priority first, then the earlier queue-order timestamp. The smaller value comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueOrder {
     /// Effective priority.
@@ -25,5 +25,5 @@ impl PartialOrd for QueueOrder {
     }
 }
 
-/// A turn of one Workload; no two are equal.
-pub(crate) type QueuePosition = (QueueOrder, WorkloadId);
+/// Queue order with the id of the Workload as the last key, so that no two positions are equal.
+pub(crate) type WaitingPosition = (QueueOrder, WorkloadId);

@@ -1,4 +1,4 @@
-//! Why a cluster does not take a Workload: values first, words when somebody asks.
+//! Why a cluster does not take a Workload: values, and their messages.
 //!
 //! Source: docs/reference/dispatch.md §1 and §5, "a reason per cluster".
 
@@ -12,69 +12,69 @@ use engine::{
 
 use crate::JobGvk;
 
-/// What is missing for a pod set.
+/// The cause of a capacity shortage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShortageCause {
-    /// No node has labels and taints that suit it.
+    /// No node matches the labels and taints.
     NoSuitableNode,
-    /// One pod is larger than what any suitable node has free.
+    /// One pod requests more than any suitable node has free.
     PodTooLarge {
-        /// Of what.
+        /// The resource.
         resource: ResourceId,
-        /// What one pod needs.
+        /// Request of one pod.
         need: Amount,
-        /// The most that is free on one node.
+        /// Largest free amount on a suitable node.
         most: Amount,
     },
-    /// Not all of its pods fit.
+    /// Some pods fit, but not all.
     TooFewNodes {
         /// Pods that fit.
         fit: i64,
-        /// Pods there are.
+        /// All pods.
         count: i64,
     },
 }
 
-/// The pod set that finds no room, and why.
+/// A pod set that does not fit, with the cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapacityShortage {
-    /// Which.
+    /// Name of the pod set.
     pub pod_set: Box<str>,
-    /// Why.
+    /// The cause.
     pub cause: ShortageCause,
 }
 
 /// Why a cluster does not take a Workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClusterRefusal {
-    /// It cannot be reached.
+    /// The cluster is not connected.
     NotConnected,
-    /// It does not say what it can take, or not lately.
+    /// The cluster has no report, or a stale one.
     NoReport,
-    /// It takes nothing new.
+    /// The policy drains the cluster.
     Draining,
-    /// It cannot run jobs of this kind.
+    /// The cluster does not run this kind.
     KindNotSupported(JobGvk),
-    /// The policy does not let jobs of this kind be dispatched.
+    /// The policy does not allow this kind.
     KindNotAllowed(JobGvk),
-    /// The policy does not let work of this namespace be dispatched.
+    /// The policy does not allow this namespace.
     NamespaceNotAllowed(Box<str>),
-    /// The Workload does not want clusters with these labels.
+    /// The cluster's labels do not match the Workload's affinity.
     AffinityMismatch,
-    /// It refused the Workload before.
+    /// The cluster refused the Workload before.
     Excluded {
-        /// When it may be asked again.
+        /// End of the exclusion.
         until: Time,
-        /// What it said.
+        /// The worker's message.
         why: Box<str>,
     },
-    /// It has no room.
+    /// The nodes do not fit the Workload.
     InsufficientCapacity(CapacityShortage),
-    /// It has room, but keeps it for another that comes first.
+    /// The capacity is reserved for a gang with an earlier queue position.
     ReservedForGang {
-        /// For whom.
+        /// The gang.
         workload: WorkloadId,
-        /// When the room is there at the latest, if that is known.
+        /// Start of the reservation, if known.
         at: Option<Time>,
     },
 }
@@ -82,14 +82,14 @@ pub enum ClusterRefusal {
 /// No cluster takes a Workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacementRefusal {
-    /// What it waits for.
+    /// Requeue key under which it waits.
     pub key: RequeueKey,
-    /// Why, cluster by cluster, in the order of the configuration.
+    /// One reason per cluster, in the order of the configuration.
     pub reasons: Vec<(ClusterId, ClusterRefusal)>,
 }
 
 impl ClusterRefusal {
-    /// In plain English. The tables of names are needed for resources.
+    /// Message for people. `names` resolves the resources.
     pub fn message<'a>(&'a self, names: &'a Names) -> impl fmt::Display + 'a {
         RefusalMessage { refusal: self, names }
     }
@@ -115,9 +115,9 @@ impl fmt::Display for RefusalMessage<'_> {
             ClusterRefusal::Excluded { why, .. } => write!(f, "left out for now: {why}"),
             ClusterRefusal::InsufficientCapacity(misfit) => {
                 write!(f, "pod set {}: ", misfit.pod_set)?;
-                lack(f, &misfit.cause, self.names)
+                write_shortage(f, &misfit.cause, self.names)
             }
-            // The other may be somebody else's, so it is not named.
+            // The gang may belong to another tenant, so the message does not name it.
             ClusterRefusal::ReservedForGang { .. } => {
                 f.write_str("keeps its room for one that has waited longer")
             }
@@ -125,8 +125,12 @@ impl fmt::Display for RefusalMessage<'_> {
     }
 }
 
-fn lack(f: &mut fmt::Formatter<'_>, lack: &ShortageCause, names: &Names) -> fmt::Result {
-    match lack {
+fn write_shortage(
+    f: &mut fmt::Formatter<'_>,
+    write_shortage: &ShortageCause,
+    names: &Names,
+) -> fmt::Result {
+    match write_shortage {
         ShortageCause::NoSuitableNode => f.write_str("no node has suitable labels and taints"),
         ShortageCause::PodTooLarge { resource, need, most } => {
             let resource = names.resources.name(*resource);

@@ -1,4 +1,4 @@
-//! What a Workload asks of a cluster.
+//! Requests of a Workload to a cluster.
 
 use engine::{
     Amount,
@@ -6,7 +6,7 @@ use engine::{
     node_selection::{LabelRequirement, NodeSelection},
 };
 
-/// A kind of job.
+/// Group, version and kind of a job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct JobGvk {
     /// Group; empty for the core group.
@@ -17,23 +17,24 @@ pub struct JobGvk {
     pub kind: Box<str>,
 }
 
-/// Equal pods of a Workload.
+/// Pods of one template with their requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RequestedPodSet {
     /// Name of the pod set.
     pub name: Box<str>,
     /// Number of pods.
     pub count: i64,
-    /// What one pod takes of a node, sorted by resource: before transformations and exclusions, which are about quota.
+    /// Requests of one pod on a node, sorted by resource. Resource transformations and exclusions concern quota and
+    /// do not apply here.
     pub requests: Vec<(ResourceId, Amount)>,
-    /// Which nodes it may run on.
+    /// Node selection of the pods.
     pub selection: NodeSelection,
 }
 
-/// What a Workload asks of a cluster.
+/// Requests of a Workload: job kind, namespace, pod sets, cluster affinity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct WorkloadRequest {
-    /// The kind of its job.
+    /// Kind of its job.
     pub kind: JobGvk,
     /// Its namespace.
     pub namespace: Box<str>,
@@ -41,6 +42,6 @@ pub struct WorkloadRequest {
     pub pod_sets: Vec<RequestedPodSet>,
     /// Requirements on the labels of clusters; all must hold.
     pub affinity: Vec<LabelRequirement>,
-    /// How long it runs at most, in nanoseconds, if that is known.
+    /// Maximum run time in nanoseconds, if bounded.
     pub max_run_time: Option<i64>,
 }

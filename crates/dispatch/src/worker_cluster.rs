@@ -1,9 +1,9 @@
-//! One worker as the manager knows it: its report, and what was placed there since.
+//! One worker cluster as the manager knows it: its capacity report and the placements since that report.
 //!
-//! In flight is what was placed and is not yet part of the report: the clone's resourceVersion is unknown, or above
-//! the report's `as_of` (docs/reference/dispatch.md §2). It is packed onto the nodes, in the order in which it was placed, before
-//! anything is asked. What has the room of work that is over ([`credit`](crate::released_capacity)) is not packed again. The packed
-//! nodes are kept until something changes here.
+//! A placement is in flight while its clone's resourceVersion is unknown or above the report's `as_of`
+//! (docs/reference/dispatch.md §2). Placements in flight are packed onto the reported nodes in the order of
+//! placement. A placement that reuses capacity of an ended Workload ([`released_capacity`](crate::released_capacity))
+//! is not packed again. The packed nodes are cached until an input changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::node_packing::PackedNodes;
 use crate::released_capacity::{ReleasedCapacity, UnusedReleases};
 use crate::{AssignedWorkload, CapacityReport};
 
-/// The number of a placement; later ones have higher numbers.
+/// Sequence number of a placement.
 pub(crate) type PlacementSerial = u64;
 
-/// Work on a cluster.
+/// A Workload that is placed on the cluster.
 #[derive(Debug)]
 pub(crate) struct PlacedWorkload {
     pub(crate) work: Arc<AssignedWorkload>,
-    /// When it is over at the latest, if that is known.
+    /// Latest end, if the run time is bounded.
     pub(crate) until: Option<Time>,
-    /// resourceVersion of the clone, once it is known to exist.
+    /// resourceVersion of the clone, once the clone exists.
     version: Option<u64>,
 }
 
@@ -33,18 +33,18 @@ impl PlacedWorkload {
     }
 }
 
-/// A worker.
+/// A worker cluster.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerCluster {
     pub(crate) labels: Vec<(Box<str>, Box<str>)>,
     pub(crate) connected: bool,
-    /// When it last changed, counted in changes of the fleet.
+    /// Fleet change counter at the last change of this cluster.
     pub(crate) changed: u64,
     report: Option<Arc<CapacityReport>>,
     placed: BTreeMap<PlacementSerial, PlacedWorkload>,
     packed: Option<PackedNodes>,
     released: ReleasedCapacity,
-    /// Of the credits, those that what is in flight does not use.
+    /// Released capacity that no placement in flight reuses.
     unused_releases: UnusedReleases,
 }
 
@@ -59,7 +59,7 @@ impl WorkerCluster {
         (self.report, self.packed) = (report.map(Arc::new), None);
     }
 
-    /// Counts work that is placed here from now on, and over `until` then.
+    /// Counts a placement; it ends at `until` at the latest.
     pub(crate) fn place(
         &mut self,
         serial: PlacementSerial,
@@ -74,12 +74,12 @@ impl WorkerCluster {
         self.placed.insert(serial, PlacedWorkload { work, until, version: None });
     }
 
-    /// What was placed here, in the order in which it was.
+    /// Placements, in order.
     pub(crate) fn placed(&self) -> impl Iterator<Item = (PlacementSerial, &PlacedWorkload)> {
         self.placed.iter().map(|(serial, placed)| (*serial, placed))
     }
 
-    /// The clone exists. Says whether that changes what is free.
+    /// Records the clone's resourceVersion. Returns whether the free capacity changed.
     pub(crate) fn clone_created(&mut self, serial: PlacementSerial, version: u64) -> bool {
         let before = self.in_flight(serial);
         if let Some(placed) = self.placed.get_mut(&serial) {
@@ -88,7 +88,7 @@ impl WorkerCluster {
         self.invalidate(before != self.in_flight(serial))
     }
 
-    /// Work is over at this resourceVersion. What the report still counts is credited.
+    /// Removes a Workload that ended at this resourceVersion. Its capacity is released if the report still counts it.
     pub(crate) fn workload_ended(&mut self, serial: PlacementSerial, version: u64) {
         let as_of = self.report.as_ref().map_or(u64::MAX, |report| report.as_of);
         let counted = !self.in_flight(serial);
@@ -101,12 +101,12 @@ impl WorkerCluster {
         self.packed = None;
     }
 
-    /// Whether work can have the room of some that is over.
+    /// Whether `work` can reuse the capacity of an ended Workload.
     pub(crate) fn covers_from_released(&mut self, work: &AssignedWorkload) -> bool {
         self.nodes().is_some() && self.unused_releases.covers(work)
     }
 
-    /// Counts work no longer. Says whether that changes what is free.
+    /// Removes a placement. Returns whether the free capacity changed.
     pub(crate) fn unplace(&mut self, serial: PlacementSerial) -> bool {
         let before = self.in_flight(serial);
         self.placed.remove(&serial);
@@ -125,7 +125,7 @@ impl WorkerCluster {
         outdated
     }
 
-    /// The nodes without what is in flight; `None` without a report.
+    /// Nodes after packing the placements in flight; `None` without a report.
     pub(crate) fn nodes(&mut self) -> Option<&PackedNodes> {
         let report = self.report.as_ref()?;
         if self.packed.is_none() {

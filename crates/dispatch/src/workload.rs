@@ -1,19 +1,20 @@
-//! One Workload's life over clusters, as a function of what is seen.
+//! The dispatch of copy Workload to worker clusters, as a pure state machine.
 //!
 //! ```text
 //!             nominated            recorded                    finished
 //! (no quota) ----------> Pending ----------> Ready ----------------------> (clean up)
 //!     ^                     |                  | lost, gone, evicted
-//!     |       Unplace       v                  v
+//!     |       cancel          v                  v
 //!     +-- raise epoch <-- stop           Retry, evicted --> stop and remove everywhere --> raise epoch --+
 //!     +-------------------------------------------- Withdrawn -----------------------------------------+
 //! ```
-//! [`decide`] is called whenever anything changed, also after a restart with nothing but what the API servers hold, and says what is
-//! still to do. Source: docs/reference/dispatch.md §5-8.
+//! [`decide`] runs after every change, and after a restart with nothing but the objects of the API servers. It
+//! returns the steps that remain. Source: docs/reference/dispatch.md §5-8.
 //!
-//! Invariants: what is recorded decides (cluster name, epoch), never what was seen first. Nothing starts elsewhere before
-//! everything that could run is confirmed to be stopped, or its cluster was lost for `lost_after`. A create that is on its
-//! way is something that could run. The epoch only rises, and rises before the next nomination.
+//! Invariants: the recorded cluster name and epoch decide, not the order of observations. A Workload starts on
+//! another cluster only after every possible copy is confirmed as stopped, or its cluster was lost for
+//! `worker_lost_timeout`. A create without an answer is a possible copy. The epoch only rises, and rises before the
+//! next nomination.
 
 mod assigned;
 mod dispatch_step;
@@ -30,33 +31,33 @@ pub use observed::{
 
 use engine::{Time, ids::ClusterId};
 
-/// What to do now. `copies` holds every cluster that is nominated or recorded, and every cluster where something of this
-/// Workload was seen, in the order of names: it breaks ties.
+/// Returns the steps to take now. `copies` holds every nominated or recorded cluster and every cluster with an object
+/// of this Workload, ordered by cluster name; the order breaks ties.
 pub fn decide(
     hub: &LocalWorkload,
     copies: &[RemoteCopy],
     settings: &DispatchTimeouts,
     now: Time,
 ) -> Vec<DispatchStep> {
-    let life = DispatchDecision { hub, copies, settings, now };
+    let decision = DispatchDecision { hub, copies, settings, now };
     if hub.finished {
         return removal::removals(copies.iter());
     }
     if !hub.exists || !hub.quota_reserved {
-        return life.clean_up();
+        return decision.clean_up();
     }
     if hub.evicted {
-        return life.withdraw();
+        return decision.withdraw();
     }
     match hub.check {
-        DispatchCheckState::Pending => life.nominated(),
-        DispatchCheckState::Ready => life.recorded(),
-        // The core evicts; then everything is withdrawn.
+        DispatchCheckState::Pending => decision.dispatch_nominated(),
+        DispatchCheckState::Ready => decision.follow_recorded(),
+        // The engine evicts the Workload; then everything is withdrawn.
         DispatchCheckState::Retry | DispatchCheckState::Rejected => Vec::new(),
     }
 }
 
-/// Everything a decision stands on.
+/// The inputs of one decision.
 struct DispatchDecision<'a> {
     hub: &'a LocalWorkload,
     copies: &'a [RemoteCopy],
@@ -69,7 +70,7 @@ impl<'a> DispatchDecision<'a> {
         self.copies.iter().find(|copy| copy.cluster == cluster)
     }
 
-    /// The clusters that may run the Workload. A recorded one is the only one.
+    /// Clusters that may run the Workload: the recorded copy, or else the nominated ones.
     fn chosen(&self) -> Vec<ClusterId> {
         match self.hub.recorded_cluster {
             Some(cluster) => vec![cluster],
@@ -77,34 +78,34 @@ impl<'a> DispatchDecision<'a> {
         }
     }
 
-    /// When a cluster that cannot be reached since then is lost.
+    /// Time at which a cluster that is disconnected since `since` counts as lost.
     fn lost_at(&self, since: Time) -> Time {
         Time(since.0.saturating_add(self.settings.worker_lost_timeout))
     }
 
-    /// Whether a copy carries the hub's epoch in its clone or job.
+    /// Whether the clone or the job carries the hub's epoch.
     fn is_current(&self, copy: &RemoteCopy) -> bool {
         let epoch = self.hub.epoch;
         copy.clone.as_ref().is_some_and(|clone| clone.epoch == epoch) || self.has_job(copy)
     }
 
-    /// Whether its job carries the hub's epoch.
+    /// Whether the job carries the hub's epoch.
     fn has_job(&self, copy: &RemoteCopy) -> bool {
         copy.job.is_some_and(|job| job.epoch == self.hub.epoch)
     }
 
-    /// Whether its job carries another epoch than the hub's.
+    /// Whether the job carries an epoch other than the hub's.
     fn has_stale_job(&self, copy: &RemoteCopy) -> bool {
         copy.job.is_some() && !self.has_job(copy)
     }
 }
 
-/// Adds the earliest moment at which something is due.
+/// Adds a step that waits for the earliest deadline.
 fn with_deadline(
     mut steps: Vec<DispatchStep>,
-    due: impl IntoIterator<Item = Time>,
+    deadlines: impl IntoIterator<Item = Time>,
 ) -> Vec<DispatchStep> {
-    steps.extend(due.into_iter().min().map(DispatchStep::WaitUntil));
+    steps.extend(deadlines.into_iter().min().map(DispatchStep::WaitUntil));
     steps
 }
 

@@ -1,4 +1,4 @@
-//! The fleet as the placer of a real engine: quota is held only together with a cluster.
+//! The fleet as the placer of an engine: quota is reserved only together with a cluster.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn report(cpu: ResourceId, free: i64) -> CapacityReport {
 }
 
 #[test]
-fn quota_is_held_only_together_with_a_cluster() {
+fn quota_is_reserved_only_together_with_a_cluster() {
     let (mut engine, cpu) = engine();
     let mut fleet = Fleet::new();
     let east = fleet.cluster("east");

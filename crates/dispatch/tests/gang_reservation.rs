@@ -1,4 +1,4 @@
-//! Room that is kept for whoever has waited longest: scenarios, and gangs among small jobs on simulated machines.
+//! Capacity reservations for blocked gangs: scenarios, and gangs among small jobs on simulated clusters.
 
 #[path = "gang_reservation/simulated_cluster.rs"]
 mod simulated_cluster;
@@ -32,7 +32,7 @@ fn without_a_reservation_small_jobs_starve_a_gang() {
 }
 
 #[test]
-fn the_oldest_gang_stands_when_what_ran_before_it_is_gone() {
+fn the_oldest_gang_starts_when_earlier_work_has_ended() {
     for runs in [None, Some(20)] {
         let mut world = ClusterSimulation::new(&[2], keeping(100));
         world.run(&starved(runs), 300);
@@ -42,10 +42,10 @@ fn the_oldest_gang_stands_when_what_ran_before_it_is_gone() {
 }
 
 #[test]
-fn what_is_over_by_then_is_let_in() {
+fn work_that_ends_before_the_reservation_is_admitted() {
     let mut world = ClusterSimulation::new(&[1], keeping(100));
     let known = |at, lasts, gpus| QueuedJob { runs: Some(lasts), ..job(at, lasts, 1, gpus) };
-    // The first leaves at 30. The gang of eight waits for it; a job of four fits beside the first until then.
+    // The first job ends at 30. The gang of eight waits for it; a job of four fits beside the first until then.
     let jobs = [known(0, 30, 4), known(1, 9, 8), known(10, 15, 4), known(27, 15, 4)];
     world.run(&jobs, 100);
     let starts: Vec<_> = (0..4).map(|one| world.started(one)).collect();
@@ -53,9 +53,10 @@ fn what_is_over_by_then_is_let_in() {
 }
 
 #[test]
-fn what_fits_beside_is_let_in() {
+fn work_that_fits_beside_the_reservation_is_admitted() {
     let mut world = ClusterSimulation::new(&[2], keeping(100));
-    // Somebody needs one whole node of two, and each has five of eight in use. Three fit beside, another three do not.
+    // The gang needs one of two nodes, and each has five of eight units in use. Three units fit beside it, three more
+    // do not.
     let jobs =
         [job(0, 50, 1, 5), job(0, 50, 1, 5), job(1, 9, 1, 8), job(10, 200, 1, 3), job(11, 9, 1, 3)];
     world.run(&jobs, 100);
@@ -64,7 +65,7 @@ fn what_fits_beside_is_let_in() {
 }
 
 #[test]
-fn nothing_is_kept_before_its_time_nor_beyond_the_share() {
+fn nothing_is_reserved_before_the_waiting_time_nor_above_the_share() {
     for (policy, kept) in [(keeping(100), 1), (keeping(40), 0), (PlacementPolicy::default(), 0)] {
         let mut world = ClusterSimulation::new(&[2], policy.clone());
         world.run(&[job(0, 50, 1, 4), job(1, 9, 2, 8)], 4);
@@ -76,7 +77,7 @@ fn nothing_is_kept_before_its_time_nor_beyond_the_share() {
 }
 
 #[test]
-fn nothing_is_kept_where_it_can_never_stand() {
+fn nothing_is_reserved_on_a_cluster_that_never_fits_the_gang() {
     let mut world = ClusterSimulation::new(&[2, 4], keeping(100));
     let jobs =
         [job(0, 50, 1, 4), job(0, 50, 4, 4), job(1, 9, 3, 8), job(2, 9, 9, 8), job(20, 9, 1, 4)];
@@ -93,7 +94,7 @@ fn nothing_is_kept_where_it_can_never_stand() {
 }
 
 #[test]
-fn whoever_comes_earlier_in_turn_is_not_bound() {
+fn work_with_an_earlier_queue_position_is_not_bound() {
     let mut world = ClusterSimulation::new(&[2], keeping(100));
     let urgent = QueuedJob { priority: 9, ..job(20, 9, 1, 4) };
     let jobs = [job(0, 50, 1, 4), job(1, 9, 2, 8), urgent, job(21, 9, 1, 4)];
@@ -104,7 +105,7 @@ fn whoever_comes_earlier_in_turn_is_not_bound() {
 }
 
 #[test]
-fn whoever_lacks_something_else_keeps_nothing() {
+fn a_gang_that_lacks_something_else_gets_no_reservation() {
     let mut world = ClusterSimulation::new(&[2], keeping(100));
     let jobs = [job(0, 50, 1, 4), job(1, 9, 2, 8), job(20, 9, 1, 4)];
     world.run(&jobs, 25);
@@ -116,7 +117,7 @@ fn whoever_lacks_something_else_keeps_nothing() {
 }
 
 #[test]
-fn a_reservation_passes_on_when_one_of_earlier_turn_has_waited_long_enough() {
+fn a_reservation_moves_to_an_earlier_gang_once_that_has_waited_long_enough() {
     let mut world = ClusterSimulation::new(&[2, 4], keeping(100));
     let known = QueuedJob { runs: Some(50), ..job(0, 50, 2, 8) };
     let urgent = QueuedJob { priority: 9, ..job(20, 9, 2, 8) };
@@ -133,7 +134,7 @@ fn a_reservation_passes_on_when_one_of_earlier_turn_has_waited_long_enough() {
 }
 
 #[test]
-fn without_anybody_refused_nothing_is_kept() {
+fn without_refusals_nothing_is_reserved() {
     let mut world = ClusterSimulation::new(&[3], keeping(100));
     world.run(&[job(0, 50, 1, 4), job(20, 50, 2, 8)], 60);
     assert_eq!((world.started(0), world.started(1)), (Some(0), Some(20)));
@@ -154,7 +155,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn everybody_who_fits_an_empty_cluster_runs(jobs in jobs()) {
+    fn every_job_that_fits_an_empty_cluster_runs(jobs in jobs()) {
         let mut world = ClusterSimulation::new(&[2, 3], keeping(100));
         world.run(&jobs, 3000);
         for (index, one) in jobs.iter().enumerate() {
@@ -163,9 +164,9 @@ proptest! {
         }
     }
 
-    /// Whoever room is kept for starts at the latest when all that was there before is over, whatever comes after it.
+    /// A gang with a reservation starts when all earlier work has ended, whatever arrives later.
     #[test]
-    fn what_comes_later_never_puts_a_reservation_off(jobs in jobs(), gang in 1..4_i64) {
+    fn later_work_never_delays_a_reservation(jobs in jobs(), gang in 1..4_i64) {
         let late = 100;
         let mut jobs = jobs;
         jobs.push(job(61, 5, gang, 8));
@@ -173,7 +174,7 @@ proptest! {
         jobs.extend((0..150).map(|at| job(62 + at, 25, 1, 3)));
         let mut world = ClusterSimulation::new(&[3], keeping(100));
         world.run(&jobs, 2000);
-        // One gang after the other: at most as long as if all older ones ran alone.
+        // One gang after the other takes at most as long as if all older ones ran alone.
         let before: i64 = jobs[..last].iter().map(|one| one.lasts).sum();
         let started = world.started(last);
         prop_assert!(started.is_some_and(|at| at <= 61 + 5 + before + late), "{:?} {}", started, before);

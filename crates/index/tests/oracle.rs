@@ -40,7 +40,7 @@ fn decisions_taken_on_objects_are_those_of_upstream() -> Result<()> {
         let (mut played, mut failed) = (0, Vec::new());
         for case in cases(family)?.iter().filter(|case| is_plain(case)) {
             played += 1;
-            if let Some(difference) = Player::new(case)?.play()? {
+            if let Some(difference) = OraclePlayer::new(case)?.play()? {
                 failed.push(format!("{}: {difference}", case["id"]));
             }
         }
@@ -74,7 +74,7 @@ fn read<T: DeserializeOwned>(object: &Value) -> Result<T> {
     serde_json::from_value(object.clone()).with_context(|| object.to_string())
 }
 
-struct Player<'a> {
+struct OraclePlayer<'a> {
     case: &'a Value,
     index: Index,
     engine: Engine,
@@ -85,7 +85,7 @@ struct Player<'a> {
     step: u64,
 }
 
-impl<'a> Player<'a> {
+impl<'a> OraclePlayer<'a> {
     fn new(case: &'a Value) -> Result<Self> {
         let fair = case["config"]["fairSharing"].as_object().map(|fair| {
             let names = fair.get("preemptionStrategies").and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! Scenarios as tables of asks, and the property that waking is precise and complete.
+//! Scenarios as tables of requests, and the property that wake-ups are precise and complete.
 
 use engine::ids::ResourceId;
 use engine::node_selection::{LabelOperator, LabelRequirement};
@@ -76,7 +76,7 @@ fn ask(
 fn chosen(fleet: &mut Fleet, workload: u32, work: &Arc<AssignedWorkload>) -> String {
     match ask(fleet, workload, work, NOW) {
         Ok(id) => fleet.name(id).to_owned(),
-        Err(_) => "nobody".to_owned(),
+        Err(_) => "none".to_owned(),
     }
 }
 
@@ -93,29 +93,29 @@ fn key(answer: Result<ClusterId, PlacementRefusal>) -> RequeueKey {
 }
 
 #[test]
-fn what_is_placed_counts_before_it_is_reported() {
+fn a_placement_counts_before_the_report_includes_it() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     assert_eq!(put(&mut fleet, 1, &work(1, 3)), "east");
-    assert_eq!(chosen(&mut fleet, 2, &work(1, 3)), "nobody");
+    assert_eq!(chosen(&mut fleet, 2, &work(1, 3)), "none");
     assert_eq!(chosen(&mut fleet, 2, &work(1, 1)), "east");
 }
 
 #[test]
-fn a_report_that_includes_the_clone_is_believed() {
+fn a_report_that_includes_the_clone_replaces_the_placement() {
     let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     put(&mut fleet, 1, &work(1, 4));
     // The clone's version is unknown: the report may not include it.
     fleet.set_report(east, Some(report(20, 1, 4)));
-    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "nobody");
+    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "none");
     fleet.clone_created(WorkloadId(1), 21);
-    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "nobody");
+    assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "none");
     fleet.set_report(east, Some(report(21, 1, 4)));
     assert_eq!(chosen(&mut fleet, 2, &work(1, 4)), "east");
 }
 
 #[test]
-fn forgotten_work_gives_its_room_back() {
+fn an_unplaced_workload_releases_its_capacity() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     put(&mut fleet, 1, &work(1, 4));
     fleet.unplace(WorkloadId(1));
@@ -123,7 +123,7 @@ fn forgotten_work_gives_its_room_back() {
 }
 
 #[test]
-fn work_like_some_that_is_over_has_its_room_before_the_report_says_so() {
+fn equal_work_reuses_the_capacity_of_an_ended_workload_before_the_report() {
     let mut fleet = fleet(&[("east", 2, 4)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     for one in [1, 2] {
@@ -134,29 +134,29 @@ fn work_like_some_that_is_over_has_its_room_before_the_report_says_so() {
     let key = key(ask(&mut fleet, 3, &work(1, 3), NOW));
     fleet.workload_ended(WorkloadId(1), 21);
     assert_eq!(fleet.woken_keys(NOW), [key]);
-    // On which node it ran, and so whether there are four in one piece, nobody knows.
-    assert_eq!(chosen(&mut fleet, 4, &work(1, 4)), "nobody");
+    // The node of the ended Workload is unknown, so four free units on one node are not proved.
+    assert_eq!(chosen(&mut fleet, 4, &work(1, 4)), "none");
     assert_eq!(put(&mut fleet, 3, &work(1, 3)), "east");
-    assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "nobody", "a credit is used once");
-    // The report counts the end, and not yet the new one.
+    assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "none", "an ended Workload is reused once");
+    // The report includes the end, and not yet the new placement.
     fleet.set_report(east, Some(report(21, 1, 4)));
-    assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "nobody");
+    assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "none");
     fleet.workload_ended(WorkloadId(2), 19);
-    assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "nobody", "the report knows of that end");
+    assert_eq!(chosen(&mut fleet, 5, &work(1, 3)), "none", "the report includes that end");
 }
 
 #[test]
-fn what_a_report_never_counted_is_not_credited() {
+fn an_ended_workload_that_no_report_counted_releases_nothing() {
     let mut fleet = fleet(&[("east", 1, 3)], PlacementPolicy::default());
     put(&mut fleet, 1, &work(1, 3));
     fleet.clone_created(WorkloadId(1), 11);
     fleet.workload_ended(WorkloadId(1), 12);
     assert_eq!(put(&mut fleet, 2, &work(1, 3)), "east");
-    assert_eq!(chosen(&mut fleet, 3, &work(1, 3)), "nobody");
+    assert_eq!(chosen(&mut fleet, 3, &work(1, 3)), "none");
 }
 
 #[test]
-fn strategies() {
+fn each_strategy_ranks_candidates_by_free_share() {
     let clusters = [("small", 1, 8), ("large", 4, 8), ("twin", 4, 8)];
     let table = [
         (Choice::Spread, vec![], "large"),
@@ -180,7 +180,7 @@ fn strategies() {
 }
 
 #[test]
-fn spreading_keeps_the_same_share_free_everywhere() {
+fn spread_keeps_the_free_share_equal_on_all_clusters() {
     let mut fleet = fleet(&[("small", 1, 8), ("large", 3, 8)], PlacementPolicy::default());
     let names: Vec<String> = (0..8).map(|one| put(&mut fleet, one, &work(1, 4))).collect();
     assert_eq!(names.iter().filter(|name| *name == "small").count(), 2);
@@ -188,7 +188,7 @@ fn spreading_keeps_the_same_share_free_everywhere() {
 }
 
 #[test]
-fn every_refusal_has_its_reason() {
+fn every_refusal_has_a_reason() {
     let only = |request: &dyn Fn(&mut WorkloadRequest)| {
         let mut one = self::request(1, 1);
         request(&mut one);
@@ -198,12 +198,12 @@ fn every_refusal_has_its_reason() {
     let draining = |cluster| ClusterPreference { cluster, weight: 0, draining: true };
     let near = LabelRequirement { key: "region".into(), operator: LabelOperator::Exists };
     let pod = JobGvk { kind: "Pod".into(), ..JobGvk::default() };
-    type Change<'a> = &'a dyn Fn(&mut Fleet, ClusterId);
+    type ClusterChange<'a> = &'a dyn Fn(&mut Fleet, ClusterId);
     let policy = |policy: &dyn Fn(ClusterId) -> PlacementPolicy, fleet: &mut Fleet, id| {
         fleet.set_config("all", Some(DispatchConfig { clusters: vec![id], policy: policy(id) }));
     };
     let misfit = CapacityShortage { pod_set: "main".into(), cause: ShortageCause::NoSuitableNode };
-    let table: [(Change<'_>, &Arc<AssignedWorkload>, ClusterRefusal); 9] = [
+    let table: [(ClusterChange<'_>, &Arc<AssignedWorkload>, ClusterRefusal); 9] = [
         (&|fleet, id| fleet.set_connected(id, false), &plain, ClusterRefusal::NotConnected),
         (&|fleet, id| fleet.set_report(id, None), &plain, ClusterRefusal::NoReport),
         (
@@ -270,7 +270,7 @@ fn every_refusal_has_its_reason() {
 }
 
 #[test]
-fn a_summary_names_every_cluster_and_stays_short() {
+fn a_placement_message_names_clusters_up_to_its_maximum_length() {
     let mut names = Names::default();
     assert_eq!(names.resources.intern("cpu"), CPU);
     let mut fleet =
@@ -291,7 +291,7 @@ fn a_summary_names_every_cluster_and_stays_short() {
 }
 
 #[test]
-fn equal_asks_share_a_key_and_are_told_once_per_change() {
+fn equal_requests_share_a_key_that_is_returned_once_per_change() {
     let mut fleet = fleet(&[("east", 1, 2)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     let first = key(ask(&mut fleet, 1, &work(1, 4), NOW));
@@ -306,7 +306,7 @@ fn equal_asks_share_a_key_and_are_told_once_per_change() {
 }
 
 #[test]
-fn a_key_without_waiters_is_dropped() {
+fn a_key_without_waiting_workloads_is_dropped() {
     let mut fleet = fleet(&[("east", 1, 2)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     for workload in 0..100 {
@@ -322,7 +322,7 @@ fn a_key_without_waiters_is_dropped() {
     assert_eq!(fleet.pending.iter().count(), 0);
 }
 
-/// Whether a small one is kept out by a gang that was refused first at 100, when something happens to that at 103.
+/// Whether a gang that was refused first at 100 keeps a small Workload out, if an event changes the gang at 103.
 fn is_kept_out(by: &Arc<AssignedWorkload>, meanwhile: impl FnOnce(&mut Fleet, WorkloadId)) -> bool {
     let keeping = Some(GangReservationPolicy { after: 5, max_share: 100 });
     let mut fleet = fleet(
@@ -337,7 +337,7 @@ fn is_kept_out(by: &Arc<AssignedWorkload>, meanwhile: impl FnOnce(&mut Fleet, Wo
 }
 
 #[test]
-fn who_lacks_something_else_in_between_has_waited_all_the_same() {
+fn a_gang_that_lacks_something_else_in_between_keeps_its_waiting_time() {
     let gang = work(2, 8);
     assert!(is_kept_out(&gang, |_, _| {}));
     assert!(is_kept_out(&gang, Fleet::pause_waiting), "it still asks for the same");
@@ -348,7 +348,7 @@ fn who_lacks_something_else_in_between_has_waited_all_the_same() {
 }
 
 #[test]
-fn the_end_of_an_exclusion_wakes() {
+fn the_end_of_an_exclusion_wakes_the_key() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     fleet.exclude_cluster(WorkloadId(1), east, Time(200), "refused".into());
@@ -360,7 +360,7 @@ fn the_end_of_an_exclusion_wakes() {
     assert_eq!(ask(&mut fleet, 1, &work(1, 1), Time(200)), Ok(east));
 }
 
-/// One thing that happens to a fleet of two clusters.
+/// A change of a fleet with two clusters.
 #[derive(Debug, Clone)]
 enum FleetChange {
     PlacementRequest { workload: u32, count: i64, cpu: i64 },
@@ -394,7 +394,7 @@ fn step() -> impl Strategy<Value = FleetChange> {
     ]
 }
 
-/// A fleet and those who wait, with what they asked.
+/// A fleet and its waiting Workloads with their requests.
 struct FleetFixture {
     fleet: Fleet,
     waiting: BTreeMap<u32, (Arc<AssignedWorkload>, RequeueKey)>,
@@ -467,13 +467,13 @@ impl FleetFixture {
         }
     }
 
-    /// Whoever waits and was not told would still be refused; whoever was told is let in.
+    /// A waiting Workload whose key was not returned is still refused; one whose key was returned gets a cluster.
     fn check(&mut self) -> Result<(), TestCaseError> {
-        let told = self.fleet.woken_keys(Time(self.now));
-        self.log.push(format!("{told:?}"));
+        let woken = self.fleet.woken_keys(Time(self.now));
+        self.log.push(format!("{woken:?}"));
         for (workload, (work, key)) in self.waiting.clone() {
             let answer = ask(&mut self.fleet, workload, &work, Time(self.now));
-            prop_assert_eq!(answer.is_ok(), told.contains(&key), "{} {:?}", workload, answer);
+            prop_assert_eq!(answer.is_ok(), woken.contains(&key), "{} {:?}", workload, answer);
             if let Err(refused) = answer {
                 self.waiting.insert(workload, (work, refused.key));
             } else {
@@ -487,7 +487,7 @@ impl FleetFixture {
 
 proptest! {
     #[test]
-    fn waking_is_precise_and_complete(steps in prop::collection::vec((step(), any::<bool>()), 1..60)) {
+    fn wake_ups_are_precise_and_complete(steps in prop::collection::vec((step(), any::<bool>()), 1..60)) {
         let mut world = FleetFixture::new();
         for (step, look) in &steps {
             world.play(step);
@@ -499,13 +499,13 @@ proptest! {
     }
 
     #[test]
-    fn the_same_calls_give_the_same_answers(steps in prop::collection::vec(step(), 1..60)) {
+    fn equal_calls_give_equal_results(steps in prop::collection::vec(step(), 1..60)) {
         let play = || {
             let mut world = FleetFixture::new();
             for step in &steps {
                 world.play(step);
-                let told = world.fleet.woken_keys(Time(world.now));
-                world.log.push(format!("{told:?}"));
+                let woken = world.fleet.woken_keys(Time(world.now));
+                world.log.push(format!("{woken:?}"));
             }
             world.log
         };
@@ -513,7 +513,7 @@ proptest! {
     }
 
     #[test]
-    fn the_kept_nodes_are_those_that_would_be_built(steps in prop::collection::vec(step(), 1..60)) {
+    fn cached_nodes_equal_newly_packed_nodes(steps in prop::collection::vec(step(), 1..60)) {
         let (mut kept, mut rebuilt) = (FleetFixture::new(), FleetFixture::new());
         for step in &steps {
             kept.play(step);

@@ -68,7 +68,7 @@ fn large_pods_are_placed_before_small_ones() {
 }
 
 #[test]
-fn pods_go_where_the_fewest_is_left_over() {
+fn pods_go_to_the_node_with_the_least_free_capacity() {
     let mut nodes = nodes(vec![class(1, "a", 8, 8), class(1, "a", 8, 0), class(1, "a", 3, 0)]);
     nodes.place(&work(vec![pods(1, 3, 0)]));
     assert_eq!(lack(&nodes, vec![pods(2, 8, 0)]), None);
@@ -77,27 +77,27 @@ fn pods_go_where_the_fewest_is_left_over() {
 }
 
 #[test]
-fn a_resource_that_is_not_listed_is_not_there() {
+fn a_resource_that_no_node_lists_is_not_available() {
     let nodes = nodes(vec![class(2, "a", 8, 0)]);
     let missing = ShortageCause::PodTooLarge { resource: GPU, need: Amount(1), most: Amount(0) };
     assert_eq!(lack(&nodes, vec![pods(1, 1, 1)]), Some(missing));
 }
 
 #[test]
-fn pods_that_ask_for_nothing_fit_on_a_full_node() {
+fn pods_without_requests_fit_on_a_full_node() {
     let nodes = nodes(vec![class(1, "a", 0, 0)]);
     assert_eq!(lack(&nodes, vec![pods(1_000_000_000, 0, 0)]), None);
-    assert_eq!(lack(&nodes, vec![pods(0, 5, 5)]), None, "nobody to place");
+    assert_eq!(lack(&nodes, vec![pods(0, 5, 5)]), None, "no pods");
 }
 
 #[test]
-fn a_node_that_is_given_too_much_takes_nothing_more() {
+fn an_overcommitted_node_takes_no_more_pods() {
     let nodes = nodes(vec![class(3, "a", -2, 0)]);
     assert!(lack(&nodes, vec![pods(1, 1, 0)]).is_some());
 }
 
 #[test]
-fn only_labels_that_the_report_tells_apart_are_compared() {
+fn only_labels_that_the_report_distinguishes_are_compared() {
     let nodes = nodes(vec![class(1, "a", 4, 0)]);
     let selecting = |key, value| RequestedPodSet {
         selection: NodeSelection {
@@ -112,7 +112,7 @@ fn only_labels_that_the_report_tells_apart_are_compared() {
 }
 
 #[test]
-fn labels_and_tolerations_of_flavors_count() {
+fn labels_and_tolerations_of_flavors_apply() {
     let taint = Taint { key: "spot".into(), value: "".into(), effect: TaintEffect::NoSchedule };
     let tainted = NodeClassCapacity { taints: vec![taint], ..class(1, "a", 4, 0) };
     let nodes = nodes(vec![tainted]);
@@ -140,7 +140,7 @@ fn the_admitted_count_is_packed() {
     );
 }
 
-/// Tries every node for every pod: slow, and right.
+/// Exhaustive search: tries every node for every pod.
 fn possible(free: &mut Vec<[i64; 2]>, pods: &[[i64; 2]]) -> bool {
     let Some((first, rest)) = pods.split_first() else {
         return true;
@@ -172,7 +172,7 @@ fn of(classes: &[(i64, i64, i64)]) -> PackedNodes {
 
 proptest! {
     #[test]
-    fn what_is_said_to_fit_can_be_placed_node_by_node(
+    fn work_that_fits_can_be_placed_node_by_node(
         classes in classes(),
         sets in prop::collection::vec((0..4_i64, 0..5_i64, 0..3_i64), 1..4),
     ) {
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_pods_fit_exactly_when_they_can_be_placed(
+    fn equal_pods_fit_exactly_if_they_can_be_placed(
         classes in classes(), count in 0..7_i64, cpu in 0..5_i64, gpu in 0..3_i64,
     ) {
         let one_by_one = vec![[cpu, gpu]; usize::try_from(count).unwrap()];
@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn taking_room_takes_exactly_what_is_asked_and_keeps_every_node(
+    fn placing_takes_exactly_the_requests(
         classes in classes(), sets in prop::collection::vec((0..4_i64, 0..5_i64, 0..3_i64), 1..6),
     ) {
         let mut nodes = of(&classes);

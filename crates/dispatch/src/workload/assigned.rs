@@ -1,7 +1,8 @@
-//! From the record to the end: the recorded cluster runs the Workload, and nobody else does.
+//! From recording to the end: only the recorded cluster runs the Workload.
 //!
-//! Only the recorded epoch is adopted; whatever else is found is removed, and so is a clone that does not ask for what the
-//! hub's Workload asks for. A recorded cluster without a clone is a reason to start over. Source: docs/reference/dispatch.md §5-6, docs/reference/multikueue.md §2.3.
+//! Only copies with the recorded epoch are adopted. Other copies are removed, and so is a clone whose spec differs
+//! from the hub's Workload. A recorded cluster without a clone sets the check to Retry. Source:
+//! docs/reference/dispatch.md §5-6, docs/reference/multikueue.md §2.3.
 
 use super::{
     DispatchDecision, DispatchStep, RemoteCopy, RemoteWorkload, RetryReason, WorkerConnection,
@@ -9,15 +10,15 @@ use super::{
     with_deadline,
 };
 
-/// Reason of a clone that ended because its job is not what it says. One of `crds::names::reasons`, on the wire.
+/// Finished reason of a clone whose job differs from it. One of `crds::names::reasons`, on the wire.
 const OUT_OF_SYNC: &str = "OutOfSync";
 
-/// Reasons of a clone that ended because its job did.
-const OF_JOBS: [&str; 2] = ["Succeeded", "Failed"];
+/// Finished reasons that follow from the end of the job.
+const JOB_END_REASONS: [&str; 2] = ["Succeeded", "Failed"];
 
 impl DispatchDecision<'_> {
-    /// The steps of a Workload that has, or had, a cluster.
-    pub(super) fn recorded(&self) -> Vec<DispatchStep> {
+    /// Steps of a Workload with a recorded cluster.
+    pub(super) fn follow_recorded(&self) -> Vec<DispatchStep> {
         let Some(cluster) = self.hub.recorded_cluster else {
             return vec![DispatchStep::SetCheckRetry(RetryReason::NoClusterRecorded)];
         };
@@ -59,12 +60,13 @@ impl DispatchDecision<'_> {
         }
     }
 
-    /// The clone is over: the final status is shown on the hub before the Workload is finished there. A clone that ended
-    /// for another reason than its job's end has a job that never ends.
+    /// Copies the final status before finishing the Workload on the hub. If a clone finished for a reason other than
+    /// the end of its job, the job never ends and is not waited for.
     fn finish(&self, copy: &RemoteCopy, reason: &str, message: &str) -> Option<DispatchStep> {
-        let ends = OF_JOBS.contains(&reason);
-        let shown = copy.job.is_none_or(|job| job.status_synced && (job.finished || !ends));
-        if shown || !self.hub.job.exists {
+        let job_ends = JOB_END_REASONS.contains(&reason);
+        let status_copied =
+            copy.job.is_none_or(|job| job.status_synced && (job.finished || !job_ends));
+        if status_copied || !self.hub.job.exists {
             return Some(DispatchStep::Finish { reason: reason.into(), message: message.into() });
         }
         self.sync(copy)
@@ -87,10 +89,11 @@ impl DispatchDecision<'_> {
         }
     }
 
-    /// Copies a status that the hub does not show yet. A suspended Job takes none: the core resumes it first.
+    /// Copies a status that the hub's job does not have yet. The API refuses the status of a suspended Job: it is
+    /// resumed first.
     fn sync(&self, copy: &RemoteCopy) -> Option<DispatchStep> {
-        let news = copy.job.is_some_and(|job| !job.status_synced);
-        let takes_it = self.hub.job.exists && !self.hub.job.suspended;
-        (news && takes_it).then_some(DispatchStep::SyncStatus(copy.cluster))
+        let has_new_status = copy.job.is_some_and(|job| !job.status_synced);
+        let accepts_status = self.hub.job.exists && !self.hub.job.suspended;
+        (has_new_status && accepts_status).then_some(DispatchStep::SyncStatus(copy.cluster))
     }
 }

@@ -1,69 +1,69 @@
-//! What to do next for one Workload, as values.
+//! Steps of a Workload's dispatch, as values.
 
 use engine::{Time, ids::ClusterId};
 
-/// One thing to do. All of it may be repeated. A step that writes to the hub carries the resourceVersion it was decided
-/// on; a delete carries the uid that was seen.
+/// One step. Every step may be repeated. A write to the hub carries the resourceVersion of the decision; a delete
+/// carries the uid of the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DispatchStep {
-    /// Create the clone, at the hub's epoch.
+    /// Create the clone with the hub's epoch.
     CreateClone(ClusterId),
-    /// Create the job there, suspended, at the hub's epoch.
+    /// Create the job, suspended, with the hub's epoch.
     CreateJob(ClusterId),
-    /// Delete the job there, in the foreground: when it is gone, so are its pods.
+    /// Delete the job in the foreground, so that its pods are gone before it.
     DeleteJob(ClusterId),
     /// Delete the clone.
     DeleteClone(ClusterId),
-    /// Copy the status of the job there to the hub's job.
+    /// Copy the remote job's status to the hub's job.
     SyncStatus(ClusterId),
-    /// Record the cluster and set the check ready, in one write.
+    /// Record the cluster and set the check to Ready, in one write.
     SetCheckReady(ClusterId),
     /// Finish the Workload on the hub.
     Finish {
-        /// Of the condition.
+        /// Reason of the condition.
         reason: Box<str>,
-        /// Of the condition.
+        /// Message of the condition.
         message: Box<str>,
     },
-    /// Set the check to Retry: the core will evict.
+    /// Set the check to Retry; the engine evicts the Workload.
     SetCheckRetry(RetryReason),
-    /// Give the nomination and the quota back without an eviction, and leave the cluster out for a while. Nothing
-    /// of this Workload runs, or can still start.
+    /// Give nomination and quota back without an eviction, and exclude the cluster for a while. Nothing of this
+    /// Workload runs or can still start.
     CancelNomination {
-        /// The cluster that did not take it.
+        /// The cluster that did not take the Workload.
         cluster: ClusterId,
-        /// Why.
+        /// The worker's message, or the reason.
         why: Box<str>,
     },
-    /// Write the next epoch on the hub's Workload.
+    /// Write the next epoch to the hub's Workload.
     RaiseEpoch,
-    /// Set the active pods of the hub's job to 0.
+    /// Set `status.active` of the hub's job to 0.
     ClearActivePods,
-    /// Nothing of it runs anywhere: the quota may be released.
+    /// Nothing of the Workload runs anywhere: its quota may be released.
     Withdrawn,
-    /// Decide again at this moment, if nothing changes before.
+    /// Decide again at this time.
     WaitUntil(Time),
 }
 
-/// Why the check goes back.
+/// Why the check is set to Retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryReason {
-    /// The recorded cluster could not be reached for too long.
+    /// The recorded cluster is disconnected for longer than `worker_lost_timeout`.
     RemoteLost,
-    /// The recorded cluster has no clone, or no job although one had started.
+    /// The recorded cluster has no clone, or no job although the job had started.
     RemoteMissing,
     /// The clone was evicted.
     EvictedOnWorker(ClusterId),
-    /// The API server of the recorded cluster takes no job.
+    /// The API server of the recorded cluster refuses the job.
     RefusedByWorker(ClusterId),
-    /// The job is not what the Workload says.
+    /// The remote job differs from the Workload.
     OutOfSync(ClusterId),
     /// No cluster is recorded.
     NoClusterRecorded,
 }
 
 impl RetryReason {
-    /// The message of the check, as upstream words it (docs/reference/multikueue.md §1.5); of a refusal, our own.
+    /// Message of the check. The texts are Kueue's (docs/reference/multikueue.md §1.5), except that of a refusal.
     pub fn message<'a>(self, name: impl Fn(ClusterId) -> &'a str) -> String {
         match self {
             Self::RemoteLost => "Admitting remote lost, Previously: \"Ready\"".to_owned(),

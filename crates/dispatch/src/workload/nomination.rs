@@ -1,11 +1,12 @@
-//! From nomination to the record.
+//! From nomination to recording.
 //!
-//! One nominated cluster gets clone and job at once. Several race with clones, and the job follows the record. The
-//! cluster that admitted first wins; what the others have at this epoch goes before the winner is recorded.
+//! A single nominated cluster gets clone and job at once. Several clusters race with clones, and the job follows the
+//! recorded cluster. The first cluster that admits its clone wins; the copies of this epoch on the other clusters are
+//! removed before it is recorded.
 //!
-//! When no nominated cluster will take the Workload it is unplaced: jobs are stopped, the epoch is raised, the nomination is given
-//! back. The clone that says why stays until then, so that a restart in between changes nothing; without a job it
-//! can start nothing. Source: docs/reference/dispatch.md §4-6.
+//! If no nominated cluster takes the Workload, the nomination is cancelled: jobs are deleted, the epoch is raised,
+//! nomination and quota are given back. The clone with the refusal stays until then, so that a restart in between
+//! reads it again; without a job it cannot start anything. Source: docs/reference/dispatch.md §4-6.
 
 use engine::{Time, ids::ClusterId};
 
@@ -16,17 +17,17 @@ use super::{
     withdrawal::RemoteActivity,
 };
 
-/// What becomes of one nominated cluster.
+/// State of cluster nominated cluster.
 enum NominationProgress {
-    /// It goes on, with these steps, and is looked at again when due.
+    /// The cluster may still admit: steps to take, and the deadline.
     Ongoing(Vec<DispatchStep>, Option<Time>),
-    /// It will not take the Workload.
+    /// The cluster does not take the Workload.
     Rejected,
 }
 
 impl<'a> DispatchDecision<'a> {
-    /// The steps that end with [`DispatchStep::SetCheckReady`] or [`DispatchStep::CancelNomination`].
-    pub(super) fn nominated(&self) -> Vec<DispatchStep> {
+    /// Steps up to [`DispatchStep::SetCheckReady`] or [`DispatchStep::CancelNomination`].
+    pub(super) fn dispatch_nominated(&self) -> Vec<DispatchStep> {
         let chosen = self.chosen();
         let elsewhere = self.copies.iter().filter(|copy| !chosen.contains(&copy.cluster));
         let mut steps = removals(elsewhere);
@@ -35,25 +36,27 @@ impl<'a> DispatchDecision<'a> {
     }
 
     fn decide_among(&self, chosen: &[ClusterId]) -> Vec<DispatchStep> {
-        let copies: Vec<&RemoteCopy> = chosen.iter().filter_map(|&one| self.copy(one)).collect();
-        let alone = chosen.len() == 1;
+        let copies: Vec<&RemoteCopy> =
+            chosen.iter().filter_map(|&cluster| self.copy(cluster)).collect();
+        let single_cluster = chosen.len() == 1;
         if self.hub.epoch_raised {
-            return self.unplace(&copies, alone);
+            return self.stop_and_cancel(&copies, single_cluster);
         }
-        // A clone may be admitted before the API server has answered whether it takes the job.
-        let winner = self.winner(&copies).filter(|winner| !alone || self.has_job(winner));
+        // A clone may be admitted before the API server has answered the create of the job.
+        let winner = self.winner(&copies).filter(|winner| !single_cluster || self.has_job(winner));
         if let Some(winner) = winner {
-            return self.elect(winner);
+            return self.record_winner(winner);
         }
-        let prospects: Vec<NominationProgress> =
-            copies.iter().map(|copy| self.prospect(copy, alone)).collect();
-        let hopeless = prospects.iter().all(|one| matches!(one, NominationProgress::Rejected));
-        if hopeless && !copies.is_empty() {
-            return self.unplace(&copies, alone);
+        let progress: Vec<NominationProgress> =
+            copies.iter().map(|copy| self.progress(copy, single_cluster)).collect();
+        let all_rejected =
+            progress.iter().all(|cluster| matches!(cluster, NominationProgress::Rejected));
+        if all_rejected && !copies.is_empty() {
+            return self.stop_and_cancel(&copies, single_cluster);
         }
         let (mut steps, mut due) = (Vec::new(), None);
-        for prospect in prospects {
-            if let NominationProgress::Ongoing(more, until) = prospect {
+        for progress in progress {
+            if let NominationProgress::Ongoing(more, until) = progress {
                 steps.extend(more);
                 due = due.into_iter().chain(until).min();
             }
@@ -65,11 +68,11 @@ impl<'a> DispatchDecision<'a> {
     fn winner(&self, copies: &[&'a RemoteCopy]) -> Option<&'a RemoteCopy> {
         let admitted = copies.iter().filter_map(|copy| Some((self.admitted_at(copy)?, *copy)));
         let position =
-            |copy: &RemoteCopy| self.copies.iter().position(|one| one.cluster == copy.cluster);
+            |copy: &RemoteCopy| self.copies.iter().position(|other| other.cluster == copy.cluster);
         admitted.min_by_key(|(at, copy)| (*at, position(copy))).map(|(_, copy)| copy)
     }
 
-    /// When it admitted. A cluster whose API server refuses the job has nothing to run.
+    /// Admission time of the clone. A cluster whose API server refuses the job has nothing to run and does not count.
     fn admitted_at(&self, copy: &RemoteCopy) -> Option<Time> {
         let takes_it = copy.connection == WorkerConnection::Connected && copy.refused.is_none();
         let clone = self.usable_clone(copy).filter(|_| takes_it)?;
@@ -81,8 +84,8 @@ impl<'a> DispatchDecision<'a> {
         copy.clone.as_ref().filter(|clone| clone.epoch == self.hub.epoch && clone.same_spec)
     }
 
-    /// Records the winner when the others have nothing of this epoch any more.
-    fn elect(&self, winner: &RemoteCopy) -> Vec<DispatchStep> {
+    /// Records the winner once no other cluster has a copy of this epoch.
+    fn record_winner(&self, winner: &RemoteCopy) -> Vec<DispatchStep> {
         let others = || self.copies.iter().filter(|copy| copy.cluster != winner.cluster);
         if others().any(|copy| self.may_compete(copy)) {
             let chosen = self.chosen();
@@ -91,7 +94,7 @@ impl<'a> DispatchDecision<'a> {
         vec![DispatchStep::SetCheckReady(winner.cluster)]
     }
 
-    /// Whether a cluster that is not the chosen one has something of this epoch, and can be told to remove it.
+    /// Whether a cluster other than the winner has a copy of this epoch that has to be removed first.
     fn may_compete(&self, copy: &RemoteCopy) -> bool {
         copy.connection == WorkerConnection::Connected
             && (!copy.creates_answered || self.is_current(copy))
@@ -102,7 +105,7 @@ impl<'a> DispatchDecision<'a> {
         matches!(copy.connection, WorkerConnection::Disconnected { since } if self.now >= self.lost_at(since))
     }
 
-    fn prospect(&self, copy: &RemoteCopy, alone: bool) -> NominationProgress {
+    fn progress(&self, copy: &RemoteCopy, single_cluster: bool) -> NominationProgress {
         match copy.connection {
             WorkerConnection::NotSynced => NominationProgress::Ongoing(Vec::new(), None),
             WorkerConnection::Disconnected { since }
@@ -111,28 +114,29 @@ impl<'a> DispatchDecision<'a> {
                 NominationProgress::Ongoing(Vec::new(), Some(self.lost_at(since)))
             }
             WorkerConnection::Disconnected { .. } => NominationProgress::Rejected,
-            WorkerConnection::Connected if self.is_hopeless(copy, alone) => {
+            WorkerConnection::Connected if self.is_rejected(copy, single_cluster) => {
                 NominationProgress::Rejected
             }
             WorkerConnection::Connected => {
-                let due = alone.then(|| self.admit_by());
-                NominationProgress::Ongoing(self.create(copy, alone), due)
+                let due = single_cluster.then(|| self.admission_deadline());
+                NominationProgress::Ongoing(self.create(copy, single_cluster), due)
             }
         }
     }
 
-    fn admit_by(&self) -> Time {
+    fn admission_deadline(&self) -> Time {
         Time(self.hub.nominated_at.0.saturating_add(self.settings.admission_timeout))
     }
 
-    /// Whether a live cluster says, or shows, that it will not take the Workload.
-    fn is_hopeless(&self, copy: &RemoteCopy, alone: bool) -> bool {
-        let against = self.usable_clone(copy).and_then(|clone| said(clone, alone)).is_some();
-        copy.refused.is_some() || against || alone && self.now >= self.admit_by()
+    /// Whether a connected cluster refuses the Workload or exceeds the admission timeout.
+    fn is_rejected(&self, copy: &RemoteCopy, single_cluster: bool) -> bool {
+        let against =
+            self.usable_clone(copy).and_then(|clone| refusal_of(clone, single_cluster)).is_some();
+        copy.refused.is_some() || against || single_cluster && self.now >= self.admission_deadline()
     }
 
-    /// What is missing on a nominated cluster, after what is in the way is removed.
-    fn create(&self, copy: &RemoteCopy, alone: bool) -> Vec<DispatchStep> {
+    /// Creates missing copies after stale copies are removed.
+    fn create(&self, copy: &RemoteCopy, single_cluster: bool) -> Vec<DispatchStep> {
         let stale_clone = copy.clone.is_some() && self.usable_clone(copy).is_none();
         if stale_clone || self.has_stale_job(copy) {
             return removal(copy).into_iter().collect();
@@ -143,39 +147,43 @@ impl<'a> DispatchDecision<'a> {
             return Vec::new();
         }
         let clone = copy.clone.is_none().then_some(DispatchStep::CreateClone(copy.cluster));
-        let job = (alone && copy.job.is_none()).then_some(DispatchStep::CreateJob(copy.cluster));
+        let job =
+            (single_cluster && copy.job.is_none()).then_some(DispatchStep::CreateJob(copy.cluster));
         clone.into_iter().chain(job).collect()
     }
 
-    /// A job of this epoch is on a cluster that is not nominated any more.
+    /// Whether a cluster that is no longer nominated has a job of this epoch.
     fn started_elsewhere(&self, here: ClusterId) -> bool {
         let mut others = self.copies.iter().filter(|copy| copy.cluster != here);
         others.any(|copy| self.has_job(copy) && !self.is_lost(copy))
     }
 
-    /// Stops what is there, and gives the nomination back.
-    fn unplace(&self, copies: &[&RemoteCopy], alone: bool) -> Vec<DispatchStep> {
+    /// Deletes the jobs and gives the nomination back.
+    fn stop_and_cancel(&self, copies: &[&RemoteCopy], single_cluster: bool) -> Vec<DispatchStep> {
         let jobs = copies.iter().filter(|copy| copy.connection == WorkerConnection::Connected);
         let stop = jobs.filter(|copy| copy.job.is_some_and(|job| !job.deleting));
         let stop: Vec<DispatchStep> =
             stop.map(|copy| DispatchStep::DeleteJob(copy.cluster)).collect();
-        match self.all_quiet(|copy| copy.job.is_none()) {
+        match self.remote_activity(|copy| copy.job.is_none()) {
             RemoteActivity::Possible => stop,
             RemoteActivity::PossibleUntil(due) => with_deadline(stop, [due]),
             RemoteActivity::None if !self.hub.epoch_raised => vec![DispatchStep::RaiseEpoch],
-            RemoteActivity::None => {
-                copies.first().map(|copy| self.give_up(copy, alone)).into_iter().collect()
-            }
+            RemoteActivity::None => copies
+                .first()
+                .map(|copy| self.cancel_nomination(copy, single_cluster))
+                .into_iter()
+                .collect(),
         }
     }
 
-    /// The clone still says why, at the epoch before.
-    fn give_up(&self, copy: &RemoteCopy, alone: bool) -> DispatchStep {
-        let said = || copy.clone.as_ref().and_then(|clone| said(clone, alone));
-        let why = copy.refused.clone().or_else(said).unwrap_or_else(|| match copy.connection {
-            WorkerConnection::Disconnected { .. } => LOST.into(),
-            WorkerConnection::Connected | WorkerConnection::NotSynced => LATE.into(),
-        });
+    /// The refusal is still on the clone of the previous epoch.
+    fn cancel_nomination(&self, copy: &RemoteCopy, single_cluster: bool) -> DispatchStep {
+        let refusal_of = || copy.clone.as_ref().and_then(|clone| refusal_of(clone, single_cluster));
+        let why =
+            copy.refused.clone().or_else(refusal_of).unwrap_or_else(|| match copy.connection {
+                WorkerConnection::Disconnected { .. } => LOST.into(),
+                WorkerConnection::Connected | WorkerConnection::NotSynced => LATE.into(),
+            });
         DispatchStep::CancelNomination { cluster: copy.cluster, why }
     }
 }
@@ -185,9 +193,9 @@ const LATE: &str = "not admitted by the worker in time";
 const FINISHED: &str = "finished on the worker before it was admitted there";
 const EVICTED: &str = "evicted on the worker before it was recorded on the manager";
 
-/// What a clone says against its cluster. In a race an evicted clone queues again.
-fn said(clone: &RemoteWorkload, alone: bool) -> Option<Box<str>> {
+/// Reason on the clone against its cluster. In a race an evicted clone is requeued on its worker.
+fn refusal_of(clone: &RemoteWorkload, single_cluster: bool) -> Option<Box<str>> {
     let finished = clone.finished.is_some().then_some(FINISHED);
-    let evicted = (alone && clone.evicted).then_some(EVICTED);
+    let evicted = (single_cluster && clone.evicted).then_some(EVICTED);
     clone.refused.clone().or_else(|| finished.or(evicted).map(Into::into))
 }

@@ -1,11 +1,11 @@
-//! What is known of one Workload: on the hub, and on every cluster that matters.
+//! Observed state of one Workload: on the hub and on the worker clusters.
 //!
-//! All of it comes from the API servers, except what is said to be memory. Memory may be lost at any time; the values it
-//! has then are named at each field, and are safe.
+//! Everything comes from the API servers, except fields that are marked as memory. Memory may be lost at any time;
+//! each such field names the value it has after a loss, which is safe.
 
 use engine::{Time, ids::ClusterId};
 
-/// State of the dispatching check of a Workload.
+/// State of the Workload's MultiKueue admission check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DispatchCheckState {
     /// No cluster is recorded yet.
@@ -13,13 +13,13 @@ pub enum DispatchCheckState {
     Pending,
     /// A cluster is recorded.
     Ready,
-    /// The core is to evict the Workload.
+    /// The check asks for an eviction and a new dispatch.
     Retry,
-    /// The core is to deactivate the Workload.
+    /// The check asks for a deactivation.
     Rejected,
 }
 
-/// The job on the hub, which nobody runs there.
+/// The job on the hub. No controller of the hub runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LocalJob {
     /// It exists.
@@ -28,7 +28,8 @@ pub struct LocalJob {
     pub suspended: bool,
     /// Its status shows active pods.
     pub active: bool,
-    /// A status was copied to it from the recorded cluster at the recorded epoch. What an earlier epoch left does not count.
+    /// Its status was copied from the recorded cluster at the recorded epoch. A status of an earlier epoch does not
+    /// count.
     pub started: bool,
 }
 
@@ -39,53 +40,53 @@ pub struct LocalWorkload {
     pub exists: bool,
     /// It is finished.
     pub finished: bool,
-    /// It holds quota.
+    /// Its quota is reserved.
     pub quota_reserved: bool,
     /// It is being evicted.
     pub evicted: bool,
-    /// The dispatching check.
+    /// The MultiKueue admission check.
     pub check: DispatchCheckState,
     /// `clusterName`.
     pub recorded_cluster: Option<ClusterId>,
     /// `nominatedClusterNames`.
     pub nominated_clusters: Vec<ClusterId>,
-    /// The epoch; 1 where none is written.
+    /// The epoch; 1 without an annotation.
     pub epoch: u64,
-    /// Memory: the epoch was raised since the last nomination. False when forgotten.
+    /// Memory: the epoch was raised since the last nomination. False after a loss.
     pub epoch_raised: bool,
-    /// Memory: a create may have been sent under this epoch. True when forgotten.
+    /// Memory: a create may have been sent with this epoch. True after a loss.
     pub create_sent: bool,
-    /// When it was nominated, or when this process first saw that it is.
+    /// Time of the nomination, or of its first observation by this process.
     pub nominated_at: Time,
     /// Its job.
     pub job: LocalJob,
 }
 
-/// How far the view of a cluster can be trusted.
+/// How far the observed state of a cluster can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerConnection {
-    /// Connected, but not everything was listed yet: what is not seen may exist.
+    /// Connected, but the first list is not complete: unobserved objects may exist.
     NotSynced,
-    /// Connected; what is not seen does not exist, except what is on its way.
+    /// Connected and listed: unobserved objects do not exist, except creates without an answer.
     Connected,
-    /// Not connected; what is shown is what was seen last.
+    /// Not connected: the state is the last observed one.
     Disconnected {
-        /// Since when, as far as this process knows.
+        /// Start of the disconnection, as observed by this process.
         since: Time,
     },
 }
 
-/// What a cluster has of the Workload.
+/// The copies of the Workload on one cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteCopy {
-    /// Which cluster.
+    /// The cluster.
     pub cluster: ClusterId,
-    /// Whether it can be reached.
+    /// State of the connection.
     pub connection: WorkerConnection,
-    /// Memory: no create of ours is on its way there; each was answered and what it made is in this view. Whoever forgets
-    /// starts as [`WorkerConnection::NotSynced`], on a new connection.
+    /// Memory: every create of this process was answered, and its object is part of this state. A process without
+    /// this memory starts at [`WorkerConnection::NotSynced`] with a new connection.
     pub creates_answered: bool,
-    /// Memory: the API server's answer, if it does not let the clone or the job be created under this epoch.
+    /// Memory: the API server's refusal of a create of the clone or the job with this epoch.
     pub refused: Option<Box<str>>,
     /// The clone.
     pub clone: Option<RemoteWorkload>,
@@ -93,45 +94,45 @@ pub struct RemoteCopy {
     pub job: Option<RemoteJob>,
 }
 
-/// A clone.
+/// The clone: the Workload's copy on a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RemoteWorkload {
     /// The epoch it carries.
     pub epoch: u64,
     /// It is being deleted.
     pub deleting: bool,
-    /// Since when it is admitted.
+    /// Time of its admission.
     pub admitted_at: Option<Time>,
     /// It was evicted there.
     pub evicted: bool,
-    /// The worker does not take it, in its words.
+    /// The worker's refusal.
     pub refused: Option<Box<str>>,
-    /// Reason and message of its end.
+    /// Reason and message of the condition Finished.
     pub finished: Option<(Box<str>, Box<str>)>,
-    /// It asks for what the hub's Workload asks for.
+    /// Its spec equals that of the hub's Workload.
     pub same_spec: bool,
 }
 
-/// A job on a cluster.
+/// The job's copy on a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RemoteJob {
     /// The epoch it carries.
     pub epoch: u64,
-    /// It is being deleted, its pods first.
+    /// It is being deleted, after its pods.
     pub deleting: bool,
     /// It has active pods.
     pub active: bool,
     /// It is over.
     pub finished: bool,
-    /// The hub's job shows its status.
+    /// The hub's job has its status.
     pub status_synced: bool,
 }
 
-/// How long things may take, in nanoseconds.
+/// Timeouts, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DispatchTimeouts {
-    /// A cluster that could not be reached for so long is lost: its work may start elsewhere.
+    /// A cluster that is disconnected for this long is lost: its work may start elsewhere (`workerLostTimeout`).
     pub worker_lost_timeout: i64,
-    /// A single nominated cluster has so long to admit the clone.
+    /// Time that a single nominated cluster has to admit the clone.
     pub admission_timeout: i64,
 }

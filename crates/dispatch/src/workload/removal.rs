@@ -1,11 +1,12 @@
-//! Removing copies: the job first, the clone when the job is gone.
+//! Removal of copies: first the job, then the clone.
 //!
-//! The clone stays as long as a job may be there, so that the worker knows what the job is. What is being deleted
-//! is waited for. A cluster that is not live is left for later: absence on the hub is the durable intent (docs/reference/dispatch.md §9).
+//! The clone stays while a job may exist, so that the worker knows the job's owner. An object that is being deleted
+//! is waited for. Copies on a disconnected cluster are removed later: absence on the hub is the durable intent
+//! (docs/reference/dispatch.md §9).
 
 use super::{DispatchStep, RemoteCopy, WorkerConnection};
 
-/// The next step of removing one copy. None if there is nothing to do, or nothing to do now.
+/// The next step of removing one copy; `None` if nothing can be done now.
 pub(super) fn removal(copy: &RemoteCopy) -> Option<DispatchStep> {
     if copy.connection != WorkerConnection::Connected {
         return None;

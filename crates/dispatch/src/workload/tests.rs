@@ -1,4 +1,4 @@
-//! Every rule once, as lines: the hub, then one line per cluster, then the steps.
+//! Each rule once, as lines: the hub, one line per cluster, the steps.
 
 mod simulation;
 
@@ -20,7 +20,8 @@ fn epoch(value: &str) -> u64 {
     value.parse().expect("a number")
 }
 
-/// `quota nominated=a,b epoch=2 …`. Exists, is pending, has epoch 1, was nominated at 0, and its job exists and runs.
+/// `quota nominated=a,b epoch=2 …`. By default it exists, is pending, has epoch 1, was nominated at 0, and its job
+/// exists and runs.
 fn hub(line: &str) -> LocalWorkload {
     let job = LocalJob { exists: true, ..LocalJob::default() };
     let mut hub = LocalWorkload {
@@ -127,10 +128,10 @@ fn in_words(step: &DispatchStep) -> String {
     }
 }
 
-/// A case: the moment, the hub, the clusters, the steps.
-type Case<'a> = (i64, &'a str, &'a [&'a str], &'a [&'a str]);
+/// A case: time, hub, clusters, steps.
+type DecisionCase<'a> = (i64, &'a str, &'a [&'a str], &'a [&'a str]);
 
-fn check(cases: &[Case<'_>]) {
+fn check(cases: &[DecisionCase<'_>]) {
     for (now, hub_line, copies, expected) in cases {
         let copies: Vec<RemoteCopy> = copies.iter().map(|line| copy(line)).collect();
         let steps = decide(&hub(hub_line), &copies, &SETTINGS, Time(*now));
@@ -140,7 +141,7 @@ fn check(cases: &[Case<'_>]) {
 }
 
 #[test]
-fn what_the_hub_does_not_want_is_removed_job_first() {
+fn copies_that_the_hub_no_longer_needs_are_removed_job_first() {
     check(&[
         (1, "gone", &["a live clone=1 job=1"], &["delete-job a"]),
         (1, "finished quota", &["a live clone=1 job=1 job-deleting"], &[]),
@@ -154,7 +155,7 @@ fn what_the_hub_does_not_want_is_removed_job_first() {
         (1, "gone", &["a live clone=1 unsettled"], &[]),
         (1, "gone", &["a unlisted clone=1", "b lost=-500 clone=1"], &[]),
         (1, "gone", &[], &[]),
-        // Its job's pods are gone when the copies are, and nobody else would say so.
+        // The pods of the job are gone when the copies are; only dispatch reports it.
         (1, "gone active recorded=a", &["a live clone=1 job=1"], &["delete-job a"]),
         (1, "gone active recorded=a", &["a live"], &["idle"]),
         (1, "gone active recorded=a", &["a live unsettled"], &[]),
@@ -181,7 +182,7 @@ fn an_evicted_workload_is_withdrawn_step_by_step() {
 }
 
 #[test]
-fn nothing_is_withdrawn_while_something_may_run() {
+fn nothing_is_withdrawn_while_a_copy_may_run() {
     let hub = "quota evicted ready recorded=a";
     check(&[
         (1, hub, &["a unlisted"], &[]),
@@ -197,7 +198,7 @@ fn nothing_is_withdrawn_while_something_may_run() {
 }
 
 #[test]
-fn what_an_earlier_epoch_left_on_a_lost_cluster_was_given_up_before() {
+fn a_copy_of_an_earlier_epoch_on_a_lost_cluster_counts_as_stopped() {
     check(&[
         (
             1,
@@ -229,7 +230,7 @@ fn a_single_nominated_cluster_gets_clone_and_job_at_once() {
 }
 
 #[test]
-fn a_race_is_run_with_clones_only() {
+fn a_race_creates_clones_only() {
     let hub = "quota nominated=a,b";
     check(&[
         (1, hub, &["a live", "b live clone=1"], &["create-clone a"]),
@@ -240,7 +241,7 @@ fn a_race_is_run_with_clones_only() {
 }
 
 #[test]
-fn what_is_in_the_way_is_removed_before_anything_is_created() {
+fn stale_copies_are_removed_before_new_ones_are_created() {
     let hub = "quota nominated=a epoch=2";
     check(&[
         (1, hub, &["a live clone=1 job=1"], &["delete-job a", "wait-until 50"]),
@@ -261,7 +262,7 @@ fn what_is_in_the_way_is_removed_before_anything_is_created() {
 }
 
 #[test]
-fn the_first_to_admit_is_recorded_when_the_others_are_gone() {
+fn the_first_cluster_to_admit_is_recorded_when_the_other_copies_are_gone() {
     let hub = "quota nominated=a,b,c";
     check(&[
         (1, "quota nominated=a", &["a live clone=1 job=1 admitted=1"], &["ready a"]),
@@ -295,7 +296,7 @@ fn the_first_to_admit_is_recorded_when_the_others_are_gone() {
 }
 
 #[test]
-fn a_clone_that_was_admitted_and_finished_is_recorded_not_run_again() {
+fn an_admitted_and_finished_clone_is_recorded_and_not_run_again() {
     check(&[(
         1,
         "quota nominated=a",
@@ -305,7 +306,7 @@ fn a_clone_that_was_admitted_and_finished_is_recorded_not_run_again() {
 }
 
 #[test]
-fn the_only_cluster_is_recorded_when_its_api_server_took_the_job() {
+fn a_single_cluster_is_recorded_after_its_api_server_took_the_job() {
     let hub = "quota nominated=a";
     check(&[
         (1, hub, &["a live clone=1 admitted=1 unsettled"], &["wait-until 50"]),
@@ -315,7 +316,7 @@ fn the_only_cluster_is_recorded_when_its_api_server_took_the_job() {
 }
 
 #[test]
-fn a_cluster_that_will_not_take_it_is_given_up_after_its_job_is_gone() {
+fn a_nomination_is_cancelled_after_the_job_is_gone() {
     let hub = "quota nominated=a";
     let raised = "quota nominated=a raised epoch=2 unsent";
     check(&[
@@ -326,7 +327,7 @@ fn a_cluster_that_will_not_take_it_is_given_up_after_its_job_is_gone() {
         (1, raised, &["a live clone=1 refused=full"], &["unplace a: full"]),
         (1, hub, &["a live api-refused=forbidden"], &["raise-epoch"]),
         (1, raised, &["a live api-refused=forbidden"], &["unplace a: forbidden"]),
-        // The agent was faster than the API server's answer.
+        // The agent admitted before the API server answered.
         (1, hub, &["a live clone=1 admitted=1 api-refused=forbidden"], &["raise-epoch"]),
         (1, hub, &["a live clone=1 evicted admitted=1"], &["raise-epoch"]),
         (
@@ -355,7 +356,7 @@ fn a_cluster_that_will_not_take_it_is_given_up_after_its_job_is_gone() {
 }
 
 #[test]
-fn a_nominated_cluster_that_is_lost_is_given_up_when_nothing_can_have_started() {
+fn a_nominated_cluster_that_is_lost_is_written_off_if_nothing_can_have_started() {
     check(&[
         (1, "quota nominated=a unsent", &["a lost=0"], &["raise-epoch"]),
         (
@@ -376,7 +377,7 @@ fn a_nominated_cluster_that_is_lost_is_given_up_when_nothing_can_have_started() 
 }
 
 #[test]
-fn the_recorded_cluster_runs_it_and_its_status_is_copied() {
+fn the_recorded_cluster_runs_the_job_and_its_status_is_copied() {
     let hub = "quota ready recorded=a";
     check(&[
         (1, hub, &["a live clone=1 admitted=1"], &["create-job a"]),
@@ -392,7 +393,7 @@ fn the_recorded_cluster_runs_it_and_its_status_is_copied() {
 }
 
 #[test]
-fn a_recorded_cluster_that_lost_the_workload_is_a_reason_to_start_over() {
+fn a_recorded_cluster_without_the_workload_sets_the_check_to_retry() {
     let gone = "retry Admitting remote no longer exists, Previously: \"Ready\"";
     let lost = "retry Admitting remote lost, Previously: \"Ready\"";
     let evicted = "retry Workload evicted on worker cluster: \"a\", resetting for re-admission. \
@@ -415,7 +416,7 @@ fn a_recorded_cluster_that_lost_the_workload_is_a_reason_to_start_over() {
 }
 
 #[test]
-fn the_final_status_is_shown_before_the_workload_is_finished() {
+fn the_final_status_is_copied_before_the_workload_is_finished() {
     let hub = "quota ready recorded=a";
     let done = "finish Succeeded: all done";
     let finished = "a live clone=1 job=1 clone-finished=Succeeded";
@@ -447,7 +448,7 @@ fn the_final_status_is_shown_before_the_workload_is_finished() {
 }
 
 #[test]
-fn another_epoch_is_never_adopted() {
+fn a_copy_of_another_epoch_is_never_adopted() {
     let hub = "quota ready recorded=a epoch=2";
     check(&[
         (1, hub, &["a live clone=1 job=1 clone-finished=Succeeded"], &["delete-job a"]),
@@ -459,7 +460,7 @@ fn another_epoch_is_never_adopted() {
 }
 
 #[test]
-fn a_check_that_went_back_waits_for_the_core() {
+fn a_check_in_retry_waits_for_the_eviction() {
     check(&[
         (1, "quota retry recorded=a", &["a live clone=1 job=1"], &[]),
         (1, "quota rejected nominated=a", &["a live"], &[]),

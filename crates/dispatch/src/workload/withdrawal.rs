@@ -1,8 +1,8 @@
-//! Withdrawing a Workload that is being evicted, and what counts as stopped.
+//! Withdrawal of an evicted Workload, and the proof that nothing runs.
 //!
-//! A cluster is empty when it is live, nothing is there and nothing is on its way. One that cannot be reached counts
-//! as empty if nothing was ever sent under this epoch, or when it is lost (KeepRunning: the old copy may still run). Only when
-//! all are empty is the epoch raised, and only then is the quota released. Source: docs/reference/dispatch.md §6, §8.
+//! A connected cluster is quiet if it has no copy and no unanswered create. A disconnected cluster is quiet if no
+//! create was sent with this epoch, or if it is lost (KeepRunning: the old copy may still run). The epoch is raised,
+//! and then the quota released, only after all clusters are quiet. Source: docs/reference/dispatch.md §6, §8.
 
 use engine::Time;
 
@@ -10,42 +10,42 @@ use super::{
     DispatchDecision, DispatchStep, RemoteCopy, WorkerConnection, removal::removals, with_deadline,
 };
 
-/// Whether something can still run on a cluster.
+/// Whether a copy can still run.
 pub(super) enum RemoteActivity {
-    /// No.
+    /// No copy can run.
     None,
-    /// It may, until it is deleted, or seen to be gone.
+    /// A copy may run until it is deleted or observed as gone.
     Possible,
-    /// It may until then.
+    /// A copy may run until this time.
     PossibleUntil(Time),
 }
 
 impl DispatchDecision<'_> {
-    /// The steps that end with [`DispatchStep::Withdrawn`].
+    /// Steps up to [`DispatchStep::Withdrawn`].
     pub(super) fn withdraw(&self) -> Vec<DispatchStep> {
         let steps = removals(self.copies.iter());
-        match self.all_quiet(RemoteCopy::is_empty) {
-            RemoteActivity::None => vec![self.release()],
+        match self.remote_activity(RemoteCopy::is_empty) {
+            RemoteActivity::None => vec![self.finish_withdrawal()],
             RemoteActivity::Possible => steps,
             RemoteActivity::PossibleUntil(due) => with_deadline(steps, [due]),
         }
     }
 
-    /// The steps of a Workload that is to have nothing anywhere. Nobody but us says of a dispatched job that its pods are
-    /// gone, and the core lets go of a Workload only when they are.
+    /// Steps of a Workload without copies to keep. Only dispatch reports that the pods of a dispatched job are gone;
+    /// the engine releases the Workload after that.
     pub(super) fn clean_up(&self) -> Vec<DispatchStep> {
         let steps = removals(self.copies.iter());
         if !self.hub.job.exists || !self.hub.job.active {
             return steps;
         }
-        match self.all_quiet(RemoteCopy::is_empty) {
+        match self.remote_activity(RemoteCopy::is_empty) {
             RemoteActivity::None => vec![DispatchStep::ClearActivePods],
             RemoteActivity::Possible => steps,
             RemoteActivity::PossibleUntil(due) => with_deadline(steps, [due]),
         }
     }
 
-    fn release(&self) -> DispatchStep {
+    fn finish_withdrawal(&self) -> DispatchStep {
         if !self.hub.epoch_raised {
             DispatchStep::RaiseEpoch
         } else if self.hub.job.exists && self.hub.job.active {
@@ -55,46 +55,52 @@ impl DispatchDecision<'_> {
         }
     }
 
-    /// Whether nothing can run anywhere. `done` says it of a live cluster.
-    pub(super) fn all_quiet(&self, done: impl Fn(&RemoteCopy) -> bool) -> RemoteActivity {
-        let unknown = |cluster| self.copy(cluster).is_none();
-        let mut open = self
+    /// Whether a copy can run on any cluster. `done` is the condition for a connected cluster.
+    pub(super) fn remote_activity(&self, done: impl Fn(&RemoteCopy) -> bool) -> RemoteActivity {
+        let is_unobserved = |cluster| self.copy(cluster).is_none();
+        let mut possible = self
             .hub
             .nominated_clusters
             .iter()
             .chain(&self.hub.recorded_cluster)
-            .any(|&one| unknown(one));
+            .any(|&cluster| is_unobserved(cluster));
         let mut due = None;
         for copy in self.copies {
-            match self.quiet(copy, &done) {
+            match self.copy_activity(copy, &done) {
                 RemoteActivity::None => {}
-                RemoteActivity::Possible => open = true,
+                RemoteActivity::Possible => possible = true,
                 RemoteActivity::PossibleUntil(time) => {
                     due = Some(due.map_or(time, |old: Time| old.min(time)));
                 }
             }
         }
-        match (due, open) {
+        match (due, possible) {
             (Some(due), _) => RemoteActivity::PossibleUntil(due),
             (None, true) => RemoteActivity::Possible,
             (None, false) => RemoteActivity::None,
         }
     }
 
-    fn quiet(&self, copy: &RemoteCopy, done: impl Fn(&RemoteCopy) -> bool) -> RemoteActivity {
+    fn copy_activity(
+        &self,
+        copy: &RemoteCopy,
+        done: impl Fn(&RemoteCopy) -> bool,
+    ) -> RemoteActivity {
         match copy.connection {
             WorkerConnection::Connected if copy.creates_answered && done(copy) => {
                 RemoteActivity::None
             }
             WorkerConnection::Connected | WorkerConnection::NotSynced => RemoteActivity::Possible,
-            WorkerConnection::Disconnected { since } => self.written_off(copy, since),
+            WorkerConnection::Disconnected { since } => self.activity_of_disconnected(copy, since),
         }
     }
 
-    /// Whether a cluster that cannot be reached may be given up. What an earlier epoch left there was given up before.
-    fn written_off(&self, copy: &RemoteCopy, since: Time) -> RemoteActivity {
+    /// Whether a disconnected cluster counts as stopped. Copies of an earlier epoch were settled before that epoch
+    /// ended.
+    fn activity_of_disconnected(&self, copy: &RemoteCopy, since: Time) -> RemoteActivity {
         let chosen = self.hub.nominated_clusters.iter().chain(&self.hub.recorded_cluster);
-        let matters = self.is_current(copy) || chosen.into_iter().any(|&one| one == copy.cluster);
+        let matters =
+            self.is_current(copy) || chosen.into_iter().any(|&cluster| cluster == copy.cluster);
         let due = self.lost_at(since);
         if !matters || !self.hub.create_sent || self.now >= due {
             RemoteActivity::None
@@ -105,7 +111,7 @@ impl DispatchDecision<'_> {
 }
 
 impl RemoteCopy {
-    /// Nothing is seen there.
+    /// Whether the cluster has no copy.
     pub(super) fn is_empty(&self) -> bool {
         self.clone.is_none() && self.job.is_none()
     }

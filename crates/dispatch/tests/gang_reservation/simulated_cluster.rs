@@ -1,5 +1,5 @@
-//! Clusters of nodes with eight gpus each, jobs that come, wait, run and end, and a fleet that places them. One tick is a
-//! nanosecond.
+//! Clusters of nodes with eight gpus each, jobs that arrive, wait, run and end, and a fleet that places them. One
+//! tick is a nanosecond.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ const SIZE: i64 = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct QueuedJob {
     pub(crate) arrives: i64,
-    /// How long it really runs.
+    /// Actual run time.
     pub(crate) lasts: i64,
     pub(crate) pods: i64,
     pub(crate) gpus: i64,
     pub(crate) priority: i64,
-    /// How long it runs at most, as it says.
+    /// Maximum run time of the request.
     pub(crate) runs: Option<i64>,
 }
 
@@ -40,13 +40,13 @@ struct RunningJob {
     pods: Vec<(usize, i64)>,
 }
 
-/// See the module.
+/// A fleet and the nodes behind it, advanced by ticks.
 pub(crate) struct ClusterSimulation {
     pub(crate) fleet: Fleet,
     pub(crate) refused: BTreeMap<usize, PlacementRefusal>,
     clusters: Vec<(ClusterId, Vec<i64>)>,
     jobs: Vec<QueuedJob>,
-    /// Those who may ask, and those who wait for a key.
+    /// Jobs to place now, and jobs that wait for a key.
     line: Vec<usize>,
     running: Vec<RunningJob>,
     starts: BTreeMap<usize, i64>,
@@ -55,7 +55,7 @@ pub(crate) struct ClusterSimulation {
 }
 
 impl ClusterSimulation {
-    /// Clusters with so many nodes.
+    /// Creates clusters with these numbers of nodes.
     pub(crate) fn new(sizes: &[usize], policy: PlacementPolicy) -> Self {
         let mut fleet = Fleet::new();
         let mut clusters = Vec::new();
@@ -81,7 +81,7 @@ impl ClusterSimulation {
         world
     }
 
-    /// Adds jobs and lets time pass until the end of a tick.
+    /// Adds jobs and runs until the end of a tick.
     pub(crate) fn run(&mut self, jobs: &[QueuedJob], until: i64) {
         let first = self.jobs.len();
         self.jobs.extend_from_slice(jobs);
@@ -102,7 +102,7 @@ impl ClusterSimulation {
         }
     }
 
-    /// When a job started.
+    /// Start time of a job.
     pub(crate) fn started(&self, job: usize) -> Option<i64> {
         self.starts.get(&job).copied()
     }
@@ -111,7 +111,7 @@ impl ClusterSimulation {
         WorkloadId::from(job)
     }
 
-    /// Offers everybody in line, in turn, as an engine does.
+    /// Places the queued jobs in queue order, as an engine does.
     fn offer(&mut self) {
         let jobs = &self.jobs;
         self.line.sort_by_key(|&one| (-jobs[one].priority, jobs[one].arrives, one));
@@ -137,7 +137,7 @@ impl ClusterSimulation {
         }
     }
 
-    /// Binds pods to the first nodes that take them, which is not how the fleet packs them.
+    /// Binds pods to the first nodes that fit, which differs from the fleet's packing.
     fn start(&mut self, one: usize, id: ClusterId) {
         let job = self.jobs[one].clone();
         let cluster = self.clusters.iter().position(|(known, _)| *known == id).expect("known");

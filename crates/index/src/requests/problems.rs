@@ -16,15 +16,18 @@ const ABOVE_MAX: &str = "requests must not be above the limitRange max";
 const BELOW_MIN: &str = "requests must not be below the limitRange min";
 
 /// One pod set: its template and what surrounds it.
-pub(crate) type PodSet<'a> = (&'a PodSpec, PodDefaults<'a>);
+pub(crate) type ValidatedPodSet<'a> = (&'a PodSpec, PodDefaults<'a>);
 
 /// The first kind of problem that the pod sets have.
-pub(crate) fn problems(pod_sets: &[PodSet<'_>]) -> Option<String> {
+pub(crate) fn problems(pod_sets: &[ValidatedPodSet<'_>]) -> Option<String> {
     in_words(AGAINST_LIMITS, &collect(pod_sets, above_limits))
         .or_else(|| in_words(AGAINST_RANGE, &collect(pod_sets, out_of_range)))
 }
 
-fn collect<'a>(pod_sets: &[PodSet<'a>], judge: fn(&str, PodSet<'a>) -> Vec<String>) -> Vec<String> {
+fn collect<'a>(
+    pod_sets: &[ValidatedPodSet<'a>],
+    judge: fn(&str, ValidatedPodSet<'a>) -> Vec<String>,
+) -> Vec<String> {
     let all = pod_sets.iter().enumerate();
     all.flat_map(|(at, &one)| judge(&format!("spec.podSets[{at}].template.spec"), one)).collect()
 }
@@ -37,7 +40,7 @@ fn in_words(kind: &str, all: &[String]) -> Option<String> {
     }
 }
 
-fn above_limits(path: &str, (pod, around): PodSet<'_>) -> Vec<String> {
+fn above_limits(path: &str, (pod, around): ValidatedPodSet<'_>) -> Vec<String> {
     let mut all = Vec::new();
     for (place, container) in containers(path, pod) {
         let (requests, limits) = container_resources(container, around);
@@ -50,7 +53,7 @@ fn above_limits(path: &str, (pod, around): PodSet<'_>) -> Vec<String> {
     all
 }
 
-fn out_of_range(path: &str, (pod, around): PodSet<'_>) -> Vec<String> {
+fn out_of_range(path: &str, (pod, around): ValidatedPodSet<'_>) -> Vec<String> {
     let (Some(container_range), Some(pod_range)) = (around.of_containers(), around.of_pods())
     else {
         return Vec::new();

@@ -1,12 +1,11 @@
-//! One Workload, a hub and its workers on a virtual clock, with everything that can go wrong in between.
+//! One Workload, a hub and its workers on a virtual clock, with injected faults.
 //!
-//! Requests wait until they are delivered, in any order, and their answers may be lost; views come late, but in order per
-//! cluster; links are cut and healed; the process on the hub forgets everything at any moment. A connection that ends
-//! takes what is on its way with it: applied or lost, but not later. Agents admit, refuse, evict, run and stop when they
-//! like.
+//! Calls wait until they are delivered, in any order, and their answers may be lost. Watch events arrive late but in
+//! order per cluster. Connections end and return; the hub's process restarts at any time. A connection that ends
+//! applies or drops its calls, but does not delay them. Agents admit, refuse, evict, run and stop at any time.
 //!
-//! At no moment do two clusters run pods, except one that was lost for `lost_after`. When faults stop, the Workload
-//! finishes, once, and nothing is left anywhere.
+//! Two clusters never run pods at the same time, except for one that was lost for `worker_lost_timeout`. After the
+//! faults stop, the Workload finishes once, and no copy is left.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -58,7 +57,7 @@ impl WorkerCall {
     }
 }
 
-/// A worker, and what the hub's process knows of it.
+/// A worker, and what the hub's process knows about it.
 #[derive(Debug)]
 struct SimulatedWorker {
     truth: StoredWorkload,
@@ -67,12 +66,12 @@ struct SimulatedWorker {
     seen: StoredWorkload,
     coming: VecDeque<StoredWorkload>,
     flight: Vec<WorkerCall>,
-    /// A create whose answer was lost: only a new list tells.
+    /// A create whose answer was lost: a new list is needed.
     ambiguous: bool,
-    /// The newest version that an answered create made.
+    /// Newest version that an answered create returned.
     made: u64,
     left_out: i64,
-    /// It was lost for so long that its copy may run beside another.
+    /// It was lost for so long that its copy may run beside another one.
     excused: bool,
 }
 
@@ -143,7 +142,7 @@ impl SimulatedWorker {
         self.truth.job.is_some_and(|job| job.uid == uid)
     }
 
-    /// The connection ends. What is on its way arrives now or never.
+    /// The connection ends. Calls in flight are applied now or never.
     fn hang_up(&mut self, arrives: u8) {
         for (at, request) in std::mem::take(&mut self.flight).into_iter().enumerate() {
             if arrives >> (at % 8) & 1 == 1 {
@@ -162,7 +161,7 @@ impl SimulatedWorker {
     }
 }
 
-/// What an agent does next.
+/// Actions of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SimulatedAgent {
     Admit,
@@ -197,7 +196,7 @@ const UNKIND: [SimulatedAgent; 4] = [
 struct HubObjects {
     version: u64,
     hub: LocalWorkload,
-    /// Epoch, activity and end that the job's status shows.
+    /// Epoch, activity and end in the job's status.
     status: Option<(u64, bool, bool)>,
 }
 
@@ -236,7 +235,7 @@ impl DispatchSimulation {
         }
     }
 
-    /// A write to the hub, which is refused if it was decided on an old view.
+    /// A write to the hub; it is refused if it was decided on an old version.
     fn state(&mut self, lost: bool, change: impl FnOnce(&mut HubObjects)) -> bool {
         if self.seen.version != self.truth.version || lost {
             return false;
@@ -306,7 +305,7 @@ impl DispatchSimulation {
             DispatchStep::WaitUntil(time) => self.due = Some(time.0),
             DispatchStep::RaiseEpoch => {
                 if self.state(false, |stated| stated.hub.epoch += 1) && !lost {
-                    // The answer came. Nothing was sent under the new epoch.
+                    // The write was answered. No create was sent with the new epoch.
                     (self.raised, self.sent) = (true, false);
                 }
             }
@@ -362,7 +361,7 @@ impl DispatchSimulation {
         worker.flight.push(request);
     }
 
-    /// What the rest of the hub does: evicts after a Retry, resumes after Ready, nominates.
+    /// The engine's part: evicts after Retry, resumes after Ready, nominates.
     fn core(&mut self) {
         let hub = &self.truth.hub;
         let fresh = self.seen.version == self.truth.version;
@@ -462,7 +461,7 @@ impl DispatchSimulation {
         }
     }
 
-    /// No answer came: the connection is given up, and the cluster is listed anew.
+    /// A call without an answer: the connection is closed, and the cluster is listed again.
     fn doubt(&mut self, at: usize) {
         let worker = &mut self.workers[at];
         worker.ambiguous = true;
@@ -498,7 +497,7 @@ impl DispatchSimulation {
     fn restart(&mut self, arrives: u8) {
         let now = Time(self.now);
         (self.raised, self.sent, self.seen) = (false, true, self.truth.clone());
-        // The moment of the nomination is not known any more.
+        // The time of the nomination is forgotten.
         self.seen.hub.nominated_at = now;
         self.truth.hub.nominated_at = now;
         for worker in &mut self.workers {
@@ -512,7 +511,7 @@ impl DispatchSimulation {
         }
     }
 
-    /// What must hold at every moment.
+    /// Invariants of every moment.
     fn check(&mut self) -> Result<(), TestCaseError> {
         for worker in &mut self.workers {
             let lost = matches!(worker.link, WorkerConnection::Disconnected { since } if self.now - since.0 >= SETTINGS.worker_lost_timeout);
@@ -548,7 +547,7 @@ impl DispatchSimulation {
         }
     }
 
-    /// A round in which much happens late: each bit leaves something out.
+    /// A round in which a bit of `skip` leaves one action out.
     fn round(&mut self, skip: u64) {
         let mut bits = (0..64).map(|bit| skip >> bit & 1 == 0);
         let mut happens = || bits.next().unwrap_or(true);
@@ -561,7 +560,7 @@ impl DispatchSimulation {
                 self.deliver(at, 0, false);
             }
             for one in KIND {
-                // Jobs take their time: they complete when a fault says so.
+                // Jobs complete only when a fault requests it.
                 if happens() && one != SimulatedAgent::Complete {
                     self.agent(at, one);
                 }
@@ -583,7 +582,7 @@ impl DispatchSimulation {
         self.now += 5;
     }
 
-    /// A round without faults. Links stay as they are; agents do what is asked of them.
+    /// A round without faults. Connections stay as they are; agents perform the given actions.
     fn calm(&mut self, does: &[SimulatedAgent]) {
         for at in 0..self.workers.len() {
             self.workers[at].list();
@@ -640,7 +639,7 @@ fn act(stored: &mut StoredWorkload, agent: SimulatedAgent, now: Time) {
     }
 }
 
-/// One thing that happens.
+/// One fault or action.
 #[derive(Debug, Clone)]
 enum InjectedFault {
     Decide { lost: bool },
@@ -686,7 +685,7 @@ fn fault() -> impl Strategy<Value = InjectedFault> {
 
 proptest! {
     #[test]
-    fn one_cluster_runs_it_and_it_finishes_once(
+    fn one_cluster_runs_the_workload_and_it_finishes_once(
         workers in 2..4_usize,
         race in any::<bool>(),
         faults in prop::collection::vec(fault(), 1..300),
@@ -706,7 +705,7 @@ proptest! {
     }
 }
 
-/// Runs calmly until `done`.
+/// Runs rounds without faults until `done`.
 fn until(
     world: &mut DispatchSimulation,
     does: &[SimulatedAgent],
@@ -724,16 +723,16 @@ fn until(
 const SLOW: [SimulatedAgent; 4] =
     [SimulatedAgent::Admit, SimulatedAgent::Start, SimulatedAgent::Stop, SimulatedAgent::Remove];
 
-/// The property above is worth something only if the simulation can show two that run.
+/// The property is meaningful only if the simulation can show two running copies.
 #[test]
-fn the_work_of_a_lost_cluster_starts_elsewhere_after_lost_after_and_not_before() {
+fn work_of_a_lost_cluster_starts_elsewhere_only_after_worker_lost_timeout() {
     let mut world = DispatchSimulation::new(2, false, SETTINGS);
     until(&mut world, &SLOW, |world| world.workers[0].runs());
     until(&mut world, &SLOW, |world| world.truth.hub.check == DispatchCheckState::Ready);
     let cut = world.now;
     world.cut(0, 0);
     until(&mut world, &SLOW, |world| world.workers[1].runs());
-    assert!(world.workers[0].runs(), "nobody could tell it to stop");
+    assert!(world.workers[0].runs(), "no stop can reach it");
     assert!(world.now >= cut + SETTINGS.worker_lost_timeout);
     world.heal(0);
     until(&mut world, &SLOW, |world| world.workers[0].is_empty());
@@ -741,7 +740,7 @@ fn the_work_of_a_lost_cluster_starts_elsewhere_after_lost_after_and_not_before()
 }
 
 #[test]
-fn a_quiet_life_raises_no_epoch() {
+fn a_dispatch_without_faults_raises_no_epoch() {
     for race in [false, true] {
         let mut world = DispatchSimulation::new(2, race, SETTINGS);
         until(&mut world, &KIND, DispatchSimulation::is_over);
