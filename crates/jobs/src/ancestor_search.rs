@@ -1,42 +1,40 @@
-//! The search for the topmost ancestor that is managed (docs/reference/kueue.md §7.3 row 0e).
-//!
-//! A pure machine: it says which owner to read, and is told what was read.
+//! Search for the topmost managed ancestor of a job (docs/reference/kueue.md §7.3 row 0e), as a pure state machine.
 //!
 //! ```text
-//! begin --> Read(owner) --reached(owner)--> Read(its owner) --...--> Top(the topmost that is managed, if any)
+//! begin --> Read(owner) --owner_read(owner)--> Read(its owner) --...--> Top(topmost managed ancestor, if any)
 //! ```
-//! It goes from controller to controller while their kinds are known. Invariant: it reads at most [`MAX_ANCESTORS`] + 1
-//! objects.
+//! The search follows controller references while their kinds are known. Invariant: at most [`MAX_ANCESTORS`] + 1
+//! objects are read.
 
 use crds::names::labels::QUEUE_NAME;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::integrations::{ManagedKinds, controller};
 
-/// Most ancestors of a job.
+/// Maximum number of ancestors.
 pub const MAX_ANCESTORS: usize = 10;
 
-/// What is next.
+/// The next step of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AncestorStep {
-    /// Read this owner, in the namespace of the job.
+    /// Read this owner in the namespace of the job.
     Read(OwnerReference),
-    /// The search is over; the topmost ancestor that is managed.
+    /// The search has ended with the topmost managed ancestor.
     Top(Option<OwnerReference>),
 }
 
-/// Why there is no answer.
+/// Why a search failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AncestorError {
     /// An object is its own ancestor.
     #[error("an owner of the job is owned by itself")]
     Cycle,
-    /// There are too many ancestors.
+    /// There are more than [`MAX_ANCESTORS`] ancestors.
     #[error("the job has more than {MAX_ANCESTORS} ancestors")]
     TooDeep,
 }
 
-/// A search under way.
+/// State of a search.
 #[derive(Debug)]
 pub struct AncestorSearch<'a> {
     kinds: &'a ManagedKinds,
@@ -46,7 +44,7 @@ pub struct AncestorSearch<'a> {
 }
 
 impl<'a> AncestorSearch<'a> {
-    /// Begins at a job. With `manage_without_queue_name` an ancestor needs no queue name to be managed.
+    /// Starts at a job. With `manage_without_queue_name` an ancestor is managed without a queue name.
     #[must_use]
     pub fn begin(
         job: &ObjectMeta,
@@ -59,10 +57,11 @@ impl<'a> AncestorSearch<'a> {
         (search, step)
     }
 
-    /// Takes what was read of an owner. An object of another UID only has the name of the owner, which is gone.
+    /// Enters the metadata of an owner. An object with another UID is a new object with the owner's name; the owner
+    /// is gone.
     ///
     /// # Errors
-    /// If owners go in a circle, or there are too many.
+    /// If the owners form a cycle, or there are too many.
     pub fn owner_read(
         &mut self,
         owner: OwnerReference,
@@ -103,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// An object as `Kind` or `Kind@queue`; its name and UID are its number.
+    /// An object as `Kind` or `Kind@queue`; its name and UID are its index.
     struct OwnerObject {
         metadata: ObjectMeta,
     }
@@ -126,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Objects of which each is owned by the next; the last by the one at `back`, if any.
+    /// Objects of which each one is owned by the next; the last one by the object at `back`, if any.
     fn chain(kinds: &[&str], back: Option<usize>) -> Vec<OwnerObject> {
         let kind = |number: usize| kinds[number].split('@').next().expect("a kind");
         let object = |number: usize| {
@@ -144,7 +143,7 @@ mod tests {
         (0..kinds.len()).map(object).collect()
     }
 
-    /// Searches from the first object: the topmost that is managed, and how many objects were read.
+    /// Searches from the first object: the topmost managed ancestor, and the number of objects read.
     fn search(
         objects: &[OwnerObject],
         without_queue_name: bool,
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_topmost_that_names_a_queue_is_found() {
+    fn the_topmost_ancestor_with_a_queue_name_is_found() {
         for (kinds, with_queue_name, without) in [
             (&["Job"][..], None, None),
             (&["Job", "Widget@q"], None, None),
@@ -193,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn an_object_of_the_same_name_is_not_the_owner() {
+    fn an_object_with_another_uid_is_not_the_owner() {
         let mut objects = chain(&["Job", "Job@q", "Job@q"], None);
         objects[2].metadata.uid = Some("another".to_owned());
         assert_eq!(search(&objects, false), (Ok(Some(1)), 2));
     }
 
     #[test]
-    fn owners_in_a_circle_are_an_error() {
+    fn a_cycle_of_owners_is_an_error() {
         assert_eq!(
             search(&chain(&["Job", "Job@q", "Job"], Some(1)), false).0,
             Err(AncestorError::Cycle)
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_ancestors_are_the_most() {
+    fn more_than_ten_ancestors_are_an_error() {
         let kinds = |n_ancestors: usize| vec!["Job@q"; n_ancestors + 1];
         assert_eq!(search(&chain(&kinds(10), None), false), (Ok(Some(10)), 10));
         assert_eq!(search(&chain(&kinds(11), None), false), (Err(AncestorError::TooDeep), 11));

@@ -1,5 +1,4 @@
-//! What the flavors of an assignment add to pods, carried on a clone to a cluster that has no flavors
-//! (docs/reference/dispatch.md §4).
+//! Additions of flavors, carried by a clone to a worker without flavors (docs/reference/dispatch.md §4).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use crate::{
     pod_sets_info::{FlavorsByName, PodSetsInfoError},
 };
 
-/// What is added to the pods of one pod set.
+/// Additions to the pods of one pod set.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CarriedAssignment {
@@ -25,7 +24,7 @@ struct CarriedAssignment {
     tolerations: Vec<Toleration>,
 }
 
-/// The annotation's value: by pod set, what the flavors of the Workload's admission add.
+/// Value of the annotation: additions of the admitted flavors by pod set.
 ///
 /// # Errors
 /// If the Workload is not admitted, a flavor is missing, or flavors contradict each other.
@@ -38,16 +37,16 @@ pub fn annotation(
         return Err(PodSetsInfoError::NotAdmitted { workload: name() });
     };
     let mut all = BTreeMap::new();
-    for given in &admission.pod_set_assignments {
-        let info = of_flavors(given, flavors).map_err(|error| error.of(name()))?;
-        let added =
+    for assignment in &admission.pod_set_assignments {
+        let info = of_flavors(assignment, flavors).map_err(|error| error.of(name()))?;
+        let carried =
             CarriedAssignment { node_selector: info.node_selector, tolerations: info.tolerations };
-        all.insert(given.name.clone(), added);
+        all.insert(assignment.name.clone(), carried);
     }
     Ok(serde_json::to_string(&all).unwrap_or_default())
 }
 
-/// What a clone's annotation says of a pod set; none where the clone carries none.
+/// Reads the additions of one pod set; `None` without the annotation.
 #[must_use]
 pub fn read(workload: &Workload, pod_set: &str) -> Option<PodSetInfo> {
     let text = workload.metadata.annotations.as_ref()?.get(ASSIGNMENT)?;
@@ -56,9 +55,9 @@ pub fn read(workload: &Workload, pod_set: &str) -> Option<PodSetInfo> {
     Some(PodSetInfo { node_selector, tolerations, ..PodSetInfo::default() })
 }
 
-/// Why flavors do not tell what pods get.
+/// Why the additions of flavors cannot be computed.
 pub(crate) enum FlavorInfoError {
-    /// The flavor is not there.
+    /// The flavor does not exist.
     Missing(String),
     /// Flavors contradict each other.
     Conflict(StartError),
@@ -73,23 +72,23 @@ impl FlavorInfoError {
     }
 }
 
-/// What the flavors of one pod set add.
+/// Additions of one pod set's flavors.
 pub(crate) fn of_flavors(
-    given: &PodSetAssignment,
+    assignment: &PodSetAssignment,
     flavors: &FlavorsByName,
 ) -> Result<PodSetInfo, FlavorInfoError> {
-    let mut info = PodSetInfo { name: given.name.clone(), ..PodSetInfo::default() };
-    let mut names: Vec<&String> = given.flavors.values().collect();
+    let mut info = PodSetInfo { name: assignment.name.clone(), ..PodSetInfo::default() };
+    let mut names: Vec<&String> = assignment.flavors.values().collect();
     names.sort();
     names.dedup();
     for name in names {
         let spec = flavors.get(name).ok_or_else(|| FlavorInfoError::Missing(name.clone()))?;
-        let more = PodSetInfo {
+        let additions = PodSetInfo {
             node_selector: spec.node_labels.clone(),
             tolerations: spec.tolerations.clone(),
             ..PodSetInfo::default()
         };
-        info.add(more).map_err(FlavorInfoError::Conflict)?;
+        info.add(additions).map_err(FlavorInfoError::Conflict)?;
     }
     Ok(info)
 }
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_what_is_read() {
+    fn a_written_assignment_is_read_back() {
         let mut workload: Workload = serde_json::from_value(json!({
             "metadata": { "name": "w" },
             "status": { "admission": { "clusterQueue": "cq", "podSetAssignments": [

@@ -1,4 +1,4 @@
-//! The Workload that is made for a job (docs/reference/kueue.md §7.5).
+//! Construction of the Workload of a job (docs/reference/kueue.md §7.5).
 
 use std::collections::BTreeMap;
 
@@ -18,36 +18,36 @@ use crate::{
     workload_name::{WorkloadOwner, workload_name},
 };
 
-/// Where the priority of a Workload comes from.
+/// The source of a Workload's priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrioritySource {
-    /// A WorkloadPriorityClass that the job names.
+    /// The WorkloadPriorityClass that the job names.
     WorkloadPriorityClass(String),
-    /// A PriorityClass that the pods name.
+    /// The PriorityClass of the first pod template that names one.
     PriorityClass(String),
-    /// The PriorityClass that the cluster gives to pods that name none; zero where there is none.
+    /// The cluster's default PriorityClass; priority 0 without one.
     ClusterDefault,
 }
 
-/// A priority, looked up.
+/// A resolved priority.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkloadPriority {
-    /// The value.
+    /// Priority value.
     pub value: i32,
-    /// The class it comes from.
+    /// The class, if any.
     pub class: Option<PriorityClassRef>,
 }
 
-/// Keys that Workloads get from their jobs, as the configuration lists them.
+/// Label and annotation keys that are copied from jobs to Workloads (`labelKeysToCopy`, `annotationsToCopy`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeysToCopy {
-    /// Labels.
+    /// Label keys.
     pub labels: Vec<String>,
-    /// Annotations.
+    /// Annotation keys.
     pub annotations: Vec<String>,
 }
 
-/// Where the priority of a job is to be looked up.
+/// Source of the priority of a job.
 pub fn priority_source<J: GenericJob>(job: &J, gates: JobGates) -> PrioritySource {
     if let Some(class) = job.label(PRIORITY_CLASS).filter(|class| !class.is_empty()) {
         return PrioritySource::WorkloadPriorityClass(class.to_owned());
@@ -59,13 +59,13 @@ pub fn priority_source<J: GenericJob>(job: &J, gates: JobGates) -> PrioritySourc
     }
 }
 
-/// The longest run time that a job asks for. More than a Workload can hold is as long as it can hold.
+/// Maximum execution time of a job in seconds, at most `i32::MAX`.
 pub fn max_exec_time<J: GenericJob>(job: &J) -> Option<i32> {
     let seconds = go_parse::integer(job.label(MAX_EXEC_TIME_SECONDS)?).ok()?;
     (seconds > 0).then(|| i32::try_from(seconds).unwrap_or(i32::MAX))
 }
 
-/// The Workload of a job that has none.
+/// Constructs the Workload of a job (Kueue: `ConstructWorkload`).
 pub fn construct_workload<J: GenericJob>(
     job: &J,
     priority: WorkloadPriority,
@@ -84,7 +84,7 @@ pub fn construct_workload<J: GenericJob>(
     Workload { metadata: metadata(job, copied, gates), spec, ..Workload::default() }
 }
 
-/// The name of the Workload that is made for a job.
+/// Name of the Workload of a job.
 pub fn workload_name_for<J: GenericJob>(job: &J, gates: JobGates) -> String {
     let owner = job.metadata();
     let name = owner.name.as_deref().unwrap_or_default();
@@ -132,19 +132,17 @@ fn annotations<J: GenericJob>(
     copied: &KeysToCopy,
     gates: JobGates,
 ) -> BTreeMap<String, String> {
-    let goes_along = |key: &str| {
+    let is_copied = |key: &str| {
         key.starts_with(PROVISIONING_PREFIX)
             || (key == ADMISSION_GATED_BY && gates.admission_gated_by)
             || (key == ELASTIC_JOB && job.is_elastic(gates))
             || copied.annotations.iter().any(|copied| copied == key)
     };
     let all = job.metadata().annotations.iter().flatten();
-    all.filter(|(key, _)| goes_along(key))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
+    all.filter(|(key, _)| is_copied(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// The reference to a class by name, as a Workload holds it.
+/// Reference to a priority class, as a Workload holds it.
 #[must_use]
 pub fn class_ref(source: &PrioritySource) -> Option<PriorityClassRef> {
     let (group, kind, name) = match source {
@@ -180,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_is_owned_by_its_job_and_carries_what_it_needs() {
+    fn a_workload_is_owned_by_its_job_and_copies_its_keys() {
         let job = job(&json!({
             "kueue.x-k8s.io/admission-gated-by": "a/b", "provreq.kueue.x-k8s.io/p": "1", "no": "no",
         }));
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn each_size_of_an_elastic_job_has_a_workload_of_its_own() {
+    fn each_generation_of_an_elastic_job_has_its_own_workload() {
         let named = |annotations: Value, generation| {
             let mut job = job(&annotations);
             job.metadata.generation = Some(generation);

@@ -1,12 +1,12 @@
-//! Variables of containers, one of a name (docs/reference/kueue.md §7.2).
+//! Environment variables of containers without duplicate names (docs/reference/kueue.md §7.2).
 //!
-//! The API server keeps only one variable of a name in a Workload. Pod sets of a job are brought into the same form, or
-//! the Workload would never be equal to its job.
+//! The API server merges duplicate names in a Workload. Pod sets of a job get the same form, or a Workload would
+//! never equal its job.
 
 use crds::pod::{Container, PodTemplate};
 use serde_json::Value;
 
-/// Leaves each name where it stands first, with the value that stands last.
+/// Removes duplicate names: the first position keeps the last value.
 pub fn deduplicate(template: &mut PodTemplate) {
     let Some(spec) = template.spec.as_mut() else { return };
     spec.init_containers.iter_mut().chain(&mut spec.containers).for_each(collapse_container);
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_value_stands_in_the_first_place() {
+    fn a_duplicate_name_keeps_the_first_position_and_the_last_value() {
         let container = json!({ "name": "c", "env": [
             { "name": "a", "value": "1" }, { "name": "b" }, { "name": "a", "value": "2" },
         ] });

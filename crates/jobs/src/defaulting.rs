@@ -1,4 +1,4 @@
-//! What the webhook of a job kind fills in when a job is made (docs/reference/kueue.md §5.3).
+//! Defaults of new jobs (docs/reference/kueue.md §5.3).
 
 use crds::names::{
     DEFAULT_LOCAL_QUEUE, DEFAULT_WORKLOAD_PRIORITY_CLASS, JOB_CONTROLLER, MULTI_KUEUE_CONTROLLER,
@@ -8,27 +8,27 @@ use serde_json::{Value, json};
 
 use crate::{GenericJob, JobGates};
 
-/// What is known about the place that a job is made in.
+/// Facts about namespace, owners and queue of a new job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each fact is independent of the others")]
 pub struct DefaultingFacts {
-    /// The namespace has a LocalQueue for jobs that name none.
+    /// The namespace has a default LocalQueue.
     pub default_local_queue: bool,
-    /// There is a WorkloadPriorityClass for jobs that name none.
+    /// A default WorkloadPriorityClass exists.
     pub default_priority_class: bool,
-    /// The controller that owns the job is of a kind that is managed.
+    /// The kind of the job's controller is managed.
     pub owner_managed: bool,
-    /// An owner of the job, near or far, is managed.
+    /// An ancestor of the job is managed.
     pub ancestor_managed: bool,
-    /// The namespace is one of those whose jobs are managed.
+    /// The namespace matches `managedJobsNamespaceSelector`.
     pub namespace_managed: bool,
-    /// Jobs that name no queue are managed too.
+    /// Value of `manageJobsWithoutQueueName`.
     pub manage_without_queue_name: bool,
-    /// The LocalQueue of the job hands its jobs to workers.
+    /// The LocalQueue leads to a ClusterQueue with a MultiKueue check.
     pub queue_uses_multi_kueue: bool,
 }
 
-/// One step of a JSON patch that sets a value.
+/// An `add` operation of a JSON patch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatchAdd {
     /// JSON pointer.
@@ -38,32 +38,32 @@ pub struct PatchAdd {
 }
 
 impl PatchAdd {
-    /// The step as it stands in a JSON patch; `add` also replaces.
+    /// The operation as JSON; `add` also replaces.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({ "op": "add", "path": self.path, "value": self.value })
     }
 }
 
-/// What is to be set on a new job.
-pub fn default<J: GenericJob>(job: &J, around: DefaultingFacts, gates: JobGates) -> Vec<PatchAdd> {
-    let queue_name = queue_name(job, around);
+/// Defaults of a new job.
+pub fn default<J: GenericJob>(job: &J, facts: DefaultingFacts, gates: JobGates) -> Vec<PatchAdd> {
+    let queue_name = queue_name(job, facts);
     let mut labels = Vec::new();
     if queue_name != job.queue_name() {
         labels.push((QUEUE_NAME, queue_name));
     }
     let names_class = job.label(PRIORITY_CLASS).is_some_and(|class| !class.is_empty());
-    let given = around.default_priority_class && !around.owner_managed;
-    if gates.default_priority_class && given && !names_class {
+    let gets_default = facts.default_priority_class && !facts.owner_managed;
+    if gates.default_priority_class && gets_default && !names_class {
         labels.push((PRIORITY_CLASS, DEFAULT_WORKLOAD_PRIORITY_CLASS));
     }
     let mut steps = set_labels(job, &labels);
-    if !job.spec_suspended() && must_suspend(queue_name, around) {
+    if !job.spec_suspended() && must_suspend(queue_name, facts) {
         steps.push(PatchAdd { path: J::SUSPEND_PATH.to_owned(), value: json!(true) });
     }
     if let Some(path) = J::MANAGED_BY_PATH
-        && around.queue_uses_multi_kueue
-        && queue_to_route_by(job, around).is_some()
+        && facts.queue_uses_multi_kueue
+        && queue_to_route_by(job, facts).is_some()
     {
         steps.push(PatchAdd { path: path.to_owned(), value: json!(MULTI_KUEUE_CONTROLLER) });
     }
@@ -71,41 +71,41 @@ pub fn default<J: GenericJob>(job: &J, around: DefaultingFacts, gates: JobGates)
     steps
 }
 
-/// Whether it matters if the namespace's jobs are managed: to know it may cost a request.
-pub fn needs_namespace<J: GenericJob>(job: &J, around: DefaultingFacts) -> bool {
-    job.queue_name().is_empty() && (around.default_local_queue || around.manage_without_queue_name)
+/// Whether the defaults depend on `namespace_managed`, which may cost a request.
+pub fn needs_namespace<J: GenericJob>(job: &J, facts: DefaultingFacts) -> bool {
+    job.queue_name().is_empty() && (facts.default_local_queue || facts.manage_without_queue_name)
 }
 
-/// Whether it matters if an ancestor is managed: to know it costs requests. Of `around`, all but that must be known.
-pub fn needs_ancestors<J: GenericJob>(job: &J, around: DefaultingFacts) -> bool {
-    let without = DefaultingFacts { ancestor_managed: false, ..around };
-    !job.spec_suspended() && must_suspend(queue_name(job, without), without)
+/// Whether the defaults depend on `ancestor_managed`, which costs requests. All other facts must be set.
+pub fn needs_ancestors<J: GenericJob>(job: &J, facts: DefaultingFacts) -> bool {
+    let without_ancestor = DefaultingFacts { ancestor_managed: false, ..facts };
+    !job.spec_suspended() && must_suspend(queue_name(job, without_ancestor), without_ancestor)
 }
 
-/// The LocalQueue of which it matters whether it hands its jobs to workers. Of `around`, all but that must be known.
-pub fn queue_to_route_by<J: GenericJob>(job: &J, around: DefaultingFacts) -> Option<&str> {
-    let unclaimed = job.managed_by().is_none_or(|manager| manager == JOB_CONTROLLER);
-    let asks = J::MANAGED_BY_PATH.is_some() && unclaimed;
-    Some(queue_name(job, around)).filter(|name| asks && !name.is_empty())
+/// The LocalQueue whose route decides the defaults, if any. All other facts must be set.
+pub fn queue_to_route_by<J: GenericJob>(job: &J, facts: DefaultingFacts) -> Option<&str> {
+    let unmanaged = job.managed_by().is_none_or(|manager| manager == JOB_CONTROLLER);
+    let can_route = J::MANAGED_BY_PATH.is_some() && unmanaged;
+    Some(queue_name(job, facts)).filter(|name| can_route && !name.is_empty())
 }
 
-/// The queue that the job ends up with; empty for none.
-fn queue_name<J: GenericJob>(job: &J, around: DefaultingFacts) -> &str {
+/// Queue name after defaulting; empty for none.
+fn queue_name<J: GenericJob>(job: &J, facts: DefaultingFacts) -> &str {
     let own = job.queue_name();
-    let given = around.default_local_queue && around.namespace_managed && !around.owner_managed;
-    if own.is_empty() && given { DEFAULT_LOCAL_QUEUE } else { own }
+    let gets_default = facts.default_local_queue && facts.namespace_managed && !facts.owner_managed;
+    if own.is_empty() && gets_default { DEFAULT_LOCAL_QUEUE } else { own }
 }
 
-/// A job with a managed ancestor starts with that.
-fn must_suspend(queue_name: &str, around: DefaultingFacts) -> bool {
+/// A job with a managed ancestor starts together with it.
+fn must_suspend(queue_name: &str, facts: DefaultingFacts) -> bool {
     let managed =
-        !queue_name.is_empty() || (around.manage_without_queue_name && around.namespace_managed);
-    managed && !around.ancestor_managed
+        !queue_name.is_empty() || (facts.manage_without_queue_name && facts.namespace_managed);
+    managed && !facts.ancestor_managed
 }
 
 fn set_labels<J: GenericJob>(job: &J, labels: &[(&str, &str)]) -> Vec<PatchAdd> {
-    let missing = job.metadata().labels.is_none() && !labels.is_empty();
-    let map = missing.then(|| PatchAdd { path: "/metadata/labels".to_owned(), value: json!({}) });
+    let no_labels = job.metadata().labels.is_none() && !labels.is_empty();
+    let map = no_labels.then(|| PatchAdd { path: "/metadata/labels".to_owned(), value: json!({}) });
     let each = labels.iter().map(|(key, value)| {
         let key = key.replace('~', "~0").replace('/', "~1");
         PatchAdd { path: format!("/metadata/labels/{key}"), value: json!(value) }
@@ -124,33 +124,33 @@ mod tests {
         serde_json::from_value(job).expect("a Job decodes")
     }
 
-    fn labels(job: &Job, around: DefaultingFacts) -> usize {
-        let steps = default(job, around, JobGates::default());
+    fn labels(job: &Job, facts: DefaultingFacts) -> usize {
+        let steps = default(job, facts, JobGates::default());
         steps.iter().filter(|step| step.path.starts_with("/metadata/labels/")).count()
     }
 
     #[test]
-    fn a_job_whose_owner_is_of_a_managed_kind_gets_no_labels() {
-        let around = DefaultingFacts {
+    fn a_job_with_a_managed_owner_gets_no_labels() {
+        let facts = DefaultingFacts {
             default_local_queue: true,
             default_priority_class: true,
             namespace_managed: true,
             ..DefaultingFacts::default()
         };
-        assert_eq!(labels(&job("", false), around), 2);
-        let owned = DefaultingFacts { owner_managed: true, ..around };
+        assert_eq!(labels(&job("", false), facts), 2);
+        let owned = DefaultingFacts { owner_managed: true, ..facts };
         assert_eq!(labels(&job("", false), owned), 0);
-        let below = DefaultingFacts { ancestor_managed: true, ..around };
+        let below = DefaultingFacts { ancestor_managed: true, ..facts };
         assert_eq!(labels(&job("", false), below), 2, "only the nearest owner counts");
     }
 
     #[test]
-    fn only_what_changes_something_is_asked_for() {
+    fn only_facts_that_change_the_defaults_are_needed() {
         let none = DefaultingFacts { namespace_managed: true, ..DefaultingFacts::default() };
         let queue = DefaultingFacts { default_local_queue: true, ..none };
         let all = DefaultingFacts { manage_without_queue_name: true, ..none };
         let other = DefaultingFacts { namespace_managed: false, ..all };
-        for (job, around, namespace, ancestors) in [
+        for (job, facts, namespace, ancestors) in [
             (job("", false), none, false, false),
             (job("q", false), none, false, true),
             (job("q", false), all, false, true),
@@ -160,8 +160,8 @@ mod tests {
             (job("", true), all, true, false),
             (job("", false), other, true, false),
         ] {
-            let asked = (needs_namespace(&job, around), needs_ancestors(&job, around));
-            assert_eq!(asked, (namespace, ancestors), "{job:?} {around:?}");
+            let asked = (needs_namespace(&job, facts), needs_ancestors(&job, facts));
+            assert_eq!(asked, (namespace, ancestors), "{job:?} {facts:?}");
         }
     }
 }

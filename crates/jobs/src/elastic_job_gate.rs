@@ -1,14 +1,14 @@
-//! The scheduling gate of elastic jobs (docs/reference/kueue.md §5.3, §4.13).
+//! Scheduling gate of elastic jobs (docs/reference/kueue.md §5.3, §4.13).
 //!
-//! An elastic job runs while it grows, so its new pods are what waits: each is made with a gate, which goes once the
-//! pod is counted.
+//! An elastic job is not suspended while it grows. Instead its new pods are created with a gate, which is removed
+//! once the workload slice that counts them is admitted.
 
 use crds::{names::gates, pod::PodTemplate};
 use serde_json::{Value, json};
 
 use crate::defaulting::PatchAdd;
 
-/// Adds the gate to the pods of a new job, whose template stands at `path`; nothing when it is there.
+/// Adds the gate to the template at `path`; `None` if it is present.
 #[must_use]
 pub fn add(path: &str, template: &PodTemplate) -> Option<PatchAdd> {
     let listed = template.spec.as_ref()?.rest.get("schedulingGates").and_then(Value::as_array);
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gate_is_added_once_to_those_that_are_there() {
+    fn the_gate_is_added_once() {
         let template = |listed: &Value| {
             let template = json!({ "spec": { "containers": [], "schedulingGates": listed } });
             serde_json::from_value(template).expect("a template decodes")

@@ -1,7 +1,7 @@
-//! Whether a Workload still says what its job says (docs/reference/kueue.md §7.4).
+//! Equivalence of a job and its Workload (docs/reference/kueue.md §7.4).
 //!
-//! Compared are the owner, the longest run time, and of each pod set the counts, tolerations and containers; not where
-//! the pods shall stand, their labels, volumes or priority.
+//! Compared are the owner, the maximum execution time, and per pod set the counts, tolerations and containers. Node
+//! selectors, labels, volumes and priority are not compared.
 
 use crds::{
     meta::is_true,
@@ -12,7 +12,8 @@ use crds::{
 
 use crate::{GenericJob, JobGates, construct_workload::max_exec_time, pod_set_info::PodSetInfo};
 
-/// Whether the Workload is that of the job as it is. `infos` is what the pod sets got, where quota is reserved.
+/// Whether the job controls an equivalent Workload (Kueue: `EquivalentToWorkload`). `infos` holds the pod set infos
+/// if quota is reserved.
 pub fn equivalent<J: GenericJob>(
     job: &J,
     workload: &Workload,
@@ -22,7 +23,7 @@ pub fn equivalent<J: GenericJob>(
     owned_by(workload, job) && same_work(job, workload, infos, gates)
 }
 
-/// The same of a Workload that the job names instead of owning it.
+/// The same without ownership, for a prebuilt Workload.
 pub fn same_work<J: GenericJob>(
     job: &J,
     workload: &Workload,
@@ -33,7 +34,7 @@ pub fn same_work<J: GenericJob>(
         && same_pods(job, workload, infos, gates)
 }
 
-/// Whether the job controls the Workload.
+/// Whether the job is the controller of the Workload.
 pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J) -> bool {
     let mut owners = workload.metadata.owner_references.iter().flatten();
     let owner = owners.find(|owner| owner.controller == Some(true));
@@ -45,7 +46,7 @@ pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J) -> bool {
     })
 }
 
-/// A job whose quota is reserved is as it was admitted; while it is held back, it may also be as it was before.
+/// With quota reserved, the job equals its admitted form; while it is suspended it may also equal its original form.
 fn same_pods<J: GenericJob>(
     job: &J,
     workload: &Workload,
@@ -63,7 +64,7 @@ fn same_pods<J: GenericJob>(
         || (job.is_suspended() && same_sets(wanted, &theirs, !admitted, gates))
 }
 
-/// The pod sets with what they got; none when that contradicts them.
+/// Pod sets merged with their infos; `None` on a conflict.
 fn merged(wanted: &[PodSet], infos: &[PodSetInfo], elastic: bool) -> Option<Vec<PodSet>> {
     if wanted.len() != infos.len() {
         return None;
@@ -94,7 +95,7 @@ fn same_set(left: &PodSet, right: &PodSet, tolerations: bool, gates: JobGates) -
         && same_containers(&left_pod.containers, &right_pod.containers)
 }
 
-/// A container without resources is one whose resources are empty.
+/// Absent resources equal empty resources.
 fn same_containers(left: &[Container], right: &[Container]) -> bool {
     let filled = |container: &Container| Container {
         resources: Some(container.resources.clone().unwrap_or_default()),
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_what_pods_cost() {
+    fn counts_tolerations_and_containers_are_compared() {
         let table = [
             ("/spec/parallelism", json!(4), false),
             ("/spec/template/spec/containers/0/image", json!("j"), false),
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_with_quota_is_as_admitted_or_still_as_it_was() {
+    fn a_job_with_quota_equals_its_admitted_or_original_form() {
         let info = PodSetInfo {
             name: "main".to_owned(),
             count: 2,
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn tolerations_of_an_admitted_workload_do_not_count() {
+    fn tolerations_of_an_admitted_workload_are_not_compared() {
         let mut object = object(false);
         object["spec"]["template"]["spec"]["tolerations"] = json!([]);
         let mut workload = workload();

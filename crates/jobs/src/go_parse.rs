@@ -1,8 +1,8 @@
-//! Numbers and switches in labels and annotations, read and refused as upstream's language does.
+//! Integers and booleans in labels and annotations, parsed as Go does.
 
 use std::num::IntErrorKind;
 
-/// A whole number; the error is the text that a refusal quotes.
+/// Parses an integer. The error is part of the refusal's message.
 pub fn integer(text: &str) -> Result<i64, String> {
     text.parse().map_err(|error: std::num::ParseIntError| {
         let problem = match error.kind() {
@@ -13,7 +13,7 @@ pub fn integer(text: &str) -> Result<i64, String> {
     })
 }
 
-/// A switch; the error is the text that a refusal quotes.
+/// Parses a boolean. The error is part of the refusal's message.
 pub fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),

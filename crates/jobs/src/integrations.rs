@@ -1,30 +1,30 @@
-//! The kinds of jobs that exist, and which of them are managed (docs/reference/kueue.md §7.1, §7.3 row 0e).
+//! Integrations: the known job kinds, and the managed ones (docs/reference/kueue.md §7.1, §7.3 row 0e).
 //!
-//! A kind is *known* when upstream has an integration for it, enabled or not: the search for an ancestor goes through
-//! it. It is *managed* when its integration is enabled, or when the configuration names it as another controller's.
+//! A kind is *known* if Kueue has an integration for it, enabled or not: the ancestor search passes through it. A
+//! kind is *managed* if its integration is enabled, or if the configuration lists it as an external framework.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-/// A kind of job with an integration.
+/// Integration of a job kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Integration {
-    /// Its name in the configuration file.
+    /// Name in the configuration.
     pub name: &'static str,
-    /// Its API group; empty for the core group.
+    /// API group; empty for the core group.
     pub group: &'static str,
-    /// Its API version.
+    /// API version.
     pub version: &'static str,
-    /// Its kind.
+    /// Kind.
     pub kind: &'static str,
-    /// Its resource.
+    /// Plural resource name.
     pub plural: &'static str,
 }
 
 macro_rules! frameworks {
     ($($name:literal $group:literal $version:literal $kind:literal $plural:literal)*) => {
-        /// Every kind of job with an integration.
+        /// All integrations.
         pub const INTEGRATIONS: &[Integration] = &[$(Integration {
             name: $name, group: $group, version: $version, kind: $kind, plural: $plural,
         }),*];
@@ -53,10 +53,10 @@ frameworks! {
     "leaderworkerset.x-k8s.io/leaderworkerset" "leaderworkerset.x-k8s.io" "v1" "LeaderWorkerSet" "leaderworkersets"
 }
 
-/// The name of `batch/v1` Jobs.
+/// Name of the batch/v1 Job integration.
 pub const BATCH_JOB: &str = "batch/job";
 
-/// Stands between a Deployment and its pods, so the search goes through it.
+/// Owner between a Deployment and its pods; the ancestor search passes through it.
 const REPLICA_SET: Integration = Integration {
     name: "",
     group: "apps",
@@ -65,17 +65,17 @@ const REPLICA_SET: Integration = Integration {
     plural: "replicasets",
 };
 
-/// Kinds whose pods are managed one by one: with them, pods are managed too.
+/// Integrations that manage pods one by one: enabling one enables the pod integration.
 const OF_PODS: &[&str] = &["deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"];
 
 impl Integration {
-    /// Group and version as objects carry them.
+    /// Group and version in the form of an object's `apiVersion`.
     #[must_use]
     pub fn api_version(&self) -> String {
         api_version(self.group, self.version)
     }
 
-    /// Where the API server calls a webhook of the kind; `verb` is `mutate` or `validate`.
+    /// Path of a webhook; `verb` is `mutate` or `validate`.
     #[must_use]
     pub fn webhook_path(&self, verb: &str) -> String {
         let group = self.group.replace('.', "-");
@@ -83,20 +83,20 @@ impl Integration {
     }
 }
 
-/// Where objects of an owner's kind are found.
+/// Group, version, kind and resource of an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerKind {
-    /// The API group; empty for the core group.
+    /// API group; empty for the core group.
     pub group: String,
-    /// The API version.
+    /// API version.
     pub version: String,
-    /// The kind.
+    /// Kind.
     pub kind: String,
-    /// The resource; none for kinds of others, whose server must be asked.
+    /// Plural resource name; `None` for an external framework, which needs discovery.
     pub plural: Option<&'static str>,
 }
 
-/// Which kinds are managed.
+/// The managed job kinds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManagedKinds {
     enabled: BTreeSet<&'static str>,
@@ -104,8 +104,8 @@ pub struct ManagedKinds {
 }
 
 impl ManagedKinds {
-    /// From the configuration: names of frameworks, and `Kind.version.group` of kinds that others manage. Names that
-    /// do not exist are left out; the configuration refuses them.
+    /// Reads the configuration: integration names, and external frameworks as `Kind.version.group`. Unknown names are
+    /// ignored; the configuration refuses them.
     #[must_use]
     pub fn new(frameworks: &[String], external: &[String]) -> Self {
         let named =
@@ -117,13 +117,13 @@ impl ManagedKinds {
         Self { enabled, external: external.iter().filter_map(|name| external_kind(name)).collect() }
     }
 
-    /// Whether the integration of this name is enabled.
+    /// Whether an integration is enabled.
     #[must_use]
     pub fn is_enabled(&self, framework: &str) -> bool {
         self.enabled.contains(framework)
     }
 
-    /// Whether objects of the owner's kind are managed.
+    /// Whether the owner's kind is managed.
     #[must_use]
     pub fn manages(&self, owner: &OwnerReference) -> bool {
         let enabled = INTEGRATIONS.iter().filter(|one| self.enabled.contains(one.name));
@@ -131,7 +131,7 @@ impl ManagedKinds {
             || self.external.iter().any(|one| is_place(owner, one))
     }
 
-    /// Where the owner is found, if its kind is known.
+    /// The owner's kind, if it is known.
     #[must_use]
     pub fn owner_kind(&self, owner: &OwnerReference) -> Option<OwnerKind> {
         let built_in = INTEGRATIONS.iter().chain([&REPLICA_SET]).find(|one| is_kind(owner, one));
@@ -145,7 +145,7 @@ impl ManagedKinds {
     }
 }
 
-/// The owner that controls an object.
+/// Controller reference of an object.
 #[must_use]
 pub fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     let owners = metadata.owner_references.iter().flatten();
@@ -164,7 +164,7 @@ fn api_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
-/// `Kind.version.group`.
+/// Parses `Kind.version.group`.
 fn external_kind(name: &str) -> Option<OwnerKind> {
     let mut parts = name.splitn(3, '.').map(str::to_owned);
     let (kind, version, group) = (parts.next()?, parts.next()?, parts.next()?);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_upstreams() {
+    fn webhook_paths_equal_those_of_kueue() {
         let path = |name: &str| {
             let one = INTEGRATIONS.iter().find(|one| one.name == name).expect("a framework");
             (one.webhook_path("mutate"), one.webhook_path("validate"))
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_known_without_being_managed_but_not_the_other_way_round() {
+    fn a_managed_kind_is_known() {
         let kinds = kinds(&["batch/job"]);
         for (api_version, kind, managed, known) in [
             ("batch/v1", "Job", true, true),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_made_of_pods_turn_pods_on() {
+    fn integrations_of_pod_controllers_enable_the_pod_integration() {
         assert!(!kinds(&["batch/job"]).is_enabled("pod"));
         for name in OF_PODS {
             assert!(kinds(&[name]).is_enabled("pod"), "{name}");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_controller_counts_among_owners() {
+    fn only_the_controller_reference_counts() {
         let mut metadata = ObjectMeta::default();
         assert_eq!(controller(&metadata), None);
         let plain = owner("batch/v1", "Job");

@@ -1,6 +1,6 @@
 //! batch/v1 Job (docs/reference/kueue.md §7.8).
 //!
-//! What decisions read is typed, the rest of the object is carried along untouched.
+//! Fields that decisions read are typed; the rest of the object is kept unchanged.
 
 mod pod_set;
 mod pod_sets_info;
@@ -38,22 +38,22 @@ use crate::{
 /// A Job.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Job {
-    /// Name, labels, annotations and the like.
+    /// Object metadata.
     #[serde(default)]
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Desired state.
     #[serde(default)]
     pub spec: JobSpec,
-    /// What is observed.
+    /// Observed state.
     #[serde(default)]
     pub status: JobStatus,
 }
 
-/// What is wanted of a Job.
+/// Desired state of a Job; unknown fields are in `rest`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobSpec {
-    /// Pods that run at a time.
+    /// Pods that run at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallelism: Option<i32>,
     /// Pods that must succeed.
@@ -62,13 +62,13 @@ pub struct JobSpec {
     /// `Indexed` or `NonIndexed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_mode: Option<String>,
-    /// Who runs the Job.
+    /// The controller that runs the Job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
-    /// Whether the Job is held back.
+    /// Whether the Job is suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
-    /// The pods.
+    /// Template of the pods.
     #[serde(default)]
     pub template: PodTemplate,
     /// Everything else.
@@ -76,11 +76,11 @@ pub struct JobSpec {
     pub rest: Map<String, Value>,
 }
 
-/// What is observed of a Job.
+/// Observed state of a Job; unknown fields are in `rest`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobStatus {
-    /// Pods that run or start.
+    /// Pods that are running or starting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<i32>,
     /// Pods that are ready.
@@ -95,10 +95,10 @@ pub struct JobStatus {
     /// Indexes that succeeded, as `1,3-5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_indexes: Option<String>,
-    /// Indexes that failed for good, as `1,3-5`.
+    /// Indexes that failed permanently, as `1,3-5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_indexes: Option<String>,
-    /// Pods that are over but not counted yet.
+    /// Finished pods that the Job controller has not counted yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncounted_terminated_pods: Option<UncountedTerminatedPods>,
     /// Conditions.
@@ -109,7 +109,7 @@ pub struct JobStatus {
     pub rest: Map<String, Value>,
 }
 
-/// Pods that are over but not counted yet, by UID.
+/// Finished pods that the Job controller has not counted yet, by UID.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct UncountedTerminatedPods {
     /// Those that succeeded.
@@ -142,13 +142,13 @@ impl k8s_openapi::Metadata for Job {
 }
 
 impl Job {
-    /// Pods that run at a time.
+    /// Pods that run at the same time; 1 by default.
     #[must_use]
     pub fn parallelism(&self) -> i32 {
         self.spec.parallelism.unwrap_or(1)
     }
 
-    /// Pods that are needed at a time: no more than must succeed.
+    /// Count of the pod set: the smaller of parallelism and completions.
     #[must_use]
     pub fn count(&self) -> i32 {
         self.spec
@@ -156,26 +156,26 @@ impl Job {
             .map_or(self.parallelism(), |completions| completions.min(self.parallelism()))
     }
 
-    /// Whether each pod has an index.
+    /// Whether the completion mode is Indexed.
     #[must_use]
     pub fn is_indexed(&self) -> bool {
         self.spec.completion_mode.as_deref() == Some("Indexed")
     }
 
-    /// Whether it runs elsewhere, so that its status is a copy.
+    /// Whether a controller other than the Job controller runs the Job, so that its status is copied.
     #[must_use]
     pub fn is_managed_elsewhere(&self) -> bool {
         self.spec.managed_by.as_deref().is_some_and(|manager| manager != JOB_CONTROLLER)
     }
 
-    /// Fewest pods that make sense, where partial admission is asked for.
+    /// Minimum parallelism for partial admission.
     #[must_use]
     pub fn min_parallelism(&self) -> Option<i32> {
         let number = go_parse::integer(self.annotation(JOB_MIN_PARALLELISM)?).ok()?;
         i32::try_from(number).ok()
     }
 
-    /// Whether completions follow parallelism.
+    /// Whether completions are kept equal to parallelism.
     #[must_use]
     pub fn syncs_completions(&self) -> bool {
         self.annotation(JOB_COMPLETIONS_EQUAL_PARALLELISM)
@@ -197,7 +197,7 @@ impl GenericJob for Job {
         self.spec.managed_by.as_deref()
     }
 
-    /// A Job that is being stopped counts as running until it is put back as it was.
+    /// A stop that is not complete counts as not suspended.
     fn is_suspended(&self) -> bool {
         self.spec.suspend == Some(true) && self.annotation(STOPPING) != Some("true")
     }

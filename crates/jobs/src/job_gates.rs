@@ -1,6 +1,6 @@
-//! Feature gates that job kinds look at (docs/reference/kueue.md §6.5).
+//! Feature gates of job kinds (docs/reference/kueue.md §6.5).
 
-/// Which features are on. The default is upstream's.
+/// Feature gates that jobs read. The defaults are Kueue's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each gate is a switch of its own")]
 pub struct JobGates {

@@ -1,6 +1,7 @@
-//! What is added to a pod template when a job starts, and put back when it stops (docs/reference/kueue.md §7.7).
+//! Info of a pod set, after Kueue's `PodSetInfo`: what a start adds to a pod template and a stop restores
+//! (docs/reference/kueue.md §7.7).
 //!
-//! A key that is there with another value is a conflict, and for good: the job cannot be started as it was admitted.
+//! A key with a different value is a permanent conflict: the job cannot be started as admitted.
 
 use std::collections::BTreeMap;
 
@@ -12,40 +13,40 @@ use crds::{
 };
 use serde_json::{Value, json};
 
-/// Field of a pod that lists its scheduling gates.
+/// Pod field with the scheduling gates.
 const SCHEDULING_GATES: &str = "schedulingGates";
 
-/// Annotations that a new slice of an elastic job may overwrite.
+/// Annotations that a new workload slice may overwrite.
 const OF_SLICES: [&str; 2] = [WORKLOAD_SLICE_NAME, WORKLOAD];
 
-/// Why a job cannot be started as it was admitted. It never can: trying again does not help.
+/// Why a job cannot be started as admitted. The error is permanent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
-    /// Another number of pod sets was admitted.
-    #[error("start {expected} pod sets with {given} admitted")]
+    /// The number of pod sets differs.
+    #[error("start {expected} pod sets with {admitted} admitted")]
     WrongNumber {
         /// Pod sets of the job.
         expected: usize,
-        /// Pod sets that were admitted.
-        given: usize,
+        /// Pod sets of the admission.
+        admitted: usize,
     },
-    /// A key has another value already.
-    #[error("set {place} {key} of pod set {pod_set} to {new:?}: it is {old:?}")]
+    /// A key has a different value.
+    #[error("set {kind} {key} of pod set {pod_set} to {new:?}: it is {old:?}")]
     Conflict {
-        /// The pod set.
+        /// Name of the pod set.
         pod_set: String,
-        /// Labels, annotations or node selector.
-        place: &'static str,
+        /// Kind of the map: label, annotation or node selector.
+        kind: &'static str,
         /// The key.
         key: String,
-        /// The value that is there.
+        /// The present value.
         old: String,
-        /// The value that is to be there.
+        /// The value to add.
         new: String,
     },
 }
 
-/// What a pod set gets when it starts, or had before it started.
+/// Additions of a start, or the values before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSetInfo {
     /// Name of the pod set.
@@ -56,7 +57,7 @@ pub struct PodSetInfo {
     pub labels: BTreeMap<String, String>,
     /// Annotations of the pods.
     pub annotations: BTreeMap<String, String>,
-    /// Labels that nodes must have.
+    /// Node selector of the pods.
     pub node_selector: BTreeMap<String, String>,
     /// Tolerations.
     pub tolerations: Vec<Toleration>,
@@ -65,7 +66,7 @@ pub struct PodSetInfo {
 }
 
 impl PodSetInfo {
-    /// What the pod set of a Workload says, to put a job back as it was.
+    /// The info of a Workload's pod set, for a restore.
     #[must_use]
     pub fn of(pod_set: &PodSet) -> Self {
         let metadata = pod_set.template.metadata.clone().unwrap_or_default();
@@ -81,7 +82,7 @@ impl PodSetInfo {
         }
     }
 
-    /// Adds another info by the same rule as to a template.
+    /// Merges another info, with the rule of a template.
     pub(crate) fn add(&mut self, other: Self) -> Result<(), StartError> {
         let mut set =
             PodSet { name: self.name.clone(), count: Some(self.count), ..PodSet::default() };
@@ -91,7 +92,7 @@ impl PodSetInfo {
         Ok(())
     }
 
-    /// Adds what is in the info to a template. An elastic job may get new values for what names its slice.
+    /// Merges the info into a template. For an elastic job, slice annotations are overwritten.
     pub fn merge_into(&self, template: &mut PodTemplate, elastic: bool) -> Result<(), StartError> {
         if !self.labels.is_empty() || !self.annotations.is_empty() {
             let metadata = template.metadata.get_or_insert_default();
@@ -119,7 +120,7 @@ impl PodSetInfo {
 
     fn merge_map(
         &self,
-        place: &'static str,
+        kind: &'static str,
         into: &mut BTreeMap<String, String>,
         from: &BTreeMap<String, String>,
         overwritten: &[&str],
@@ -129,7 +130,7 @@ impl PodSetInfo {
             if let Some(old) = old.filter(|_| !overwritten.contains(&key.as_str())) {
                 return Err(StartError::Conflict {
                     pod_set: self.name.clone(),
-                    place,
+                    kind,
                     key: key.clone(),
                     old: old.clone(),
                     new: new.clone(),
@@ -140,11 +141,11 @@ impl PodSetInfo {
         Ok(())
     }
 
-    /// Puts a template back to what the info says, except labels that the caller keeps. Says whether that changed it.
-    pub fn restore(&self, template: &mut PodTemplate, keeps: impl Fn(&str) -> bool) -> bool {
+    /// Restores a template to the info, except labels for which `keeps` is true. Returns whether it changed.
+    pub fn restore(&self, template: &mut PodTemplate, keep: impl Fn(&str) -> bool) -> bool {
         let before = template.clone();
         let metadata = template.metadata.get_or_insert_default();
-        metadata.labels.retain(|key, _| keeps(key));
+        metadata.labels.retain(|key, _| keep(key));
         for (key, value) in &self.labels {
             metadata.labels.entry(key.clone()).or_insert_with(|| value.clone());
         }

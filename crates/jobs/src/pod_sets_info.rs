@@ -1,4 +1,4 @@
-//! What the pod sets of an admitted Workload get when its job starts (docs/reference/kueue.md §7.7).
+//! Pod set infos of an admitted Workload, for the start of its job (docs/reference/kueue.md §7.7).
 
 use std::collections::BTreeMap;
 
@@ -21,19 +21,19 @@ use crate::{
     pod_set_info::{PodSetInfo, StartError},
 };
 
-/// Flavors by name.
+/// ResourceFlavor specs by name.
 pub type FlavorsByName = BTreeMap<String, ResourceFlavorSpec>;
 
-/// Why it cannot be said what pods get.
+/// Why the pod set infos of a Workload cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PodSetsInfoError {
-    /// The Workload holds no quota.
+    /// The Workload is not admitted.
     #[error("start Workload {workload}: it is not admitted")]
     NotAdmitted {
         /// Name of the Workload.
         workload: String,
     },
-    /// A flavor is not there; it may come.
+    /// A flavor does not exist; it may still be created.
     #[error("start Workload {workload}: flavor {flavor} is not there")]
     NoFlavor {
         /// Name of the Workload.
@@ -41,12 +41,12 @@ pub enum PodSetsInfoError {
         /// Name of the flavor.
         flavor: String,
     },
-    /// Flavors or checks contradict each other.
+    /// Flavors or admission checks contradict each other.
     #[error(transparent)]
     Start(#[from] StartError),
 }
 
-/// What each pod set gets, in the order of the Workload.
+/// Pod set infos in the order of the Workload.
 pub fn pod_sets_info(
     workload: &Workload,
     flavors: &FlavorsByName,
@@ -59,26 +59,28 @@ pub fn pod_sets_info(
     let pod_sets = workload.spec.pod_sets.iter();
     let pairs = pod_sets.zip(&admission.pod_set_assignments);
     pairs
-        .map(|(pod_set, given)| pod_set_info(workload, pod_set, (admission, given), flavors, gates))
+        .map(|(pod_set, assignment)| {
+            pod_set_info(workload, pod_set, (admission, assignment), flavors, gates)
+        })
         .collect()
 }
 
 fn pod_set_info(
     workload: &Workload,
     pod_set: &PodSet,
-    (admission, given): (&Admission, &PodSetAssignment),
+    (admission, assignment): (&Admission, &PodSetAssignment),
     flavors: &FlavorsByName,
     gates: JobGates,
 ) -> Result<PodSetInfo, PodSetsInfoError> {
-    let count = given.count.or(pod_set.count).unwrap_or(1);
+    let count = assignment.count.or(pod_set.count).unwrap_or(1);
     let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
     let added = match clone_assignment::read(workload, &pod_set.name) {
         Some(carried) => carried,
-        None => clone_assignment::of_flavors(given, flavors)
+        None => clone_assignment::of_flavors(assignment, flavors)
             .map_err(|error| error.of(workload.metadata.name.clone().unwrap_or_default()))?,
     };
     info.add(added)?;
-    if given.topology_assignment.is_some() || given.delayed_topology_request.is_some() {
+    if assignment.topology_assignment.is_some() || assignment.delayed_topology_request.is_some() {
         info.add(topology(pod_set))?;
     }
     info.add(identity(workload, pod_set, admission, gates))?;
@@ -96,7 +98,7 @@ fn pod_set_info(
     Ok(info)
 }
 
-/// Pods wait for their domain, also those that asked for none.
+/// Gate and annotation of pods with a topology assignment, including an implied one.
 fn topology(pod_set: &PodSet) -> PodSetInfo {
     let implied = pod_set.topology_request.is_none();
     let annotation = (POD_SET_UNCONSTRAINED_TOPOLOGY.to_owned(), "true".to_owned());
@@ -107,7 +109,7 @@ fn topology(pod_set: &PodSet) -> PodSetInfo {
     }
 }
 
-/// Which Workload, pod set and queues the pods belong to.
+/// Labels and annotations that identify Workload, pod set and queues.
 fn identity(
     workload: &Workload,
     pod_set: &PodSet,
@@ -142,14 +144,14 @@ fn identity(
     info
 }
 
-/// Takes away what [`identity`] gave, whatever it was; whether there was anything.
+/// Removes what [`identity`] adds. Returns whether anything was removed.
 pub(crate) fn remove_identity(template: &mut PodTemplate) -> bool {
     let Some(metadata) = &mut template.metadata else {
         return false;
     };
-    let of_ours = [MULTI_KUEUE_WORKER_POD, POD_SET, LOCAL_QUEUE_NAME, CLUSTER_QUEUE_NAME];
+    let identity_labels = [MULTI_KUEUE_WORKER_POD, POD_SET, LOCAL_QUEUE_NAME, CLUSTER_QUEUE_NAME];
     let n_before = metadata.labels.len() + metadata.annotations.len();
-    metadata.labels.retain(|key, _| !of_ours.contains(&key.as_str()));
+    metadata.labels.retain(|key, _| !identity_labels.contains(&key.as_str()));
     metadata.annotations.retain(|key, _| key != WORKLOAD && key != WORKLOAD_SLICE_NAME);
     n_before != metadata.labels.len() + metadata.annotations.len()
 }
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_get_what_flavors_and_checks_say_and_whose_they_are() {
+    fn infos_hold_flavors_check_updates_and_identity() {
         let x = json!({ "nodeLabels": { "zone": "a" }, "tolerations": [{ "key": "t" }] });
         let updates = json!([
             { "name": "main", "nodeSelector": { "pool": "p" }, "tolerations": [{ "key": "t" }] },
@@ -202,7 +204,7 @@ mod tests {
         assert_eq!(info.count, 2);
         assert_eq!(info.node_selector, map(json!({ "zone": "a", "gpu": "h100", "pool": "p" })));
         assert_eq!(info.tolerations.len(), 1, "equal tolerations are one");
-        // The name of the LocalQueue is no DNS label.
+        // The name of the LocalQueue is not a DNS label.
         let labels = json!({
             "kueue.x-k8s.io/podset": "main", "kueue.x-k8s.io/cluster-queue-name": "cq",
         });
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_with_a_domain_wait_for_it() {
+    fn pods_with_a_topology_assignment_are_gated() {
         let mut assignment = assignment();
         assignment["topologyAssignment"] = json!({ "levels": ["host"], "slices": [] });
         let info = of(&assignment, &json!([]), &json!({})).expect("pods can start");
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_cannot_start_with_contradictions_or_without_flavors() {
+    fn conflicts_and_missing_flavors_are_errors() {
         let other = json!({ "nodeLabels": { "gpu": "a100" } });
         let conflict = of(&assignment(), &json!([]), &other);
         assert!(matches!(conflict, Err(PodSetsInfoError::Start(StartError::Conflict { .. }))));

@@ -1,23 +1,23 @@
-//! The name of a Workload that exists already and that a job uses (docs/reference/kueue.md §7.4).
+//! The name of a job's prebuilt Workload (docs/reference/kueue.md §7.4).
 
 use crds::names::labels::PREBUILT_WORKLOAD_NAME;
 
 use crate::{GenericJob, JobGates};
 
-/// What a label can hold; a longer name can only stand in the annotation.
+/// Maximum length of a label value; longer names are only in the annotation.
 pub(crate) const MAX_LABEL_LENGTH: usize = 63;
 
-/// A name and the map that it stands in.
+/// A prebuilt Workload's name and its field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrebuiltName<'a> {
-    /// The name; empty when there is none.
+    /// The name; empty without a prebuilt Workload.
     pub name: &'a str,
-    /// Path of the field.
+    /// Field path.
     pub field: String,
 }
 
-/// The annotation goes first, the label is used where it is missing or empty. Without the gate for identifiers in
-/// annotations, only a name that is too long for a label is looked for there.
+/// The annotation takes precedence; the label is read if it is missing or empty. Without
+/// `WorkloadIdentifierAnnotations` only names that are too long for a label are read from the annotation.
 pub fn prebuilt_name<J: GenericJob>(job: &J, gates: JobGates) -> PrebuiltName<'_> {
     let annotation = job
         .annotation(PREBUILT_WORKLOAD_NAME)

@@ -1,8 +1,7 @@
-//! What is to be done about a job and its Workload now (docs/reference/kueue.md §7.3, §7.4).
+//! Reconciliation of a job and its Workload (docs/reference/kueue.md §7.3, §7.4).
 //!
-//! Level-triggered: asked again after every change, it answers with the next steps and with none when all is as it should
-//! be. A step that was taken shows in the objects of the next question, so that a process that dies in between goes on
-//! where it stopped.
+//! Level-triggered: called after every change, it returns the next steps, or none in the desired state. A completed
+//! step shows in the objects of the next call, so a restarted process continues where the old one stopped.
 
 mod pods_ready;
 #[cfg(test)]
@@ -29,14 +28,14 @@ use crate::{
     pod_sets_info::{self, FlavorsByName, PodSetsInfoError},
 };
 
-/// What is known beside the job itself.
+/// The inputs of a reconciliation besides the job.
 #[derive(Clone, Copy, Debug)]
 pub struct ReconcileContext<'a> {
-    /// The Workloads that the job controls, in the order of their names; or the one that it names instead.
+    /// Workloads that the job controls, ordered by name; or its prebuilt Workload.
     pub workloads: &'a [&'a Workload],
-    /// The Workload that the job had last, if that was taken away while it ran.
+    /// The last Workload of the job, if it was deleted while the job ran.
     pub previous_workload: Option<&'a Workload>,
-    /// The job names its Workload. It neither makes nor changes nor deletes it.
+    /// The job names a prebuilt Workload, which it never creates, changes or deletes.
     pub prebuilt: bool,
     /// All flavors.
     pub flavors: &'a FlavorsByName,
@@ -44,10 +43,10 @@ pub struct ReconcileContext<'a> {
     pub gates: JobGates,
 }
 
-/// Why a job is stopped.
+/// Why a job is stopped (Kueue: `StopReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// It runs without a Workload that is its own.
+    /// The job runs without a matching Workload.
     NoMatchingWorkload,
     /// Its Workload is being deleted.
     WorkloadDeleted,
@@ -57,73 +56,73 @@ pub enum StopReason {
     NotAdmitted,
 }
 
-/// One thing to do. Workloads are named; they are in the job's namespace.
+/// One step. Workloads are named; they are in the namespace of the job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReconcileStep<J> {
-    /// Make a Workload.
+    /// Create the Workload.
     CreateWorkload,
-    /// Write this spec in place of the Workload's, which holds nothing.
+    /// Update the spec of a Workload without quota.
     UpdateWorkload(Box<Workload>),
-    /// Delete a Workload that is not, or no longer, the job's.
+    /// Delete a Workload that does not match the job.
     DeleteWorkload(String),
-    /// Note that the Workload is over.
+    /// Set the condition Finished.
     FinishWorkload {
-        /// The Workload.
+        /// Name of the Workload.
         workload: String,
         /// Reason of the condition.
         reason: &'static str,
         /// Message of the condition.
         message: String,
     },
-    /// Take our finalizer away.
+    /// Remove the `resource-in-use` finalizer.
     RemoveFinalizer(String),
-    /// Note pods that will never run again.
+    /// Update `reclaimablePods`.
     UpdateReclaimablePods(String, Vec<ReclaimablePod>),
-    /// Let the job run.
+    /// Write the started job.
     StartJob(Box<J>),
-    /// Hold the job back, one write of several.
+    /// Write one of the steps of a stop.
     StopJob(StopWrite<J>, StopReason),
-    /// Nothing of an evicted job runs any more: its quota can go.
+    /// Release the quota of an evicted Workload whose pods are gone.
     ReleaseQuota(String),
-    /// The queue of a pending Workload follows that of its job.
+    /// Set the queue name of a pending Workload to that of its job.
     UpdateQueueName(String),
 }
 
-/// The next steps.
+/// Returns the next steps.
 pub fn reconcile<J: GenericJob + Clone>(
     job: &J,
-    around: ReconcileContext<'_>,
+    context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     if job.metadata().deletion_timestamp.is_some() {
-        return finalize_workloads(around);
+        return finalize_workloads(context);
     }
-    let WorkloadMatch { workload, others } = workload_match::find_match(job, around);
+    let WorkloadMatch { workload, others } = workload_match::find_match(job, context);
     let Some(workload) = workload else {
-        return without_workload(job, &others, around);
+        return without_workload(job, &others, context);
     };
     let mut steps: Vec<ReconcileStep<J>> =
         others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other))).collect();
-    steps.extend(with_workload(job, workload, around));
+    steps.extend(with_workload(job, workload, context));
     steps
 }
 
-/// Of a job that is gone or going: its Workloads need not be kept.
-pub fn finalize_workloads<J>(around: ReconcileContext<'_>) -> Vec<ReconcileStep<J>> {
-    if around.prebuilt {
+/// Removes the finalizers of the Workloads of a deleted job.
+pub fn finalize_workloads<J>(context: ReconcileContext<'_>) -> Vec<ReconcileStep<J>> {
+    if context.prebuilt {
         return vec![];
     }
-    around.workloads.iter().filter_map(|workload| unfinalize(workload)).collect()
+    context.workloads.iter().filter_map(|workload| remove_finalizer(workload)).collect()
 }
 
 fn without_workload<J: GenericJob + Clone>(
     job: &J,
     others: &[&Workload],
-    around: ReconcileContext<'_>,
+    context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     let finished = job.finished().is_some();
-    if around.prebuilt {
-        let stop = stop(job, None, StopReason::NoMatchingWorkload, around);
-        let unlike = others.iter().filter(|other| !is(other, FINISHED)).map(|other| {
+    if context.prebuilt {
+        let stop = stop(job, None, StopReason::NoMatchingWorkload, context);
+        let out_of_sync = others.iter().filter(|other| !is(other, FINISHED)).map(|other| {
             ReconcileStep::FinishWorkload {
                 workload: name(other),
                 reason: reasons::OUT_OF_SYNC,
@@ -131,7 +130,7 @@ fn without_workload<J: GenericJob + Clone>(
             }
         });
         let stops = stop.into_iter().filter(|_| !finished && !job.is_suspended());
-        return unlike.chain(stops).collect();
+        return out_of_sync.chain(stops).collect();
     }
     if let Some(outcome) = job.finished() {
         return others.iter().flat_map(|other| finish(other, &outcome)).collect();
@@ -140,17 +139,17 @@ fn without_workload<J: GenericJob + Clone>(
         [first, rest @ ..]
             if job.is_suspended() && !is(first, QUOTA_RESERVED) && !is(first, FINISHED) =>
         {
-            let update = workload_match::with_job_spec(job, first, around.gates);
+            let update = workload_match::with_job_spec(job, first, context.gates);
             let delete = rest.iter().map(|other| ReconcileStep::DeleteWorkload(name(other)));
             std::iter::once(ReconcileStep::UpdateWorkload(Box::new(update))).chain(delete).collect()
         }
         _ if !job.is_suspended() => {
-            let sole = match others {
-                [] => around.previous_workload,
-                [sole] => Some(*sole),
+            let only_workload = match others {
+                [] => context.previous_workload,
+                [only_workload] => Some(*only_workload),
                 _ => None,
             };
-            let stop = stop(job, sole, StopReason::NoMatchingWorkload, around);
+            let stop = stop(job, only_workload, StopReason::NoMatchingWorkload, context);
             let delete = others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other)));
             stop.into_iter().chain(delete).collect()
         }
@@ -163,66 +162,70 @@ fn without_workload<J: GenericJob + Clone>(
 fn with_workload<J: GenericJob + Clone>(
     job: &J,
     workload: &Workload,
-    around: ReconcileContext<'_>,
+    context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     if is(workload, FINISHED) {
-        return unfinalize(workload).into_iter().filter(|_| !around.prebuilt).collect();
+        return remove_finalizer(workload).into_iter().filter(|_| !context.prebuilt).collect();
     }
     if workload.metadata.deletion_timestamp.is_some() {
-        let stop = stop(job, Some(workload), StopReason::WorkloadDeleted, around);
-        let still = stop.is_some() || job.is_active();
-        return stop.or_else(|| unfinalize(workload).filter(|_| !still)).into_iter().collect();
+        let stop = stop(job, Some(workload), StopReason::WorkloadDeleted, context);
+        let pods_active = stop.is_some() || job.is_active();
+        return stop
+            .or_else(|| remove_finalizer(workload).filter(|_| !pods_active))
+            .into_iter()
+            .collect();
     }
     if let Some(outcome) = job.finished() {
         return finish(workload, &outcome);
     }
-    let mut steps: Vec<ReconcileStep<J>> = reclaim(job, workload).into_iter().collect();
+    let mut steps: Vec<ReconcileStep<J>> =
+        update_reclaimable_pods(job, workload).into_iter().collect();
     if is(workload, EVICTED) {
-        steps.extend(evicted(job, workload, around));
+        steps.extend(stop_or_release(job, workload, context));
     } else if job.is_suspended() {
-        steps.extend(held_back(job, workload, around));
+        steps.extend(start_or_move_to_queue(job, workload, context));
     } else if !is(workload, ADMITTED) {
-        steps.extend(stop(job, Some(workload), StopReason::NotAdmitted, around));
+        steps.extend(stop(job, Some(workload), StopReason::NotAdmitted, context));
     }
     steps
 }
 
-/// Quota goes only when the pods are gone.
-fn evicted<J: GenericJob>(
+/// Quota is released only after the pods are gone.
+fn stop_or_release<J: GenericJob>(
     job: &J,
     workload: &Workload,
-    around: ReconcileContext<'_>,
+    context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
-    let stop = stop(job, Some(workload), StopReason::WorkloadEvicted, around);
-    let holds = is(workload, QUOTA_RESERVED) && !job.is_active();
-    stop.or_else(|| holds.then(|| ReconcileStep::ReleaseQuota(name(workload))))
+    let stop = stop(job, Some(workload), StopReason::WorkloadEvicted, context);
+    let reserved = is(workload, QUOTA_RESERVED) && !job.is_active();
+    stop.or_else(|| reserved.then(|| ReconcileStep::ReleaseQuota(name(workload))))
 }
 
-fn held_back<J: GenericJob + Clone>(
+fn start_or_move_to_queue<J: GenericJob + Clone>(
     job: &J,
     workload: &Workload,
-    around: ReconcileContext<'_>,
+    context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
     if is(workload, ADMITTED) {
-        return start(job, workload, around);
+        return start(job, workload, context);
     }
-    let moved = !around.prebuilt
+    let moved = !context.prebuilt
         && !is(workload, QUOTA_RESERVED)
         && workload.spec.queue_name != job.queue_name();
     moved.then(|| ReconcileStep::UpdateQueueName(name(workload)))
 }
 
-/// A contradiction is for good, a missing flavor may come.
+/// Conflicting pod set infos are permanent; a missing flavor may still be created.
 fn start<J: GenericJob + Clone>(
     job: &J,
     workload: &Workload,
-    around: ReconcileContext<'_>,
+    context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
     let failed = |message: String| {
         let workload = name(workload);
         Some(ReconcileStep::FinishWorkload { workload, reason: reasons::FAILED_TO_START, message })
     };
-    let infos = match pod_sets_info::pod_sets_info(workload, around.flavors, around.gates) {
+    let infos = match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {
         Ok(infos) => infos,
         Err(PodSetsInfoError::Start(error)) => return failed(error.to_string()),
         Err(PodSetsInfoError::NotAdmitted { .. } | PodSetsInfoError::NoFlavor { .. }) => {
@@ -230,7 +233,7 @@ fn start<J: GenericJob + Clone>(
         }
     };
     let mut started = job.clone();
-    match started.run_with_pod_sets_info(&infos, around.gates) {
+    match started.run_with_pod_sets_info(&infos, context.gates) {
         Ok(()) => Some(ReconcileStep::StartJob(Box::new(started))),
         Err(error) => failed(error.to_string()),
     }
@@ -240,42 +243,45 @@ fn stop<J: GenericJob>(
     job: &J,
     workload: Option<&Workload>,
     reason: StopReason,
-    around: ReconcileContext<'_>,
+    context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
     let sets = workload.map(|workload| workload.spec.pod_sets.as_slice()).unwrap_or_default();
     let infos: Vec<PodSetInfo> = sets.iter().map(PodSetInfo::of).collect();
-    job.next_stop_write(&infos, around.gates).map(|step| ReconcileStep::StopJob(step, reason))
+    job.next_stop_write(&infos, context.gates).map(|step| ReconcileStep::StopJob(step, reason))
 }
 
 fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<ReconcileStep<J>> {
     if is(workload, FINISHED) {
-        return unfinalize(workload).into_iter().collect();
+        return remove_finalizer(workload).into_iter().collect();
     }
     let reason = if outcome.success { reasons::SUCCEEDED } else { reasons::FAILED };
     let message = outcome.message.clone();
     vec![ReconcileStep::FinishWorkload { workload: name(workload), reason, message }]
 }
 
-/// No more pods of a pod set can go than it has.
-fn reclaim<J: GenericJob>(job: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
-    let size = |name: &str| {
+/// Reclaimable pods, at most the count of each pod set.
+fn update_reclaimable_pods<J: GenericJob>(
+    job: &J,
+    workload: &Workload,
+) -> Option<ReconcileStep<J>> {
+    let count_of = |name: &str| {
         let set = workload.spec.pod_sets.iter().find(|set| set.name == name);
         set.map_or(0, |set| set.count.unwrap_or(1))
     };
     let reclaimable: Vec<ReclaimablePod> = job
         .reclaimable_pods()
         .into_iter()
-        .map(|pod| ReclaimablePod { count: pod.count.min(size(&pod.name)), ..pod })
+        .map(|pod| ReclaimablePod { count: pod.count.min(count_of(&pod.name)), ..pod })
         .collect();
-    let news = !reclaimable.is_empty() && reclaimable != workload.status.reclaimable_pods;
-    (news && is(workload, QUOTA_RESERVED))
+    let changed = !reclaimable.is_empty() && reclaimable != workload.status.reclaimable_pods;
+    (changed && is(workload, QUOTA_RESERVED))
         .then(|| ReconcileStep::UpdateReclaimablePods(name(workload), reclaimable))
 }
 
-fn unfinalize<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
+fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
     let mut finalizers = workload.metadata.finalizers.iter().flatten();
-    let kept = finalizers.any(|finalizer| finalizer == RESOURCE_IN_USE_FINALIZER);
-    kept.then(|| ReconcileStep::RemoveFinalizer(name(workload)))
+    let has_finalizer = finalizers.any(|finalizer| finalizer == RESOURCE_IN_USE_FINALIZER);
+    has_finalizer.then(|| ReconcileStep::RemoveFinalizer(name(workload)))
 }
 
 fn is(workload: &Workload, condition: &str) -> bool {

@@ -1,4 +1,4 @@
-//! A Workload and its job as they are made on a worker (docs/reference/dispatch.md §5, §6).
+//! Remote objects: the clone of a Workload and the copy of its job on a worker (docs/reference/dispatch.md §5, §6).
 
 use std::collections::BTreeMap;
 
@@ -17,36 +17,36 @@ use crate::{
     prebuilt::MAX_LABEL_LENGTH,
 };
 
-/// What is written on everything that is made on a worker.
+/// Labels and annotations that identify every remote object.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteIdentity<'a> {
-    /// Which manager it belongs to.
+    /// Origin of the manager.
     pub origin: &'a str,
-    /// Which copy it is.
+    /// Epoch of the copy.
     pub epoch: u64,
 }
 
-/// The epoch that an object carries; the first where it carries none.
+/// Epoch of an object; 1 without the annotation.
 #[must_use]
 pub fn epoch(metadata: &ObjectMeta) -> u64 {
     let annotations = metadata.annotations.as_ref();
     annotations.and_then(|all| all.get(EPOCH)).and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// The clone of an admitted Workload. It asks for what was admitted: pods that partial admission left out are not run.
+/// The clone of an admitted Workload, with the admitted counts.
 ///
 /// # Errors
 /// If a flavor is missing, or flavors contradict each other.
 pub fn remote_workload(
     workload: &Workload,
     flavors: &FlavorsByName,
-    mark: RemoteIdentity<'_>,
+    identity: RemoteIdentity<'_>,
 ) -> Result<Workload, PodSetsInfoError> {
     let mut labels = workload.metadata.labels.clone().unwrap_or_default();
     labels.remove(JOB_UID);
-    labels.insert(MULTI_KUEUE_ORIGIN.to_owned(), mark.origin.to_owned());
+    labels.insert(MULTI_KUEUE_ORIGIN.to_owned(), identity.origin.to_owned());
     let mut annotations = workload.metadata.annotations.clone().unwrap_or_default();
-    annotations.insert(EPOCH.to_owned(), mark.epoch.to_string());
+    annotations.insert(EPOCH.to_owned(), identity.epoch.to_string());
     annotations
         .insert(ASSIGNMENT.to_owned(), crate::clone_assignment::annotation(workload, flavors)?);
     let spec = WorkloadSpec { pod_sets: admitted_pod_sets(workload), ..workload.spec.clone() };
@@ -58,13 +58,15 @@ pub fn remote_workload(
     })
 }
 
-/// The pod sets with the counts that were admitted.
+/// Pod sets with their admitted counts.
 #[must_use]
 pub fn admitted_pod_sets(workload: &Workload) -> Vec<PodSet> {
     let assignments = workload.status.admission.as_ref().map(|one| &one.pod_set_assignments);
     let admitted = |name: &str| {
         let mut assignments = assignments.into_iter().flatten();
-        assignments.find(|given| given.name == name).and_then(|given| given.count)
+        assignments
+            .find(|assignment| assignment.name == name)
+            .and_then(|assignment| assignment.count)
     };
     let sets = workload.spec.pod_sets.iter();
     sets.map(|set| match admitted(&set.name) {
@@ -76,23 +78,23 @@ pub fn admitted_pod_sets(workload: &Workload) -> Vec<PodSet> {
     .collect()
 }
 
-/// The job as it is made beside the clone: held back, and bound to the clone by its name.
+/// The job beside the clone: suspended, with the clone as its prebuilt Workload.
 pub fn remote_job<J: GenericJob>(
     job: &J,
     workload: &Workload,
-    mark: RemoteIdentity<'_>,
+    identity: RemoteIdentity<'_>,
     gates: JobGates,
 ) -> J {
     let mut copy = job.remote_job(&admitted_pod_sets(workload), gates);
     let name = workload.metadata.name.clone().unwrap_or_default();
     let metadata = copy.metadata_mut();
     let labels = metadata.labels.get_or_insert_default();
-    labels.insert(MULTI_KUEUE_ORIGIN.to_owned(), mark.origin.to_owned());
+    labels.insert(MULTI_KUEUE_ORIGIN.to_owned(), identity.origin.to_owned());
     let annotations = metadata.annotations.get_or_insert_default();
-    annotations.insert(EPOCH.to_owned(), mark.epoch.to_string());
+    annotations.insert(EPOCH.to_owned(), identity.epoch.to_string());
     let in_annotation = gates.identifier_annotations || name.len() > MAX_LABEL_LENGTH;
-    let place = if in_annotation { annotations } else { labels };
-    place.insert(PREBUILT_WORKLOAD_NAME.to_owned(), name);
+    let map = if in_annotation { annotations } else { labels };
+    map.insert(PREBUILT_WORKLOAD_NAME.to_owned(), name);
     copy
 }
 
@@ -139,9 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_asks_for_what_was_admitted_and_says_whose_it_is() {
-        let mark = RemoteIdentity { origin: "hub", epoch: 2 };
-        let clone = remote_workload(&workload(), &flavors(), mark).expect("the flavor is there");
+    fn a_clone_requests_the_admitted_counts_and_carries_origin_and_epoch() {
+        let identity = RemoteIdentity { origin: "hub", epoch: 2 };
+        let clone =
+            remote_workload(&workload(), &flavors(), identity).expect("the flavor is there");
         assert_eq!(epoch(&clone.metadata), 2);
         assert_eq!(
             serde_json::to_value(&clone).expect("encodes"),
@@ -163,23 +166,23 @@ mod tests {
     }
 
     #[test]
-    fn its_job_is_bound_to_it_by_name() {
+    fn a_remote_job_names_the_clone_as_its_prebuilt_workload() {
         let job: Job = serde_json::from_value(json!({
             "metadata": { "name": "train", "namespace": "ns" },
             "spec": { "parallelism": 4, "template": {} },
         }))
         .expect("a Job decodes");
-        let mark = RemoteIdentity { origin: "hub", epoch: 1 };
+        let identity = RemoteIdentity { origin: "hub", epoch: 1 };
         let keys = |gates: JobGates| -> (Value, Value) {
-            let copy = remote_job(&job, &workload(), mark, gates).metadata;
+            let copy = remote_job(&job, &workload(), identity, gates).metadata;
             (json!(copy.labels), json!(copy.annotations))
         };
         let (labels, annotations) = keys(JobGates::default());
         assert_eq!(labels, json!({ "kueue.x-k8s.io/multikueue-origin": "hub" }));
-        let bound = json!({
+        let expected_annotations = json!({
             "sluice.dev/epoch": "1", "kueue.x-k8s.io/prebuilt-workload-name": "job-train",
         });
-        assert_eq!(annotations, bound);
+        assert_eq!(annotations, expected_annotations);
         let (labels, _) = keys(JobGates { identifier_annotations: false, ..JobGates::default() });
         assert_eq!(labels["kueue.x-k8s.io/prebuilt-workload-name"], "job-train");
     }

@@ -1,4 +1,4 @@
-//! What the annotations of a template ask of the topology (docs/reference/kueue.md §4.11, §5.3).
+//! Topology request of a pod template's annotations (docs/reference/kueue.md §4.11, §5.3).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crds::{
 
 use crate::{JobGates, go_parse, validate};
 
-/// The request, where there is one. What a webhook would have refused is left out.
+/// Reads the request; `None` without annotations. Values that a webhook refuses are ignored.
 #[must_use]
 pub fn read(
     annotations: &BTreeMap<String, String>,
@@ -40,7 +40,7 @@ pub fn read(
     (request != PodSetTopologyRequest::default()).then_some(request)
 }
 
-/// The request of pods that have an index in a label.
+/// Adds the label that holds the pod index.
 #[must_use]
 pub fn with_index(request: PodSetTopologyRequest, label: &str) -> PodSetTopologyRequest {
     PodSetTopologyRequest { pod_index_label: Some(label.to_owned()), ..request }

@@ -1,4 +1,4 @@
-//! What the webhooks of all job kinds refuse (docs/reference/kueue.md §5.3).
+//! Validation that all job kinds share (docs/reference/kueue.md §5.3).
 
 mod elastic;
 mod exec_time;
@@ -19,17 +19,17 @@ use crds::validation::{Errors, FieldError, gated_by, immutable, labels::subdomai
 
 use crate::{GenericJob, JobGates, prebuilt::prebuilt_name};
 
-/// Most pod sets of a Workload.
+/// Maximum number of pod sets of a Workload.
 const MAX_POD_SETS: usize = 18;
 
-/// What is wrong with a new job.
+/// Validation errors of a new job.
 pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let mut errors = check_common(job, gates);
     errors.extend(job.validate_create(gates));
     errors
 }
 
-/// What is wrong with a changed job. `default_queue` says whether the namespace has a queue for jobs that name none.
+/// Validation errors of an update. `default_queue`: the namespace has a default LocalQueue.
 pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGates) -> Errors {
     let mut errors = check_common(new, gates);
     errors.extend(queue_name::check_change(new, old, default_queue));
@@ -44,7 +44,7 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
     errors
 }
 
-/// What is wrong with a job, new or changed.
+/// Errors that apply to new and changed jobs.
 fn check_common<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let mut errors = queue_name::check(job);
     errors.extend(check_prebuilt(job, gates));

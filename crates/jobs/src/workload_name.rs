@@ -1,4 +1,4 @@
-//! The name of the Workload of a job (docs/reference/kueue.md §2.9).
+//! Name of a job's Workload (docs/reference/kueue.md §2.9).
 
 use sha1::{Digest, Sha1};
 
@@ -6,7 +6,7 @@ const MAX_LENGTH: usize = 253;
 const MAX_SHORT_LENGTH: usize = 63;
 const HASH_LENGTH: usize = 5;
 
-/// The job that a Workload is named after.
+/// The job that owns a Workload, as far as the name needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadOwner<'a> {
     /// Kind of the job.
@@ -17,11 +17,11 @@ pub struct WorkloadOwner<'a> {
     pub name: &'a str,
     /// UID of the job.
     pub uid: &'a str,
-    /// What tells Workloads of one job apart, where it has several over time.
+    /// Distinguishes the Workloads of an elastic job: its generation.
     pub part: Option<&'a str>,
 }
 
-/// The name: kind and job, and a hash that keeps jobs of one name apart.
+/// Kind, job name and a hash that distinguishes jobs of one name.
 #[must_use]
 pub fn workload_name(owner: WorkloadOwner<'_>, short: bool) -> String {
     let longest = if short { MAX_SHORT_LENGTH } else { MAX_LENGTH };
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_ends_with_the_start_of_a_sha_1() {
+    fn a_name_ends_with_a_prefix_of_a_sha_1() {
         // printf 'Job\nbatch\ntrain\nu-1' | sha1sum
         assert_eq!(workload_name(owner("train"), false), "job-train-d688a");
         let later = WorkloadOwner { part: Some("2"), ..owner("train") };
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_before_the_hash() {
+    fn a_long_name_is_cut_before_the_hash() {
         let long = "a".repeat(300);
         for (short, length) in [(false, 253), (true, 63)] {
             let name = workload_name(owner(&long), short);

@@ -1,4 +1,4 @@
-//! Requests on Jobs with what upstream's webhooks answered, replayed without a server.
+//! Recorded requests on Jobs with the answers of Kueue's webhooks, replayed without a server.
 
 mod recording;
 
@@ -8,7 +8,7 @@ use recording::{RecordedCase, RecordedOutcome};
 
 const DENIED: &str = "admission webhook \"vjob.kb.io\" denied the request: ";
 
-/// The errors of a refusal, in any order: only the brackets around several are taken off.
+/// Errors of a refusal, without brackets, in any order.
 fn parts(text: &str) -> Vec<String> {
     let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let text = text.replace(", metadata.", "\nmetadata.").replace(", spec.", "\nspec.");
@@ -40,7 +40,7 @@ impl FromValue for Job {
 }
 
 #[test]
-fn refusals_are_upstreams() {
+fn refusals_equal_those_of_kueue() {
     let (mut refused, mut accepted, mut elsewhere) = (0, 0, 0);
     let mut wrong = Vec::new();
     for case in recording::cases() {
@@ -66,7 +66,7 @@ fn refusals_are_upstreams() {
     assert_eq!((refused, accepted, elsewhere), (67, 89, 4), "every recorded case is looked at");
 }
 
-/// The fields that the webhook fills in: labels of ours, the switch, who runs the Job, and gates of its pods.
+/// Fields that the webhook sets: labels, suspend, managedBy and scheduling gates.
 fn filled_in(object: &serde_json::Value) -> (Vec<String>, bool, Option<String>, serde_json::Value) {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
     let labels = labels.filter(|(key, _)| key.starts_with("kueue.x-k8s.io/"));
@@ -79,7 +79,7 @@ fn filled_in(object: &serde_json::Value) -> (Vec<String>, bool, Option<String>, 
 }
 
 #[test]
-fn new_jobs_are_filled_in_as_upstream_does() {
+fn defaults_equal_those_of_kueue() {
     let mut wrong = Vec::new();
     let mut n_cases = 0;
     for case in recording::cases() {

@@ -1,18 +1,18 @@
-//! The pod set of a Job.
+//! The pod set of a batch/v1 Job.
 
 use crds::{names::JOB_COMPLETION_INDEX, pod::PodTemplate, v1beta2::PodSet};
 
 use super::Job;
 use crate::{JobGates, container_env, topology_request};
 
-/// Name of the one pod set.
+/// Name of the only pod set.
 pub(super) const MAIN: &str = "main";
 
-/// Labels that the Job controller of old put on templates; they name one Job and would tell equal ones apart.
+/// Labels that old Job controllers set on templates. They name one Job and would make equal pod sets differ.
 const LEGACY_LABELS: [&str; 3] =
     ["controller-uid", "job-name", "batch.kubernetes.io/controller-uid"];
 
-/// Labels that the Job controller needs on the template, whatever else is put back.
+/// Labels that the Job controller needs on the template; a restore keeps them.
 const CONTROLLER_LABELS: [&str; 4] = [
     "controller-uid",
     "job-name",
@@ -25,7 +25,7 @@ pub(super) fn is_controllers(label: &str) -> bool {
     CONTROLLER_LABELS.contains(&label)
 }
 
-/// The pod set.
+/// Builds the pod set.
 pub(super) fn pod_set(job: &Job, gates: JobGates) -> PodSet {
     let min_count = job.min_parallelism().filter(|_| gates.partial_admission);
     let template = clean(&job.spec.template);
@@ -43,7 +43,7 @@ pub(super) fn pod_set(job: &Job, gates: JobGates) -> PodSet {
     }
 }
 
-/// The template without what the Job controller adds to it.
+/// The template without the additions of the Job controller.
 fn clean(template: &PodTemplate) -> PodTemplate {
     let mut template = template.clone();
     container_env::deduplicate(&mut template);

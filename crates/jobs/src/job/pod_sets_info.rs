@@ -1,4 +1,4 @@
-//! Starting a Job, and putting it back as it was (docs/reference/kueue.md §7.7, §7.8).
+//! Start and restore of a Job with pod set infos (docs/reference/kueue.md §7.7, §7.8).
 
 use super::{Job, pod_set};
 use crate::{
@@ -7,14 +7,14 @@ use crate::{
     pod_sets_info::remove_identity,
 };
 
-/// Lets the Job run with what its pod set got. On an error the Job is as it was.
+/// Unsuspends the Job with the info of its pod set. On an error the Job is unchanged.
 pub(super) fn run_with(
     job: &mut Job,
     infos: &[PodSetInfo],
     gates: JobGates,
 ) -> Result<(), StartError> {
     let [info] = infos else {
-        return Err(StartError::WrongNumber { expected: 1, given: infos.len() });
+        return Err(StartError::WrongNumber { expected: 1, admitted: infos.len() });
     };
     let mut template = job.spec.template.clone();
     info.merge_into(&mut template, job.is_elastic(gates))?;
@@ -24,15 +24,15 @@ pub(super) fn run_with(
     Ok(())
 }
 
-/// Puts the template and the number of pods back; whether anything changed. Where it is not known what was there, only
-/// what names the Workload and its queues is taken away: it would contradict the next start.
+/// Restores template and counts. Returns whether anything changed. Without an info only the identity labels are
+/// removed: they would conflict with the next start.
 pub(super) fn restore(job: &mut Job, infos: &[PodSetInfo], gates: JobGates) -> bool {
     let [info] = infos else { return remove_identity(&mut job.spec.template) };
-    let resized = set_count(job, info.count, gates);
-    info.restore(&mut job.spec.template, pod_set::is_controllers) || resized
+    let count_changed = set_count(job, info.count, gates);
+    info.restore(&mut job.spec.template, pod_set::is_controllers) || count_changed
 }
 
-/// A Job that can do with fewer pods is told how many it has; whether that is news.
+/// Sets the admitted count of a Job with partial admission. Returns whether it changed.
 fn set_count(job: &mut Job, count: i32, gates: JobGates) -> bool {
     if job.min_parallelism().is_none() || !gates.partial_admission {
         return false;

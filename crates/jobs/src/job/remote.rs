@@ -1,4 +1,4 @@
-//! A Job and its copy on a worker (docs/reference/dispatch.md §5, docs/reference/multikueue.md §2.7).
+//! A Job and its remote copy (docs/reference/dispatch.md §5, docs/reference/multikueue.md §2.7).
 
 use crds::{meta::Condition, names::reasons::MULTI_KUEUE_ADAPTER, v1beta2::PodSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -7,17 +7,17 @@ use serde_json::Value;
 use super::{Job, pod_set, pod_sets_info, stop::START_TIME};
 use crate::{JobGates, pod_set_info::PodSetInfo};
 
-/// Fields of the spec that belong to the cluster the Job was made in. A copy that the worker deletes after its time to
-/// live would be gone before its end was seen.
+/// Spec fields that belong to the Job's own cluster. With a time to live, the worker would delete a finished copy
+/// before its status is copied.
 const OF_THIS_CLUSTER: [&str; 2] = ["selector", "ttlSecondsAfterFinished"];
 
-/// Condition of a Job that is held back.
+/// Condition of a suspended Job.
 const SUSPENDED: &str = "Suspended";
 
-/// Field that says that the selector was chosen by a person; then it stays.
+/// Field that marks a selector as set by the user; such a selector is kept.
 const MANUAL_SELECTOR: &str = "manualSelector";
 
-/// The Job as it is made on a worker.
+/// The copy of the Job for a worker.
 pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job {
     let mut copy = job.clone();
     let infos: Vec<PodSetInfo> = pod_sets.iter().map(PodSetInfo::of).collect();
@@ -42,8 +42,8 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job
     copy
 }
 
-/// The Job with a status that says that nothing of it runs; none if it says so already. Where it ran elsewhere, it also says
-/// that it is held back: its template can be put back only then.
+/// The Job with a status without active pods; `None` if the status is that already. For a Job that ran on a worker it
+/// also sets Suspended to true: its template can be restored only then.
 pub(super) fn idle(job: &Job) -> Option<Job> {
     let mut idle = job.clone();
     let status = &mut idle.status;
@@ -68,7 +68,7 @@ pub(super) fn idle(job: &Job) -> Option<Job> {
     (idle.status != job.status).then_some(idle)
 }
 
-/// Whether pods ran, or an end was seen.
+/// Whether a pod ran, or a pod finished.
 pub(super) fn started(job: &Job) -> bool {
     let status = &job.status;
     let counted = [status.active, status.succeeded, status.failed];
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_held_back_and_has_nothing_of_its_cluster() {
+    fn a_remote_job_is_suspended_and_has_no_fields_of_its_own_cluster() {
         let gates = JobGates::default();
         let mut before = job();
         before.spec.template.spec = Some(Default::default());
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_an_idle_job_runs_and_what_it_did_is_kept() {
+    fn an_idle_status_has_no_active_pods_and_keeps_the_counts() {
         assert!(job().has_started());
         let idle = job().with_idle_status().expect("it ran");
         let status = serde_json::to_value(&idle.status).expect("encodes");

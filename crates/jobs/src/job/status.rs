@@ -1,11 +1,11 @@
-//! How far a Job is, as its status tells (docs/reference/kueue.md §7.8).
+//! Results of a Job's status (docs/reference/kueue.md §7.8).
 
 use crds::v1beta2::ReclaimablePod;
 
 use super::{Job, pod_set::MAIN};
 use crate::generic_job::JobOutcome;
 
-/// How the Job ended; none while it has not.
+/// Result of a finished Job.
 pub(super) fn outcome(job: &Job) -> Option<JobOutcome> {
     let mut conditions = job.status.conditions.iter().flatten();
     conditions.find_map(|condition| {
@@ -19,7 +19,7 @@ pub(super) fn outcome(job: &Job) -> Option<JobOutcome> {
     })
 }
 
-/// Whether all pods that are needed are ready or over.
+/// Whether all required pods are ready or have succeeded.
 pub(super) fn pods_ready(job: &Job) -> bool {
     let status = &job.status;
     let uncounted = status.uncounted_terminated_pods.as_ref();
@@ -28,7 +28,7 @@ pub(super) fn pods_ready(job: &Job) -> bool {
     ready + i64::try_from(uncounted).unwrap_or(i64::MAX) >= i64::from(job.count())
 }
 
-/// Pods that will never run again: what runs at a time, less what is still to be done.
+/// Reclaimable pods: parallelism less the remaining completions.
 pub(super) fn reclaimable(job: &Job) -> Vec<ReclaimablePod> {
     let parallelism = i64::from(job.parallelism());
     let completions = i64::from(job.spec.completions.unwrap_or(job.parallelism()));
@@ -40,7 +40,7 @@ pub(super) fn reclaimable(job: &Job) -> Vec<ReclaimablePod> {
     vec![ReclaimablePod { name: MAIN.to_owned(), count }]
 }
 
-/// Completions that are settled. An index can be both completed and failed, and above completions that were lowered.
+/// Finished completions. An index can be in both lists, and above completions that were lowered.
 fn terminal(job: &Job, completions: i64) -> i64 {
     let status = &job.status;
     if !job.is_indexed() {

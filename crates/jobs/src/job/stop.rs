@@ -1,24 +1,25 @@
-//! Stopping a Job, step by step (docs/reference/kueue.md §7.8).
+//! The writes of a stop (docs/reference/kueue.md §7.8).
 //!
 //! ```text
-//! running --suspend, mark--> suspended, marked --clear start time--> suspended, marked --restore, unmark--> as it was
+//! running --suspend, mark--> suspended, marked --clear start time--> suspended, marked --restore, unmark--> stopped
 //! ```
-//! A Job that runs on another cluster is marked idle when nothing of it runs there, since nobody else would say so here.
+//! A Job that ran on a worker gets an idle status once its copy is gone; the Job controller of this cluster does not
+//! write it.
 //!
-//! Kubernetes lets a template be changed only while a Job is suspended, has no start time and no active pods, and status
-//! is written apart from the rest: hence three writes, and a pause before the last. The mark keeps a Job that is stopped
-//! half-way from being taken for suspended.
+//! Kubernetes allows changes of a template only while a Job is suspended, has no start time and no active pods, and
+//! the status is a separate subresource: hence three writes, with a wait before the last. The mark prevents a stop
+//! that is not complete from counting as suspended.
 
 use crds::names::annotations::STOPPING;
 
 use super::{Job, pod_sets_info, remote};
 use crate::{GenericJob, JobGates, generic_job::StopWrite, pod_set_info::PodSetInfo};
 
-/// Field of the status that holds the start time.
+/// Status field with the start time.
 pub(super) const START_TIME: &str = "startTime";
 
-/// The next write of a stop, none when the Job has stopped or its pods must go first. `infos` is what its pod sets had
-/// before they started, and empty where that is not known.
+/// The next write of a stop; `None` if the Job has stopped or has to wait for its pods. `infos` holds the pod set
+/// before the start, or nothing if it is unknown.
 pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: JobGates) -> Option<StopWrite<Job>> {
     let mut next = job.clone();
     if !job.spec_suspended() {
@@ -28,7 +29,7 @@ pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: JobGates) -> Option<S
         return Some(StopWrite::Object(Box::new(next)));
     }
     if job.is_managed_elsewhere() {
-        // Its status says what the copy does, and changes when the copy is gone.
+        // The status is that of the remote copy, and changes when the copy is gone.
         if job.is_active() {
             return None;
         }
@@ -43,8 +44,8 @@ pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: JobGates) -> Option<S
         return None;
     }
     let annotations = next.metadata.annotations.as_mut();
-    let unmarked = annotations.is_some_and(|all| all.remove(STOPPING).is_some());
-    (restored || unmarked).then(|| StopWrite::Object(Box::new(next)))
+    let mark_removed = annotations.is_some_and(|all| all.remove(STOPPING).is_some());
+    (restored || mark_removed).then(|| StopWrite::Object(Box::new(next)))
 }
 
 #[cfg(test)]
@@ -53,24 +54,25 @@ mod tests {
 
     use super::*;
 
-    /// A Job that waits, what its pod set had, and the same Job as it runs.
+    /// A suspended Job, the info of its pod set, and the same Job after its start.
     fn started(gates: JobGates) -> (Job, Vec<PodSetInfo>, Job) {
-        let waiting: Job = serde_json::from_value(json!({
+        let suspended_job: Job = serde_json::from_value(json!({
             "metadata": { "name": "train", "annotations": { "own": "1" } },
             "spec": { "suspend": true, "template": { "spec": { "nodeSelector": { "zone": "a" } } } },
         }))
         .expect("a Job decodes");
-        let before: Vec<PodSetInfo> = waiting.pod_sets(gates).iter().map(PodSetInfo::of).collect();
-        let mut job = waiting.clone();
+        let before: Vec<PodSetInfo> =
+            suspended_job.pod_sets(gates).iter().map(PodSetInfo::of).collect();
+        let mut job = suspended_job.clone();
         let node_selector = [("gpu".to_owned(), "h100".to_owned())].into();
-        let given = PodSetInfo { count: 1, node_selector, ..PodSetInfo::default() };
-        job.run_with_pod_sets_info(&[given], gates).expect("starts");
+        let info = PodSetInfo { count: 1, node_selector, ..PodSetInfo::default() };
+        job.run_with_pod_sets_info(&[info], gates).expect("starts");
         job.status.rest.insert("startTime".to_owned(), json!("2026-01-01T00:00:00Z"));
-        (waiting, before, job)
+        (suspended_job, before, job)
     }
 
     #[test]
-    fn a_template_is_not_put_back_while_pods_are_active() {
+    fn a_template_is_not_restored_while_pods_are_active() {
         let gates = JobGates::default();
         let (_, before, mut job) = started(gates);
         job.spec.suspend = Some(true);
@@ -82,9 +84,9 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_takes_three_writes_and_then_none() {
+    fn a_stop_takes_three_writes() {
         let gates = JobGates::default();
-        let (waiting, before, mut job) = started(gates);
+        let (suspended_job, before, mut job) = started(gates);
         let mut writes = Vec::new();
         while let Some(step) = job.next_stop_write(&before, gates) {
             assert!(!job.is_suspended(), "not suspended before the last write");
@@ -96,11 +98,11 @@ mod tests {
             job = *next;
         }
         assert_eq!(writes, ["object", "status", "object"]);
-        assert_eq!(job, waiting);
+        assert_eq!(job, suspended_job);
     }
 
     #[test]
-    fn of_a_job_whose_workload_is_gone_only_what_names_it_is_taken_away() {
+    fn without_a_workload_only_identity_labels_are_removed() {
         let gates = JobGates::default();
         let mut job: Job = serde_json::from_value(json!({
             "metadata": { "annotations": { STOPPING: "true" } },
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_runs_elsewhere_is_put_back_when_its_copy_is_gone() {
+    fn a_job_that_ran_on_a_worker_is_restored_when_its_copy_is_gone() {
         let gates = JobGates::default();
         let mut job: Job = serde_json::from_value(json!({
             "metadata": { "annotations": { STOPPING: "true" } },

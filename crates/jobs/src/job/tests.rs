@@ -1,4 +1,4 @@
-//! Tables over small Jobs.
+//! Rules of a batch/v1 Job as tables.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn minimum(n: &str) -> Value {
 }
 
 #[test]
-fn a_pod_set_has_the_pods_that_run_at_a_time() {
+fn the_count_is_the_smaller_of_parallelism_and_completions() {
     let table = [
         (json!({}), 1),
         (json!({ "parallelism": 3 }), 3),
@@ -43,7 +43,7 @@ fn a_pod_set_has_the_pods_that_run_at_a_time() {
 }
 
 #[test]
-fn fewer_pods_are_asked_for_while_partial_admission_is_on() {
+fn a_minimum_count_needs_partial_admission() {
     let job = with(&json!({ "parallelism": 3 }), &minimum("2"), &json!({}));
     assert_eq!(job.pod_sets(JobGates::default())[0].min_count, Some(2));
     let off = JobGates { partial_admission: false, ..JobGates::default() };
@@ -51,7 +51,7 @@ fn fewer_pods_are_asked_for_while_partial_admission_is_on() {
 }
 
 #[test]
-fn labels_that_name_the_job_do_not_reach_the_workload() {
+fn labels_of_the_job_controller_are_not_in_the_pod_set() {
     let job = job(&json!({ "template": { "metadata": { "labels": {
         "app": "a", "controller-uid": "u", "job-name": "train",
         "batch.kubernetes.io/controller-uid": "u", "batch.kubernetes.io/job-name": "train",
@@ -63,7 +63,7 @@ fn labels_that_name_the_job_do_not_reach_the_workload() {
 }
 
 #[test]
-fn topology_is_read_from_the_template() {
+fn the_topology_request_is_read_from_the_template() {
     let job = job(&json!({ "parallelism": 4, "template": { "metadata": { "annotations": {
         "kueue.x-k8s.io/podset-required-topology": "rack",
         "kueue.x-k8s.io/podset-slice-required-topology": "host",
@@ -80,7 +80,7 @@ fn topology_is_read_from_the_template() {
 }
 
 #[test]
-fn a_job_that_is_stopping_is_not_suspended_yet() {
+fn a_job_that_is_stopping_is_not_suspended() {
     let stopping = json!({ "kueue.x-k8s.io/stopping": "true" });
     assert!(job(&json!({ "suspend": true })).is_suspended());
     assert!(!with(&json!({ "suspend": true }), &stopping, &json!({})).is_suspended());
@@ -88,7 +88,7 @@ fn a_job_that_is_stopping_is_not_suspended_yet() {
 }
 
 #[test]
-fn a_job_is_over_when_a_condition_says_so() {
+fn a_job_is_finished_when_it_has_a_terminal_condition() {
     let ended = |kind: &str, status: &str| {
         let conditions = json!([{ "type": kind, "status": status, "message": "m" }]);
         let job = with(&json!({}), &json!({}), &json!({ "conditions": conditions }));
@@ -101,7 +101,7 @@ fn a_job_is_over_when_a_condition_says_so() {
 }
 
 #[test]
-fn pods_are_ready_when_enough_are_ready_or_over() {
+fn pods_are_ready_when_enough_are_ready_or_succeeded() {
     let ready =
         |status: Value| with(&json!({ "parallelism": 3 }), &json!({}), &status).pods_ready();
     assert!(!ready(json!({ "ready": 2 })));
@@ -112,7 +112,7 @@ fn pods_are_ready_when_enough_are_ready_or_over() {
 }
 
 #[test]
-fn pods_that_will_not_run_again_are_given_back() {
+fn pods_that_will_not_run_again_are_reclaimable() {
     let indexed = |completions: i32| json!({ "parallelism": 4, "completions": completions, "completionMode": "Indexed" });
     let table = [
         (json!({ "parallelism": 1 }), json!({ "succeeded": 1 }), None),
@@ -143,7 +143,7 @@ fn info() -> PodSetInfo {
 }
 
 #[test]
-fn a_job_starts_with_what_it_got_and_is_put_back_as_it_was() {
+fn a_start_and_a_restore_are_inverse() {
     let template = json!({
         "metadata": { "labels": { "controller-uid": "u" } },
         "spec": { "nodeSelector": { "zone": "a" }, "schedulingGates": [{ "name": "own" }] },
@@ -180,16 +180,16 @@ fn a_job_starts_with_what_it_got_and_is_put_back_as_it_was() {
 }
 
 #[test]
-fn a_conflict_leaves_the_job_alone() {
+fn a_conflict_leaves_the_job_unchanged() {
     let spec =
         json!({ "suspend": true, "template": { "spec": { "nodeSelector": { "gpu": "a" } } } });
     let before = job(&spec);
     let mut job = before.clone();
     let conflict = job.run_with_pod_sets_info(&[info()], JobGates::default());
-    assert!(matches!(conflict, Err(StartError::Conflict { place: "node selector", .. })));
+    assert!(matches!(conflict, Err(StartError::Conflict { kind: "node selector", .. })));
     assert_eq!(job, before);
     let number = job.run_with_pod_sets_info(&[], JobGates::default());
-    assert_eq!(number, Err(StartError::WrongNumber { expected: 1, given: 0 }));
+    assert_eq!(number, Err(StartError::WrongNumber { expected: 1, admitted: 0 }));
 }
 
 #[test]

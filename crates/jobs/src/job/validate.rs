@@ -1,4 +1,4 @@
-//! What is wrong with a Job beyond what is common to all kinds (docs/reference/kueue.md §5.3).
+//! Validation of batch/v1 Jobs (docs/reference/kueue.md §5.3).
 
 use crds::{
     names::annotations::{JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM},
@@ -16,7 +16,7 @@ fn sync_field() -> String {
     format!("metadata.annotations[{JOB_COMPLETIONS_EQUAL_PARALLELISM}]")
 }
 
-/// What is wrong with a new Job.
+/// Errors of a new Job.
 pub(super) fn create(job: &Job, gates: JobGates) -> Errors {
     let mut errors = check_elastic(job, gates);
     errors.extend(check_min_parallelism(job));
@@ -24,8 +24,8 @@ pub(super) fn create(job: &Job, gates: JobGates) -> Errors {
     errors
 }
 
-/// What is wrong with a change. The fewest pods are held against the number of pods only when the annotation itself
-/// changes: what is asked for may be lowered below them.
+/// Errors of an update. Minimum parallelism is validated only if the annotation changes: parallelism may be lowered
+/// below it.
 pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
     let mut errors = check_elastic(job, gates);
     if job.annotation(JOB_MIN_PARALLELISM) != old.annotation(JOB_MIN_PARALLELISM) {
@@ -52,7 +52,7 @@ pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
     errors
 }
 
-/// A Job changes its size in one way or in the other.
+/// Elastic jobs and partial admission exclude each other.
 fn check_elastic(job: &Job, gates: JobGates) -> Errors {
     match job.annotation(JOB_MIN_PARALLELISM) {
         Some(text) if job.is_elastic(gates) => {
@@ -63,7 +63,7 @@ fn check_elastic(job: &Job, gates: JobGates) -> Errors {
     }
 }
 
-/// The fewest pods are at least one, and fewer than all.
+/// Minimum parallelism is at least 1 and less than the count.
 fn check_min_parallelism(job: &Job) -> Errors {
     let Some(text) = job.annotation(JOB_MIN_PARALLELISM) else { return vec![] };
     match go_parse::integer(text) {
@@ -76,19 +76,19 @@ fn check_min_parallelism(job: &Job) -> Errors {
     }
 }
 
-/// Completions can follow parallelism when they are equal and each pod has an index.
+/// Completions can be kept equal to parallelism if they are equal and the Job is Indexed.
 fn check_sync(job: &Job) -> Errors {
     let Some(text) = job.annotation(JOB_COMPLETIONS_EQUAL_PARALLELISM) else { return vec![] };
-    let follow = match go_parse::boolean(text) {
-        Ok(follow) => follow,
+    let synced = match go_parse::boolean(text) {
+        Ok(synced) => synced,
         Err(problem) => return vec![FieldError::invalid(sync_field(), text, problem)],
     };
     let mut errors = Errors::new();
-    if follow && !job.is_indexed() {
+    if synced && !job.is_indexed() {
         let detail = "should not be enabled for NonIndexed jobs";
         errors.push(FieldError::invalid(sync_field(), text, detail));
     }
-    if follow && job.parallelism() != job.spec.completions.unwrap_or(1) {
+    if synced && job.parallelism() != job.spec.completions.unwrap_or(1) {
         let detail = format!(
             "should be equal to parallelism when {JOB_COMPLETIONS_EQUAL_PARALLELISM} annotation is true"
         );

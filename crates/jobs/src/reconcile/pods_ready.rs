@@ -1,9 +1,9 @@
-//! What a Workload is told about the pods of its job (docs/reference/kueue.md §7.3, step 5).
+//! The condition PodsReady of a Workload (docs/reference/kueue.md §7.3, step 5).
 
 use crate::GenericJob;
 
-/// Whether the pods that the job needs are ready. None of a job whose end is told instead, or that is on its way out.
+/// Whether the required pods are ready; `None` for a finished or deleted job.
 pub fn pods_ready<J: GenericJob>(job: &J) -> Option<bool> {
-    let going = job.metadata().deletion_timestamp.is_some();
-    (job.finished().is_none() && !going).then(|| job.pods_ready())
+    let deleting = job.metadata().deletion_timestamp.is_some();
+    (job.finished().is_none() && !deleting).then(|| job.pods_ready())
 }

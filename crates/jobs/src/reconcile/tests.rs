@@ -1,4 +1,4 @@
-//! A job and its Workload in every situation, and what is done then.
+//! Reconciliation of a job and its Workload in every situation.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn merge(into: &mut Value, more: &Value) {
     }
 }
 
-/// The Workload of a job that was just made, with these conditions true.
+/// Workload of a new job with these conditions set to true.
 fn workload(conditions: &[&str]) -> Workload {
     let mut workload = construct_workload(
         &job(&json!({})),
@@ -65,9 +65,8 @@ fn flavors() -> FlavorsByName {
     [("x".to_owned(), serde_json::from_value(spec).expect("decodes"))].into()
 }
 
-/// The steps in short words.
-/// Of a job that controls its Workloads.
-fn around<'a>(workloads: &'a [&'a Workload], flavors: &'a FlavorsByName) -> ReconcileContext<'a> {
+/// Steps as short texts, for a job that controls its Workloads.
+fn context<'a>(workloads: &'a [&'a Workload], flavors: &'a FlavorsByName) -> ReconcileContext<'a> {
     ReconcileContext {
         workloads,
         previous_workload: None,
@@ -78,7 +77,7 @@ fn around<'a>(workloads: &'a [&'a Workload], flavors: &'a FlavorsByName) -> Reco
 }
 
 fn steps(job: &Job, workloads: &[&Workload]) -> Vec<String> {
-    words(reconcile(job, around(workloads, &flavors())))
+    words(reconcile(job, context(workloads, &flavors())))
 }
 
 fn words(steps: Vec<ReconcileStep<Job>>) -> Vec<String> {
@@ -99,7 +98,7 @@ fn words(steps: Vec<ReconcileStep<Job>>) -> Vec<String> {
 }
 
 #[test]
-fn the_ordinary_life_of_a_job() {
+fn a_job_is_created_admitted_started_and_finished() {
     let (pending, reserved) = (workload(&[]), workload(&["QuotaReserved"]));
     let admitted = workload(&["QuotaReserved", "Admitted"]);
     let mut over = workload(&["QuotaReserved", "Admitted", "Finished"]);
@@ -108,7 +107,7 @@ fn the_ordinary_life_of_a_job() {
     assert_eq!(steps(&waiting, &[&pending]), [""; 0]);
     assert_eq!(steps(&waiting, &[&reserved]), [""; 0]);
     let ReconcileStep::StartJob(running) =
-        reconcile(&waiting, around(&[&admitted], &flavors())).remove(0)
+        reconcile(&waiting, context(&[&admitted], &flavors())).remove(0)
     else {
         unreachable!("an admitted Workload starts its job")
     };
@@ -125,9 +124,9 @@ fn the_ordinary_life_of_a_job() {
     assert_eq!(steps(&done, &[&over]), [""; 0]);
 }
 
-/// The job after all steps of stopping it that can be taken now, which are noted.
+/// Applies all stop writes that are possible now and returns the job.
 fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
-    while let Some(step) = reconcile(&job, around(&[evicted], &flavors())).pop() {
+    while let Some(step) = reconcile(&job, context(&[evicted], &flavors())).pop() {
         seen.extend(words(vec![step.clone()]));
         match step {
             ReconcileStep::StopJob(StopWrite::Object(next) | StopWrite::Status(next), _) => {
@@ -140,15 +139,15 @@ fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
 }
 
 #[test]
-fn quota_of_an_evicted_job_goes_when_its_pods_are_gone() {
+fn quota_of_an_evicted_job_is_released_when_its_pods_are_gone() {
     let evicted = workload(&["QuotaReserved", "Admitted", "Evicted"]);
     let infos = pod_sets_info::pod_sets_info(&evicted, &flavors(), GATES()).expect("admitted");
     let mut running = job(&json!({ "status": { "active": 2 } }));
     running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     let mut seen = Vec::new();
-    let held_back = stopped(running, &evicted, &mut seen);
+    let suspended = stopped(running, &evicted, &mut seen);
     assert_eq!(seen, ["stop WorkloadEvicted"], "held back, and then waiting for pods");
-    let mut current = held_back;
+    let mut current = suspended;
     current.status.active = None;
     let current = stopped(current, &evicted, &mut seen);
     assert_eq!(seen.split_off(1), ["stop WorkloadEvicted", "release"], "put back, then let go");
@@ -156,16 +155,16 @@ fn quota_of_an_evicted_job_goes_when_its_pods_are_gone() {
 }
 
 #[test]
-fn a_job_that_runs_unasked_is_stopped() {
+fn a_job_that_runs_without_a_workload_is_stopped() {
     let running = job(&json!({ "spec": { "suspend": false }, "status": { "active": 1 } }));
     assert_eq!(steps(&running, &[]), ["stop NoMatchingWorkload"]);
     assert_eq!(steps(&running, &[&workload(&[])]), ["stop NotAdmitted"]);
-    let held_back = job(&json!({ "status": { "active": 1 } }));
-    assert_eq!(steps(&held_back, &[]), [""; 0], "its pods must go before it gets a Workload");
+    let suspended = job(&json!({ "status": { "active": 1 } }));
+    assert_eq!(steps(&suspended, &[]), [""; 0], "its pods must go before it gets a Workload");
 }
 
 #[test]
-fn a_workload_that_says_something_else_is_updated_or_replaced() {
+fn a_workload_that_differs_from_its_job_is_updated_or_replaced() {
     let other = job(&json!({ "spec": { "parallelism": 3 } }));
     assert_eq!(steps(&other, &[&workload(&[])]), ["update"]);
     assert_eq!(steps(&other, &[&workload(&["QuotaReserved"])]), ["delete"]);
@@ -178,27 +177,28 @@ fn a_workload_that_says_something_else_is_updated_or_replaced() {
 }
 
 #[test]
-fn a_workload_that_is_deleted_stops_its_job_first() {
-    let mut going = workload(&["QuotaReserved", "Admitted"]);
-    going.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+fn a_deleted_workload_stops_its_job_first() {
+    let mut deleting = workload(&["QuotaReserved", "Admitted"]);
+    deleting.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
     let running = job(&json!({ "spec": { "suspend": false }, "status": { "active": 1 } }));
-    let infos = pod_sets_info::pod_sets_info(&going, &flavors(), GATES()).expect("admitted");
+    let infos = pod_sets_info::pod_sets_info(&deleting, &flavors(), GATES()).expect("admitted");
     let mut running = running;
     running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
-    assert_eq!(steps(&running, &[&going]), ["stop WorkloadDeleted"]);
+    assert_eq!(steps(&running, &[&deleting]), ["stop WorkloadDeleted"]);
     let stopped = job(&json!({ "status": { "active": 1 } }));
-    assert_eq!(steps(&stopped, &[&going]), [""; 0], "pods still run");
-    assert_eq!(steps(&job(&json!({})), &[&going]), ["unfinalize"]);
+    assert_eq!(steps(&stopped, &[&deleting]), [""; 0], "pods still run");
+    assert_eq!(steps(&job(&json!({})), &[&deleting]), ["unfinalize"]);
 }
 
 #[test]
-fn a_job_that_goes_leaves_no_workload_behind() {
+fn a_deleted_job_releases_its_workloads() {
     let gone = job(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
     assert_eq!(steps(&gone, &[&workload(&["QuotaReserved", "Admitted"])]), ["unfinalize"]);
 }
 
 #[test]
-fn a_contradiction_ends_the_workload() {
+fn a_conflict_finishes_the_workload() {
     let selector = json!({ "nodeSelector": { "zone": "b" } });
     let other = job(&json!({ "spec": { "template": { "spec": selector } } }));
     let admitted = workload(&["QuotaReserved", "Admitted"]);
@@ -206,7 +206,7 @@ fn a_contradiction_ends_the_workload() {
 }
 
 #[test]
-fn pods_that_are_over_give_their_quota_back() {
+fn finished_pods_are_reclaimable() {
     let admitted = workload(&["QuotaReserved", "Admitted"]);
     let infos = pod_sets_info::pod_sets_info(&admitted, &flavors(), GATES()).expect("admitted");
     let mut running = job(&json!({ "spec": { "completions": 2 }, "status": { "succeeded": 1 } }));
@@ -218,9 +218,9 @@ fn pods_that_are_over_give_their_quota_back() {
 }
 
 #[test]
-fn a_job_with_a_prebuilt_workload_follows_it_and_leaves_it_alone() {
+fn a_prebuilt_workload_is_followed_and_never_changed() {
     let steps = |job: &Job, workloads: &[&Workload]| {
-        words(reconcile(job, ReconcileContext { prebuilt: true, ..around(workloads, &flavors()) }))
+        words(reconcile(job, ReconcileContext { prebuilt: true, ..context(workloads, &flavors()) }))
     };
     let mut clone = workload(&["QuotaReserved", "Admitted"]);
     clone.metadata.owner_references = None;
@@ -231,12 +231,12 @@ fn a_job_with_a_prebuilt_workload_follows_it_and_leaves_it_alone() {
     let other = job(&json!({ "spec": { "parallelism": 3 } }));
     assert_eq!(steps(&other, &[&clone]), ["finish OutOfSync"]);
     clone.metadata.finalizers = Some(vec!["kueue.x-k8s.io/resource-in-use".to_owned()]);
-    let going = job(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
-    assert_eq!(steps(&going, &[&clone]), [""; 0]);
+    let deleting = job(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
+    assert_eq!(steps(&deleting, &[&clone]), [""; 0]);
 }
 
 #[test]
-fn pods_are_told_about_as_long_as_the_job_is_not_over() {
+fn pods_ready_is_reported_until_the_job_is_finished() {
     let over = json!([{ "type": "Failed", "status": "True" }]);
     for (status, ready) in [
         (json!({}), Some(false)),

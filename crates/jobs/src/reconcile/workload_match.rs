@@ -1,4 +1,4 @@
-//! Which Workload is the job's (docs/reference/kueue.md §7.4).
+//! The match between a job and its Workload (docs/reference/kueue.md §7.4).
 
 use crds::{
     meta::is_true,
@@ -14,39 +14,43 @@ use crate::{
     pod_sets_info,
 };
 
-/// The job's Workload, and those that are not.
+/// The matching Workload, and the other ones.
 pub(super) struct WorkloadMatch<'a> {
     pub(super) workload: Option<&'a Workload>,
     pub(super) others: Vec<&'a Workload>,
 }
 
-/// The first that says what the job says.
+/// Finds the first equivalent Workload.
 pub(super) fn find_match<'a, J: GenericJob>(
     job: &J,
-    around: ReconcileContext<'a>,
+    context: ReconcileContext<'a>,
 ) -> WorkloadMatch<'a> {
-    let mut others = around.workloads.to_vec();
-    let place = others.iter().position(|workload| is_like(job, workload, around));
-    let workload = place.map(|place| others.remove(place));
+    let mut others = context.workloads.to_vec();
+    let position = others.iter().position(|workload| is_equivalent(job, workload, context));
+    let workload = position.map(|position| others.remove(position));
     WorkloadMatch { workload, others }
 }
 
-fn is_like<J: GenericJob>(job: &J, workload: &Workload, around: ReconcileContext<'_>) -> bool {
+fn is_equivalent<J: GenericJob>(
+    job: &J,
+    workload: &Workload,
+    context: ReconcileContext<'_>,
+) -> bool {
     let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);
     let infos = if reserved {
-        // A flavor that is missing for a moment says nothing against the Workload.
-        match pod_sets_info::pod_sets_info(workload, around.flavors, around.gates) {
+        // A missing flavor does not prove a difference; it may still be created.
+        match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {
             Ok(infos) => Some(infos),
             Err(_) => return true,
         }
     } else {
         None
     };
-    let compare = if around.prebuilt { same_work } else { equivalent };
-    compare(job, workload, infos.as_deref(), around.gates)
+    let compare = if context.prebuilt { same_work } else { equivalent };
+    compare(job, workload, infos.as_deref(), context.gates)
 }
 
-/// The Workload with what the job says now. Whether it may run is not the job's to say.
+/// The Workload with the current spec of the job. `active` is not part of it.
 pub(super) fn with_job_spec<J: GenericJob>(
     job: &J,
     workload: &Workload,

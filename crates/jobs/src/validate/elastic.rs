@@ -1,4 +1,4 @@
-//! Jobs that change their size through slices: not with a topology of their own, and from birth or never.
+//! Elastic jobs: no required or preferred topology; the annotation is immutable.
 
 use crds::{
     names::annotations::{ELASTIC_JOB, POD_SET_PREFERRED_TOPOLOGY, POD_SET_REQUIRED_TOPOLOGY},
@@ -7,7 +7,7 @@ use crds::{
 
 use crate::{GenericJob, JobGates};
 
-/// Topologies that a slice cannot keep to.
+/// Topology annotations that elastic jobs do not support.
 const UNSUPPORTED: [(&str, &str); 2] =
     [(POD_SET_REQUIRED_TOPOLOGY, "required"), (POD_SET_PREFERRED_TOPOLOGY, "preferred")];
 

@@ -1,4 +1,4 @@
-//! The longest run time.
+//! Maximum execution time.
 
 use crds::{
     names::labels::MAX_EXEC_TIME_SECONDS,
@@ -11,7 +11,7 @@ fn field() -> String {
     format!("metadata.labels[{MAX_EXEC_TIME_SECONDS}]")
 }
 
-/// A label that is there must be a number above zero.
+/// The label is a positive number.
 pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
     let Some(text) = job.label(MAX_EXEC_TIME_SECONDS) else { return vec![] };
     match go_parse::integer(text) {
@@ -21,7 +21,7 @@ pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
     }
 }
 
-/// The time stays what it is unless the job is held back before and after.
+/// The label is immutable unless the job is suspended before and after.
 pub(super) fn check_change<J: GenericJob>(new: &J, old: &J) -> Errors {
     let now = new.label(MAX_EXEC_TIME_SECONDS).unwrap_or_default();
     let before = old.label(MAX_EXEC_TIME_SECONDS).unwrap_or_default();

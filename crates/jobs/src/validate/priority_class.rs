@@ -1,4 +1,4 @@
-//! The WorkloadPriorityClass: may be changed at any time, added only while the job is held back, never removed.
+//! WorkloadPriorityClass: changes are allowed, additions only to suspended jobs, removals never.
 
 use crds::{
     names::labels::PRIORITY_CLASS,

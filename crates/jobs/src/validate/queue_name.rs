@@ -1,4 +1,4 @@
-//! The name of the LocalQueue.
+//! Name of the LocalQueue.
 
 use crds::{
     names::labels::QUEUE_NAME,
@@ -11,7 +11,7 @@ fn field() -> String {
     format!("metadata.labels[{QUEUE_NAME}]")
 }
 
-/// A label that is there must be a name, so it may not be empty.
+/// The label is a valid name, and not empty.
 pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
     let Some(name) = job.label(QUEUE_NAME) else { return vec![] };
     subdomain_problems(name)
@@ -20,7 +20,7 @@ pub(super) fn check<J: GenericJob>(job: &J) -> Errors {
         .collect()
 }
 
-/// The queue stays what it is while the job runs, and does not go away where it would be given again.
+/// The queue name is immutable while the job runs, and cannot be removed in a namespace with a default LocalQueue.
 pub(super) fn check_change<J: GenericJob>(new: &J, old: &J, default_queue: bool) -> Errors {
     let (now, before) = (new.queue_name(), old.queue_name());
     let mut errors = Errors::new();

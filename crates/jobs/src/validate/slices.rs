@@ -1,4 +1,4 @@
-//! Pods that go together in slices: either one topology and one size, or up to three layers as JSON.
+//! Topology slices of pods: one topology and size, or up to three layers as JSON.
 
 use crds::{
     names::annotations::{
@@ -16,7 +16,7 @@ use crate::{JobGates, go_parse};
 
 const MAX_LAYERS: usize = 3;
 
-/// What is wrong with the slices of a template.
+/// Errors of a template's slice annotations.
 pub(super) fn check(template: &AnnotatedTemplate<'_>, gates: JobGates) -> Errors {
     let layers =
         template.get(POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS).filter(|_| gates.topology_layers);
@@ -101,7 +101,7 @@ fn check_each(field: &str, layers: &[PodSetSliceTopologyConstraint], count: i32)
     errors
 }
 
-/// The layers of the annotation; the error is the text that a refusal quotes.
+/// Parses the layers. The error is part of the refusal's message.
 pub(crate) fn layers(text: &str) -> Result<Vec<PodSetSliceTopologyConstraint>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| syntax_problem(text, &error))?;
     serde_json::from_value(value).map_err(|error| error.to_string())

@@ -1,32 +1,32 @@
-//! The annotations of a pod template, as a refusal names them.
+//! Annotations of a pod template with their field paths.
 
 use std::collections::BTreeMap;
 
-/// A pod template whose annotations are looked at.
+/// A pod template whose annotations are validated.
 #[derive(Clone, Debug)]
 pub struct AnnotatedTemplate<'a> {
-    /// Path of the template's metadata.
+    /// Field path of the template's metadata.
     pub path: String,
-    /// Its annotations, where it has any.
+    /// Annotations, if present.
     pub annotations: Option<&'a BTreeMap<String, String>>,
-    /// Number of its pods.
+    /// Count of its pod set.
     pub count: i32,
 }
 
 impl AnnotatedTemplate<'_> {
-    /// An annotation.
+    /// Value of an annotation.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.annotations?.get(key).map(String::as_str)
     }
 
-    /// Path of the annotations.
+    /// Field path of the annotations.
     #[must_use]
     pub fn field(&self) -> String {
         format!("{}.annotations", self.path)
     }
 
-    /// Path of one annotation.
+    /// Field path of one annotation.
     #[must_use]
     pub fn field_of(&self, key: &str) -> String {
         format!("{}.annotations[{key}]", self.path)

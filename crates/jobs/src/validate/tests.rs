@@ -1,4 +1,4 @@
-//! Rules that the recorded requests on Jobs do not reach.
+//! Rules that the recorded requests do not cover.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn texts(errors: &[crds::validation::FieldError]) -> Vec<String> {
 }
 
 #[test]
-fn a_queue_is_not_taken_away_where_it_would_be_given_again() {
+fn a_queue_name_is_not_removed_in_a_namespace_with_a_default_queue() {
     let old =
         job(&json!({ "kueue.x-k8s.io/queue-name": "lq" }), &json!({}), &json!({ "suspend": true }));
     let new = job(&json!({}), &json!({}), &json!({ "suspend": true }));
@@ -48,7 +48,7 @@ fn a_priority_class_is_not_added_to_a_running_job() {
 }
 
 #[test]
-fn no_pods_and_no_time_are_refused() {
+fn zero_pods_and_zero_seconds_are_refused() {
     let annotations = json!({ "kueue.x-k8s.io/job-min-parallelism": "0" });
     let time = json!({ "kueue.x-k8s.io/max-exec-time-seconds": "0" });
     let errors =
@@ -57,7 +57,7 @@ fn no_pods_and_no_time_are_refused() {
 }
 
 #[test]
-fn completions_follow_parallelism_only_where_pods_have_an_index() {
+fn synced_completions_need_indexed_mode() {
     let annotations = json!({ "kueue.x-k8s.io/job-completions-equal-parallelism": "true" });
     let errors = |mode: &str| {
         let spec = json!({ "parallelism": 2, "completions": 2, "completionMode": mode });
@@ -68,7 +68,7 @@ fn completions_follow_parallelism_only_where_pods_have_an_index() {
 }
 
 #[test]
-fn completions_do_not_start_to_follow_while_the_job_runs() {
+fn synced_completions_are_immutable_while_the_job_runs() {
     let annotations = json!({ "kueue.x-k8s.io/job-completions-equal-parallelism": "true" });
     let n_errors = |suspend: bool| {
         let spec = json!({ "completionMode": "Indexed", "completions": 1, "suspend": suspend });
@@ -79,7 +79,7 @@ fn completions_do_not_start_to_follow_while_the_job_runs() {
 }
 
 #[test]
-fn a_group_is_two_pod_sets_at_one_place_and_one_of_them_single() {
+fn a_pod_set_group_has_two_pod_sets_of_one_topology_and_one_single_pod() {
     let annotations = |level: &str| -> BTreeMap<String, String> {
         [
             ("kueue.x-k8s.io/podset-group-name".to_owned(), "g".to_owned()),

@@ -1,4 +1,4 @@
-//! Where pods must stand: annotations of pod templates.
+//! Topology annotations of pod templates, and pod set groups.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crds::{
 use super::{AnnotatedTemplate, slices};
 use crate::{JobGates, go_parse};
 
-/// Ways to say where pods stand; only one can be meant.
+/// Annotations of which a template has at most one.
 const LEVELS: [&str; 3] =
     [POD_SET_REQUIRED_TOPOLOGY, POD_SET_PREFERRED_TOPOLOGY, POD_SET_UNCONSTRAINED_TOPOLOGY];
 
-/// Annotations that a group cannot have.
+/// Annotations that exclude a pod set group.
 const SLICES: [&str; 3] = [
     POD_SET_SLICE_SIZE,
     POD_SET_SLICE_REQUIRED_TOPOLOGY,
     POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
 ];
 
-/// What is wrong with each template, and with templates that form a group.
+/// Errors of each template, and of pod set groups.
 pub(super) fn check(templates: &[AnnotatedTemplate<'_>], gates: JobGates) -> Errors {
     let mut errors = Errors::new();
     for template in templates {
@@ -86,15 +86,15 @@ fn check_group_name(template: &AnnotatedTemplate<'_>) -> Errors {
     errors
 }
 
-/// The level that a template names, with how it is meant.
+/// The topology level of a template, with its annotation.
 fn level<'a>(template: &'a AnnotatedTemplate<'_>) -> Option<(&'static str, &'a str)> {
     [POD_SET_REQUIRED_TOPOLOGY, POD_SET_PREFERRED_TOPOLOGY]
         .into_iter()
         .find_map(|key| template.get(key).map(|level| (key, level)))
 }
 
-/// A group is two templates that name the same level, and one of them has a single pod. A job of one template is
-/// no group and not held to it.
+/// A pod set group has two templates with the same level, one of them with a single pod. A job with one template has
+/// no groups.
 fn check_groups(templates: &[AnnotatedTemplate<'_>]) -> Errors {
     if templates.len() < 2 {
         return vec![];

@@ -1,6 +1,6 @@
-//! The recorded requests on Jobs: which objects they lead to, and what upstream answered.
+//! Recorded requests on Jobs: their objects, and Kueue's answers.
 //!
-//! Bodies of requests are applied to the objects of the setup as the server would; a patch is a merge patch.
+//! Request bodies are applied to the objects of the setup as the server does; a patch is a merge patch.
 
 #![expect(clippy::panic, reason = "a recording of another shape must fail loudly")]
 
@@ -12,7 +12,7 @@ use jobs::{
 };
 use serde_json::{Value, json};
 
-/// What upstream did with a request.
+/// Kueue's answer to a request.
 pub(crate) enum RecordedOutcome {
     /// It was accepted.
     Accepted,
@@ -55,7 +55,7 @@ impl RecordedCase {
         }
     }
 
-    /// The webhooks of jobs leave out the namespaces of the system.
+    /// The webhooks of jobs skip the system namespaces.
     pub(crate) fn reaches_webhooks(&self) -> bool {
         !matches!(self.namespace().as_str(), "kube-system" | "kueue-system")
     }
@@ -66,7 +66,7 @@ impl RecordedCase {
         parts.nth(1).expect("a namespace").to_owned()
     }
 
-    /// The gates of the settings that the case was recorded with.
+    /// Feature gates of the recording.
     pub(crate) fn gates(&self) -> JobGates {
         let on = JobGates::default();
         match self.config().as_str() {
@@ -97,7 +97,7 @@ impl RecordedCase {
         self.value["setup"].as_array().map(|steps| steps.iter().collect()).unwrap_or_default()
     }
 
-    /// Bodies of the objects of a kind that the setup makes.
+    /// Bodies of the setup's objects of a kind.
     pub(crate) fn made(&self, kind: &str) -> Vec<&Value> {
         let steps = self.setup().into_iter().map(|step| &step["body"]);
         steps.filter(|body| body["kind"] == kind).collect()
@@ -110,7 +110,7 @@ impl RecordedCase {
         })
     }
 
-    /// Whether a queue hands its jobs to workers: through its ClusterQueue and a check of that.
+    /// Whether a queue leads to a ClusterQueue with a MultiKueue check.
     fn dispatches(&self, queue: &str) -> bool {
         let named = |kind: &str, name: &Value| {
             self.made(kind).into_iter().find(|object| object["metadata"]["name"] == *name)
@@ -126,7 +126,7 @@ impl RecordedCase {
         })
     }
 
-    /// What the setup and the settings say about the place the object is made in.
+    /// Facts that follow from setup and settings.
     fn surroundings(&self) -> DefaultingFacts {
         let owners = self.body()["metadata"]["ownerReferences"].as_array();
         let owner = owners.and_then(|owners| owners.first());
@@ -152,7 +152,7 @@ impl RecordedCase {
         }
     }
 
-    /// The new object with what our webhook fills in.
+    /// The new object with its defaults.
     pub(crate) fn defaulted(&self) -> Value {
         let mut object = self.body().clone();
         if !self.reaches_webhooks() {
@@ -175,7 +175,7 @@ impl RecordedCase {
         &self.value["request"]["body"]
     }
 
-    /// The object before the request; none when the request makes it.
+    /// The object before the request; `None` for a create.
     pub(crate) fn old_object(&self) -> Option<Value> {
         let path = text_at(&self.value, "/request/path");
         match self.value["request"]["method"].as_str() {
@@ -185,7 +185,7 @@ impl RecordedCase {
         }
     }
 
-    /// The object that the request would leave behind.
+    /// The object after the request.
     pub(crate) fn new_object(&self) -> Value {
         match self.old_object() {
             None => self.defaulted(),
@@ -196,7 +196,7 @@ impl RecordedCase {
         }
     }
 
-    /// The object at a path after the setup. A Job that names a queue is held back when it is made.
+    /// The object at a path after the setup. A Job with a queue name is created suspended.
     fn stored(&self, path: &str) -> Value {
         let (collection, name) = path.rsplit_once('/').expect("a path of an object");
         let mut object = Value::Null;
