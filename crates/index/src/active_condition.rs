@@ -1,13 +1,12 @@
-//! Whether a queue takes Workloads, and why not: its condition Active.
+//! The condition Active of ClusterQueues and LocalQueues.
 //!
-//! The first broken rule gives the reason, all of them together the message. Source: docs/reference/kueue.md §1.3, §1.4,
-//! docs/reference/multikueue.md §1.4. The words are upstream's.
+//! The first broken rule gives the reason; the message lists all broken rules. Source: docs/reference/kueue.md §1.3,
+//! §1.4, docs/reference/multikueue.md §1.4. The texts are Kueue's.
 
 use crds::names::reasons;
 
-use crate::admission_check::{CheckBinding, CheckController};
-use crate::cluster_queue::IndexedClusterQueue;
 use crate::index::Index;
+use crate::indexed_objects::{CheckBinding, CheckController, IndexedClusterQueue};
 
 /// The condition Active of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub struct ActiveCondition {
     pub active: bool,
     /// The reason.
     pub reason: &'static str,
-    /// For people.
+    /// Message of the condition.
     pub message: String,
 }
 
@@ -30,13 +29,13 @@ impl ActiveCondition {
     }
 }
 
-/// A broken rule: the reason and the words.
+/// A broken rule: reason and text.
 type Broken = (&'static str, String);
 
 impl Index {
-    /// The condition Active of a ClusterQueue; `None` if there is no such queue.
+    /// The condition Active of a ClusterQueue; `None` if the queue does not exist.
     ///
-    /// A cycle of cohorts is not among the rules, as upstream's condition does not speak of it either.
+    /// A cycle of cohorts is not a rule: Kueue's condition does not report it either.
     #[must_use]
     pub fn active_condition(&self, cluster_queue: &str) -> Option<ActiveCondition> {
         let queue = self.queues.get(cluster_queue)?;
@@ -61,7 +60,7 @@ impl Index {
         ))
     }
 
-    /// The rules that the engine does not know: everything but the stop policy, flavors and topologies.
+    /// The rules that the engine does not check: everything except stop policy, flavors and topologies.
     pub(crate) fn is_ready(&self, cluster_queue: &str) -> bool {
         let ready = |queue: &IndexedClusterQueue| {
             !queue.terminating && self.broken_checks(queue).is_empty()
@@ -106,7 +105,7 @@ impl Index {
         broken
     }
 
-    /// A queue dispatches through one check, for all flavors, and then makes no ProvisioningRequests.
+    /// A queue has at most one MultiKueue check, it applies to all flavors, and excludes ProvisioningRequest checks.
     fn broken_dispatch(&self, queue: &IndexedClusterQueue, dispatching: &str) -> Vec<Broken> {
         let multi_kueue = |rule: &&CheckBinding| self.is_multi_kueue(&rule.check);
         let mut broken = Vec::new();
@@ -136,7 +135,7 @@ impl Index {
     }
 }
 
-/// The checks of a queue that meet a condition, as one text.
+/// Names of the checks that fulfil a condition, as one text.
 fn named(queue: &IndexedClusterQueue, which: impl Fn(&CheckBinding) -> bool) -> Option<String> {
     listed(queue.check_bindings.iter().filter(|rule| which(rule)).map(|rule| rule.check.as_str()))
 }

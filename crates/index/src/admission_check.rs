@@ -1,4 +1,4 @@
-//! AdmissionChecks: which of them a Workload must pass, and what they mean for its queue.
+//! AdmissionChecks: the checks that a Workload needs, and their effect on its queue.
 //!
 //! Source: docs/reference/kueue.md §2.3, docs/reference/multikueue.md §1.4.
 
@@ -11,36 +11,10 @@ use engine::ids::CheckId;
 use engine::spec::{AdmissionCheckRule, CheckSpec, CheckState};
 use engine::{Event, Names};
 
-use crate::cluster_queue::IndexedClusterQueue;
 use crate::index::Index;
+use crate::indexed_objects::{CheckBinding, CheckController, IndexedCheck, IndexedClusterQueue};
 
-/// What is kept of a check.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct IndexedCheck {
-    pub(crate) controller: CheckController,
-    /// Name of the object that configures it.
-    pub(crate) parameters: Option<String>,
-    pub(crate) active: bool,
-}
-
-/// Who runs a check, as far as it matters here.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum CheckController {
-    MultiKueue,
-    Provisioning,
-    #[default]
-    Other,
-}
-
-/// One check of a ClusterQueue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CheckBinding {
-    pub(crate) check: String,
-    /// Flavors that need it; empty for all.
-    pub(crate) flavors: BTreeSet<String>,
-}
-
-/// The rules of a queue, by name of the check.
+/// Checks of a queue, by name.
 pub(crate) fn check_bindings(spec: &ClusterQueueSpec) -> Vec<CheckBinding> {
     let strategy = spec.admission_checks_strategy.as_ref();
     let all = strategy.into_iter().flat_map(|one| &one.admission_checks);
@@ -53,7 +27,7 @@ pub(crate) fn check_bindings(spec: &ClusterQueueSpec) -> Vec<CheckBinding> {
     rules
 }
 
-/// The rules in the engine's terms.
+/// Checks of a queue in the engine's terms.
 pub(crate) fn check_rules(names: &mut Names, rules: &[CheckBinding]) -> Vec<AdmissionCheckRule> {
     let one = |rule: &CheckBinding| AdmissionCheckRule {
         check: names.checks.intern(&rule.check),
@@ -62,7 +36,7 @@ pub(crate) fn check_rules(names: &mut Names, rules: &[CheckBinding]) -> Vec<Admi
     rules.iter().map(one).collect()
 }
 
-/// How far a Workload is with its checks; those that are not decided yet are left out.
+/// Check states of a Workload; pending checks are left out.
 pub(crate) fn states(names: &mut Names, workload: &Workload) -> Vec<(CheckId, CheckState)> {
     let decided = workload.status.admission_checks.iter().filter_map(|one| {
         let state = match one.state.as_str() {
@@ -77,7 +51,7 @@ pub(crate) fn states(names: &mut Names, workload: &Workload) -> Vec<(CheckId, Ch
 }
 
 impl Index {
-    /// Enters an AdmissionCheck. Tells it, and the ClusterQueues whose readiness changes with it.
+    /// Enters an AdmissionCheck. Returns events for the check and for ClusterQueues whose readiness changes.
     pub fn admission_check(
         &mut self,
         names: &mut Names,
@@ -104,14 +78,14 @@ impl Index {
         news.into_iter().chain(queues).collect()
     }
 
-    /// A check as the engine knows it. Second passes are not written yet, so places are looked for together with the
+    /// The check in the engine's terms. Second passes are not implemented, so topologies are assigned together with
     /// quota.
     fn check_spec(&self, name: &str) -> Option<CheckSpec> {
         let check = self.checks.get(name)?;
         Some(CheckSpec { active: check.active, ..CheckSpec::default() })
     }
 
-    /// Names of the checks that a Workload must pass before its flavors are known: those that bind every flavor.
+    /// Checks that a Workload needs whatever its flavors: those that apply to every flavor.
     #[must_use]
     pub fn checks_for_all_flavors(&self, cluster_queue: &str) -> Vec<String> {
         let Some(queue) = self.queues.get(cluster_queue) else {
@@ -123,7 +97,7 @@ impl Index {
         binding.map(|rule| rule.check.clone()).collect()
     }
 
-    /// Names of the checks that a Workload with these flavors must pass, sorted.
+    /// Checks that a Workload with these flavors needs, sorted.
     #[must_use]
     pub fn checks_for_flavors<'a>(
         &self,
@@ -138,20 +112,20 @@ impl Index {
         rules.iter().filter(meets).map(|rule| rule.check.clone()).collect()
     }
 
-    /// Whether a check dispatches to worker clusters.
+    /// Whether a check is a MultiKueue check.
     #[must_use]
     pub fn is_multi_kueue(&self, check: &str) -> bool {
         self.checks.get(check).is_some_and(|one| one.controller == CheckController::MultiKueue)
     }
 
-    /// The name of the check through which a ClusterQueue dispatches.
+    /// The MultiKueue check of a ClusterQueue.
     #[must_use]
     pub fn multi_kueue_check(&self, cluster_queue: &str) -> Option<&str> {
         let rules = &self.queues.get(cluster_queue)?.check_bindings;
         rules.iter().map(|rule| rule.check.as_str()).find(|check| self.is_multi_kueue(check))
     }
 
-    /// The name of the MultiKueueConfig by which a ClusterQueue dispatches.
+    /// The MultiKueueConfig of a ClusterQueue.
     #[must_use]
     pub fn multi_kueue_config(&self, cluster_queue: &str) -> Option<&str> {
         let check = self.multi_kueue_check(cluster_queue)?;

@@ -1,7 +1,8 @@
-//! A worker without queues: one made-up queue for everything. Source: docs/reference/dispatch.md §4.
+//! The ClusterQueue of an agent-mode worker. Source: docs/reference/dispatch.md §4.
 //!
-//! The queue has one flavor and one group that covers what the cluster has. A resource that a Workload asks for and the
-//! cluster has not is not covered, so the Workload is not admitted.
+//! An agent-mode worker has no queues of its own; one internal queue takes every Workload. It has one flavor and one
+//! resource group with the resources of the cluster. A resource that the cluster does not have is not covered, so a
+//! Workload that requests it is not admitted.
 
 use crds::names::THIN_QUEUE;
 use engine::spec::{
@@ -13,7 +14,7 @@ use engine::{Amount, Event, Names};
 use crate::index::Index;
 
 impl Index {
-    /// Sets what the made-up queue may hand out: name and amount of every resource of the cluster.
+    /// Sets the nominal quota of the internal queue: one amount per resource of the cluster.
     pub fn agent_mode_quota(&mut self, names: &mut Names, totals: &[(&str, Amount)]) -> Vec<Event> {
         let flavor = names.flavors.intern(THIN_QUEUE);
         let queue = names.queues.intern(THIN_QUEUE);

@@ -1,6 +1,6 @@
-//! Between the API's quantities and the engine's amounts.
+//! Conversion between the API's quantities and the engine's amounts.
 //!
-//! cpu is counted in milli, everything else in base units. What is asked for is rounded up, what is offered down; both
+//! cpu is counted in milli, other resources in base units. Requests are rounded up, capacity is rounded down; both
 //! saturate. Source: docs/reference/kueue.md §2.7.
 
 use crds::quantity::Quantity;
@@ -10,7 +10,7 @@ const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 const CPU: &str = "cpu";
 
-/// An amount that is asked for, or quota: rounded up.
+/// Amount of a request or quota, rounded up.
 pub(crate) fn amount(resource: &str, quantity: &Quantity) -> Amount {
     from_nanos(resource, quantity.nanos())
 }
@@ -21,12 +21,12 @@ pub(crate) fn from_nanos(resource: &str, nanos: i128) -> Amount {
     saturate(nanos.div_euclid(per) + i128::from(nanos.rem_euclid(per) != 0))
 }
 
-/// An amount that is offered: rounded down.
+/// Amount of capacity, rounded down.
 pub(crate) fn allocatable_amount(resource: &str, quantity: &Quantity) -> Amount {
     saturate(quantity.nanos().div_euclid(per_step(resource)))
 }
 
-/// An amount as the API shows it, in canonical form.
+/// An amount as a quantity in canonical form.
 pub(crate) fn quantity(resource: &str, amount: Amount) -> Quantity {
     let exact = || match resource {
         CPU => Quantity::from_milli(amount.0),
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_rounded_up_and_saturates() {
+    fn requests_are_rounded_up_and_saturate() {
         for (resource, text, wanted) in [
             ("cpu", "1500m", 1500),
             ("cpu", "0.25", 250),
@@ -67,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_offered_is_rounded_down() {
+    fn capacity_is_rounded_down() {
         assert_eq!(allocatable_amount("cpu", &of("1999u")), Amount(1));
         assert_eq!(allocatable_amount("memory", &of("1500m")), Amount(1));
     }
 
     #[test]
-    fn amounts_are_shown_in_canonical_form() {
+    fn quantities_are_in_canonical_form() {
         for (resource, amount, text) in [
             ("cpu", 2000, "2"),
             ("cpu", 1500, "1500m"),

@@ -1,6 +1,6 @@
-//! What a worker says of itself, as dispatch reads it. Source: docs/reference/dispatch.md §2.
+//! Conversion of a `ClusterCapacity` to the report that dispatch reads. Source: docs/reference/dispatch.md §2.
 //!
-//! Every list is sorted, so that equal clusters give equal reports. What is free is rounded down.
+//! Every list is sorted, so equal clusters give equal reports. Free amounts are rounded down.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use engine::{Amount, Names, ids::ResourceId};
 use crate::amount::allocatable_amount;
 use crate::selectors;
 
-/// The report of a worker.
+/// Converts the report of a worker.
 #[must_use]
 pub fn capacity_report(names: &mut Names, capacity: &ClusterCapacity) -> CapacityReport {
     let status = &capacity.status;

@@ -1,14 +1,17 @@
-//! Which clusters a job may run on: a label selector over clusters, as text. Source: docs/reference/dispatch.md §3.
+//! Cluster affinity of a job: a label selector over clusters, as text. Source: docs/reference/dispatch.md §3.
 //!
 //! ```text
 //! region in (eu, us), tier=gold, !spot, generation > 3
 //! ```
-//! The grammar is that of label selectors on command lines. All parts must hold; an empty text asks for nothing.
+//! The grammar is that of label selectors of kubectl. All requirements must hold; an empty text has none.
 
 use crds::validation::labels;
 use engine::node_selection::{LabelOperator, LabelRequirement};
 
-/// The requirements of a selector, or what is wrong with it.
+/// Parses the requirements.
+///
+/// # Errors
+/// A description of the first requirement that is invalid.
 pub(crate) fn parse(text: &str) -> Result<Vec<LabelRequirement>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
@@ -16,7 +19,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<LabelRequirement>, String> {
     parts(text).into_iter().map(|part| requirement(part.trim())).collect()
 }
 
-/// Cuts at commas outside of parentheses.
+/// Splits at commas outside of parentheses.
 fn parts(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut parts) = (0_u32, 0, Vec::new());
     for (at, character) in text.char_indices() {
@@ -97,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operator_is_understood() {
+    fn every_operator_is_parsed() {
         let set = |values: &[&str]| values.iter().map(|&value| value.into()).collect();
         for (text, key, operator) in [
             ("region in (eu, us)", "region", LabelOperator::In(set(&["eu", "us"]))),
@@ -116,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn commas_separate_parts_but_not_inside_parentheses() {
+    fn commas_inside_parentheses_do_not_split() {
         assert_eq!(parse("region in (eu,us),tier=gold").map(|all| all.len()), Ok(2));
         assert_eq!(parse(" ").map(|all| all.len()), Ok(0));
     }
 
     #[test]
-    fn what_is_no_selector_is_refused() {
+    fn an_invalid_selector_is_an_error() {
         for text in ["a,", "=b", "a in eu", "a in (b", "a near (b)", "a=b c", "a>x", "-a", "a=(b"] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -1,9 +1,7 @@
-//! ClusterQueues as the engine's. Source: docs/reference/kueue.md §1.3.
+//! ClusterQueues in the engine's terms. Source: docs/reference/kueue.md §1.3.
 //!
-//! Defaults are filled in here for objects that passed no webhook: an absent `whenCanPreempt` means TryNextFlavor, an
-//! absent policy means Never.
-
-use std::collections::BTreeSet;
+//! Objects that passed no webhook get defaults here: an absent `whenCanPreempt` is TryNextFlavor, an absent policy is
+//! Never.
 
 use crds::v1beta2::{self, ClusterQueuePreemption, FlavorFungibility};
 use engine::spec::{
@@ -12,23 +10,11 @@ use engine::spec::{
 };
 use engine::{Event, Names};
 
-use crate::admission_check::{CheckBinding, check_bindings, check_rules};
+use crate::admission_check::{check_bindings, check_rules};
 use crate::index::Index;
+use crate::indexed_objects::IndexedClusterQueue;
 use crate::resource_groups;
 use crate::selectors::selector;
-
-/// What is kept of a ClusterQueue.
-#[derive(Debug, Clone)]
-pub(crate) struct IndexedClusterQueue {
-    /// As it was told to the engine.
-    pub(crate) spec: ClusterQueueSpec,
-    /// The flavors of its groups, in their order.
-    pub(crate) flavors: Vec<String>,
-    /// The resources that its groups cover.
-    pub(crate) covered: BTreeSet<String>,
-    pub(crate) check_bindings: Vec<CheckBinding>,
-    pub(crate) terminating: bool,
-}
 
 impl Index {
     /// Enters a ClusterQueue.
@@ -59,7 +45,7 @@ impl Index {
         vec![Event::ClusterQueue(id, Some(Box::new(kept.spec.clone())))]
     }
 
-    /// Tells a ClusterQueue again if its readiness changed.
+    /// Returns an event for the ClusterQueue if its readiness changed.
     pub(crate) fn readiness_event(&mut self, names: &mut Names, name: &str) -> Option<Event> {
         let ready = self.is_ready(name);
         let queue = self.queues.get_mut(name)?;
@@ -113,13 +99,13 @@ fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueSpec
     }
 }
 
-/// The flavor behind which variants do not move.
+/// The last flavor that variants may use.
 fn last_acceptable(spec: &v1beta2::ClusterQueueSpec) -> Option<&str> {
     let migration = &spec.concurrent_admission_policy.as_ref()?.migration;
     migration.constraints.as_ref()?.last_acceptable_flavor_name.as_deref()
 }
 
-/// Whether a stop policy keeps new Workloads out.
+/// Whether a stop policy stops new admissions.
 pub(crate) fn is_stopped(policy: Option<&str>) -> bool {
     matches!(policy, Some("Hold" | "HoldAndDrain"))
 }
@@ -172,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_absent_has_its_default() {
+    fn absent_fields_have_defaults() {
         let spec = spec(&mut Names::default(), &v1beta2::ClusterQueueSpec::default());
         assert_eq!(spec.flavor_fungibility.when_can_borrow, FlavorFungibilityPolicy::MayStopSearch);
         assert_eq!(
@@ -187,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_may_be_kept_from_flavors_that_are_too_far_behind() {
+    fn the_last_acceptable_flavor_is_read() {
         let queue = serde_json::json!({"concurrentAdmissionPolicy": {"migration": {
             "mode": "TryPreferredFlavors", "constraints": {"lastAcceptableFlavorName": "a100"},
         }}});
@@ -198,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_policy_has_its_meaning() {
+    fn every_policy_is_converted() {
         let spec = |borrow: &str| ClusterQueuePreemption {
             borrow_within_cohort: Some(v1beta2::BorrowWithinCohort {
                 max_priority_threshold: Some(7),

@@ -1,55 +1,58 @@
-//! Settings of the index: what of the configuration file and the feature gates changes what objects mean.
+//! Configuration of the index: the parts of the configuration file and the feature gates that change the meaning of
+//! objects.
 //!
-//! Source: docs/reference/kueue.md §2.7, §2.8, §3.2, §6.4. Defaults are upstream's.
+//! Source: docs/reference/kueue.md §2.7, §2.8, §3.2, §6.4. Defaults are Kueue's.
 
 use crds::quantity::Quantity;
 
-/// Whether the input of a transformation is counted itself.
+/// Whether a transformation keeps its input resource (`strategy`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InputRetention {
-    /// It is.
+    /// The input counts as well.
     #[default]
     Retain,
-    /// It is not.
+    /// Only the outputs count.
     Replace,
 }
 
-/// A resource that is counted as others.
+/// A resource transformation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResourceTransformation {
-    /// The resource.
+    /// Input resource.
     pub input: String,
-    /// Whether it is counted itself, too.
+    /// Whether the input counts as well.
     pub strategy: InputRetention,
-    /// A resource whose amount multiplies the outputs.
+    /// Resource whose request multiplies the outputs.
     pub multiply_by: Option<String>,
-    /// Amounts for one unit of the input.
+    /// Output amounts per unit of the input.
     pub outputs: Vec<(String, Quantity)>,
 }
 
-/// Settings of one index.
+/// Configuration of an index.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "feature gates are independent switches")]
 pub struct IndexConfig {
-    /// Resources whose names begin so are not counted.
+    /// Prefixes of resource names that do not count.
     pub exclude_prefixes: Vec<String>,
-    /// Resources counted as others.
+    /// Resource transformations.
     pub transformations: Vec<ResourceTransformation>,
-    /// Resources that no quota of the queue names are not counted, instead of keeping the Workload out.
+    /// Ignore requests for resources that the queue does not cover, instead of refusing the Workload.
     pub ignore_uncovered_resources: bool,
-    /// Workloads evicted for pods that were not ready queue by the time of the eviction, not of their creation.
+    /// The queue-order timestamp after an eviction by PodsReady timeout is the time of the eviction, not of the
+    /// creation.
     pub eviction_timestamp: bool,
     /// Gate PartialAdmission.
     pub partial_admission: bool,
     /// Gate PriorityBoost.
     pub priority_boost: bool,
-    /// Gate PrioritySortingWithinCohort. Without it whoever was preempted for a borrower queues behind it.
+    /// Gate PrioritySortingWithinCohort. Without it a preempted Workload is ordered behind the borrower that
+    /// preempted it.
     pub priority_sorting: bool,
-    /// Gate ConcurrentAdmission: Workloads whose variants are tried are not queued themselves.
+    /// Gate ConcurrentAdmission: a Workload with variants is not queued itself.
     pub concurrent_admission: bool,
     /// Gate AdmissionGatedBy.
     pub admission_gated_by: bool,
-    /// A worker without queues: every Workload belongs to one that is made up (docs/reference/dispatch.md §4).
+    /// The worker runs in agent mode: one internal queue takes every Workload (docs/reference/dispatch.md §4).
     pub agent_mode: bool,
 }
 

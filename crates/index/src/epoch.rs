@@ -1,9 +1,9 @@
-//! Which time a Workload is given to a cluster. Source: docs/reference/dispatch.md §6.
+//! Epoch of a Workload: the number of its dispatch to a cluster. Source: docs/reference/dispatch.md §6.
 
 use crds::names::annotations::EPOCH;
 use crds::v1beta2::Workload;
 
-/// The epoch of a Workload: 1 unless its annotation says otherwise.
+/// The epoch of a Workload; 1 without the annotation.
 #[must_use]
 pub fn epoch(workload: &Workload) -> u64 {
     let annotations = workload.metadata.annotations.as_ref();
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_epoch_needs_no_annotation() {
+    fn the_epoch_is_one_without_an_annotation() {
         let with = |text: &str| {
             let mut workload = Workload::default();
             workload.metadata.annotations = Some([(EPOCH.to_owned(), text.to_owned())].into());

@@ -1,7 +1,7 @@
-//! What assigned flavors add to pods: node labels to select by, and tolerations.
+//! Additions of assigned flavors to pods: node labels and tolerations.
 //!
-//! [`FlavorInfo`] is in the API's terms, for the clone's annotation and the job; [`dispatch::AssignedPodSet`] in the engine's, for packing. Source:
-//! docs/reference/dispatch.md §4, docs/reference/kueue.md §7.7.
+//! [`FlavorInfo`] is in the API's terms, for the clone's annotation and the job; [`dispatch::AssignedPodSet`] in the
+//! engine's terms, for node packing. Source: docs/reference/dispatch.md §4, docs/reference/kueue.md §7.7.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use engine::CycleEntry;
 use crate::index::Index;
 use crate::selectors;
 
-/// What the flavors of one pod set add, in the API's terms.
+/// Additions of the flavors of one pod set, in the API's terms.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlavorInfo {
     /// Name of the pod set.
     pub name: String,
-    /// Pods.
+    /// Count of the pod set.
     pub count: i64,
     /// Node labels.
     pub labels: BTreeMap<String, String>,
@@ -27,7 +27,7 @@ pub struct FlavorInfo {
     pub tolerations: Vec<meta::Toleration>,
 }
 
-/// The same in the engine's terms.
+/// Converts to the engine's terms.
 #[must_use]
 pub fn assigned_pod_set(added: &FlavorInfo) -> AssignedPodSet {
     AssignedPodSet {
@@ -38,8 +38,8 @@ pub fn assigned_pod_set(added: &FlavorInfo) -> AssignedPodSet {
 }
 
 impl Index {
-    /// What a placer wants to know of a head: the MultiKueueConfig, the request, and what its flavors add. `None` if its
-    /// queue does not dispatch. Asks for no names, since the engine has them in hand during a cycle.
+    /// The dispatch request of a head: MultiKueueConfig, requests, and additions of its flavors. `None` if its queue
+    /// does not dispatch. Needs no tables of names, which the engine borrows during a cycle.
     #[must_use]
     pub fn dispatch_request(
         &self,
@@ -50,7 +50,7 @@ impl Index {
         Some((config, request, self.assigned_pod_sets(&entry.assignment.pod_sets)))
     }
 
-    /// What the flavors of an assignment add, pod set by pod set. A flavor that is gone adds nothing.
+    /// Additions of an assignment's flavors, by pod set. A deleted flavor adds nothing.
     #[must_use]
     pub fn assigned_pod_sets(&self, pod_sets: &[engine::PodSetAssignment]) -> Vec<AssignedPodSet> {
         let one = |pod_set: &engine::PodSetAssignment| {
@@ -61,13 +61,13 @@ impl Index {
         pod_sets.iter().map(one).collect()
     }
 
-    /// The same for an admission that is recorded.
+    /// Additions of a recorded admission's flavors, in the engine's terms.
     #[must_use]
     pub fn admitted_pod_sets(&self, admission: &Admission) -> Vec<AssignedPodSet> {
         self.flavor_info(admission).iter().map(assigned_pod_set).collect()
     }
 
-    /// What the flavors of an admission add, in the API's terms.
+    /// Additions of a recorded admission's flavors, in the API's terms.
     #[must_use]
     pub fn flavor_info(&self, admission: &Admission) -> Vec<FlavorInfo> {
         let one = |pod_set: &PodSetAssignment| {
@@ -77,7 +77,7 @@ impl Index {
         admission.pod_set_assignments.iter().map(one).collect()
     }
 
-    /// Flavors in the order of their names; where two set one label, the first does.
+    /// Merges flavors in the order of their names; the first value of a label wins.
     fn sum_flavors<'a>(
         &self,
         name: &str,

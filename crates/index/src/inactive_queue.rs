@@ -1,6 +1,6 @@
-//! Why a Workload is in no queue at all: what its condition QuotaReserved says before the engine has looked at it.
+//! The inactive queue that keeps a Workload pending: reason and message of QuotaReserved before a cycle.
 //!
-//! Source: docs/reference/kueue.md §2.1, §4.2; the words are upstream's.
+//! Source: docs/reference/kueue.md §2.1, §4.2; the texts are Kueue's.
 
 use crds::names::reasons;
 use crds::v1beta2::Workload;
@@ -8,8 +8,7 @@ use crds::v1beta2::Workload;
 use crate::index::Index;
 
 impl Index {
-    /// Reason and message of the queue that keeps a Workload out; `None` if its queues are open, and on a worker without
-    /// queues.
+    /// Reason and message of a missing or inactive queue; `None` if both queues are active, and in agent mode.
     #[must_use]
     pub fn inactive_queue(&self, workload: &Workload) -> Option<(&'static str, String)> {
         if self.config.agent_mode {
@@ -47,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_closed_door_is_named() {
+    fn the_first_inactive_queue_gives_the_reason() {
         let (mut names, mut index) = (Names::default(), Index::new(IndexConfig::default()));
         let workload: Workload =
             from(json!({"metadata": {"namespace": "ns"}, "spec": {"queueName": "lq"}}));

@@ -1,12 +1,12 @@
-//! API objects as inputs of the engine and of dispatch, and decisions as status.
+//! Conversion of API objects to inputs of the engine and of dispatch, and of decisions to statuses.
 //!
-//! * [`Index`] takes objects in: one method per kind, each answering with the engine's events. It keeps what later
+//! * [`Index`] takes objects: one method per kind, which returns the engine's events. It stores the fields that later
 //!   objects are read against (flavors, checks, LimitRanges) and answers questions about queues.
-//! * [`status`] takes decisions out: each transition of a Workload is a function from one status to the next.
-//! * [`tally`] counts what queues show of themselves, [`report`] reads what a worker says of itself.
+//! * [`status`] takes decisions: each transition of a Workload is a function from one status to the next.
+//! * [`queue_status`] counts the Workloads of queues, [`capacity_report`] reads the report of a worker.
 //!
-//! Strings and options end here: what leaves for the engine is ids and integers. Nothing here reads a clock, waits or
-//! writes, and no hash order decides an outcome.
+//! Strings and options end here: the engine gets ids and integers. Nothing here reads a clock, waits or writes, and
+//! no hash order decides an outcome.
 
 mod active_condition;
 mod admission_check;
@@ -20,6 +20,7 @@ mod epoch;
 mod flavor_info;
 mod inactive_queue;
 mod index;
+mod indexed_objects;
 mod local_queue;
 mod namespace;
 mod node_capacity;

@@ -8,14 +8,8 @@ use engine::{Event, Names};
 use crate::active_condition::ActiveCondition;
 use crate::cluster_queue::is_stopped;
 use crate::index::Index;
+use crate::indexed_objects::IndexedLocalQueue;
 use crate::resource_groups;
-
-/// What is kept of a LocalQueue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct IndexedLocalQueue {
-    pub(crate) cluster_queue: String,
-    pub(crate) stopped: bool,
-}
 
 impl Index {
     /// Enters a LocalQueue.
@@ -49,14 +43,14 @@ impl Index {
         )]
     }
 
-    /// The ClusterQueue that a LocalQueue points to.
+    /// The ClusterQueue of a LocalQueue.
     #[must_use]
     pub fn cluster_queue_of(&self, namespace: &str, local_queue: &str) -> Option<&str> {
         let queue = self.local_queues.get(&format!("{namespace}/{local_queue}"))?;
         Some(&queue.cluster_queue)
     }
 
-    /// The condition Active of a LocalQueue; `None` if there is no such queue.
+    /// The condition Active of a LocalQueue; `None` if the queue does not exist.
     #[must_use]
     pub fn local_queue_active_condition(
         &self,

@@ -1,7 +1,7 @@
-//! Namespaces, their LimitRanges, and RuntimeClasses.
+//! Namespaces, LimitRanges and RuntimeClasses.
 //!
-//! LimitRanges and RuntimeClasses change what pending Workloads ask for, so these are entered again. Source:
-//! docs/reference/kueue.md §2.5 (last paragraph), §2.7.
+//! LimitRanges and RuntimeClasses change the requests of pending Workloads, so these have to be entered again.
+//! Source: docs/reference/kueue.md §2.5 (last paragraph), §2.7.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::selectors;
 /// Workloads that the caller must enter again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AffectedWorkloads {
-    /// None.
+    /// No Workload.
     None,
-    /// Those of a namespace that hold no quota.
+    /// Workloads of a namespace without quota.
     InNamespace(String),
-    /// Those that use a RuntimeClass and hold no quota.
+    /// Workloads with a RuntimeClass and without quota.
     OfRuntimeClass(String),
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use crate::config::IndexConfig;
 
     #[test]
-    fn a_limit_range_concerns_its_namespace_when_it_says_something_new() {
+    fn a_changed_limit_range_affects_its_namespace() {
         let mut index = Index::new(IndexConfig::default());
         let range = |cpu: &str| -> LimitRange {
             let limits = json!([{"type": "Container", "default": {"cpu": cpu}}]);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_class_concerns_those_who_pay_its_overhead() {
+    fn a_changed_runtime_class_overhead_affects_its_workloads() {
         let mut index = Index::new(IndexConfig::default());
         let class: RuntimeClass = serde_json::from_value(json!({
             "handler": "kata", "overhead": {"podFixed": {"cpu": "250m"}},

@@ -1,4 +1,4 @@
-//! What pods take of nodes, and what nodes have: the terms in which room is counted (docs/reference/dispatch.md §2).
+//! Requests of running pods and capacity of nodes, in the terms of capacity reports (docs/reference/dispatch.md §2).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     selectors,
 };
 
-/// What a running pod takes of its node: its defaults are filled in already.
+/// Requests of a running pod; the API server has set its defaults.
 #[must_use]
 pub fn pod_requests(pod: &PodSpec) -> BTreeMap<String, Amount> {
     let requests = pod_requests::pod_requests(pod, PodDefaults::default());
@@ -18,25 +18,25 @@ pub fn pod_requests(pod: &PodSpec) -> BTreeMap<String, Amount> {
     requests.into_iter().map(|(name, nanos)| (name.to_owned(), amount(name, nanos))).collect()
 }
 
-/// An amount that is offered, rounded down.
+/// Amount of capacity, rounded down.
 #[must_use]
 pub fn allocatable_amount(resource: &str, quantity: &Quantity) -> Amount {
     crate::amount::allocatable_amount(resource, quantity)
 }
 
-/// An amount as the API shows it.
+/// An amount as a quantity.
 #[must_use]
 pub fn quantity(resource: &str, amount: Amount) -> Quantity {
     crate::amount::quantity(resource, amount)
 }
 
-/// Taints of a node.
+/// Taints of a node, in the engine's terms.
 #[must_use]
 pub fn taints(taints: &[crds::meta::Taint]) -> Vec<node_selection::Taint> {
     selectors::taints(taints)
 }
 
-/// Whether a selector selects these labels.
+/// Whether a selector matches labels.
 #[must_use]
 pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let labels = selectors::pairs(labels);

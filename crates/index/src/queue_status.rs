@@ -1,8 +1,8 @@
-//! What queues show of themselves: Active, how many Workloads wait, hold quota and are admitted, and how much they use.
+//! Statuses of queues: condition Active, counts of pending, reserving and admitted Workloads, and usage.
 //!
-//! A ClusterQueue and its LocalQueues are counted in one walk over the Workloads of the queue. Every flavor and resource
-//! of the queue is shown, also those nobody uses; borrowing is shown only in a cohort. Source: docs/reference/kueue.md §1.3,
-//! §1.4.
+//! A ClusterQueue and its LocalQueues are counted in one pass over the Workloads of the queue. Every flavor and
+//! resource of the queue is listed, also with usage zero; borrowing is listed only in a cohort. Source:
+//! docs/reference/kueue.md §1.3, §1.4.
 
 use std::collections::BTreeMap;
 
@@ -24,52 +24,52 @@ use crate::status::{StatusStamp, set};
 /// Amounts by flavor and resource.
 type FlavorResourceAmounts = BTreeMap<(FlavorId, ResourceId), Amount>;
 
-/// Counts of one queue.
+/// Workloads and amounts of one queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueCounts {
-    /// Workloads that wait.
+    /// Pending Workloads.
     pub pending: usize,
-    /// Workloads that hold quota.
+    /// Workloads with quota reserved.
     pub reserving: usize,
-    /// Those of them that are admitted.
+    /// Admitted Workloads.
     pub admitted: usize,
     reserved: FlavorResourceAmounts,
     used: FlavorResourceAmounts,
 }
 
-/// Counts of a ClusterQueue and of its LocalQueues.
+/// Counts of a ClusterQueue and its LocalQueues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterQueueCounts {
-    /// The ClusterQueue.
+    /// Counts of the ClusterQueue.
     pub total: QueueCounts,
     local_queues: BTreeMap<LocalQueueId, QueueCounts>,
 }
 
 impl ClusterQueueCounts {
-    /// Counts a ClusterQueue; nothing for one that the engine never heard of.
+    /// Counts a ClusterQueue; zero for an unknown queue.
     #[must_use]
     pub fn count(index: &Index, engine: &Engine, cluster_queue: &str) -> Self {
-        let mut tally = Self::default();
+        let mut counts = Self::default();
         if !index.queues.contains_key(cluster_queue) {
-            return tally;
+            return counts;
         }
         let Some(queue) = engine.names().queues.get(cluster_queue) else {
-            return tally;
+            return counts;
         };
         for id in
             engine.active_workloads(queue).into_iter().chain(engine.inadmissible_workloads(queue))
         {
-            tally.count_workload(index, id, |counts| counts.pending += 1);
+            counts.count_workload(index, id, |counts| counts.pending += 1);
         }
         for id in engine.reserving_workloads(queue) {
             let pod_sets = engine.admission(id).unwrap_or_default();
             let admitted = index.records.get(id).is_some_and(|record| record.admitted);
-            tally.count_workload(index, id, |counts| counts.add_admission(pod_sets, admitted));
+            counts.count_workload(index, id, |counts| counts.add_admission(pod_sets, admitted));
         }
-        tally
+        counts
     }
 
-    /// The counts of a LocalQueue.
+    /// Counts of a LocalQueue.
     #[must_use]
     pub fn local_queue(
         &self,
@@ -105,7 +105,7 @@ impl QueueCounts {
     }
 }
 
-/// What the pods that have not finished hold.
+/// Amount used by the pods that are not reclaimable.
 fn amount_in_use(one: &PodSetAdmission, total: Amount) -> Amount {
     match total.0.checked_div(one.count) {
         Some(each) if one.reclaimed != 0 => Amount(each).times(one.count - one.reclaimed),
@@ -113,50 +113,51 @@ fn amount_in_use(one: &PodSetAdmission, total: Amount) -> Amount {
     }
 }
 
-/// The status of a ClusterQueue after `old`; `None` if there is no such queue.
+/// The status of a ClusterQueue after `old`; `None` if the queue does not exist.
 #[must_use]
 pub fn cluster_queue_status(
     index: &Index,
     names: &Names,
     name: &str,
-    tally: &ClusterQueueCounts,
+    counts: &ClusterQueueCounts,
     old: &ClusterQueueStatus,
     at: StatusStamp,
 ) -> Option<ClusterQueueStatus> {
     let activity = index.active_condition(name)?;
     let mut status = old.clone();
     set_active(&mut status.conditions, &activity, at);
-    status.pending_workloads = saturating_i32(tally.total.pending);
-    status.reserving_workloads = saturating_i32(tally.total.reserving);
-    status.admitted_workloads = saturating_i32(tally.total.admitted);
-    status.flavors_reservation = flavors(index, names, name, &tally.total.reserved);
-    status.flavors_usage = flavors(index, names, name, &tally.total.used);
+    status.pending_workloads = saturating_i32(counts.total.pending);
+    status.reserving_workloads = saturating_i32(counts.total.reserving);
+    status.admitted_workloads = saturating_i32(counts.total.admitted);
+    status.flavors_reservation = flavors(index, names, name, &counts.total.reserved);
+    status.flavors_usage = flavors(index, names, name, &counts.total.used);
     Some(status)
 }
 
-/// The status of a LocalQueue after `old`; `None` if there is no such queue. `tally` is that of its ClusterQueue.
+/// The status of a LocalQueue after `old`; `None` if the queue does not exist. `tally` holds the counts of its
+/// ClusterQueue.
 #[must_use]
 pub fn local_queue_status(
     index: &Index,
     names: &Names,
     (namespace, name): (&str, &str),
-    tally: &ClusterQueueCounts,
+    counts: &ClusterQueueCounts,
     old: &LocalQueueStatus,
     at: StatusStamp,
 ) -> Option<LocalQueueStatus> {
     let activity = index.local_queue_active_condition(namespace, name)?;
     let cluster_queue = index.cluster_queue_of(namespace, name)?;
     let none = QueueCounts::default();
-    let counts = tally.local_queue(names, namespace, name).unwrap_or(&none);
+    let counts = counts.local_queue(names, namespace, name).unwrap_or(&none);
     let mut status = old.clone();
     set_active(&mut status.conditions, &activity, at);
     status.pending_workloads = saturating_i32(counts.pending);
     status.reserving_workloads = saturating_i32(counts.reserving);
     status.admitted_workloads = saturating_i32(counts.admitted);
-    let shown =
+    let usage_of =
         |usage| flavors(index, names, cluster_queue, usage).into_iter().map(local_queue_usage);
-    status.flavors_reservation = shown(&counts.reserved).collect();
-    status.flavors_usage = shown(&counts.used).collect();
+    status.flavors_reservation = usage_of(&counts.reserved).collect();
+    status.flavors_usage = usage_of(&counts.used).collect();
     Some(status)
 }
 
@@ -175,7 +176,7 @@ fn flavors(
     };
     let in_cohort = queue.spec.cohort.is_some();
     let flavors = queue.spec.groups.iter().flat_map(|group| &group.flavors);
-    let shown = flavors.map(|one| {
+    let usage_of = flavors.map(|one| {
         let quotas = one.resources.iter();
         let mut resources: Vec<ResourceUsage> = quotas
             .map(|quota| {
@@ -186,7 +187,7 @@ fn flavors(
         resources.sort_by(|left, right| left.name.cmp(&right.name));
         FlavorUsage { name: names.flavors.name(one.flavor).to_owned(), resources }
     });
-    shown.collect()
+    usage_of.collect()
 }
 
 fn resource(names: &Names, quota: &ResourceQuota, total: Amount, in_cohort: bool) -> ResourceUsage {

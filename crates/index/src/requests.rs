@@ -1,8 +1,9 @@
-//! What the pods of a Workload ask for.
+//! Requests of pods.
 //!
-//! [`defaults`] is what LimitRanges and RuntimeClasses add, [`formula`] the sum over the containers of one pod,
-//! [`effective`] what of it counts as quota, [`problems`] what is wrong with it. Pure, and never written back to a spec.
-//! Amounts are exact here, in billionths; they are rounded once, when they leave. Source: docs/reference/kueue.md §2.7.
+//! [`limit_ranges`] holds defaults of LimitRanges and RuntimeClasses, [`pod_requests`] the sum over the containers of
+//! a pod, [`effective_requests`] the part that counts as quota, [`problems`] validation. Everything is pure; nothing
+//! is written back to a spec. Amounts are exact, in billionths, and rounded once at the end. Source:
+//! docs/reference/kueue.md §2.7.
 
 pub(crate) mod effective_requests;
 pub(crate) mod limit_ranges;
@@ -16,14 +17,14 @@ use crds::quantity::Quantity;
 /// Exact amounts by resource, in billionths.
 pub(crate) type ExactAmounts<'a> = BTreeMap<&'a str, i128>;
 
-/// Exact amounts that outlive the object they came from.
+/// Exact amounts with owned names.
 pub(crate) type OwnedExactAmounts = BTreeMap<String, i128>;
 
 pub(crate) fn read(map: &BTreeMap<String, Quantity>) -> ExactAmounts<'_> {
     map.iter().map(|(name, quantity)| (name.as_str(), quantity.nanos())).collect()
 }
 
-/// Adds what is missing.
+/// Adds entries that are missing.
 pub(crate) fn complete<'a>(
     amounts: &mut ExactAmounts<'a>,
     from: impl IntoIterator<Item = (&'a str, i128)>,

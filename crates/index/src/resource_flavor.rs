@@ -1,23 +1,13 @@
-//! ResourceFlavors, and the Topologies of their nodes. Source: docs/reference/kueue.md §1.4.
+//! ResourceFlavors and Topologies. Source: docs/reference/kueue.md §1.4.
 
-use std::collections::BTreeMap;
-
-use crds::meta::Toleration;
 use crds::v1beta2::{ResourceFlavor, Topology};
 use engine::spec::FlavorSpec;
 use engine::topology::TopologySpec;
 use engine::{Event, Names};
 
 use crate::index::Index;
+use crate::indexed_objects::IndexedFlavor;
 use crate::selectors;
-
-/// What is kept of a flavor: what it gives to pods, in the API's own terms.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct IndexedFlavor {
-    pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) tolerations: Vec<Toleration>,
-    pub(crate) topology: Option<String>,
-}
 
 impl Index {
     /// Enters a ResourceFlavor.

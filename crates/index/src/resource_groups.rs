@@ -1,4 +1,5 @@
-//! Quotas of ClusterQueues and Cohorts as the engine's. Source: docs/reference/kueue.md §1.3, §2.7.
+//! Resource groups and quotas of ClusterQueues and Cohorts in the engine's terms: nominal quota, borrowing limit,
+//! lending limit. Source: docs/reference/kueue.md §1.3, §2.7.
 
 use crds::v1beta2::{Cohort, FairSharing, ResourceGroup, ResourceQuota};
 use engine::spec::{self, CohortSpec, FairSharingWeight};
@@ -33,7 +34,7 @@ fn resource_quota(names: &mut Names, quota: &ResourceQuota) -> spec::ResourceQuo
     }
 }
 
-/// A weight in billionths; 1 when nothing is said.
+/// Fair sharing weight in billionths; 1 by default.
 pub(crate) fn weight(fair_sharing: Option<&FairSharing>) -> FairSharingWeight {
     let Some(weight) = fair_sharing.and_then(|one| one.weight.as_ref()) else {
         return FairSharingWeight::default();
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quota_of_more_cores_than_can_be_counted_in_milli_is_unlimited() {
+    fn a_quota_above_the_range_of_milli_cpu_is_unlimited() {
         let quota = serde_json::from_value(serde_json::json!({
             "name": "cpu", "nominalQuota": "9223372036854775", "borrowingLimit": "1",
         }));

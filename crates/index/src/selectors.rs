@@ -1,7 +1,7 @@
-//! Labels, selectors, taints and tolerations as the engine compares them.
+//! Label selectors, taints and tolerations in the engine's terms.
 //!
-//! Objects were validated when they were stored. What is malformed nevertheless is read so that it never lets more in:
-//! a requirement that cannot be understood matches nothing, a toleration that cannot be understood tolerates nothing.
+//! The API server validated the objects. A malformed part never matches more: an invalid requirement matches nothing,
+//! an invalid toleration tolerates nothing.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) fn pairs(map: &BTreeMap<String, String>) -> LabelPairs {
     map.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
-/// All requirements of a label selector.
+/// Requirements of a label selector.
 pub(crate) fn selector(selector: &LabelSelector) -> Vec<LabelRequirement> {
     let labels = selector.match_labels.iter().map(|(key, value)| LabelRequirement {
         key: key.as_str().into(),
@@ -53,7 +53,7 @@ fn effect(name: &str) -> Option<TaintEffect> {
     all.into_iter().find(|one| one.name() == name)
 }
 
-/// Taints; those with an unknown effect keep everybody away.
+/// Taints; an unknown effect counts as NoSchedule.
 pub(crate) fn taints(taints: &[Taint]) -> Vec<node_selection::Taint> {
     let one = |taint: &Taint| node_selection::Taint {
         key: taint.key.as_str().into(),
@@ -83,7 +83,7 @@ fn toleration(one: &Toleration) -> Option<node_selection::Toleration> {
     Some(node_selection::Toleration { key: one.key.as_str().into(), operator, effect })
 }
 
-/// Where the pods of a template may run.
+/// Node selection of a pod template: selector, required affinity, tolerations.
 pub(crate) fn selection(pod: &PodSpec) -> NodeSelection {
     NodeSelection {
         node_selector: pairs(&pod.node_selector),
@@ -114,7 +114,7 @@ fn requirements(term: &Value, which: &str) -> Vec<LabelRequirement> {
     expressions.into_iter().flatten().map(expression).collect()
 }
 
-/// The nodes that the pods of a template prefer.
+/// Preferred node affinity of a pod template.
 pub(crate) fn preferred(pod: &PodSpec) -> Box<[PreferredTerm]> {
     let terms = node_affinity(pod, "preferredDuringSchedulingIgnoredDuringExecution");
     let terms = terms.and_then(Value::as_array).into_iter().flatten();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_required_is_not_preferred() {
+    fn required_affinity_is_not_preferred_affinity() {
         let pod = pod(json!({"affinity": {"nodeAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
                 {"matchExpressions": [{"key": "zone", "operator": "Exists"}]},
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_lets_nobody_in() {
+    fn malformed_parts_match_nothing() {
         for (operator, values) in [("Gt", json!(["x"])), ("Near", json!(["a"])), ("Lt", json!([]))]
         {
             let one = expression(&json!({"key": "zone", "operator": operator, "values": values}));

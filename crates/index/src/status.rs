@@ -1,8 +1,8 @@
-//! Decisions out: each transition of a Workload is a function from one status to the next.
+//! Status transitions: each decision about a Workload is a function from one status to the next.
 //!
-//! A transition is complete: everything that changes with it is in the one status it returns, so that one write carries
-//! it. Where nothing changes the returned status is equal, and nothing is written. Source: docs/reference/kueue.md §2.1 to
-//! §2.6; the words of conditions are upstream's.
+//! A transition is complete: the returned status has everything that changes with it, so one write carries it. A
+//! transition without a change returns an equal status, and nothing is written. Source: docs/reference/kueue.md §2.1
+//! to §2.6; the texts of conditions are Kueue's.
 
 mod admission;
 mod admitted;
@@ -20,6 +20,7 @@ mod preempted;
 mod quota_released;
 mod quota_reserved;
 mod requeue_backoff;
+mod status_stamp;
 
 pub use self::{
     admitted::admitted,
@@ -37,18 +38,8 @@ pub use self::{
     quota_released::{nomination_cancelled, quota_released},
     quota_reserved::{QuotaReservation, quota_reserved},
     requeue_backoff::{back_off, requeued},
+    status_stamp::StatusStamp,
 };
-
-use jiff::Timestamp;
-
-/// When a transition happens, and to which generation of the object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StatusStamp {
-    /// The clock.
-    pub now: Timestamp,
-    /// `metadata.generation`.
-    pub generation: i64,
-}
 
 #[cfg(test)]
 #[expect(clippy::needless_pass_by_value, reason = "values are made for the call")]

@@ -1,10 +1,10 @@
-//! Between the API's times and the engine's.
+//! Conversion between the API's and the engine's times.
 
 use engine::Time;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 
-/// An instant of an object, as the engine compares it; saturates.
+/// An API time in the engine's terms; saturates.
 pub(crate) fn time(at: &v1::Time) -> Time {
     from_timestamp(at.0)
 }
@@ -14,7 +14,7 @@ pub(crate) fn from_timestamp(at: Timestamp) -> Time {
     Time(i64::try_from(nanos).unwrap_or(if nanos > 0 { i64::MAX } else { i64::MIN }))
 }
 
-/// An instant as objects can hold it: whole seconds.
+/// A time in the API's resolution: whole seconds.
 pub(crate) fn to_seconds(at: Timestamp) -> v1::Time {
     v1::Time(Timestamp::from_second(at.as_second()).unwrap_or(at))
 }

@@ -1,16 +1,21 @@
-//! Workloads as the engine's and as dispatch's.
+//! Workloads in the terms of the engine and of dispatch.
 //!
-//! [`pod_sets`] is what the pods ask for, [`standing`] where the Workload stands in its life, [`holding`] what it holds,
-//! [`request`] what it asks of a cluster, [`variant`] whose variant it is, [`record`] what is kept of it. Source:
+//! [`pod_sets`] holds requests, [`queue_order`] priority and timestamp, [`queue_eligibility`] what keeps a Workload
+//! out of its queue, [`requeue_backoff`] the backoff, [`admission`] reserved quota, [`workload_request`] the request
+//! to a cluster, [`variant`] concurrent admission, [`workload_record`] the stored fields. Source:
 //! docs/reference/kueue.md §2, §3.2.
 
 mod admission;
 mod pod_sets;
-mod standing;
+mod preemption_gate;
+mod queue_eligibility;
+mod queue_order;
+mod requeue_backoff;
 mod template_hash;
 mod variant;
 pub(crate) mod workload_record;
 mod workload_request;
+mod workload_slice;
 
 use std::sync::Arc;
 
@@ -26,10 +31,10 @@ use crate::workload::pod_sets::CountedPodSets;
 use crate::workload::workload_record::WorkloadRecord;
 
 impl Index {
-    /// Enters a Workload: waiting, holding quota, held back, or finished.
+    /// Enters a Workload in any state.
     ///
-    /// The caller enters what it wrote, too, as the API returned it, and never an older object after a newer one: quota
-    /// that no entered object ever showed cannot be seen to be given back.
+    /// The caller also enters the result of each of its writes, and never an older object after a newer one: a
+    /// release of quota is visible only if an entered object had quota.
     pub fn workload(&mut self, names: &mut Names, workload: &Workload, now: Time) -> Vec<Event> {
         let (namespace, name) = key_of(workload);
         if is_true(&workload.status.conditions, conditions::FINISHED) {
@@ -44,20 +49,20 @@ impl Index {
             namespace: names.namespaces.intern(namespace),
             local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),
             uid: workload.metadata.uid.as_deref().unwrap_or_default().into(),
-            priority: standing::priority(&self.config, workload),
-            has_priority_class: standing::has_class(workload),
-            queued_at: standing::queued_at(&self.config, workload),
+            priority: queue_order::priority(&self.config, workload),
+            has_priority_class: queue_order::has_class(workload),
+            queued_at: queue_order::queued_at(&self.config, workload),
             pod_sets: pod_sets.specs(names, workload, &self.config),
             eligibility: if is_parent {
                 QueueEligibility::Excluded
             } else {
-                standing::queue_eligibility(&self.config, workload, now)
+                queue_eligibility::queue_eligibility(&self.config, workload, now)
             },
             invalid: pod_sets.validation_problem().or(affinity).map(Into::into),
-            preemption_gated: standing::is_preemption_gated(workload),
+            preemption_gated: preemption_gate::is_preemption_gated(workload),
             allowed_flavors: variant::allowed(names, workload),
             variant_of: variant::parent(workload).map(Into::into),
-            replaced_slice: standing::replaced_slice(workload).map(Into::into),
+            replaced_slice: workload_slice::replaced_slice(workload).map(Into::into),
             checks: crate::admission_check::states(names, workload),
             admission: held,
         };
@@ -67,7 +72,7 @@ impl Index {
                 priority: spec.priority,
                 queued_at: spec.queued_at,
             },
-            requeue_at: standing::requeue_at(workload).filter(|&at| at > now),
+            requeue_at: requeue_backoff::requeue_at(workload).filter(|&at| at > now),
             local_queue: spec.local_queue,
             quota_reserved: spec.admission.is_some(),
             evicted: spec.admission.as_ref().is_some_and(|one| one.evicted),
@@ -77,7 +82,7 @@ impl Index {
         follow(id, spec, old.as_ref())
     }
 
-    /// Enters that a Workload is gone. Its id may be handed out again once the engine knows.
+    /// Enters the deletion of a Workload. Its id may be reused once the engine has the event.
     pub fn workload_gone(&mut self, names: &Names, namespace: &str, name: &str) -> Vec<Event> {
         let Some(id) = names.workloads.get(&format!("{namespace}/{name}")) else {
             return Vec::new();
@@ -86,26 +91,26 @@ impl Index {
         vec![Event::WorkloadGone(id)]
     }
 
-    /// When the backoff of a Workload ends: the caller enters it again then.
+    /// End of the Workload's requeue backoff; the caller enters the Workload again then.
     #[must_use]
     pub fn requeue_at(&self, names: &Names, namespace: &str, name: &str) -> Option<Time> {
         let id = names.workloads.get(&format!("{namespace}/{name}"))?;
         self.records.get(id)?.requeue_at
     }
 
-    /// What a Workload asks of a cluster.
+    /// The request of a Workload to a cluster.
     #[must_use]
     pub fn request(&self, id: WorkloadId) -> Option<&Arc<dispatch::WorkloadRequest>> {
         self.records.get(id).map(|record| &record.request)
     }
 
-    /// The turn of a Workload among those who wait for room.
+    /// Queue order of a Workload.
     #[must_use]
     pub fn queue_order(&self, id: WorkloadId) -> dispatch::QueueOrder {
         self.records.get(id).map(|record| record.queue_order).unwrap_or_default()
     }
 
-    /// What a pending Workload asks for, as its status shows it: every pod set as a whole.
+    /// `status.resourceRequests` of a pending Workload: totals per pod set.
     #[must_use]
     pub fn resource_requests(&self, workload: &Workload) -> Vec<PodSetRequest> {
         self.pod_sets(workload).resource_requests()
@@ -115,8 +120,8 @@ impl Index {
         CountedPodSets::read(self, workload, self.covered(workload))
     }
 
-    /// The resources that count, where undeclared ones are ignored and the queue is known. A worker without queues
-    /// ignores nothing.
+    /// Covered resources of the queue, if uncovered ones are ignored and the queue is known. In agent mode nothing is
+    /// ignored.
     fn covered(&self, workload: &Workload) -> Option<&std::collections::BTreeSet<String>> {
         if !self.config.ignore_uncovered_resources || self.config.agent_mode {
             return None;
@@ -134,11 +139,11 @@ impl Index {
     }
 }
 
-/// The events by which the engine follows an object from its last state to this one.
+/// The events from the last object of a Workload to this one.
 ///
-/// The engine takes quota away only for [`Event::Released`], which ends an eviction or a cancelled reservation, and
-/// learns of an eviction from [`Event::Evicting`]. What it assumed and nobody wrote yet is not contradicted by an object
-/// that never showed quota.
+/// The engine releases quota only for [`engine::Event::Released`], which ends an eviction or a cancelled reservation,
+/// and evicts for [`engine::Event::Evicting`]. An object that never had quota does not contradict an assumed
+/// reservation whose write is in flight.
 fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&WorkloadRecord>) -> Vec<Event> {
     let held = old.is_some_and(|old| old.quota_reserved);
     let was_evicted = old.is_some_and(|old| old.evicted);

@@ -1,8 +1,8 @@
 //! Recorded decisions of Kueue's scheduler, played through API objects.
 //!
-//! Objects go in through the index; every decision is written onto the objects by the functions of `status`, and only
-//! the objects go back in. So the decisions must be those that the engine takes when it is told directly. Cases with
-//! machines, and those with other gates than the default, are the engine's own tests' business.
+//! Objects enter through the index; every decision is applied to the objects by the functions of `status`, and only
+//! the objects enter again. The decisions must equal those of the engine with direct events. Cases with nodes or
+//! other than default gates are in the engine's tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 /// 2026-01-01T00:00:00Z.
 const START: i64 = 1_767_225_600;
 
-/// A family, how many of its cases are played, and how many of these are open in the engine's own tests, too.
+/// A family, the number of its cases played, and the number of those that are open in the engine's tests too.
 const FAMILIES: [(&str, usize, usize); 7] = [
     ("quota", 360, 0),
     ("fungibility", 360, 0),
@@ -35,7 +35,7 @@ const FAMILIES: [(&str, usize, usize); 7] = [
 ];
 
 #[test]
-fn decisions_taken_on_objects_are_those_of_upstream() -> Result<()> {
+fn decisions_through_objects_equal_those_of_kueue() -> Result<()> {
     for (family, cases_of_it, open) in FAMILIES {
         let (mut played, mut failed) = (0, Vec::new());
         for case in cases(family)?.iter().filter(|case| is_plain(case)) {
@@ -148,7 +148,7 @@ impl<'a> OraclePlayer<'a> {
         Ok(())
     }
 
-    /// Plays all steps; the first difference.
+    /// Plays all steps; returns the first difference.
     fn play(mut self) -> Result<Option<String>> {
         let (case, expect) = (self.case, &self.case["expect"]);
         for step in 0..expect["steps"].as_u64().unwrap_or_default() {
@@ -195,7 +195,7 @@ impl<'a> OraclePlayer<'a> {
         }
     }
 
-    /// Changes a status, as a write would, and enters the object.
+    /// Applies a status as a write does, and enters the object.
     fn write(&mut self, name: &str, change: impl FnOnce(WorkloadStatus) -> WorkloadStatus) {
         if let Some(workload) = self.workloads.get_mut(name) {
             workload.status = change(std::mem::take(&mut workload.status));
@@ -309,7 +309,7 @@ impl<'a> OraclePlayer<'a> {
         Ok(())
     }
 
-    /// Runs a cycle, writes what was decided, and returns the heads that had an effect.
+    /// Runs a cycle, applies its decisions, and returns the heads with an effect.
     fn cycle(&mut self) -> Vec<Value> {
         let now = Time(self.at().now.as_second() * 1_000_000_000);
         let entries = self.engine.cycle(now, &mut AcceptAll).to_vec();
@@ -350,7 +350,7 @@ impl<'a> OraclePlayer<'a> {
         key.split_once('/').map_or(key, |(_, name)| name).to_owned()
     }
 
-    /// A head as the recording has it.
+    /// A head in the form of the recording.
     fn head(&self, entry: &CycleEntry) -> Value {
         let result = match entry.outcome {
             CycleOutcome::Reserved { .. } => "admitted",
@@ -402,7 +402,7 @@ impl<'a> OraclePlayer<'a> {
     }
 }
 
-/// What of a head had an effect: who, and what it was given or took.
+/// Effect of a head: Workload, admission, targets.
 fn effect(head: &Value) -> Option<Value> {
     let result = head["result"].as_str()?;
     let kept = match result {
@@ -414,7 +414,7 @@ fn effect(head: &Value) -> Option<Value> {
     Some(json!({"wl": head["wl"], "cq": head["cq"], "result": result, "what": what(&head[kept])}))
 }
 
-/// Pod sets and targets in one form: flavors and usage are there even if empty, and the place in a topology is not.
+/// Pod sets and targets in one form: flavors and usage also if empty, without topology assignments.
 fn what(value: &Value) -> Value {
     let Some(all) = value.as_array() else {
         return Value::Null;

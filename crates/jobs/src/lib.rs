@@ -1,7 +1,29 @@
-//! Kinds of jobs, decided without doing: what their webhooks refuse and default, their pod sets, how they start and stop.
+//! Job kinds, as pure functions of job objects and their Workloads (docs/reference/kueue.md §5.3, §7).
 //!
-//! One file per kind behind [`GenericJob`]; what all kinds have in common stands in files of its own.
-//! Objects go in, values come out; the caller reads and writes (docs/reference/kueue.md §5.3, §7).
+//! ```text
+//! job object ──> GenericJob (one file per kind: `job`)
+//!     │
+//!     ├─ webhooks        defaulting, validate, prebuilt
+//!     │    facts         integrations ──> ancestor_search
+//!     ├─ Workload        construct_workload, workload_name, topology_request
+//!     │    match         equivalence
+//!     ├─ reconcile       next steps of a job and its Workload; pods_ready
+//!     │    start, stop   pod_sets_info ──> pod_set_info
+//!     └─ dispatch        remote_objects ──> clone_assignment
+//! ```
+//!
+//! | question | module |
+//! |---|---|
+//! | Which job kinds exist, which are managed? | [`integrations`] |
+//! | What does a kind implement? | [`GenericJob`] |
+//! | What do webhooks set and refuse? | [`defaulting`], [`validate`] |
+//! | How is a Workload built and named? | [`construct_workload`], [`workload_name`] |
+//! | Does a Workload match its job? | [`equivalence`] |
+//! | What is the next step? | [`reconcile`] |
+//! | What do pods get at a start? | [`pod_sets_info`], [`pod_set_info`] |
+//! | What is created on a worker? | [`remote_objects`], [`clone_assignment`] |
+//!
+//! Objects are inputs, steps and changed objects are results; the caller reads and writes.
 
 pub mod ancestor_search;
 pub mod clone_assignment;

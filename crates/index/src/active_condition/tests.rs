@@ -29,7 +29,7 @@ fn with_checks(rules: Value) -> Value {
     json!({"resourceGroups": flavors(&["a"]), "admissionChecksStrategy": {"admissionChecks": rules}})
 }
 
-/// An index with the flavors `a` and `tas`, and checks of every sort.
+/// An index with the flavors `a` and `tas`, and checks of every controller and state.
 fn index(names: &mut Names) -> Index {
     let mut index = Index::new(IndexConfig::default());
     index.resource_flavor(names, "a", Some(&v1beta2::ResourceFlavor::default()));
@@ -56,7 +56,7 @@ fn activity(spec: Value) -> ActiveCondition {
 }
 
 #[test]
-fn the_first_broken_rule_gives_the_reason_and_all_of_them_the_message() {
+fn the_first_broken_rule_gives_the_reason_and_all_give_the_message() {
     let cases = [
         (json!({"resourceGroups": flavors(&["a"])}), "Ready", "Can admit new workloads"),
         (with_checks(json!([{"name": "other"}])), "Ready", "Can admit new workloads"),
@@ -103,7 +103,7 @@ fn the_first_broken_rule_gives_the_reason_and_all_of_them_the_message() {
 }
 
 #[test]
-fn a_queue_being_deleted_says_only_that() {
+fn a_terminating_queue_reports_only_that() {
     let mut names = Names::default();
     let mut index = index(&mut names);
     let mut queue = queue(json!({"stopPolicy": "Hold"}));
@@ -114,7 +114,7 @@ fn a_queue_being_deleted_says_only_that() {
     assert_eq!(activity.message, "Can't admit new workloads; clusterQueue is terminating");
 }
 
-/// Whether the engine was told that the queue is ready; `None` if it was told nothing of it.
+/// The readiness in the last event of the queue; `None` without an event.
 fn told(events: &[Event]) -> Option<bool> {
     let of_queue: Vec<&Event> =
         events.iter().filter(|one| !matches!(one, Event::Check(..))).collect();
@@ -126,7 +126,7 @@ fn told(events: &[Event]) -> Option<bool> {
 }
 
 #[test]
-fn a_check_tells_its_queues_when_their_readiness_changes() {
+fn a_check_updates_the_readiness_of_its_queues() {
     let mut names = Names::default();
     let mut index = Index::new(IndexConfig::default());
     let spec = queue(with_checks(json!([{"name": "mk"}])));
@@ -141,7 +141,7 @@ fn a_check_tells_its_queues_when_their_readiness_changes() {
 }
 
 #[test]
-fn the_engine_is_told_of_checks_and_of_the_flavors_that_need_them() {
+fn events_carry_checks_and_the_flavors_that_need_them() {
     let mut names = Names::default();
     let mut index = Index::new(IndexConfig::default());
     let rules = json!([{"name": "b", "onFlavors": ["f"]}, {"name": "a"}]);
@@ -161,7 +161,7 @@ fn the_engine_is_told_of_checks_and_of_the_flavors_that_need_them() {
 }
 
 #[test]
-fn the_stop_policy_is_told_apart_from_readiness() {
+fn the_stop_policy_does_not_change_readiness() {
     let mut names = Names::default();
     let mut index = Index::new(IndexConfig::default());
     let events = index.cluster_queue(&mut names, "q", Some(&queue(json!({"stopPolicy": "Hold"}))));
@@ -195,7 +195,7 @@ fn a_local_queue_is_as_active_as_its_cluster_queue() {
 }
 
 #[test]
-fn checks_bind_by_flavor() {
+fn checks_apply_by_flavor() {
     let mut names = Names::default();
     let mut index = index(&mut names);
     let spec = json!({"resourceGroups": flavors(&["a", "b"]), "admissionChecksStrategy": {"admissionChecks": [

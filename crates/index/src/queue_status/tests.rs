@@ -29,8 +29,8 @@ fn held(usage: &str, admitted: &str) -> Value {
     })
 }
 
-/// A queue `q` in a cohort with two LocalQueues and Workloads of every sort.
-fn house() -> (Index, Engine) {
+/// A queue `q` in a cohort with two LocalQueues, and Workloads in every state.
+fn fixture() -> (Index, Engine) {
     let (mut index, mut engine) =
         (Index::new(IndexConfig::default()), Engine::new(Default::default()));
     let queue: v1beta2::ClusterQueue = from(json!({"spec": {
@@ -68,12 +68,12 @@ fn house() -> (Index, Engine) {
 const AT: StatusStamp = StatusStamp { now: Timestamp::UNIX_EPOCH, generation: 3 };
 
 #[test]
-fn a_cluster_queue_shows_what_it_reserved_and_what_is_in_use() {
-    let (index, engine) = house();
-    let tally = ClusterQueueCounts::count(&index, &engine, "q");
+fn a_cluster_queue_lists_reservations_and_usage() {
+    let (index, engine) = fixture();
+    let counts = ClusterQueueCounts::count(&index, &engine, "q");
     let old = ClusterQueueStatus::default();
     let status =
-        cluster_queue_status(&index, engine.names(), "q", &tally, &old, AT).expect("a queue");
+        cluster_queue_status(&index, engine.names(), "q", &counts, &old, AT).expect("a queue");
     let text = serde_json::to_string_pretty(&status).expect("json");
     expect![[r#"
         {
@@ -126,19 +126,19 @@ fn a_cluster_queue_shows_what_it_reserved_and_what_is_in_use() {
           "reservingWorkloads": 3
         }"#]]
     .assert_eq(&text);
-    let again = cluster_queue_status(&index, engine.names(), "q", &tally, &status, AT);
+    let again = cluster_queue_status(&index, engine.names(), "q", &counts, &status, AT);
     assert_eq!(again, Some(status), "nothing changed, nothing to write");
 }
 
 #[test]
-fn a_local_queue_shows_its_part() {
-    let (index, engine) = house();
-    let tally = ClusterQueueCounts::count(&index, &engine, "q");
+fn a_local_queue_lists_its_own_workloads() {
+    let (index, engine) = fixture();
+    let counts = ClusterQueueCounts::count(&index, &engine, "q");
     let old = LocalQueueStatus::default();
     let show = |name: &str| {
         let key = ("ns", name);
         let status =
-            local_queue_status(&index, engine.names(), key, &tally, &old, AT).expect("a queue");
+            local_queue_status(&index, engine.names(), key, &counts, &old, AT).expect("a queue");
         let cpu = |all: &[LocalQueueFlavorUsage]| -> String {
             let resource = all.first().and_then(|one| one.resources.first()).expect("a resource");
             resource.total.as_ref().expect("a total").to_string()
@@ -153,17 +153,17 @@ fn a_local_queue_shows_its_part() {
 }
 
 #[test]
-fn a_queue_that_is_not_there_shows_nothing() {
-    let (index, engine) = house();
-    let tally = ClusterQueueCounts::count(&index, &engine, "none");
-    assert_eq!(tally, ClusterQueueCounts::default());
+fn an_unknown_queue_has_no_status() {
+    let (index, engine) = fixture();
+    let counts = ClusterQueueCounts::count(&index, &engine, "none");
+    assert_eq!(counts, ClusterQueueCounts::default());
     let old = ClusterQueueStatus::default();
-    assert_eq!(cluster_queue_status(&index, engine.names(), "none", &tally, &old, AT), None);
+    assert_eq!(cluster_queue_status(&index, engine.names(), "none", &counts, &old, AT), None);
 }
 
 #[test]
-fn what_was_decided_is_what_is_recorded() {
-    let (mut index, mut engine) = house();
+fn the_admission_records_the_assignment() {
+    let (mut index, mut engine) = fixture();
     let mut events = index.workload_gone(engine.names(), "ns", "a");
     events.extend(index.workload_gone(engine.names(), "ns", "b"));
     for event in events {

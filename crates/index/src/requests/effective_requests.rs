@@ -1,6 +1,6 @@
-//! What of a pod's requests counts as quota.
+//! Effective requests: the part of a pod's requests that counts as quota.
 //!
-//! Excluded resources are dropped, some resources are counted as others, nothing is below zero. Source:
+//! Excluded resources are removed, transformations are applied, negative amounts become zero. Source:
 //! docs/reference/kueue.md §2.7 steps 5, 6 and 8.
 
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ const NANOS_PER_UNIT: i128 = 1_000_000_000;
 /// Effective requests of one pod, by name.
 pub(crate) type EffectiveRequests<'a> = BTreeMap<Cow<'a, str>, Amount>;
 
-/// What counts as quota of what one pod asks for.
+/// Computes the effective requests of one pod.
 pub(crate) fn effective<'a>(
     mut requests: ExactAmounts<'a>,
     settings: &'a IndexConfig,
@@ -57,7 +57,7 @@ fn transform<'a>(
     kept
 }
 
-/// The product of two exact amounts; a remainder below a billionth counts as one.
+/// Product of two exact amounts, rounded up to a billionth.
 fn times(one: i128, other: i128) -> i128 {
     let product = one.saturating_mul(other);
     product.div_euclid(NANOS_PER_UNIT) + i128::from(product.rem_euclid(NANOS_PER_UNIT) != 0)
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn excluded_resources_are_dropped_before_anything_is_made_of_them() {
+    fn excluded_resources_are_removed_before_transformations() {
         let settings = IndexConfig {
             exclude_prefixes: vec!["example.com/".into()],
             transformations: vec![one(
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_is_counted_as_others() {
+    fn a_transformation_adds_its_outputs() {
         let mig = |strategy| IndexConfig {
             transformations: vec![
                 one("gpu/1g", strategy, None, &[("credits", "10"), ("memory", "5Gi")]),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_below_zero() {
+    fn effective_requests_are_never_negative() {
         let settings = IndexConfig {
             transformations: vec![one("a", InputRetention::Retain, None, &[("b", "-1")])],
             ..IndexConfig::default()

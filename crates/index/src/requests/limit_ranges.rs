@@ -1,7 +1,7 @@
-//! What a namespace's LimitRanges and a pod's RuntimeClass add to requests.
+//! Defaults and bounds of LimitRanges, and overheads of RuntimeClasses.
 //!
-//! Several LimitRanges count together: the smallest maximum, the largest minimum, the first default in the order of
-//! their names. Source: docs/reference/kueue.md §2.7 steps 1 and 2.
+//! Several LimitRanges of a namespace combine: the smallest maximum, the largest minimum, the first default by name.
+//! Source: docs/reference/kueue.md §2.7 steps 1 and 2.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +20,18 @@ pub(crate) struct LimitBounds {
     pub(crate) default_request: OwnedExactAmounts,
 }
 
-/// All LimitRanges of a namespace together.
+/// The combined LimitRanges of a namespace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NamespaceLimits {
     pub(crate) container: LimitBounds,
     pub(crate) pod: LimitBounds,
 }
 
-/// The types of items that say something about pods.
+/// Item types that concern pods.
 const CONTAINER: &str = "Container";
 const POD: &str = "Pod";
 
-/// Summarizes LimitRanges.
+/// Combines LimitRanges.
 pub(crate) fn summarize<'a>(ranges: impl IntoIterator<Item = &'a LimitRange>) -> NamespaceLimits {
     let mut limits = NamespaceLimits::default();
     for item in ranges.into_iter().filter_map(|one| one.spec.as_ref()).flat_map(|one| &one.limits) {
@@ -64,7 +64,7 @@ fn merge(
     }
 }
 
-/// Quantities as exact amounts. One that cannot be read is left out.
+/// Quantities as exact amounts. An invalid quantity is left out.
 pub(crate) fn amounts(map: Option<&BTreeMap<String, resource::Quantity>>) -> OwnedExactAmounts {
     let read = |(name, text): (&String, &resource::Quantity)| {
         let quantity: Quantity = text.0.parse().ok()?;
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_ranges_count_together() {
+    fn several_limit_ranges_combine() {
         let range = |max: &str, min: &str, default: &str| -> LimitRange {
             serde_json::from_value(json!({"spec": {"limits": [
                 {"type": "Container", "max": {"cpu": max}, "min": {"cpu": min},

@@ -1,23 +1,24 @@
-//! What one pod asks for: the formula of Kubernetes.
+//! Requests of one pod: the formula of Kubernetes.
 //!
-//! The containers run together, so they add up. Init containers run one after the other before them, so the largest
-//! counts; one that restarts always is a sidecar and stays, so it adds to everything after it. What the pod as a whole
-//! asks for replaces the sum. The runtime's overhead comes on top. Source: docs/reference/kueue.md §2.7 steps 1 to 4.
+//! Containers run together: their requests add up. Init containers run one after the other: the largest request
+//! counts. A restartable init container is a sidecar: its request is added to everything after it. Pod-level
+//! resources replace the sum. The overhead of the RuntimeClass is added. Source: docs/reference/kueue.md §2.7 steps 1
+//! to 4.
 
 use crds::pod::{Container, PodSpec};
 
 use super::limit_ranges::{LimitBounds, NamespaceLimits};
 use super::{ExactAmounts, OwnedExactAmounts, borrowed, complete, read};
 
-/// The `restartPolicy` of an init container that runs beside the others.
+/// `restartPolicy` of a sidecar.
 const ALWAYS: &str = "Always";
 
-/// What is added to the requests of a pod from outside its template.
+/// Defaults from outside the template.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PodDefaults<'a> {
-    /// The LimitRanges of its namespace.
+    /// Combined LimitRanges of the namespace.
     pub(crate) limits: Option<&'a NamespaceLimits>,
-    /// The overhead of its RuntimeClass.
+    /// Overhead of the RuntimeClass.
     pub(crate) overhead: Option<&'a OwnedExactAmounts>,
 }
 
@@ -31,15 +32,15 @@ impl<'a> PodDefaults<'a> {
     }
 }
 
-/// What one pod of a template asks for.
-pub(crate) fn pod_requests<'a>(pod: &'a PodSpec, around: PodDefaults<'a>) -> ExactAmounts<'a> {
-    let mut total = aggregate(pod, around);
-    if let Some((requests, _)) = pod_level(pod, &total, around) {
+/// Computes the requests of one pod.
+pub(crate) fn pod_requests<'a>(pod: &'a PodSpec, defaults: PodDefaults<'a>) -> ExactAmounts<'a> {
+    let mut total = aggregate(pod, defaults);
+    if let Some((requests, _)) = pod_level(pod, &total, defaults) {
         total.extend(requests);
     }
     let mut overhead = read(&pod.overhead);
     if overhead.is_empty()
-        && let Some(class) = around.overhead
+        && let Some(class) = defaults.overhead
     {
         overhead.extend(borrowed(class));
     }
@@ -47,15 +48,15 @@ pub(crate) fn pod_requests<'a>(pod: &'a PodSpec, around: PodDefaults<'a>) -> Exa
     total
 }
 
-fn aggregate<'a>(pod: &'a PodSpec, around: PodDefaults<'a>) -> ExactAmounts<'a> {
+fn aggregate<'a>(pod: &'a PodSpec, defaults: PodDefaults<'a>) -> ExactAmounts<'a> {
     let mut total = ExactAmounts::new();
     for container in &pod.containers {
-        add(&mut total, &container_resources(container, around).0);
+        add(&mut total, &container_resources(container, defaults).0);
     }
     let (mut sidecars, mut peak) = (ExactAmounts::new(), ExactAmounts::new());
     for container in &pod.init_containers {
         let mut now = sidecars.clone();
-        add(&mut now, &container_resources(container, around).0);
+        add(&mut now, &container_resources(container, defaults).0);
         raise(&mut peak, &now);
         if container.restart_policy.as_deref() == Some(ALWAYS) {
             sidecars = now;
@@ -66,15 +67,15 @@ fn aggregate<'a>(pod: &'a PodSpec, around: PodDefaults<'a>) -> ExactAmounts<'a> 
     total
 }
 
-/// Requests and limits of a container, defaults filled in.
+/// Requests and limits of a container with defaults.
 pub(crate) fn container_resources<'a>(
     container: &'a Container,
-    around: PodDefaults<'a>,
+    defaults: PodDefaults<'a>,
 ) -> (ExactAmounts<'a>, ExactAmounts<'a>) {
     let own = container.resources.as_ref();
     let mut limits = own.map(|own| read(&own.limits)).unwrap_or_default();
     let mut requests = own.map(|own| read(&own.requests)).unwrap_or_default();
-    if let Some(range) = around.of_containers() {
+    if let Some(range) = defaults.of_containers() {
         complete(&mut limits, borrowed(&range.default));
         complete(&mut requests, borrowed(&range.default_request));
     }
@@ -82,20 +83,20 @@ pub(crate) fn container_resources<'a>(
     (requests, limits)
 }
 
-/// Requests and limits of the pod as a whole, where it has any; only the resources that a pod can have as a whole.
+/// Pod-level requests and limits, if present; only for resources that the pod level supports.
 ///
-/// A missing request is what the containers ask for together, except for huge pages; after that it is the limit.
+/// A missing request defaults to the sum over the containers, except for huge pages; then to the limit.
 pub(crate) fn pod_level<'a>(
     pod: &'a PodSpec,
     aggregate: &ExactAmounts<'a>,
-    around: PodDefaults<'a>,
+    defaults: PodDefaults<'a>,
 ) -> Option<(ExactAmounts<'a>, ExactAmounts<'a>)> {
     let own = pod.resources.as_ref()?;
     let (mut requests, mut limits) = (read(&own.requests), read(&own.limits));
     if requests.is_empty() && limits.is_empty() {
         return None;
     }
-    if let Some(range) = around.of_pods() {
+    if let Some(range) = defaults.of_pods() {
         complete(&mut limits, borrowed(&range.default));
         complete(&mut requests, borrowed(&range.default_request));
     }

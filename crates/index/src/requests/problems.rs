@@ -1,7 +1,7 @@
-//! What is wrong with the requests of a Workload, in the words of the API machinery, after what kind of problem it is.
+//! Validation of a Workload's requests, with the messages of the API machinery.
 //!
-//! Requests above limits come first; only if there are none, the bounds of the namespace's LimitRanges are looked at.
-//! Source: docs/reference/kueue.md §2.7 (last paragraph), §4.2.
+//! Requests above limits are reported first; LimitRange bounds are checked only without such errors. Source:
+//! docs/reference/kueue.md §2.7 (last paragraph), §4.2.
 
 use crds::pod::{Container, PodSpec};
 
@@ -15,10 +15,10 @@ const ABOVE_LIMITS: &str = "requests must not exceed its limits";
 const ABOVE_MAX: &str = "requests must not be above the limitRange max";
 const BELOW_MIN: &str = "requests must not be below the limitRange min";
 
-/// One pod set: its template and what surrounds it.
+/// A pod template with its defaults.
 pub(crate) type ValidatedPodSet<'a> = (&'a PodSpec, PodDefaults<'a>);
 
-/// The first kind of problem that the pod sets have.
+/// The message of the first kind of error.
 pub(crate) fn problems(pod_sets: &[ValidatedPodSet<'_>]) -> Option<String> {
     in_words(AGAINST_LIMITS, &collect(pod_sets, above_limits))
         .or_else(|| in_words(AGAINST_RANGE, &collect(pod_sets, out_of_range)))
@@ -40,21 +40,21 @@ fn in_words(kind: &str, all: &[String]) -> Option<String> {
     }
 }
 
-fn above_limits(path: &str, (pod, around): ValidatedPodSet<'_>) -> Vec<String> {
+fn above_limits(path: &str, (pod, defaults): ValidatedPodSet<'_>) -> Vec<String> {
     let mut all = Vec::new();
     for (place, container) in containers(path, pod) {
-        let (requests, limits) = container_resources(container, around);
+        let (requests, limits) = container_resources(container, defaults);
         all.extend(invalid(&place, &greater(&requests, &limits), ABOVE_LIMITS));
     }
-    if let Some((requests, limits)) = pod_level(pod, &ExactAmounts::new(), around) {
+    if let Some((requests, limits)) = pod_level(pod, &ExactAmounts::new(), defaults) {
         let place = format!("{path}.resources");
         all.extend(invalid(&place, &greater(&requests, &limits), ABOVE_LIMITS));
     }
     all
 }
 
-fn out_of_range(path: &str, (pod, around): ValidatedPodSet<'_>) -> Vec<String> {
-    let (Some(container_range), Some(pod_range)) = (around.of_containers(), around.of_pods())
+fn out_of_range(path: &str, (pod, defaults): ValidatedPodSet<'_>) -> Vec<String> {
+    let (Some(container_range), Some(pod_range)) = (defaults.of_containers(), defaults.of_pods())
     else {
         return Vec::new();
     };
@@ -70,17 +70,17 @@ fn out_of_range(path: &str, (pod, around): ValidatedPodSet<'_>) -> Vec<String> {
     let (max, min) =
         (borrowed(&container_range.max).collect(), borrowed(&container_range.min).collect());
     for (place, container) in containers(path, pod) {
-        let (requests, limits) = container_resources(container, around);
+        let (requests, limits) = container_resources(container, defaults);
         let low = merged(&requests, &limits, i128::min);
         judge(&place, &low, &merged(&requests, &limits, i128::max), &max, &min);
     }
     let (max, min) = (borrowed(&pod_range.max).collect(), borrowed(&pod_range.min).collect());
-    let total = pod_requests(pod, around);
+    let total = pod_requests(pod, defaults);
     judge(path, &total, &total, &max, &min);
     all
 }
 
-/// Init containers, then containers, with their paths.
+/// Init containers, then containers, with field paths.
 fn containers<'a>(path: &str, pod: &'a PodSpec) -> Vec<(String, &'a Container)> {
     let kinds = [("initContainers", &pod.init_containers), ("containers", &pod.containers)];
     let all = kinds.into_iter().flat_map(|(kind, list)| {
@@ -102,8 +102,8 @@ fn merged<'a>(
     all
 }
 
-/// The resources of which `left` has more than `right` allows, where it says anything. Both are rounded first, as
-/// upstream compares them: a limit of `1m` gpu allows one.
+/// Resources for which `left` exceeds `right`, where `right` has a value. Both are rounded first, as Kueue does: a
+/// limit of `1m` gpu allows one.
 fn greater<'a>(left: &ExactAmounts<'a>, right: &ExactAmounts<'_>) -> Vec<&'a str> {
     let more = |name: &str, amount: i128| {
         let bound = right.get(name);
@@ -130,8 +130,8 @@ mod tests {
 
     fn judge(value: Value, limits: &NamespaceLimits) -> Option<String> {
         let pod: PodSpec = serde_json::from_value(value).expect("a pod spec");
-        let around = PodDefaults { limits: Some(limits), overhead: None };
-        problems(&[(&pod, around)])
+        let defaults = PodDefaults { limits: Some(limits), overhead: None };
+        problems(&[(&pod, defaults)])
     }
 
     fn pod(requests: Value, limits: Value) -> Value {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_must_not_exceed_limits() {
+    fn requests_do_not_exceed_limits() {
         let none = NamespaceLimits::default();
         assert_eq!(judge(pod(json!({"cpu": "1"}), json!({"cpu": "1"})), &none), None);
         assert_eq!(judge(pod(json!({"x/gpu": "1"}), json!({"x/gpu": "1m"})), &none), None);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_stay_within_the_limit_ranges() {
+    fn requests_stay_within_limit_ranges() {
         let bounds = |max: i128, min: i128| LimitBounds {
             max: [("cpu".to_owned(), max * 1_000_000_000)].into(),
             min: [("cpu".to_owned(), min * 1_000_000_000)].into(),

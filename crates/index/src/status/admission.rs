@@ -1,4 +1,4 @@
-//! An assignment as the API's admission. Source: docs/reference/kueue.md §1.2.
+//! Admission of an assignment. Source: docs/reference/kueue.md §1.2.
 
 use crds::v1beta1;
 use crds::v1beta2::{Admission, PodSetAssignment, TopologyAssignment};
@@ -8,9 +8,9 @@ use crate::amount::quantity;
 use crate::index::Index;
 
 impl Index {
-    /// What was decided for a head, as its status records it.
+    /// The `status.admission` of a cycle entry.
     ///
-    /// A Workload that the index does not know has no names for its pod sets, and so no assignments.
+    /// The pod sets of an unknown Workload have no names, so it has no assignments.
     #[must_use]
     pub fn admission(&self, engine: &Engine, entry: &CycleEntry) -> Admission {
         let names = engine.names();

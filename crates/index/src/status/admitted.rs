@@ -1,16 +1,17 @@
-//! The condition Admitted follows from the rest of a status: quota, checks, and topologies that are still to be chosen.
+//! The condition Admitted, which follows from quota, check states and delayed topology requests.
 //!
-//! Time spent admitted is added up, for the longest execution time. Source: docs/reference/kueue.md §2.1, §2.2.
+//! Admitted time accumulates towards the maximum execution time. Source: docs/reference/kueue.md §2.1, §2.2.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
-use super::{StatusStamp, condition};
+use super::condition;
+use super::status_stamp::StatusStamp;
 
 const READY: &str = "Ready";
 const PENDING: &str = "Pending";
 
-/// Admits a Workload that has everything it needs; changes nothing otherwise.
+/// Sets Admitted to true if nothing is missing; otherwise returns the status unchanged.
 #[must_use]
 pub fn admitted(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     if missing(&status).is_none() {
@@ -19,8 +20,8 @@ pub fn admitted(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     status
 }
 
-/// Brings Admitted in line with the rest of the status. A Workload that never was admitted and has no quota does not
-/// get the condition for that.
+/// Updates Admitted to match the rest of the status. A Workload that was never admitted and has no quota does not get
+/// the condition.
 pub(super) fn sync(status: &mut WorkloadStatus, at: StatusStamp) {
     let old = condition::find(&status.conditions, conditions::ADMITTED);
     let was = old.is_some_and(|one| one.status == "True");
@@ -44,7 +45,7 @@ pub(super) fn sync(status: &mut WorkloadStatus, at: StatusStamp) {
     condition::set(&mut status.conditions, conditions::ADMITTED, false, reason, message, at);
 }
 
-/// What a Workload still lacks.
+/// Reason and message of the first missing part.
 fn missing(status: &WorkloadStatus) -> Option<(&'static str, &'static str)> {
     let reserved = condition::find(&status.conditions, conditions::QUOTA_RESERVED);
     if status.admission.is_none() || reserved.is_none_or(|one| one.status != "True") {

@@ -1,11 +1,12 @@
-//! A cluster has admitted the Workload. Source: docs/reference/multikueue.md §1.4, §1.5.
+//! Admission on a worker cluster. Source: docs/reference/multikueue.md §1.4, §1.5.
 
 use crds::v1beta2::WorkloadStatus;
 
-use super::{StatusStamp, admitted, check_states};
+use super::status_stamp::StatusStamp;
+use super::{admitted, check_states};
 
-/// The status with the chosen cluster: its check is ready, the nomination is over, topologies are the cluster's
-/// business. Admitted if no other check is open.
+/// Records the cluster: sets its check to Ready, clears the nomination, and leaves delayed topologies to the worker.
+/// Sets Admitted if no other check is pending.
 #[must_use]
 pub fn admitted_on_cluster(
     mut status: WorkloadStatus,

@@ -1,9 +1,11 @@
-//! The states of admission checks. Source: docs/reference/kueue.md §2.3, docs/reference/multikueue.md §1.5.
+//! States of admission checks: Pending, Ready, Retry, Rejected. Source: docs/reference/kueue.md §2.3,
+//! docs/reference/multikueue.md §1.5.
 
 use crds::v1beta2::{AdmissionCheckState, WorkloadStatus};
 
+use super::admitted;
 use super::message::for_condition;
-use super::{StatusStamp, admitted};
+use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
 
 pub(super) const PENDING: &str = "Pending";
@@ -11,7 +13,7 @@ pub(super) const READY: &str = "Ready";
 pub(super) const RETRY: &str = "Retry";
 const REJECTED: &str = "Rejected";
 
-/// Keeps the list of checks in line with what the queue requires: new ones are pending, obsolete ones go.
+/// Updates the list of check states to the required checks: adds new ones as Pending, removes obsolete ones.
 #[must_use]
 pub fn with_checks(
     mut status: WorkloadStatus,
@@ -25,7 +27,7 @@ pub fn with_checks(
     status
 }
 
-/// A check asks to start over: the Workload is to be evicted and its checks done again.
+/// Sets a check to Retry: the Workload has to be evicted and its checks repeated.
 #[must_use]
 pub fn check_retry(
     mut status: WorkloadStatus,
@@ -37,7 +39,7 @@ pub fn check_retry(
     status
 }
 
-/// A check cannot be passed: the Workload is to be deactivated.
+/// Sets a check to Rejected: the Workload has to be deactivated.
 #[must_use]
 pub fn check_rejected(
     mut status: WorkloadStatus,
@@ -64,7 +66,7 @@ pub(super) fn require(status: &mut WorkloadStatus, required: &[String], at: Stat
     }
 }
 
-/// Sets the state of a check that the Workload has.
+/// Sets the state of a check, if the Workload has it.
 pub(super) fn set(
     status: &mut WorkloadStatus,
     check: &str,
@@ -82,8 +84,7 @@ pub(super) fn set(
     one.message = for_condition(message).into_owned();
 }
 
-/// Checks begin anew after an eviction. What they had to say about pods is void; a check that asked to start over
-/// counts it.
+/// Resets the check states after an eviction: removes pod set updates, and counts a Retry.
 pub(super) fn reset(status: &mut WorkloadStatus, at: StatusStamp) {
     for one in status.admission_checks.iter_mut().filter(|one| one.state != PENDING) {
         let retries = one.retry_count.unwrap_or(0).saturating_add(1);

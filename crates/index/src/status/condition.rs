@@ -1,21 +1,20 @@
-//! Conditions: one of a type, and a transition time that moves only with the status.
+//! Conditions: one per type; the transition time changes only with the status.
 
 use crds::meta::Condition;
 
-use super::StatusStamp;
 use super::message::for_condition;
+use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
 
-/// The condition of a type.
+/// Finds the condition of a type.
 #[must_use]
 pub fn find<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
     conditions.iter().find(|one| one.r#type == r#type)
 }
 
-/// Sets a condition. `status` says whether it is true.
+/// Sets a condition to `status`.
 ///
-/// A condition that says the same already is left alone, with the generation it spoke of: a new generation alone is no
-/// news.
+/// An equal condition is unchanged, including its observed generation: a new generation alone causes no write.
 pub fn set(
     conditions: &mut Vec<Condition>,
     r#type: &str,
@@ -44,7 +43,7 @@ pub fn set(
     *old = Condition { last_transition_time: kept.or(new.last_transition_time.clone()), ..new };
 }
 
-/// Makes a true condition false and keeps what it said.
+/// Sets a true condition to false and keeps its message as `Previously: ...`.
 pub(super) fn reset(conditions: &mut Vec<Condition>, r#type: &str, reason: &str, at: StatusStamp) {
     let Some(old) = find(conditions, r#type).filter(|one| one.status == "True") else {
         return;
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_was_true_keeps_its_words_when_it_is_reset() {
+    fn a_reset_condition_keeps_its_message() {
         let mut conditions = Vec::new();
         reset(&mut conditions, "T", "R", at(1, 1));
         assert_eq!(conditions, []);
@@ -87,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_transition_time_is_that_of_the_last_change_of_status(
+        fn the_transition_time_is_that_of_the_last_status_change(
             steps in prop::collection::vec((any::<bool>(), 0..3_u8, 0..3_i64), 1..12),
         ) {
             let (mut conditions, mut last, mut since) = (Vec::new(), None, 0);

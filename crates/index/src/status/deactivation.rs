@@ -1,13 +1,16 @@
-//! Deactivation: first the intent, then `spec.active` is switched off elsewhere, then the eviction.
+//! Deactivation: the condition DeactivationTarget, then `spec.active` is set to false by another write, then the
+//! eviction.
 //!
 //! Source: docs/reference/kueue.md §2.2, §2.4.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
-use super::{Eviction, StatusStamp, condition, evicted};
+use super::condition;
+use super::evicted::{Eviction, evicted};
+use super::status_stamp::StatusStamp;
 
-/// The Workload is to be switched off, for this reason.
+/// Sets DeactivationTarget with its reason.
 #[must_use]
 pub fn deactivation_target(
     mut status: WorkloadStatus,
@@ -20,8 +23,8 @@ pub fn deactivation_target(
     status
 }
 
-/// The Workload was switched off. The intent is served and goes, so that a person can switch it on again; so does the
-/// backoff.
+/// Evicts a deactivated Workload. Removes DeactivationTarget, so that a user can activate the Workload again, and the
+/// requeue backoff.
 #[must_use]
 pub fn deactivated(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     let target = condition::find(&status.conditions, conditions::DEACTIVATION_TARGET)

@@ -1,29 +1,30 @@
-//! An eviction: the Workload must give its quota back, and keeps it until its pods are gone.
+//! Eviction: the Workload keeps its quota until its pods are gone.
 //!
-//! Source: docs/reference/kueue.md §2.4. Other than upstream, the chosen cluster and the nomination stay on the object until
-//! the release: whoever withdraws copies must know where they are, also after a restart.
+//! Source: docs/reference/kueue.md §2.4. Unlike in Kueue, cluster name and nomination stay until the release: the
+//! withdrawal of copies reads them, also after a restart.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{WorkloadSchedulingStatsEviction, WorkloadStatus};
 
-use super::{StatusStamp, admitted, check_states, condition};
+use super::status_stamp::StatusStamp;
+use super::{admitted, check_states, condition};
 use crate::time::to_seconds;
 
 const CLOSED: &str = "Closed";
 
-/// Why a Workload is evicted.
+/// Reason, cause and message of an eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Eviction<'a> {
-    /// The reason of the condition.
+    /// Reason of the condition.
     pub reason: &'a str,
-    /// What is behind the reason; may be empty.
+    /// Underlying cause; may be empty.
     pub cause: &'a str,
-    /// For people.
+    /// Message of the condition.
     pub message: &'a str,
 }
 
 impl Eviction<'_> {
-    /// The reason as the condition names it: a deactivation names its cause.
+    /// Reason of the condition Evicted; for a deactivation it includes the cause.
     fn condition_reason(&self) -> String {
         if self.reason == reasons::DEACTIVATED && !self.cause.is_empty() {
             format!("{}DueTo{}", self.reason, self.cause)
@@ -33,7 +34,7 @@ impl Eviction<'_> {
     }
 }
 
-/// In whose favour a variant goes: the sibling's uid.
+/// Message of a variant that is evicted in favour of its sibling with this uid.
 #[must_use]
 pub fn migration_message(uid: &str) -> String {
     format!(
@@ -41,7 +42,7 @@ pub fn migration_message(uid: &str) -> String {
     )
 }
 
-/// The status of a Workload that is being evicted. Evicted twice for the same is counted once.
+/// Sets Evicted. A repeated eviction with the same reason is counted once.
 #[must_use]
 pub fn evicted(
     mut status: WorkloadStatus,
@@ -66,7 +67,7 @@ pub fn evicted(
     status
 }
 
-/// It no longer waits for leave to preempt.
+/// Sets BlockedOnPreemptionGates to false.
 fn unblock(status: &mut WorkloadStatus, reason: &str, message: &str, at: StatusStamp) {
     let r#type = conditions::BLOCKED_ON_PREEMPTION_GATES;
     if crds::meta::is_true(&status.conditions, r#type) {

@@ -1,11 +1,12 @@
-//! What the field manager `kueue-admission` owns of a status: the payload of a server-side apply.
+//! Field ownership of the field manager `kueue-admission`: the payload of a server-side apply.
 //!
-//! What others own must not be in it, or applying it would take it from them. Source: docs/reference/kueue.md §2.6.
+//! Fields of other managers are left out; applying them would take the ownership. Source: docs/reference/kueue.md
+//! §2.6.
 
 use crds::names::conditions;
 use crds::v1beta2::{RequeueState, WorkloadStatus};
 
-/// The conditions that are owned.
+/// Owned conditions.
 const CONDITIONS: &[&str] = &[
     conditions::QUOTA_RESERVED,
     conditions::BLOCKED_ON_PREEMPTION_GATES,
@@ -18,7 +19,7 @@ const CONDITIONS: &[&str] = &[
     conditions::PODS_READY,
 ];
 
-/// The owned part of a status. What a Workload asks for is shown only while it holds nothing.
+/// The owned fields of a status. `resourceRequests` is owned only while no quota is reserved.
 #[must_use]
 pub fn owned_fields(mut status: WorkloadStatus) -> WorkloadStatus {
     status.conditions.retain(|one| CONDITIONS.contains(&one.r#type.as_str()));

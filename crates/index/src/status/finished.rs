@@ -1,11 +1,12 @@
-//! A Workload is over. Source: docs/reference/kueue.md §2.1.
+//! The condition Finished. Source: docs/reference/kueue.md §2.1.
 
 use crds::names::conditions;
 use crds::v1beta2::WorkloadStatus;
 
-use super::{StatusStamp, condition};
+use super::condition;
+use super::status_stamp::StatusStamp;
 
-/// For whom an old slice makes place: the new slice's uid and that of its job.
+/// Message of a workload slice that is replaced by the slice with this uid, of the job with `job_uid`.
 #[must_use]
 pub fn replacement_message(uid: &str, job_uid: &str) -> String {
     format!(
@@ -13,7 +14,7 @@ pub fn replacement_message(uid: &str, job_uid: &str) -> String {
     )
 }
 
-/// The status of a Workload that is over. Over is over: a second reason changes nothing.
+/// Sets Finished. A Workload that is finished already keeps its reason.
 #[must_use]
 pub fn finished(
     mut status: WorkloadStatus,

@@ -1,4 +1,4 @@
-//! Bounds on messages: the API refuses longer ones, and with them the whole write.
+//! Maximum lengths of messages. The API server refuses a write with a longer message.
 
 use std::borrow::Cow;
 
@@ -6,13 +6,13 @@ const LONGEST_OF_CONDITIONS: usize = 32 * 1024;
 const LONGEST_OF_EVENTS: usize = 1024;
 const CUT: &str = " ...";
 
-/// A message as a condition can hold it.
+/// A message within the limit of conditions.
 #[must_use]
 pub fn for_condition(message: &str) -> Cow<'_, str> {
     bounded(message, LONGEST_OF_CONDITIONS)
 }
 
-/// A message as an event can hold it.
+/// A message within the limit of events.
 #[must_use]
 pub fn for_event(message: &str) -> Cow<'_, str> {
     bounded(message, LONGEST_OF_EVENTS)
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_messages_are_cut_between_characters() {
+    fn a_long_message_is_cut_between_characters() {
         assert_eq!(for_event("short"), "short");
         let cut = for_event(&"é".repeat(1000)).into_owned();
         assert!(cut.len() <= 1024 && cut.ends_with("é ..."), "{}", cut.len());

@@ -1,11 +1,12 @@
-//! A Workload waits, and says what for. Source: docs/reference/kueue.md §2.1.
+//! A pending Workload: the condition QuotaReserved=False. Source: docs/reference/kueue.md §2.1.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{PodSetRequest, WorkloadStatus};
 
-use super::{StatusStamp, admitted, condition};
+use super::status_stamp::StatusStamp;
+use super::{admitted, condition};
 
-/// The status of a Workload without quota. `requests` is what it asks for.
+/// Sets QuotaReserved to false with a reason. `requests` becomes `status.resourceRequests`.
 #[must_use]
 pub fn pending(
     mut status: WorkloadStatus,
@@ -19,7 +20,8 @@ pub fn pending(
     status
 }
 
-/// The status of a Workload that would have to preempt and must not. It says so until it gets quota or is evicted.
+/// The same for a Workload whose preemption gate is closed: also sets BlockedOnPreemptionGates until quota is
+/// reserved or the Workload is evicted.
 #[must_use]
 pub fn gated(
     status: WorkloadStatus,
@@ -34,7 +36,7 @@ pub fn gated(
     status
 }
 
-/// Drops the reservation, if there is one, and with it the admission.
+/// Sets QuotaReserved to false and removes the admission.
 pub(super) fn give_up(status: &mut WorkloadStatus, reason: &str, message: &str, at: StatusStamp) {
     let all = &mut status.conditions;
     condition::set(all, conditions::QUOTA_RESERVED, false, reason, message, at);

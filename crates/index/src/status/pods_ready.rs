@@ -1,16 +1,17 @@
-//! Whether all pods are ready, or were. Source: docs/reference/kueue.md §7.6.
+//! The condition PodsReady. Source: docs/reference/kueue.md §7.6.
 
 use crds::meta::is_true;
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
-use super::{StatusStamp, condition};
+use super::condition;
+use super::status_stamp::StatusStamp;
 
 const NOT_READY: &str = "Not all pods are ready or succeeded";
 const FAILED: &str = "At least one pod has failed, waiting for recovery";
 const READY: &str = "All pods reached readiness and the workload is running";
 
-/// The status with what is seen of the pods now.
+/// Sets PodsReady to the current readiness of the pods.
 #[must_use]
 pub fn pods_ready(mut status: WorkloadStatus, ready: bool, at: StatusStamp) -> WorkloadStatus {
     let admitted = is_true(&status.conditions, conditions::ADMITTED);

@@ -1,12 +1,14 @@
-//! A preemption: an eviction that says for whom. Source: docs/reference/kueue.md §2.1, §4.8.
+//! Preemption: an eviction with its preemptor. Source: docs/reference/kueue.md §2.1, §4.8.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 use engine::PreemptionReason;
 
-use super::{Eviction, StatusStamp, condition, evicted};
+use super::condition;
+use super::evicted::{Eviction, evicted};
+use super::status_stamp::StatusStamp;
 
-/// The status of a victim.
+/// Evicts a preemption target.
 #[must_use]
 pub fn preempted(
     status: WorkloadStatus,
@@ -21,7 +23,7 @@ pub fn preempted(
     status
 }
 
-/// For whom a victim goes: the preemptor's uid and that of its job, and both places in the tree of cohorts.
+/// Message of a preemption: uids of the preemptor and its job, and the cohort paths of preemptor and target.
 #[must_use]
 pub fn preemption_message(
     (uid, job_uid): (&str, &str),

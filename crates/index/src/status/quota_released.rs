@@ -1,15 +1,16 @@
-//! Quota is given back: after an eviction, or because no cluster takes the Workload.
+//! Release of quota: after an eviction, or after a cancelled nomination.
 //!
-//! Source: docs/reference/kueue.md §2.2, §2.4 (last column: who may queue again at once).
+//! Source: docs/reference/kueue.md §2.2, §2.4 (last column: which Workloads are requeued at once).
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
 use super::pending::give_up;
-use super::{StatusStamp, check_states, condition};
+use super::status_stamp::StatusStamp;
+use super::{check_states, condition};
 
-/// The pods of an evicted Workload are gone. What the eviction said stays the reason to wait; victims of preemption and
-/// of failed nodes queue again at once, others when they are told.
+/// Releases the quota of an evicted Workload whose pods are gone. QuotaReserved keeps the message of the eviction.
+/// Preemption targets and Workloads of failed nodes are requeued at once, others after a later transition.
 #[must_use]
 pub fn quota_released(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     let evicted = condition::find(&status.conditions, conditions::EVICTED).cloned();
@@ -19,19 +20,19 @@ pub fn quota_released(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadSt
         let all = &mut status.conditions;
         condition::set(all, conditions::REQUEUED, at_once, &reason, &message, at);
     }
-    // A check may have asked to start over while the pods were stopping.
+    // A check can be set to Retry while the pods stop.
     check_states::reset(&mut status, at);
     give_up(&mut status, reasons::PENDING_EVALUATION, &message, at);
     forget_clusters(&mut status);
     if reason.ends_with(reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED) {
-        // Whoever switches it on again gives it all of its time anew.
+        // After a reactivation the whole maximum execution time is available again.
         status.accumulated_past_execution_time_seconds = None;
     }
     status
 }
 
-/// No cluster takes the Workload after all: it drops its reservation and queues again. Nothing of it runs anywhere, so
-/// this is no eviction.
+/// Cancels the nomination: drops the reservation and requeues the Workload. Nothing of it ran, so this is not an
+/// eviction.
 #[must_use]
 pub fn nomination_cancelled(
     mut status: WorkloadStatus,

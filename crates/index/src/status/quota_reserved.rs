@@ -1,22 +1,23 @@
-//! Quota is reserved. Source: docs/reference/kueue.md §2.1, §2.3.
+//! Quota reservation. Source: docs/reference/kueue.md §2.1, §2.3.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{Admission, WorkloadStatus};
 
-use super::{StatusStamp, admitted, check_states, condition};
+use super::status_stamp::StatusStamp;
+use super::{admitted, check_states, condition};
 
-/// What a reservation brings.
+/// Parts of a quota reservation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QuotaReservation<'a> {
-    /// Queue, flavors and amounts.
+    /// The admission: queue, flavors, amounts.
     pub admission: Admission,
-    /// The checks that the queue requires for these flavors.
+    /// Checks that these flavors need.
     pub checks: &'a [String],
-    /// Clusters that may take the Workload.
+    /// Nominated clusters.
     pub nominated: &'a [String],
 }
 
-/// The status with the reservation, its checks and its nomination; admitted at once if no check is open.
+/// Sets QuotaReserved, check states and nomination. Also sets Admitted if no check is pending.
 #[must_use]
 pub fn quota_reserved(
     mut status: WorkloadStatus,
@@ -34,7 +35,7 @@ pub fn quota_reserved(
     status.admission = Some(reservation.admission);
     status.resource_requests = Vec::new();
     if !reservation.nominated.is_empty() {
-        // The API refuses a nomination beside a chosen cluster.
+        // The API server refuses a nomination beside a cluster name.
         status.cluster_name = None;
         status.nominated_cluster_names = reservation.nominated.to_vec();
     }

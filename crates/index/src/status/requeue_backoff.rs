@@ -1,14 +1,14 @@
-//! When an evicted Workload may queue again. Source: docs/reference/kueue.md §2.4.
+//! Requeue and requeue backoff of evicted Workloads (`requeueState`). Source: docs/reference/kueue.md §2.4.
 
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 use jiff::Timestamp;
 
-use super::{StatusStamp, condition};
+use super::condition;
+use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
 
-/// The Workload may queue again, for this reason; one of BackoffFinished, ClusterQueueRestarted, LocalQueueRestarted
-/// and Reactivated.
+/// Requeues the Workload. The reason is BackoffFinished, ClusterQueueRestarted, LocalQueueRestarted or Reactivated.
 #[must_use]
 pub fn requeued(mut status: WorkloadStatus, reason: &str, at: StatusStamp) -> WorkloadStatus {
     let message = match reason {
@@ -27,8 +27,7 @@ pub fn requeued(mut status: WorkloadStatus, reason: &str, at: StatusStamp) -> Wo
     status
 }
 
-/// The Workload does not queue again before `until`. A later time that is already set stays. `counted` evictions add up
-/// towards the limit.
+/// Sets `requeueAt` to `until`, or keeps a later time. With `counted`, raises the requeue count, which has a limit.
 #[must_use]
 pub fn back_off(mut status: WorkloadStatus, until: Timestamp, counted: bool) -> WorkloadStatus {
     let state = status.requeue_state.get_or_insert_default();

@@ -1,4 +1,4 @@
-//! Each test shows statuses as text: a condition per line, then checks, then the rest that is set.
+//! Statuses as text: a line per condition, then check states, then other fields.
 
 use crds::names::reasons;
 use crds::v1beta2::{
@@ -80,7 +80,7 @@ fn without_checks_a_reservation_admits_at_once() {
 }
 
 #[test]
-fn with_checks_a_reservation_waits_for_them() {
+fn with_pending_checks_a_reservation_does_not_admit() {
     let status = reserve(WorkloadStatus::default(), &["a", "mk"], &["east"], 10);
     check(
         &status,
@@ -95,7 +95,7 @@ fn with_checks_a_reservation_waits_for_them() {
 }
 
 #[test]
-fn checks_that_are_ready_already_admit_at_once() {
+fn ready_checks_admit_at_once() {
     let ready = |name: &str| AdmissionCheckState {
         name: name.into(),
         state: "Ready".into(),
@@ -116,7 +116,7 @@ fn checks_that_are_ready_already_admit_at_once() {
 }
 
 #[test]
-fn a_waiting_workload_says_what_for_and_what_it_asks() {
+fn a_pending_workload_shows_reason_and_requests() {
     let requests = vec![PodSetRequest {
         name: "main".into(),
         resources: [("cpu".to_owned(), "2".parse().expect("a quantity"))].into(),
@@ -142,7 +142,7 @@ fn a_waiting_workload_says_what_for_and_what_it_asks() {
 }
 
 #[test]
-fn the_cluster_that_admits_decides_the_dispatching_check() {
+fn the_admitting_cluster_sets_its_check_to_ready() {
     let mut status = reserve(WorkloadStatus::default(), &["mk"], &["east", "west"], 10);
     for one in status.admission.iter_mut().flat_map(|one| &mut one.pod_set_assignments) {
         one.delayed_topology_request = Some("Pending".into());
@@ -188,7 +188,7 @@ fn an_eviction_keeps_quota_and_cluster_until_the_release() {
 }
 
 #[test]
-fn a_victim_says_for_whom_and_queues_again_at_once() {
+fn a_preemption_target_names_its_preemptor_and_is_requeued_at_once() {
     let reason = PreemptionReason::InCohortReclamation;
     let message = preemption_message(("u", ""), reason, ("/root/a", "/root/b"));
     let status = preempted(running(), reason, &message, at(20));
@@ -218,7 +218,7 @@ fn a_victim_says_for_whom_and_queues_again_at_once() {
 }
 
 #[test]
-fn an_eviction_closes_gates_and_forgets_failed_nodes() {
+fn an_eviction_closes_gates_and_removes_unhealthy_nodes() {
     let status: WorkloadStatus = serde_json::from_value(json!({
         "admission": {"clusterQueue": "q"},
         "conditions": [{"type": "BlockedOnPreemptionGates", "status": "True", "reason": "PreemptionGated"}],
@@ -242,7 +242,7 @@ fn an_eviction_closes_gates_and_forgets_failed_nodes() {
 }
 
 #[test]
-fn who_must_not_preempt_says_so_until_it_gets_quota() {
+fn a_preemption_gate_blocks_until_quota_is_reserved() {
     let message = "Workload requires preemption, but it's gated";
     let status = gated(WorkloadStatus::default(), "AdmissionGated", message, vec![], at(10));
     check(
@@ -267,7 +267,7 @@ fn who_must_not_preempt_says_so_until_it_gets_quota() {
 }
 
 #[test]
-fn what_nobody_takes_is_no_eviction() {
+fn a_cancelled_nomination_is_no_eviction() {
     let status = reserve(WorkloadStatus::default(), &["mk"], &["west"], 10);
     check(
         &nomination_cancelled(status, "west refused", at(20)),
@@ -280,7 +280,7 @@ fn what_nobody_takes_is_no_eviction() {
 }
 
 #[test]
-fn a_deactivation_names_its_cause_and_leaves_the_way_back_open() {
+fn a_deactivation_names_its_cause_and_can_be_reverted() {
     let status = deactivation_target(running(), "RequeuingLimitExceeded", "too often", at(20));
     let status = back_off(status, at(99).now, true);
     let status = deactivated(status, at(30));
@@ -302,7 +302,7 @@ fn a_deactivation_names_its_cause_and_leaves_the_way_back_open() {
 }
 
 #[test]
-fn a_backoff_never_gets_shorter_and_ends_once() {
+fn a_requeue_backoff_never_gets_shorter() {
     let status = back_off(WorkloadStatus::default(), at(50).now, true);
     let status = back_off(status, at(40).now, false);
     let state = |status: &WorkloadStatus| json!(status.requeue_state);
@@ -314,7 +314,7 @@ fn a_backoff_never_gets_shorter_and_ends_once() {
 }
 
 #[test]
-fn readiness_of_pods_tells_a_start_from_a_recovery() {
+fn pods_ready_distinguishes_start_and_recovery() {
     let words = |status: &WorkloadStatus| {
         let one = find(&status.conditions, "PodsReady").expect("a condition");
         format!("{} {}", one.status, one.reason)
@@ -339,7 +339,7 @@ fn readiness_of_pods_tells_a_start_from_a_recovery() {
 }
 
 #[test]
-fn a_workload_is_over_once() {
+fn a_workload_is_finished_once() {
     let status = finished(running(), reasons::SUCCEEDED, "done", at(20));
     let again = finished(status.clone(), reasons::FAILED, "no", at(30));
     assert_eq!(again, status);
@@ -347,7 +347,7 @@ fn a_workload_is_over_once() {
 }
 
 #[test]
-fn obsolete_checks_go_and_may_let_a_workload_in() {
+fn removing_obsolete_checks_can_admit_a_workload() {
     let status = reserve(WorkloadStatus::default(), &["a"], &[], 10);
     let status = with_checks(status, &[], at(20));
     assert!(crds::meta::is_true(&status.conditions, "Admitted"));
@@ -356,14 +356,14 @@ fn obsolete_checks_go_and_may_let_a_workload_in() {
 }
 
 #[test]
-fn admitted_changes_nothing_where_something_is_missing() {
+fn admitted_is_unchanged_while_something_is_missing() {
     let waiting = reserve(WorkloadStatus::default(), &["a"], &[], 10);
     assert_eq!(admitted(waiting.clone(), at(20)), waiting);
     assert_eq!(admitted(WorkloadStatus::default(), at(20)), WorkloadStatus::default());
 }
 
 #[test]
-fn only_what_is_owned_is_applied() {
+fn only_owned_fields_are_applied() {
     let full: WorkloadStatus = serde_json::from_value(json!({
         "conditions": [
             {"type": "QuotaReserved", "status": "True"}, {"type": "Mine", "status": "True"},
@@ -387,7 +387,7 @@ fn only_what_is_owned_is_applied() {
     assert_eq!(types, ["QuotaReserved", "PodsReady"]);
 }
 
-/// A step of a life, by number.
+/// A transition by number.
 fn step(status: WorkloadStatus, which: u8, second: i64) -> WorkloadStatus {
     match which {
         0 => pending(status, "WaitingForQuota", "m", vec![], at(second)),
@@ -406,7 +406,7 @@ fn step(status: WorkloadStatus, which: u8, second: i64) -> WorkloadStatus {
 
 proptest! {
     #[test]
-    fn every_transition_done_twice_is_done_once(steps in prop::collection::vec(0..11_u8, 1..12)) {
+    fn every_transition_is_idempotent(steps in prop::collection::vec(0..11_u8, 1..12)) {
         let mut status = WorkloadStatus::default();
         for (second, which) in (1..).zip(steps) {
             status = step(status, which, second);
@@ -416,7 +416,7 @@ proptest! {
     }
 
     #[test]
-    fn the_api_accepts_what_is_written(steps in prop::collection::vec(0..11_u8, 1..12)) {
+    fn the_api_accepts_every_status(steps in prop::collection::vec(0..11_u8, 1..12)) {
         let mut status = WorkloadStatus::default();
         for (second, which) in (1..).zip(steps) {
             status = step(status, which, second);

@@ -1,6 +1,6 @@
-//! The quota that a Workload's object shows.
+//! Reserved quota of a Workload object.
 //!
-//! What is charged is what the status says, less the pods that have finished. Source: docs/reference/kueue.md §2.7.
+//! The charged amount is that of the status, less reclaimable pods. Source: docs/reference/kueue.md §2.7.
 
 use crds::meta::is_true;
 use crds::names::conditions;
@@ -12,7 +12,7 @@ use engine::topology::DomainAssignment;
 use crate::amount::amount;
 use crate::time::time;
 
-/// What the Workload holds; `None` while its quota is not reserved.
+/// The admission of a Workload; `None` without QuotaReserved.
 pub(super) fn admission(names: &mut Names, workload: &Workload) -> Option<AdmissionSpec> {
     let status = &workload.status;
     let admission = status.admission.as_ref()?;
@@ -30,10 +30,11 @@ pub(super) fn admission(names: &mut Names, workload: &Workload) -> Option<Admiss
 }
 
 fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> PodSetAdmission {
-    let asked = workload.spec.pod_sets.iter().find(|pod_set| pod_set.name == one.name);
-    let wanted = asked.map(|asked| asked.count.unwrap_or(1));
-    let count = one.count.or(wanted).unwrap_or_default();
-    let gone = workload.status.reclaimable_pods.iter().find(|gone| gone.name == one.name);
+    let pod_set = workload.spec.pod_sets.iter().find(|pod_set| pod_set.name == one.name);
+    let requested = pod_set.map(|pod_set| pod_set.count.unwrap_or(1));
+    let count = one.count.or(requested).unwrap_or_default();
+    let reclaimable =
+        workload.status.reclaimable_pods.iter().find(|reclaimable| reclaimable.name == one.name);
     let mut resources = Vec::new();
     for (resource, usage) in &one.resource_usage {
         if let Some(flavor) = one.flavors.get(resource) {
@@ -43,17 +44,24 @@ fn pod_set(names: &mut Names, workload: &Workload, one: &PodSetAssignment) -> Po
     }
     PodSetAdmission {
         count: i64::from(count),
-        reclaimed: i64::from(count - left(count, wanted, gone.map_or(0, |gone| gone.count))),
+        reclaimed: i64::from(
+            count
+                - charged_pods(
+                    count,
+                    requested,
+                    reclaimable.map_or(0, |reclaimable| reclaimable.count),
+                ),
+        ),
         resources,
         domains: one.topology_assignment.as_ref().map(domains).unwrap_or_default(),
         delayed_topology: false,
     }
 }
 
-/// How many of the pods that were granted are charged: no more than have not finished of all that are wanted. A pod set
-/// that was granted less than it wants gives nothing back before that.
-fn left(granted: i32, wanted: Option<i32>, gone: i32) -> i32 {
-    granted.min(wanted.unwrap_or(granted).saturating_sub(gone)).max(0)
+/// Charged pods of a pod set: at most the requested pods less the reclaimable ones. A partially admitted pod set
+/// releases nothing before that.
+fn charged_pods(granted: i32, requested: Option<i32>, reclaimable: i32) -> i32 {
+    granted.min(requested.unwrap_or(granted).saturating_sub(reclaimable)).max(0)
 }
 
 fn domains(assignment: &TopologyAssignment) -> Vec<DomainAssignment> {

@@ -1,4 +1,4 @@
-//! What the pod sets of a Workload ask for. Source: docs/reference/kueue.md §2.7.
+//! Pod sets of a Workload with their requests. Source: docs/reference/kueue.md §2.7.
 
 use std::collections::BTreeSet;
 
@@ -17,27 +17,27 @@ use crate::requests::pod_requests::{PodDefaults, pod_requests};
 use crate::requests::{ExactAmounts, problems};
 use crate::selectors::{preferred, selection};
 
-/// The pod sets of a Workload, with what their pods ask for.
+/// All pod sets of a Workload.
 pub(super) struct CountedPodSets<'a> {
     pub(super) all: Vec<CountedPodSet<'a>>,
 }
 
-/// One pod set.
+/// A pod set with the requests of its pods.
 pub(super) struct CountedPodSet<'a> {
     pub(super) pod_set: &'a PodSet,
-    /// The template's pod; a template without one asks for nothing.
+    /// Pod spec of the template; a template without one has no requests.
     pub(super) pod: Option<&'a PodSpec>,
-    /// Pods that still need resources.
+    /// Pods that are not reclaimable.
     pub(super) count: i64,
-    /// What one pod takes of a node.
+    /// Requests of one pod on a node.
     pub(super) node_requests: ExactAmounts<'a>,
-    /// What one pod takes of quota.
+    /// Requests of one pod that count as quota.
     quota_requests: EffectiveRequests<'a>,
     defaults: PodDefaults<'a>,
 }
 
 impl<'a> CountedPodSets<'a> {
-    /// Reads the pod sets. Only `covered` resources count, if it is given.
+    /// Reads the pod sets. With `covered`, other resources do not count.
     pub(super) fn read(
         index: &'a Index,
         workload: &'a Workload,
@@ -46,8 +46,8 @@ impl<'a> CountedPodSets<'a> {
         let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
         let one = |pod_set: &'a PodSet| {
             let pod = pod_set.template.spec.as_ref();
-            let around = surroundings(index, namespace, pod);
-            let real = pod.map(|pod| pod_requests(pod, around)).unwrap_or_default();
+            let defaults = pod_defaults(index, namespace, pod);
+            let real = pod.map(|pod| pod_requests(pod, defaults)).unwrap_or_default();
             let mut counted = effective(real.clone(), &index.config);
             if let Some(covered) = covered {
                 counted.retain(|name, _| covered.contains(name.as_ref()));
@@ -61,20 +61,20 @@ impl<'a> CountedPodSets<'a> {
                 count,
                 node_requests: real,
                 quota_requests: counted,
-                defaults: around,
+                defaults,
             }
         };
         Self { all: workload.spec.pod_sets.iter().map(one).collect() }
     }
 
-    /// What makes the Workload inadmissible whatever the capacity.
+    /// Validation message of a Workload that is invalid whatever the capacity.
     pub(super) fn validation_problem(&self) -> Option<String> {
         let none = PodSpec::default();
         let all = self.all.iter().map(|one| (one.pod.unwrap_or(&none), one.defaults));
         problems::problems(&all.collect::<Vec<_>>())
     }
 
-    /// The pod sets as the engine schedules them.
+    /// The pod sets in the engine's terms.
     pub(super) fn specs(
         &self,
         names: &mut Names,
@@ -107,7 +107,7 @@ impl<'a> CountedPodSets<'a> {
         specs
     }
 
-    /// What the status shows: the whole of each pod set.
+    /// Totals per pod set for `status.resourceRequests`.
     pub(super) fn resource_requests(&self) -> Vec<PodSetRequest> {
         let whole = |one: &CountedPodSet<'_>| PodSetRequest {
             name: one.pod_set.name.clone(),
@@ -121,7 +121,7 @@ impl<'a> CountedPodSets<'a> {
     }
 }
 
-fn surroundings<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) -> PodDefaults<'a> {
+fn pod_defaults<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) -> PodDefaults<'a> {
     let class = pod.and_then(|pod| pod.runtime_class_name.as_ref());
     PodDefaults {
         limits: index.namespace_limits.get(namespace),
@@ -129,7 +129,7 @@ fn surroundings<'a>(index: &'a Index, namespace: &str, pod: Option<&PodSpec>) ->
     }
 }
 
-/// What a pod set asks of a topology: one kind of slices, or several layers of them.
+/// The topology request of a pod set: one slice level, or several layers.
 fn topology(one: &PodSetTopologyRequest) -> Option<TopologyRequest> {
     let required = one.required.as_deref().map(|level| TopologyMode::Required(level.into()));
     let preferred = one.preferred.as_deref().map(|level| TopologyMode::Preferred(level.into()));

@@ -1,8 +1,8 @@
-//! What tells pod templates apart beyond what the engine compares itself.
+//! Hash of the parts of a pod template that decide scheduling and that the engine does not compare itself.
 //!
-//! Workloads are parked together only if a verdict on one holds for the other, so everything that may matter to where a
-//! pod runs goes into the number. It must be the same in every process: a fixed function of the JSON text, which has its
-//! keys in order. Source: docs/reference/kueue.md §3.5.
+//! Workloads of one equivalence class share a verdict, so everything that can decide where a pod runs is part of the
+//! hash. The hash is equal in every process: a fixed function of the JSON text with sorted keys. Source:
+//! docs/reference/kueue.md §3.5.
 
 use std::io;
 
@@ -11,14 +11,14 @@ use crds::pod::{Container, PodSpec};
 use crds::v1beta2::Workload;
 use serde_json::Value;
 
-/// Fields of a pod that decide where it can run.
+/// Pod fields that decide where the pod runs.
 const OF_PODS: &[&str] =
     &["affinity", "hostNetwork", "resourceClaims", "topologySpreadConstraints"];
 
-/// Fields of a container that do.
+/// Container fields that decide where the pod runs.
 const OF_CONTAINERS: &[&str] = &["ports"];
 
-/// A number that differs where templates, or the flavors a variant may use, differ.
+/// Hash of a template and of the flavors that a variant may use.
 pub(super) fn hash(pod: Option<&PodSpec>, workload: &Workload) -> u64 {
     let mut hash = Fnv::default();
     let annotations = workload.metadata.annotations.as_ref();
@@ -57,7 +57,7 @@ impl Default for Fnv {
 
 impl Fnv {
     fn add(&mut self, value: &impl serde::Serialize) {
-        // Only a map with keys that are no strings could fail, and then what was written still counts.
+        // Only maps with non-string keys can fail to serialize, and these templates have none.
         let _ = serde_json::to_writer(&mut *self, value);
     }
 }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_differ_in_what_decides_where_a_pod_runs() {
+    fn templates_differ_in_the_fields_that_decide_where_a_pod_runs() {
         let base = json!({"containers": [{"name": "c", "image": "a"}]});
         assert_eq!(of(base.clone()), of(json!({"containers": [{"name": "d", "image": "b"}]})));
         for other in [
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_is_the_same_in_every_process() {
+    fn the_hash_is_equal_in_every_process() {
         let pod =
             json!({"containers": [{"name": "c"}], "nodeSelector": {"zone": "a", "disk": "ssd"}});
         assert_eq!(of(pod), 7_516_787_448_571_356_007);

@@ -45,9 +45,9 @@ struct IndexFixture {
 
 impl IndexFixture {
     fn new(settings: IndexConfig) -> Self {
-        let mut house =
+        let mut fixture =
             Self { index: Index::new(settings), engine: Engine::new(Default::default()) };
-        let (index, names) = (&mut house.index, house.engine.names_mut());
+        let (index, names) = (&mut fixture.index, fixture.engine.names_mut());
         let queue: v1beta2::ClusterQueue = from(json!({"spec": {
             "namespaceSelector": {},
             "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
@@ -61,8 +61,8 @@ impl IndexFixture {
         events.extend(index.resource_flavor(names, "f", Some(&flavor)));
         events.extend(index.cluster_queue(names, "q", Some(&queue)));
         events.extend(index.local_queue(names, "ns", "lq", Some(&local)));
-        house.apply(events);
-        house
+        fixture.apply(events);
+        fixture
     }
 
     fn apply(&mut self, events: Vec<Event>) {
@@ -116,32 +116,32 @@ fn admission() -> Value {
 }
 
 #[test]
-fn a_pending_workload_is_queued_and_gets_its_quota() {
-    let mut house = IndexFixture::new(IndexConfig::default());
-    let events = house.enter(&from(asking(json!({"cpu": "2"}))));
+fn a_pending_workload_gets_its_quota() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
+    let events = fixture.enter(&from(asking(json!({"cpu": "2"}))));
     let spec = spec(&events);
     assert_eq!(
         (spec.eligibility, spec.queued_at, &*spec.uid),
         (QueueEligibility::Eligible, Time(NOON), "u")
     );
-    assert_eq!(house.cycle(), [CycleOutcome::Reserved { cluster: None }]);
-    assert_eq!(house.used(), 6000);
+    assert_eq!(fixture.cycle(), [CycleOutcome::Reserved { cluster: None }]);
+    assert_eq!(fixture.used(), 6000);
 }
 
 #[test]
-fn a_workload_behind_a_closed_gate_is_told_as_such_until_the_gate_opens() {
-    let mut house = IndexFixture::new(IndexConfig::default());
+fn a_closed_preemption_gate_is_reported_until_it_opens() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
     let gate = json!({"spec": {"preemptionGates": [{"name": "g"}]}});
     let closed = with(asking(json!({"cpu": "2"})), gate.clone());
-    assert!(spec(&house.enter(&closed)).preemption_gated);
+    assert!(spec(&fixture.enter(&closed)).preemption_gated);
     let open = json!({"status": {"preemptionGates": [{"name": "g", "position": "Open"}]}});
     let mut object = asking(json!({"cpu": "2"}));
     json_merge(&mut object, gate);
-    assert!(!spec(&house.enter(&with(object, open))).preemption_gated);
+    assert!(!spec(&fixture.enter(&with(object, open))).preemption_gated);
 }
 
 #[test]
-fn a_parent_is_neither_queued_nor_charged_while_its_variants_are() {
+fn a_parent_is_neither_queued_nor_charged_beside_its_variants() {
     let label =
         json!({"metadata": {"labels": {"kueue.x-k8s.io/concurrent-admission-parent": "true"}}});
     let held = json!({"status": {"admission": admission(),
@@ -150,16 +150,16 @@ fn a_parent_is_neither_queued_nor_charged_while_its_variants_are() {
     json_merge(&mut pending, label);
     let concurrent = IndexConfig { concurrent_admission: true, ..IndexConfig::default() };
     for (settings, counts) in [(concurrent, false), (IndexConfig::default(), true)] {
-        let mut house = IndexFixture::new(settings);
-        let events = house.enter(&from(pending.clone()));
+        let mut fixture = IndexFixture::new(settings);
+        let events = fixture.enter(&from(pending.clone()));
         assert_eq!(spec(&events).eligibility == QueueEligibility::Eligible, counts);
-        house.enter(&with(pending.clone(), held.clone()));
-        assert_eq!(house.used(), if counts { 6000 } else { 0 });
+        fixture.enter(&with(pending.clone(), held.clone()));
+        assert_eq!(fixture.used(), if counts { 6000 } else { 0 });
     }
 }
 
 #[test]
-fn a_larger_slice_is_charged_once_whoever_is_entered_first_and_whoever_goes_first() {
+fn a_replacing_slice_is_charged_once_in_any_order_of_events() {
     let old = with(
         asking(json!({"cpu": "2"})),
         json!({"status": {"admission": admission(),
@@ -172,14 +172,14 @@ fn a_larger_slice_is_charged_once_whoever_is_entered_first_and_whoever_goes_firs
         {"kueue.x-k8s.io/workload-slice-replacement-for": "ns/w"}}}),
     );
     new["spec"]["podSets"][0]["count"] = json!(5);
-    let mut house = IndexFixture::new(IndexConfig::default());
-    house.enter(&old);
-    house.enter(&from(new.clone()));
+    let mut fixture = IndexFixture::new(IndexConfig::default());
+    fixture.enter(&old);
+    fixture.enter(&from(new.clone()));
     assert_eq!(
-        (house.used(), house.cycle()),
+        (fixture.used(), fixture.cycle()),
         (6000, vec![CycleOutcome::Reserved { cluster: None }])
     );
-    assert_eq!(house.used(), 10_000);
+    assert_eq!(fixture.used(), 10_000);
     let mut admission = admission();
     json_merge(
         &mut admission["podSetAssignments"][0],
@@ -191,31 +191,34 @@ fn a_larger_slice_is_charged_once_whoever_is_entered_first_and_whoever_goes_firs
         "conditions": [condition("QuotaReserved", "True", "QuotaReserved")]}}),
     );
     for first in [true, false] {
-        let mut house = IndexFixture::new(IndexConfig::default());
+        let mut fixture = IndexFixture::new(IndexConfig::default());
         let new: Workload = from(new.clone());
         let order = if first { [&new, &old] } else { [&old, &new] };
-        order.into_iter().for_each(|one| drop(house.enter(one)));
-        assert_eq!(house.used(), 10_000);
-        let events =
-            house.index.workload_gone(house.engine.names(), "ns", if first { "w" } else { "new" });
-        house.apply(events);
-        assert_eq!(house.used(), if first { 10_000 } else { 6000 });
+        order.into_iter().for_each(|one| drop(fixture.enter(one)));
+        assert_eq!(fixture.used(), 10_000);
+        let events = fixture.index.workload_gone(
+            fixture.engine.names(),
+            "ns",
+            if first { "w" } else { "new" },
+        );
+        fixture.apply(events);
+        assert_eq!(fixture.used(), if first { 10_000 } else { 6000 });
     }
 }
 
 #[test]
-fn an_object_that_never_showed_quota_contradicts_no_assumption() {
-    let mut house = IndexFixture::new(IndexConfig::default());
+fn an_object_without_quota_does_not_contradict_an_assumed_reservation() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
     let pending: Workload = from(asking(json!({"cpu": "2"})));
-    house.enter(&pending);
-    house.cycle();
-    assert_eq!(kinds(&house.enter(&pending)), ["workload"]);
-    assert_eq!(house.used(), 6000);
+    fixture.enter(&pending);
+    fixture.cycle();
+    assert_eq!(kinds(&fixture.enter(&pending)), ["workload"]);
+    assert_eq!(fixture.used(), 6000);
 }
 
 #[test]
-fn quota_is_held_until_the_object_shows_that_it_was_given_back() {
-    let mut house = IndexFixture::new(IndexConfig::default());
+fn quota_is_held_until_an_object_shows_the_release() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
     let asking = || asking(json!({"cpu": "2"}));
     let reserved = condition("QuotaReserved", "True", "QuotaReserved");
     let held = |more: Vec<Value>| {
@@ -223,11 +226,11 @@ fn quota_is_held_until_the_object_shows_that_it_was_given_back() {
         with(asking(), json!({"status": {"admission": admission(), "conditions": conditions}}))
     };
     let evicted = condition("Evicted", "True", "Preempted");
-    assert_eq!(kinds(&house.enter(&held(vec![]))), ["workload"]);
-    assert_eq!(house.used(), 6000);
-    assert_eq!(kinds(&house.enter(&held(vec![evicted.clone()]))), ["workload", "evicting"]);
-    assert_eq!(kinds(&house.enter(&held(vec![evicted.clone()]))), ["workload"]);
-    assert_eq!(house.used(), 6000);
+    assert_eq!(kinds(&fixture.enter(&held(vec![]))), ["workload"]);
+    assert_eq!(fixture.used(), 6000);
+    assert_eq!(kinds(&fixture.enter(&held(vec![evicted.clone()]))), ["workload", "evicting"]);
+    assert_eq!(kinds(&fixture.enter(&held(vec![evicted.clone()]))), ["workload"]);
+    assert_eq!(fixture.used(), 6000);
     let released = with(
         asking(),
         json!({"status": {"conditions": [
@@ -235,16 +238,16 @@ fn quota_is_held_until_the_object_shows_that_it_was_given_back() {
             condition("Requeued", "False", "ClusterQueueStopped"),
         ]}}),
     );
-    let events = house.enter(&released);
+    let events = fixture.enter(&released);
     assert_eq!(kinds(&events), ["workload", "released"]);
-    assert_eq!(house.used(), 0);
+    assert_eq!(fixture.used(), 0);
     assert_eq!(spec(&events).eligibility, QueueEligibility::AwaitsRequeue);
-    assert_eq!(house.cycle(), [], "it waits for its queue to be restarted");
+    assert_eq!(fixture.cycle(), [], "it waits for its queue to be restarted");
 }
 
 #[test]
-fn finished_pods_give_their_part_back() {
-    let mut house = IndexFixture::new(IndexConfig::default());
+fn reclaimable_pods_release_their_quota() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
     let held = |gone: i32| {
         with(
             asking(json!({"cpu": "2"})),
@@ -256,14 +259,14 @@ fn finished_pods_give_their_part_back() {
         )
     };
     for (gone, used) in [(0, 6000), (2, 2000), (3, 0)] {
-        house.enter(&held(gone));
-        assert_eq!(house.used(), used);
+        fixture.enter(&held(gone));
+        assert_eq!(fixture.used(), used);
     }
 }
 
 #[test]
-fn who_was_granted_less_than_asked_gives_nothing_back_for_the_difference() {
-    let mut house = IndexFixture::new(IndexConfig::default());
+fn a_partially_admitted_pod_set_releases_nothing_for_the_difference() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
     let held = |gone: i32| {
         let granted = json!({"clusterQueue": "q", "podSetAssignments": [
             {"name": "main", "count": 2, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "4"}},
@@ -278,54 +281,54 @@ fn who_was_granted_less_than_asked_gives_nothing_back_for_the_difference() {
         )
     };
     for (gone, used) in [(0, 4000), (1, 4000), (2, 2000), (3, 0)] {
-        house.enter(&held(gone));
-        assert_eq!(house.used(), used);
+        fixture.enter(&held(gone));
+        assert_eq!(fixture.used(), used);
     }
 }
 
 #[test]
-fn a_finished_workload_is_gone_and_was_never_known_twice() {
-    let mut house = IndexFixture::new(IndexConfig::default());
+fn a_finished_workload_is_removed() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
     let asking = asking(json!({"cpu": "2"}));
-    house.enter(&from(asking.clone()));
+    fixture.enter(&from(asking.clone()));
     let done = with(
         asking,
         json!({"status": {"conditions": [condition("Finished", "True", "Succeeded")]}}),
     );
-    assert_eq!(kinds(&house.enter(&done)), ["gone"]);
-    assert_eq!(kinds(&house.enter(&done)), Vec::<&str>::new());
-    assert_eq!(house.engine.names().workloads.get("ns/w"), None);
+    assert_eq!(kinds(&fixture.enter(&done)), ["gone"]);
+    assert_eq!(kinds(&fixture.enter(&done)), Vec::<&str>::new());
+    assert_eq!(fixture.engine.names().workloads.get("ns/w"), None);
 }
 
 #[test]
-fn a_backoff_has_an_end() {
-    let mut house = IndexFixture::new(IndexConfig::default());
+fn a_requeue_backoff_ends() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
     let state = json!({"status": {"requeueState": {"requeueAt": "2026-01-01T12:00:07Z"}}});
-    house.enter(&with(asking(json!({"cpu": "2"})), state));
+    fixture.enter(&with(asking(json!({"cpu": "2"})), state));
     assert_eq!(
-        house.index.requeue_at(house.engine.names(), "ns", "w"),
+        fixture.index.requeue_at(fixture.engine.names(), "ns", "w"),
         Some(Time(NOON + 7 * SECOND))
     );
-    house.enter(&from(asking(json!({"cpu": "2"}))));
-    assert_eq!(house.index.requeue_at(house.engine.names(), "ns", "w"), None);
+    fixture.enter(&from(asking(json!({"cpu": "2"}))));
+    assert_eq!(fixture.index.requeue_at(fixture.engine.names(), "ns", "w"), None);
 }
 
 #[test]
-fn undeclared_resources_block_or_are_ignored() {
+fn uncovered_resources_block_or_are_ignored() {
     let asking = asking(json!({"cpu": "1", "memory": "1Gi"}));
-    let mut house = IndexFixture::new(IndexConfig::default());
-    house.enter(&from(asking.clone()));
-    assert_eq!(house.cycle(), [CycleOutcome::NoFit]);
+    let mut fixture = IndexFixture::new(IndexConfig::default());
+    fixture.enter(&from(asking.clone()));
+    assert_eq!(fixture.cycle(), [CycleOutcome::NoFit]);
 
-    let mut house = IndexFixture::new(IndexConfig {
+    let mut fixture = IndexFixture::new(IndexConfig {
         ignore_uncovered_resources: true,
         ..IndexConfig::default()
     });
-    assert_eq!(house.index.take_queues_to_reenter(), ["q".to_owned()].into());
-    house.enter(&from(asking));
-    assert_eq!(house.cycle(), [CycleOutcome::Reserved { cluster: None }]);
-    let id = house.engine.names().workloads.get("ns/w").expect("an id");
-    let real = house.index.request(id).expect("a request");
+    assert_eq!(fixture.index.take_queues_to_reenter(), ["q".to_owned()].into());
+    fixture.enter(&from(asking));
+    assert_eq!(fixture.cycle(), [CycleOutcome::Reserved { cluster: None }]);
+    let id = fixture.engine.names().workloads.get("ns/w").expect("an id");
+    let real = fixture.index.request(id).expect("a request");
     assert_eq!(
         real.pod_sets.first().map(|one| one.requests.len()),
         Some(3),
@@ -334,15 +337,15 @@ fn undeclared_resources_block_or_are_ignored() {
 }
 
 #[test]
-fn what_is_invalid_is_said_in_words() {
-    let mut house = IndexFixture::new(IndexConfig::default());
+fn an_invalid_workload_has_a_message() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
     let mut workload: Workload = from(asking(json!({"cpu": "2"})));
     let range = from(json!({"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}}));
     assert_eq!(
-        house.index.limit_range("ns", "r", Some(&range)),
+        fixture.index.limit_range("ns", "r", Some(&range)),
         AffectedWorkloads::InNamespace("ns".into())
     );
-    let events = house.enter(&workload);
+    let events = fixture.enter(&workload);
     assert_eq!(
         spec(&events).invalid.as_deref(),
         Some(
@@ -350,24 +353,24 @@ fn what_is_invalid_is_said_in_words() {
              value: [\"cpu\"]: requests must not be above the limitRange max"
         )
     );
-    assert_eq!(house.cycle(), [CycleOutcome::Invalid]);
-    house.index.limit_range("ns", "r", None);
+    assert_eq!(fixture.cycle(), [CycleOutcome::Invalid]);
+    fixture.index.limit_range("ns", "r", None);
     workload.metadata.annotations =
         Some([("sluice.dev/affinity".to_owned(), "a=(".to_owned())].into());
-    let events = house.enter(&workload);
+    let events = fixture.enter(&workload);
     let wrong = "annotation sluice.dev/affinity: \"a=(\" has an invalid key or value";
     assert_eq!(spec(&events).invalid.as_deref(), Some(wrong));
 }
 
 #[test]
-fn the_engine_is_told_of_checks_that_are_decided() {
-    let mut house = IndexFixture::new(IndexConfig::default());
+fn decided_checks_reach_the_engine() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
     let state = |name: &str, state: &str| json!({"name": name, "state": state});
     let mut workload: Workload = from(asking(json!({"cpu": "1"})));
     let all = [state("a", "Ready"), state("b", "Pending"), state("c", "Rejected")];
     workload.status.admission_checks = all.into_iter().map(from).collect();
-    let events = house.enter(&workload);
-    let names = house.engine.names();
+    let events = fixture.enter(&workload);
+    let names = fixture.engine.names();
     let told: Vec<_> = spec(&events)
         .checks
         .iter()
@@ -377,14 +380,14 @@ fn the_engine_is_told_of_checks_that_are_decided() {
 }
 
 #[test]
-fn dispatch_and_topologies_are_told_of_real_pods() {
+fn dispatch_and_topologies_use_requests_on_nodes() {
     let transformation = crate::ResourceTransformation {
         input: "cpu".into(),
         strategy: crate::InputRetention::Replace,
         outputs: vec![("credits".into(), "10".parse().expect("a factor"))],
         ..Default::default()
     };
-    let mut house = IndexFixture::new(IndexConfig {
+    let mut fixture = IndexFixture::new(IndexConfig {
         exclude_prefixes: vec!["example.com/".into()],
         transformations: vec![transformation],
         ..IndexConfig::default()
@@ -394,8 +397,8 @@ fn dispatch_and_topologies_are_told_of_real_pods() {
         asking(json!({"cpu": "2", "example.com/gpu": "1"})),
         json!({"metadata": {"annotations": annotations}, "status": {"reclaimablePods": [{"name": "main", "count": 1}]}}),
     );
-    let events = house.enter(&workload);
-    let names = house.engine.names();
+    let events = fixture.enter(&workload);
+    let names = fixture.engine.names();
     let counted = |list: &[(engine::ids::ResourceId, Amount)]| -> Vec<(String, i64)> {
         list.iter().map(|&(id, amount)| (names.resources.name(id).to_owned(), amount.0)).collect()
     };
@@ -404,60 +407,63 @@ fn dispatch_and_topologies_are_told_of_real_pods() {
     let machine = pod_set.on_node.as_deref().map(counted);
     assert_eq!(machine, Some(vec![("cpu".into(), 2000), ("example.com/gpu".into(), 1)]));
     let request =
-        house.index.request(names.workloads.get("ns/w").expect("an id")).expect("a request");
+        fixture.index.request(names.workloads.get("ns/w").expect("an id")).expect("a request");
     let pods = request.pod_sets.first().expect("pods");
     let mut real = counted(&pods.requests);
     real.sort();
     let expected = vec![("cpu".into(), 2000), ("example.com/gpu".into(), 1), ("pods".into(), 1)];
     assert_eq!((pods.count, real), (2, expected));
     assert_eq!((request.affinity.len(), &*request.namespace), (1, "ns"));
-    let shown = house.index.resource_requests(&workload);
-    assert_eq!(serde_json::json!(shown), json!([{"name": "main", "resources": {"credits": "40"}}]));
+    let requests = fixture.index.resource_requests(&workload);
+    assert_eq!(
+        serde_json::json!(requests),
+        json!([{"name": "main", "resources": {"credits": "40"}}])
+    );
 }
 
 #[test]
-fn an_assignment_gives_labels_and_tolerations() {
-    let mut house = IndexFixture::new(IndexConfig::default());
-    house.enter(&from(asking(json!({"cpu": "2"}))));
-    let entry = house.engine.cycle(Time(NOON), &mut AcceptAll).first().expect("an entry").clone();
-    let given = house.index.assigned_pod_sets(&entry.assignment.pod_sets);
-    let [one] = &given[..] else { panic!("{given:?}") };
+fn an_assignment_adds_labels_and_tolerations() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
+    fixture.enter(&from(asking(json!({"cpu": "2"}))));
+    let entry = fixture.engine.cycle(Time(NOON), &mut AcceptAll).first().expect("an entry").clone();
+    let assigned = fixture.index.assigned_pod_sets(&entry.assignment.pod_sets);
+    let [one] = &assigned[..] else { panic!("{assigned:?}") };
     assert_eq!((one.count, &one.labels[..]), (3, &[("pool".into(), "f".into())][..]));
     assert_eq!(one.tolerations.len(), 1);
     let recorded = from(admission());
-    assert_eq!(house.index.admitted_pod_sets(&recorded), given);
-    let added = house.index.flavor_info(&recorded);
+    assert_eq!(fixture.index.admitted_pod_sets(&recorded), assigned);
+    let added = fixture.index.flavor_info(&recorded);
     let added = added.first().expect("a pod set");
     assert_eq!((&*added.name, added.labels.get("pool").map(|pool| &**pool)), ("main", Some("f")));
 }
 
 #[test]
-fn a_thin_worker_has_one_queue_for_everything() {
-    let mut house = IndexFixture::new(IndexConfig {
+fn an_agent_mode_worker_has_one_queue() {
+    let mut fixture = IndexFixture::new(IndexConfig {
         agent_mode: true,
         ignore_uncovered_resources: true,
         ..IndexConfig::default()
     });
     let quota = [("cpu", Amount(8000)), ("memory", Amount(1 << 30))];
-    let events = house.index.agent_mode_quota(house.engine.names_mut(), &quota);
-    house.apply(events);
+    let events = fixture.index.agent_mode_quota(fixture.engine.names_mut(), &quota);
+    fixture.apply(events);
     let ask = |name: &str, requests: Value| {
         with(asking(requests), json!({"metadata": {"name": name}, "spec": {"queueName": "any"}}))
     };
-    house.enter(&ask("one", json!({"cpu": "2", "memory": "1Mi"})));
-    assert_eq!(house.cycle(), [CycleOutcome::Reserved { cluster: None }]);
-    house.enter(&ask("two", json!({"cpu": "1", "example.com/gpu": "1"})));
-    assert_eq!(house.cycle(), [CycleOutcome::NoFit], "the cluster has no such resource");
-    let queue = house.engine.names().queues.get("sluice-thin").expect("the queue");
-    assert_eq!(house.engine.reserving_workloads(queue).len(), 1);
+    fixture.enter(&ask("one", json!({"cpu": "2", "memory": "1Mi"})));
+    assert_eq!(fixture.cycle(), [CycleOutcome::Reserved { cluster: None }]);
+    fixture.enter(&ask("two", json!({"cpu": "1", "example.com/gpu": "1"})));
+    assert_eq!(fixture.cycle(), [CycleOutcome::NoFit], "the cluster has no such resource");
+    let queue = fixture.engine.names().queues.get("sluice-thin").expect("the queue");
+    assert_eq!(fixture.engine.reserving_workloads(queue).len(), 1);
 }
 
 #[test]
-fn a_record_is_small() {
-    let mut house = IndexFixture::new(IndexConfig::default());
-    house.enter(&from(asking(json!({"cpu": "2", "memory": "1Gi"}))));
-    let id = house.engine.names().workloads.get("ns/w").expect("an id");
-    let request = house.index.request(id).expect("a request");
+fn a_workload_record_is_small() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
+    fixture.enter(&from(asking(json!({"cpu": "2", "memory": "1Gi"}))));
+    let id = fixture.engine.names().workloads.get("ns/w").expect("an id");
+    let request = fixture.index.request(id).expect("a request");
     let pods = request.pod_sets.first().expect("pods");
     let size = size_of::<super::workload_record::WorkloadRecord>()
         + size_of::<dispatch::WorkloadRequest>()
@@ -469,10 +475,10 @@ fn a_record_is_small() {
 }
 
 #[test]
-fn a_placer_asks_during_the_cycle() {
-    let mut house = IndexFixture::new(IndexConfig::default());
-    house.enter(&from(asking(json!({"cpu": "2"}))));
-    let names = house.engine.names_mut();
+fn a_placer_reads_the_dispatch_request_during_a_cycle() {
+    let mut fixture = IndexFixture::new(IndexConfig::default());
+    fixture.enter(&from(asking(json!({"cpu": "2"}))));
+    let names = fixture.engine.names_mut();
     let check = from(json!({
         "spec": {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": {"name": "config"}},
         "status": {"conditions": [{"type": "Active", "status": "True"}]},
@@ -484,23 +490,23 @@ fn a_placer_asks_during_the_cycle() {
             {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "10"}]},
         ]}],
     }}));
-    let mut events = house.index.admission_check(names, "mk", Some(&check));
-    events.extend(house.index.cluster_queue(names, "q", Some(&queue)));
-    house.apply(events);
+    let mut events = fixture.index.admission_check(names, "mk", Some(&check));
+    events.extend(fixture.index.cluster_queue(names, "q", Some(&queue)));
+    fixture.apply(events);
     struct Asks<'a>(&'a Index, Option<(String, i64)>);
     impl engine::Placer for Asks<'_> {
         fn place(
             &mut self,
             entry: &engine::CycleEntry,
         ) -> Result<Option<engine::ids::ClusterId>, engine::RequeueKey> {
-            let (config, request, given) =
+            let (config, request, assigned) =
                 self.0.dispatch_request(entry).expect("a dispatching queue");
-            assert_eq!(request.pod_sets.len(), given.len());
-            self.1 = given.first().map(|one| (config.to_owned(), one.count));
+            assert_eq!(request.pod_sets.len(), assigned.len());
+            self.1 = assigned.first().map(|one| (config.to_owned(), one.count));
             Ok(None)
         }
     }
-    let mut placer = Asks(&house.index, None);
-    house.engine.cycle(Time(NOON), &mut placer);
+    let mut placer = Asks(&fixture.index, None);
+    fixture.engine.cycle(Time(NOON), &mut placer);
     assert_eq!(placer.1, Some(("config".to_owned(), 3)));
 }

@@ -1,27 +1,28 @@
-//! Variants: Workloads that are made of another, their parent, one per flavor. Source: docs/reference/kueue.md §2.10, §4.13.
+//! Variants of concurrent admission: Workloads that try one flavor for their parent. Source: docs/reference/kueue.md
+//! §2.10, §4.13.
 
 use crds::names::{annotations::ALLOWED_RESOURCE_FLAVORS, labels::CONCURRENT_ADMISSION_PARENT};
 use crds::v1beta2::Workload;
 use engine::Names;
 use engine::ids::FlavorId;
 
-/// What owner references of variants say of the kind of their owner.
+/// API version and kind of a variant's owner.
 const OWNER: (&str, &str) = ("kueue.x-k8s.io/v1beta2", "Workload");
 
-/// Whether its variants are queued in its place.
+/// Whether the Workload is a parent; its variants are queued instead.
 pub(super) fn is_parent(workload: &Workload) -> bool {
     let labels = workload.metadata.labels.as_ref();
     labels.and_then(|all| all.get(CONCURRENT_ADMISSION_PARENT)).is_some_and(|one| one == "true")
 }
 
-/// The uid of its parent, if it is a variant.
+/// Uid of the parent, if the Workload is a variant.
 pub(super) fn parent(workload: &Workload) -> Option<&str> {
     let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
     let mut parents = owners.iter().filter(|one| (&*one.api_version, &*one.kind) == OWNER);
     parents.next().map(|one| one.uid.as_str())
 }
 
-/// The flavors that it is allowed, its own first; `None` for all.
+/// Allowed flavors, the variant's own first; `None` for all.
 pub(super) fn allowed(names: &mut Names, workload: &Workload) -> Option<Vec<FlavorId>> {
     let text = workload.metadata.annotations.as_ref()?.get(ALLOWED_RESOURCE_FLAVORS)?;
     if text.trim().is_empty() {
@@ -42,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_lists_the_flavors_that_are_allowed() {
+    fn the_annotation_lists_the_allowed_flavors() {
         let mut names = Names::default();
         let mut allowed = |text: &str| {
             let metadata = json!({"annotations": {ALLOWED_RESOURCE_FLAVORS: text}});
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_that_is_a_workload_is_the_parent() {
+    fn the_owning_workload_is_the_parent() {
         let owner = |version: &str, kind: &str, uid: &str| json!({"apiVersion": version, "kind": kind, "name": "n", "uid": uid});
         let owners = json!([
             owner("batch/v1", "Job", "j"),

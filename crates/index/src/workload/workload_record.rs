@@ -1,28 +1,28 @@
-//! What is kept of a Workload: small, since there are many.
+//! The stored fields of a Workload. They are few, since there are many Workloads.
 
 use std::sync::Arc;
 
 use engine::Time;
 use engine::ids::{LocalQueueId, WorkloadId};
 
-/// What is kept of one Workload.
+/// Stored fields of one Workload.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkloadRecord {
     pub(crate) request: Arc<dispatch::WorkloadRequest>,
-    /// Its turn among those who wait for room.
+    /// Queue order.
     pub(crate) queue_order: dispatch::QueueOrder,
-    /// When its backoff ends.
+    /// End of its requeue backoff.
     pub(crate) requeue_at: Option<Time>,
     pub(crate) local_queue: Option<LocalQueueId>,
-    /// Its object shows quota.
+    /// The last object had QuotaReserved.
     pub(crate) quota_reserved: bool,
-    /// Its object shows that it is being evicted.
+    /// The last object had Evicted.
     pub(crate) evicted: bool,
-    /// Its object shows that it is admitted.
+    /// The last object had Admitted.
     pub(crate) admitted: bool,
 }
 
-/// The records, by the engine's dense ids.
+/// Records by the engine's dense ids.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadRecords(Vec<Option<WorkloadRecord>>);
 
@@ -31,7 +31,7 @@ impl WorkloadRecords {
         self.0.get(id.index())?.as_ref()
     }
 
-    /// Enters a record and returns the old one. An equal request is not kept twice.
+    /// Stores a record and returns the previous one. An equal request is shared.
     pub(crate) fn replace(
         &mut self,
         id: WorkloadId,

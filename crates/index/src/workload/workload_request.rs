@@ -1,4 +1,5 @@
-//! What a Workload asks of a cluster: real pods, before quota is made of them. Source: docs/reference/dispatch.md §1, §3.
+//! The request of a Workload to a cluster: requests on nodes, before quota rules. Source: docs/reference/dispatch.md
+//! §1, §3.
 
 use crds::names::annotations::{AFFINITY, JOB_OWNER_GVK};
 use crds::v1beta2::Workload;
@@ -11,7 +12,7 @@ use crate::amount::from_nanos;
 use crate::cluster_affinity;
 use crate::selectors::selection;
 
-/// The request, and what is wrong with it.
+/// The request, and a validation message of the affinity.
 pub(super) fn workload_request(
     names: &mut Names,
     workload: &Workload,
@@ -37,7 +38,7 @@ fn clusters(workload: &Workload) -> Result<Vec<LabelRequirement>, String> {
     parsed.map_err(|problem| format!("annotation {AFFINITY}: {problem}"))
 }
 
-/// What is left of its maximum execution time, in nanoseconds.
+/// Remaining maximum execution time, in nanoseconds.
 fn runs(workload: &Workload) -> Option<i64> {
     let most = workload.spec.maximum_execution_time_seconds?;
     let past = workload.status.accumulated_past_execution_time_seconds.unwrap_or(0);
@@ -50,7 +51,7 @@ fn pods(names: &mut Names, asked: &CountedPodSet<'_>) -> RequestedPodSet {
         .iter()
         .map(|(&name, &nanos)| (names.resources.intern(name), from_nanos(name, nanos).clip()))
         .collect();
-    // A node takes so many pods, whatever they ask for.
+    // Nodes limit the number of pods, whatever the pods request.
     requests.push((names.resources.intern("pods"), Amount(1)));
     requests.sort_unstable_by_key(|(resource, _)| *resource);
     RequestedPodSet {
@@ -61,7 +62,7 @@ fn pods(names: &mut Names, asked: &CountedPodSet<'_>) -> RequestedPodSet {
     }
 }
 
-/// The kind of the job: its controller, any other owner (a group of pods has many), or what its annotation says.
+/// Job kind: that of the controller, of any other owner (a pod group has many), or of the annotation.
 fn kind(workload: &Workload) -> JobGvk {
     let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
     let controller = owners.iter().find(|owner| owner.controller == Some(true));
@@ -78,7 +79,7 @@ fn of_version(api_version: &str, kind: &str) -> JobGvk {
     JobGvk { group: group.into(), version: version.into(), kind: kind.into() }
 }
 
-/// `group/version, JobGvk=kind`, or `kind.version.group`.
+/// `group/version, Kind=kind`, or `kind.version.group`.
 fn of_text(text: &str) -> JobGvk {
     if let Some((version, kind)) = text.split_once(", Kind=") {
         return of_version(version, kind);
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_ran_before_an_eviction_counts() {
+    fn past_execution_time_counts() {
         let runs = |value: Value| {
             runs(&serde_json::from_value(value).expect("a Workload"))
                 .map(|nanos| nanos / 1_000_000_000)
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_controller_says_what_kind_of_job_it_is() {
+    fn the_controller_reference_gives_the_job_kind() {
         let owner = |version: &str, kind: &str, controller: bool| json!({"apiVersion": version, "kind": kind, "name": "n", "uid": "u", "controller": controller});
         let job = ("batch".into(), "v1".into(), "Job".into());
         let owners = [owner("v1", "Pod", false), owner("batch/v1", "Job", true)];

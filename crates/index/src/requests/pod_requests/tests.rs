@@ -16,13 +16,13 @@ fn sidecar(cpu: &str) -> Value {
     json!({"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": cpu}}})
 }
 
-/// Milli cpu of one pod.
-fn cpu(value: Value, around: PodDefaults<'_>) -> Option<i128> {
-    pod_requests(&pod(value), around).get("cpu").map(|nanos| nanos / 1_000_000)
+/// Requested milli cpu of one pod.
+fn cpu(value: Value, defaults: PodDefaults<'_>) -> Option<i128> {
+    pod_requests(&pod(value), defaults).get("cpu").map(|nanos| nanos / 1_000_000)
 }
 
 #[test]
-fn the_formula_of_kubernetes() {
+fn pod_requests_follow_the_formula_of_kubernetes() {
     let cases = [
         ("containers add up", json!({"containers": [asks("1"), asks("500m")]}), 1500),
         (
@@ -77,7 +77,7 @@ fn the_formula_of_kubernetes() {
 }
 
 #[test]
-fn huge_pages_of_a_pod_default_to_its_limit() {
+fn pod_level_huge_pages_default_to_the_limit() {
     let pod = pod(json!({
         "containers": [{"name": "c", "resources": {"limits": {"hugepages-2Mi": "4Mi"}}}],
         "resources": {"limits": {"hugepages-2Mi": "8Mi", "example.com/gpu": "1"}},
@@ -88,7 +88,7 @@ fn huge_pages_of_a_pod_default_to_its_limit() {
 }
 
 #[test]
-fn limit_ranges_fill_in_what_containers_leave_open() {
+fn limit_ranges_fill_missing_requests() {
     let range = |default: &[(&str, i128)], request: &[(&str, i128)]| LimitBounds {
         default: default.iter().map(|&(name, milli)| (name.into(), milli * 1_000_000)).collect(),
         default_request: request.iter().map(|&(n, milli)| (n.into(), milli * 1_000_000)).collect(),
@@ -100,23 +100,23 @@ fn limit_ranges_fill_in_what_containers_leave_open() {
     {
         let limits =
             NamespaceLimits { container: range(default, request), ..NamespaceLimits::default() };
-        let around = PodDefaults { limits: Some(&limits), overhead: None };
-        assert_eq!(cpu(silent(), around), Some(wanted));
+        let defaults = PodDefaults { limits: Some(&limits), overhead: None };
+        assert_eq!(cpu(silent(), defaults), Some(wanted));
     }
     let limits = NamespaceLimits { pod: range(&[], &[("cpu", 700)]), ..NamespaceLimits::default() };
-    let around = PodDefaults { limits: Some(&limits), overhead: None };
-    assert_eq!(cpu(silent(), around), None, "only where the pod as a whole asks for something");
+    let defaults = PodDefaults { limits: Some(&limits), overhead: None };
+    assert_eq!(cpu(silent(), defaults), None, "only where the pod as a whole asks for something");
     let whole = json!({"containers": [{"name": "c"}], "resources": {"limits": {"memory": "1"}}});
-    assert_eq!(cpu(whole, around), Some(700));
+    assert_eq!(cpu(whole, defaults), Some(700));
 }
 
 #[test]
-fn the_overhead_of_the_class_counts_unless_the_pod_names_its_own() {
+fn the_overhead_of_the_runtime_class_is_a_default() {
     let class = OwnedExactAmounts::from([("cpu".to_owned(), 100_000_000)]);
-    let around = PodDefaults { limits: None, overhead: Some(&class) };
-    assert_eq!(cpu(json!({"containers": [asks("1")]}), around), Some(1100));
+    let defaults = PodDefaults { limits: None, overhead: Some(&class) };
+    assert_eq!(cpu(json!({"containers": [asks("1")]}), defaults), Some(1100));
     let own = json!({"containers": [asks("1")], "overhead": {"cpu": "200m"}});
-    assert_eq!(cpu(own, around), Some(1200));
+    assert_eq!(cpu(own, defaults), Some(1200));
 }
 
 fn container() -> impl Strategy<Value = Container> {
@@ -135,7 +135,7 @@ fn container() -> impl Strategy<Value = Container> {
 
 proptest! {
     #[test]
-    fn one_more_container_never_asks_for_less(
+    fn another_container_never_lowers_the_requests(
         containers in prop::collection::vec(container(), 0..4),
         init_containers in prop::collection::vec(container(), 0..4),
         more in container(),
@@ -146,8 +146,8 @@ proptest! {
         let mut large = small.clone();
         let list = if init { &mut large.init_containers } else { &mut large.containers };
         list.insert(at.index(list.len() + 1), more);
-        let around = PodDefaults::default();
-        let cpu = |pod: &PodSpec| pod_requests(pod, around).get("cpu").copied().unwrap_or_default();
+        let defaults = PodDefaults::default();
+        let cpu = |pod: &PodSpec| pod_requests(pod, defaults).get("cpu").copied().unwrap_or_default();
         prop_assert!(cpu(&small) >= 0);
         prop_assert!(cpu(&large) >= cpu(&small));
     }
