@@ -435,7 +435,7 @@ impl FleetFixture {
                 fleet.set_connected(ClusterId(cluster), connected);
             }
             FleetChange::Created { workload, version } => {
-                fleet.clone_created(WorkloadId(workload), version)
+                fleet.clone_created(WorkloadId(workload), version);
             }
             FleetChange::Forget { workload } => {
                 fleet.unplace(WorkloadId(workload));

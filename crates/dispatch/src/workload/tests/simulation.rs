@@ -125,7 +125,7 @@ impl SimulatedWorker {
                 stored.job = Some(job);
             }),
             WorkerCall::DeleteClone(uid) if self.clone_is(uid) => {
-                self.change(|one| one.clone = None)
+                self.change(|one| one.clone = None);
             }
             WorkerCall::DeleteJob(uid) if self.job_is(uid) => self.change(|stored| {
                 stored.job.as_mut().expect("checked").deleting = true;
@@ -531,7 +531,7 @@ impl DispatchSimulation {
             InjectedFault::See => self.seen = self.truth.clone(),
             InjectedFault::Core => self.core(),
             InjectedFault::Preempt if self.truth.hub.quota_reserved && !self.truth.hub.evicted => {
-                self.evict()
+                self.evict();
             }
             InjectedFault::Preempt => {}
             InjectedFault::Deliver { worker, which, lost } => self.deliver(at(worker), which, lost),
