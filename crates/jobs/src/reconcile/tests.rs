@@ -130,7 +130,7 @@ fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
         seen.extend(words(vec![step.clone()]));
         match step {
             ReconcileStep::StopJob(StopWrite::Object(next) | StopWrite::Status(next), _) => {
-                job = *next
+                job = *next;
             }
             _ => break,
         }
