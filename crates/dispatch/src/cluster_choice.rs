@@ -23,7 +23,7 @@ use crate::pending_placements::{ClusterExclusion, PendingClass, PlacementClass};
 use crate::policy::{PlacementPolicy, PlacementStrategy};
 use crate::queue_order::{QueueOrder, WaitingPosition};
 use crate::refusal::{ClusterRefusal, PlacementRefusal};
-use crate::{AssignedWorkload, DispatchConfig};
+use crate::{AssignedWorkload, PlacementConfig};
 
 /// A request for a cluster.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +100,7 @@ impl Fleet {
         PlacementClass { config: request.config.into(), work: Arc::clone(request.work), exclusions }
     }
 
-    pub(crate) fn config(&self, name: &str) -> Arc<DispatchConfig> {
+    pub(crate) fn config(&self, name: &str) -> Arc<PlacementConfig> {
         self.configs.get(name).map(|one| Arc::clone(&one.config)).unwrap_or_default()
     }
 

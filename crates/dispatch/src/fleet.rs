@@ -14,12 +14,12 @@ use engine::{
 use crate::gang_reservation::{CapacityReservation, ReservationInputs};
 use crate::pending_placements::{ClusterExclusion, PendingPlacements};
 use crate::worker_cluster::{PlacementSerial, WorkerCluster};
-use crate::{AssignedWorkload, CapacityReport, DispatchConfig};
+use crate::{AssignedWorkload, CapacityReport, PlacementConfig};
 
 /// A configuration and the change counter at its last change.
 #[derive(Debug, Default)]
 pub(crate) struct FleetConfig {
-    pub(crate) config: Arc<DispatchConfig>,
+    pub(crate) config: Arc<PlacementConfig>,
     pub(crate) changed: u64,
 }
 
@@ -83,7 +83,7 @@ impl Fleet {
     }
 
     /// Sets a MultiKueueConfig with its policy; `None` removes it.
-    pub fn set_config(&mut self, name: &str, config: Option<DispatchConfig>) {
+    pub fn set_config(&mut self, name: &str, config: Option<PlacementConfig>) {
         self.changes += 1;
         let changed = self.changes;
         match config {

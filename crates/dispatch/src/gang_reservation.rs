@@ -29,7 +29,7 @@ use crate::policy::GangReservationPolicy;
 use crate::queue_order::WaitingPosition;
 use crate::refusal::ClusterRefusal;
 use crate::worker_cluster::{PlacedWorkload, PlacementSerial, WorkerCluster};
-use crate::{AssignedWorkload, DispatchConfig};
+use crate::{AssignedWorkload, PlacementConfig};
 
 /// Candidates that are tried per flavor. A candidate is skipped if no cluster can fit it.
 const MOST_TRIES: usize = 16;
@@ -235,7 +235,7 @@ impl Fleet {
     fn earliest_start(
         &mut self,
         candidate: &ReservationCandidate,
-        config: &DispatchConfig,
+        config: &PlacementConfig,
         id: ClusterId,
         now: Time,
     ) -> Option<(EarliestStart, i128)> {

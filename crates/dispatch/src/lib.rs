@@ -38,7 +38,7 @@ pub use gang_reservation::CapacityReservation;
 pub use orphan_cleanup::{ListedCopy, OrphanScan, find_orphans};
 pub use placement_message::placement_message;
 pub use policy::{
-    ClusterPreference, DispatchConfig, GangReservationPolicy, PlacementPolicy, PlacementStrategy,
+    ClusterPreference, GangReservationPolicy, PlacementConfig, PlacementPolicy, PlacementStrategy,
 };
 pub use queue_order::QueueOrder;
 pub use refusal::{CapacityShortage, ClusterRefusal, PlacementRefusal, ShortageCause};

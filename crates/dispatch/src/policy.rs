@@ -84,7 +84,7 @@ impl PlacementPolicy {
 
 /// A MultiKueueConfig with its policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DispatchConfig {
+pub struct PlacementConfig {
     /// Clusters in the order of the configuration.
     pub clusters: Vec<ClusterId>,
     /// Rules for the choice among them.

@@ -25,8 +25,8 @@ mod withdrawal;
 
 pub use dispatch_step::{DispatchStep, RetryReason};
 pub use observed::{
-    DispatchCheckState, DispatchTimeouts, LocalJob, LocalWorkload, RemoteCopy, RemoteJob,
-    RemoteWorkload, WorkerConnection,
+    DispatchCheckState, DispatchTimeouts, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy,
+    RemoteJob, RemoteWorkload,
 };
 
 use engine::{Time, ids::ClusterId};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dispatch::{
-    AssignedWorkload, CapacityReport, DispatchConfig, DispatchedEntry, Fleet, FleetPlacer, JobGvk,
-    NodeClassCapacity, QueueOrder, RequestedPodSet, WorkloadRequest,
+    AssignedWorkload, CapacityReport, DispatchedEntry, Fleet, FleetPlacer, JobGvk,
+    NodeClassCapacity, PlacementConfig, QueueOrder, RequestedPodSet, WorkloadRequest,
 };
 use engine::ids::{ResourceId, WorkloadId};
 use engine::node_selection::NodeSelection;
@@ -112,7 +112,7 @@ fn quota_is_reserved_only_together_with_a_cluster() {
     fleet.set_report(east, Some(report(cpu, 5)));
     fleet.set_config(
         "all",
-        Some(DispatchConfig { clusters: vec![east], ..DispatchConfig::default() }),
+        Some(PlacementConfig { clusters: vec![east], ..PlacementConfig::default() }),
     );
     let (first, second) =
         (submit(&mut engine, "ns/a", cpu, 4), submit(&mut engine, "ns/b", cpu, 3));

@@ -10,7 +10,7 @@ use crate::indexed_objects::{CheckBinding, CheckController, IndexedClusterQueue}
 
 /// The condition Active of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ActiveCondition {
+pub struct QueueActiveCondition {
     /// Whether Workloads can be submitted and admitted.
     pub active: bool,
     /// The reason.
@@ -19,7 +19,7 @@ pub struct ActiveCondition {
     pub message: String,
 }
 
-impl ActiveCondition {
+impl QueueActiveCondition {
     pub(crate) fn active(message: &str) -> Self {
         Self { active: true, reason: reasons::READY, message: message.to_owned() }
     }
@@ -37,11 +37,11 @@ impl Index {
     ///
     /// A cycle of cohorts is not a rule: Kueue's condition does not report it either.
     #[must_use]
-    pub fn active_condition(&self, cluster_queue: &str) -> Option<ActiveCondition> {
+    pub fn active_condition(&self, cluster_queue: &str) -> Option<QueueActiveCondition> {
         let queue = self.queues.get(cluster_queue)?;
         if queue.terminating {
             let words = "Can't admit new workloads; clusterQueue is terminating";
-            return Some(ActiveCondition::inactive(reasons::TERMINATING, words));
+            return Some(QueueActiveCondition::inactive(reasons::TERMINATING, words));
         }
         let mut broken = Vec::new();
         if queue.spec.stopped {
@@ -51,10 +51,10 @@ impl Index {
         broken.extend(self.broken_checks(queue));
         broken.extend(self.missing_topologies(queue));
         let Some(&(reason, _)) = broken.first() else {
-            return Some(ActiveCondition::active("Can admit new workloads"));
+            return Some(QueueActiveCondition::active("Can admit new workloads"));
         };
         let words: Vec<String> = broken.into_iter().map(|(_, words)| words).collect();
-        Some(ActiveCondition::inactive(
+        Some(QueueActiveCondition::inactive(
             reason,
             format!("Can't admit new workloads: {}.", words.join(", ")),
         ))

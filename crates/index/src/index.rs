@@ -12,7 +12,7 @@ use crate::config::IndexConfig;
 use crate::indexed_objects::{IndexedCheck, IndexedClusterQueue, IndexedFlavor, IndexedLocalQueue};
 use crate::requests::OwnedExactAmounts;
 use crate::requests::limit_ranges::NamespaceLimits;
-use crate::workload::workload_record::WorkloadRecords;
+use crate::workload::indexed_workload::IndexedWorkloads;
 
 /// The index of API objects: converts objects to the engine's events.
 ///
@@ -32,7 +32,7 @@ pub struct Index {
     pub(crate) queues: BTreeMap<String, IndexedClusterQueue>,
     /// LocalQueues by `namespace/name`.
     pub(crate) local_queues: BTreeMap<String, IndexedLocalQueue>,
-    pub(crate) records: WorkloadRecords,
+    pub(crate) records: IndexedWorkloads,
     /// Names of the engine's ids, for calls during a cycle.
     pub(crate) flavor_names: BTreeMap<FlavorId, String>,
     pub(crate) queue_names: BTreeMap<QueueId, String>,

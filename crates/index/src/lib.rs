@@ -33,7 +33,7 @@ pub mod status;
 mod time;
 mod workload;
 
-pub use crate::active_condition::ActiveCondition;
+pub use crate::active_condition::QueueActiveCondition;
 pub use crate::capacity_report::capacity_report;
 pub use crate::config::{IndexConfig, InputRetention, ResourceTransformation};
 pub use crate::epoch::epoch;

@@ -5,7 +5,7 @@ use crds::v1beta2;
 use engine::spec::LocalQueueSpec;
 use engine::{Event, Names};
 
-use crate::active_condition::ActiveCondition;
+use crate::active_condition::QueueActiveCondition;
 use crate::cluster_queue::is_stopped;
 use crate::index::Index;
 use crate::indexed_objects::IndexedLocalQueue;
@@ -56,18 +56,18 @@ impl Index {
         &self,
         namespace: &str,
         local_queue: &str,
-    ) -> Option<ActiveCondition> {
+    ) -> Option<QueueActiveCondition> {
         let closed = "Can't submit new workloads to clusterQueue";
         let queue = self.local_queues.get(&format!("{namespace}/{local_queue}"))?;
         if queue.stopped {
-            return Some(ActiveCondition::inactive(reasons::STOPPED, "LocalQueue is stopped"));
+            return Some(QueueActiveCondition::inactive(reasons::STOPPED, "LocalQueue is stopped"));
         }
         Some(match self.active_condition(&queue.cluster_queue) {
-            None => ActiveCondition::inactive(reasons::CLUSTER_QUEUE_DOES_NOT_EXIST, closed),
+            None => QueueActiveCondition::inactive(reasons::CLUSTER_QUEUE_DOES_NOT_EXIST, closed),
             Some(one) if !one.active => {
-                ActiveCondition::inactive(reasons::CLUSTER_QUEUE_IS_INACTIVE, closed)
+                QueueActiveCondition::inactive(reasons::CLUSTER_QUEUE_IS_INACTIVE, closed)
             }
-            Some(_) => ActiveCondition::active("Can submit new workloads to localQueue"),
+            Some(_) => QueueActiveCondition::active("Can submit new workloads to localQueue"),
         })
     }
 }

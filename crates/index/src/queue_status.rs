@@ -16,7 +16,7 @@ use engine::ids::{FlavorId, LocalQueueId, ResourceId, WorkloadId};
 use engine::spec::{PodSetAdmission, ResourceQuota};
 use engine::{Amount, Engine, Names};
 
-use crate::active_condition::ActiveCondition;
+use crate::active_condition::QueueActiveCondition;
 use crate::amount::quantity;
 use crate::index::Index;
 use crate::status::{StatusStamp, set};
@@ -161,7 +161,7 @@ pub fn local_queue_status(
     Some(status)
 }
 
-fn set_active(all: &mut Vec<Condition>, activity: &ActiveCondition, at: StatusStamp) {
+fn set_active(all: &mut Vec<Condition>, activity: &QueueActiveCondition, at: StatusStamp) {
     set(all, conditions::ACTIVE, activity.active, activity.reason, &activity.message, at);
 }
 

@@ -2,10 +2,11 @@
 //!
 //! [`pod_sets`] holds requests, [`queue_order`] priority and timestamp, [`queue_eligibility`] what keeps a Workload
 //! out of its queue, [`requeue_backoff`] the backoff, [`admission`] reserved quota, [`workload_request`] the request
-//! to a cluster, [`variant`] concurrent admission, [`workload_record`] the stored fields. Source:
+//! to a cluster, [`variant`] concurrent admission, [`indexed_workload`] the stored fields. Source:
 //! docs/reference/kueue.md §2, §3.2.
 
 mod admission;
+pub(crate) mod indexed_workload;
 mod pod_sets;
 mod preemption_gate;
 mod queue_eligibility;
@@ -13,7 +14,6 @@ mod queue_order;
 mod requeue_backoff;
 mod template_hash;
 mod variant;
-pub(crate) mod workload_record;
 mod workload_request;
 mod workload_slice;
 
@@ -27,8 +27,8 @@ use engine::spec::{QueueEligibility, WorkloadSpec};
 use engine::{Event, Names, Time};
 
 use crate::index::Index;
+use crate::workload::indexed_workload::IndexedWorkload;
 use crate::workload::pod_sets::CountedPodSets;
-use crate::workload::workload_record::WorkloadRecord;
 
 impl Index {
     /// Enters a Workload in any state.
@@ -66,7 +66,7 @@ impl Index {
             checks: crate::admission_check::states(names, workload),
             admission: held,
         };
-        let record = WorkloadRecord {
+        let record = IndexedWorkload {
             request: Arc::new(request),
             queue_order: dispatch::QueueOrder {
                 priority: spec.priority,
@@ -144,7 +144,7 @@ impl Index {
 /// The engine releases quota only for [`engine::Event::Released`], which ends an eviction or a cancelled reservation,
 /// and evicts for [`engine::Event::Evicting`]. An object that never had quota does not contradict an assumed
 /// reservation whose write is in flight.
-fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&WorkloadRecord>) -> Vec<Event> {
+fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&IndexedWorkload>) -> Vec<Event> {
     let held = old.is_some_and(|old| old.quota_reserved);
     let was_evicted = old.is_some_and(|old| old.evicted);
     let evicted = spec.admission.as_ref().is_some_and(|one| one.evicted);

@@ -52,7 +52,7 @@ fn fleet(clusters: &[(&str, i64, i64)], policy: PlacementPolicy) -> Fleet {
         fleet.set_report(id, Some(report(10, nodes, cpu)));
         ids.push(id);
     }
-    fleet.set_config("all", Some(DispatchConfig { clusters: ids, policy }));
+    fleet.set_config("all", Some(PlacementConfig { clusters: ids, policy }));
     fleet
 }
 
@@ -174,7 +174,7 @@ fn each_strategy_ranks_candidates_by_free_share() {
         });
         let policy =
             PlacementPolicy { strategy, clusters: weights.collect(), ..PlacementPolicy::default() };
-        fleet.set_config("all", Some(DispatchConfig { clusters: ids.to_vec(), policy }));
+        fleet.set_config("all", Some(PlacementConfig { clusters: ids.to_vec(), policy }));
         assert_eq!(chosen(&mut fleet, 1, &work(1, 4)), expected, "{strategy:?}");
     }
 }
@@ -200,7 +200,7 @@ fn every_refusal_has_a_reason() {
     let pod = JobGvk { kind: "Pod".into(), ..JobGvk::default() };
     type ClusterChange<'a> = &'a dyn Fn(&mut Fleet, ClusterId);
     let policy = |policy: &dyn Fn(ClusterId) -> PlacementPolicy, fleet: &mut Fleet, id| {
-        fleet.set_config("all", Some(DispatchConfig { clusters: vec![id], policy: policy(id) }));
+        fleet.set_config("all", Some(PlacementConfig { clusters: vec![id], policy: policy(id) }));
     };
     let misfit = CapacityShortage { pod_set: "main".into(), cause: ShortageCause::NoSuitableNode };
     let table: [(ClusterChange<'_>, &Arc<AssignedWorkload>, ClusterRefusal); 9] = [
@@ -370,7 +370,7 @@ enum FleetChange {
     Forget { workload: u32 },
     Ended { workload: u32, version: u64 },
     PlacementRefusal { workload: u32, lasts: i64 },
-    DispatchConfig { clusters: usize },
+    PlacementConfig { clusters: usize },
     PendingClass,
 }
 
@@ -389,7 +389,7 @@ fn step() -> impl Strategy<Value = FleetChange> {
         2 => workload().prop_map(|workload| FleetChange::Forget { workload }),
         2 => (workload(), 0..9_u64).prop_map(|(workload, version)| FleetChange::Ended { workload, version }),
         1 => (workload(), 1..5_i64).prop_map(|(workload, lasts)| FleetChange::PlacementRefusal { workload, lasts }),
-        1 => (0..3_usize).prop_map(|clusters| FleetChange::DispatchConfig { clusters }),
+        1 => (0..3_usize).prop_map(|clusters| FleetChange::PlacementConfig { clusters }),
         2 => Just(FleetChange::PendingClass),
     ]
 }
@@ -456,11 +456,11 @@ impl FleetFixture {
                     );
                 }
             }
-            FleetChange::DispatchConfig { clusters } => {
+            FleetChange::PlacementConfig { clusters } => {
                 let clusters = (0..clusters).map(ClusterId::from).collect();
                 fleet.set_config(
                     "all",
-                    Some(DispatchConfig { clusters, policy: PlacementPolicy::default() }),
+                    Some(PlacementConfig { clusters, policy: PlacementPolicy::default() }),
                 );
             }
             FleetChange::PendingClass => self.now += 1,

@@ -5,7 +5,7 @@
 //! docs/reference/dispatch.md §5-6, docs/reference/multikueue.md §2.3.
 
 use super::{
-    DispatchDecision, DispatchStep, RemoteCopy, RemoteWorkload, RetryReason, WorkerConnection,
+    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, RetryReason,
     removal::{removal, removals},
     with_deadline,
 };
@@ -29,14 +29,14 @@ impl DispatchDecision<'_> {
 
     fn follow(&self, copy: &RemoteCopy) -> Vec<DispatchStep> {
         match copy.connection {
-            WorkerConnection::NotSynced => Vec::new(),
-            WorkerConnection::Disconnected { since } if self.now < self.lost_at(since) => {
+            RemoteConnection::NotSynced => Vec::new(),
+            RemoteConnection::Disconnected { since } if self.now < self.lost_at(since) => {
                 with_deadline(Vec::new(), [self.lost_at(since)])
             }
-            WorkerConnection::Disconnected { .. } => {
+            RemoteConnection::Disconnected { .. } => {
                 vec![DispatchStep::SetCheckRetry(RetryReason::RemoteLost)]
             }
-            WorkerConnection::Connected => self.follow_live(copy).into_iter().collect(),
+            RemoteConnection::Connected => self.follow_live(copy).into_iter().collect(),
         }
     }
 

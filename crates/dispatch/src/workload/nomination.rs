@@ -11,7 +11,7 @@
 use engine::{Time, ids::ClusterId};
 
 use super::{
-    DispatchDecision, DispatchStep, RemoteCopy, RemoteWorkload, WorkerConnection,
+    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload,
     removal::{removal, removals},
     with_deadline,
     withdrawal::RemoteActivity,
@@ -74,7 +74,7 @@ impl<'a> DispatchDecision<'a> {
 
     /// Admission time of the clone. A cluster whose API server refuses the job has nothing to run and does not count.
     fn admitted_at(&self, copy: &RemoteCopy) -> Option<Time> {
-        let takes_it = copy.connection == WorkerConnection::Connected && copy.refused.is_none();
+        let takes_it = copy.connection == RemoteConnection::Connected && copy.refused.is_none();
         let clone = self.usable_clone(copy).filter(|_| takes_it)?;
         let stands = !clone.deleting && !clone.evicted && clone.refused.is_none();
         clone.admitted_at.filter(|_| stands)
@@ -96,28 +96,28 @@ impl<'a> DispatchDecision<'a> {
 
     /// Whether a cluster other than the winner has a copy of this epoch that has to be removed first.
     fn may_compete(&self, copy: &RemoteCopy) -> bool {
-        copy.connection == WorkerConnection::Connected
+        copy.connection == RemoteConnection::Connected
             && (!copy.creates_answered || self.is_current(copy))
             || self.has_job(copy) && !self.is_lost(copy)
     }
 
     fn is_lost(&self, copy: &RemoteCopy) -> bool {
-        matches!(copy.connection, WorkerConnection::Disconnected { since } if self.now >= self.lost_at(since))
+        matches!(copy.connection, RemoteConnection::Disconnected { since } if self.now >= self.lost_at(since))
     }
 
     fn progress(&self, copy: &RemoteCopy, single_cluster: bool) -> NominationProgress {
         match copy.connection {
-            WorkerConnection::NotSynced => NominationProgress::Ongoing(Vec::new(), None),
-            WorkerConnection::Disconnected { since }
+            RemoteConnection::NotSynced => NominationProgress::Ongoing(Vec::new(), None),
+            RemoteConnection::Disconnected { since }
                 if self.hub.create_sent && !self.is_lost(copy) =>
             {
                 NominationProgress::Ongoing(Vec::new(), Some(self.lost_at(since)))
             }
-            WorkerConnection::Disconnected { .. } => NominationProgress::Rejected,
-            WorkerConnection::Connected if self.is_rejected(copy, single_cluster) => {
+            RemoteConnection::Disconnected { .. } => NominationProgress::Rejected,
+            RemoteConnection::Connected if self.is_rejected(copy, single_cluster) => {
                 NominationProgress::Rejected
             }
-            WorkerConnection::Connected => {
+            RemoteConnection::Connected => {
                 let due = single_cluster.then(|| self.admission_deadline());
                 NominationProgress::Ongoing(self.create(copy, single_cluster), due)
             }
@@ -160,7 +160,7 @@ impl<'a> DispatchDecision<'a> {
 
     /// Deletes the jobs and gives the nomination back.
     fn stop_and_cancel(&self, copies: &[&RemoteCopy], single_cluster: bool) -> Vec<DispatchStep> {
-        let jobs = copies.iter().filter(|copy| copy.connection == WorkerConnection::Connected);
+        let jobs = copies.iter().filter(|copy| copy.connection == RemoteConnection::Connected);
         let stop = jobs.filter(|copy| copy.job.is_some_and(|job| !job.deleting));
         let stop: Vec<DispatchStep> =
             stop.map(|copy| DispatchStep::DeleteJob(copy.cluster)).collect();
@@ -181,8 +181,8 @@ impl<'a> DispatchDecision<'a> {
         let refusal_of = || copy.clone.as_ref().and_then(|clone| refusal_of(clone, single_cluster));
         let why =
             copy.refused.clone().or_else(refusal_of).unwrap_or_else(|| match copy.connection {
-                WorkerConnection::Disconnected { .. } => LOST.into(),
-                WorkerConnection::Connected | WorkerConnection::NotSynced => LATE.into(),
+                RemoteConnection::Disconnected { .. } => LOST.into(),
+                RemoteConnection::Connected | RemoteConnection::NotSynced => LATE.into(),
             });
         DispatchStep::CancelNomination { cluster: copy.cluster, why }
     }

@@ -64,7 +64,7 @@ pub struct LocalWorkload {
 
 /// How far the observed state of a cluster can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkerConnection {
+pub enum RemoteConnection {
     /// Connected, but the first list is not complete: unobserved objects may exist.
     NotSynced,
     /// Connected and listed: unobserved objects do not exist, except creates without an answer.
@@ -82,9 +82,9 @@ pub struct RemoteCopy {
     /// The cluster.
     pub cluster: ClusterId,
     /// State of the connection.
-    pub connection: WorkerConnection,
+    pub connection: RemoteConnection,
     /// Memory: every create of this process was answered, and its object is part of this state. A process without
-    /// this memory starts at [`WorkerConnection::NotSynced`] with a new connection.
+    /// this memory starts at [`RemoteConnection::NotSynced`] with a new connection.
     pub creates_answered: bool,
     /// Memory: the API server's refusal of a create of the clone or the job with this epoch.
     pub refused: Option<Box<str>>,

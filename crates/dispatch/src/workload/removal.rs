@@ -4,11 +4,11 @@
 //! is waited for. Copies on a disconnected cluster are removed later: absence on the hub is the durable intent
 //! (docs/reference/dispatch.md §9).
 
-use super::{DispatchStep, RemoteCopy, WorkerConnection};
+use super::{DispatchStep, RemoteConnection, RemoteCopy};
 
 /// The next step of removing one copy; `None` if nothing can be done now.
 pub(super) fn removal(copy: &RemoteCopy) -> Option<DispatchStep> {
-    if copy.connection != WorkerConnection::Connected {
+    if copy.connection != RemoteConnection::Connected {
         return None;
     }
     match (&copy.job, &copy.clone) {

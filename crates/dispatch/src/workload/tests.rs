@@ -62,7 +62,7 @@ fn copy(line: &str) -> RemoteCopy {
     let (name, words) = line.split_once(' ').expect("a name and words");
     let mut copy = RemoteCopy {
         cluster: cluster(name),
-        connection: WorkerConnection::Connected,
+        connection: RemoteConnection::Connected,
         creates_answered: true,
         refused: None,
         clone: None,
@@ -71,10 +71,10 @@ fn copy(line: &str) -> RemoteCopy {
     for word in words.split_whitespace() {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         match key {
-            "live" => copy.connection = WorkerConnection::Connected,
-            "unlisted" => copy.connection = WorkerConnection::NotSynced,
+            "live" => copy.connection = RemoteConnection::Connected,
+            "unlisted" => copy.connection = RemoteConnection::NotSynced,
             "lost" => {
-                copy.connection = WorkerConnection::Disconnected { since: Time(number(value)) }
+                copy.connection = RemoteConnection::Disconnected { since: Time(number(value)) }
             }
             "unsettled" => copy.creates_answered = false,
             "api-refused" => copy.refused = Some(value.into()),

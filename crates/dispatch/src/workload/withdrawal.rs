@@ -7,7 +7,7 @@
 use engine::Time;
 
 use super::{
-    DispatchDecision, DispatchStep, RemoteCopy, WorkerConnection, removal::removals, with_deadline,
+    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, removal::removals, with_deadline,
 };
 
 /// Whether a copy can still run.
@@ -87,11 +87,11 @@ impl DispatchDecision<'_> {
         done: impl Fn(&RemoteCopy) -> bool,
     ) -> RemoteActivity {
         match copy.connection {
-            WorkerConnection::Connected if copy.creates_answered && done(copy) => {
+            RemoteConnection::Connected if copy.creates_answered && done(copy) => {
                 RemoteActivity::None
             }
-            WorkerConnection::Connected | WorkerConnection::NotSynced => RemoteActivity::Possible,
-            WorkerConnection::Disconnected { since } => self.activity_of_disconnected(copy, since),
+            RemoteConnection::Connected | RemoteConnection::NotSynced => RemoteActivity::Possible,
+            RemoteConnection::Disconnected { since } => self.activity_of_disconnected(copy, since),
         }
     }
 

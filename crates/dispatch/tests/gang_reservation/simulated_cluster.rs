@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dispatch::{
-    AssignedWorkload, CapacityReport, DispatchConfig, Fleet, JobGvk, NodeClassCapacity,
+    AssignedWorkload, CapacityReport, Fleet, JobGvk, NodeClassCapacity, PlacementConfig,
     PlacementPolicy, PlacementRefusal, PlacementRequest, QueueOrder, RequestedPodSet,
     WorkloadRequest,
 };
@@ -65,7 +65,7 @@ impl ClusterSimulation {
             clusters.push((id, vec![SIZE; nodes]));
         }
         let ids = clusters.iter().map(|(id, _)| *id).collect();
-        fleet.set_config("all", Some(DispatchConfig { clusters: ids, policy }));
+        fleet.set_config("all", Some(PlacementConfig { clusters: ids, policy }));
         let mut world = Self {
             fleet,
             refused: BTreeMap::new(),

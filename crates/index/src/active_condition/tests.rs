@@ -3,7 +3,7 @@ use engine::spec::CheckSpec;
 use engine::{Event, Names};
 use serde_json::{Value, json};
 
-use crate::{ActiveCondition, Index, IndexConfig};
+use crate::{Index, IndexConfig, QueueActiveCondition};
 
 fn queue(spec: Value) -> v1beta2::ClusterQueue {
     serde_json::from_value(json!({"spec": spec})).expect("a ClusterQueue")
@@ -48,7 +48,7 @@ fn index(names: &mut Names) -> Index {
     index
 }
 
-fn activity(spec: Value) -> ActiveCondition {
+fn activity(spec: Value) -> QueueActiveCondition {
     let mut names = Names::default();
     let mut index = index(&mut names);
     index.cluster_queue(&mut names, "q", Some(&queue(spec)));
@@ -97,7 +97,7 @@ fn the_first_broken_rule_gives_the_reason_and_all_give_the_message() {
     ];
     for (spec, reason, message) in cases {
         let wanted =
-            ActiveCondition { active: reason == "Ready", reason, message: message.to_owned() };
+            QueueActiveCondition { active: reason == "Ready", reason, message: message.to_owned() };
         assert_eq!(activity(spec), wanted);
     }
 }

@@ -465,7 +465,7 @@ fn a_workload_record_is_small() {
     let id = fixture.engine.names().workloads.get("ns/w").expect("an id");
     let request = fixture.index.request(id).expect("a request");
     let pods = request.pod_sets.first().expect("pods");
-    let size = size_of::<super::workload_record::WorkloadRecord>()
+    let size = size_of::<super::indexed_workload::IndexedWorkload>()
         + size_of::<dispatch::WorkloadRequest>()
         + size_of::<dispatch::RequestedPodSet>()
         + pods.requests.capacity() * 16

@@ -30,7 +30,7 @@ use crds::{
     v1alpha1::{ClusterCapacity, ClusterCapacityStatus, JobKind as ReportedKind},
     v1beta2::Workload,
 };
-use dispatch::{AssignedPodSet, AssignedWorkload, CapacityReport, DispatchConfig, Fleet, JobGvk};
+use dispatch::{AssignedPodSet, AssignedWorkload, CapacityReport, Fleet, JobGvk, PlacementConfig};
 use engine::ids::{ClusterId, WorkloadId};
 use index::{FlavorInfo, Index};
 use jiff::Timestamp;
@@ -108,7 +108,7 @@ impl LocalCapacity {
         fleet.set_connected(id, true);
         fleet.set_config(
             LOCAL,
-            Some(DispatchConfig { clusters: vec![id], ..DispatchConfig::default() }),
+            Some(PlacementConfig { clusters: vec![id], ..PlacementConfig::default() }),
         );
         Self {
             fleet,

@@ -18,7 +18,7 @@ use crds::{
     v1alpha1::DispatchPolicy,
     v1beta2::{AdmissionCheck, MultiKueueCluster, MultiKueueConfig},
 };
-use dispatch::{DispatchConfig, Fleet};
+use dispatch::{Fleet, PlacementConfig};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use runtime::writer::WriteOutcome;
@@ -206,7 +206,7 @@ impl FleetRegistry {
             }
             let policy = policy.map(|policy| read_policy(policy, fleet));
             let policy = policy.unwrap_or_else(default_policy);
-            fleet.set_config(name, Some(DispatchConfig { clusters: ids, policy }));
+            fleet.set_config(name, Some(PlacementConfig { clusters: ids, policy }));
         }
         agenda.now(Reevaluation::Clusters);
     }

@@ -9,8 +9,8 @@ use crds::{
 use dispatch::{
     Fleet,
     workload::{
-        DispatchCheckState, LocalJob, LocalWorkload, RemoteCopy, RemoteJob, RemoteWorkload,
-        WorkerConnection,
+        DispatchCheckState, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
+        RemoteWorkload,
     },
 };
 use engine::ids::ClusterId;
@@ -69,7 +69,7 @@ pub(super) fn expected_spec(workload: &Workload) -> Option<WorkloadSpec> {
 
 /// A cluster that was never connected since this process began.
 pub(super) fn unknown_cluster(cluster: ClusterId, began: Timestamp) -> RemoteCopy {
-    let connection = WorkerConnection::Disconnected { since: engine_time(began) };
+    let connection = RemoteConnection::Disconnected { since: engine_time(began) };
     RemoteCopy {
         cluster,
         connection,
@@ -113,9 +113,9 @@ pub(super) struct CopyInputs<'a> {
 pub(super) fn copy_view(worker: &Worker, key: &Key, inputs: &CopyInputs<'_>) -> RemoteCopy {
     let CopyInputs { hub, hub_job, expected, writes, now } = *inputs;
     let connection = match worker.lost_since() {
-        Some(since) => WorkerConnection::Disconnected { since: engine_time(since) },
-        None if worker.is_listed() => WorkerConnection::Connected,
-        None => WorkerConnection::NotSynced,
+        Some(since) => RemoteConnection::Disconnected { since: engine_time(since) },
+        None if worker.is_listed() => RemoteConnection::Connected,
+        None => RemoteConnection::NotSynced,
     };
     let job_key = worker.job_of(key);
     let may_apply = |subject, key: &Key| writes.may_apply(&worker.target(subject, key), now);

@@ -62,7 +62,7 @@ impl WorkerCall {
 struct SimulatedWorker {
     truth: StoredWorkload,
     cut: bool,
-    link: WorkerConnection,
+    link: RemoteConnection,
     seen: StoredWorkload,
     coming: VecDeque<StoredWorkload>,
     flight: Vec<WorkerCall>,
@@ -80,7 +80,7 @@ impl SimulatedWorker {
         Self {
             truth: StoredWorkload::default(),
             cut: false,
-            link: WorkerConnection::NotSynced,
+            link: RemoteConnection::NotSynced,
             seen: StoredWorkload::default(),
             coming: VecDeque::new(),
             flight: Vec::new(),
@@ -153,9 +153,9 @@ impl SimulatedWorker {
     }
 
     fn list(&mut self) {
-        if !self.cut && self.link == WorkerConnection::NotSynced {
+        if !self.cut && self.link == RemoteConnection::NotSynced {
             self.coming.clear();
-            (self.seen, self.link) = (self.truth.clone(), WorkerConnection::Connected);
+            (self.seen, self.link) = (self.truth.clone(), RemoteConnection::Connected);
             (self.ambiguous, self.made) = (false, 0);
         }
     }
@@ -356,7 +356,7 @@ impl DispatchSimulation {
 
     fn send(&mut self, cluster: ClusterId, request: WorkerCall) {
         let worker = &mut self.workers[cluster.index()];
-        assert_eq!(worker.link, WorkerConnection::Connected, "only live clusters are written to");
+        assert_eq!(worker.link, RemoteConnection::Connected, "only live clusters are written to");
         self.sent |= request.creates();
         worker.flight.push(request);
     }
@@ -384,7 +384,7 @@ impl DispatchSimulation {
 
     fn nominate(&mut self) {
         let usable = |worker: &SimulatedWorker| {
-            worker.link == WorkerConnection::Connected && worker.left_out <= self.now
+            worker.link == RemoteConnection::Connected && worker.left_out <= self.now
         };
         // Another cluster each time, so that the Workload moves.
         let count = self.workers.len();
@@ -466,12 +466,12 @@ impl DispatchSimulation {
         let worker = &mut self.workers[at];
         worker.ambiguous = true;
         worker.hang_up(0);
-        worker.link = WorkerConnection::NotSynced;
+        worker.link = RemoteConnection::NotSynced;
     }
 
     fn show(&mut self, at: usize) {
         let worker = &mut self.workers[at];
-        if worker.link == WorkerConnection::Connected
+        if worker.link == RemoteConnection::Connected
             && let Some(next) = worker.coming.pop_front()
         {
             worker.seen = next;
@@ -483,14 +483,14 @@ impl DispatchSimulation {
         let worker = &mut self.workers[at];
         if !worker.cut {
             worker.hang_up(arrives);
-            (worker.cut, worker.link) = (true, WorkerConnection::Disconnected { since: now });
+            (worker.cut, worker.link) = (true, RemoteConnection::Disconnected { since: now });
         }
     }
 
     fn heal(&mut self, at: usize) {
         let worker = &mut self.workers[at];
         if worker.cut {
-            (worker.cut, worker.link) = (false, WorkerConnection::NotSynced);
+            (worker.cut, worker.link) = (false, RemoteConnection::NotSynced);
         }
     }
 
@@ -503,9 +503,9 @@ impl DispatchSimulation {
         for worker in &mut self.workers {
             worker.hang_up(arrives);
             worker.link = if worker.cut {
-                WorkerConnection::Disconnected { since: now }
+                RemoteConnection::Disconnected { since: now }
             } else {
-                WorkerConnection::NotSynced
+                RemoteConnection::NotSynced
             };
             (worker.seen, worker.ambiguous, worker.made) = (StoredWorkload::default(), false, 0);
         }
@@ -514,7 +514,7 @@ impl DispatchSimulation {
     /// Invariants of every moment.
     fn check(&mut self) -> Result<(), TestCaseError> {
         for worker in &mut self.workers {
-            let lost = matches!(worker.link, WorkerConnection::Disconnected { since } if self.now - since.0 >= SETTINGS.worker_lost_timeout);
+            let lost = matches!(worker.link, RemoteConnection::Disconnected { since } if self.now - since.0 >= SETTINGS.worker_lost_timeout);
             worker.excused = (worker.excused || lost) && !worker.is_empty();
         }
         let running = self.workers.iter().filter(|one| one.runs() && !one.excused).count();

@@ -7,7 +7,7 @@ use engine::ids::{LocalQueueId, WorkloadId};
 
 /// Stored fields of one Workload.
 #[derive(Debug, Clone)]
-pub(crate) struct WorkloadRecord {
+pub(crate) struct IndexedWorkload {
     pub(crate) request: Arc<dispatch::WorkloadRequest>,
     /// Queue order.
     pub(crate) queue_order: dispatch::QueueOrder,
@@ -24,10 +24,10 @@ pub(crate) struct WorkloadRecord {
 
 /// Records by the engine's dense ids.
 #[derive(Debug, Default)]
-pub(crate) struct WorkloadRecords(Vec<Option<WorkloadRecord>>);
+pub(crate) struct IndexedWorkloads(Vec<Option<IndexedWorkload>>);
 
-impl WorkloadRecords {
-    pub(crate) fn get(&self, id: WorkloadId) -> Option<&WorkloadRecord> {
+impl IndexedWorkloads {
+    pub(crate) fn get(&self, id: WorkloadId) -> Option<&IndexedWorkload> {
         self.0.get(id.index())?.as_ref()
     }
 
@@ -35,8 +35,8 @@ impl WorkloadRecords {
     pub(crate) fn replace(
         &mut self,
         id: WorkloadId,
-        mut record: WorkloadRecord,
-    ) -> Option<WorkloadRecord> {
+        mut record: IndexedWorkload,
+    ) -> Option<IndexedWorkload> {
         if self.0.len() <= id.index() {
             self.0.resize_with(id.index() + 1, || None);
         }
