@@ -13,7 +13,7 @@ pub struct Amount(pub i64);
 impl Amount {
     /// Nothing.
     pub const ZERO: Self = Self(0);
-    /// More than anybody can ask for.
+    /// More than any request.
     pub const UNLIMITED: Self = Self(i64::MAX);
 
     /// True for the absorbing value.

@@ -94,6 +94,6 @@ impl CycleInProgress<'_> {
 impl Drop for CycleInProgress<'_> {
     fn drop(&mut self) {
         let Engine { state, cycle } = &mut *self.engine;
-        cycle.cut_short(state);
+        cycle.finish_early(state);
     }
 }

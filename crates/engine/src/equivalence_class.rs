@@ -132,12 +132,12 @@ impl EquivalenceClasses {
                     self.ids.remove(&new);
                     self.free.push(id);
                 }
-                ClassChange::Released(id) => self.take_back_release(id),
+                ClassChange::Released(id) => self.undo_release(id),
             }
         }
     }
 
-    fn take_back_release(&mut self, id: EquivalenceClassId) {
+    fn undo_release(&mut self, id: EquivalenceClassId) {
         let (class, references) = &mut self.table[id.index()];
         *references += 1;
         if *references == 1 {

@@ -68,7 +68,7 @@ id!(
     WorkloadId
 );
 id!(
-    /// A scheduling-equivalence shape: what a Workload asks for, and its priority.
+    /// An equivalence class: what a Workload requests, and its priority.
     EquivalenceClassId
 );
 id!(

@@ -10,7 +10,6 @@
 mod admission_fair_sharing;
 mod amount;
 mod apply;
-mod backoff;
 mod checks;
 mod cycle;
 mod debug_dump;
@@ -49,7 +48,6 @@ mod workloads;
 
 pub use crate::admission_fair_sharing::{AdmissionFairSharing, FairSharingUsage};
 pub use crate::amount::Amount;
-pub use crate::backoff::{RequeueBackoff, RequeueDecision};
 pub use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
 pub use crate::engine::{CycleInProgress, Engine};
 pub use crate::event::Event;

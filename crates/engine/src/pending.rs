@@ -96,8 +96,8 @@ pub(crate) fn replace(state: &mut State, id: WorkloadId, new: Workload, pending:
     awake
 }
 
-/// Without the gate every update starts the flavor scan again. With the gate only a change of the equivalence class
-/// does, if classes are told apart at all.
+/// Whether an update keeps the progress of the flavor scan. Without the gate FlavorFungibilityPreserveScanProgress it never
+/// does; with it, unless the equivalence class changes. Without SchedulingEquivalenceHashing classes do not count.
 fn keeps_scan_progress(state: &State, id: WorkloadId, class: EquivalenceClassId) -> bool {
     let same =
         state.workloads.at(id).class == class || !state.settings.scheduling_equivalence_hashing;

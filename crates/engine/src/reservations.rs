@@ -31,7 +31,7 @@ pub(crate) fn recharge(state: &mut State, id: WorkloadId) {
     }
 }
 
-pub(crate) fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
+pub(crate) fn reserve(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
     queue_record(state, spec.queue);
     let admission = Admission {
         queue: spec.queue,
@@ -41,7 +41,7 @@ pub(crate) fn hold_quota(state: &mut State, id: WorkloadId, spec: AdmissionSpec)
         usage: usage_of(state, &spec.pod_sets),
         pod_sets: spec.pod_sets,
     };
-    start_holding(state, id, Box::new(admission));
+    enter_reservation(state, id, Box::new(admission));
 }
 
 /// Usage of admitted pod sets, without finished pods.
@@ -57,7 +57,7 @@ pub(crate) fn usage_of(state: &mut State, pod_sets: &[PodSetAdmission]) -> Usage
 }
 
 /// Enters an admission and charges its usage.
-pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Box<Admission>) {
+pub(crate) fn enter_reservation(state: &mut State, id: WorkloadId, mut admission: Box<Admission>) {
     admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
     state.tree.charge(state.queue(queue).node, &admission.usage);
@@ -74,12 +74,12 @@ pub(crate) fn start_holding(state: &mut State, id: WorkloadId, mut admission: Bo
     queue.priorities.add(priority);
     queue.pending.clear_preemptor(id);
     queue.generation += 1;
-    slice_changes::started(state, id);
+    slice_changes::reserved(state, id);
     crate::delayed_topology::update(state, id);
 }
 
 /// Releases the quota of a Workload, and requeues the cohort tree.
-pub(crate) fn free_quota(state: &mut State, id: WorkloadId) {
+pub(crate) fn release_quota(state: &mut State, id: WorkloadId) {
     let workload = state.workloads.at_mut(id);
     let (Some(_), QueuePosition::Reserving { place }) = (&workload.admission, workload.place)
     else {
@@ -104,9 +104,9 @@ pub(crate) fn free_quota(state: &mut State, id: WorkloadId) {
     if let Some(&moved) = reserving.get(place as usize) {
         state.workloads.at_mut(moved).place = QueuePosition::Reserving { place };
     }
-    state.workloads.keep_blank(admission);
+    state.workloads.keep_released(admission);
     state.queue_mut(queue).generation += 1;
     state.node_failures.capacity_changed();
     state.requeue_cohort_tree(queue);
-    slice_changes::ended(state, id);
+    slice_changes::released(state, id);
 }

@@ -46,7 +46,7 @@ impl Engine {
             return Vec::new();
         }
         topology::rebuild(state);
-        preparation::catch_up(state);
+        preparation::apply_configuration(state);
         let ready = ready(state, now);
         let mut taken = WorkloadIds::new();
         let mut passes = Vec::with_capacity(ready.len());
@@ -79,7 +79,10 @@ fn attempt(
     taken: &[WorkloadId],
 ) -> SecondPass {
     let workload = state.workloads.at(id);
-    let admission = workload.admission.as_deref().expect("invariant: only holders are due");
+    let admission = workload
+        .admission
+        .as_deref()
+        .expect("invariant: only reserving Workloads have a second pass");
     let (queue, pod_sets) = (admission.queue, admission.pod_sets.clone());
     let counts: Vec<i64> = pod_sets.iter().map(|one| one.count - one.reclaimed).collect();
     let class = state.class_of(id);
@@ -102,7 +105,7 @@ fn attempt(
         return SecondPass { workload: id, queue, outcome, targets: Vec::new() };
     }
     state.second_passes.delay(id, now, failed + 1);
-    let targets = victims(state, &attempt, &assignment, taken);
+    let targets = preemption_targets(state, &attempt, &assignment, taken);
     let reasons = assignment.pod_sets.into_iter().flat_map(|one| one.reasons);
     SecondPass { workload: id, queue, outcome: Err(reasons.collect()), targets }
 }
@@ -129,7 +132,7 @@ fn settle(
 /// Finds preemption targets for the topology assignment; none if a preemption gate is closed or a target belongs to
 /// an earlier second pass. Upstream requests the quota once more although it is reserved; if that much is not
 /// available, more targets are needed, or there are none.
-fn victims(
+fn preemption_targets(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,

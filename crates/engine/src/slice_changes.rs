@@ -6,7 +6,7 @@
 use crate::ids::WorkloadId;
 use crate::pending::{dequeue, enqueue};
 use crate::reservations::usage_of;
-use crate::slices::{chain, replacement_slice};
+use crate::slices::{claim_chain, replacement_slice};
 use crate::spec::{QueueEligibility, WorkloadSpec};
 use crate::state::State;
 use crate::workloads::record::QueuePosition;
@@ -24,14 +24,14 @@ pub(crate) fn before_change(
     if state.slices.is_empty() && new.is_none() {
         return AffectedSlices::new();
     }
-    let touched = chain(state, id);
+    let affected = claim_chain(state, id);
     if let Some(workload) = state.workloads.get(id)
         && let Some(old) = &state.classes.at(workload.class).replaced_slice
         && new != Some(old)
     {
         state.slices.remove(old, id);
     }
-    touched
+    affected
 }
 
 /// Called after a Workload changed or was removed: records its claim, and updates charges and pending queues of the
@@ -45,9 +45,9 @@ pub(crate) fn after_change(state: &mut State, id: WorkloadId, before: &AffectedS
     if before.is_empty() && state.slices.is_empty() {
         return;
     }
-    let after = chain(state, id);
+    let after = claim_chain(state, id);
     for &one in before.iter().chain(&after) {
-        settle(state, one);
+        update_charge(state, one);
         if *before != after {
             requeue_after_slice_change(state, one);
         }
@@ -55,11 +55,11 @@ pub(crate) fn after_change(state: &mut State, id: WorkloadId, before: &AffectedS
 }
 
 /// Updates charges and pending queues after a reservation.
-pub(crate) fn started(state: &mut State, id: WorkloadId) {
+pub(crate) fn reserved(state: &mut State, id: WorkloadId) {
     if state.slices.is_empty() {
         return;
     }
-    settle_all(state, id);
+    update_charges(state, id);
     let name = state.names.workloads.name(id);
     let waiting: AffectedSlices = state.slices.of(name).collect();
     for one in waiting {
@@ -68,21 +68,21 @@ pub(crate) fn started(state: &mut State, id: WorkloadId) {
 }
 
 /// Updates charges after a release.
-pub(crate) fn ended(state: &mut State, id: WorkloadId) {
+pub(crate) fn released(state: &mut State, id: WorkloadId) {
     if !state.slices.is_empty() {
-        settle_all(state, id);
+        update_charges(state, id);
     }
 }
 
 /// Updates the charges of a whole chain of slices.
-fn settle_all(state: &mut State, id: WorkloadId) {
-    for one in chain(state, id) {
-        settle(state, one);
+fn update_charges(state: &mut State, id: WorkloadId) {
+    for one in claim_chain(state, id) {
+        update_charge(state, one);
     }
 }
 
 /// Charges a reserving Workload for its admission, or for nothing if a replacement took it over.
-fn settle(state: &mut State, id: WorkloadId) {
+fn update_charge(state: &mut State, id: WorkloadId) {
     let Some(admission) = state.workloads.get(id).and_then(|one| one.admission.as_deref()) else {
         return;
     };
@@ -117,7 +117,7 @@ fn requeue_after_slice_change(state: &mut State, id: WorkloadId) {
     let waits = state.workloads.get(id).is_some_and(|one| {
         matches!(one.place, QueuePosition::Inadmissible { .. })
             && one.eligibility == QueueEligibility::Eligible
-            && one.wake.is_none()
+            && one.awaited_capacity.is_none()
     });
     if waits {
         dequeue(state, id);

@@ -26,24 +26,24 @@ pub(crate) fn replaced(state: &State, id: WorkloadId, queue: QueueId) -> Option<
     if state.slices.is_empty() {
         return None;
     }
-    let old = named(state, id)?;
-    let counts = held_in(state, old) == Some(queue) && !state.workloads.at(old).hidden;
-    let free = counts && replacement_slice(state, old).is_none() && !leads_to(state, old, id);
+    let old = claimed_slice(state, id)?;
+    let counts = reserving_queue(state, old) == Some(queue) && !state.workloads.at(old).hidden;
+    let free = counts && replacement_slice(state, old).is_none() && !chain_leads_to(state, old, id);
     free.then_some(old)
 }
 
 /// The reserving Workload that took over the quota of `old`.
 pub(crate) fn replacement_slice(state: &State, old: WorkloadId) -> Option<WorkloadId> {
     let mut claims = state.slices.of(state.names.workloads.name(old));
-    claims.find(|&new| whom(state, new) == Some(old))
+    claims.find(|&new| replaced_reservation(state, new) == Some(old))
 }
 
-fn held_in(state: &State, id: WorkloadId) -> Option<QueueId> {
+fn reserving_queue(state: &State, id: WorkloadId) -> Option<QueueId> {
     Some(state.workloads.get(id)?.admission.as_deref()?.queue)
 }
 
 /// The admission of an old slice's pod set with this name.
-pub(crate) fn given<'a>(
+pub(crate) fn pod_set_admission<'a>(
     state: &'a State,
     old: WorkloadId,
     pod_set: &str,
@@ -55,19 +55,19 @@ pub(crate) fn given<'a>(
 }
 
 /// Flavor and amount of a resource in that admission.
-pub(crate) fn held(
+pub(crate) fn held_amount(
     state: &State,
     old: WorkloadId,
     pod_set: &str,
     resource: ResourceId,
 ) -> Option<(FlavorId, Amount)> {
-    let one = given(state, old, pod_set)?;
+    let one = pod_set_admission(state, old, pod_set)?;
     let &(_, flavor, total) = one.resources.iter().find(|(known, ..)| *known == resource)?;
     Some((flavor, one.left_of(total)))
 }
 
 /// The known Workload that `id` claims to replace.
-fn named(state: &State, id: WorkloadId) -> Option<WorkloadId> {
+fn claimed_slice(state: &State, id: WorkloadId) -> Option<WorkloadId> {
     let workload = state.workloads.get(id)?;
     let name = state.classes.at(workload.class).replaced_slice.as_deref()?;
     let old = state.names.workloads.get(name)?;
@@ -76,25 +76,25 @@ fn named(state: &State, id: WorkloadId) -> Option<WorkloadId> {
 }
 
 /// The reserving Workload whose quota `new` took over, if both reserve in one ClusterQueue.
-pub(crate) fn whom(state: &State, new: WorkloadId) -> Option<WorkloadId> {
-    let old = named(state, new)?;
-    let held = |id| state.workloads.get(id)?.admission.as_deref();
-    if held(old)?.queue != held(new)?.queue {
+pub(crate) fn replaced_reservation(state: &State, new: WorkloadId) -> Option<WorkloadId> {
+    let old = claimed_slice(state, new)?;
+    let held_amount = |id| state.workloads.get(id)?.admission.as_deref();
+    if held_amount(old)?.queue != held_amount(new)?.queue {
         return None;
     }
-    let since = |id| (held(id).map(|one| one.reserved_at), &state.workloads.at(id).uid);
-    let first = leads_to(state, old, new) && since(new) < since(old);
+    let since = |id| (held_amount(id).map(|one| one.reserved_at), &state.workloads.at(id).uid);
+    let first = chain_leads_to(state, old, new) && since(new) < since(old);
     (!first).then_some(old)
 }
 
 /// Whether the chain of claims between reserving Workloads leads from `old` to `new`.
-fn leads_to(state: &State, old: WorkloadId, new: WorkloadId) -> bool {
+fn chain_leads_to(state: &State, old: WorkloadId, new: WorkloadId) -> bool {
     let mut at = Some(old);
     // A chain is not longer than the number of claims.
     for _ in 0..=state.slices.len() {
         match at {
             Some(one) if one == new => return true,
-            Some(one) if held_in(state, one).is_some() => at = named(state, one),
+            Some(one) if reserving_queue(state, one).is_some() => at = claimed_slice(state, one),
             _ => return false,
         }
     }
@@ -102,12 +102,12 @@ fn leads_to(state: &State, old: WorkloadId, new: WorkloadId) -> bool {
 }
 
 /// `id`, the Workload it claims to replace, and so on.
-pub(crate) fn chain(state: &State, id: WorkloadId) -> AffectedSlices {
+pub(crate) fn claim_chain(state: &State, id: WorkloadId) -> AffectedSlices {
     let mut all = AffectedSlices::new();
     let mut at = Some(id);
     while let Some(one) = at.filter(|one| !all.contains(one)) {
         all.push(one);
-        at = named(state, one);
+        at = claimed_slice(state, one);
     }
     all
 }

@@ -23,29 +23,29 @@ pub(crate) enum Migration {
 }
 
 /// A sibling that is admitted with an earlier flavor than `id`.
-pub(crate) fn better(state: &State, id: WorkloadId, queue: QueueId) -> Option<WorkloadId> {
+pub(crate) fn better_variant(state: &State, id: WorkloadId, queue: QueueId) -> Option<WorkloadId> {
     let own = rank(state, id, queue)?;
-    admitted(state, id, queue).find(|&(rank, _)| rank < own).map(|(_, sibling)| sibling)
+    admitted_siblings(state, id, queue).find(|&(rank, _)| rank < own).map(|(_, sibling)| sibling)
 }
 
 /// The migration that precedes a reservation of `id`, which fits.
 pub(crate) fn migration(state: &State, id: WorkloadId, queue: QueueId) -> Option<Migration> {
     let own = rank(state, id, queue)?;
-    let worst = admitted(state, id, queue).max().filter(|&(rank, _)| rank > own);
+    let worst = admitted_siblings(state, id, queue).max().filter(|&(rank, _)| rank > own);
     worst.map(|(_, sibling)| {
-        if may_move(state, queue, own) { Migration::From(sibling) } else { Migration::Refused }
+        if may_migrate(state, queue, own) { Migration::From(sibling) } else { Migration::Refused }
     })
 }
 
 /// Whether the ClusterQueue allows migration to its flavor with this rank.
-fn may_move(state: &State, queue: QueueId, to: usize) -> bool {
+fn may_migrate(state: &State, queue: QueueId, to: usize) -> bool {
     let spec = state.queue(queue).spec.as_deref();
     let last = spec.and_then(|spec| spec.last_acceptable_flavor);
     last.and_then(|last| rank_of(state, queue, last)).is_none_or(|last| to <= last)
 }
 
 /// Siblings that are admitted in the same ClusterQueue, with the ranks of their flavors.
-fn admitted(
+fn admitted_siblings(
     state: &State,
     id: WorkloadId,
     queue: QueueId,

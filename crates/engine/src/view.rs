@@ -2,14 +2,14 @@
 
 use crate::admission_fair_sharing::FairSharingUsage;
 use crate::amount::Amount;
-use crate::checks::{applies, binds, is_admitted, rules};
+use crate::checks::{binds, is_admitted, rules};
 use crate::engine::Engine;
 use crate::flavors::assignment::PodSetAssignment;
 use crate::ids::{
     CheckId, CohortId, FlavorId, LocalQueueId, NodeId, QueueId, ResourceId, WorkloadId,
 };
 use crate::pending::is_in_backoff;
-use crate::slices::{replacement_slice, whom};
+use crate::slices::{replaced_reservation, replacement_slice};
 use crate::spec::{AdmissionCheckRule, AdmissionSpec, FairSharingWeight, PodSetAdmission};
 use crate::time::Time;
 
@@ -102,9 +102,7 @@ impl Engine {
         })
         .collect()
     }
-}
 
-impl Engine {
     /// When a cycle or second pass may decide something without a new event: the end of a backoff, or the next
     /// attempt of a second pass.
     pub fn next_deadline(&self) -> Option<Time> {
@@ -112,15 +110,6 @@ impl Engine {
         let backoff =
             backoffs.find(|(end, id)| is_in_backoff(&self.state, *id, *end)).map(|(end, _)| end);
         backoff.into_iter().chain(self.state.second_passes.next()).min()
-    }
-}
-
-impl Engine {
-    /// Checks that a Workload of a ClusterQueue needs whatever its flavors, by name.
-    pub fn checks_for_every_flavor(&self, queue: QueueId) -> Vec<CheckId> {
-        let groups = self.state.queue(queue).groups.iter();
-        let flavors: Vec<FlavorId> = groups.flat_map(|group| group.flavors.clone()).collect();
-        self.checks_where(queue, |rule| flavors.iter().all(|&flavor| applies(rule, flavor)))
     }
 
     /// Checks that a Workload needs for its flavors, by name; none without a reservation.
@@ -150,9 +139,7 @@ impl Engine {
         checks.dedup();
         checks
     }
-}
 
-impl Engine {
     /// The slice that took over the quota of `old`. When its reservation is written, the old slice is to be finished.
     pub fn replacement_slice(&self, old: WorkloadId) -> Option<WorkloadId> {
         if self.state.slices.is_empty() { None } else { replacement_slice(&self.state, old) }
@@ -160,11 +147,9 @@ impl Engine {
 
     /// The slice whose quota `new` took over.
     pub fn replaced_slice(&self, new: WorkloadId) -> Option<WorkloadId> {
-        if self.state.slices.is_empty() { None } else { whom(&self.state, new) }
+        if self.state.slices.is_empty() { None } else { replaced_reservation(&self.state, new) }
     }
-}
 
-impl Engine {
     /// Consumption of a LocalQueue in base units, rounded down, and the time of the last update.
     pub fn consumed_resources(
         &self,

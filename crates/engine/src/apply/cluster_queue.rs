@@ -59,12 +59,12 @@ fn cohort_node(state: &mut State, id: CohortId) -> NodeId {
     node
 }
 
-fn changed(state: &mut State, node: NodeId) {
+fn note_change(state: &mut State, node: NodeId) {
     state.changes.node_changed(node);
 }
 
 /// Notes that quotas or parent of a node change: flavor scans start again, also in the tree that it leaves.
-fn requoted(state: &mut State, node: NodeId) {
+fn note_quota_change(state: &mut State, node: NodeId) {
     state.changes.quotas_changed(node, state.tree.parent(node));
 }
 
@@ -92,10 +92,10 @@ pub(crate) fn cohort(state: &mut State, id: CohortId, spec: &CohortSpec) {
     }
     let parent = spec.parent.map(|parent| cohort_node(state, parent));
     let quotas = quotas(state, &spec.groups);
-    requoted(state, node);
+    note_quota_change(state, node);
     state.tree.set_quotas(node, spec.weight, &quotas);
     state.tree.set_parent(node, parent);
-    changed(state, node);
+    note_change(state, node);
 }
 
 pub(crate) fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQueueSpec>) {
@@ -105,10 +105,10 @@ pub(crate) fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQue
     }
     let parent = spec.cohort.map(|cohort| cohort_node(state, cohort));
     let quotas = quotas(state, &spec.groups);
-    wake_siblings(state, id);
+    requeue_former_cohort(state, id);
     let same_groups = state.queue(id).spec.as_ref().is_some_and(|old| old.groups == spec.groups);
     if !same_groups || state.tree.parent(node) != parent {
-        requoted(state, node);
+        note_quota_change(state, node);
     }
     state.tree.set_quotas(node, spec.weight, &quotas);
     if state.tree.parent(node) != parent {
@@ -127,13 +127,13 @@ pub(crate) fn cluster_queue(state: &mut State, id: QueueId, spec: Box<ClusterQue
     queue.groups = Arc::new(groups);
     queue.spec = Some(spec);
     consumption::cluster_queue_changed(state, id);
-    changed(state, node);
+    note_change(state, node);
     state.requeue_cohort_tree(id);
-    wake_siblings(state, id);
+    requeue_former_cohort(state, id);
 }
 
 /// Requeues the cohort tree that a ClusterQueue leaves: quota that it borrowed is free there.
-fn wake_siblings(state: &mut State, id: QueueId) {
+fn requeue_former_cohort(state: &mut State, id: QueueId) {
     if let Some(parent) = state.tree.parent(state.queue(id).node) {
         state.requeue_requests.add(parent);
         state.changes.child_left(parent);
@@ -156,8 +156,8 @@ fn slots_of(state: &mut State, group: &ResourceGroup) -> GroupSlots {
 
 pub(crate) fn cluster_queue_gone(state: &mut State, id: QueueId) {
     let node = queue_record(state, id);
-    wake_siblings(state, id);
-    requoted(state, node);
+    requeue_former_cohort(state, id);
+    note_quota_change(state, node);
     state.tree.set_quotas(node, crate::spec::FairSharingWeight::default(), &[]);
     state.tree.set_parent(node, None);
     let queue = state.queue_mut(id);
@@ -166,7 +166,7 @@ pub(crate) fn cluster_queue_gone(state: &mut State, id: QueueId) {
     // A new ClusterQueue of this name does not inherit the preemptor mark.
     queue.pending.forget_preemptor();
     consumption::cluster_queue_changed(state, id);
-    changed(state, node);
+    note_change(state, node);
 }
 
 pub(crate) fn local_queue(

@@ -9,7 +9,7 @@ mod workload;
 use crate::admission_fair_sharing::consumption;
 use crate::apply::cluster_queue::{cluster_queue, cluster_queue_gone, cohort, local_queue};
 use crate::apply::workload::{
-    released, room, unhealthy_nodes, workload, workload_gone, write_failed,
+    cluster_capacity, released, unhealthy_nodes, workload, workload_gone, write_failed,
 };
 use crate::dense_table::put;
 use crate::event::Event;
@@ -25,7 +25,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
     match event {
         Event::Namespace(id, labels) => {
             put(&mut state.namespaces, id.index(), labels);
-            wake_all(state);
+            requeue_all(state);
         }
         Event::Flavor(id, spec) => {
             put(&mut state.flavors, id.index(), spec);
@@ -35,7 +35,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             state.topologies.set_topology(id, spec);
             flavors_changed(state);
         }
-        Event::Node(id, spec) => host(state, id, spec),
+        Event::Node(id, spec) => node(state, id, spec),
         Event::Check(id, spec) => crate::checks::set_check(state, id, spec),
         Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
@@ -48,14 +48,14 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::SampleUsage(now) => consumption::sample(state, now),
         Event::Admitted(id, now) => consumption::admitted(state, id, now),
         Event::Workload(id, spec) => {
-            let touched = slice_changes::before_change(state, id, Some(&spec));
+            let affected = slice_changes::before_change(state, id, Some(&spec));
             workload(state, id, *spec);
-            slice_changes::after_change(state, id, &touched);
+            slice_changes::after_change(state, id, &affected);
         }
         Event::WorkloadGone(id) => {
-            let touched = slice_changes::before_change(state, id, None);
+            let affected = slice_changes::before_change(state, id, None);
             workload_gone(state, id);
-            slice_changes::after_change(state, id, &touched);
+            slice_changes::after_change(state, id, &affected);
         }
         Event::Evicting(id) => {
             mark_evicted(state, id);
@@ -64,7 +64,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
             released(state, workload, eligibility, queued_at);
         }
         Event::UnhealthyNodes(id, hosts) => unhealthy_nodes(state, id, hosts),
-        Event::ClusterCapacity(key) => room(state, key),
+        Event::ClusterCapacity(key) => cluster_capacity(state, key),
         Event::Written(id) => {
             state.second_passes.written(id);
             state.node_failures.written(id);
@@ -73,7 +73,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
     }
 }
 
-fn wake_all(state: &mut State) {
+fn requeue_all(state: &mut State) {
     for index in 0..state.queues.len() {
         if state.queues[index].is_some() {
             state.requeue_cohort_tree(QueueId::from(index));
@@ -83,14 +83,14 @@ fn wake_all(state: &mut State) {
 
 /// A node that changed requeues all ClusterQueues; pods that left a node, the ClusterQueues with that node in a
 /// topology. Source: docs/reference/kueue.md §3.6.
-fn host(state: &mut State, id: TopologyNodeId, spec: Option<TopologyNodeSpec>) {
+fn node(state: &mut State, id: TopologyNodeId, spec: Option<TopologyNodeSpec>) {
     let change = state.topologies.set_node(id, spec);
     if change == NodeChange::Unchanged {
         return;
     }
     state.node_failures.capacity_changed();
     if change == NodeChange::Changed || state.topologies.stale {
-        return wake_all(state);
+        return requeue_all(state);
     }
     for index in 0..state.queues.len() {
         let groups = state.queues[index].iter().flat_map(|queue| queue.groups.iter());
@@ -105,5 +105,5 @@ fn flavors_changed(state: &mut State) {
     state.changes.flavors_changed();
     state.topologies.stale = true;
     state.node_failures.capacity_changed();
-    wake_all(state);
+    requeue_all(state);
 }

@@ -4,7 +4,7 @@ use crate::equivalence_class::EquivalenceClass;
 use crate::flavors::request_order;
 use crate::ids::{EquivalenceClassId, TopologyNodeId, WorkloadId};
 use crate::pending::{dequeue, enqueue, enqueue_active, replace};
-use crate::reservations::{free_quota, hold_quota, recharge};
+use crate::reservations::{recharge, release_quota, reserve};
 use crate::spec::{AdmissionSpec, PodSetAdmission, QueueEligibility, WorkloadSpec};
 use crate::state::State;
 use crate::time::Time;
@@ -38,7 +38,7 @@ pub(crate) fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec
         ticket: 0,
         hidden: false,
         preemption_gated: spec.preemption_gated,
-        wake: None,
+        awaited_capacity: None,
         invalid: spec.invalid,
         checks: spec.checks.into(),
         scan: None,
@@ -48,21 +48,21 @@ pub(crate) fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec
     match state.workloads.get(id) {
         None => state.workloads.insert(id, new),
         Some(old) if old.admission.is_some() => {
-            return update_holder(state, id, new, spec.admission);
+            return update_reserving(state, id, new, spec.admission);
         }
-        Some(old) if same(old, &new) && spec.admission.is_none() => {
+        Some(old) if is_unchanged(old, &new) && spec.admission.is_none() => {
             return state.classes.release(class);
         }
         Some(_) => awake = replace(state, id, new, spec.admission.is_none()),
     }
     match spec.admission {
-        Some(admission) => hold_quota(state, id, admission),
+        Some(admission) => reserve(state, id, admission),
         None if awake => enqueue_active(state, id),
         None => enqueue(state, id),
     }
 }
 
-fn same(old: &Workload, new: &Workload) -> bool {
+fn is_unchanged(old: &Workload, new: &Workload) -> bool {
     (old.class, old.queued_at, old.eligibility, old.local_queue, &old.invalid, old.namespace)
         == (new.class, new.queued_at, new.eligibility, new.local_queue, &new.invalid, new.namespace)
         && (&old.uid, &old.checks, old.preemption_gated)
@@ -71,7 +71,7 @@ fn same(old: &Workload, new: &Workload) -> bool {
 
 /// Updates a Workload with a reservation: its priority decides which preemptors may target it, its finished pods free
 /// quota.
-fn update_holder(
+fn update_reserving(
     state: &mut State,
     id: WorkloadId,
     new: Workload,
@@ -79,33 +79,33 @@ fn update_holder(
 ) {
     let old = state.workloads.at_mut(id);
     let changed = old.class != new.class;
-    let (held_in, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
+    let (reserving_queue, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
     let reweighed = new.has_priority_class && new.priority != before;
     (old.priority, old.has_priority_class) = (new.priority, new.has_priority_class);
     (old.eligibility, old.queued_at) = (new.eligibility, new.queued_at);
     (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
     old.preemption_gated = new.preemption_gated;
-    if let Some(queue) = held_in {
+    if let Some(queue) = reserving_queue {
         let priorities = &mut state.queue_mut(queue).priorities;
         priorities.remove(before);
         priorities.add(new.priority);
     }
-    reshape_holder(state, id, new.class);
+    replace_class(state, id, new.class);
     let Some(current) = state.workloads.at(id).admission.as_deref() else {
         return;
     };
     let queue = current.queue;
-    let told = admission.map(|mut told| {
-        told.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
-        let told = state.second_passes.complete(id, current, told);
-        state.node_failures.complete(id, current, told)
+    let observed = admission.map(|mut observed| {
+        observed.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
+        let observed = state.second_passes.complete(id, current, observed);
+        state.node_failures.complete(id, current, observed)
     });
-    if let Some(admission) = told
+    if let Some(admission) = observed
         && current.pod_sets != admission.pod_sets
     {
         let evicted = current.evicted || admission.evicted;
-        free_quota(state, id);
-        hold_quota(state, id, AdmissionSpec { evicted, ..admission });
+        release_quota(state, id);
+        reserve(state, id, AdmissionSpec { evicted, ..admission });
     } else {
         recharge(state, id);
         if changed {
@@ -121,7 +121,7 @@ fn update_holder(
 
 /// Replaces the class of a reserving Workload. Topology usage is charged per class, so that of the old class is
 /// released first.
-fn reshape_holder(state: &mut State, id: WorkloadId, class: EquivalenceClassId) {
+fn replace_class(state: &mut State, id: WorkloadId, class: EquivalenceClassId) {
     let workload = state.workloads.at_mut(id);
     let old = std::mem::replace(&mut workload.class, class);
     if let Some(admission) = workload.admission.as_deref() {
@@ -146,7 +146,7 @@ pub(crate) fn workload_gone(state: &mut State, id: WorkloadId) {
     state.node_failures.remove(id);
     state.variant_groups.tell(id, None);
     dequeue(state, id);
-    free_quota(state, id);
+    release_quota(state, id);
     if let Some(queue) = queue {
         state.queue_mut(queue).pending.clear_preemptor(id);
         state.requeue_cohort_tree(queue);
@@ -169,7 +169,7 @@ pub(crate) fn released(
         return;
     }
     state.node_failures.remove(id);
-    free_quota(state, id);
+    release_quota(state, id);
     let workload = state.workloads.at_mut(id);
     (workload.eligibility, workload.queued_at) = (eligibility, queued_at);
     enqueue(state, id);
@@ -186,8 +186,8 @@ pub(crate) fn write_failed(state: &mut State, id: WorkloadId) {
 }
 
 /// The placer may have capacity for the Workloads that wait under `key`: they are requeued.
-pub(crate) fn room(state: &mut State, key: crate::ids::RequeueKey) {
-    for id in state.workloads.told(key) {
+pub(crate) fn cluster_capacity(state: &mut State, key: crate::ids::RequeueKey) {
+    for id in state.workloads.end_waits(key) {
         dequeue(state, id);
         enqueue(state, id);
     }

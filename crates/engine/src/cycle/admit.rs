@@ -7,7 +7,7 @@ use crate::time::Time;
 
 /// Charges an entry's assignment and gives the Workload its admission.
 pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
-    let mut admission = state.workloads.blank_admission();
+    let mut admission = state.workloads.new_admission();
     (admission.queue, admission.reserved_at) = (entry.queue, now);
     (admission.evicted, admission.taken_over) = (false, false);
     match entry.replaced_slice {
@@ -32,7 +32,7 @@ pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
         admission.usage = crate::reservations::usage_of(state, &admission.pod_sets);
     }
     state.workloads.at_mut(entry.workload).scan = None;
-    crate::reservations::start_holding(state, entry.workload, admission);
+    crate::reservations::enter_reservation(state, entry.workload, admission);
     crate::admission_fair_sharing::consumption::add_penalty(state, entry.workload);
 }
 

@@ -19,7 +19,7 @@ use crate::workloads::usage::Usage;
 #[derive(Debug)]
 struct ContendingHead {
     root: NodeId,
-    turn: (u32, Reverse<i64>, Time, u32),
+    order_key: (u32, Reverse<i64>, Time, u32),
     queue: QueueId,
     workload: WorkloadId,
     usage: Usage,
@@ -47,15 +47,15 @@ impl Contention {
         let node = state.queue(queue).node;
         let one = state.workloads.at(workload);
         let priority = if state.settings.priority_sorting_within_cohort { one.priority } else { 0 };
-        let turn = (borrow, Reverse(priority), one.queued_at, state.tree.node(node).rank);
+        let order_key = (borrow, Reverse(priority), one.queued_at, state.tree.node(node).rank);
         let root = state.tree.root(node);
-        self.all.push(ContendingHead { root, turn, queue, workload, usage, wins: false });
+        self.all.push(ContendingHead { root, order_key, queue, workload, usage, wins: false });
     }
 
     /// Marks as winners the heads that still fit after those before them. In trees for which `is_open` holds, some
     /// head is evaluated anyway, so all of them win.
     pub(super) fn decide(&mut self, state: &mut State, is_open: impl Fn(NodeId) -> bool) {
-        self.all.sort_unstable_by_key(|one| (one.root, one.turn));
+        self.all.sort_unstable_by_key(|one| (one.root, one.order_key));
         let mark = state.tree.journal.mark();
         for one in &mut self.all {
             let node = state.queue(one.queue).node;

@@ -10,7 +10,7 @@
 
 use crate::cycle::contention::Contention;
 use crate::cycle::requeue::make_class_inadmissible;
-use crate::flavors::reevaluation::{Reevaluation, hope, sure};
+use crate::flavors::reevaluation::{Reevaluation, certain_fit, reevaluate};
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::state::State;
 
@@ -23,13 +23,13 @@ pub(super) struct Heads {
     reserving: Vec<(QueueId, WorkloadId)>,
     contest: Contention,
     /// Trees with a head to evaluate.
-    stirred: TreeSet,
+    evaluated_trees: TreeSet,
     /// Trees with a head that can reserve quota.
     reserved: TreeSet,
     /// Progress through the head list: how many entries were visited, and how many of those stay listed.
     seen: usize,
     kept: usize,
-    turns: bool,
+    had_head: bool,
 }
 
 impl Heads {
@@ -45,17 +45,17 @@ impl Heads {
     }
 
     /// Whether any ClusterQueue had a head.
-    pub(super) fn had_turns(&self) -> bool {
-        self.turns
+    pub(super) fn had_heads(&self) -> bool {
+        self.had_head
     }
 
     pub(super) fn begin(&mut self) {
         self.heads.clear();
         self.reserving.clear();
         self.contest.clear();
-        self.stirred.clear();
+        self.evaluated_trees.clear();
         self.reserved.clear();
-        (self.seen, self.kept, self.turns) = (0, 0, false);
+        (self.seen, self.kept, self.had_head) = (0, 0, false);
     }
 
     /// Takes the heads of the next `queues` ClusterQueues. Returns true if all were visited.
@@ -70,7 +70,7 @@ impl Heads {
             }
             state.heads.move_to(self.kept, id);
             self.kept += 1;
-            self.turns |= state.queue(id).active && self.turn(state, id);
+            self.had_head |= state.queue(id).active && self.take_head(state, id);
         }
         if self.seen < state.heads.len() {
             return false;
@@ -87,13 +87,13 @@ impl Heads {
     }
 
     /// Takes the head of a ClusterQueue. Returns false if there is none.
-    fn turn(&mut self, state: &mut State, id: QueueId) -> bool {
+    fn take_head(&mut self, state: &mut State, id: QueueId) -> bool {
         let Some(workload) = state.queue(id).pending.head(&state.workloads) else {
             return false;
         };
         match outlook(state, id, workload) {
             HeadOutlook::Unknown => self.evaluate(state, id, workload),
-            HeadOutlook::Known(Reevaluation::Open) => match sure(state, id, workload) {
+            HeadOutlook::Known(Reevaluation::Open) => match certain_fit(state, id, workload) {
                 Some(fit) => self.contest.enter(state, (id, workload), fit),
                 None => self.evaluate(state, id, workload),
             },
@@ -107,7 +107,7 @@ impl Heads {
     }
 
     fn evaluate(&mut self, state: &State, id: QueueId, workload: WorkloadId) {
-        self.stirred.mark(root(state, id));
+        self.evaluated_trees.mark(root(state, id));
         self.heads.push((state.tree.node(state.queue(id).node).rank, id, workload));
     }
 
@@ -115,14 +115,14 @@ impl Heads {
     /// if another head of the tree is evaluated.
     fn decide(&mut self, state: &mut State) {
         let mut contest = std::mem::take(&mut self.contest);
-        contest.decide(state, |root| self.stirred.has(root) || self.reserved.has(root));
+        contest.decide(state, |root| self.evaluated_trees.has(root) || self.reserved.has(root));
         for (id, workload) in contest.winners() {
             self.evaluate(state, id, workload);
         }
         self.contest = contest;
         let mut reserving = std::mem::take(&mut self.reserving);
         for (id, workload) in reserving.drain(..) {
-            if self.stirred.has(root(state, id)) {
+            if self.evaluated_trees.has(root(state, id)) {
                 self.evaluate(state, id, workload);
             } else {
                 make_inadmissible_again(state, id, workload);
@@ -175,7 +175,7 @@ fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> HeadOutlook {
         && !pending.is_preemptor(workload)
         && !state.settings.reevaluate_refused;
     if known && one.scan.is_none() && super::nominate::is_valid(state, id, one) {
-        HeadOutlook::Known(hope(state, id, workload))
+        HeadOutlook::Known(reevaluate(state, id, workload))
     } else {
         HeadOutlook::Unknown
     }

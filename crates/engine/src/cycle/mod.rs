@@ -37,11 +37,11 @@ use crate::time::Time;
 enum CycleStage {
     /// No cycle is in progress.
     #[default]
-    Rest,
+    NoCycle,
     Prepare(Preparation),
-    Wake(usize),
+    RequeueInadmissible(usize),
     Replace,
-    Turns,
+    TakeHeads,
     /// `mark` is the journal position to rewind to.
     Nominate {
         from: usize,
@@ -59,7 +59,7 @@ enum CycleStage {
         left: usize,
         mark: usize,
     },
-    Enter(usize),
+    Commit(usize),
 }
 
 /// The cycle in progress, and buffers that are kept between cycles.
@@ -76,10 +76,10 @@ pub(crate) struct Cycle {
     /// Node failures still to process, next one last.
     failed: Vec<NodeFailure>,
     /// ClusterQueues whose inadmissible Workloads are requeued.
-    woken: Vec<QueueId>,
+    requeued: Vec<QueueId>,
     heads: heads::Heads,
     order: order::ProcessingOrder,
-    victims: preempted_workloads::PreemptedWorkloads,
+    preempted_workloads: preempted_workloads::PreemptedWorkloads,
 }
 
 impl Cycle {
@@ -90,11 +90,11 @@ impl Cycle {
 
     /// Begins a cycle. It is not counted if there is no head and no pending node replacement.
     pub(crate) fn begin(&mut self, state: &mut State, now: Time) {
-        self.cut_short(state);
+        self.finish_early(state);
         crate::pending::requeue_after_backoff(state, now);
         (self.now, self.replaced, self.used) = (now, 0, 0);
         self.order.clear();
-        self.woken.clear();
+        self.requeued.clear();
         crate::topology::rebuild(state);
         self.stage = CycleStage::Prepare(Preparation::first(state));
     }
@@ -108,72 +108,80 @@ impl Cycle {
     ) -> bool {
         let heads = heads.max(1);
         self.stage = match self.stage {
-            CycleStage::Rest => CycleStage::Rest,
-            CycleStage::Prepare(step) => {
-                step.take(state, &mut self.woken).map_or(CycleStage::Wake(0), CycleStage::Prepare)
+            CycleStage::NoCycle => CycleStage::NoCycle,
+            CycleStage::Prepare(step) => step
+                .take(state, &mut self.requeued)
+                .map_or(CycleStage::RequeueInadmissible(0), CycleStage::Prepare),
+            CycleStage::RequeueInadmissible(from) => {
+                self.requeue_inadmissible_in(state, from, heads)
             }
-            CycleStage::Wake(from) => self.wake(state, from, heads),
             CycleStage::Replace => self.replace(state, heads),
-            CycleStage::Turns => self.take(state, heads),
+            CycleStage::TakeHeads => self.take_heads(state, heads),
             CycleStage::Nominate { from, mark } => self.nominate(state, (from, mark), heads),
             CycleStage::ProcessingOrder { from, mark } => {
-                self.put_in_order(state, (from, mark), heads)
+                self.order_entries(state, (from, mark), heads)
             }
             CycleStage::Process { mark } => self.process(state, mark, placer, heads),
             CycleStage::Rewind { left, mark } => self.rewind(state, (left, mark), heads),
-            CycleStage::Enter(from) => self.enter(state, from, heads),
+            CycleStage::Commit(from) => self.commit(state, from, heads),
         };
-        self.stage == CycleStage::Rest
+        self.stage == CycleStage::NoCycle
     }
 
     /// Ends a cycle that is not complete: processed entries are committed, the other heads stay active.
-    pub(crate) fn cut_short(&mut self, state: &mut State) {
+    pub(crate) fn finish_early(&mut self, state: &mut State) {
         match self.stage {
-            CycleStage::Rest => return,
+            CycleStage::NoCycle => return,
             CycleStage::Prepare(step) => {
                 let mut next = Some(step);
                 while let Some(step) = next {
-                    next = step.take(state, &mut self.woken);
+                    next = step.take(state, &mut self.requeued);
                 }
-                self.wake_later(state, 0);
+                self.defer_requeues(state, 0);
             }
-            CycleStage::Wake(from) => self.wake_later(state, from),
+            CycleStage::RequeueInadmissible(from) => self.defer_requeues(state, from),
             CycleStage::Replace => state.node_failures.put_back(&mut self.failed),
-            CycleStage::Turns => self.heads.close(state),
+            CycleStage::TakeHeads => self.heads.close(state),
             CycleStage::Nominate { mark, .. } | CycleStage::ProcessingOrder { mark, .. } => {
                 state.tree.rewind(mark);
                 state.tree.journal.close();
-                self.enter(state, 0, usize::MAX);
+                self.commit(state, 0, usize::MAX);
             }
             CycleStage::Process { mark } => {
                 self.rewind(state, (self.used - self.replaced, mark), usize::MAX);
-                self.enter(state, 0, usize::MAX);
+                self.commit(state, 0, usize::MAX);
             }
             CycleStage::Rewind { left, mark } => {
                 self.rewind(state, (left, mark), usize::MAX);
-                self.enter(state, 0, usize::MAX);
+                self.commit(state, 0, usize::MAX);
             }
-            CycleStage::Enter(from) => {
-                self.enter(state, from, usize::MAX);
+            CycleStage::Commit(from) => {
+                self.commit(state, from, usize::MAX);
             }
         }
-        self.stage = CycleStage::Rest;
+        self.stage = CycleStage::NoCycle;
     }
 
     /// Leaves requeues that were not carried out to the next cycle.
-    fn wake_later(&self, state: &mut State, from: usize) {
-        for &queue in &self.woken[from..] {
+    fn defer_requeues(&self, state: &mut State, from: usize) {
+        for &queue in &self.requeued[from..] {
             state.requeue_cohort_tree(queue);
         }
     }
 
-    fn wake(&mut self, state: &mut State, from: usize, heads: usize) -> CycleStage {
+    fn requeue_inadmissible_in(
+        &mut self,
+        state: &mut State,
+        from: usize,
+        heads: usize,
+    ) -> CycleStage {
         let mut left = heads;
-        for (at, &queue) in self.woken.iter().enumerate().skip(from) {
+        for (at, &queue) in self.requeued.iter().enumerate().skip(from) {
             if left == 0 {
-                return CycleStage::Wake(at);
+                return CycleStage::RequeueInadmissible(at);
             }
-            left = left.saturating_sub(1 + requeue_inadmissible::wake_queue(state, queue));
+            left =
+                left.saturating_sub(1 + requeue_inadmissible::requeue_cluster_queue(state, queue));
         }
         self.failed = replace::take_pending(state);
         CycleStage::Replace
@@ -183,7 +191,7 @@ impl Cycle {
         for _ in 0..heads {
             let Some(failure) = self.failed.pop() else {
                 self.heads.begin();
-                return CycleStage::Turns;
+                return CycleStage::TakeHeads;
             };
             if let Some(entry) = replace::replace(state, failure) {
                 state.cycle += u64::from(self.replaced == 0);
@@ -194,13 +202,13 @@ impl Cycle {
         CycleStage::Replace
     }
 
-    fn take(&mut self, state: &mut State, heads: usize) -> CycleStage {
+    fn take_heads(&mut self, state: &mut State, heads: usize) -> CycleStage {
         if !self.heads.take(state, heads) {
-            return CycleStage::Turns;
+            return CycleStage::TakeHeads;
         }
         if self.replaced == 0 {
-            if !self.heads.had_turns() {
-                return CycleStage::Rest;
+            if !self.heads.had_heads() {
+                return CycleStage::NoCycle;
             }
             state.cycle += 1;
         }
@@ -222,12 +230,12 @@ impl Cycle {
         if end < all {
             return CycleStage::Nominate { from: end, mark };
         }
-        self.victims.clear();
+        self.preempted_workloads.clear();
         self.order.begin(state);
         CycleStage::ProcessingOrder { from: 0, mark }
     }
 
-    fn put_in_order(
+    fn order_entries(
         &mut self,
         state: &mut State,
         (from, mark): (usize, usize),
@@ -277,7 +285,7 @@ impl Cycle {
             let Some(index) = self.order.pop(state, entries) else {
                 return CycleStage::Rewind { left: entries.len(), mark };
             };
-            process::process(state, &mut entries[index], &mut self.victims, placer);
+            process::process(state, &mut entries[index], &mut self.preempted_workloads, placer);
         }
         CycleStage::Process { mark }
     }
@@ -298,10 +306,10 @@ impl Cycle {
         }
         state.tree.journal.close();
         self.order.number(entries.len());
-        CycleStage::Enter(0)
+        CycleStage::Commit(0)
     }
 
-    fn enter(&mut self, state: &mut State, from: usize, heads: usize) -> CycleStage {
+    fn commit(&mut self, state: &mut State, from: usize, heads: usize) -> CycleStage {
         let entries = &mut self.entries[self.replaced..self.used];
         let mut at = from;
         for _ in 0..heads {
@@ -315,10 +323,10 @@ impl Cycle {
             at += 1;
             match entry.outcome {
                 CycleOutcome::Reserved { .. } => admit::admit(state, entry, self.now),
-                CycleOutcome::Nominated => requeue::give_back(state, entry),
+                CycleOutcome::Nominated => requeue::requeue_unprocessed(state, entry),
                 _ => requeue::requeue(state, entry),
             }
         }
-        if at < entries.len() { CycleStage::Enter(at) } else { CycleStage::Rest }
+        if at < entries.len() { CycleStage::Commit(at) } else { CycleStage::NoCycle }
     }
 }

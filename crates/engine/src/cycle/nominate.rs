@@ -25,8 +25,8 @@ pub(super) fn nominate(state: &mut State, entry: &mut CycleEntry) {
     entry.outcome = rejection(state, entry.queue, entry.workload);
     if entry.outcome == CycleOutcome::Nominated {
         let tried = tried(state, entry.queue, entry.workload);
-        compute(state, entry, &tried, None);
-        place(state, entry);
+        evaluate(state, entry, &tried, None);
+        assign_topology(state, entry);
         entry.nominated_borrow = entry.assignment.borrow;
     }
 }
@@ -66,7 +66,7 @@ fn tried(state: &State, queue: QueueId, id: WorkloadId) -> TriedFlavors {
 type TriedFlavors = SmallVec<[(u16, ResourceId, u16); 4]>;
 
 /// Assigns topology domains to a head that needs preemption, as if its targets were gone.
-pub(super) fn place(state: &mut State, entry: &mut CycleEntry) {
+pub(super) fn assign_topology(state: &mut State, entry: &mut CycleEntry) {
     if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !state.topologies.any() {
         return;
     }
@@ -89,7 +89,7 @@ pub(super) fn place(state: &mut State, entry: &mut CycleEntry) {
 }
 
 /// Computes assignment, topology and targets. If the Workload does not fit, tries fewer pods (gate PartialAdmission).
-pub(super) fn compute(
+pub(super) fn evaluate(
     state: &mut State,
     entry: &mut CycleEntry,
     tried: &[(u16, ResourceId, u16)],
@@ -102,7 +102,7 @@ pub(super) fn compute(
     let attempt =
         AssignmentAttempt { workload, queue, class: &class, counts: None, tried, old, pins };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
-    if works(&entry.assignment, &entry.targets) || !state.settings.partial_admission {
+    if can_be_admitted(&entry.assignment, &entry.targets) || !state.settings.partial_admission {
         return;
     }
     let mut best = None;
@@ -110,11 +110,11 @@ pub(super) fn compute(
         let attempt = AssignmentAttempt { counts: Some(counts), ..attempt };
         let (mut assignment, mut targets) = (Assignment::default(), Vec::new());
         attempt_with(state, &attempt, &mut assignment, &mut targets);
-        let works = works(&assignment, &targets);
-        if works {
+        let can_be_admitted = can_be_admitted(&assignment, &targets);
+        if can_be_admitted {
             best = Some((assignment, targets));
         }
-        works
+        can_be_admitted
     });
     if found && let Some((assignment, targets)) = best {
         (entry.assignment, entry.targets) = (assignment, targets);
@@ -122,7 +122,7 @@ pub(super) fn compute(
 }
 
 /// Whether an assignment can lead to admission: it fits, or has preemption targets.
-fn works(assignment: &Assignment, targets: &[PreemptionTarget]) -> bool {
+fn can_be_admitted(assignment: &Assignment, targets: &[PreemptionTarget]) -> bool {
     match assignment.mode() {
         FlavorAssignmentMode::Fit | FlavorAssignmentMode::DeferredFit => true,
         FlavorAssignmentMode::Preempt => !targets.is_empty(),
@@ -139,7 +139,7 @@ fn attempt_with(
     targets.clear();
     state.scratch.invalidate();
     assign(state, attempt, assignment);
-    delayed_topology::put_off_places(state, attempt.queue, assignment);
+    delayed_topology::delay_topology(state, attempt.queue, assignment);
     topology::assign(state, attempt, assignment);
     if assignment.mode() == FlavorAssignmentMode::Preempt {
         search::find_for(state, attempt, assignment, targets);

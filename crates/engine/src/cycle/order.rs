@@ -15,7 +15,7 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub(super) struct ProcessingOrder {
     /// Entries still to process, next one last; empty with fair sharing.
-    waiting: Vec<OrderKey>,
+    remaining: Vec<OrderKey>,
     tournament: Tournament,
     /// The order in which entries were handed out.
     sequence: Vec<usize>,
@@ -36,7 +36,7 @@ struct OrderKey {
 impl ProcessingOrder {
     /// Begins a cycle.
     pub(super) fn begin(&mut self, state: &State) {
-        self.waiting.clear();
+        self.remaining.clear();
         if state.settings.fair_sharing.is_some() {
             self.tournament.begin(state);
         }
@@ -51,7 +51,7 @@ impl ProcessingOrder {
         if state.settings.fair_sharing.is_some() {
             self.tournament.enter(state, entries, index);
         } else {
-            self.waiting.push(turn(state, index, entry));
+            self.remaining.push(order_key(state, index, entry));
         }
     }
 
@@ -60,7 +60,7 @@ impl ProcessingOrder {
         if state.settings.fair_sharing.is_some() {
             self.tournament.close(state, entries);
         } else {
-            self.waiting.sort_unstable_by(|left, right| right.cmp(left));
+            self.remaining.sort_unstable_by(|left, right| right.cmp(left));
         }
     }
 
@@ -69,7 +69,7 @@ impl ProcessingOrder {
         let next = if state.settings.fair_sharing.is_some() {
             self.tournament.pop(state, entries)
         } else {
-            self.waiting.pop().map(|turn| turn.entry)
+            self.remaining.pop().map(|order_key| order_key.entry)
         }?;
         self.sequence.push(next);
         Some(next)
@@ -107,7 +107,7 @@ impl ProcessingOrder {
     }
 }
 
-fn turn(state: &State, index: usize, entry: &CycleEntry) -> OrderKey {
+fn order_key(state: &State, index: usize, entry: &CycleEntry) -> OrderKey {
     let workload = state.workloads.at(entry.workload);
     let priority =
         if state.settings.priority_sorting_within_cohort { workload.priority } else { 0 };

@@ -28,7 +28,7 @@ impl PreemptedWorkloads {
     }
 
     /// The targets that can affect an entry: those of its cohort tree, or all if nodes are shared through topologies.
-    pub(super) fn near(&self, state: &State, entry: &CycleEntry) -> WorkloadIds {
+    pub(super) fn relevant_to(&self, state: &State, entry: &CycleEntry) -> WorkloadIds {
         if state.topologies.any() {
             return self.all.as_slice().into();
         }
@@ -37,12 +37,12 @@ impl PreemptedWorkloads {
     }
 
     /// Whether a target of the entry is an old slice that is replaced.
-    pub(super) fn are_replaced(&self, entry: &CycleEntry) -> bool {
+    pub(super) fn include_replaced_slice(&self, entry: &CycleEntry) -> bool {
         entry.targets.iter().any(|target| self.replaced.contains(&target.workload))
     }
 
     /// Adds the targets of an entry.
-    pub(super) fn claim(&mut self, state: &State, entry: &CycleEntry) {
+    pub(super) fn add(&mut self, state: &State, entry: &CycleEntry) {
         self.replaced.extend(entry.replaced_slice);
         for target in &entry.targets {
             let root = state.tree.root(state.queue(queue_of(state, target.workload)).node).index();

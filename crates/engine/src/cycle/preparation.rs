@@ -18,37 +18,37 @@ pub(super) enum Preparation {
     /// State of the ClusterQueues: generation, cohort cycles, activity.
     ClusterQueues,
     /// ClusterQueues to requeue.
-    Marks,
+    Requeues,
 }
 
 impl Preparation {
     /// The first step. Without configuration changes nothing is recomputed.
     pub(super) fn first(state: &State) -> Self {
-        if state.changes.need_rebuild() { Self::Tree } else { Self::Marks }
+        if state.changes.need_rebuild() { Self::Tree } else { Self::Requeues }
     }
 
-    /// Carries out this step and returns the next. `woken` receives the ClusterQueues to requeue.
-    pub(super) fn take(self, state: &mut State, woken: &mut Vec<QueueId>) -> Option<Self> {
+    /// Carries out this step and returns the next. `requeued` receives the ClusterQueues to requeue.
+    pub(super) fn take(self, state: &mut State, requeued: &mut Vec<QueueId>) -> Option<Self> {
         match self {
             Self::Tree => state.tree.rebuild(),
             Self::Names => rank(state),
             Self::ClusterQueues => refresh(state),
-            Self::Marks => list(state, woken),
+            Self::Requeues => list(state, requeued),
         }
         match self {
             Self::Tree => Some(Self::Names),
             Self::Names => Some(Self::ClusterQueues),
-            Self::ClusterQueues => Some(Self::Marks),
-            Self::Marks => None,
+            Self::ClusterQueues => Some(Self::Requeues),
+            Self::Requeues => None,
         }
     }
 }
 
 /// Recomputes what follows from configuration changes, without a requeue.
-pub(crate) fn catch_up(state: &mut State) {
+pub(crate) fn apply_configuration(state: &mut State) {
     let mut step = Preparation::first(state);
-    while step != Preparation::Marks {
-        step = step.take(state, &mut Vec::new()).unwrap_or(Preparation::Marks);
+    while step != Preparation::Requeues {
+        step = step.take(state, &mut Vec::new()).unwrap_or(Preparation::Requeues);
     }
 }
 
@@ -71,7 +71,7 @@ fn refresh(state: &mut State) {
     for index in 0..state.queues.len() {
         let id = QueueId::from(index);
         if state.queues[index].is_some() {
-            look_for_cycle(state, id, all, &changed);
+            update_cohort_cycle(state, id, all, &changed);
             let (active, topology_only) = (is_active(state, id), is_topology_only(state, id));
             let queue = state.queue_mut(id);
             (queue.active, queue.topology_only) = (active, topology_only);
@@ -120,7 +120,7 @@ fn rank(state: &mut State) {
     state.tree.rank(&order);
 }
 
-fn look_for_cycle(state: &mut State, id: QueueId, all: bool, changed: &NodeSet) {
+fn update_cohort_cycle(state: &mut State, id: QueueId, all: bool, changed: &NodeSet) {
     let node = state.queue(id).node;
     let cyclic = state.tree.node(node).cyclic;
     if cyclic || all || changed.has(node) {
@@ -150,15 +150,15 @@ fn is_topology_only(state: &State, id: QueueId) -> bool {
 }
 
 /// Lists the ClusterQueues of every cohort tree for which a requeue is requested.
-fn list(state: &mut State, woken: &mut Vec<QueueId>) {
+fn list(state: &mut State, requeued: &mut Vec<QueueId>) {
     let State { requeue_requests, tree, .. } = state;
-    requeue_requests.take(tree, |root| list_below(tree, root, woken));
+    requeue_requests.take(tree, |root| list_below(tree, root, requeued));
 }
 
-fn list_below(tree: &Tree, node: NodeId, woken: &mut Vec<QueueId>) {
+fn list_below(tree: &Tree, node: NodeId, requeued: &mut Vec<QueueId>) {
     let node = tree.node(node);
-    woken.extend(node.queue);
+    requeued.extend(node.queue);
     for &child in &node.children {
-        list_below(tree, child, woken);
+        list_below(tree, child, requeued);
     }
 }

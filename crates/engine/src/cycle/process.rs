@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
-use crate::cycle::nominate::{compute, place};
+use crate::cycle::nominate::{assign_topology, evaluate};
 use crate::cycle::preempted_workloads::PreemptedWorkloads;
 use crate::flavors::assignment::FlavorAssignmentMode;
 use crate::ids::{FlavorId, ResourceId, WorkloadId};
@@ -19,21 +19,21 @@ use crate::variants::Migration;
 use crate::workloads::usage::Usage;
 use crate::{topology, variants};
 
-/// Decides about one entry. `victims` are the targets of entries processed before.
+/// Decides about one entry. `preempted` are the targets of entries processed before.
 pub(super) fn process(
     state: &mut State,
     entry: &mut CycleEntry,
-    victims: &mut PreemptedWorkloads,
+    preempted: &mut PreemptedWorkloads,
     placer: &mut dyn Placer,
 ) {
     let is_variant = entry.class.allowed.is_some();
-    if is_variant && variants::better(state, entry.workload, entry.queue).is_some() {
+    if is_variant && variants::better_variant(state, entry.workload, entry.queue).is_some() {
         entry.outcome = CycleOutcome::BetterVariantAdmitted;
         entry.targets.clear();
         return;
     }
-    let gone = victims.near(state, entry);
-    reconsider(state, entry, &gone);
+    let gone = preempted.relevant_to(state, entry);
+    evaluate_again(state, entry, &gone);
     let mode = entry.assignment.mode();
     if mode == FlavorAssignmentMode::NoFit {
         entry.outcome = CycleOutcome::NoFit;
@@ -41,7 +41,7 @@ pub(super) fn process(
     }
     if mode == FlavorAssignmentMode::Preempt && entry.targets.is_empty() {
         entry.outcome = CycleOutcome::NoCandidates;
-        reserve_for_later(state, entry);
+        reserve_quota(state, entry);
         return;
     }
     if mode == FlavorAssignmentMode::Preempt && state.is_preemption_gated(entry.workload) {
@@ -50,7 +50,7 @@ pub(super) fn process(
         entry.targets.clear();
         return;
     }
-    let taken = overlaps(entry, &gone) || victims.are_replaced(entry);
+    let taken = overlaps(entry, &gone) || preempted.include_replaced_slice(entry);
     if taken || !fits_without(state, entry, &gone) {
         entry.outcome = CycleOutcome::Skipped;
         entry.targets.clear();
@@ -65,8 +65,8 @@ pub(super) fn process(
         FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => grant(entry, placer),
     };
     if !matches!(entry.outcome, CycleOutcome::NoClusterCapacity(_)) {
-        victims.claim(state, entry);
-        take(state, entry);
+        preempted.add(state, entry);
+        charge_assumed(state, entry);
     }
 }
 
@@ -86,23 +86,23 @@ fn grant(entry: &CycleEntry, placer: &mut dyn Placer) -> CycleOutcome {
     }
 }
 
-fn overlaps(entry: &CycleEntry, victims: &[WorkloadId]) -> bool {
-    entry.targets.iter().any(|target| victims.contains(&target.workload))
+fn overlaps(entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
+    entry.targets.iter().any(|target| preempted.contains(&target.workload))
 }
 
 /// Evaluates an entry again with its flavors pinned: if its targets overlap those of an earlier entry, as if these
 /// were gone; if only its topology domains were taken, against the present usage.
-fn reconsider(state: &mut State, entry: &mut CycleEntry, victims: &[WorkloadId]) {
-    let overlap =
-        overlaps(entry, victims) || entry.replaced_slice.is_some_and(|old| victims.contains(&old));
-    if !overlap && !lost_its_place(state, entry, victims) {
+fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[WorkloadId]) {
+    let overlap = overlaps(entry, preempted)
+        || entry.replaced_slice.is_some_and(|old| preempted.contains(&old));
+    if !overlap && !lost_topology_domains(state, entry, preempted) {
         return;
     }
-    let gone = if overlap { victims } else { &[] };
+    let gone = if overlap { preempted } else { &[] };
     without(state, gone, |state| {
         let pins = pins(entry);
-        compute(state, entry, &[], Some(&pins));
-        place(state, entry);
+        evaluate(state, entry, &[], Some(&pins));
+        assign_topology(state, entry);
     });
     if overlap && entry.assignment.mode() == FlavorAssignmentMode::Fit {
         entry.assignment.deferred = true;
@@ -110,21 +110,23 @@ fn reconsider(state: &mut State, entry: &mut CycleEntry, victims: &[WorkloadId])
 }
 
 /// Whether quota suffices once all targets are gone, but the topology domains are taken.
-fn lost_its_place(state: &mut State, entry: &CycleEntry, victims: &[WorkloadId]) -> bool {
+fn lost_topology_domains(state: &mut State, entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
     if !state.topologies.any() {
         return false;
     }
-    let all = all_victims(entry, victims);
-    without(state, &all, |state| quota_left(state, entry) && !topology::still_fits(state, entry))
+    let all = all_targets(entry, preempted);
+    without(state, &all, |state| {
+        quota_suffices(state, entry) && !topology::still_fits(state, entry)
+    })
 }
 
 /// The targets of the cycle and of the entry.
-fn all_victims(entry: &CycleEntry, victims: &[WorkloadId]) -> WorkloadIds {
+fn all_targets(entry: &CycleEntry, preempted: &[WorkloadId]) -> WorkloadIds {
     let own = entry.targets.iter().map(|target| target.workload);
-    victims.iter().copied().chain(own).collect()
+    preempted.iter().copied().chain(own).collect()
 }
 
-fn quota_left(state: &State, entry: &CycleEntry) -> bool {
+fn quota_suffices(state: &State, entry: &CycleEntry) -> bool {
     let node = state.queue(entry.queue).node;
     let mut usage = entry.assignment.usage.iter();
     usage.all(|&(slot, amount)| amount <= available(&state.tree, node, slot).clip())
@@ -142,9 +144,9 @@ fn pins(entry: &CycleEntry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
 }
 
 /// Whether the entry fits once the targets of the cycle and its own are gone.
-fn fits_without(state: &mut State, entry: &CycleEntry, victims: &[WorkloadId]) -> bool {
-    let all = all_victims(entry, victims);
-    without(state, &all, |state| quota_left(state, entry) && topology::still_fits(state, entry))
+fn fits_without(state: &mut State, entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
+    let all = all_targets(entry, preempted);
+    without(state, &all, |state| quota_suffices(state, entry) && topology::still_fits(state, entry))
 }
 
 /// The usage that an entry counts for during the cycle: all of it, or, for an entry without targets that needs
@@ -170,7 +172,7 @@ pub(super) fn assumed_usage(state: &State, entry: &CycleEntry) -> Usage {
 
 /// Reserves quota for an entry that needs preemption but has no targets, so that later entries cannot take it. A
 /// ClusterQueue that may reclaim from any Workload needs no reservation.
-fn reserve_for_later(state: &mut State, entry: &mut CycleEntry) {
+fn reserve_quota(state: &mut State, entry: &mut CycleEntry) {
     if state.queue(entry.queue).preemption.reclaim == PreemptionPolicy::Any {
         return;
     }
@@ -180,7 +182,7 @@ fn reserve_for_later(state: &mut State, entry: &mut CycleEntry) {
     topology::reserve(state, entry);
 }
 
-fn take(state: &mut State, entry: &CycleEntry) {
+fn charge_assumed(state: &mut State, entry: &CycleEntry) {
     let node = state.queue(entry.queue).node;
     state.tree.charge(node, &entry.assignment.usage);
     topology::assume(state, entry);

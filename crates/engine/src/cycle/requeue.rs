@@ -29,7 +29,7 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
         CycleOutcome::Preempting | CycleOutcome::Deferred | CycleOutcome::Migrating { .. }
     );
     if let CycleOutcome::NoClusterCapacity(key) = entry.outcome {
-        state.workloads.wait(id, key);
+        state.workloads.await_capacity(id, key);
     }
     let State { queues, workloads, classes, .. } = state;
     let queue = queues[entry.queue.index()].as_mut().expect("invariant: heads have a queue");
@@ -64,7 +64,7 @@ pub(super) fn make_class_inadmissible(
 }
 
 /// Requeues a head that was not processed.
-pub(super) fn give_back(state: &mut State, entry: &mut CycleEntry) {
+pub(super) fn requeue_unprocessed(state: &mut State, entry: &mut CycleEntry) {
     entry.requeue = RequeueDestination::Active;
     let State { queues, workloads, .. } = state;
     let queue = queues[entry.queue.index()].as_mut().expect("invariant: heads have a queue");

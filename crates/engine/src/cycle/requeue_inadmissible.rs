@@ -9,23 +9,23 @@ use crate::spec::{NamespaceSelector, QueueEligibility};
 use crate::state::State;
 
 /// Makes the inadmissible Workloads of a ClusterQueue active. Returns the number of classes and Workloads visited.
-pub(super) fn wake_queue(state: &mut State, id: QueueId) -> usize {
+pub(super) fn requeue_cluster_queue(state: &mut State, id: QueueId) -> usize {
     let State { queues, workloads, namespaces, classes, .. } = state;
     let Some(queue) = &mut queues[id.index()] else {
         return 0;
     };
     let selector = &queue.namespaces;
     let choosy = !matches!(selector, NamespaceSelector::All(all) if all.is_empty());
-    let woken = queue.pending.wake(
+    let requeued = queue.pending.requeue_inadmissible(
         workloads,
         choosy,
         |one| {
             one.eligibility == QueueEligibility::Eligible
-                && one.wake.is_none()
+                && one.awaited_capacity.is_none()
                 && namespace_matches(selector, namespaces, one)
         },
         |class| classes.release(class),
     );
     state.list_if_head(id);
-    woken
+    requeued
 }

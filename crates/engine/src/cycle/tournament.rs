@@ -75,7 +75,7 @@ impl Tournament {
             self.replay(state, entries, leaf);
         }
         if !state.tree.is_countable_twice() {
-            return self.pop_anew(state, entries);
+            return self.pop_exact(state, entries);
         }
         let root = *self.roots.last()?;
         let winner = self.winner(root)?;
@@ -83,7 +83,7 @@ impl Tournament {
         Some(winner)
     }
 
-    fn pop_anew(&mut self, state: &mut State, entries: &[CycleEntry]) -> Option<usize> {
+    fn pop_exact(&mut self, state: &mut State, entries: &[CycleEntry]) -> Option<usize> {
         loop {
             let winner = exact_tournament::winner(state, entries, *self.roots.last()?);
             if winner.is_some() {

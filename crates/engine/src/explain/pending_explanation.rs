@@ -18,7 +18,7 @@ use crate::explain::explanation::{
 };
 use crate::explain::quota_shortage::shortage;
 use crate::flavors::attempt::AssignmentAttempt;
-use crate::flavors::scan::{FlavorRequest, beyond_old, not_allowed, unsuitable};
+use crate::flavors::scan::{FlavorRequest, beyond_replaced_slice, not_allowed, unsuitable};
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::queues::cluster_queue::{GroupSlots, namespace_matches};
 use crate::reason::NoFitReason;
@@ -45,7 +45,8 @@ impl Engine {
         let queue = workload.queue;
         let pod_sets = queue.filter(|_| matters).map(|queue| pod_sets(state, id, queue));
         let preemption_gated = matters && state.is_preemption_gated(id);
-        let better = queue.filter(|_| matters).and_then(|queue| variants::better(state, id, queue));
+        let better =
+            queue.filter(|_| matters).and_then(|queue| variants::better_variant(state, id, queue));
         let pod_sets = pod_sets.unwrap_or_default();
         Some(PendingExplanation { workload: id, queue, status, preemption_gated, better, pod_sets })
     }
@@ -74,7 +75,7 @@ fn queueing_status(engine: &Engine, id: WorkloadId, workload: &Workload) -> Queu
     if workload.invalid.is_some() {
         return QueueingStatus::Invalid;
     }
-    if workload.wake.is_some() {
+    if workload.awaited_capacity.is_some() {
         return QueueingStatus::NoClusterCapacity;
     }
     let ahead = engine.active_workloads(queue).iter().position(|&one| one == id);
@@ -90,7 +91,7 @@ fn inactive(state: &State, id: QueueId) -> Option<QueueInactiveReason> {
         return Some(QueueInactiveReason::Stopped);
     }
     // A cycle may be newer than the last scheduling cycle, which sets `in_cycle`.
-    if queue.in_cycle || state.tree.climbs_forever(queue.node) {
+    if queue.in_cycle || state.tree.is_in_cohort_cycle(queue.node) {
         return Some(QueueInactiveReason::CohortCycle);
     }
     let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors).copied();
@@ -165,7 +166,7 @@ fn pod_set(
 }
 
 fn requests(state: &State, attempt: &AssignmentAttempt<'_>, spec: &PodSetSpec) -> Requests {
-    let held = |resource| slices::held(state, attempt.old?, &spec.name, resource);
+    let held = |resource| slices::held_amount(state, attempt.old?, &spec.name, resource);
     let all = state.requests(attempt.queue, spec, spec.count);
     let mut requests: Requests = all.filter(|one| one.1 > Amount::ZERO).collect();
     for (resource, amount) in &mut requests {
@@ -226,7 +227,7 @@ fn flavor(
     let group_members = members(request.attempt.class, request.members[0]);
     let whole = FlavorRequest { members: &group_members, ..*request };
     let differs_from_replaced =
-        |&(resource, amount): &_| beyond_old(state, request, resource, flavor, amount).1;
+        |&(resource, amount): &_| beyond_replaced_slice(state, request, resource, flavor, amount).1;
     let unsuitable = not_allowed(request, flavor)
         .or_else(|| unsuitable(state, &whole, flavor))
         .or_else(|| request.requests.iter().find_map(differs_from_replaced));

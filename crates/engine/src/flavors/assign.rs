@@ -82,9 +82,9 @@ fn assign_group(
         }
         done.push(index);
         let known = reasons.len();
-        let wish =
+        let flavor_request =
             scan::FlavorRequest { attempt, members, group: &groups[index], requests: &requests };
-        let found = scan::scan(state, &wish, &out.usage, &mut reasons);
+        let found = scan::scan(state, &flavor_request, &out.usage, &mut reasons);
         pending_reason = pending_reason.max(found.pending_reason);
         if let Some(flavor_assignments) = found.flavor_assignments {
             chosen.extend(flavor_assignments);
@@ -145,21 +145,23 @@ fn push_pod_set(
         let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {
             continue;
         };
-        let held = attempt.old.and_then(|old| slices::held(state, old, &pod_set.name, resource));
+        let held =
+            attempt.old.and_then(|old| slices::held_amount(state, old, &pod_set.name, resource));
         out.borrow = out.borrow.max(choice.borrow);
         charge(&mut out.usage, choice.slot, amount - held.map_or(Amount::ZERO, |(_, held)| held));
         one.flavor_assignments.push(FlavorAssignment { amount, ..*choice });
     }
-    let grouped = pod_set.topology.as_ref().is_some_and(|wish| wish.group.is_some());
+    let grouped =
+        pod_set.topology.as_ref().is_some_and(|flavor_request| flavor_request.group.is_some());
     if grouped && state.requests(attempt.queue, pod_set, count).next().is_none() {
-        borrow_places(state, chosen, &mut one.flavor_assignments);
+        add_topology_flavors(state, chosen, &mut one.flavor_assignments);
     }
     out.pod_sets.push(one);
 }
 
 /// A grouped pod set without requests that count as quota, e.g. a leader, gets the topology flavor of its group with
 /// amount zero, so that it is placed with the group.
-fn borrow_places(
+fn add_topology_flavors(
     state: &State,
     chosen: &[FlavorAssignment],
     flavor_assignments: &mut SmallVec<[FlavorAssignment; 4]>,

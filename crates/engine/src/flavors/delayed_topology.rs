@@ -7,7 +7,7 @@ use crate::spec::TopologyTiming;
 use crate::state::State;
 
 /// Marks the pod sets whose topology is not assigned together with the quota.
-pub(crate) fn put_off_places(state: &State, queue: QueueId, assignment: &mut Assignment) {
+pub(crate) fn delay_topology(state: &State, queue: QueueId, assignment: &mut Assignment) {
     if rules(state.queue(queue)).is_empty() {
         return;
     }

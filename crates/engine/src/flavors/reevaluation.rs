@@ -30,29 +30,32 @@ pub(crate) enum Reevaluation {
 
 /// Predicts the evaluation of a Workload whose class was refused in this ClusterQueue under the present
 /// configuration.
-pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Reevaluation {
+pub(crate) fn reevaluate(state: &State, id: QueueId, workload: WorkloadId) -> Reevaluation {
     let queue = state.queue(id);
     let priority = state.workloads.at(workload).priority;
     let class = state.classes.at(state.workloads.at(workload).class);
     let plain =
         state.settings.flavor_fungibility && class.allowed.is_none() && !has_topology(state, queue);
-    if !plain || finds_victims_at_home(queue, priority) || is_free_to_take(state, queue) {
+    if !plain
+        || has_targets_in_cluster_queue(queue, priority)
+        || may_reclaim_any_quota(state, queue)
+    {
         return Reevaluation::Open;
     }
     let (mut all, mut alone) = (Reevaluation::Open, true);
     for pod_set in &class.pod_sets {
-        let wish = ReevaluatedPodSet { state, id, queue, pod_set };
-        if wish.asks_of_nobody() {
+        let pod_set_reevaluation = ReevaluatedPodSet { state, id, queue, pod_set };
+        if pod_set_reevaluation.requests_uncovered_resource() {
             return Reevaluation::None;
         }
-        for group in queue.groups.iter().filter(|group| wish.asks_of(group)) {
-            let hope = wish.of_group(group);
-            if hope == Reevaluation::Open && group.flavors.len() > 1 {
+        for group in queue.groups.iter().filter(|group| pod_set_reevaluation.requests_from(group)) {
+            let reevaluate = pod_set_reevaluation.predict_group(group);
+            if reevaluate == Reevaluation::Open && group.flavors.len() > 1 {
                 // It may take the first flavor here and stay active to try the others.
                 return Reevaluation::Open;
             }
-            all = all.max(hope);
-            alone &= wish.keeps_to_itself(group);
+            all = all.max(reevaluate);
+            alone &= pod_set_reevaluation.is_isolated(group);
         }
     }
     if all == Reevaluation::Reserves && alone { Reevaluation::None } else { all }
@@ -60,7 +63,11 @@ pub(crate) fn hope(state: &State, id: QueueId, workload: WorkloadId) -> Reevalua
 
 /// Usage of a Workload and the height of the lowest subtree that it fits in, if it fits and can do so in one way
 /// only.
-pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(u32, Usage)> {
+pub(crate) fn certain_fit(
+    state: &State,
+    id: QueueId,
+    workload: WorkloadId,
+) -> Option<(u32, Usage)> {
     let queue = state.queue(id);
     let class = state.classes.at(state.workloads.at(workload).class);
     let [pod_set] = class.pod_sets.as_slice() else { return None };
@@ -91,7 +98,7 @@ pub(crate) fn sure(state: &State, id: QueueId, workload: WorkloadId) -> Option<(
 }
 
 /// Whether a reserving Workload of the ClusterQueue has a priority that `withinClusterQueue` allows.
-fn finds_victims_at_home(queue: &ClusterQueueRecord, priority: i64) -> bool {
+fn has_targets_in_cluster_queue(queue: &ClusterQueueRecord, priority: i64) -> bool {
     let lowest = queue.priorities.lowest();
     lowest.is_some_and(|lowest| match queue.preemption.within_cluster_queue {
         PreemptionPolicy::Never => false,
@@ -102,7 +109,7 @@ fn finds_victims_at_home(queue: &ClusterQueueRecord, priority: i64) -> bool {
 }
 
 /// Whether it may reclaim more than its side of the cohort tree owns.
-fn is_free_to_take(state: &State, queue: &ClusterQueueRecord) -> bool {
+fn may_reclaim_any_quota(state: &State, queue: &ClusterQueueRecord) -> bool {
     queue.preemption.reclaim != PreemptionPolicy::Never
         && state.tree.parent(queue.node).is_some()
         && (queue.preemption.borrow.is_some() || state.settings.fair_sharing.is_some())
@@ -131,28 +138,28 @@ impl<'a> ReevaluatedPodSet<'a> {
     }
 
     /// Whether it requests a resource that no resource group covers.
-    fn asks_of_nobody(self) -> bool {
+    fn requests_uncovered_resource(self) -> bool {
         self.requests().any(|(resource, amount)| {
             let covers = |group: &GroupSlots| group.resources.contains(&resource);
             amount > Amount::ZERO && !self.queue.groups.iter().any(covers)
         })
     }
 
-    fn asks_of(self, group: &GroupSlots) -> bool {
+    fn requests_from(self, group: &GroupSlots) -> bool {
         self.requests().any(|(resource, _)| group.resources.contains(&resource))
     }
 
     /// The best prediction of the group's flavors.
-    fn of_group(self, group: &GroupSlots) -> Reevaluation {
+    fn predict_group(self, group: &GroupSlots) -> Reevaluation {
         let flavors = 0..group.flavors.len();
-        flavors.map(|flavor| self.of_flavor(group, flavor)).min().unwrap_or(Reevaluation::None)
+        flavors.map(|flavor| self.predict_flavor(group, flavor)).min().unwrap_or(Reevaluation::None)
     }
 
     /// The worst prediction of the flavor's resources.
     #[inline]
-    fn of_flavor(self, group: &GroupSlots, flavor: usize) -> Reevaluation {
+    fn predict_flavor(self, group: &GroupSlots, flavor: usize) -> Reevaluation {
         let slots = self.requests().filter_map(|(resource, amount)| {
-            group.slot(flavor, resource).map(|slot| self.of_slot(slot, amount))
+            group.slot(flavor, resource).map(|slot| self.predict_slot(slot, amount))
         });
         match slots.max() {
             Some(Reevaluation::Open) | None
@@ -167,7 +174,7 @@ impl<'a> ReevaluatedPodSet<'a> {
 
     /// The prediction for one slot, along the lines of [`crate::flavors::resource_quota`].
     #[inline]
-    fn of_slot(self, slot: Slot, amount: Amount) -> Reevaluation {
+    fn predict_slot(self, slot: Slot, amount: Amount) -> Reevaluation {
         let (tree, node) = (&self.state.tree, self.queue.node);
         let reclaim = self.queue.preemption.reclaim;
         if amount <= available(tree, node, slot).clip() {
@@ -176,11 +183,11 @@ impl<'a> ReevaluatedPodSet<'a> {
         if amount > potential(tree, node, slot) {
             return Reevaluation::None;
         }
-        let owned = reach(tree, node, slot, amount).below_root;
-        if owned && reclaim != PreemptionPolicy::Never {
+        let owned_elsewhere = reach(tree, node, slot, amount).below_root;
+        if owned_elsewhere && reclaim != PreemptionPolicy::Never {
             return Reevaluation::Open;
         }
-        let waits = owned
+        let waits = owned_elsewhere
             || amount <= tree.at(node, slot).nominal
             || may_preempt_while_borrowing(self.state, self.id);
         if waits && reclaim != PreemptionPolicy::Any {
@@ -191,7 +198,7 @@ impl<'a> ReevaluatedPodSet<'a> {
     }
 
     /// Whether charges here do not affect other ClusterQueues: there is no parent, or nothing is borrowed or lent.
-    fn keeps_to_itself(self, group: &GroupSlots) -> bool {
+    fn is_isolated(self, group: &GroupSlots) -> bool {
         let (tree, node) = (&self.state.tree, self.queue.node);
         tree.parent(node).is_none()
             || group.slots.iter().all(|&slot| {

@@ -55,38 +55,39 @@ pub(crate) struct ScanResult {
 /// Finds the best flavor for the covered resources.
 pub(crate) fn scan(
     state: &mut State,
-    wish: &FlavorRequest<'_>,
+    flavor_request: &FlavorRequest<'_>,
     assumed: &Usage,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
 ) -> ScanResult {
-    let flavor_fungibility = state.queue(wish.attempt.queue).flavor_fungibility;
+    let flavor_fungibility = state.queue(flavor_request.attempt.queue).flavor_fungibility;
     let mut best: Option<(GranularMode, Choices)> = None;
     let mut pending_reason: Option<PendingReason> = None;
     let mut meet =
         |one: PendingReason| pending_reason = Some(pending_reason.map_or(one, |old| old.min(one)));
     let mut last = None;
     let known = reasons.len();
-    for index in start(state, wish)..wish.group.flavors.len() {
-        let flavor = wish.group.flavors[index];
+    for index in start(state, flavor_request)..flavor_request.group.flavors.len() {
+        let flavor = flavor_request.group.flavors[index];
         last = Some(index);
-        if !pinned(wish, flavor) {
+        if !pinned(flavor_request, flavor) {
             reasons.extend(
-                wish.first_resource()
+                flavor_request
+                    .first_resource()
                     .map(|resource| NoFitReason::NotNominated { flavor, resource }),
             );
             continue;
         }
-        if let Some(reason) = not_allowed(wish, flavor) {
+        if let Some(reason) = not_allowed(flavor_request, flavor) {
             reasons.push(reason);
             continue;
         }
-        if let Some(reason) = unsuitable(state, wish, flavor) {
+        if let Some(reason) = unsuitable(state, flavor_request, flavor) {
             reasons.push(reason);
             meet(PendingReason::NoMatchingFlavor);
             continue;
         }
         let (worst, flavor_assignments) =
-            judge(state, wish, index, assumed, flavor_fungibility.preference, reasons);
+            judge(state, flavor_request, index, assumed, flavor_fungibility.preference, reasons);
         if let PreemptionMode::NoFit(found) = worst.grant {
             meet(found);
             continue;
@@ -102,7 +103,7 @@ pub(crate) fn scan(
     let Some((grade, mut flavor_assignments)) = best else {
         return ScanResult { flavor_assignments: None, pending_reason };
     };
-    note_progress(state, wish, last, &mut flavor_assignments);
+    note_progress(state, flavor_request, last, &mut flavor_assignments);
     if grade.grant == PreemptionMode::Fit {
         // A fit needs no reasons.
         reasons.truncate(known);
@@ -111,46 +112,50 @@ pub(crate) fn scan(
 }
 
 /// Index of the first flavor to try.
-fn start(state: &State, wish: &FlavorRequest<'_>) -> usize {
+fn start(state: &State, flavor_request: &FlavorRequest<'_>) -> usize {
     if !state.settings.flavor_fungibility {
         return 0;
     }
-    let first = wish.members[0];
-    let Some(resource) = wish.first_resource() else {
+    let first = flavor_request.members[0];
+    let Some(resource) = flavor_request.first_resource() else {
         return 0;
     };
-    let tried = wish.attempt.tried.iter();
+    let tried = flavor_request.attempt.tried.iter();
     let mut tried = tried.filter(|one| usize::from(one.0) == first && one.1 == resource);
     let next = tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1);
     // The ClusterQueue may have fewer flavors now than when the last attempt stopped. Upstream would look at none.
-    if next < wish.group.flavors.len() { next } else { 0 }
+    if next < flavor_request.group.flavors.len() { next } else { 0 }
 }
 
-fn pinned(wish: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
-    let Some(pins) = wish.attempt.pins else {
+fn pinned(flavor_request: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
+    let Some(pins) = flavor_request.attempt.pins else {
         return true;
     };
     let of_wish = |pin: &&(u16, ResourceId, FlavorId)| {
-        wish.members.contains(&usize::from(pin.0)) && wish.group.resources.contains(&pin.1)
+        flavor_request.members.contains(&usize::from(pin.0))
+            && flavor_request.group.resources.contains(&pin.1)
     };
     pins.iter().filter(of_wish).any(|pin| pin.2 == flavor)
 }
 
 /// Why a variant may not get the flavor, if it may not.
-pub(crate) fn not_allowed(wish: &FlavorRequest<'_>, flavor: FlavorId) -> Option<NoFitReason> {
-    (!equivalence_class::allows(wish.attempt.class, flavor))
+pub(crate) fn not_allowed(
+    flavor_request: &FlavorRequest<'_>,
+    flavor: FlavorId,
+) -> Option<NoFitReason> {
+    (!equivalence_class::allows(flavor_request.attempt.class, flavor))
         .then_some(NoFitReason::FlavorNotAllowed(flavor))
 }
 
 /// Why the pods may not get the flavor whatever its quota, if they may not.
 pub(crate) fn unsuitable(
     state: &State,
-    wish: &FlavorRequest<'_>,
+    flavor_request: &FlavorRequest<'_>,
     id: FlavorId,
 ) -> Option<NoFitReason> {
-    let AssignmentAttempt { queue, class, .. } = wish.attempt;
-    let mut pod_sets = wish.members.iter().map(|&member| &class.pod_sets[member]);
-    pod_sets.find_map(|pod_set| unfit(state, *queue, pod_set, wish.group, id))
+    let AssignmentAttempt { queue, class, .. } = flavor_request.attempt;
+    let mut pod_sets = flavor_request.members.iter().map(|&member| &class.pod_sets[member]);
+    pod_sets.find_map(|pod_set| unfit(state, *queue, pod_set, flavor_request.group, id))
 }
 
 /// Whether a pod set may get a flavor whatever its quota.
@@ -194,7 +199,7 @@ fn repelled(flavor: &FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<N
 /// Fits every covered resource into one flavor. The result of the flavor is the worst of them.
 fn judge(
     state: &mut State,
-    wish: &FlavorRequest<'_>,
+    flavor_request: &FlavorRequest<'_>,
     index: usize,
     assumed: &Usage,
     preference: FlavorFungibilityPreference,
@@ -202,18 +207,19 @@ fn judge(
 ) -> (GranularMode, Choices) {
     let mut worst = GranularMode { grant: PreemptionMode::Fit, borrow: 0 };
     let mut flavor_assignments = Choices::new();
-    for &(resource, amount) in wish.requests {
-        let Some(slot) = wish.group.slot(index, resource) else {
+    for &(resource, amount) in flavor_request.requests {
+        let Some(slot) = flavor_request.group.slot(index, resource) else {
             continue;
         };
-        let flavor = wish.group.flavors[index];
-        let (amount, other) = beyond_old(state, wish, resource, flavor, amount);
+        let flavor = flavor_request.group.flavors[index];
+        let (amount, other) =
+            beyond_replaced_slice(state, flavor_request, resource, flavor, amount);
         if let Some(reason) = other {
             reasons.push(reason);
             worst = worst.or_worse(NO_MATCH, preference);
         }
         let earlier = charged(assumed, slot);
-        let (grade, reason) = grade(state, wish.attempt, slot, earlier, amount);
+        let (grade, reason) = grade(state, flavor_request.attempt, slot, earlier, amount);
         reasons.extend(reason);
         worst = worst.or_worse(grade, preference);
         if grade.is_no_fit() {
@@ -233,19 +239,19 @@ fn judge(
 }
 
 /// The request beyond what the old slice has; or the reason, if the old slice has another flavor.
-pub(crate) fn beyond_old(
+pub(crate) fn beyond_replaced_slice(
     state: &State,
-    wish: &FlavorRequest<'_>,
+    flavor_request: &FlavorRequest<'_>,
     resource: ResourceId,
     flavor: FlavorId,
     mut amount: Amount,
 ) -> (Amount, Option<NoFitReason>) {
-    let Some(old) = wish.attempt.old else {
+    let Some(old) = flavor_request.attempt.old else {
         return (amount, None);
     };
-    for &member in wish.members {
-        let pod_set = &wish.attempt.class.pod_sets[member];
-        match slices::held(state, old, &pod_set.name, resource) {
+    for &member in flavor_request.members {
+        let pod_set = &flavor_request.attempt.class.pod_sets[member];
+        match slices::held_amount(state, old, &pod_set.name, resource) {
             Some((known, held)) if known == flavor => amount -= held,
             other => {
                 let original = other.map(|(known, _)| known);
@@ -295,7 +301,7 @@ fn is_better(
 /// Records where the scan stopped, unless it reached the last flavor.
 fn note_progress(
     state: &State,
-    wish: &FlavorRequest<'_>,
+    flavor_request: &FlavorRequest<'_>,
     last: Option<usize>,
     flavor_assignments: &mut Choices,
 ) {
@@ -304,7 +310,7 @@ fn note_progress(
         flavor_assignments.iter_mut().for_each(|choice| choice.tried = Some(0));
         return;
     }
-    let left = last.filter(|&last| last + 1 < wish.group.flavors.len());
+    let left = last.filter(|&last| last + 1 < flavor_request.group.flavors.len());
     let tried = left.and_then(|last| u16::try_from(last).ok());
     for choice in flavor_assignments {
         choice.tried = tried;

@@ -31,13 +31,13 @@ pub(super) fn find(
     let strategies = state.settings.fair_sharing.clone().unwrap_or_default();
     let mark = state.tree.journal.mark();
     charge(state, need);
-    let mut hunt = FairSearch::new(state, need, &candidates);
-    let mut found = hunt.first_pass(state, strategies.first().copied());
+    let mut search = FairSearch::new(state, need, &candidates);
+    let mut found = search.first_pass(state, strategies.first().copied());
     if !found && strategies.len() > 1 {
-        found = hunt.second_pass(state);
+        found = search.second_pass(state);
     }
     uncharge(state, need);
-    let mut targets = hunt.targets;
+    let mut targets = search.targets;
     if found {
         fill_back(state, &mut targets, |state| fits(state, need, true));
     }
@@ -60,7 +60,7 @@ fn uncharge(state: &mut State, need: &PreemptionRequest<'_>) {
     state.tree.uncharge(node, need.usage);
 }
 
-fn fits_uncharged(state: &mut State, need: &PreemptionRequest<'_>) -> bool {
+fn fits_without_charge(state: &mut State, need: &PreemptionRequest<'_>) -> bool {
     uncharge(state, need);
     let result = fits(state, need, true);
     charge(state, need);
@@ -172,7 +172,7 @@ impl<'a> FairSearch<'a> {
     fn take(&mut self, state: &mut State, target: PreemptionTarget) -> bool {
         hide(state, target.workload);
         self.targets.push(target);
-        fits_uncharged(state, self.need)
+        fits_without_charge(state, self.need)
     }
 
     fn first_allowed(

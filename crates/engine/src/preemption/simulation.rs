@@ -9,7 +9,9 @@ use crate::state::State;
 /// The ClusterQueue of a Workload's reservation.
 pub(crate) fn queue_of(state: &State, id: WorkloadId) -> QueueId {
     let admission = state.workloads.at(id).admission.as_deref();
-    admission.map(|admission| admission.queue).expect("invariant: victims hold quota")
+    admission
+        .map(|admission| admission.queue)
+        .expect("invariant: preemption targets have a reservation")
 }
 
 /// Removes a Workload's usage within a simulation.

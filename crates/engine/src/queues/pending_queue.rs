@@ -223,23 +223,23 @@ impl PendingQueue {
     }
 
     /// Makes inadmissible classes, and single Workloads for which `may` holds, active. If the ClusterQueue is
-    /// `choosy`, Workloads of a class for which `may` does not hold become single inadmissible ones. `unparked`
+    /// `choosy`, Workloads of a class for which `may` does not hold become single inadmissible ones. `on_active`
     /// receives the classes. Returns the number of classes and single Workloads visited.
-    pub(crate) fn wake(
+    pub(crate) fn requeue_inadmissible(
         &mut self,
         workloads: &mut Workloads,
         choosy: bool,
         may: impl Fn(&Workload) -> bool,
-        mut unparked: impl FnMut(EquivalenceClassId),
+        mut on_active: impl FnMut(EquivalenceClassId),
     ) -> usize {
         let all = self.inadmissible_buckets.len() + self.inadmissible.len();
         while let Some(index) = self.inadmissible_buckets.pop() {
             let bucket = &mut self.buckets[index as usize];
             bucket.inadmissible = false;
-            unparked(bucket.class);
+            on_active(bucket.class);
             self.settle(index, workloads);
             if choosy {
-                self.dismiss(index, workloads, &may);
+                self.split_off(index, workloads, &may);
             }
         }
         let mut at = 0;
@@ -256,7 +256,12 @@ impl PendingQueue {
 
     /// Makes Workloads of a bucket inadmissible for which `may` does not hold. One check suffices if they share a
     /// namespace.
-    fn dismiss(&mut self, index: u32, workloads: &mut Workloads, may: impl Fn(&Workload) -> bool) {
+    fn split_off(
+        &mut self,
+        index: u32,
+        workloads: &mut Workloads,
+        may: impl Fn(&Workload) -> bool,
+    ) {
         let bucket = &self.buckets[index as usize];
         let Some(first) = bucket.tickets.peek() else { return };
         if bucket.namespace.is_some() && may(workloads.at(first.workload)) {

@@ -227,7 +227,7 @@ impl Tree {
     pub(crate) fn rebuild(&mut self) {
         self.keep();
         for node in self.ids() {
-            let cyclic = self.climbs_forever(node);
+            let cyclic = self.is_in_cohort_cycle(node);
             self.nodes[node.index()].cyclic = cyclic;
             self.nodes[node.index()].root = None;
         }
@@ -262,7 +262,7 @@ impl Tree {
     }
 
     /// Whether a node is in a cohort cycle or below one, by the present parents.
-    pub(crate) fn climbs_forever(&self, node: NodeId) -> bool {
+    pub(crate) fn is_in_cohort_cycle(&self, node: NodeId) -> bool {
         self.ancestors(node).nth(self.nodes.len()).is_some()
     }
 

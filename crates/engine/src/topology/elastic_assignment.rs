@@ -46,7 +46,7 @@ impl RetainedAssignments {
         for first in 0..count {
             let group = members(attempt.class, first);
             if group[0] == first
-                && let Some(found) = of_group(state, attempt, assignment, old, &group)
+                && let Some(found) = predict_group(state, attempt, assignment, old, &group)
             {
                 found.into_iter().for_each(|(at, retained)| all.0[at] = retained);
             }
@@ -64,7 +64,7 @@ impl RetainedAssignments {
 }
 
 /// What a pod set group retains; `None` if all its pods are assigned again.
-fn of_group(
+fn predict_group(
     state: &State,
     attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,
@@ -106,7 +106,8 @@ fn previous_leaves(
     let Some(tree) = flavors.find_map(|flavor| state.topologies.tree(flavor)) else {
         return Some(RetainedLeaves::new());
     };
-    let domains = slices::given(state, old, &spec.name).map(|one| one.domains.as_slice());
+    let domains =
+        slices::pod_set_admission(state, old, &spec.name).map(|one| one.domains.as_slice());
     let leaf = |place: &DomainAssignment| Some((tree.leaf(&place.values)?, place.count));
     domains.unwrap_or_default().iter().map(leaf).collect()
 }
@@ -147,7 +148,8 @@ pub(super) fn pods_beyond_previous(
 ) -> i64 {
     let old =
         entry.replaced_slice.filter(|_| state.settings.elastic_jobs_via_workload_slices_with_tas);
-    let held = old.and_then(|old| slices::given(state, old, &entry.class.pod_sets[pod_set].name));
+    let held = old
+        .and_then(|old| slices::pod_set_admission(state, old, &entry.class.pod_sets[pod_set].name));
     let (Some(held), Some(tree)) = (held, state.topologies.tree(flavor)) else {
         return place.count;
     };

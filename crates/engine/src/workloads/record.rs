@@ -61,7 +61,7 @@ pub(crate) struct Workload {
     /// One of its preemption gates is closed.
     pub(crate) preemption_gated: bool,
     /// It waits for cluster capacity under this key.
-    pub(crate) wake: Option<RequeueKey>,
+    pub(crate) awaited_capacity: Option<RequeueKey>,
     pub(crate) invalid: Option<Box<str>>,
     pub(crate) checks: Box<[(CheckId, CheckState)]>,
     pub(crate) scan: Option<Box<ScanMemory>>,

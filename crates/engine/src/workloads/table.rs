@@ -22,17 +22,17 @@ pub(crate) struct Workloads {
     saved_stamps: u32,
     /// Released admissions, for reuse.
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
-    blanks: Vec<Box<Admission>>,
-    waits: Waits,
-    /// `waits` when the what-if began.
-    saved_waits: Waits,
+    released_admissions: Vec<Box<Admission>>,
+    capacity_waits: CapacityWaits,
+    /// `capacity_waits` when the what-if began.
+    saved_capacity_waits: CapacityWaits,
 }
 
 /// Workloads that wait for cluster capacity, by key.
-type Waits = BTreeMap<RequeueKey, BTreeSet<WorkloadId>>;
+type CapacityWaits = BTreeMap<RequeueKey, BTreeSet<WorkloadId>>;
 
 /// Bound on released admissions: enough for a cycle that follows many releases.
-const BLANKS: usize = 16_384;
+const MAX_RELEASED: usize = 16_384;
 
 impl Workloads {
     pub(crate) fn get(&self, id: WorkloadId) -> Option<&Workload> {
@@ -59,8 +59,8 @@ impl Workloads {
     }
 
     /// An admission to fill in, reused if possible.
-    pub(crate) fn blank_admission(&mut self) -> Box<Admission> {
-        self.blanks.pop().unwrap_or_else(|| {
+    pub(crate) fn new_admission(&mut self) -> Box<Admission> {
+        self.released_admissions.pop().unwrap_or_else(|| {
             Box::new(Admission {
                 queue: QueueId(0),
                 reserved_at: Time(0),
@@ -73,44 +73,44 @@ impl Workloads {
     }
 
     /// Keeps a released admission for reuse.
-    pub(crate) fn keep_blank(&mut self, mut admission: Box<Admission>) {
-        if self.blanks.len() < BLANKS {
+    pub(crate) fn keep_released(&mut self, mut admission: Box<Admission>) {
+        if self.released_admissions.len() < MAX_RELEASED {
             admission.pod_sets.iter_mut().for_each(|one| one.domains.clear());
-            self.blanks.push(admission);
+            self.released_admissions.push(admission);
         }
     }
 
     /// Makes a Workload wait for cluster capacity.
-    pub(crate) fn wait(&mut self, id: WorkloadId, key: RequeueKey) {
-        self.wait_no_more(id);
-        self.at_mut(id).wake = Some(key);
-        self.waits.entry(key).or_default().insert(id);
+    pub(crate) fn await_capacity(&mut self, id: WorkloadId, key: RequeueKey) {
+        self.end_wait(id);
+        self.at_mut(id).awaited_capacity = Some(key);
+        self.capacity_waits.entry(key).or_default().insert(id);
     }
 
     /// Ends the wait of all Workloads under a key and returns them.
-    pub(crate) fn told(&mut self, key: RequeueKey) -> BTreeSet<WorkloadId> {
-        let told = self.waits.remove(&key).unwrap_or_default();
-        for &id in &told {
-            self.at_mut(id).wake = None;
+    pub(crate) fn end_waits(&mut self, key: RequeueKey) -> BTreeSet<WorkloadId> {
+        let end_waits = self.capacity_waits.remove(&key).unwrap_or_default();
+        for &id in &end_waits {
+            self.at_mut(id).awaited_capacity = None;
         }
-        told
+        end_waits
     }
 
-    fn wait_no_more(&mut self, id: WorkloadId) {
-        let Some(key) = self.get(id).and_then(|one| one.wake) else {
+    fn end_wait(&mut self, id: WorkloadId) {
+        let Some(key) = self.get(id).and_then(|one| one.awaited_capacity) else {
             return;
         };
-        self.at_mut(id).wake = None;
-        if let Some(ids) = self.waits.get_mut(&key) {
+        self.at_mut(id).awaited_capacity = None;
+        if let Some(ids) = self.capacity_waits.get_mut(&key) {
             ids.remove(&id);
             if ids.is_empty() {
-                self.waits.remove(&key);
+                self.capacity_waits.remove(&key);
             }
         }
     }
 
     pub(crate) fn insert(&mut self, id: WorkloadId, workload: Workload) {
-        self.wait_no_more(id);
+        self.end_wait(id);
         if self.table.len() <= id.index() {
             self.table.resize_with(id.index() + 1, || None);
         }
@@ -119,7 +119,7 @@ impl Workloads {
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<Workload> {
-        self.wait_no_more(id);
+        self.end_wait(id);
         self.saved.keep(&self.table, id.index());
         self.table.get_mut(id.index()).and_then(Option::take)
     }
@@ -128,7 +128,7 @@ impl Workloads {
     pub(crate) fn begin(&mut self) {
         self.saved.begin(&self.table);
         self.saved_stamps = self.stamps;
-        self.saved_waits.clone_from(&self.waits);
+        self.saved_capacity_waits.clone_from(&self.capacity_waits);
     }
 
     /// Whether a what-if is open.
@@ -140,6 +140,6 @@ impl Workloads {
     pub(crate) fn undo(&mut self) {
         self.saved.undo(&mut self.table);
         self.stamps = self.saved_stamps;
-        self.waits = std::mem::take(&mut self.saved_waits);
+        self.capacity_waits = std::mem::take(&mut self.saved_capacity_waits);
     }
 }

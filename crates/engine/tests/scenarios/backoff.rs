@@ -1,6 +1,5 @@
 //! Backoff: who waits for its end, and how long it lasts.
 
-use engine::{RequeueBackoff, RequeueDecision, Time};
 use expect_test::expect;
 
 use super::check::check;
@@ -102,31 +101,4 @@ fn a_backoff_that_ends_says_nothing_about_a_parked_shape() {
             1  park one team-a ExceedsMaxQuota
         "#]],
     );
-}
-
-#[test]
-fn waits_double_up_to_the_longest_and_end_at_the_limit() {
-    let backoff = RequeueBackoff { base: 60, longest: 200, limit: Some(4) };
-    let again = |count, at| RequeueDecision::RequeueDestination { count, at: Time(at) };
-    let all: Vec<_> = (0..6).map(|count| backoff.after(count, Time(1000))).collect();
-    assert_eq!(
-        all,
-        [
-            again(1, 1060),
-            again(2, 1120),
-            again(3, 1200),
-            again(4, 1200),
-            RequeueDecision::Deactivate,
-            RequeueDecision::Deactivate
-        ]
-    );
-    let endless = RequeueBackoff { limit: None, ..backoff };
-    assert_eq!(endless.after(u32::MAX, Time(0)), again(u32::MAX, 200));
-    assert_eq!(endless.after(62, Time(i64::MAX)), again(63, i64::MAX));
-}
-
-#[test]
-fn the_check_that_wants_to_wait_longest_decides() {
-    assert_eq!(RequeueBackoff::after_checks([]), None);
-    assert_eq!(RequeueBackoff::after_checks([(Time(5), 10), (Time(8), 3)]), Some(Time(15)));
 }
