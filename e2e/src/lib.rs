@@ -1,6 +1,11 @@
-//! What the lab's command line tool and the tests on the lab share. The tool is `src/bin/sluice-lab`, the tests are in
-//! `tests/`.
+//! Shared code of the lab's command-line tools and the tests on the lab.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`installation`] | a complete installation on a lab: manifests, managers, agents, workers |
+//! | [`local_webhooks`] | manifests for a manager that runs outside the lab |
+//! | [`replays`] | recorded requests against a fresh control plane |
 
+pub mod installation;
 pub mod local_webhooks;
 pub mod replays;
-pub mod world;

@@ -1,7 +1,7 @@
-//! Manifests for a manager that runs beside the lab instead of in it.
+//! Manifests for a manager that runs beside the lab.
 //!
-//! The lab has no network of Services: a webhook that manifests reach through a Service is reached at a port of this
-//! machine. Everything else stays as users apply it.
+//! The lab has no network for Services: a webhook with a Service becomes one with a port of this machine. Everything else stays
+//! unchanged.
 
 use std::{fs, path::Path};
 
@@ -34,7 +34,7 @@ pub fn manifests(folder: &Path, port: u16) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The same of what a kustomization builds, given as YAML. Deployments are left without replicas: nothing would run them.
+/// The same for the output of a kustomization, as YAML. Deployments get no replicas, because nothing would run them.
 ///
 /// # Errors
 /// If it is not YAML.
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn services_become_urls_and_nothing_else_changes() {
+    fn services_become_urls_and_other_fields_stay() {
         let mut object = json!({"webhooks": [
             {"name": "a", "clientConfig": {"service": {"name": "s", "path": "/x"}}},
             {"name": "b", "clientConfig": {"url": "https://elsewhere"}},

@@ -1,4 +1,4 @@
-//! A fresh control plane with our CRDs and webhooks, and recorded cases sent to it.
+//! Replays recorded cases on a fresh control plane with the CRDs and webhooks.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -26,7 +26,7 @@ const PATIENCE: Duration = secs(60);
 /// Loads the cases of all files and replays them, one manager after another for the settings they were recorded with.
 ///
 /// # Errors
-/// If a file is not readable, or the control plane or the manager does not come up.
+/// If a file cannot be read, or the control plane or the manager does not start.
 pub async fn replay(files: &[PathBuf]) -> anyhow::Result<Report> {
     let mut cases = Vec::new();
     for file in files {
@@ -153,7 +153,7 @@ fn configuration(setting: &Setting, config: Config) -> String {
     file.to_string()
 }
 
-/// Gates that are off in the second variant; those of topology scheduling go together.
+/// Feature gates that are off in the second variant; those of topology-aware scheduling go together.
 const VARIANT_2_OFF: &[&str] = &[
     "TopologyAwareScheduling",
     "TASProfileMixed",

@@ -1,4 +1,4 @@
-//! The logs that a failing test should show: those of all programs that tests of this process are running.
+//! The logs that a failed test prints: those of all programs that tests of this process run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ pub(crate) fn add(name: &str, path: &Path) {
     LOGS.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), name.to_owned());
 }
 
-/// It does no more, and its log is of no interest.
+/// The program has ended, and its log is not printed.
 pub(crate) fn remove(path: &Path) {
     LOGS.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
 }

@@ -1,4 +1,4 @@
-//! One cluster of the lab, as a test uses it.
+//! One cluster of the lab, for tests.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -21,7 +21,7 @@ use crate::wait::GaveUp;
 /// From a node's creation until Kubernetes has taken away the taint of a node that is not ready.
 const NODES_READY: Duration = Duration::from_secs(60);
 
-/// Why something could not be done to a cluster.
+/// Why an operation on a cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// No client could be made.
@@ -38,18 +38,18 @@ pub enum ClusterError {
     /// A component could not be restarted.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// Something did not come about in time.
+    /// A condition was not reached in time.
     #[error(transparent)]
     GaveUp(#[from] GaveUp),
-    /// A node could not be made.
+    /// A node could not be created.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// etcd did not take a maintenance request.
+    /// etcd refused a maintenance request.
     #[error("maintain etcd of {cluster}: {reason}")]
     Store {
         /// The cluster.
         cluster: String,
-        /// What it said.
+        /// The response.
         reason: String,
     },
     /// kubectl could not be run.
@@ -110,7 +110,7 @@ impl Cluster {
         })
     }
 
-    /// A kubeconfig for a service account of this cluster, with a fresh token: what a hub is given.
+    /// A kubeconfig with a fresh token of a service account of this cluster, as a MultiKueueCluster uses it.
     pub async fn kubeconfig_for(
         &self,
         namespace: &str,
@@ -139,7 +139,7 @@ impl Cluster {
         Api::all(self.client())
     }
 
-    /// Creates nodes and returns when they take pods.
+    /// Creates nodes and waits until they accept pods.
     pub async fn add_nodes(&self, spec: &NodeSpec) -> Result<(), ClusterError> {
         nodes::create(self.client(), spec).await?;
         let names = spec.names();
@@ -158,7 +158,7 @@ impl Cluster {
         Ok(self.lab.pause(self.name(), component)?)
     }
 
-    /// Lets a paused component go on.
+    /// Resumes a paused component.
     pub fn resume(&self, component: Component) -> Result<(), ClusterError> {
         Ok(self.lab.resume(self.name(), component)?)
     }
@@ -195,7 +195,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Runs kubectl and gives what it printed.
+    /// Runs kubectl and returns its output.
     pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, ClusterError> {
         let output = Command::new(self.lab.binaries.kubectl())
             .env("KUBECONFIG", self.state.kubeconfig())

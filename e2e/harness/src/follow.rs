@@ -1,7 +1,7 @@
-//! A watch that goes on: it resumes where it broke off, and lists anew only when the server has forgotten that place.
+//! A watch that resumes at its last resourceVersion, and lists again only if that has expired.
 //!
-//! Every change arrives exactly once as long as the server remembers (etcd keeps five minutes). A new list is a
-//! [`Change::Listed`] in its own right, because what happened in between is lost, and whoever keeps books must know that.
+//! Every change arrives exactly once as long as the server keeps its history (etcd: five minutes). A new list is a separate
+//! [`Change::Listed`], because changes before it are lost, and the ledger has to account for that.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -12,22 +12,22 @@ use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 
-/// Between two attempts to reach a server that does not answer.
+/// Pause between two attempts to reach a server.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
-/// The server ends a watch after so many seconds, and we resume: a connection that died silently is noticed at last.
+/// The server ends a watch after this many seconds, and the watch resumes. This detects dead connections.
 const ONE_WATCH: u32 = 60;
 
 const GONE: u16 = 410;
 
-/// One thing that happened.
+/// One change.
 #[derive(Debug, Clone)]
 pub enum Change<K> {
-    /// All objects there are. What came before and is not among them went away unseen.
+    /// All objects. An earlier object that is not listed was deleted unseen.
     Listed(Vec<K>),
     /// An object appeared or changed.
     Applied(K),
-    /// An object went away; its last state.
+    /// A deleted object, in its last state.
     Deleted(K),
 }
 
@@ -69,7 +69,7 @@ where
         self.trouble.as_deref()
     }
 
-    /// The next change. Tries for as long as it takes; dropping the future loses nothing.
+    /// The next change. Retries without a limit; dropping the future loses no change.
     pub async fn next(&mut self) -> Change<K> {
         loop {
             match self.step().await {
@@ -139,7 +139,7 @@ where
         Ok(Change::Listed(list.items))
     }
 
-    /// Gives up the position when the server says that it has forgotten it.
+    /// Drops the position if the server reports it as expired.
     fn forgetting<T>(&mut self, result: kube::Result<T>) -> kube::Result<T> {
         if matches!(&result, Err(kube::Error::Api(status)) if status.code == GONE) {
             self.position = None;

@@ -47,7 +47,7 @@ impl TestLab {
         Ok(processes.filter(|(_, _, liveness)| *liveness != Liveness::Running).collect())
     }
 
-    /// The clusters whose servers are not those that were noted.
+    /// Clusters whose servers were restarted since the snapshot.
     fn shaken(&self) -> Result<Vec<String>, LabError> {
         let now = self.now()?;
         let noted = self.servers.lock().unwrap_or_else(PoisonError::into_inner);

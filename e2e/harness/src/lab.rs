@@ -21,14 +21,14 @@ pub enum LabError {
     /// The lab could not be started. Said to every test of the binary.
     #[error("start the lab: {0}")]
     Start(String),
-    /// The lab runs with fewer workers than this test asks for.
+    /// The lab has fewer workers than the test needs.
     #[error(
         "the shared lab has {running} workers and {asked} are asked for: tests of one binary ask for the same"
     )]
     TooSmall {
         /// How many there are.
         running: usize,
-        /// How many are asked for.
+        /// The number of workers that the test needs.
         asked: usize,
     },
     /// A program of this workspace has not been built.
@@ -40,7 +40,7 @@ pub enum LabError {
     /// A cluster could not be used.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// A namespace could not be made.
+    /// A namespace could not be created.
     #[error("create namespace {namespace} on {cluster}: {source}")]
     Namespace {
         /// The namespace.
@@ -69,11 +69,11 @@ pub struct Shape {
 pub struct TestLab {
     pub(crate) state: LabState,
     spaces: AtomicUsize,
-    /// Read by tests that get along with each other, written by one that breaks things.
+    /// Read lock: tests that run in parallel. Write lock: a test that injects faults.
     peace: RwLock<()>,
     /// The processes of the clusters' servers when they were last sound.
     pub(crate) servers: Mutex<HashMap<String, Servers>>,
-    /// The supervisor reads the other end; it never gets a byte, only the end.
+    /// The supervisor reads the other end. It receives no data, only the end of the stream.
     _lifeline: Option<ChildStdin>,
 }
 
@@ -94,7 +94,7 @@ impl TestLab {
         Ok(lab)
     }
 
-    /// A lab of its own, for what cannot share one, such as a benchmark. It ends when it is dropped, or with this process.
+    /// A separate lab, for example for a benchmark. It ends when it is dropped, or with this process.
     pub async fn start(shape: Shape) -> Result<Self, LabError> {
         start(shape).await
     }

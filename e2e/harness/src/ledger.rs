@@ -1,13 +1,11 @@
-//! The books of the observer: which pod started and ended where, and what that says about a job. Pure.
+//! The ledger of the observer: which pods started and ended in which cluster, and what follows for a job. Pure.
 //!
-//! A *run* of a job is the pods that one owner object had in one cluster: a job that is dispatched again has a new
-//! owner, there or elsewhere, and so another run. A pod has *started* when a container of it ran. Times are those the
-//! pods report, in whole seconds, rounded down: two runs of which one ended in the second in which the other began
-//! do not count as overlapping.
+//! A *run* of a job is the set of pods that one owner object has in one cluster. A job that is dispatched again has a new owner
+//! and so another run. A pod has *started* when one of its containers ran. Times are those that pods report, in whole seconds,
+//! rounded down: runs do not overlap if one ends in the second in which the other begins.
 //!
-//! Nothing is concluded from what was not seen. A pod that went away between two lists has an unknown end, and one that
-//! came and went between them is known only by the scheduler's event that it had got a node; a judgement that would
-//! depend on either is [`Verdict::Unclear`].
+//! Unseen pods lead to no conclusion. A pod that was deleted between two lists has an unknown end. A pod that existed only
+//! between two lists is known only from the scheduler's event. A verdict that depends on either is [`Verdict::Unclear`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,11 +28,11 @@ pub enum Outcome {
     Failed,
     /// It was deleted while it had not reported an end.
     Deleted,
-    /// It went away unseen, between two lists.
+    /// Deleted unseen, between two lists.
     Vanished,
 }
 
-/// What is known of one pod.
+/// The recorded state of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodRecord {
     /// Its name.
@@ -43,7 +41,7 @@ pub struct PodRecord {
     pub started: Option<Timestamp>,
     /// When and how it ended.
     pub ended: Option<(Timestamp, Outcome)>,
-    /// Whether the object is gone.
+    /// Whether the object was deleted.
     pub gone: bool,
     job: JobKey,
     cluster: String,
@@ -61,10 +59,10 @@ pub struct Run {
     pub pods: Vec<PodRecord>,
 }
 
-/// What the books say about a job.
+/// The verdict about a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// No pod of it ever started.
+    /// No pod started.
     NeverRan,
     /// One run, not finished, is going on.
     Running,
@@ -72,11 +70,11 @@ pub enum Verdict {
     Once,
     /// Several runs one after the other, of which the last did all the work or is going on.
     Moved,
-    /// Two runs at the same time, or one more after the work was done, or more pods succeeded than were wanted.
+    /// Two runs overlap, or a run followed the completed one, or more pods succeeded than required.
     Twice,
-    /// It started, nothing of it is left, and the work was not done.
+    /// It started, no pod is left, and the work is incomplete.
     Lost,
-    /// Pods went away unseen, and what they did decides.
+    /// The verdict depends on pods that were deleted unseen.
     Unclear,
 }
 
@@ -91,7 +89,7 @@ pub struct Judgement {
     pub runs: Vec<Run>,
     /// What has pods of which none has started.
     pub waiting: Vec<Run>,
-    /// Pods of the job that got a node and were never seen, as `cluster/name`.
+    /// Pods of the job that were bound and never seen, as `cluster/name`.
     pub unseen: Vec<String>,
 }
 
@@ -100,7 +98,7 @@ pub struct Judgement {
 pub struct Ledger {
     /// By uid; uids are unique over all clusters. The number is the order of first sight.
     pods: BTreeMap<String, (usize, PodRecord)>,
-    /// Pods that got a node and were never seen: name and cluster, by uid.
+    /// Pods that were bound and never seen: name and cluster, by uid.
     unseen: BTreeMap<String, (String, String)>,
 }
 
@@ -120,14 +118,14 @@ impl Ledger {
         }
     }
 
-    /// Notes that the scheduler says to have given a pod a node. That matters when the pod itself was never seen.
+    /// Records a scheduling event. It matters if the pod itself is never seen.
     pub fn note_scheduled(&mut self, cluster: &str, uid: &str, name: &str) {
         if !self.pods.contains_key(uid) {
             self.unseen.insert(uid.to_owned(), (name.to_owned(), cluster.to_owned()));
         }
     }
 
-    /// What the books say about a job whose work is `work` pods that succeed.
+    /// The verdict about a job that needs `work` succeeded pods.
     pub fn judge(&self, job: &str, work: usize) -> Judgement {
         let (runs, waiting): (Vec<Run>, Vec<Run>) =
             self.runs(job).into_iter().partition(|run| run.began().is_some());
@@ -136,7 +134,7 @@ impl Ledger {
         Judgement { job: job.to_owned(), verdict, runs, waiting, unseen }
     }
 
-    /// Everything known of a pod.
+    /// The recorded state of a pod.
     pub fn pod(&self, cluster: &str, name: &str) -> Option<&PodRecord> {
         let mut records = self.pods.values().map(|(_, record)| record);
         records.find(|record| record.cluster == cluster && record.name == name)
@@ -155,7 +153,7 @@ impl Ledger {
         }
     }
 
-    /// Pods of the job that were never seen. The event names no owner, but Kubernetes names a job's pods after it.
+    /// Pods of the job that were never seen. The event has no owner, but pods of a job start with its name.
     fn unseen(&self, job: &str) -> Vec<String> {
         let of_job = |name: &str| {
             name.strip_prefix(job).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -194,7 +192,7 @@ impl Ledger {
         runs
     }
 
-    /// Whether a pod of the job went away unseen, so that it may have started or succeeded.
+    /// Whether a pod of the job was deleted unseen, so that it may have started or succeeded.
     fn lost_sight(&self, job: &str) -> bool {
         let vanished = |record: &PodRecord| matches!(record.ended, Some((_, Outcome::Vanished)));
         self.pods.values().any(|(_, record)| record.job == job && vanished(record))
@@ -284,7 +282,7 @@ fn ended(pod: &Pod) -> Option<(Timestamp, Outcome)> {
     let ends = containers
         .filter_map(|one| one.state.as_ref()?.terminated.as_ref()?.finished_at.as_ref())
         .map(|time| time.0);
-    // A pod that never had a container ended when it was made, as far as work goes.
+    // A pod that never had a container counts as ended when it was created.
     let at = ends.max().or_else(|| pod.creation_timestamp().map(|time| time.0))?;
     Some((at, outcome))
 }

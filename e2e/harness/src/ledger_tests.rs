@@ -1,4 +1,4 @@
-//! The ledger's rules, told as short stories: one line per thing seen.
+//! The rules of the ledger, as sequences of one observation per line.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_000_000 + second).unwrap()
 }
 
-/// `phase` is what the pod reports; it started at `start` and, if ended, ended at `end`.
+/// `phase` is reported by the pod; it started at `start` and, if ended, ended at `end`.
 fn pod(name: &str, owner: &str, phase: &str, start: i64, end: i64) -> Pod {
     let (start, end) = (at(start).to_string(), at(end).to_string());
     let state = match phase {
@@ -32,7 +32,7 @@ fn pod(name: &str, owner: &str, phase: &str, start: i64, end: i64) -> Pod {
     serde_json::from_value(pod).unwrap()
 }
 
-/// Plays `<second> <cluster> <owner> <pod> <pending|run|succeed|fail|delete>` lines and judges `job`, whose work is two pods.
+/// Applies lines `<second> <cluster> <owner> <pod> <pending|run|succeed|fail|delete>` and returns the verdict about `job`, which needs two pods.
 fn verdict_of(story: &str) -> Verdict {
     told(story).judge("job", 2).verdict
 }
@@ -95,7 +95,7 @@ fn a_run_that_stopped_before_the_next_began_has_moved() {
     assert_eq!(verdict_of(story), Verdict::Moved);
     let done = format!("{story}\n9 east p a succeed\n9 east p b succeed");
     assert_eq!(verdict_of(&done), Verdict::Moved);
-    // Half of the work had been done before the move; doing that half again is what moving means.
+    // Half of the work was complete before the job moved; a moved job repeats all of it.
     let half_done = done.replace("4 west o a delete", "4 west o a succeed");
     assert_eq!(verdict_of(&half_done), Verdict::Moved);
 }

@@ -1,15 +1,15 @@
-//! What tests on the lab stand on.
+//! The fixtures of tests on the lab.
 //!
-//! * [`TestLab`]: one lab per test binary, started by the first test that asks and gone with the process.
-//! * [`Space`]: a namespace of the same name in every cluster, for one test, with an [`Observer`] that was there first.
-//! * [`Cluster`]: clients, waits, kubectl and faults of one cluster. Waiting is watching with a deadline; giving up says
-//!   what the objects looked like and how the processes are.
-//! * [`Process`]: one of our own programs, its log, its end.
-//! * [`FaultProxy`]: stands between a client and an API server and delays, hangs, refuses or cuts.
-//! * [`Observer`]: the ledger of pod starts and ends from which is judged whether a job ran once, twice or not at all. It
-//!   trusts no status that our own programs write.
+//! * [`TestLab`]: one lab per test binary. The first test starts it; it ends with the process.
+//! * [`Space`]: a namespace of one test in every cluster, with an [`Observer`] that started before the test.
+//! * [`Cluster`]: clients, waits, kubectl and faults of one cluster. A wait is a watch with a deadline; its error has the
+//!   objects and the state of the processes.
+//! * [`Process`]: one of the project's programs, its log and its exit.
+//! * [`FaultProxy`]: a proxy between a client and an API server that delays, hangs, refuses or cuts connections.
+//! * [`Observer`]: the ledger of pod starts and ends, from which follows whether a job ran once, twice or never. It does not
+//!   use any status that the project's programs write.
 //!
-//! Failures are values ([`GaveUp`] and others) whose text is made for a test's output: return them with `?`.
+//! Failures are values ([`GaveUp`] and others) with a text for the output of a test: return them with `?`.
 
 mod backlog;
 mod cluster;
@@ -43,7 +43,7 @@ pub use wait::GaveUp;
 
 use std::time::Duration;
 
-/// A port for a server of a test, outside of the range from which the kernel takes those of clients.
+/// A free port for a server of a test, outside the kernel's range of client ports.
 pub fn free_port() -> Result<u16, ::lab::ports::NoPorts> {
     ::lab::ports::one()
 }

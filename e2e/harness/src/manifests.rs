@@ -32,7 +32,7 @@ pub enum ManifestError {
     /// A document is no object.
     #[error("parse {origin}: {reason}")]
     Parse {
-        /// Where it came from.
+        /// The source of the manifest.
         origin: String,
         /// What is wrong.
         reason: String,
@@ -77,7 +77,7 @@ impl Cluster {
         self.apply_all(objects, namespace).await
     }
 
-    /// Builds a kustomization and applies what comes out.
+    /// Builds a kustomization and applies its objects.
     pub async fn apply_kustomization(
         &self,
         directory: &Path,
@@ -151,7 +151,7 @@ fn kind_of(object: &DynamicObject) -> &str {
     object.types.as_ref().map_or("", |types| types.kind.as_str())
 }
 
-/// What others need comes first.
+/// Dependencies first.
 fn rank(object: &DynamicObject) -> u8 {
     match kind_of(object) {
         "CustomResourceDefinition" | "Namespace" => 0,
@@ -215,7 +215,7 @@ metadata: {name: n}
     }
 
     #[test]
-    fn a_manifest_of_any_length_is_read() {
+    fn a_manifest_of_any_length_is_accepted() {
         let data: String = (0..100_000).map(|number| format!("  key-{number}: on\n")).collect();
         let text =
             format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: long}}\ndata:\n{data}");

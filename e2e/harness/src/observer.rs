@@ -1,8 +1,7 @@
-//! Keeps the ledger of one namespace in all clusters, by watches of its own.
+//! Keeps the ledger of one namespace in all clusters with watches of its own.
 //!
-//! It lists once before a test can submit anything, and from then on resumes its watches where they broke off, so a pod
-//! that came, ran and went while a connection was down is still in the books. It asks the API servers directly, never
-//! through a proxy, and reads pods only.
+//! It lists before the test can submit anything, and then resumes its watches, so a pod that existed only while a connection
+//! was down is in the ledger. It connects to the API servers directly, not through a proxy, and reads pods only.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -21,7 +20,7 @@ use crate::follow::{Change, Follow};
 use crate::ledger::{Judgement, Ledger, Verdict};
 use crate::wait::{Circumstances, GaveUp};
 
-/// Between two attempts to reach a server that does not answer.
+/// Pause between two attempts to reach a server.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The books, and in which clusters they have been opened.
@@ -79,7 +78,7 @@ impl Observer {
         self.books.borrow().ledger.clone()
     }
 
-    /// Judges a job whose work is `work` pods that succeed, after everything that has happened so far is in the books.
+    /// The verdict about a job that needs `work` succeeded pods, after the ledger has all changes until now.
     pub async fn judge(
         &self,
         job: &str,
@@ -90,7 +89,7 @@ impl Observer {
         Ok(self.ledger().judge(job, work))
     }
 
-    /// Waits until the books say this about the job; what they say later is for [`Self::judge`].
+    /// Waits for a verdict. Later changes of the verdict are reported by [`Self::judge`].
     pub async fn until(
         &self,
         job: &str,
@@ -111,7 +110,7 @@ impl Observer {
 
     /// Returns when everything that happened before this call is in the books.
     ///
-    /// It puts a pod into every cluster that can never run, and waits until it sees it: a watch gives events in order.
+    /// Creates a pod that can never run in every cluster, and waits for its event: a watch delivers in order.
     pub async fn catch_up(&self, within: Duration) -> Result<(), GaveUp> {
         let number = self.marks.fetch_add(1, Ordering::Relaxed);
         let mark = format!("observer-mark-{number}");
@@ -129,7 +128,7 @@ impl Observer {
             }
             let seen = |books: &Books| books.ledger.pod(cluster.name(), &mark).is_some();
             self.wait(cluster, "let the observer catch up", within, seen).await?;
-            // Left behind when this fails: it runs nowhere and goes with the namespace.
+            // Remains after a failure: it runs nowhere and is deleted with the namespace.
             let _ = timeout_at(deadline, pods.delete(&mark, &DeleteParams::default())).await;
         }
         Ok(())
@@ -163,7 +162,7 @@ impl Observer {
     }
 }
 
-/// Writes what happens in one cluster into the books, for as long as anybody reads them.
+/// Records the changes of one cluster while the ledger is in use.
 async fn keep(cluster: String, pods: Api<Pod>, books: watch::Sender<Books>) {
     let mut follow = Follow::new(pods.clone());
     loop {
@@ -185,7 +184,7 @@ async fn keep(cluster: String, pods: Api<Pod>, books: watch::Sender<Books>) {
     }
 }
 
-/// The pods that, says the scheduler, have got a node within the last hour: events outlive what they are about.
+/// The pods that the scheduler bound within the last hour, from events, which outlive their pods.
 async fn scheduled(pods: &Api<Pod>) -> Vec<ObjectReference> {
     let params = ListParams::default().fields("reason=Scheduled");
     loop {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Longer answers are cut: none that is of interest here is.
+/// Maximum length of a response.
 const READ_AT_MOST: u64 = 64 * 1024;
 
 /// What the server answered.
@@ -24,7 +24,7 @@ impl Answer {
 /// Sends a request; without a body it is a GET.
 pub(crate) async fn ask(server: SocketAddr, path: &str, body: &str) -> std::io::Result<Answer> {
     let method = if body.is_empty() { "GET" } else { "POST" };
-    // 1.0: the body comes as it is and ends with the connection.
+    // HTTP 1.0: the body is not encoded and ends with the connection.
     let request = format!(
         "{method} {path} HTTP/1.0\r\nHost: {server}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()

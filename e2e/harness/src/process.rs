@@ -1,4 +1,4 @@
-//! One of our own programs, running beside the lab.
+//! A program of the project that runs beside the lab.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::lab::{LabError, TestLab, program};
 use crate::{backlog, plain_http, spawner};
 
-/// Between two looks at a readiness endpoint.
+/// Pause between two probes of a readiness endpoint.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// One readiness request is answered at once or counts as no.
@@ -26,7 +26,7 @@ const ONE_REQUEST: Duration = Duration::from_secs(2);
 /// Last lines shown with a failure.
 const LINES: usize = 40;
 
-/// Why a program does not do what it should.
+/// Why a program failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// It has not been built.
@@ -59,7 +59,7 @@ pub enum ProcessError {
         program: String,
         /// How long it had.
         within: Duration,
-        /// Where it was asked.
+        /// The readiness URL.
         url: String,
         /// The last answer.
         last: String,
@@ -121,7 +121,7 @@ impl Launch {
         self
     }
 
-    /// Starts it. Its output goes to a log in the lab's directory, which goes with the lab; it dies with this process.
+    /// Starts the program. Its output goes to a log in the lab's directory. It ends with this process.
     pub fn start(self, lab: &TestLab) -> Result<Process, ProcessError> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -165,7 +165,7 @@ impl Process {
         mut child: std::process::Child,
         log: PathBuf,
     ) -> Result<Self, ProcessError> {
-        // It is there until somebody waits for it, so its start time can be read.
+        // A child exists until it is waited for, so its start time can be read.
         let id = ProcessId::of(child.id()).ok_or_else(|| ProcessError::System {
             operation: "find",
             program: program.clone(),
@@ -237,7 +237,7 @@ impl Process {
         })
     }
 
-    /// Kills it (SIGKILL) and waits until it is gone.
+    /// Kills the process (SIGKILL) and waits for its end.
     pub async fn kill(&self) -> Result<(), ProcessError> {
         self.signal(Signal::KILL)?;
         self.ended().await;
@@ -249,7 +249,7 @@ impl Process {
         self.signal(Signal::STOP)
     }
 
-    /// Lets it go on (SIGCONT).
+    /// Resumes the process (SIGCONT).
     pub fn resume(&self) -> Result<(), ProcessError> {
         self.signal(Signal::CONT)
     }
@@ -275,10 +275,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // A process that cannot be signalled is gone already.
+        // A process that cannot be signalled has ended.
         let _ = self.id.signal(Signal::KILL);
         if !std::thread::panicking() {
-            // Otherwise the test's space, which goes after its processes, shows the log.
+            // Otherwise the space of the test, which is dropped later, prints the log.
             backlog::remove(&self.log);
         }
     }

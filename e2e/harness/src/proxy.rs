@@ -1,8 +1,7 @@
-//! A TCP proxy with faults, to stand between a client and an API server.
+//! A TCP proxy with faults between a client and an API server.
 //!
-//! TLS passes through it: the API server's certificate is valid for 127.0.0.1 whatever the port, so a kubeconfig that
-//! points here just works. Faults act on bytes and connections; what they mean to a client is what they mean in a
-//! network.
+//! TLS passes through: the certificate of the API server is valid for 127.0.0.1 on any port, so a kubeconfig with the proxy's
+//! address works. Faults act on bytes and connections, like those of a network.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use crate::cluster::{Cluster, ClusterError};
 /// How much is read and passed on at once.
 const CHUNK: usize = 16 * 1024;
 
-/// What the proxy does to its connections.
+/// The fault of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fault {
     /// Passes everything on.
@@ -29,9 +28,9 @@ pub enum Fault {
     None,
     /// Passes everything on, each chunk so much later.
     Delay(Duration),
-    /// Accepts connections and bytes, and passes nothing on; what it holds back goes on when the fault ends.
+    /// Accepts connections and bytes, and forwards nothing until the fault ends.
     Hang,
-    /// Resets what is open and refuses what is new.
+    /// Resets open connections and refuses new ones.
     Refuse,
 }
 
@@ -64,7 +63,7 @@ pub struct FaultProxy {
     task: JoinHandle<()>,
 }
 
-/// The fault, and how often everything was cut: a connection ends when the latter differs from what it began with.
+/// The fault, and the number of cuts: a connection ends when the number differs from that at its start.
 #[derive(Debug, Clone, Copy, Default)]
 struct Control {
     fault: Fault,
@@ -93,7 +92,7 @@ impl FaultProxy {
         self.address
     }
 
-    /// The administrator's kubeconfig, pointing here.
+    /// The administrator's kubeconfig with the proxy's address.
     pub fn kubeconfig(&self) -> &Kubeconfig {
         &self.kubeconfig
     }
@@ -133,7 +132,7 @@ struct Server {
 }
 
 impl Server {
-    /// Serves and refuses in turns. A closed listener is what makes the kernel refuse.
+    /// Serves, or refuses. The kernel refuses connections when the listener is closed.
     async fn run(mut self, first: TcpListener) {
         let mut listener = Some(first);
         let mut connections = JoinSet::new();
@@ -195,7 +194,7 @@ impl Server {
     }
 }
 
-/// Passes bytes one way until one side closes.
+/// Forwards bytes in one direction until one side closes.
 async fn pass(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,

@@ -1,4 +1,4 @@
-//! The space of one test: a namespace of the same name in every cluster, and an observer that was there first.
+//! The space of one test: a namespace in every cluster, and an observer.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::cluster::Cluster;
 use crate::lab::{LabError, TestLab};
 use crate::observer::Observer;
 
-/// A namespace is usable a moment after it was made; two busy cores make that moment longer.
+/// A namespace is usable shortly after its creation, later on a busy machine.
 const NAMESPACE_READY: Duration = Duration::from_secs(30);
 
-/// What a space holds so that tests keep out of each other's way.
+/// The lock that isolates tests from each other.
 #[expect(dead_code, reason = "held, never looked at")]
 pub(crate) enum Peace {
     Shared(RwLockReadGuard<'static, ()>),
@@ -82,7 +82,7 @@ impl Space {
 }
 
 impl Drop for Space {
-    /// A test that fails with a panic says by itself only what it compared.
+    /// A panic of a test prints only the compared values.
     fn drop(&mut self) {
         if std::thread::panicking() {
             for cluster in &self.clusters {
@@ -105,7 +105,7 @@ async fn make_namespace(cluster: &Cluster, name: &str) -> Result<(), LabError> {
         cluster: cluster.name().to_owned(),
         source,
     })?;
-    // Without it no pod can be made.
+    // Pods need the service account.
     let accounts = cluster.api::<ServiceAccount>(name);
     cluster.until(&accounts, "default", "is there", NAMESPACE_READY, |_| true).await?;
     Ok(())

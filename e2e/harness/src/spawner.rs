@@ -1,7 +1,7 @@
 //! Starts programs from one thread that lives as long as the process.
 //!
-//! A tether ([`lab::tether`]) ties a child to the *thread* that started it. A test's thread ends with the test, and a
-//! runtime's thread whenever the runtime likes, so neither will do.
+//! A tether ([`lab::tether`]) ties a child to the *thread* that started it. Threads of tests end with the test, and threads of
+//! an async runtime end at any time.
 
 use std::process::{Child, Command};
 use std::sync::mpsc::{Sender, channel};

@@ -1,7 +1,7 @@
-//! A cluster whose store is full: reads are answered, writes are refused.
+//! A cluster with a full store: reads succeed, writes fail.
 //!
-//! etcd is restarted with a quota below what it holds; with the next write it raises an alarm, which outlives the quota
-//! and has to be taken back by the number of the member that raised it.
+//! etcd is restarted with a quota below its size. The next write raises an alarm, which outlives the quota and has to be
+//! disarmed with the id of its member.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -14,12 +14,12 @@ use crate::plain_http;
 const ALARMS: &str = "/v3/maintenance/alarm";
 
 impl Cluster {
-    /// From now on the store has no room: every write is refused with "database space exceeded".
+    /// From now on every write fails with "database space exceeded".
     pub async fn fill_store(&self) -> Result<(), ClusterError> {
         self.restart_with(Component::Etcd, &["--quota-backend-bytes=4096"]).await
     }
 
-    /// The store has room again.
+    /// Restores the store.
     pub async fn empty_store(&self) -> Result<(), ClusterError> {
         self.restart(Component::Etcd).await?;
         let raised = self.ask_store(&json!({"action": "GET"})).await?;

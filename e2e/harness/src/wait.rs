@@ -12,13 +12,13 @@ use crate::backlog;
 use crate::cluster::Cluster;
 use crate::follow::{Change, Follow};
 
-/// More objects than this make a message that nobody reads.
+/// Maximum number of objects in an error message.
 const SHOW_AT_MOST: usize = 5;
 
 /// What was waited for did not happen in time.
 pub struct GaveUp(pub(crate) Box<Circumstances>);
 
-/// How things were when it was given up.
+/// The state at the end of a failed wait.
 pub(crate) struct Circumstances {
     pub(crate) what: String,
     pub(crate) place: String,
@@ -156,7 +156,7 @@ fn take<K: Watched>(objects: &mut Vec<K>, change: Change<K>) {
     }
 }
 
-/// The objects as YAML, without what nobody looks for.
+/// The objects as YAML, without noise such as `managedFields`.
 fn describe<K: Watched>(known: Option<&[K]>) -> String {
     let Some(known) = known else {
         return "nothing was ever seen: the API server did not answer".to_owned();

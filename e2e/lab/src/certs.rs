@@ -1,7 +1,7 @@
 //! The certificates of one cluster (docs/reference/lab.md, "Booting" and "Aggregated APIs").
 //!
-//! Every cluster has its own CA: a credential for one worker must not open another. The front proxy has a CA of its own,
-//! because whoever holds a client certificate of that CA may claim to be anybody.
+//! Every cluster has its own CA, so that a credential for one worker is not valid for another. The front proxy has a separate
+//! CA, because a client certificate of that CA can impersonate any user.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ const SERVER_NAMES: [&str; 7] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Why the certificates could not be made.
+/// Why the certificates could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum CertsError {
     /// Making one failed.

@@ -1,8 +1,7 @@
-//! What can be asked of a running supervisor, over `control.sock` in the lab's directory: one JSON value each way, one
+//! The requests of a running supervisor, over `control.sock` in the lab's directory: one JSON value in each direction, one
 //! request per connection.
 //!
-//! Only what the supervisor alone can do goes this way. Pausing and killing are signals, which anybody may send, and which
-//! must work when the supervisor does not.
+//! Only operations that need the supervisor use it. Pausing and killing are signals, which work without the supervisor.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -22,11 +21,11 @@ pub enum Request {
         cluster: String,
         /// The component.
         component: Component,
-        /// Arguments after the usual ones, until the next restart. The programs take the last of two that disagree.
+        /// Arguments after the default ones, until the next restart. The programs use the last of two values.
         #[serde(default)]
         extra: Vec<String>,
     },
-    /// Stop everything. Answered when all processes are gone.
+    /// Stop the lab. The response follows the end of all processes.
     Down,
 }
 
@@ -34,16 +33,16 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
-    /// It is done.
+    /// The request succeeded.
     Done,
-    /// It could not be done.
+    /// The request failed.
     Failed(String),
 }
 
 /// Why a request has no good answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// The supervisor could not be asked.
+    /// The supervisor could not be reached.
     #[error("ask the supervisor of lab {lab:?}: {source}")]
     Unreachable {
         /// The lab.
@@ -56,7 +55,7 @@ pub enum ControlError {
     Garbled {
         /// The lab.
         lab: String,
-        /// What it said.
+        /// The response.
         answer: String,
     },
     /// It tried and failed.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::component::Component;
 use crate::state::ClusterState;
 
-/// A cluster's files, by what they are for.
+/// The files of a cluster.
 struct Files<'a>(&'a Path);
 
 impl Files<'_> {
@@ -116,7 +116,7 @@ fn api_server(cluster: &ClusterState, audit: bool) -> Vec<String> {
     arguments
 }
 
-/// What aggregated APIs need: how the API server proves to their servers who it is and whom it speaks for.
+/// The arguments for aggregated APIs: how the API server authenticates itself and the user to extension servers.
 fn aggregation(pki: &Files<'_>) -> [String; 7] {
     [
         format!("--requestheader-client-ca-file={}", pki.at("front-proxy-ca.crt")),

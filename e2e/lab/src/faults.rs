@@ -1,4 +1,4 @@
-//! What can be done to a running component from outside.
+//! Faults of a running component.
 
 use rustix::process::Signal;
 
@@ -40,12 +40,12 @@ impl LabState {
         self.signal(cluster, component, Signal::STOP).map(drop)
     }
 
-    /// Lets a paused component go on.
+    /// Resumes a paused component.
     pub fn resume(&self, cluster: &str, component: Component) -> Result<(), FaultError> {
         self.signal(cluster, component, Signal::CONT).map(drop)
     }
 
-    /// Kills a component and returns when it is gone. It stays dead until it is restarted.
+    /// Kills a component and waits for its end. It is not restarted automatically.
     pub fn kill(&self, cluster: &str, component: Component) -> Result<(), FaultError> {
         let process = self.signal(cluster, component, Signal::KILL)?;
         while process.is_alive() {

@@ -1,8 +1,7 @@
-//! A process, named so that a recycled pid is never mistaken for it.
+//! The identity of a process, which distinguishes it from another one with the same pid.
 //!
 //! The kernel reuses pids; the pair of pid and start time (field 22 of `/proc/<pid>/stat`) is unique until the machine
-//! restarts. Signals go through a pidfd that is opened *before* the start time is compared, so the process that is
-//! signalled is the one that was compared.
+//! restarts. Signals use a pidfd that is opened *before* the start time is compared, so they reach the compared process.
 
 use std::path::PathBuf;
 
@@ -17,14 +16,14 @@ pub struct ProcessId {
     start_time: u64,
 }
 
-/// What a process does at the moment.
+/// The state of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
     /// It exists and is not stopped.
     Running,
     /// It was stopped by a signal.
     Paused,
-    /// It is gone, or a zombie that nobody has reaped yet.
+    /// The process ended, or is a zombie.
     Gone,
 }
 
@@ -45,7 +44,7 @@ impl ProcessId {
         self.pid
     }
 
-    /// What it does now.
+    /// The current state.
     pub fn liveness(self) -> Liveness {
         match Stat::read(self.pid) {
             Some(stat) if stat.start_time == self.start_time => match stat.state {
@@ -62,7 +61,7 @@ impl ProcessId {
         self.liveness() != Liveness::Gone
     }
 
-    /// Sends a signal. `false` when the process is gone.
+    /// Sends a signal. `false` if the process has ended.
     pub fn signal(self, signal: Signal) -> std::io::Result<bool> {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw)
         else {
@@ -83,7 +82,7 @@ impl ProcessId {
         }
     }
 
-    /// Its resident memory in bytes; zero when it is gone.
+    /// The resident memory in bytes; zero if the process has ended.
     pub fn resident(self) -> u64 {
         if !self.is_alive() {
             return 0;
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_spaces_and_parentheses_does_not_shift_the_fields() {
+    fn a_process_name_with_spaces_and_parentheses_does_not_shift_the_fields() {
         let line = "42 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20";
         let stat = Stat::parse(line).unwrap();
         assert_eq!((stat.state, stat.start_time), ('S', 777));
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_process_is_gone_even_before_it_is_reaped() {
+    fn a_killed_process_counts_as_ended_before_it_is_reaped() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let id = ProcessId::of(child.id()).unwrap();
         assert!(id.signal(Signal::KILL).unwrap());

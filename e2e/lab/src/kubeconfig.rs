@@ -1,4 +1,4 @@
-//! Kubeconfigs with everything inline: no file paths, so that one can be moved, or put into a Secret, as it is.
+//! Kubeconfigs with inline data, so that they can be moved, or stored in a Secret.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ pub enum KubeconfigFailure {
     /// It could not be rendered.
     #[error("render the kubeconfig: {0}")]
     Render(String),
-    /// It could not be read or does not make a client.
+    /// The kubeconfig cannot be read or is invalid.
     #[error("use the kubeconfig: {0}")]
     Use(#[from] KubeconfigError),
-    /// The client could not be made.
+    /// The client could not be created.
     #[error("make a client: {0}")]
     Client(#[from] kube::Error),
 }
@@ -78,7 +78,7 @@ pub fn with_token(mut kubeconfig: Kubeconfig, token: &str) -> Kubeconfig {
 
 /// As text.
 pub fn render(kubeconfig: &Kubeconfig) -> Result<String, KubeconfigFailure> {
-    // JSON is YAML, and kubectl reads it.
+    // JSON is valid YAML.
     serde_json::to_string_pretty(kubeconfig)
         .map_err(|error| KubeconfigFailure::Render(error.to_string()))
 }
@@ -88,7 +88,7 @@ pub async fn config(kubeconfig: Kubeconfig) -> Result<Config, KubeconfigFailure>
     let mut config =
         Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.default_retry = false;
-    // A server that is paused answers nothing for ever; a watch has news, or ends, far sooner than this.
+    // A paused server never responds; a watch has an event, or ends, much earlier.
     config.read_timeout = Some(Duration::from_secs(120));
     Ok(config)
 }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_no_file_paths_and_survives_its_own_text() {
+    fn a_kubeconfig_has_no_file_paths_and_round_trips() {
         let certs = Certs::make().unwrap();
         let kubeconfig = admin("worker-1", "https://127.0.0.1:1", &certs);
         let text = render(&at_server(kubeconfig, "https://127.0.0.1:2")).unwrap();

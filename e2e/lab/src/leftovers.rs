@@ -1,7 +1,7 @@
-//! Removes what crashed labs left behind.
+//! Removes the remains of crashed labs.
 //!
-//! A lab is left over when the process that owns it is gone. Its children normally died with it; whatever of them is
-//! alive after all is found by pid and start time and killed, then the directory goes.
+//! A lab is a leftover if the process that owns it has ended. Its children normally end with it; remaining ones are found by
+//! pid and start time and killed, then the directory is removed.
 
 use std::path::{Path, PathBuf};
 
@@ -19,11 +19,11 @@ pub struct Removed {
     pub killed: usize,
 }
 
-/// Removes every lab whose owner is gone. The caller holds the root's lock.
+/// Removes every lab whose owner has ended. The caller holds the lock of the root.
 pub fn sweep(root: &StateRoot) -> Result<Vec<Removed>, StateError> {
     let mut removed = Vec::new();
     for directory in root.directories()? {
-        // A directory without a readable state was being made when its maker died: makers hold the lock that we hold.
+        // A directory without a readable state belongs to a process that crashed while creating it, because creation holds the lock.
         let killed = match LabState::load(&directory) {
             Ok(state) if state.is_alive() => continue,
             Ok(state) => kill_processes(&state),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_without_its_owner_goes_with_its_processes_and_a_living_one_stays() {
+    fn a_lab_without_owner_is_removed_with_its_processes_and_another_one_stays() {
         let directory = tempfile::tempdir().unwrap();
         let root = StateRoot::at(directory.path().to_owned());
         let mut orphan = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_lines_are_given() {
+    fn only_the_last_lines_are_returned() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         std::fs::write(&path, "a\nb\nc\n").unwrap();

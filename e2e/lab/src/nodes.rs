@@ -1,4 +1,4 @@
-//! Nodes for kwok to play.
+//! Nodes that kwok simulates.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 
-/// More pods than a kubelet would take: the lab's nodes cost nothing.
+/// More pods than a kubelet accepts, because simulated nodes are cheap.
 const PODS: &str = "1000";
 
-/// What some nodes of a cluster look like.
+/// The properties of a group of nodes.
 #[derive(Debug, Clone)]
 pub struct NodeSpec {
     /// Names are `<prefix>-<number>`, from 1.
@@ -48,7 +48,7 @@ impl Default for NodeSpec {
 #[error("taint {0:?} is not key:Effect or key=value:Effect")]
 pub struct BadTaint(String);
 
-/// A node that could not be made.
+/// A node could not be created.
 #[derive(Debug, thiserror::Error)]
 #[error("create node {name}: {source}")]
 pub struct NodeError {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn taints_are_read_as_kubectl_writes_them() {
+    fn taints_have_kubectls_notation() {
         let taint = parse_taint("gpu=yes:NoSchedule").unwrap();
         assert_eq!((taint.key.as_str(), taint.value.as_deref()), ("gpu", Some("yes")));
         assert_eq!(parse_taint("spot:NoExecute").unwrap().value, None);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_offers_what_was_asked_for() {
+    fn a_node_offers_the_requested_resources() {
         let spec = NodeSpec {
             prefix: "gpu".into(),
             extended: [("nvidia.com/gpu".to_owned(), "8".to_owned())].into(),

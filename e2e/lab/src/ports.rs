@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Mutex, PoisonError};
 
-/// Low enough to leave the outgoing range of every default configuration alone, high enough for no well-known service.
+/// Below the default range of outgoing connections, and above well-known ports.
 const LOWEST: u16 = 20_000;
 
 /// Not enough free ports.
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_port_is_given_twice_and_none_of_the_taken_ones() {
+    fn ports_are_unique_and_not_in_use() {
         let first = free(20, &HashSet::new()).unwrap();
         let taken: HashSet<u16> = (first[19] + 1..first[19] + 40).collect();
         let second = free(20, &taken).unwrap();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_in_use_is_passed_over() {
+    fn a_port_in_use_is_skipped() {
         let port = candidates(lowest_outgoing() - 1, 7)
             .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
             .unwrap();

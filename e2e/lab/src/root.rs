@@ -66,7 +66,7 @@ impl StateRoot {
         Ok(directories)
     }
 
-    /// Held while labs are made or removed, so that two who do so at once don't take each other's ports.
+    /// Held while labs are created or removed, so that two processes do not select the same ports.
     pub fn lock(&self) -> Result<File, StateError> {
         std::fs::create_dir_all(&self.0).map_err(io("create", &self.0))?;
         let path = self.0.join(".lock");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lab_that_is_not_there_is_named() {
+    fn a_missing_lab_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let root = StateRoot::at(directory.path().join("none"));
         assert!(matches!(root.lab("x"), Err(StateError::NoLab(name)) if name == "x"));

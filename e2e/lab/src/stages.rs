@@ -1,9 +1,8 @@
-//! How kwok plays nodes and pods, as its configuration file.
+//! The configuration of kwok: how it simulates nodes and pods.
 //!
-//! The stages themselves are in `stages/*.yaml`, where the annotations they obey are described; the table of
-//! annotations for people is in e2e/README.md.
+//! The stages are in `stages/*.yaml`, with a description of their annotations; e2e/README.md has a table of the annotations.
 
-/// kwok's own settings. The default of four workers is what makes thousands of pods slow.
+/// Settings of kwok. With the default of four workers thousands of pods are slow.
 const SETTINGS: &str = "\
 apiVersion: config.kwok.x-k8s.io/v1alpha1
 kind: KwokConfiguration
@@ -21,12 +20,12 @@ const STAGES: [&str; 6] = [
     include_str!("../stages/pod-remove.yaml"),
 ];
 
-/// Annotations on a pod (a job's pod template) that say how it is to be played.
+/// Annotations on a pod (a job's pod template) that control its simulation.
 pub mod annotation {
     /// Seconds from the containers' start until they end by themselves. Without it a pod whose `restartPolicy` is `Always`
     /// runs until it is deleted, and any other ends at once.
     pub const RUN_SECONDS: &str = "lab.sluice.dev/run-seconds";
-    /// The containers' exit code. Anything but 0 makes the pod fail.
+    /// The exit code of the containers. A pod with another code than 0 fails.
     pub const EXIT_CODE: &str = "lab.sluice.dev/exit-code";
     /// Seconds from the containers' start until they become ready.
     pub const READY_SECONDS: &str = "lab.sluice.dev/ready-seconds";
@@ -57,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn every_annotation_is_obeyed_by_some_stage() {
+    fn every_annotation_is_used_by_a_stage() {
         use annotation::*;
         for name in [RUN_SECONDS, EXIT_CODE, READY_SECONDS, NEVER_READY, STOP_SECONDS] {
             assert!(STAGES.iter().any(|stage| stage.contains(name)), "{name}");

@@ -1,7 +1,7 @@
-//! What is known about a lab, kept in `<root>/<name>/lab.json`.
+//! The state of a lab, in `<root>/<name>/lab.json`.
 //!
-//! Written by `up` before the supervisor exists and by the supervisor alone from then on, always by a rename, so a reader
-//! never sees half of it.
+//! `up` writes it before the supervisor exists, and only the supervisor writes it from then on, always by a rename, so a reader
+//! never sees a partial file.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -21,7 +21,7 @@ pub const MANAGER: &str = "manager";
 /// Why the state could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// There is no place for it.
+    /// No directory is available.
     #[error("no place for the labs' state: set SLUICE_LAB_HOME, XDG_STATE_HOME or HOME")]
     NoRoot,
     /// A name that cannot be a directory's.
@@ -35,7 +35,7 @@ pub enum StateError {
     NoCluster {
         /// The lab.
         lab: String,
-        /// The name asked for.
+        /// The requested name.
         cluster: String,
         /// The names there are.
         known: Vec<String>,
@@ -68,7 +68,7 @@ pub enum Phase {
     Starting,
     /// Every cluster answered.
     Ready {
-        /// How long that took.
+        /// The elapsed time.
         after_millis: u64,
     },
     /// A cluster could not be started; its processes have been stopped.
@@ -86,7 +86,7 @@ pub struct LabState {
     pub name: String,
     /// Its directory.
     pub directory: PathBuf,
-    /// The process that owns its processes; while it is being made, the one that makes it.
+    /// The process that owns the lab's processes; during creation, the creating process.
     pub supervisor: ProcessId,
     /// How far it is.
     pub phase: Phase,
@@ -118,12 +118,12 @@ pub struct ClusterState {
     pub scheduler_port: u16,
     /// kwok's port.
     pub kwok_port: u16,
-    /// What runs; a component that was never started is absent.
+    /// Processes by component; a component that was never started is absent.
     pub processes: BTreeMap<Component, ProcessId>,
 }
 
 impl ClusterState {
-    /// How many ports a cluster takes.
+    /// Number of ports per cluster.
     pub const PORTS: usize = 6;
 
     /// A cluster that has not been started yet.
@@ -192,7 +192,7 @@ impl LabState {
         self.supervisor.is_alive()
     }
 
-    /// The socket on which the supervisor takes requests.
+    /// The socket of the supervisor.
     pub fn socket(&self) -> PathBuf {
         self.directory.join("control.sock")
     }
@@ -221,7 +221,7 @@ impl LabState {
     }
 }
 
-/// Writes a file that only its owner may read: most of what a lab writes opens a cluster.
+/// Writes a file that only its owner may read, because most files contain credentials.
 pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;

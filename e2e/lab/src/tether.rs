@@ -1,9 +1,9 @@
-//! Makes a child die with its parent.
+//! Ends a child with its parent.
 //!
-//! The kernel can be asked to kill a process when its parent ends (`PR_SET_PDEATHSIG`), but only by the child itself, and
-//! "parent" means the *thread* that started it. So children are started as `sluice-lab tether PARENT PROGRAM …`, which asks
-//! and then becomes the program (`execve` keeps the request), and they must be started from a thread that lives as
-//! long as its process: the supervisor's main thread, or the harness' own spawning thread.
+//! The kernel kills a process when its parent ends if the child has requested it (`PR_SET_PDEATHSIG`); "parent" is the *thread*
+//! that started it. So children are started as `sluice-lab tether PARENT PROGRAM …`, which makes the request and then executes
+//! the program (`execve` keeps the request). They must be started from a thread that lives as long as its process: the
+//! supervisor's main thread, or the spawning thread of the harness.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -18,7 +18,7 @@ pub const SUBCOMMAND: &str = "tether";
 /// Why a program could not be run on a tether.
 #[derive(Debug, thiserror::Error)]
 pub enum TetherError {
-    /// The parent ended before the tether was in place.
+    /// The parent ended before the request.
     #[error("parent {0} is gone")]
     ParentGone(u32),
     /// The kernel refused.
@@ -46,7 +46,7 @@ pub fn become_program(parent: u32, program: &Path, arguments: &[OsString]) -> Te
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return TetherError::Refused(error.into());
     }
-    // The parent may have ended between the fork and the request; then nobody would kill us.
+    // The parent may have ended between fork and request; the signal would never come.
     if getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs()) != Some(parent) {
         return TetherError::ParentGone(parent);
     }

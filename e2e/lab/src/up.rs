@@ -1,4 +1,4 @@
-//! Starting and stopping labs, seen from outside of the supervisor.
+//! Starts and stops labs, from outside the supervisor.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,10 +18,10 @@ use crate::root::StateRoot;
 use crate::state::{ClusterState, LabState, MANAGER, Phase, StateError, io};
 use crate::{logs, supervisor};
 
-/// Between two looks at the state file, which the supervisor writes when something has happened.
+/// Pause between two reads of the state file.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A supervisor that was told to stop kills its children and removes its files, which takes less than a second.
+/// A supervisor that stops kills its children and removes its files in less than a second.
 const STOPPING: Duration = Duration::from_secs(20);
 
 /// Why a lab could not be started or stopped.
@@ -63,7 +63,7 @@ pub enum UpError {
         /// Why.
         reason: String,
     },
-    /// The supervisor did not do as asked.
+    /// The supervisor failed.
     #[error(transparent)]
     Control(#[from] ControlError),
     /// The supervisor did not stop.
@@ -81,7 +81,7 @@ pub enum UpError {
 pub enum Owner {
     /// Nobody: it stays until it is taken down.
     Detached,
-    /// This process: it ends when the process does, however that happens.
+    /// This process: the lab ends with it in any case.
     ThisProcess,
 }
 
@@ -129,7 +129,7 @@ pub fn up(root: &StateRoot, options: &Options, report: &dyn Fn(&str)) -> Result<
             return Err(error);
         }
     };
-    // From here on the supervisor owns the directory, and the lock may go.
+    // From here on the supervisor owns the directory, and the lock can be released.
     if let Some(id) = ProcessId::of(child.id()) {
         state.supervisor = id;
         wait_for_owner(&state, &mut child, lock)?;
@@ -205,7 +205,7 @@ fn start_supervisor(
     Ok((child, lifeline))
 }
 
-/// Holds the lock until the supervisor has put its name on the lab, so that nobody takes it for a leftover.
+/// Holds the lock until the supervisor is recorded as owner, so that the lab does not count as a leftover.
 fn wait_for_owner(state: &LabState, child: &mut Child, lock: File) -> Result<(), UpError> {
     while LabState::load(&state.directory)?.supervisor != state.supervisor {
         if matches!(child.try_wait(), Ok(Some(_))) {
@@ -239,15 +239,15 @@ fn ended(state: &LabState) -> UpError {
     }
 }
 
-/// What the supervisor itself has to say.
+/// Output of the supervisor itself.
 pub fn supervisor_log(state: &LabState) -> PathBuf {
     state.directory.join("supervisor.log")
 }
 
-/// Stops a lab and removes it. A lab whose supervisor is gone is removed as a leftover.
+/// Stops a lab and removes it. A lab without supervisor is removed as a leftover.
 pub fn down(root: &StateRoot, name: &str) -> Result<(), UpError> {
     let state = root.lab(name)?;
-    // A supervisor that is still starting its clusters takes no requests yet, and one may have stopped answering.
+    // A supervisor that is still booting handles no requests, and one may hang.
     let ready = matches!(state.phase, Phase::Ready { .. });
     if state.is_alive() && !(ready && control::ask(&state, &Request::Down).is_ok()) {
         stop(&state)?;

@@ -1,4 +1,4 @@
-//! A recorded case, as its file has it.
+//! A recorded case, as in its file.
 
 use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
 

@@ -1,4 +1,4 @@
-//! Compares an answer with the recorded one, level by level.
+//! Compares a response with the recorded one, by level of difference.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::case::Expect;
 
-/// How far an answer may be from the recorded one before it matters to somebody.
+/// How much a response differs from the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// Accepted where upstream refuses, or the other way round.
+    /// Accepted where Kueue refuses, or the other way round.
     Verdict,
     /// HTTP status and reason.
     Code,
@@ -21,12 +21,12 @@ pub(crate) enum Level {
     Words,
 }
 
-/// A difference, and where it stands.
+/// A difference and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Difference {
     /// What kind of difference.
     pub level: Level,
-    /// What is different, for people.
+    /// The difference, as text.
     pub text: String,
 }
 

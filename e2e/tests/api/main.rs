@@ -1,4 +1,4 @@
-//! The API on a real API server: our CRDs, conversion and webhooks answer what upstream's answered.
+//! The API on a real API server: CRDs, conversion and webhooks respond like Kueue's.
 
 mod typed;
 
@@ -9,7 +9,7 @@ use e2e::replays;
 
 /// Every recorded case of Kueue's own kinds and of Jobs. Those of other job kinds are skipped until their webhooks exist.
 #[tokio::test(flavor = "multi_thread")]
-async fn recorded_cases_are_answered_as_recorded() -> Result<()> {
+async fn recorded_cases_get_the_recorded_responses() -> Result<()> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crds/tests/apioracle");
     let entries = fs::read_dir(folder)?;
     let files: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;

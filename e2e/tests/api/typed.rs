@@ -1,4 +1,4 @@
-//! Our types as clients use them: what is created comes back, and what is wrong is refused by the schema.
+//! The types as clients use them: created objects are read back, invalid ones are refused by the schema.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn policy(name: &str, spec: &Value) -> Result<DispatchPolicy> {
 }
 
 #[tokio::test]
-async fn a_capacity_report_comes_back_as_it_was_written() -> Result<()> {
+async fn a_capacity_report_is_read_back_unchanged() -> Result<()> {
     let api: Api<ClusterCapacity> = cluster().await?.cluster_api();
     let mut report: ClusterCapacity = serde_json::from_value(json!({
         "metadata": {"name": "typed-report"},
@@ -54,7 +54,7 @@ async fn a_capacity_report_comes_back_as_it_was_written() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_policy_has_its_defaults_and_contradictions_are_refused() -> Result<()> {
+async fn a_policy_has_defaults_and_contradictions_are_refused() -> Result<()> {
     let api: Api<DispatchPolicy> = cluster().await?.cluster_api();
     let accepted = policy("typed-defaults", &json!({"disconnection": {"lostAfter": "5m"}}))?;
     let stored = api.create(&PostParams::default(), &accepted).await?;
@@ -82,7 +82,7 @@ async fn a_policy_has_its_defaults_and_contradictions_are_refused() -> Result<()
 }
 
 #[tokio::test]
-async fn an_object_of_another_version_is_not_taken_for_ours() -> Result<()> {
+async fn an_object_of_another_version_does_not_decode() -> Result<()> {
     let cluster = cluster().await?;
     let topologies: Api<Topology> = cluster.cluster_api();
     let levels = json!({"levels": [{"nodeLabel": "rack"}]});
@@ -97,7 +97,7 @@ async fn an_object_of_another_version_is_not_taken_for_ours() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_list_holds_objects_without_a_spec() -> Result<()> {
+async fn a_list_may_contain_objects_without_a_spec() -> Result<()> {
     let cluster = cluster().await?;
     let bare = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "typed-bare"},

@@ -1,12 +1,12 @@
-//! Manager and agent die before and after every write; every Job runs to its end, nothing is left behind.
+//! Manager and agent crash before and after every write; every Job runs to its end, and no object remains.
 //!
-//! The places are listed in [`places`], each with a [`course`] of things that leads to it. A write without a place fails
-//! [`places::every_write_has_a_place_to_die`], and a place that is never reached fails the loop.
+//! [`crash_points`] lists the writes, each with a [`scenario`] that leads to it. A write without a crash point fails
+//! [`crash_points::every_write_has_a_crash_point`], and a crash point that is not reached fails the loop.
 
-mod course;
-mod life;
-mod places;
-mod setting;
+mod crash_points;
+mod observed_job;
+mod scenario;
+mod setup;
 
 use std::{
     iter::Enumerate,
@@ -16,7 +16,9 @@ use std::{
 };
 
 use anyhow::{Context, Error, Result, ensure};
-use e2e::world::{NAMESPACE, Plan, Ports, Program, SOON, World};
+use e2e::installation::{
+    Installation, InstallationPlan, InstallationPorts, NAMESPACE, Program, TIMEOUT,
+};
 use futures::future::try_join_all;
 use harness::{Observer, ProcessError, Shape, TestLab, secs};
 use k8s_openapi::api::core::v1::Secret;
@@ -24,119 +26,131 @@ use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use self::{
-    course::Course,
-    life::Life,
-    places::{Place, Who},
+    crash_points::{CrashPoint, CrashingProgram},
+    observed_job::ObservedJob,
+    scenario::Scenario,
 };
 
-const PLAN: Plan = Plan { workers: 1, elects: false };
+const PLAN: InstallationPlan = InstallationPlan { workers: 1, elects: false };
 
-/// Houses that stand at the same time. In each, somebody nearly always waits for something.
-const HOUSES: usize = 3;
+/// Number of environments in parallel. In each, the test mostly waits.
+const ENVIRONMENTS: usize = 3;
 
-/// How long a program may take to die after its last write was seen.
-const LAST_BREATH: Duration = secs(5);
+/// Timeout until the crash after the last write was observed.
+const CRASH_TIMEOUT: Duration = secs(5);
 
-/// What runs, and what is started anew after a death.
-struct House<'a> {
-    world: World<'a>,
+/// The installation of one loop, whose programs are restarted after a crash.
+struct CrashEnvironment<'a> {
+    installation: Installation<'a>,
     manager: Option<Program>,
     agent: Option<Program>,
     observer: Observer,
 }
 
-impl<'a> House<'a> {
+impl<'a> CrashEnvironment<'a> {
     async fn open(lab: &'a TestLab) -> Result<Self> {
-        let world = World::of(lab, PLAN, Ports::choose()?).await?;
-        world.install().await?;
-        let manager = world.manager(true, &[]).await?;
-        let agent = world.agent(world.workers.first().context("a worker")?, &[]).await?;
-        world.register().await?;
-        setting::prepare(&world).await?;
-        let observer = setting::observe(&world).await?;
-        Ok(Self { world, manager: Some(manager), agent: Some(agent), observer })
+        let installation = Installation::of(lab, PLAN, InstallationPorts::choose()?).await?;
+        installation.install().await?;
+        let manager = installation.manager(true, &[]).await?;
+        let agent =
+            installation.agent(installation.workers.first().context("a worker")?, &[]).await?;
+        installation.register().await?;
+        setup::prepare(&installation).await?;
+        let observer = setup::observe(&installation).await?;
+        Ok(Self { installation, manager: Some(manager), agent: Some(agent), observer })
     }
 
-    /// Starts a program, in place of the one that runs; with a place where it shall die, as the course wants it.
-    async fn start(&mut self, who: Who, death: Option<&Place>) -> Result<()> {
-        let places = death.map(|place| format!("{}=return", place.failpoint()));
+    /// Starts a program, in place of the running one, optionally with a crash point.
+    async fn start(&mut self, program: CrashingProgram, death: Option<&CrashPoint>) -> Result<()> {
+        let crash_points = death.map(|crash_point| format!("{}=return", crash_point.failpoint()));
         let environment: Vec<(&str, &str)> =
-            places.iter().map(|places| ("FAILPOINTS", places.as_str())).collect();
-        let blocks = death.map_or(Value::Null, |place| blocks(place.course));
-        self.stop(who).await?;
-        match who {
-            Who::Manager => {
-                let manager = self.world.manager_with(true, &blocks, &environment).await?;
+            crash_points.iter().map(|crash_points| ("FAILPOINTS", crash_points.as_str())).collect();
+        let blocks = death.map_or(Value::Null, |crash_point| blocks(crash_point.scenario));
+        self.stop(program).await?;
+        match program {
+            CrashingProgram::Manager => {
+                let manager = self.installation.manager_with(true, &blocks, &environment).await?;
                 self.manager = Some(manager);
             }
-            Who::Agent => {
-                let worker = self.world.workers.first().context("a worker")?;
-                self.agent = Some(self.world.agent_with(worker, &blocks, &environment).await?);
+            CrashingProgram::Agent => {
+                let worker = self.installation.workers.first().context("a worker")?;
+                self.agent =
+                    Some(self.installation.agent_with(worker, &blocks, &environment).await?);
             }
         }
         Ok(())
     }
 
-    async fn stop(&mut self, who: Who) -> Result<()> {
-        let program = match who {
-            Who::Manager => self.manager.take(),
-            Who::Agent => self.agent.take(),
+    async fn stop(&mut self, program: CrashingProgram) -> Result<()> {
+        let program = match program {
+            CrashingProgram::Manager => self.manager.take(),
+            CrashingProgram::Agent => self.agent.take(),
         };
         if let Some(old) = program {
-            old.process.terminate(SOON).await?;
+            old.process.terminate(TIMEOUT).await?;
         }
         Ok(())
     }
 
-    /// The program dies at its place during the course, and is started again.
-    async fn die_at(&mut self, number: usize, place: &Place) -> Result<()> {
+    /// The program crashes at its crash point during the scenario, and is restarted.
+    async fn die_at(&mut self, number: usize, crash_point: &CrashPoint) -> Result<()> {
         let name = format!("job-{number}");
-        if place.course == Course::Untrusted {
-            self.stop(place.who).await?;
-            let secrets = self.world.hub.api::<Secret>(NAMESPACE);
+        if crash_point.scenario == Scenario::Untrusted {
+            self.stop(crash_point.program).await?;
+            let secrets = self.installation.hub.api::<Secret>(NAMESPACE);
             secrets.delete("kueue-webhook-server-cert", &DeleteParams::default()).await?;
         }
-        let death = match self.start(place.who, Some(place)).await {
-            Ok(()) => self.until_death(&name, place).await?,
+        let death = match self.start(crash_point.program, Some(crash_point)).await {
+            Ok(()) => self.until_death(&name, crash_point).await?,
             Err(error) => death_at_start(error)?,
         };
         ensure!(death.contains("signal"), "it did not die of its own hand: {death}");
-        match place.who {
-            Who::Manager => self.manager = None,
-            Who::Agent => self.agent = None,
+        match crash_point.program {
+            CrashingProgram::Manager => self.manager = None,
+            CrashingProgram::Agent => self.agent = None,
         }
-        self.life(&name, place, true).meanwhile().await?;
-        self.start(place.who, None).await?;
-        if place.course == Course::Forbidden {
+        self.observed(&name, crash_point, true).meanwhile().await?;
+        self.start(crash_point.program, None).await?;
+        if crash_point.scenario == Scenario::Forbidden {
             // The manager would leave the worker out for a minute.
-            self.start(Who::Manager, None).await?;
+            self.start(CrashingProgram::Manager, None).await?;
         }
-        let life = self.life(&name, place, true);
-        life.run().await.context("after the death")?;
-        life.judge(&self.observer).await
+        let observed = self.observed(&name, crash_point, true);
+        observed.run().await.context("after the death")?;
+        observed.judge(&self.observer).await
     }
 
-    fn life<'b>(&'b self, name: &'b str, place: &Place, again: bool) -> Life<'b> {
-        Life { world: &self.world, course: place.course, name, again }
+    fn observed<'b>(
+        &'b self,
+        name: &'b str,
+        crash_point: &CrashPoint,
+        again: bool,
+    ) -> ObservedJob<'b> {
+        ObservedJob {
+            installation: &self.installation,
+            scenario: crash_point.scenario,
+            name,
+            again,
+        }
     }
 
     /// How it ended.
-    async fn until_death(&self, name: &str, place: &Place) -> Result<String> {
-        let program = match place.who {
-            Who::Manager => &self.manager,
-            Who::Agent => &self.agent,
+    async fn until_death(&self, name: &str, crash_point: &CrashPoint) -> Result<String> {
+        let program = match crash_point.program {
+            CrashingProgram::Manager => &self.manager,
+            CrashingProgram::Agent => &self.agent,
         };
         let ended = program.as_ref().context("the program runs")?.process.ended();
-        let life = self.life(name, place, false);
+        let observed = self.observed(name, crash_point, false);
         tokio::pin!(ended);
         tokio::select! {
             status = &mut ended => Ok(status),
-            lived = life.run() => {
+            lived = observed.run() => {
                 // The last write of a life is seen before whoever sent it has died of it, and a dead manager refuses
                 // what it had to allow.
-                let died = tokio::time::timeout(LAST_BREATH, ended).await;
+                let died = tokio::time::timeout(CRASH_TIMEOUT, ended).await;
                 died.map_err(|_| match lived {
-                    Ok(()) => Error::msg(format!("{} is never reached", place.failpoint())),
+                    Ok(()) => Error::msg(format!("{} is never reached", crash_point.failpoint())),
                     Err(error) => error,
                 })
             }
@@ -145,18 +159,18 @@ impl<'a> House<'a> {
 }
 
 /// What a course wants of the configuration.
-fn blocks(course: Course) -> Value {
-    match course {
-        Course::Elected => json!({"leaderElection": {
+fn blocks(scenario: Scenario) -> Value {
+    match scenario {
+        Scenario::Elected => json!({"leaderElection": {
             "leaderElect": true,
             "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms",
         }}),
-        Course::Forbidden => json!({"namespaces": {"allow": ["elsewhere"]}}),
+        Scenario::Forbidden => json!({"namespaces": {"allow": ["elsewhere"]}}),
         _ => Value::Null,
     }
 }
 
-/// How a program ended that was never ready.
+/// The exit of a program that was never ready.
 fn death_at_start(error: Error) -> Result<String> {
     match error.downcast::<ProcessError>()? {
         ProcessError::Ended { status, .. } => Ok(status),
@@ -164,28 +178,35 @@ fn death_at_start(error: Error) -> Result<String> {
     }
 }
 
-/// Places that nobody died at yet.
-type Left = Mutex<Enumerate<IntoIter<Place>>>;
+/// Crash points that are not tested yet.
+type RemainingCrashPoints = Mutex<Enumerate<IntoIter<CrashPoint>>>;
 
-/// One place after the other, in a house of its own.
-async fn die_everywhere(left: &Left) -> Result<()> {
+/// Tests one crash point after the other, in an environment of its own.
+async fn die_everywhere(left: &RemainingCrashPoints) -> Result<()> {
     let lab = TestLab::start(Shape { workers: PLAN.workers, audit: false }).await?;
-    let mut house = House::open(&lab).await?;
+    let mut environment = CrashEnvironment::open(&lab).await?;
     loop {
-        let next = left.lock().map_err(|_| Error::msg("a house fell down"))?.next();
-        let Some((number, place)) = next else { return Ok(()) };
+        let next = left.lock().map_err(|_| Error::msg("an environment failed"))?.next();
+        let Some((number, crash_point)) = next else { return Ok(()) };
         let started = Instant::now();
-        let what = || format!("{:?} dies at {} ({:?})", place.who, place.failpoint(), place.course);
-        house.die_at(number, &place).await.with_context(what)?;
+        let what = || {
+            format!(
+                "{:?} dies at {} ({:?})",
+                crash_point.program,
+                crash_point.failpoint(),
+                crash_point.scenario
+            )
+        };
+        environment.die_at(number, &crash_point).await.with_context(what)?;
         eprintln!("{}: {:?}", what(), started.elapsed());
     }
 }
 
 #[tokio::test]
-async fn every_job_runs_to_its_end_whatever_write_the_programs_die_at() -> Result<()> {
-    let places = places::chosen();
-    let houses = HOUSES.min(places.len());
-    let left = Mutex::new(places.into_iter().enumerate());
-    try_join_all((0..houses).map(|_| die_everywhere(&left))).await?;
+async fn every_job_runs_to_its_end_whichever_write_the_programs_crash_at() -> Result<()> {
+    let crash_points = crash_points::chosen();
+    let environments = ENVIRONMENTS.min(crash_points.len());
+    let left = Mutex::new(crash_points.into_iter().enumerate());
+    try_join_all((0..environments).map(|_| die_everywhere(&left))).await?;
     Ok(())
 }

@@ -1,15 +1,15 @@
-//! Kubeconfigs of workers that are no good, and what is said about them (docs/reference/multikueue.md §1.2, §1.4, §2.9).
+//! Invalid kubeconfigs of workers and their conditions (docs/reference/multikueue.md §1.2, §1.4, §2.9).
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{AdmissionCheck, MultiKueueCluster};
-use e2e::world::{NAMESPACE, SOON};
+use e2e::installation::{NAMESPACE, TIMEOUT};
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::{Api, api::Patch, api::PatchParams};
 use serde_json::{Value, json};
 
 use crate::{
-    place,
-    site::{Said, Site, delete, said},
+    fixture::{DispatchFixture, ReportedCondition, delete, said},
+    objects,
 };
 
 /// A kubeconfig of one user at one server.
@@ -66,27 +66,27 @@ fn registration(name: &str, data: Option<&Value>) -> String {
 }
 
 #[tokio::test]
-async fn a_kubeconfig_that_is_no_good_is_refused_in_upstreams_words() -> Result<()> {
-    let site = Site::shared("credentials").await?;
+async fn an_invalid_kubeconfig_is_refused_with_kueues_message() -> Result<()> {
+    let fixture = DispatchFixture::shared("credentials").await?;
     for (name, data, ..) in bad_ones() {
         let text = registration(&format!("bad-{name}"), data.as_ref());
-        site.hub().apply(&text, NAMESPACE).await?;
+        fixture.hub().apply(&text, NAMESPACE).await?;
     }
     for (name, _, reason, message) in bad_ones() {
-        let expected = Said {
+        let expected = ReportedCondition {
             status: false,
             reason: reason.to_owned(),
             message: format!("load client config failed: {message}"),
         };
         let name = format!("bad-{name}");
-        let said = site.until_worker(&name, "says what is wrong", |said| !said.status).await?;
+        let said = fixture.until_worker(&name, "says what is wrong", |said| !said.status).await?;
         ensure!(said == expected, "{name}: {said:?}");
-        delete(&site.hub().cluster_api::<MultiKueueCluster>(), &name).await?;
+        delete(&fixture.hub().cluster_api::<MultiKueueCluster>(), &name).await?;
     }
     Ok(())
 }
 
-/// Puts a kubeconfig into the Secret of a worker; what was there.
+/// Replaces the kubeconfig in the Secret of a worker. Returns the previous one.
 async fn replace(secrets: &Api<Secret>, name: &str, text: &ByteString) -> Result<ByteString> {
     let before = secrets.get(name).await?.data.unwrap_or_default();
     let before = before.get("kubeconfig").cloned().context("a kubeconfig")?;
@@ -96,48 +96,58 @@ async fn replace(secrets: &Api<Secret>, name: &str, text: &ByteString) -> Result
 }
 
 #[tokio::test]
-async fn a_broken_secret_costs_its_own_worker_until_it_is_repaired() -> Result<()> {
-    let site = Site::alone("broken_secret").await?;
-    let secrets = site.hub().api::<Secret>(NAMESPACE);
+async fn an_invalid_secret_affects_only_its_own_worker() -> Result<()> {
+    let fixture = DispatchFixture::alone("broken_secret").await?;
+    let secrets = fixture.hub().api::<Secret>(NAMESPACE);
     let garbage = ByteString(b"]:{".to_vec());
     let one = replace(&secrets, "worker-1", &garbage).await?;
-    let outcome = one_is_broken(&site, &secrets, &garbage).await;
+    let outcome = one_is_broken(&fixture, &secrets, &garbage).await;
     replace(&secrets, "worker-1", &one).await?;
     outcome?;
 
     for name in ["worker-1", "worker-2"] {
-        site.until_worker(name, "is active again", |said| said.message == "Connected").await?;
+        fixture.until_worker(name, "is active again", |said| said.message == "Connected").await?;
     }
-    until_check(&site, true, "Active", "The admission check is active").await?;
-    site.submit(&place::job("after", 1, "2", 1)).await?;
-    site.expect_once("after", 1).await
+    until_check(&fixture, true, "Active", "The admission check is active").await?;
+    fixture.submit(&objects::job("after", 1, "2", 1)).await?;
+    fixture.expect_once("after", 1).await
 }
 
 /// The first worker is broken; the other is, too, for a while.
-async fn one_is_broken(site: &Site, secrets: &Api<Secret>, garbage: &ByteString) -> Result<()> {
-    site.nodes(1, 1, "2").await?;
-    site.nodes(2, 1, "1").await?;
-    site.queue("4").await?;
-    let broken = |said: &Said| !said.status && said.reason == "BadKubeConfig";
-    site.until_worker("worker-1", "is broken", broken).await?;
-    until_check(site, true, "SomeActiveClusters", "Inactive clusters: [worker-1]").await?;
-    site.submit(&place::job("meanwhile", 1, "1", 1)).await?;
-    site.expect_once("meanwhile", 1).await?;
+async fn one_is_broken(
+    fixture: &DispatchFixture,
+    secrets: &Api<Secret>,
+    garbage: &ByteString,
+) -> Result<()> {
+    fixture.nodes(1, 1, "2").await?;
+    fixture.nodes(2, 1, "1").await?;
+    fixture.queue("4").await?;
+    let broken = |said: &ReportedCondition| !said.status && said.reason == "BadKubeConfig";
+    fixture.until_worker("worker-1", "is broken", broken).await?;
+    until_check(fixture, true, "SomeActiveClusters", "Inactive clusters: [worker-1]").await?;
+    fixture.submit(&objects::job("meanwhile", 1, "1", 1)).await?;
+    fixture.expect_once("meanwhile", 1).await?;
 
     let other = replace(secrets, "worker-2", garbage).await?;
     let both = "Inactive clusters: [worker-1 worker-2]";
-    let outcome = until_check(site, false, "NoUsableClusters", both).await;
+    let outcome = until_check(fixture, false, "NoUsableClusters", both).await;
     replace(secrets, "worker-2", &other).await?;
     outcome
 }
 
-async fn until_check(site: &Site, status: bool, reason: &str, message: &str) -> Result<()> {
-    let expected = Said { status, reason: reason.to_owned(), message: message.to_owned() };
+async fn until_check(
+    fixture: &DispatchFixture,
+    status: bool,
+    reason: &str,
+    message: &str,
+) -> Result<()> {
+    let expected =
+        ReportedCondition { status, reason: reason.to_owned(), message: message.to_owned() };
     let says = |check: &AdmissionCheck| {
         said(&check.status.conditions, "Active").is_some_and(|said| said == expected)
     };
-    let checks = site.hub().cluster_api::<AdmissionCheck>();
+    let checks = fixture.hub().cluster_api::<AdmissionCheck>();
     let what = format!("says {reason}: {message}");
-    site.hub().until(&checks, site.namespace(), &what, SOON, says).await?;
+    fixture.hub().until(&checks, fixture.namespace(), &what, TIMEOUT, says).await?;
     Ok(())
 }

@@ -1,77 +1,77 @@
-//! Something that belongs to a dispatched Job is deleted by hand.
+//! An object of a dispatched Job is deleted.
 
 use anyhow::{Context, Result};
 use crds::v1beta2::Workload;
-use e2e::world::SOON;
+use e2e::installation::TIMEOUT;
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use serde_json::json;
 
 use crate::{
-    place,
-    site::{Site, delete, holds},
+    fixture::{DispatchFixture, delete, holds},
+    objects,
 };
 
 /// Long enough to be caught running.
 const A_WHILE: u32 = 8;
 
 /// A Job `train` of two pods that runs on the first worker, and its Workload.
-async fn running(test: &str, seconds: u32) -> Result<(Site, Workload)> {
-    let site = Site::shared(test).await?;
-    site.nodes(1, 1, "2").await?;
-    site.queue("4").await?;
-    site.submit(&place::job("train", 2, "1", seconds)).await?;
-    site.until_running("train", 2, 1).await?;
+async fn running(test: &str, seconds: u32) -> Result<(DispatchFixture, Workload)> {
+    let fixture = DispatchFixture::shared(test).await?;
+    fixture.nodes(1, 1, "2").await?;
+    fixture.queue("4").await?;
+    fixture.submit(&objects::job("train", 2, "1", seconds)).await?;
+    fixture.until_running("train", 2, 1).await?;
     let workload =
-        site.until_workload("train", "is admitted", |one| holds(one, "Admitted")).await?;
+        fixture.until_workload("train", "is admitted", |one| holds(one, "Admitted")).await?;
     let started = |job: &Job| job.status.as_ref().is_some_and(|status| status.active == Some(2));
-    site.hub().until(&site.api::<Job>(), "train", "shows its pods", SOON, started).await?;
-    Ok((site, workload))
+    fixture.hub().until(&fixture.api::<Job>(), "train", "shows its pods", TIMEOUT, started).await?;
+    Ok((fixture, workload))
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_a_job_that_is_deleted_on_the_hub_while_it_runs() -> Result<()> {
-    let (site, workload) = running("job_deleted", 3600).await?;
-    delete(&site.api::<Job>(), "train").await?;
-    site.hub().until_gone(&site.api::<Workload>(), &workload.name_any(), SOON).await?;
-    site.until_nothing_is_left().await
+async fn a_job_deleted_on_the_manager_while_it_runs_is_deleted_on_the_worker() -> Result<()> {
+    let (fixture, workload) = running("job_deleted", 3600).await?;
+    delete(&fixture.api::<Job>(), "train").await?;
+    fixture.hub().until_gone(&fixture.api::<Workload>(), &workload.name_any(), TIMEOUT).await?;
+    fixture.until_nothing_is_left().await
 }
 
 #[tokio::test]
 async fn a_job_whose_workload_is_deleted_on_the_hub_gets_another_and_runs_to_its_end() -> Result<()>
 {
-    let (site, workload) = running("workload_deleted", A_WHILE).await?;
-    delete(&site.api::<Workload>(), &workload.name_any()).await?;
+    let (fixture, workload) = running("workload_deleted", A_WHILE).await?;
+    delete(&fixture.api::<Workload>(), &workload.name_any()).await?;
     let another = |one: &Workload| one.uid() != workload.uid();
-    site.until_workload("train", "is another", another).await?;
-    site.expect_once_in_the_end("train", 2).await
+    fixture.until_workload("train", "is another", another).await?;
+    fixture.expect_once_in_the_end("train", 2).await
 }
 
 #[tokio::test]
-async fn a_job_whose_workload_is_removed_by_force_gets_another_and_runs_to_its_end() -> Result<()> {
-    let (site, workload) = running("workload_forced", A_WHILE).await?;
+async fn a_job_whose_workload_is_deleted_by_force_gets_another_and_finishes() -> Result<()> {
+    let (fixture, workload) = running("workload_forced", A_WHILE).await?;
     let name = workload.name_any();
-    site.change::<Workload>(&name, &json!({"metadata": {"finalizers": null}})).await?;
-    delete(&site.api::<Workload>(), &name).await?;
+    fixture.change::<Workload>(&name, &json!({"metadata": {"finalizers": null}})).await?;
+    delete(&fixture.api::<Workload>(), &name).await?;
     let another = |one: &Workload| one.uid() != workload.uid();
-    site.until_workload("train", "is another", another).await?;
-    site.expect_once_in_the_end("train", 2).await
+    fixture.until_workload("train", "is another", another).await?;
+    fixture.expect_once_in_the_end("train", 2).await
 }
 
 #[tokio::test]
-async fn a_clone_that_is_deleted_on_the_worker_is_dispatched_again() -> Result<()> {
-    let (site, workload) = running("clone_deleted", A_WHILE).await?;
-    delete(&site.worker(1).api::<Workload>(site.namespace()), &workload.name_any()).await?;
-    site.expect_once_in_the_end("train", 2).await
+async fn a_remote_workload_deleted_on_the_worker_is_dispatched_again() -> Result<()> {
+    let (fixture, workload) = running("clone_deleted", A_WHILE).await?;
+    delete(&fixture.worker(1).api::<Workload>(fixture.namespace()), &workload.name_any()).await?;
+    fixture.expect_once_in_the_end("train", 2).await
 }
 
 #[tokio::test]
-async fn a_job_that_is_deleted_on_the_worker_is_dispatched_again() -> Result<()> {
-    let (site, _) = running("remote_job_deleted", A_WHILE).await?;
-    let jobs = site.worker(1).api::<Job>(site.namespace());
+async fn a_remote_job_deleted_on_the_worker_is_dispatched_again() -> Result<()> {
+    let (fixture, _) = running("remote_job_deleted", A_WHILE).await?;
+    let jobs = fixture.worker(1).api::<Job>(fixture.namespace());
     let first = jobs.get("train").await?.uid().context("a uid")?;
     delete(&jobs, "train").await?;
     let another = |job: &Job| job.uid().is_some_and(|uid| uid != first);
-    site.worker(1).until(&jobs, "train", "is made anew", SOON, another).await?;
-    site.expect_once_in_the_end("train", 2).await
+    fixture.worker(1).until(&jobs, "train", "is made anew", TIMEOUT, another).await?;
+    fixture.expect_once_in_the_end("train", 2).await
 }

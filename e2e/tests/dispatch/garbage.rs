@@ -1,24 +1,24 @@
-//! What carries our origin on a worker and is unknown on the hub (docs/reference/dispatch.md §9).
+//! Garbage collection: objects with the manager's origin on a worker that the manager does not know (docs/reference/dispatch.md §9).
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::Workload;
-use e2e::world::SOON;
+use e2e::installation::TIMEOUT;
 use k8s_openapi::api::batch::v1::Job;
 use serde_json::{Value, json};
 
 use crate::{
-    house::House,
-    place,
+    fixture::{DispatchFixture, with_label},
+    objects,
     rights::asked,
-    site::{Site, with_label},
+    shared_installation::SharedInstallation,
 };
 
 /// As in the manager's configuration.
 const ORIGIN: (&str, &str) = ("kueue.x-k8s.io/multikueue-origin", "multikueue");
 
-/// A clone that no hub asked for, and a Job that names nothing.
+/// A remote copy without a Workload on the manager, and a Job without owner.
 fn strangers() -> [Value; 2] {
-    let job = with_label(place::job("nobodys", 1, "1", 3600), ORIGIN.0, ORIGIN.1);
+    let job = with_label(objects::job("nobodys", 1, "1", 3600), ORIGIN.0, ORIGIN.1);
     let template = job["spec"]["template"].clone();
     let clone = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
@@ -28,38 +28,39 @@ fn strangers() -> [Value; 2] {
     [clone, job]
 }
 
-/// How often the manager has asked a worker what is there of ours.
-fn looks(site: &Site, kind: &str) -> Result<usize> {
-    let all = asked(site.worker(1), "sluice-hub", Some(200))?;
+/// The number of consistency lists that the manager sent to a worker.
+fn looks(fixture: &DispatchFixture, kind: &str) -> Result<usize> {
+    let all = asked(fixture.worker(1), "sluice-hub", Some(200))?;
     let list = format!("\"list\" \"/apis/{kind}?");
     let whole = |one: &&String| one.starts_with(&list) && one.contains("labelSelector=");
     Ok(all.iter().filter(whole).count())
 }
 
 #[tokio::test]
-async fn what_nobody_asked_for_goes_and_looking_for_more_disturbs_nothing() -> Result<()> {
-    let site = Site::alone("garbage").await?;
-    let mut manager = House::alone().await?.manager.lock().await;
-    manager.take().context("a manager")?.process.terminate(SOON).await?;
+async fn garbage_on_a_worker_is_deleted_and_consistency_lists_have_no_effect() -> Result<()> {
+    let fixture = DispatchFixture::alone("garbage").await?;
+    let mut manager = SharedInstallation::alone().await?.manager.lock().await;
+    manager.take().context("a manager")?.process.terminate(TIMEOUT).await?;
     let often = json!({"multiKueue": {
         "dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "60s", "gcInterval": "4s",
     }});
-    let running = manager.insert(site.world.manager_with(true, &often, &[]).await?);
-    site.nodes(1, 1, "2").await?;
-    site.queue("2").await?;
-    site.submit(&place::job("train", 2, "1", 15)).await?;
-    site.until_running("train", 2, 1).await?;
+    let running = manager.insert(fixture.installation.manager_with(true, &often, &[]).await?);
+    fixture.nodes(1, 1, "2").await?;
+    fixture.queue("2").await?;
+    fixture.submit(&objects::job("train", 2, "1", 15)).await?;
+    fixture.until_running("train", 2, 1).await?;
     let before =
-        [looks(&site, "kueue.x-k8s.io/v1beta2/workloads")?, looks(&site, "batch/v1/jobs")?];
+        [looks(&fixture, "kueue.x-k8s.io/v1beta2/workloads")?, looks(&fixture, "batch/v1/jobs")?];
 
     let [clone, job] = strangers();
-    let worker = site.worker(1);
-    worker.apply(&format!("{clone}\n---\n{job}\n"), site.namespace()).await?;
-    worker.until_gone(&worker.api::<Workload>(site.namespace()), "nobodys", SOON).await?;
-    worker.until_gone(&worker.api::<Job>(site.namespace()), "nobodys", SOON).await?;
+    let worker = fixture.worker(1);
+    worker.apply(&format!("{clone}\n---\n{job}\n"), fixture.namespace()).await?;
+    worker.until_gone(&worker.api::<Workload>(fixture.namespace()), "nobodys", TIMEOUT).await?;
+    worker.until_gone(&worker.api::<Job>(fixture.namespace()), "nobodys", TIMEOUT).await?;
 
-    site.expect_once("train", 2).await?;
-    let after = [looks(&site, "kueue.x-k8s.io/v1beta2/workloads")?, looks(&site, "batch/v1/jobs")?];
+    fixture.expect_once("train", 2).await?;
+    let after =
+        [looks(&fixture, "kueue.x-k8s.io/v1beta2/workloads")?, looks(&fixture, "batch/v1/jobs")?];
     ensure!(
         before.iter().zip(after).all(|(before, after)| before + 1 < after),
         "{before:?} {after:?}"
@@ -67,7 +68,7 @@ async fn what_nobody_asked_for_goes_and_looking_for_more_disturbs_nothing() -> R
     let log = running.process.log_tail(100_000);
     ensure!(!log.contains("did not tell"), "nothing was lost, and something is said to be");
 
-    manager.take().context("the manager")?.process.terminate(SOON).await?;
-    *manager = Some(site.world.manager(true, &[]).await?);
+    manager.take().context("the manager")?.process.terminate(TIMEOUT).await?;
+    *manager = Some(fixture.installation.manager(true, &[]).await?);
     Ok(())
 }

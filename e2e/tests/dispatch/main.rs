@@ -1,21 +1,21 @@
-//! Jobs from submission to their end: on the manager's own cluster and on workers, when all goes well and when not.
+//! Jobs from submission to their end, on the manager's own cluster and on workers, with and without faults.
 
+mod agent_mode;
 mod broken_workers;
 mod credentials;
 mod deleted;
+mod fixture;
 mod garbage;
-mod house;
-mod no_room;
+mod no_capacity;
+mod objects;
 mod own_cluster;
-mod place;
 mod pods_ready;
 mod registered_twice;
 mod rights;
-mod site;
+mod shared_installation;
 mod slices;
 mod stranded;
 mod takeover;
-mod thin_worker;
 mod unknown_queue;
 mod unregistered;
 mod withdrawn;

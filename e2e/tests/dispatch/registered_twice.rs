@@ -1,25 +1,25 @@
-//! One worker cluster under two names: the second is refused, and takes nothing from the first.
+//! Two MultiKueueClusters of one cluster: the second is refused, and the first is not affected.
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::MultiKueueCluster;
-use e2e::world::NAMESPACE;
+use e2e::installation::NAMESPACE;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
 use crate::{
-    place,
-    site::{Said, Site, delete},
+    fixture::{DispatchFixture, ReportedCondition, delete},
+    objects,
 };
 
 #[tokio::test]
-async fn a_cluster_that_is_registered_twice_keeps_its_jobs_and_says_so() -> Result<()> {
-    let site = Site::shared("registered_twice").await?;
-    site.nodes(1, 1, "2").await?;
-    site.queue("2").await?;
-    site.submit(&place::job("train", 2, "1", 8)).await?;
-    site.until_running("train", 2, 1).await?;
+async fn a_cluster_with_two_multikueueclusters_keeps_its_jobs_and_reports_it() -> Result<()> {
+    let fixture = DispatchFixture::shared("registered_twice").await?;
+    fixture.nodes(1, 1, "2").await?;
+    fixture.queue("2").await?;
+    fixture.submit(&objects::job("train", 2, "1", 8)).await?;
+    fixture.until_running("train", 2, 1).await?;
 
-    let secrets = site.hub().api::<Secret>(NAMESPACE);
+    let secrets = fixture.hub().api::<Secret>(NAMESPACE);
     let data = secrets.get("worker-1").await?.data.context("a kubeconfig")?;
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret",
@@ -30,13 +30,13 @@ async fn a_cluster_that_is_registered_twice_keeps_its_jobs_and_says_so() -> Resu
         "metadata": {"name": "twin"},
         "spec": {"clusterSource": {"kubeConfig": {"locationType": "Secret", "location": "twin"}}},
     });
-    site.hub().apply(&format!("{secret}\n---\n{twin}\n"), NAMESPACE).await?;
-    let refused = |said: &Said| said.reason == "ClusterAlreadyRegistered";
-    let said = site.until_worker("twin", "is refused", refused).await?;
+    fixture.hub().apply(&format!("{secret}\n---\n{twin}\n"), NAMESPACE).await?;
+    let refused = |said: &ReportedCondition| said.reason == "ClusterAlreadyRegistered";
+    let said = fixture.until_worker("twin", "is refused", refused).await?;
     let message = "this cluster is registered as \"worker-1\" already";
     ensure!(!said.status && said.message == message, "{said:?}");
 
-    site.expect_once("train", 2).await?;
-    site.until_worker("worker-1", "is active", |said| said.status).await?;
-    delete(&site.hub().cluster_api::<MultiKueueCluster>(), "twin").await
+    fixture.expect_once("train", 2).await?;
+    fixture.until_worker("worker-1", "is active", |said| said.status).await?;
+    delete(&fixture.hub().cluster_api::<MultiKueueCluster>(), "twin").await
 }

@@ -1,13 +1,13 @@
-//! Our programs ask for nothing that the roles which users apply do not allow.
+//! The programs send no request that their roles forbid.
 
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use e2e::world::NAMESPACE;
+use e2e::installation::NAMESPACE;
 use harness::Cluster;
 use serde_json::Value;
 
-use crate::{place, site::Site};
+use crate::{fixture::DispatchFixture, objects};
 
 /// What a program asked for, of the requests that were answered with this code. The log of the API server has a line
 /// for each request, of all tests so far.
@@ -23,13 +23,13 @@ pub(crate) fn asked(cluster: &Cluster, account: &str, code: Option<u64>) -> Resu
 }
 
 #[tokio::test]
-async fn no_request_of_ours_is_forbidden_in_the_life_of_a_job() -> Result<()> {
-    let site = Site::shared("rights").await?;
-    site.nodes(1, 1, "2").await?;
-    site.queue("2").await?;
-    site.submit(&place::job("train", 2, "1", 1)).await?;
-    site.expect_once("train", 2).await?;
-    let (hub, worker) = (site.hub(), site.worker(1));
+async fn no_request_is_forbidden_from_submission_to_the_end_of_a_job() -> Result<()> {
+    let fixture = DispatchFixture::shared("rights").await?;
+    fixture.nodes(1, 1, "2").await?;
+    fixture.queue("2").await?;
+    fixture.submit(&objects::job("train", 2, "1", 1)).await?;
+    fixture.expect_once("train", 2).await?;
+    let (hub, worker) = (fixture.hub(), fixture.worker(1));
     for (cluster, account) in
         [(hub, "sluice-manager"), (worker, "sluice-hub"), (worker, "sluice-agent")]
     {

@@ -1,17 +1,17 @@
-//! A larger slice of an elastic job takes the place of the one that runs. Nobody owns these Workloads: whoever resizes a job
-//! makes them.
+//! A larger slice of an elastic job replaces the running one. The test creates the Workloads, as the controller of an elastic
+//! job would.
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{ClusterQueue, Workload};
-use e2e::world::SOON;
+use e2e::installation::TIMEOUT;
 use serde_json::{Value, json};
 
 use crate::{
-    place,
-    site::{Site, holds, said},
+    fixture::{DispatchFixture, holds, said},
+    objects,
 };
 
-/// A slice of so many pods of one cpu; and in whose place.
+/// A slice with this number of pods of one cpu, and the slice that it replaces.
 fn slice(name: &str, pods: usize, replaces: Option<String>) -> Value {
     let mut annotations = json!({"kueue.x-k8s.io/elastic-job": "true"});
     if let Some(old) = replaces {
@@ -30,20 +30,20 @@ fn slice(name: &str, pods: usize, replaces: Option<String>) -> Value {
 }
 
 #[tokio::test]
-async fn a_larger_slice_is_charged_for_what_it_asks_beyond_the_one_that_it_ends() -> Result<()> {
-    let site = Site::shared("slices").await?;
-    place::queue(site.hub(), site.namespace(), "5", &[]).await?;
-    let (hub, workloads) = (site.hub(), site.api::<Workload>());
-    hub.apply(&slice("small", 3, None).to_string(), site.namespace()).await?;
+async fn a_larger_slice_is_charged_only_for_the_difference_to_the_replaced_one() -> Result<()> {
+    let fixture = DispatchFixture::shared("slices").await?;
+    objects::queue(fixture.hub(), fixture.namespace(), "5", &[]).await?;
+    let (hub, workloads) = (fixture.hub(), fixture.api::<Workload>());
+    hub.apply(&slice("small", 3, None).to_string(), fixture.namespace()).await?;
     let admitted = |one: &Workload| holds(one, "Admitted");
-    hub.until(&workloads, "small", "is admitted", SOON, admitted).await?;
+    hub.until(&workloads, "small", "is admitted", TIMEOUT, admitted).await?;
 
     // Three and five are more than there is, but the five are instead of the three.
-    let old = format!("{}/small", site.namespace());
-    hub.apply(&slice("large", 5, Some(old)).to_string(), site.namespace()).await?;
-    hub.until(&workloads, "large", "is admitted", SOON, admitted).await?;
+    let old = format!("{}/small", fixture.namespace());
+    hub.apply(&slice("large", 5, Some(old)).to_string(), fixture.namespace()).await?;
+    hub.until(&workloads, "large", "is admitted", TIMEOUT, admitted).await?;
     let over = |one: &Workload| holds(one, "Finished");
-    let small = hub.until(&workloads, "small", "is over", SOON, over).await?;
+    let small = hub.until(&workloads, "small", "is over", TIMEOUT, over).await?;
     let why = said(&small.status.conditions, "Finished").context("a condition")?;
     ensure!(why.reason == "WorkloadSliceReplaced", "{why:?}");
 
@@ -53,7 +53,7 @@ async fn a_larger_slice_is_charged_for_what_it_asks_beyond_the_one_that_it_ends(
         let totals: Vec<_> = flavors.flat_map(|one| &one.resources).collect();
         totals.iter().any(|one| one.total.as_ref().is_some_and(|total| total.to_string() == "5"))
     };
-    hub.until(&queues, site.namespace(), "uses what the larger has", SOON, uses_five).await?;
+    hub.until(&queues, fixture.namespace(), "uses what the larger has", TIMEOUT, uses_five).await?;
     ensure!(holds(&workloads.get("large").await?, "Admitted"), "it stays");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Components that are paused, killed and restarted, and what a wait says meanwhile.
+//! Components are paused, killed and restarted, and waits report it.
 
 use anyhow::{Context, Result, bail};
 use harness::{Component, secs};
@@ -8,14 +8,14 @@ use kube::api::PostParams;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::{SOON, job, lab, phase, submit};
+use crate::{TIMEOUT, job, lab, phase, submit};
 
 fn config_map(name: &str) -> Result<ConfigMap> {
     Ok(serde_json::from_value(json!({"metadata": {"name": name}, "data": {"colour": "green"}}))?)
 }
 
 #[tokio::test]
-async fn a_wait_on_a_paused_api_server_says_so_and_shows_the_object() -> Result<()> {
+async fn a_wait_on_a_paused_api_server_reports_it_with_the_object() -> Result<()> {
     let space = lab().await?.space_alone("paused").await?;
     let cluster = space.worker(2)?;
     let maps: Api<ConfigMap> = cluster.api(space.namespace());
@@ -35,12 +35,12 @@ async fn a_wait_on_a_paused_api_server_says_so_and_shows_the_object() -> Result<
     assert!(message.contains("the API server did not answer"), "{message}");
 
     cluster.resume(Component::ApiServer)?;
-    cluster.until(&maps, "settings", "is there", SOON, |_| true).await?;
+    cluster.until(&maps, "settings", "is there", TIMEOUT, |_| true).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_killed_api_server_comes_back_with_everything_it_knew() -> Result<()> {
+async fn a_restarted_api_server_keeps_its_objects() -> Result<()> {
     let space = lab().await?.space_alone("killed").await?;
     let cluster = space.worker(2)?;
     let maps: Api<ConfigMap> = cluster.api(space.namespace());
@@ -53,12 +53,12 @@ async fn a_killed_api_server_comes_back_with_everything_it_knew() -> Result<()> 
     assert!(cluster.kill(Component::ApiServer).is_err(), "what is dead cannot be killed");
 
     cluster.restart(Component::ApiServer).await?;
-    cluster.until(&maps, "settings", "is there", SOON, |_| true).await?;
+    cluster.until(&maps, "settings", "is there", TIMEOUT, |_| true).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn kwok_goes_on_with_the_pods_it_finds_after_a_restart() -> Result<()> {
+async fn a_restarted_kwok_continues_existing_pods() -> Result<()> {
     let space = lab().await?.space_alone("kwok_restart").await?;
     let cluster = space.worker(2)?;
     cluster.kill(Component::Kwok)?;
@@ -69,19 +69,19 @@ async fn kwok_goes_on_with_the_pods_it_finds_after_a_restart() -> Result<()> {
         pods.len() == 2 && pods.iter().all(has_node)
     };
     let waiting =
-        cluster.until_all(&pods, "job-name=train", "have nodes", SOON, have_nodes).await?;
+        cluster.until_all(&pods, "job-name=train", "have nodes", TIMEOUT, have_nodes).await?;
     assert!(waiting.iter().all(|pod| phase(pod) == "Pending"), "no kubelet, no run");
 
     cluster.restart(Component::Kwok).await?;
     let succeeded =
         |pods: &[Pod]| pods.len() == 2 && pods.iter().all(|pod| phase(pod) == "Succeeded");
-    cluster.until_all(&pods, "job-name=train", "succeed", SOON, succeeded).await?;
-    space.observer().until("train", 2, harness::Verdict::Once, SOON).await?;
+    cluster.until_all(&pods, "job-name=train", "succeed", TIMEOUT, succeeded).await?;
+    space.observer().until("train", 2, harness::Verdict::Once, TIMEOUT).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_full_store_refuses_writes_and_answers_reads_until_it_has_room() -> Result<()> {
+async fn a_full_store_refuses_writes_and_serves_reads() -> Result<()> {
     let space = lab().await?.space_alone("full_store").await?;
     let cluster = space.worker(2)?;
     let maps: Api<ConfigMap> = cluster.api(space.namespace());
@@ -101,12 +101,12 @@ async fn a_full_store_refuses_writes_and_answers_reads_until_it_has_room() -> Re
             }
         }
     };
-    timeout(SOON, refused).await.context("the store never said that it is full")??;
-    cluster.until(&maps, "before", "is there", SOON, |_| true).await?;
+    timeout(TIMEOUT, refused).await.context("the store never said that it is full")??;
+    cluster.until(&maps, "before", "is there", TIMEOUT, |_| true).await?;
 
     cluster.empty_store().await?;
     let after = config_map("after")?;
     let taken = async { while maps.create(&PostParams::default(), &after).await.is_err() {} };
-    timeout(SOON, taken).await.context("the store has room and takes nothing")?;
+    timeout(TIMEOUT, taken).await.context("the store has room and takes nothing")?;
     Ok(())
 }

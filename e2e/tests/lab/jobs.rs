@@ -6,7 +6,7 @@ use harness::annotation::EXIT_CODE;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 
-use crate::{SOON, complete, finished, job, lab, submit};
+use crate::{TIMEOUT, complete, finished, job, lab, submit};
 
 #[tokio::test]
 async fn a_job_of_three_pods_completes() -> Result<()> {
@@ -14,10 +14,10 @@ async fn a_job_of_three_pods_completes() -> Result<()> {
     submit(&space, 1, &job("train", 3, &[])?).await?;
 
     let jobs: Api<Job> = space.worker(1)?.api(space.namespace());
-    let done = space.worker(1)?.until(&jobs, "train", "completes", SOON, complete).await?;
+    let done = space.worker(1)?.until(&jobs, "train", "completes", TIMEOUT, complete).await?;
 
     assert_eq!(done.status.and_then(|status| status.succeeded), Some(3));
-    let judgement = space.observer().judge("train", 3, SOON).await?;
+    let judgement = space.observer().judge("train", 3, TIMEOUT).await?;
     assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
     Ok(())
 }
@@ -28,9 +28,9 @@ async fn a_job_whose_pods_fail_fails() -> Result<()> {
     submit(&space, 1, &job("train", 2, &[(EXIT_CODE, "1")])?).await?;
 
     let jobs: Api<Job> = space.worker(1)?.api(space.namespace());
-    space.worker(1)?.until(&jobs, "train", "fails", SOON, |job| finished(job, "Failed")).await?;
+    space.worker(1)?.until(&jobs, "train", "fails", TIMEOUT, |job| finished(job, "Failed")).await?;
 
-    let judgement = space.observer().judge("train", 2, SOON).await?;
+    let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
     assert_eq!(judgement.verdict, Verdict::Lost, "{judgement}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Labs beside the shared one: started by the command line tool, killed, cleaned up.
+//! Labs besides the shared one: started by the command-line tool, killed, cleaned up.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::{SOON, lab};
+use crate::{TIMEOUT, lab};
 
 fn tool(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice-lab"));
@@ -36,7 +36,7 @@ async fn up_in_foreground(home: &Path, name: &str) -> Result<Child> {
         .spawn()?;
     let output = child.stdout.take().context("its output is a pipe")?;
     let mut lines = BufReader::new(output).lines();
-    while let Some(line) = timeout(SOON, lines.next_line()).await?? {
+    while let Some(line) = timeout(TIMEOUT, lines.next_line()).await?? {
         if line.contains("ready in") {
             return Ok(child);
         }
@@ -54,11 +54,11 @@ async fn until_gone(lab: &LabState) -> Result<()> {
             tokio::task::yield_now().await;
         }
     };
-    timeout(SOON, gone).await.context("processes outlived their owner")
+    timeout(TIMEOUT, gone).await.context("processes outlived their owner")
 }
 
 #[tokio::test]
-async fn a_crashed_lab_takes_its_processes_along_and_the_next_up_removes_the_rest() -> Result<()> {
+async fn the_processes_of_a_crashed_lab_end_and_the_next_up_removes_its_files() -> Result<()> {
     let shared = lab().await?;
     let home = tempfile::tempdir()?;
     let root = StateRoot::at(home.path().to_owned());
@@ -80,7 +80,7 @@ async fn a_crashed_lab_takes_its_processes_along_and_the_next_up_removes_the_res
     assert_ne!(second.supervisor, crashed.supervisor);
     assert!(shared.state().is_alive(), "the other lab is not concerned");
 
-    // A lab that belongs to a process goes with it, files and all.
+    // The lab of a process ends with it, and its files are removed.
     owner.kill().await?;
     until_gone(&second).await?;
     let removed = async {
@@ -88,13 +88,13 @@ async fn a_crashed_lab_takes_its_processes_along_and_the_next_up_removes_the_res
             tokio::task::yield_now().await;
         }
     };
-    timeout(SOON, removed).await.context("its directory is still there")?;
+    timeout(TIMEOUT, removed).await.context("its directory is still there")?;
     assert_eq!(run(home.path(), &["status"]).await?.trim(), "no labs");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_program_that_ends_at_once_is_told_by_its_last_lines_and_nothing_is_left() -> Result<()> {
+async fn a_program_that_exits_early_is_reported_with_its_log_and_removed() -> Result<()> {
     let home = tempfile::tempdir()?;
     let assets = tempfile::tempdir()?;
     for program in lab::binaries::PROGRAMS {
@@ -125,7 +125,7 @@ fn taints(node: &Node) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_tool_makes_nodes_and_shows_logs() -> Result<()> {
+async fn the_tool_creates_nodes_and_prints_logs() -> Result<()> {
     let shared = lab().await?;
     let cluster = shared.cluster("worker-1").await?;
     let name = shared.state().name.clone();
@@ -149,7 +149,7 @@ async fn the_tool_makes_nodes_and_shows_logs() -> Result<()> {
     let nodes: Api<Node> = cluster.cluster_api();
     let untainted =
         |nodes: &[Node]| nodes.len() == 2 && nodes.iter().all(|node| taints(node) == ["gpu"]);
-    let made = cluster.until_all(&nodes, "zone=b", "have one taint", SOON, untainted).await?;
+    let made = cluster.until_all(&nodes, "zone=b", "have one taint", TIMEOUT, untainted).await?;
     let node = made.first().cloned().unwrap_or_default();
     let allocatable = node.status.and_then(|status| status.allocatable).unwrap_or_default();
     assert_eq!(allocatable["nvidia.com/gpu"].0, "8");
@@ -161,7 +161,7 @@ async fn the_tool_makes_nodes_and_shows_logs() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_named() -> Result<()> {
+async fn missing_labs_and_components_are_named() -> Result<()> {
     let shared = lab().await?;
     let name = shared.state().name.clone();
     let home = shared.state().directory.parent().context("the lab is in a root")?.to_owned();

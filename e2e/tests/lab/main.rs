@@ -1,4 +1,4 @@
-//! The lab and the harness themselves, on real control planes. All tests of this binary share one lab.
+//! The lab and the harness on real control planes. All tests of this binary share one lab.
 
 mod components;
 mod jobs;
@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 /// Two cores with other work on them are slow; a test that hangs should still end.
-const SOON: Duration = secs(60);
+const TIMEOUT: Duration = secs(60);
 
 /// The lab of this binary, with nodes for ordinary pods in every worker.
 async fn lab() -> Result<&'static TestLab> {
@@ -39,7 +39,7 @@ async fn make_nodes(lab: &'static TestLab) -> Result<()> {
     Ok(())
 }
 
-/// A job of `pods` pods, all at once, with annotations that say how they run.
+/// A job of `pods` parallel pods, with annotations for the simulation.
 fn job(name: &str, pods: usize, annotations: &[(&str, &str)]) -> Result<Job> {
     let annotations: serde_json::Map<String, serde_json::Value> =
         annotations.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();

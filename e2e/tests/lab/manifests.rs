@@ -6,7 +6,7 @@ use kube::Api;
 use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
 
-use crate::{SOON, lab};
+use crate::{TIMEOUT, lab};
 
 const DEFINITION: &str = "
 apiVersion: example.sluice.dev/v1
@@ -66,7 +66,7 @@ async fn a_directory_and_a_kustomization_are_applied() -> Result<()> {
 
     let maps: Api<ConfigMap> = cluster.api(space.namespace());
     for name in ["settings", "my-settings"] {
-        cluster.until(&maps, name, "is there", SOON, |map| map.data.is_some()).await?;
+        cluster.until(&maps, name, "is there", TIMEOUT, |map| map.data.is_some()).await?;
     }
     Ok(())
 }

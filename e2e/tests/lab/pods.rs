@@ -1,4 +1,4 @@
-//! How a pod is played follows from its annotations.
+//! Annotations control the simulation of pods.
 
 use anyhow::{Context, Result};
 use harness::annotation::{EXIT_CODE, NEVER_READY, READY_SECONDS, RUN_SECONDS, STOP_SECONDS};
@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use crate::{SOON, is_ready, lab, phase, pod};
+use crate::{TIMEOUT, is_ready, lab, phase, pod};
 
 async fn start<'a>(space: &'a Space, pod: &Pod) -> Result<(&'a Cluster, Api<Pod>)> {
     let cluster = space.worker(1)?;
@@ -27,14 +27,14 @@ fn ran(pod: &Pod) -> Option<(i64, i32)> {
 }
 
 #[tokio::test]
-async fn a_pod_runs_for_the_time_it_was_told_and_ends_with_the_code_it_was_told() -> Result<()> {
+async fn annotations_set_the_run_time_and_exit_code_of_a_pod() -> Result<()> {
     let space = lab().await?.space("run_time").await?;
     let wish = pod("p", &[(RUN_SECONDS, "2"), (EXIT_CODE, "3")])?;
     let (cluster, pods) = start(&space, &wish).await?;
 
-    let running = cluster.until(&pods, "p", "runs", SOON, |pod| phase(pod) == "Running").await?;
+    let running = cluster.until(&pods, "p", "runs", TIMEOUT, |pod| phase(pod) == "Running").await?;
     assert!(is_ready(&running));
-    let ended = cluster.until(&pods, "p", "fails", SOON, |pod| phase(pod) == "Failed").await?;
+    let ended = cluster.until(&pods, "p", "fails", TIMEOUT, |pod| phase(pod) == "Failed").await?;
 
     let (seconds, code) = ran(&ended).context("a pod that ended says how")?;
     assert!(seconds >= 2, "{seconds}");
@@ -51,17 +51,17 @@ async fn a_pod_becomes_ready_late_and_another_one_never() -> Result<()> {
     start(&space, &pod("never", &[(NEVER_READY, "true"), (RUN_SECONDS, "3")])?).await?;
 
     let unready = |pod: &Pod| phase(pod) == "Running" && !is_ready(pod);
-    cluster.until(&pods, "late", "runs and is not ready", SOON, unready).await?;
-    cluster.until(&pods, "late", "is ready", SOON, is_ready).await?;
+    cluster.until(&pods, "late", "runs and is not ready", TIMEOUT, unready).await?;
+    cluster.until(&pods, "late", "is ready", TIMEOUT, is_ready).await?;
     // Had it become ready in between, the watch would have shown it: there is one state after "running".
     let ended = |pod: &Pod| is_ready(pod) || phase(pod) == "Succeeded";
-    let never = cluster.until(&pods, "never", "ends or is ready", SOON, ended).await?;
+    let never = cluster.until(&pods, "never", "ends or is ready", TIMEOUT, ended).await?;
     assert_eq!(phase(&never), "Succeeded");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_gated_pod_gets_no_node_until_its_gate_is_gone() -> Result<()> {
+async fn a_gated_pod_is_not_bound_until_its_gate_is_removed() -> Result<()> {
     let space = lab().await?.space("gate").await?;
     let mut wish = pod("p", &[])?;
     if let Some(spec) = &mut wish.spec {
@@ -72,33 +72,33 @@ async fn a_gated_pod_gets_no_node_until_its_gate_is_gone() -> Result<()> {
         let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
         conditions.into_iter().any(|one| one.reason.as_deref() == Some("SchedulingGated"))
     };
-    let waiting = cluster.until(&pods, "p", "is gated", SOON, gated).await?;
+    let waiting = cluster.until(&pods, "p", "is gated", TIMEOUT, gated).await?;
     assert_eq!(waiting.spec.and_then(|spec| spec.node_name), None);
 
     let open = Patch::Merge(json!({"spec": {"schedulingGates": null}}));
     pods.patch("p", &PatchParams::default(), &open).await?;
-    cluster.until(&pods, "p", "succeeds", SOON, |pod| phase(pod) == "Succeeded").await?;
+    cluster.until(&pods, "p", "succeeds", TIMEOUT, |pod| phase(pod) == "Succeeded").await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_deleted_pod_takes_its_time_to_stop_and_a_finalizer_holds_it() -> Result<()> {
+async fn a_deleted_pod_terminates_slowly_and_a_finalizer_keeps_it() -> Result<()> {
     let space = lab().await?.space("stop").await?;
     let mut wish = pod("p", &[(RUN_SECONDS, "600"), (STOP_SECONDS, "2")])?;
     wish.metadata.finalizers = Some(vec!["lab.sluice.dev/held".into()]);
     let (cluster, pods) = start(&space, &wish).await?;
-    cluster.until(&pods, "p", "runs", SOON, |pod| phase(pod) == "Running").await?;
+    cluster.until(&pods, "p", "runs", TIMEOUT, |pod| phase(pod) == "Running").await?;
 
     pods.delete("p", &DeleteParams::default()).await?;
 
     let stopping = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
-    let marked = cluster.until(&pods, "p", "is being deleted", SOON, stopping).await?;
+    let marked = cluster.until(&pods, "p", "is being deleted", TIMEOUT, stopping).await?;
     assert_eq!(phase(&marked), "Running", "the containers run until they have stopped");
-    let stopped = cluster.until(&pods, "p", "stops", SOON, |pod| phase(pod) == "Failed").await?;
+    let stopped = cluster.until(&pods, "p", "stops", TIMEOUT, |pod| phase(pod) == "Failed").await?;
     assert_eq!(ran(&stopped).map(|(_, code)| code), Some(143));
 
     let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     pods.patch("p", &PatchParams::default(), &release).await?;
-    cluster.until_gone(&pods, "p", SOON).await?;
+    cluster.until_gone(&pods, "p", TIMEOUT).await?;
     Ok(())
 }

@@ -1,17 +1,17 @@
-//! Programs beside the lab: their readiness, their logs, their end.
+//! Programs beside the lab: readiness, logs, exit.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result};
 use harness::{Launch, secs};
 
-use crate::{SOON, lab};
+use crate::{TIMEOUT, lab};
 
 #[tokio::test]
-async fn a_program_that_ends_before_it_is_ready_is_told_by_its_last_lines() -> Result<()> {
+async fn a_program_that_exits_before_it_is_ready_is_reported_with_its_log() -> Result<()> {
     let program = Launch::of("sluice-lab").arg("status").start(lab().await?)?;
     let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
-    let failed = program.ready(nowhere, "/readyz", SOON).await;
+    let failed = program.ready(nowhere, "/readyz", TIMEOUT).await;
     let message = failed.err().context("it never serves")?.to_string();
     assert!(message.contains("sluice-lab ended (exit status: 0)"), "{message}");
     assert!(message.contains("kube-apiserver"), "its log is shown: {message}");
@@ -19,7 +19,7 @@ async fn a_program_that_ends_before_it_is_ready_is_told_by_its_last_lines() -> R
 }
 
 #[tokio::test]
-async fn a_program_is_ready_by_its_url_and_ends_when_asked_but_not_while_paused() -> Result<()> {
+async fn a_program_is_ready_by_its_url_and_stops_on_a_signal_unless_paused() -> Result<()> {
     let lab = lab().await?;
     let port = harness::free_port()?;
     // kubectl's proxy passes the API server's own readiness on.
@@ -31,7 +31,7 @@ async fn a_program_is_ready_by_its_url_and_ends_when_asked_but_not_while_paused(
         .arg(format!("--port={port}"))
         .start(lab)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    proxy.ready(address, "/readyz", SOON).await?;
+    proxy.ready(address, "/readyz", TIMEOUT).await?;
     assert!(proxy.log_tail(1).contains("Starting to serve"), "{}", proxy.log_tail(9));
 
     proxy.pause()?;

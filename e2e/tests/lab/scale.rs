@@ -7,7 +7,7 @@ use kube::Api;
 
 use crate::{complete, job, lab, submit};
 
-/// They get nodes of their own so that other tests' pods are not in their way, nor they in others'.
+/// Separate nodes, so that other tests' pods do not interfere.
 #[tokio::test]
 async fn two_thousand_pods_on_fifty_nodes_finish() -> Result<()> {
     let space = lab().await?.space("scale").await?;

@@ -1,4 +1,4 @@
-//! What becomes of Jobs when they are made.
+//! Webhooks of Jobs on a real API server.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use crate::{SOON, world};
+use crate::{TIMEOUT, world};
 
 /// Between two tries.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A namespace with a queue that leads to workers and one that does not.
+/// A namespace with one queue that dispatches and one that does not.
 async fn queues(cluster: &Cluster, namespace: &str) -> Result<()> {
     let kind = "kueue.x-k8s.io/v1beta2";
     let check = format!("{namespace}-check");
@@ -56,7 +56,7 @@ fn job(name: &str, labels: &Value) -> Result<Job> {
     serde_json::from_value(job).context("a Job")
 }
 
-/// Whether a Job made with these labels would be held back, and who would run it.
+/// Whether a Job with these labels is suspended, and its `managedBy`.
 async fn made(jobs: &Api<Job>, name: &str, labels: Value, dry: bool) -> Result<(bool, String)> {
     let parameters = PostParams { dry_run: dry, ..PostParams::default() };
     let spec = jobs.create(&parameters, &job(name, &labels)?).await?.spec.context("a spec")?;
@@ -64,20 +64,21 @@ async fn made(jobs: &Api<Job>, name: &str, labels: Value, dry: bool) -> Result<(
 }
 
 #[tokio::test]
-async fn a_job_is_held_back_by_its_queue_and_handed_to_the_workers_behind_it() -> Result<()> {
+async fn a_job_with_a_queue_is_suspended_and_managed_by_multikueue_if_the_queue_dispatches()
+-> Result<()> {
     let world = world().await?;
     queues(&world.cluster, "jobs").await?;
     let jobs: Api<Job> = world.cluster.api("jobs");
     let workers = "kueue.x-k8s.io/multikueue".to_owned();
     let far = json!({"kueue.x-k8s.io/queue-name": "far"});
-    // The manager sees the queue a moment after it was made.
+    // The manager's watch delivers the queue shortly after its creation.
     let seen = async {
         while made(&jobs, "far", far.clone(), true).await?.1 != workers {
             sleep(LOOK_AGAIN).await;
         }
         anyhow::Ok(())
     };
-    timeout(SOON, seen).await.context("the queue leads to workers")??;
+    timeout(TIMEOUT, seen).await.context("the queue leads to workers")??;
     assert_eq!(made(&jobs, "far", far, false).await?, (true, workers));
     let near = json!({"kueue.x-k8s.io/queue-name": "near"});
     assert_eq!(made(&jobs, "near", near, false).await?, (true, String::new()));
@@ -86,7 +87,7 @@ async fn a_job_is_held_back_by_its_queue_and_handed_to_the_workers_behind_it() -
 }
 
 #[tokio::test]
-async fn the_child_of_a_managed_job_is_not_held_back() -> Result<()> {
+async fn the_child_of_a_managed_job_is_not_suspended() -> Result<()> {
     let world = world().await?;
     let jobs: Api<Job> = world.cluster.api("default");
     let labels = json!({"kueue.x-k8s.io/queue-name": "any"});
@@ -103,7 +104,7 @@ async fn the_child_of_a_managed_job_is_not_held_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_bad_job_is_refused_in_upstreams_words() -> Result<()> {
+async fn an_invalid_job_is_denied_with_kueues_message() -> Result<()> {
     let world = world().await?;
     let jobs: Api<Job> = world.cluster.api("default");
     let labels = json!({"kueue.x-k8s.io/max-exec-time-seconds": "abc"});

@@ -1,7 +1,7 @@
-//! `sluice-manager` as a process: its certificate, its rights, its metrics, its end.
+//! `sluice-manager` as a process: certificate, permissions, metrics, exit.
 //!
-//! All tests share one control plane with the manifests that users apply, and one manager that serves the webhooks with
-//! the rights of its service account.
+//! All tests share one control plane with the manifests of `config/`, and one manager that serves the webhooks with the
+//! permissions of its service account.
 
 mod jobs;
 mod metrics;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 /// Two cores with other work on them are slow.
-const SOON: Duration = secs(60);
+const TIMEOUT: Duration = secs(60);
 
 /// The namespace of the manager.
 const NAMESPACE: &str = "kueue-system";
@@ -35,7 +35,7 @@ struct Running {
     metrics: u16,
 }
 
-/// The world, with clients of this test's own: they do not outlive a test's runtime.
+/// The installation with clients of this test, which do not outlive the test's runtime.
 async fn world() -> Result<World> {
     static MANAGER: OnceCell<Running> = OnceCell::const_new();
     let lab = TestLab::shared(0).await?;
@@ -44,7 +44,7 @@ async fn world() -> Result<World> {
     Ok(World { lab, cluster, manager })
 }
 
-/// Applies what users apply and starts the manager that the webhooks point to.
+/// Applies the manifests and starts the manager that serves the webhooks.
 async fn install(lab: &TestLab, cluster: &Cluster) -> Result<Running> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let namespace =
@@ -90,7 +90,7 @@ async fn start_on(lab: &TestLab, cluster: &Cluster, webhooks: u16, more: Value) 
         .arg("--kubeconfig")
         .arg(kubeconfig)
         .start(lab)?;
-    process.ready(SocketAddr::from(([127, 0, 0, 1], health)), "/readyz", SOON).await?;
+    process.ready(SocketAddr::from(([127, 0, 0, 1], health)), "/readyz", TIMEOUT).await?;
     Ok(Running { process, metrics })
 }
 

@@ -1,4 +1,4 @@
-//! Metrics are for those who may read them.
+//! Metrics need authorization.
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Secret;
@@ -27,7 +27,7 @@ pub(crate) async fn get(world: &World, port: u16, token: Option<String>) -> Resu
     Ok(response.status().as_u16())
 }
 
-/// What a scrape says.
+/// The response of a scrape.
 async fn text(world: &World, port: u16, token: String) -> Result<String> {
     let request = http::Request::get("/metrics").body(vec![])?;
     Ok(client(world, port, Some(token)).await?.request_text(request).await?)
@@ -39,7 +39,7 @@ async fn token(world: &World, account: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn metrics_are_for_those_who_may_read_them() -> Result<()> {
+async fn metrics_need_authorization() -> Result<()> {
     let world = world().await?;
     let port = world.manager.metrics;
     for account in ["scraper", "nobody"] {

@@ -1,22 +1,22 @@
-//! How the process begins and ends.
+//! Start and exit of the process.
 
 use anyhow::Result;
 use harness::Launch;
 use serde_json::json;
 
-use crate::{SOON, world};
+use crate::{TIMEOUT, world};
 
 #[tokio::test]
-async fn it_ends_well_when_it_is_told_to() -> Result<()> {
+async fn the_process_exits_cleanly_on_sigterm() -> Result<()> {
     let world = world().await?;
     let replica = world.another(json!({})).await?;
-    let status = replica.process.terminate(SOON).await?;
+    let status = replica.process.terminate(TIMEOUT).await?;
     assert_eq!(status, "exit status: 0", "{}", replica.process.log_tail(20));
     Ok(())
 }
 
 #[tokio::test]
-async fn components_that_make_no_sense_alone_are_an_error() -> Result<()> {
+async fn components_without_their_dependencies_are_an_error() -> Result<()> {
     let world = world().await?;
     let process =
         Launch::of("sluice-manager").arg("--components=webhooks,scheduler").start(world.lab)?;
@@ -27,9 +27,9 @@ async fn components_that_make_no_sense_alone_are_an_error() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_dispatcher_that_does_not_exist_is_refused_at_the_start() -> Result<()> {
+async fn an_unsupported_dispatcher_is_refused_at_the_start() -> Result<()> {
     let world = world().await?;
-    // Upstream's default, which holds where nothing is said.
+    // Kueue's default dispatcher.
     let process = Launch::of("sluice-manager")
         .arg("--kubeconfig")
         .arg(world.cluster.state().kubeconfig())

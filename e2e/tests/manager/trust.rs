@@ -1,4 +1,4 @@
-//! The certificate of the webhooks, and the API server's trust in it.
+//! The certificate of the webhooks, and its CA in the API server.
 
 use anyhow::{Context, Result};
 use k8s_openapi::{
@@ -11,7 +11,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{NAMESPACE, SOON, World, world};
+use crate::{NAMESPACE, TIMEOUT, World, world};
 
 /// Creates a flavor through its webhooks and gives what was stored.
 async fn create_flavor(world: &World, name: &str) -> Result<Value> {
@@ -67,7 +67,7 @@ async fn a_ca_that_was_taken_out_is_put_back() -> Result<()> {
     assert!(bundle(&patched).is_none(), "{config} has no CA any more");
     let what = "trusts the CA again";
     let mended = |crd: &CustomResourceDefinition| bundle(crd) == Some(before.clone());
-    world.cluster.until(&crds, name, what, SOON, mended).await?;
+    world.cluster.until(&crds, name, what, TIMEOUT, mended).await?;
     Ok(())
 }
 

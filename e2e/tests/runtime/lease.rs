@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::{SOON, lab};
+use crate::{TIMEOUT, lab};
 
 const NAME: &str = "leader";
 
@@ -36,7 +36,7 @@ impl Candidate {
     }
 
     async fn gained(&mut self) -> Result<()> {
-        timeout(SOON, self.leadership.gained()).await.context("it never led")
+        timeout(TIMEOUT, self.leadership.gained()).await.context("it never led")
     }
 }
 
@@ -51,8 +51,8 @@ async fn handover(old: &Candidate, new: &Candidate) -> Result<(Instant, Instant)
         new.gained().await;
         Instant::now()
     });
-    let lost = timeout(SOON, lost).await.context("the old one leads on")??;
-    Ok((lost, timeout(SOON, gained).await.context("the new one never led")??))
+    let lost = timeout(TIMEOUT, lost).await.context("the old one leads on")??;
+    Ok((lost, timeout(TIMEOUT, gained).await.context("the new one never led")??))
 }
 
 async fn spec(cluster: &Cluster, space: &Space) -> Result<Value> {
@@ -81,7 +81,7 @@ async fn cut_off_by(fault: Fault, test: &str) -> Result<()> {
     proxy.set(fault);
     let (lost, gained) = handover(&one, &two).await?;
     assert!(lost < gained, "two led for {:?}", lost - gained);
-    assert_eq!(timeout(SOON, one.task).await??, ElectionEnd::Lost);
+    assert_eq!(timeout(TIMEOUT, one.task).await??, ElectionEnd::Lost);
 
     // What was held back arrives now, and changes nothing.
     proxy.set(Fault::None);
@@ -126,7 +126,7 @@ async fn a_leader_that_stops_gives_the_lease_back() -> Result<()> {
     }
 
     one.stop.cancel();
-    assert_eq!(timeout(SOON, one.task).await??, ElectionEnd::Stopped);
+    assert_eq!(timeout(TIMEOUT, one.task).await??, ElectionEnd::Stopped);
     let free = spec(cluster, &space).await?;
     assert_eq!((&free["holderIdentity"], &free["leaseDurationSeconds"]), (&"".into(), &1.into()));
 
@@ -149,7 +149,7 @@ async fn of_many_that_start_together_one_leads() -> Result<()> {
         let mut leadership = candidate.leadership.clone();
         Box::pin(async move { leadership.gained().await })
     });
-    let ((), winner, _) = timeout(SOON, futures::future::select_all(winner)).await?;
+    let ((), winner, _) = timeout(TIMEOUT, futures::future::select_all(winner)).await?;
     let others = candidates.iter().enumerate().filter(|(at, _)| *at != winner);
     // Long enough for each of them to have tried.
     let rivals = others.map(|(_, candidate)| {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use harness::{TestLab, secs};
 
 /// Two cores with other work on them are slow; a test that hangs should still end.
-const SOON: Duration = secs(60);
+const TIMEOUT: Duration = secs(60);
 
 /// The lab of this binary: a manager cluster is enough.
 async fn lab() -> Result<&'static TestLab> {

@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::{SOON, lab};
+use crate::{TIMEOUT, lab};
 
 /// A config map as a program with firm expectations reads it.
 #[derive(Clone, Debug, Deserialize)]
@@ -126,7 +126,7 @@ impl Picture {
             }
             anyhow::Ok(())
         };
-        let arrived = timeout(SOON, arrives).await;
+        let arrived = timeout(TIMEOUT, arrives).await;
         arrived.with_context(|| format!("instead of {wanted:?}: {:?}", self.lights))?
     }
 

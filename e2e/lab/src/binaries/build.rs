@@ -21,7 +21,7 @@ pub(super) const LINKER_FLAGS: [&str; 5] = [
     "-X k8s.io/component-base/version.gitMinor=36",
 ];
 
-/// A cold build takes minutes; somebody who watches wants to see that it lives.
+/// A cold build takes minutes, so it prints its progress.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 
 /// Builds `module` so that `directory` holds all programs.
@@ -35,7 +35,7 @@ pub(super) fn build_into(
     let lock_path = directory.with_extension("lock");
     let _lock = lock(&lock_path, report)?;
     if complete(directory) {
-        return Ok(()); // Somebody else built it while we waited for the lock.
+        return Ok(()); // Another process built it meanwhile.
     }
     let unfinished = directory.with_extension("building");
     remove(&unfinished)?;
@@ -108,7 +108,7 @@ fn build_one(
     finish(&arguments, result).map(drop)
 }
 
-/// Runs the Go toolchain in `module` and gives what it printed.
+/// Runs the Go toolchain in `module` and returns its output.
 pub(super) fn go(module: &Path, arguments: &[&str]) -> Result<String, BinariesError> {
     finish(arguments, run(command(module, arguments)))
 }

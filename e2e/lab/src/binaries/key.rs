@@ -1,7 +1,7 @@
-//! The cache's key: a digest of everything that goes into the programs.
+//! The key of the cache: a digest of all inputs of the build.
 //!
-//! go.mod and go.sum fix every module's content, the sources of our own `cmd/` are few, the toolchain's version and the
-//! platform do the rest. The build flags are part of it too, so that changing them builds anew.
+//! go.mod and go.sum determine the content of all modules. The sources of `cmd/`, the version of the toolchain, the platform and
+//! the build flags complete the key.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use ring::digest::{Context, SHA256};
 
 use super::{BinariesError, build, io};
 
-/// A short name for what building `module` here would give.
+/// The key of the programs built from `module`.
 pub(super) fn key(module: &Path) -> Result<String, BinariesError> {
     let toolchain = build::go(module, &["env", "GOVERSION", "GOOS", "GOARCH"])?;
     digest(module, &format!("{toolchain}{}", build::LINKER_FLAGS.join(" ")))

@@ -1,8 +1,8 @@
-//! Where the programs of a cluster are.
+//! Locates the programs of a cluster.
 //!
-//! Taken from the directory in `KUBEBUILDER_ASSETS` when that holds all of them; otherwise from a cache outside of
-//! `target/`, so that a second checkout on the same machine does not build again. The cache's key covers everything
-//! that goes into the programs ([`key`]); what is not there yet is built ([`build`]).
+//! The directory in `KUBEBUILDER_ASSETS` is used if it has all of them; otherwise a cache outside `target/`, so that another
+//! checkout on the machine does not build again. The key of the cache covers all inputs of the build ([`key`]); missing programs
+//! are built ([`build`]).
 
 mod build;
 mod key;
@@ -32,7 +32,7 @@ pub enum BinariesError {
         /// The programs that are not there.
         missing: Vec<&'static str>,
     },
-    /// Neither a cache directory nor a home is known.
+    /// There is neither a cache directory nor a home directory.
     #[error("no place for the cache: set XDG_CACHE_HOME or HOME")]
     NoCache,
     /// A file of the Go module or of the cache could not be read or written.
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_incomplete_override_names_what_it_lacks() {
+    fn an_incomplete_override_is_reported_with_the_missing_programs() {
         let directory = tempfile::tempdir().unwrap();
         for program in ["etcd", "kube-apiserver", "kubectl", "kwok"] {
             std::fs::write(directory.path().join(program), "").unwrap();

@@ -1,4 +1,4 @@
-//! From nothing to a cluster that runs pods: files, etcd, the API server, then the rest at once.
+//! Boots a cluster: files, etcd, the API server, then all other components in parallel.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use crate::kubeconfig::{self, KubeconfigFailure};
 use crate::state::{ClusterState, StateError, write_private};
 use crate::{control_plane, logs, stages};
 
-/// A machine with two busy cores needs a multiple of the usual three seconds; a broken one should not hang for ever.
+/// A busy machine with two cores needs a multiple of the usual three seconds.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// Between two looks at something that gives no notice of its own, such as a port.
+/// Pause between two probes, for example of a port.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A request to an API server that is starting is answered at once or not at all.
@@ -29,7 +29,7 @@ const ONE_REQUEST: Duration = Duration::from_secs(5);
 /// Why a cluster did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
-    /// Its certificates could not be made.
+    /// Its certificates could not be created.
     #[error("cluster {cluster}: {source}")]
     Certs {
         /// The cluster.
@@ -47,7 +47,7 @@ pub enum BootError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Its kubeconfig could not be made.
+    /// Its kubeconfig could not be created.
     #[error("cluster {cluster}: {source}")]
     Kubeconfig {
         /// The cluster.
@@ -92,7 +92,7 @@ pub enum BootError {
     },
 }
 
-/// Starts a cluster and returns when it takes jobs.
+/// Starts a cluster and waits until it accepts jobs.
 pub(super) async fn boot(lab: &Supervisor, cluster: &ClusterState) -> Result<(), BootError> {
     write_files(cluster)?;
     start(lab, cluster, Component::Etcd, &[]).await?;
@@ -125,7 +125,7 @@ fn write_files(cluster: &ClusterState) -> Result<(), BootError> {
     Ok(())
 }
 
-/// Starts one component, with `extra` arguments after the usual ones, and waits until it does its work.
+/// Starts one component with additional arguments, and waits until it is ready.
 pub(super) async fn start(
     lab: &Supervisor,
     cluster: &ClusterState,
@@ -188,12 +188,12 @@ fn record(
     })
 }
 
-/// Returns when the component does its work.
+/// Waits until the component is ready.
 async fn serving(cluster: &ClusterState, component: Component) -> Result<(), BootError> {
     match component {
         Component::Etcd => listening(cluster.etcd_port).await,
         Component::ApiServer => answers(cluster, "/readyz").await?,
-        // The first thing its controllers make, and what every pod needs.
+        // The default service account, which every pod needs, is the first object of the controllers.
         Component::ControllerManager => {
             answers(cluster, "/api/v1/namespaces/default/serviceaccounts/default").await?;
         }

@@ -15,7 +15,7 @@ use crate::identity::ProcessId;
 use crate::state::ClusterState;
 use crate::tether;
 
-/// One child. Reaped by a task of its own, so that a killed one never stays a zombie.
+/// One child. A task of its own reaps it, so that a killed child does not remain a zombie.
 #[derive(Debug, Clone)]
 pub(super) struct Child {
     pub(super) id: ProcessId,
@@ -23,7 +23,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Waits until it is gone and gives how it ended.
+    /// Waits for the end and returns the exit status.
     pub(super) async fn end(&mut self) -> String {
         match self.exited.wait_for(Option::is_some).await {
             Ok(status) => status.clone().unwrap_or_default(),
@@ -66,7 +66,7 @@ impl Children {
         Ok(child)
     }
 
-    /// Kills one component and waits until it is gone. It need not run.
+    /// Kills one component, if it runs, and waits for its end.
     pub(super) async fn kill(&self, cluster: &str, component: Component) -> std::io::Result<()> {
         let Some(mut child) = self.lock().remove(&(cluster.to_owned(), component)) else {
             return Ok(());
@@ -76,11 +76,11 @@ impl Children {
         Ok(())
     }
 
-    /// Kills everything and waits until it is gone.
+    /// Kills all components and waits for their end.
     pub(super) async fn kill_all(&self) {
         let children: Vec<Child> = self.lock().drain().map(|(_, child)| child).collect();
         for child in &children {
-            // A child that cannot be signalled is gone, or dies with this process.
+            // A child that cannot be signalled has ended, or ends with this process.
             let _ = child.id.signal(Signal::KILL);
         }
         for mut child in children {

@@ -1,9 +1,8 @@
-//! kwok, started until it has really taken over.
+//! Starts kwok until it handles all pods.
 //!
-//! A kwok (v0.8.0) that starts on a busy machine now and then passes over the pods that were waiting on a node, says
-//! nothing, and never comes back to them. A pod starts at once here (`stages/pod-start.yaml`), so pods that still wait a
-//! few seconds later have been passed over, and another start takes them up. Pods that run show nothing of it before they
-//! should have ended: they are touched a few times, since a change is what makes kwok look at a pod it passed over.
+//! kwok v0.8.0 on a busy machine sometimes ignores pods that were bound before its start, and never handles them. Pods start at
+//! once in the lab (`stages/pod-start.yaml`), so pods that are pending after a few seconds were ignored, and kwok is restarted.
+//! Running pods show it only when they should have ended: they are patched a few times, because kwok handles changed pods.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +26,7 @@ const STARTS: usize = 5;
 /// From kwok's start until every waiting pod has started, with a good margin.
 const TAKE_OVER: Duration = Duration::from_secs(5);
 
-/// Between two looks at the pods.
+/// Pause between two checks of the pods.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// When the pods that run are touched, after kwok's start.
@@ -82,7 +81,7 @@ async fn taken_over(cluster: &ClusterState, before: &BTreeSet<String>) -> bool {
     false
 }
 
-/// Touches the pods that run. What the API server does not take is not needed any more.
+/// Patches the running pods. Errors are ignored.
 async fn touch(cluster: ClusterState) {
     static TOUCH: AtomicUsize = AtomicUsize::new(0);
     let begun = Instant::now();
@@ -107,7 +106,7 @@ async fn touch(cluster: ClusterState) {
     }
 }
 
-/// The pods that have a node and don't run yet, by uid. Nothing when the API server doesn't say.
+/// Bound pods that do not run yet, by uid; empty if the API server does not respond.
 async fn waiting(cluster: &ClusterState) -> Option<BTreeSet<String>> {
     let client = cluster.client().await.ok()?;
     let pods: Api<Pod> = Api::all(client);

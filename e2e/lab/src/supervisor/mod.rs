@@ -1,10 +1,10 @@
-//! The process that owns a lab's processes.
+//! The process that owns the processes of a lab.
 //!
-//! Started by `up` in the background, it reads the lab's state, starts every cluster at once, writes "ready" or "failed", and
-//! then answers requests until it is told to stop, is signalled, or its owner goes away. It runs on one thread, its main
-//! thread, because children are tethered to the thread that started them ([`crate::tether`]).
+//! `up` starts it in the background. It reads the state of the lab, starts all clusters in parallel, writes "ready" or "failed",
+//! and then handles requests until it is stopped, is signalled, or its owner ends. It runs on one thread, its main thread, because
+//! children are tethered to the thread that started them ([`crate::tether`]).
 //!
-//! A component that dies stays dead until somebody asks for a restart: fault tests kill components on purpose.
+//! A component that ends is not restarted without a request: fault tests kill components.
 
 mod boot;
 mod children;
@@ -71,7 +71,7 @@ pub fn supervise(
     result
 }
 
-/// A lab and the children that make it up.
+/// A lab and its child processes.
 struct Supervisor {
     state: Mutex<LabState>,
     children: Children,
@@ -108,7 +108,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts all clusters at once and records how it went.
+    /// Starts all clusters in parallel and records the result.
     async fn boot(&self) -> Result<(), SupervisorError> {
         let begun = Instant::now();
         let clusters = self.state().clusters;
@@ -147,14 +147,14 @@ fn signalled(kind: SignalKind) -> Result<End, SupervisorError> {
     }))
 }
 
-/// Ends when the owner, who holds the other end of standard input, is gone.
+/// Ends when the owner, which holds the other end of standard input, has ended.
 async fn end_of_input() {
     let reader = tokio::task::spawn_blocking(|| {
         let mut ignored = [0; 64];
         let mut input = std::io::stdin();
         while matches!(input.read(&mut ignored), Ok(read) if read > 0) {}
     });
-    // A reader that failed can't tell any more when the owner goes, which is as bad as being left alone.
+    // After a read error the end of the owner would not be noticed, so it counts as the end.
     let _ = reader.await;
 }
 

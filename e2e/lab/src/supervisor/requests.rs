@@ -7,7 +7,7 @@ use super::{Supervisor, boot};
 use crate::component::Component;
 use crate::control::{Answer, Request};
 
-/// A connection whose request has not been answered yet.
+/// A connection with an open request.
 pub(super) struct Connection(UnixStream);
 
 impl Connection {
@@ -16,7 +16,7 @@ impl Connection {
         self.answer(&Answer::Done).await;
     }
 
-    /// An asker who went away needs no answer.
+    /// A client that disconnected needs no response.
     async fn answer(mut self, answer: &Answer) {
         if let Ok(mut line) = serde_json::to_vec(answer) {
             line.push(b'\n');

@@ -1,32 +1,32 @@
-//! Requests about the benchmark's namespace, as the API servers' audit logs have them.
+//! Counts requests about the benchmark's namespace in the audit logs of the API servers.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result};
-use e2e::world;
+use e2e::installation;
 use harness::Cluster;
 use serde_json::Value;
 
-use crate::counters::Kind;
-use crate::field::{Field, NAME};
+use crate::counters::RequestKind;
+use crate::environment::{BenchEnvironment, NAME};
 
-/// Where each log ended: what comes later is what is counted.
-pub(crate) struct Marks(Vec<usize>);
+/// The end of each log; later lines are counted.
+pub(crate) struct LogPositions(Vec<usize>);
 
-impl Marks {
-    pub(crate) fn set(field: &Field<'_>) -> Result<Self> {
+impl LogPositions {
+    pub(crate) fn set(field: &BenchEnvironment<'_>) -> Result<Self> {
         let lengths = field.clusters().map(|cluster| Ok(read(cluster)?.len()));
         Ok(Self(lengths.collect::<Result<_>>()?))
     }
 
     /// Requests of our programs since then.
-    pub(crate) fn since(&self, field: &Field<'_>) -> Result<BTreeMap<Kind, u64>> {
+    pub(crate) fn since(&self, field: &BenchEnvironment<'_>) -> Result<BTreeMap<RequestKind, u64>> {
         let mut counts = BTreeMap::new();
         for (cluster, begin) in field.clusters().zip(&self.0) {
             let text = read(cluster)?;
             for line in text.get(*begin..).unwrap_or_default().lines() {
-                // The last line may be half written; it is of a request that nobody waits for.
+                // The last line may be incomplete; its request is not part of the measurement.
                 let Ok(entry) = serde_json::from_str::<Value>(line) else {
                     continue;
                 };
@@ -44,12 +44,12 @@ fn read(cluster: &Cluster) -> Result<String> {
     fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
 }
 
-fn kind(cluster: &str, entry: &Value) -> Option<Kind> {
+fn kind(cluster: &str, entry: &Value) -> Option<RequestKind> {
     let object = &entry["objectRef"];
     if object["namespace"] != NAME {
         return None;
     }
-    let account = format!("system:serviceaccount:{}:", world::NAMESPACE);
+    let account = format!("system:serviceaccount:{}:", installation::NAMESPACE);
     let writer = match entry["user"]["username"].as_str()?.strip_prefix(&account)? {
         "sluice-agent" => "agent",
         "sluice-manager" | "sluice-hub" => "manager",
@@ -61,5 +61,5 @@ fn kind(cluster: &str, entry: &Value) -> Option<Kind> {
         None => resource.to_owned(),
     };
     let verb = entry["verb"].as_str()?.to_owned();
-    Some(Kind { cluster: cluster.to_owned(), writer, verb, resource })
+    Some(RequestKind { cluster: cluster.to_owned(), writer, verb, resource })
 }

@@ -1,7 +1,7 @@
-//! Many Jobs at once: how many are admitted in a second.
+//! Many Jobs at once: the admission rate.
 //!
-//! The controller managers of the workers stand still, so that no pods are made: their writes would take the CPUs that are
-//! to be measured. Jobs are unsuspended and go no further.
+//! The controller managers of the workers are paused, so that no pods are created, whose writes would use the measured CPUs. Jobs
+//! are unsuspended and do not proceed.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,13 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::{Api, api::PostParams};
 
 use crate::counters::Counters;
-use crate::field::{self, Field, NAME};
-use crate::moments::{Moments, Watches};
+use crate::environment::{self, BenchEnvironment, NAME};
 use crate::quantiles::Quantiles;
 use crate::sequence::{quantiles, usage};
+use crate::timestamps::{JobTimestamps, Watches};
 use crate::usage::Usage;
 
-/// Creates under way at a time.
+/// Maximum number of creates in flight.
 const AT_A_TIME: usize = 32;
 
 /// For all of them.
@@ -48,7 +48,7 @@ impl Burst {
         rate(self.jobs, self.admitting)
     }
 
-    /// Jobs per second that were taken from us.
+    /// Accepted Jobs per second.
     pub(crate) fn offered(&self) -> f64 {
         rate(self.jobs, self.submitting)
     }
@@ -60,8 +60,8 @@ fn rate(jobs: usize, took: Duration) -> f64 {
 }
 
 /// Submits so many Jobs and waits until all run on a worker.
-pub(crate) async fn run(field: &Field<'_>, jobs: usize) -> Result<Burst> {
-    for worker in &field.world.workers {
+pub(crate) async fn run(field: &BenchEnvironment<'_>, jobs: usize) -> Result<Burst> {
+    for worker in &field.installation.workers {
         worker.pause(Component::ControllerManager)?;
     }
     let watches = Watches::begin(field);
@@ -71,7 +71,8 @@ pub(crate) async fn run(field: &Field<'_>, jobs: usize) -> Result<Burst> {
     let begun = Instant::now();
     submit(field, &watches, &names).await?;
     let submitting = begun.elapsed();
-    let done = |moments: &Moments| moments.admitted.is_some() && moments.unsuspended.is_some();
+    let done =
+        |moments: &JobTimestamps| moments.admitted.is_some() && moments.unsuspended.is_some();
     let book = watches
         .until("all are admitted and unsuspended", WITHIN, |book| {
             names.iter().all(|name| book.get(name).is_some_and(done))
@@ -80,7 +81,8 @@ pub(crate) async fn run(field: &Field<'_>, jobs: usize) -> Result<Burst> {
     let counters = Counters::read(field).await?.since(&before);
     let (manager_after, agents_after) = usage(field)?;
     let spent = agents_after.iter().zip(&agents).map(|(after, before)| after.cpu_since(before));
-    let moments: Vec<Moments> = names.iter().filter_map(|name| book.get(name)).copied().collect();
+    let moments: Vec<JobTimestamps> =
+        names.iter().filter_map(|name| book.get(name)).copied().collect();
     let last = moments.iter().filter_map(|one| one.admitted).max();
     let largest = agents_after.iter().max_by_key(|usage| usage.resident_bytes);
     Ok(Burst {
@@ -97,11 +99,11 @@ pub(crate) async fn run(field: &Field<'_>, jobs: usize) -> Result<Burst> {
     })
 }
 
-async fn submit(field: &Field<'_>, watches: &Watches, names: &[String]) -> Result<()> {
-    let api: Api<Job> = field.world.hub.api(NAME);
+async fn submit(field: &BenchEnvironment<'_>, watches: &Watches, names: &[String]) -> Result<()> {
+    let api: Api<Job> = field.installation.hub.api(NAME);
     let params = PostParams::default();
     let creates = names.iter().map(|name| async {
-        let job = field::job(name)?;
+        let job = environment::job(name)?;
         watches.submitted(name);
         api.create(&params, &job).await?;
         anyhow::Ok(())

@@ -1,4 +1,4 @@
-//! Our own counters, read from the metrics of managers and agents.
+//! The metrics of managers and agents.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,20 +7,20 @@ use anyhow::{Context, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::field::Field;
+use crate::environment::BenchEnvironment;
 
-/// Requests of one kind: who sends them, to which cluster, and what they are.
+/// Requests of one kind: client, cluster, verb and resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kind {
+pub(crate) struct RequestKind {
     pub(crate) cluster: String,
     pub(crate) writer: &'static str,
     pub(crate) verb: String,
     pub(crate) resource: String,
 }
 
-/// Writes by what they are for.
+/// Writes of one purpose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Purpose {
+pub(crate) struct WritePurpose {
     pub(crate) cluster: String,
     pub(crate) writer: &'static str,
     pub(crate) purpose: String,
@@ -30,16 +30,16 @@ pub(crate) struct Purpose {
 /// What was counted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) requests: BTreeMap<Kind, u64>,
-    pub(crate) writes: BTreeMap<Purpose, u64>,
+    pub(crate) requests: BTreeMap<RequestKind, u64>,
+    pub(crate) writes: BTreeMap<WritePurpose, u64>,
 }
 
 impl Counters {
-    /// As they stand now.
-    pub(crate) async fn read(field: &Field<'_>) -> Result<Self> {
+    /// Reads the current values.
+    pub(crate) async fn read(field: &BenchEnvironment<'_>) -> Result<Self> {
         let mut counters = Self::default();
         counters.enter(&scrape(field.manager.metrics).await?, "manager", "manager");
-        for (worker, agent) in field.world.workers.iter().zip(&field.agents) {
+        for (worker, agent) in field.installation.workers.iter().zip(&field.agents) {
             counters.enter(&scrape(agent.metrics).await?, "agent", worker.name());
         }
         Ok(counters)
@@ -63,10 +63,10 @@ impl Counters {
             let cluster = place(&label("cluster"));
             if metric == "sluice_requests_total" {
                 let (verb, resource) = (label("verb"), label("resource"));
-                self.requests.insert(Kind { cluster, writer, verb, resource }, count);
+                self.requests.insert(RequestKind { cluster, writer, verb, resource }, count);
             } else if metric == "sluice_writes_total" {
                 let (purpose, answer) = (label("purpose"), label("answer"));
-                self.writes.insert(Purpose { cluster, writer, purpose, answer }, count);
+                self.writes.insert(WritePurpose { cluster, writer, purpose, answer }, count);
             }
         }
     }
@@ -79,7 +79,7 @@ fn subtract<K: Ord>(counts: &mut BTreeMap<K, u64>, before: &BTreeMap<K, u64>) {
     counts.retain(|_, count| *count > 0);
 }
 
-/// One line of the text format: metric, labels, count. No label of ours has a quote in it.
+/// One line of the text format: metric, labels, value. Labels contain no quotes.
 fn sample(line: &str) -> Option<(&str, BTreeMap<&str, &str>, u64)> {
     let (metric, rest) = line.split_once('{')?;
     let (labels, count) = rest.rsplit_once("} ")?;
@@ -92,7 +92,7 @@ fn sample(line: &str) -> Option<(&str, BTreeMap<&str, &str>, u64)> {
 
 async fn scrape(server: SocketAddr) -> Result<String> {
     let mut stream = TcpStream::connect(server).await.context("reaching the metrics")?;
-    // 1.0: the body comes as it is and ends with the connection.
+    // HTTP 1.0: the body is not encoded and ends with the connection.
     let request = format!("GET /metrics HTTP/1.0\r\nHost: {server}\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut text = String::new();
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_is_read() {
+    fn a_sample_is_parsed() {
         let line =
             r#"sluice_requests_total{cluster="home",verb="patch",resource="jobs/status"} 12"#;
         let (metric, labels, count) = sample(line).expect("a sample");

@@ -1,18 +1,18 @@
-//! `sluice-bench`: what the dispatch of Jobs takes on the lab: time, writes, CPU and memory.
+//! `sluice-bench`: the cost of dispatching Jobs on the lab: latency, writes, CPU and memory.
 //!
-//! Times are those at which watches of its own brought a change, never those that objects carry. Writes are counted twice
-//! in a second lab: by our own counters, and by the API servers' audit logs. It prints a table and writes JSON. Targets
-//! are docs/reference/dispatch.md §10 and the cost budget of the design; what misses one is said to miss it.
+//! Times are those of watch events in this process, not timestamps of objects. Writes are counted twice in a second lab: by the
+//! metrics of the programs and by the audit logs of the API servers. The result is a table and JSON. Targets are in
+//! docs/reference/dispatch.md §10 and in the cost budget; a missed target is marked.
 #![expect(clippy::print_stdout, reason = "a command line tool's output")]
 
 mod audit;
 mod burst;
 mod counters;
-mod field;
-mod moments;
+mod environment;
 mod quantiles;
 mod report;
 mod sequence;
+mod timestamps;
 mod usage;
 
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use clap::Parser;
 use harness::{Shape, TestLab};
 
 use burst::Burst;
-use field::Field;
+use environment::BenchEnvironment;
 use report::Report;
 use sequence::Sequence;
 
@@ -39,7 +39,7 @@ struct Cli {
     /// Jobs that are submitted at once.
     #[arg(long, default_value_t = 200)]
     burst: usize,
-    /// The folder of the manager and the agent that are measured; those beside this program when not given.
+    /// The folder of the measured manager and agent; by default that of this program.
     #[arg(long)]
     programs: Option<PathBuf>,
     /// Where the figures are written.
@@ -75,7 +75,7 @@ async fn run(cli: Cli) -> Result<()> {
 }
 
 impl Cli {
-    /// Which build is measured: the one whose folder is given, or this program's.
+    /// The measured build: the given folder, or this program's.
     fn profile(&self) -> String {
         let given = self.programs.as_ref().and_then(|folder| folder.file_name());
         let own = if cfg!(debug_assertions) { "dev" } else { "release" };
@@ -86,7 +86,7 @@ impl Cli {
 /// Times, on two workers.
 async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
     let lab = TestLab::start(Shape { workers: 2, audit: false }).await?;
-    let field = Field::lay(&lab, 2, cli.programs.as_deref()).await?;
+    let field = BenchEnvironment::lay(&lab, 2, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other", cli.sequential);
     let unloaded = told(&field, Box::pin(sequence::run(&field, cli.sequential, false))).await?;
     println!("{} Jobs at once", cli.burst);
@@ -96,13 +96,16 @@ async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
 /// Writes once more, on one worker, counted by the API servers too.
 async fn with_audit(cli: &Cli) -> Result<Sequence> {
     let lab = TestLab::start(Shape { workers: 1, audit: true }).await?;
-    let field = Field::lay(&lab, 1, cli.programs.as_deref()).await?;
+    let field = BenchEnvironment::lay(&lab, 1, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other, with audit logs", cli.sequential);
     told(&field, Box::pin(sequence::run(&field, cli.sequential, true))).await
 }
 
-/// A measurement that failed says how things were.
-async fn told<T>(field: &Field<'_>, measured: impl Future<Output = Result<T>>) -> Result<T> {
+/// A failed measurement prints the state of the installation.
+async fn told<T>(
+    field: &BenchEnvironment<'_>,
+    measured: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let measured = measured.await;
     if measured.is_err() {
         eprintln!("{}", field.circumstances().await);

@@ -1,4 +1,4 @@
-//! Quantiles of a few durations.
+//! Quantiles of durations.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The figures as a table and as JSON, beside their targets.
+//! The results as a table and as JSON, with their targets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,23 +7,23 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::burst::Burst;
-use crate::counters::{Counters, Kind};
+use crate::counters::{Counters, RequestKind};
 use crate::quantiles::Quantiles;
 use crate::sequence::Sequence;
 
 /// Unloaded, from submission to admission, at the median.
 const ADMITTED_WITHIN: Duration = Duration::from_millis(60);
 
-/// Object writes to admission, and of a whole life with one worker (docs/reference/dispatch.md §10).
+/// Targets: object writes until admission, and of a whole Job with one worker (docs/reference/dispatch.md §10).
 const WRITES: (f64, f64) = (7.0, 17.0);
 
 /// Resident memory of an agent.
 const AGENT_BYTES: u64 = 25 << 20;
 
-/// Kinds whose writes make up the life of a Job. Queue status, capacity, leases and events are counted apart.
+/// Kinds whose writes count for a Job. Queue status, capacity, leases and events are counted separately.
 const OBJECTS: &[&str] = &["workloads", "workloads/status", "jobs", "jobs/status"];
 
-/// Writes that come after admission.
+/// Writes after admission.
 const AFTER_ADMISSION: &[&str] = &[
     "start",
     "sync-status",
@@ -57,7 +57,7 @@ fn mebibytes(bytes: u64) -> f64 {
 }
 
 impl Sequence {
-    /// Object writes of a whole life: ours, and the one that made the Job.
+    /// Object writes of a whole Job, including its creation.
     fn writes(&self) -> f64 {
         1.0 + per(writes(&self.counters.requests), self.jobs)
     }
@@ -79,14 +79,16 @@ impl Sequence {
         gets.map(|(_, count)| count).sum()
     }
 
-    /// Where our counters and the audit logs differ: ours first.
-    fn differences(&self) -> Vec<(Kind, u64, u64)> {
+    /// Differences between metrics and audit logs, metrics first.
+    fn differences(&self) -> Vec<(RequestKind, u64, u64)> {
         let Some(audit) = &self.audit else {
             return Vec::new();
         };
         let ours = &self.counters.requests;
-        let of = |counts: &BTreeMap<Kind, u64>, kind| counts.get(kind).copied().unwrap_or_default();
-        let kinds: BTreeSet<&Kind> = ours.keys().chain(audit.keys()).collect();
+        let of = |counts: &BTreeMap<RequestKind, u64>, kind| {
+            counts.get(kind).copied().unwrap_or_default()
+        };
+        let kinds: BTreeSet<&RequestKind> = ours.keys().chain(audit.keys()).collect();
         let compared = kinds.into_iter().filter(|kind| {
             let objects = OBJECTS.contains(&kind.resource.as_str()) || kind.resource == "events";
             objects && !matches!(kind.verb.as_str(), "list" | "watch")
@@ -103,7 +105,7 @@ fn is_apart(purpose: &str) -> bool {
         .any(|word| purpose.contains(word))
 }
 
-fn writes(requests: &BTreeMap<Kind, u64>) -> u64 {
+fn writes(requests: &BTreeMap<RequestKind, u64>) -> u64 {
     let objects = requests.iter().filter(|(kind, _)| {
         let write = matches!(kind.verb.as_str(), "create" | "update" | "patch" | "delete");
         write && OBJECTS.contains(&kind.resource.as_str())
@@ -112,7 +114,7 @@ fn writes(requests: &BTreeMap<Kind, u64>) -> u64 {
 }
 
 /// One figure that has a target.
-struct Aim {
+struct TargetValue {
     what: &'static str,
     figure: String,
     target: String,
@@ -120,14 +122,15 @@ struct Aim {
 }
 
 impl Report {
-    fn aims(&self) -> Vec<Aim> {
+    fn aims(&self) -> Vec<TargetValue> {
         let millis = |duration: Duration| format!("{:.1} ms", duration.as_secs_f64() * 1e3);
         let (to_admission, life) = (self.audited.writes_to_admission(), self.audited.writes());
         let p50 = self.unloaded.admitted.p50;
         let agent = self.unloaded.agent.resident_bytes.max(self.burst.agent.resident_bytes);
         let gets = self.unloaded.gets() + self.audited.gets();
         let differ = self.audited.differences().len();
-        let aim = |what, figure: String, target: String, met| Aim { what, figure, target, met };
+        let aim =
+            |what, figure: String, target: String, met| TargetValue { what, figure, target, met };
         vec![
             aim(
                 "submit to admitted, p50",
@@ -162,7 +165,7 @@ impl Report {
     pub(crate) fn to_json(&self) -> Value {
         let aims = self.aims();
         let aims = aims.iter().map(|aim| {
-            let Aim { what, figure, target, met } = aim;
+            let TargetValue { what, figure, target, met } = aim;
             json!({"what": what, "figure": figure, "target": target, "met": met})
         });
         let burst = &self.burst;
@@ -213,7 +216,7 @@ fn sequence(one: &Sequence) -> Value {
     })
 }
 
-fn words(kind: &Kind) -> String {
+fn words(kind: &RequestKind) -> String {
     format!("{} on {}: {} {}", kind.writer, kind.cluster, kind.verb, kind.resource)
 }
 
@@ -263,7 +266,7 @@ impl fmt::Display for Report {
         writeln!(f, "\nwrites per Job by purpose")?;
         purposes(f, audited)?;
         writeln!(f)?;
-        for Aim { what, figure, target, met } in self.aims() {
+        for TargetValue { what, figure, target, met } in self.aims() {
             let verdict = if met { "met" } else { "MISSED" };
             writeln!(f, "{what:<30} {figure:>12}   target {target:<9} {verdict}")?;
         }

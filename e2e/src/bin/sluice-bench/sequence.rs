@@ -1,19 +1,19 @@
-//! Jobs one after the other, each to its very end: what one costs when nothing else is going on.
+//! Jobs one after the other, each until its end: the cost of one Job on an idle installation.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
-use e2e::world::SOON;
+use e2e::installation::TIMEOUT;
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::PostParams;
 
-use crate::audit::Marks;
-use crate::counters::{Counters, Kind};
-use crate::field::{self, Field, NAME};
-use crate::moments::{Moments, Watches};
+use crate::audit::LogPositions;
+use crate::counters::{Counters, RequestKind};
+use crate::environment::{self, BenchEnvironment, NAME};
 use crate::quantiles::Quantiles;
+use crate::timestamps::{JobTimestamps, Watches};
 use crate::usage::Usage;
 
 /// What was measured.
@@ -27,7 +27,7 @@ pub(crate) struct Sequence {
     pub(crate) end_told: Quantiles,
     pub(crate) counters: Counters,
     /// The same requests as the API servers saw them.
-    pub(crate) audit: Option<BTreeMap<Kind, u64>>,
+    pub(crate) audit: Option<BTreeMap<RequestKind, u64>>,
     pub(crate) manager_cpu_seconds: f64,
     pub(crate) agents_cpu_seconds: f64,
     pub(crate) manager: Usage,
@@ -36,10 +36,14 @@ pub(crate) struct Sequence {
 }
 
 /// Runs so many Jobs, after one that is not counted.
-pub(crate) async fn run(field: &Field<'_>, jobs: usize, audit: bool) -> Result<Sequence> {
+pub(crate) async fn run(
+    field: &BenchEnvironment<'_>,
+    jobs: usize,
+    audit: bool,
+) -> Result<Sequence> {
     let watches = Watches::begin(field);
     one(field, &watches, "warm-up").await?;
-    let marks = audit.then(|| Marks::set(field)).transpose()?;
+    let marks = audit.then(|| LogPositions::set(field)).transpose()?;
     let before = Counters::read(field).await?;
     let (manager, agents) = usage(field)?;
     let mut moments = Vec::new();
@@ -68,8 +72,8 @@ pub(crate) async fn run(field: &Field<'_>, jobs: usize, audit: bool) -> Result<S
 
 /// From one moment to another, of all that have both.
 pub(crate) fn quantiles(
-    moments: &[Moments],
-    between: impl Fn(&Moments) -> (Option<Instant>, Option<Instant>),
+    moments: &[JobTimestamps],
+    between: impl Fn(&JobTimestamps) -> (Option<Instant>, Option<Instant>),
 ) -> Quantiles {
     let took = |one| -> Option<Duration> {
         let (from, to) = between(one);
@@ -80,23 +84,24 @@ pub(crate) fn quantiles(
 }
 
 /// Of the manager, and of each agent.
-pub(crate) fn usage(field: &Field<'_>) -> Result<(Usage, Vec<Usage>)> {
+pub(crate) fn usage(field: &BenchEnvironment<'_>) -> Result<(Usage, Vec<Usage>)> {
     let agents = field.agents.iter().map(|agent| Usage::of(agent.process.pid()));
     Ok((Usage::of(field.manager.process.pid())?, agents.collect::<Result<_>>()?))
 }
 
 /// One Job, until nothing is to be written about it any more.
-async fn one(field: &Field<'_>, watches: &Watches, name: &str) -> Result<Moments> {
-    let hub = &field.world.hub;
-    let job = field::job(name)?;
+async fn one(field: &BenchEnvironment<'_>, watches: &Watches, name: &str) -> Result<JobTimestamps> {
+    let hub = &field.installation.hub;
+    let job = environment::job(name)?;
     watches.submitted(name);
     hub.api::<Job>(NAME).create(&PostParams::default(), &job).await?;
-    let over = |moments: &Moments| moments.told_complete.is_some() && moments.admitted.is_some();
-    let book = watches.until(name, SOON, |book| book.get(name).is_some_and(over)).await?;
-    for worker in &field.world.workers {
+    let over =
+        |moments: &JobTimestamps| moments.told_complete.is_some() && moments.admitted.is_some();
+    let book = watches.until(name, TIMEOUT, |book| book.get(name).is_some_and(over)).await?;
+    for worker in &field.installation.workers {
         let (jobs, clones) = (worker.api::<Job>(NAME), worker.api::<Workload>(NAME));
-        worker.until_all(&jobs, "", "no Job is left", SOON, <[Job]>::is_empty).await?;
-        worker.until_all(&clones, "", "no clone is left", SOON, <[Workload]>::is_empty).await?;
+        worker.until_all(&jobs, "", "no Job is left", TIMEOUT, <[Job]>::is_empty).await?;
+        worker.until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty).await?;
     }
     let settled = |all: &[Workload]| {
         all.iter().all(|one| {
@@ -104,6 +109,6 @@ async fn one(field: &Field<'_>, watches: &Watches, name: &str) -> Result<Moments
             is_true(&one.status.conditions, FINISHED) && !held
         })
     };
-    hub.until_all(&hub.api(NAME), "", "finished and let go", SOON, settled).await?;
+    hub.until_all(&hub.api(NAME), "", "finished and let go", TIMEOUT, settled).await?;
     Ok(book.get(name).copied().unwrap_or_default())
 }

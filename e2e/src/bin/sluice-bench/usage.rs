@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-/// What the kernel counts CPU time in, on every architecture that we run on.
+/// The kernel's unit of CPU time on all supported architectures.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// See the module.
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_spaces_moves_no_field() {
+    fn a_process_name_with_spaces_does_not_shift_the_fields() {
         let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0";
         assert_eq!(cpu(stat), Some(2.0));
         assert_eq!(resident("Name:\tx\nVmRSS:\t   2048 kB\n"), Some(2048 * 1024));

@@ -1,21 +1,21 @@
-//! The Jobs that are submitted: the samples, and small ones made after the first of them.
+//! The submitted Jobs: the samples, and generated small ones after the first of them.
 
 use anyhow::{Context, Result, ensure};
-use e2e::world;
+use e2e::installation;
 use futures::{StreamExt, TryStreamExt, stream};
 use harness::annotation;
 use k8s_openapi::api::batch::v1::Job;
 use kube::{Api, ResourceExt, api::PostParams};
 
-use crate::stage::Stage;
+use crate::environment::DemoEnvironment;
 
 /// The sample that no worker can hold.
 pub(crate) const TOO_LARGE: &str = "too-large";
 
-/// The sample after which the others are made.
+/// The generated Jobs follow this sample.
 const MODEL: &str = "small-1";
 
-/// Creates under way at a time.
+/// Maximum number of creates in flight.
 const AT_A_TIME: usize = 8;
 
 /// Jobs, in the order in which they are submitted.
@@ -24,11 +24,11 @@ pub(crate) struct Batch {
 }
 
 /// Reads the samples and adds `more` small Jobs.
-pub(crate) async fn read(stage: &Stage<'_>, more: usize) -> Result<Batch> {
-    let folder = world::root().join("config/samples/multikueue/jobs").display().to_string();
-    let built = stage.world.hub.kubectl(&["kustomize", &folder]).await?;
+pub(crate) async fn read(stage: &DemoEnvironment<'_>, more: usize) -> Result<Batch> {
+    let folder = installation::root().join("config/samples/multikueue/jobs").display().to_string();
+    let built = stage.installation.hub.kubectl(&["kustomize", &folder]).await?;
     let mut jobs: Vec<Job> = serde_saphyr::from_multiple(&built).context("reading the samples")?;
-    // First of all, so that everybody sees that it blocks nobody.
+    // First, to show that it blocks no other Job.
     jobs.sort_by_key(|job| job.name_any() != TOO_LARGE);
     ensure!(jobs.first().is_some_and(|job| job.name_any() == TOO_LARGE), "no Job {TOO_LARGE}");
     let model = jobs.iter().find(|job| job.name_any() == MODEL);

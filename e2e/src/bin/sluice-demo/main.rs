@@ -1,15 +1,15 @@
-//! `sluice-demo`: Jobs submitted to one cluster, run by two others, on control planes of this machine.
+//! `sluice-demo`: Jobs are submitted to one cluster and run on two others, with control planes on this machine.
 //!
-//! It brings up a lab of its own, installs from `config/`, submits a mixed batch, shows what becomes of every Job, and
-//! judges the outcome by what it saw itself. Nothing is left behind, however it ends. See e2e/README.md.
+//! The demo starts a lab, installs from `config/`, submits a mixed batch, shows the state of every Job, and checks the outcome
+//! with its own observer. It removes everything at its end. See e2e/README.md.
 #![expect(clippy::print_stdout, reason = "a command line tool's output")]
 
 mod batch;
+mod environment;
+mod job_table;
 mod outcome;
-mod scene;
+mod run;
 mod screen;
-mod show;
-mod stage;
 mod stopwatch;
 mod teardown;
 mod view;
@@ -21,10 +21,10 @@ use clap::Parser;
 use harness::{Shape, TestLab};
 use tokio::signal::unix::{SignalKind, signal};
 
-use stage::{Stage, WORKERS};
+use environment::{DemoEnvironment, WORKERS};
 use stopwatch::Stopwatch;
 
-/// What the shell makes of a process that Ctrl-C ended.
+/// The exit code of a process that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
 /// Jobs over several clusters, from submission to their end.
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Err(error) => return told(&error.into()),
     };
     let ended = runtime.block_on(run_or_interrupt(Cli::parse()));
-    // Work that blocks may still hold the lab; it lets go when it is done.
+    // Blocking tasks may still use the lab; it ends after them.
     runtime.shutdown_background();
     match ended {
         Ok(code) => code,
@@ -79,8 +79,8 @@ async fn run(cli: Cli, watch: &mut Stopwatch) -> Result<ExitCode> {
     println!("starting a manager cluster and {WORKERS} workers");
     let lab = TestLab::start(Shape { workers: WORKERS, audit: false }).await?;
     watch.lap("control planes");
-    let stage = Stage::set(&lab, watch).await?;
-    let outcome = show::run(&stage, batch::read(&stage, cli.jobs).await?, watch).await?;
+    let stage = DemoEnvironment::set(&lab, watch).await?;
+    let outcome = run::run(&stage, batch::read(&stage, cli.jobs).await?, watch).await?;
     println!("\n{outcome}");
     Ok(if outcome.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

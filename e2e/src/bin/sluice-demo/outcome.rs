@@ -1,20 +1,20 @@
-//! What came of the batch: what the Jobs say, what the observer saw, and what is left on the workers.
+//! The outcome of the batch: status of Jobs, verdicts of the observer, and remaining objects on the workers.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use anyhow::Result;
 use crds::v1beta2::Workload;
-use e2e::world::SOON;
+use e2e::installation::TIMEOUT;
 use harness::{GaveUp, Judgement, Observer, Verdict};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 
 use crate::batch::{Batch, TOO_LARGE};
-use crate::scene::{Row, State};
-use crate::stage::{Stage, TEAM};
+use crate::environment::{DemoEnvironment, TEAM};
+use crate::job_table::{JobRow, JobState};
 
 /// The judgement.
-pub(crate) struct Outcome {
+pub(crate) struct DemoOutcome {
     /// Jobs that were to finish.
     wanted: usize,
     finished: usize,
@@ -23,22 +23,22 @@ pub(crate) struct Outcome {
     faults: Vec<String>,
 }
 
-impl Outcome {
+impl DemoOutcome {
     pub(crate) fn is_good(&self) -> bool {
         self.faults.is_empty()
     }
 }
 
-/// Judges. `rows` is how the Jobs stood at the end.
+/// Checks the outcome. `rows` is the final state of the Jobs.
 pub(crate) async fn judge(
-    stage: &Stage<'_>,
+    stage: &DemoEnvironment<'_>,
     observer: &Observer,
     batch: &Batch,
-    rows: &BTreeMap<String, Row>,
-) -> Result<Outcome> {
+    rows: &BTreeMap<String, JobRow>,
+) -> Result<DemoOutcome> {
     let mut faults: Vec<String> =
         left_behind(stage).await.into_iter().map(|gave_up| gave_up.to_string()).collect();
-    observer.catch_up(SOON).await?;
+    observer.catch_up(TIMEOUT).await?;
     let ledger = observer.ledger();
     let (mut wanted, mut finished, mut places) = (0, 0, BTreeMap::new());
     for (name, work) in batch.work() {
@@ -49,7 +49,7 @@ pub(crate) async fn judge(
         }
         wanted += 1;
         let row = rows.get(&name);
-        if row.is_some_and(|row| row.state == State::Finished && row.succeeded == work) {
+        if row.is_some_and(|row| row.state == JobState::Finished && row.succeeded == work) {
             finished += 1;
         } else {
             faults.push(format!("{name} did not finish: {row:?}"));
@@ -63,33 +63,33 @@ pub(crate) async fn judge(
             }
         }
     }
-    Ok(Outcome { wanted, finished, places, faults })
+    Ok(DemoOutcome { wanted, finished, places, faults })
 }
 
 fn unless(good: bool, judgement: &Judgement) -> Option<String> {
     (!good).then(|| judgement.to_string())
 }
 
-/// Waits until the workers hold nothing of the team; what they still hold.
-async fn left_behind(stage: &Stage<'_>) -> Vec<GaveUp> {
+/// Waits until the workers have no objects of the team. Returns the remaining ones.
+async fn left_behind(stage: &DemoEnvironment<'_>) -> Vec<GaveUp> {
     let mut left = Vec::new();
-    for worker in &stage.world.workers {
+    for worker in &stage.installation.workers {
         let clones = worker.api::<Workload>(TEAM);
         let none = <[Workload]>::is_empty;
-        left.extend(worker.until_all(&clones, "", "no clone is left", SOON, none).await.err());
+        left.extend(worker.until_all(&clones, "", "no clone is left", TIMEOUT, none).await.err());
         let jobs = worker.api::<Job>(TEAM);
         left.extend(
-            worker.until_all(&jobs, "", "no Job is left", SOON, <[Job]>::is_empty).await.err(),
+            worker.until_all(&jobs, "", "no Job is left", TIMEOUT, <[Job]>::is_empty).await.err(),
         );
         let pods = worker.api::<Pod>(TEAM);
         left.extend(
-            worker.until_all(&pods, "", "no pod is left", SOON, <[Pod]>::is_empty).await.err(),
+            worker.until_all(&pods, "", "no pod is left", TIMEOUT, <[Pod]>::is_empty).await.err(),
         );
     }
     left
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for DemoOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { wanted, finished, places, faults } = self;
         writeln!(f, "{finished} of {wanted} Jobs finished; {TOO_LARGE} never ran")?;

@@ -1,4 +1,4 @@
-//! Where the show is seen: a table that is drawn anew in a terminal, a line per change elsewhere.
+//! The output: a table that is redrawn in a terminal, a line per change elsewhere.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write, stdout};
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use rustix::termios::tcgetwinsize;
 
-use crate::scene::{Row, State};
+use crate::job_table::{JobRow, JobState};
 use crate::view::View;
 
-/// What a terminal has that does not say.
+/// The default width of a terminal.
 const SIZE: (usize, usize) = (24, 80);
 
 /// See the module.
 pub(crate) enum Screen {
     /// A table that was drawn with so many lines.
     Terminal { drawn: usize },
-    /// What was last said of each Job.
-    Lines { told: BTreeMap<String, Row> },
+    /// The last printed state per Job.
+    Lines { told: BTreeMap<String, JobRow> },
 }
 
 impl Screen {
@@ -29,8 +29,8 @@ impl Screen {
         }
     }
 
-    /// Shows how things are.
-    pub(crate) fn show(&mut self, rows: &[Row], after: Duration) -> std::io::Result<()> {
+    /// Prints the current state.
+    pub(crate) fn show(&mut self, rows: &[JobRow], after: Duration) -> std::io::Result<()> {
         match self {
             Self::Terminal { drawn } => {
                 let (height, width) = size();
@@ -57,14 +57,14 @@ impl Screen {
     }
 }
 
-/// Only what waits is told again when but its reason is another.
-fn differs(before: &Row, now: &Row) -> bool {
+/// A pending Job is printed again if its reason changes, another one only if its state changes.
+fn differs(before: &JobRow, now: &JobRow) -> bool {
     let state = (before.state, &before.place) != (now.state, &now.place);
-    state || (now.state == State::Waiting && before.why != now.why)
+    state || (now.state == JobState::Waiting && before.why != now.why)
 }
 
-fn tell(row: &Row, after: Duration) -> std::io::Result<()> {
-    let Row { name, state, place, why, .. } = row;
+fn tell(row: &JobRow, after: Duration) -> std::io::Result<()> {
+    let JobRow { name, state, place, why, .. } = row;
     let after = after.as_secs_f64();
     let line = format!("{after:>6.1} s  {name:<10} {:<8} {place:<8} {why}", state.word());
     writeln!(stdout(), "{}", line.trim_end())

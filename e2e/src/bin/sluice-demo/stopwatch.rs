@@ -1,4 +1,4 @@
-//! How long each part took.
+//! The duration of each part.
 
 use std::fmt;
 use std::time::{Duration, Instant};

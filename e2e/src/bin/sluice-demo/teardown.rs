@@ -1,6 +1,6 @@
-//! Waits until nothing of this process' labs is there any more.
+//! Waits until all labs of this process are removed.
 //!
-//! A lab ends when its owner lets go of it; its supervisor kills what runs and removes the directory last.
+//! A lab ends when its owner releases it; its supervisor kills the processes and removes the directory last.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use anyhow::{Result, bail};
 use lab::StateRoot;
 use tokio::time::Instant;
 
-/// From letting go to the last file.
+/// Timeout from the release to the last file.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Returns when the directory of every lab that this process began is gone.
+/// Waits until the directories of all labs of this process are removed.
 pub(crate) async fn wait_until_gone() -> Result<()> {
     let root = StateRoot::of_user()?;
     let ours = format!("sluice-demo-{}-", std::process::id());

@@ -1,4 +1,4 @@
-//! What the tool is to itself: the supervisor, and the tether of its children.
+//! Internal subcommands: the supervisor, and the tether of its children.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -16,7 +16,7 @@ pub(crate) struct Up {
     /// Write the API servers' audit logs: one line per request.
     #[arg(long)]
     audit: bool,
-    /// Stay, and take the lab down when this process ends.
+    /// Run in the foreground, and stop the lab when this process ends.
     #[arg(long)]
     foreground: bool,
 }
@@ -34,7 +34,7 @@ impl Up {
         let up = up::up(&root, &options, &|line| eprintln!("{line}"))?;
         print_ready(&up.state);
         if self.foreground {
-            // Closing the lifeline is what ends the lab, and this process holds it.
+            // Closing the lifeline ends the lab; this process holds it.
             loop {
                 std::thread::park();
             }

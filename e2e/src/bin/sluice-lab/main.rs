@@ -1,4 +1,4 @@
-//! `sluice-lab`: real Kubernetes control planes on this machine, one command each way. See e2e/README.md.
+//! `sluice-lab`: real Kubernetes control planes on this machine. See e2e/README.md.
 #![expect(clippy::print_stdout, reason = "a command line tool's output")]
 
 mod components;
@@ -20,12 +20,12 @@ struct Cli {
     command: Command,
 }
 
-/// One module per group of subcommands. A new one is one line here and one in `run`.
+/// One module per group of subcommands. A new one needs one line here and one in `run`.
 #[derive(Subcommand)]
 enum Command {
     /// Start a lab: one manager and some worker clusters.
     Up(lifecycle::Up),
-    /// Stop a lab and remove everything it made.
+    /// Stop a lab and remove its files.
     Down(lifecycle::Down),
     /// Show all labs, their clusters and processes.
     Status(show::Status),
@@ -37,15 +37,15 @@ enum Command {
     Kubectl(show::Kubectl),
     /// Stop a component with SIGSTOP: connections stay, nothing answers.
     Pause(components::Target),
-    /// Let a paused component go on.
+    /// Resume a paused component.
     Resume(components::Target),
     /// Kill a component; it stays dead until it is restarted.
     Kill(components::Target),
     /// Start a component again, killing it first when it runs.
     Restart(components::Restart),
-    /// Create nodes in a cluster, played by kwok.
+    /// Create nodes in a cluster, simulated by kwok.
     Nodes(make_nodes::Nodes),
-    /// Replay recorded answers of the real API against ours.
+    /// Replay recorded requests and compare the responses.
     Replay(replay::Replay),
     #[command(name = lab::supervisor::SUBCOMMAND, hide = true)]
     Supervise(internal::Supervise),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Replay recorded answers of the real API against ours.
+/// Replay recorded requests and compare the responses.
 #[derive(clap::Args)]
 pub(crate) struct Replay {
     /// Files of cases, one JSON object a line; `.gz` is unpacked.
@@ -11,7 +11,7 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// A fresh control plane comes up for it and goes with it. Fails when a case does.
+    /// Starts a fresh control plane for the replay and removes it afterwards. Fails if a case fails.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Runtime::new()?;
         let report = runtime.block_on(e2e::replays::replay(&self.files))?;

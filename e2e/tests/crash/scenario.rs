@@ -1,51 +1,50 @@
-//! What befalls a Job, or the house, while a program dies.
+//! The scenarios during which a program crashes.
 //!
-//! A course is gone through twice: until the program dies of it, and again when it is back. So whatever a step does, it may
-//! have been done before.
+//! A scenario runs twice: until the program crashes, and again after its restart. So each of its steps must be idempotent.
 
+mod deleted;
 mod edited;
-mod elsewhere;
-mod home;
-mod house;
 mod interrupted;
+mod own_cluster;
+mod refused;
 
 use anyhow::Result;
 use harness::Verdict;
 
-use crate::life::Life;
+use crate::observed_job::ObservedJob;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Course {
+pub(crate) enum Scenario {
     /// A Job runs on a worker, and nothing happens to it.
     Plain,
     /// It is deactivated while it runs, and activated again.
     Interrupted,
-    /// It is changed in every way while it waits.
+    /// The Job is changed in every field while it is pending.
     Edited,
     /// It runs at home, behind a check that a person decides; its queue stops, and it is deactivated once.
     AtHome,
-    /// It takes longer than it may.
+    /// The Job exceeds its maximum execution time.
     TooLong,
     /// It belongs to another controller.
     Foreign,
-    /// Its clone on the worker is deleted by somebody.
+    /// The remote copy is deleted on the worker.
     Robbed,
-    /// The worker's API server takes no Job.
+    /// The worker's API server refuses Jobs.
     Refused,
     /// The agent allows no Job.
     Forbidden,
-    /// The worker is registered anew, and has other labels to tell of.
+    /// The worker is registered again, with other label keys in its report.
     Registered,
-    /// A queue goes, and its flavor.
+    /// A ClusterQueue and its ResourceFlavor are deleted.
     QueueRemoved,
     /// The manager has to be elected first.
     Elected,
-    /// The certificate of the webhooks is gone.
+    /// The Secret of the webhooks' certificate is deleted.
     Untrusted,
 }
 
-impl Course {
+impl Scenario {
     /// All there are.
     pub(crate) const ALL: &[Self] = &[
         Self::Plain,
@@ -63,7 +62,7 @@ impl Course {
         Self::Untrusted,
     ];
 
-    /// What may be said of the pods when all is over; none if there was no Job.
+    /// The allowed verdicts about the pods at the end; none without a Job.
     pub(crate) const fn verdicts(self) -> Option<&'static [Verdict]> {
         Some(match self {
             Self::QueueRemoved => return None,
@@ -89,31 +88,31 @@ impl Course {
     }
 }
 
-impl Life<'_> {
+impl ObservedJob<'_> {
     /// What happens while the program is dead.
     pub(crate) async fn meanwhile(&self) -> Result<()> {
-        match self.course {
-            Course::Refused => self.open_the_worker().await,
+        match self.scenario {
+            Scenario::Refused => self.open_the_worker().await,
             _ => Ok(()),
         }
     }
 
     /// From the beginning to the end.
     pub(crate) async fn run(&self) -> Result<()> {
-        match self.course {
-            Course::Plain | Course::Forbidden | Course::Elected | Course::Untrusted => {
+        match self.scenario {
+            Scenario::Plain | Scenario::Forbidden | Scenario::Elected | Scenario::Untrusted => {
                 self.submit(self.job()).await?;
                 self.until_over().await
             }
-            Course::Interrupted => self.interrupted().await,
-            Course::Edited => self.edited().await,
-            Course::AtHome => self.at_home().await,
-            Course::TooLong => self.too_long().await,
-            Course::Foreign => self.foreign().await,
-            Course::Robbed => self.robbed().await,
-            Course::Refused => self.refused().await,
-            Course::Registered => self.registered().await,
-            Course::QueueRemoved => self.queue_removed().await,
+            Scenario::Interrupted => self.interrupted().await,
+            Scenario::Edited => self.edited().await,
+            Scenario::AtHome => self.at_home().await,
+            Scenario::TooLong => self.too_long().await,
+            Scenario::Foreign => self.foreign().await,
+            Scenario::Robbed => self.robbed().await,
+            Scenario::Refused => self.refused().await,
+            Scenario::Registered => self.registered().await,
+            Scenario::QueueRemoved => self.queue_removed().await,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What befalls queues and workers.
+//! Queues and workers are deleted and created again.
 
 use anyhow::Result;
 use crds::{
@@ -6,17 +6,17 @@ use crds::{
     v1alpha1::{ClusterCapacity, LOCAL},
     v1beta2::{ClusterQueue, MultiKueueCluster, ResourceFlavor},
 };
-use e2e::world::SOON;
+use e2e::installation::TIMEOUT;
 use kube::{Api, Resource, api::DeleteParams};
 use serde_json::json;
 
 use crate::{
-    life::{Life, create},
-    setting::cluster_queue,
+    observed_job::{ObservedJob, create},
+    setup::cluster_queue,
 };
 
-impl Life<'_> {
-    /// A worker goes and comes back, its report is lost, and a flavor asks for another label.
+impl ObservedJob<'_> {
+    /// A worker is deleted and registered again, its report is deleted, and a flavor needs another label.
     pub(super) async fn registered(&self) -> Result<()> {
         let worker = self.worker()?;
         let workers = self.hub().cluster_api::<MultiKueueCluster>();
@@ -32,12 +32,12 @@ impl Life<'_> {
         });
         create(&flavors, &serde_json::from_value(flavor)?).await?;
         let active = |one: &MultiKueueCluster| is_true(&one.status.conditions, "Active");
-        self.hub().until(&workers, worker.name(), "is active", SOON, active).await?;
+        self.hub().until(&workers, worker.name(), "is active", TIMEOUT, active).await?;
         let told = |one: &ClusterCapacity| one.spec.label_keys.iter().any(|key| key == self.name);
-        worker.until(&reports, LOCAL, "is asked for the label", SOON, told).await?;
+        worker.until(&reports, LOCAL, "is asked for the label", TIMEOUT, told).await?;
         let shows = |one: &ClusterCapacity| !one.status.node_classes.is_empty();
         let copies = self.hub().cluster_api::<ClusterCapacity>();
-        self.hub().until(&copies, worker.name(), "shows the report", SOON, shows).await?;
+        self.hub().until(&copies, worker.name(), "shows the report", TIMEOUT, shows).await?;
         self.submit(self.job()).await?;
         self.until_over().await?;
         delete(&flavors, self.name).await
@@ -62,16 +62,16 @@ impl Life<'_> {
             let queue = cluster_queue(self.name, self.name, None);
             create(&queues, &serde_json::from_value(queue)?).await?;
             let known = |queue: &ClusterQueue| is_true(&queue.status.conditions, "Active");
-            self.hub().until(&queues, self.name, "is active", SOON, known).await?;
+            self.hub().until(&queues, self.name, "is active", TIMEOUT, known).await?;
         }
         delete(&queues, self.name).await?;
-        self.hub().until_gone(&queues, self.name, SOON).await?;
+        self.hub().until_gone(&queues, self.name, TIMEOUT).await?;
         delete(&flavors, self.name).await?;
-        Ok(self.hub().until_gone(&flavors, self.name, SOON).await?)
+        Ok(self.hub().until_gone(&flavors, self.name, TIMEOUT).await?)
     }
 }
 
-/// Deletes an object that may be gone already.
+/// Deletes an object, if it exists.
 async fn delete<K>(api: &Api<K>, name: &str) -> Result<()>
 where
     K: Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug,

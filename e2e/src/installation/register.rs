@@ -1,4 +1,4 @@
-//! Registering a worker: a kubeconfig of its service account in a Secret, and a MultiKueueCluster that names it.
+//! Registers a worker: a Secret with a kubeconfig of its service account, and a MultiKueueCluster.
 
 use anyhow::{Context, Result};
 use harness::Cluster;

@@ -1,4 +1,4 @@
-//! At home, behind a check that a person decides.
+//! A Job runs on the manager's own cluster, with an admission check that a person decides.
 
 use anyhow::Result;
 use crds::{
@@ -12,9 +12,9 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{life::Life, setting::AT_HOME};
+use crate::{observed_job::ObservedJob, setup::AT_HOME};
 
-impl Life<'_> {
+impl ObservedJob<'_> {
     /// Its queue stops before it is admitted, and it is deactivated once while it runs.
     pub(super) async fn at_home(&self) -> Result<()> {
         self.person_is_there().await?;
@@ -36,7 +36,7 @@ impl Life<'_> {
         self.until_over().await
     }
 
-    /// The controller of the check says that it works.
+    /// The controller of the check reports that it is active.
     async fn person_is_there(&self) -> Result<()> {
         let condition = json!({
             "type": "Active", "status": "True", "reason": "Awake", "message": "",
@@ -67,7 +67,7 @@ impl Life<'_> {
         self.change(&self.api::<Workload>(), &workload.name_any(), fields).await
     }
 
-    /// The person says yes whenever somebody asks, until it is finished.
+    /// Approves the check whenever it is pending, until the Job is finished.
     async fn approve_until_finished(&self) -> Result<()> {
         loop {
             let over = |one: &Workload| is_true(&one.status.conditions, "Finished");

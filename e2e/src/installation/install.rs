@@ -1,4 +1,4 @@
-//! What users apply, from the manifests that they apply.
+//! The manifests of an installation, from `config/`.
 
 use std::path::{Path, PathBuf};
 

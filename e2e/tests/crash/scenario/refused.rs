@@ -1,10 +1,10 @@
-//! Not taken by the controller, the worker's API server or somebody on the worker.
+//! A remote copy is refused by the agent or the worker's API server, or deleted on the worker.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use crds::{meta::is_true, v1beta2::Workload};
-use e2e::world::SOON;
+use e2e::installation::TIMEOUT;
 use k8s_openapi::api::{batch::v1::Job, core::v1::ResourceQuota};
 use kube::{
     ResourceExt,
@@ -13,17 +13,17 @@ use kube::{
 use serde_json::json;
 
 use crate::{
-    life::{Life, create},
-    setting::NAMESPACE,
+    observed_job::{ObservedJob, create},
+    setup::NAMESPACE,
 };
 
 /// The quota that lets no Job in.
 const CLOSED: &str = "closed";
 
-/// Between two looks at what no watch tells of: what an API server has noticed.
+/// Pause between two checks of state that no watch reports.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-impl Life<'_> {
+impl ObservedJob<'_> {
     /// Another controller runs it, and waits until it is not suspended. It is not dispatched.
     pub(super) async fn foreign(&self) -> Result<()> {
         let mut job = self.job();
@@ -54,7 +54,7 @@ impl Life<'_> {
             create(&quotas, &serde_json::from_value(quota)?).await?;
             let known = |quota: &ResourceQuota| quota.status.is_some();
             let what = "is known";
-            self.worker()?.until(&quotas, CLOSED, what, SOON, known).await?;
+            self.worker()?.until(&quotas, CLOSED, what, TIMEOUT, known).await?;
             self.submit(self.job()).await?;
             let not_taken = |one: &Workload| {
                 let conditions = &one.status.conditions;
@@ -68,7 +68,7 @@ impl Life<'_> {
         self.until_over().await
     }
 
-    /// Deletes the quota, and waits until the worker's API server knows.
+    /// Deletes the quota, and waits until the worker's API server enforces it.
     pub(super) async fn open_the_worker(&self) -> Result<()> {
         let quotas = self.worker()?.api::<ResourceQuota>(NAMESPACE);
         let jobs = self.worker()?.api::<Job>(NAMESPACE);
@@ -82,6 +82,6 @@ impl Life<'_> {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
         };
-        Ok(tokio::time::timeout(SOON, open).await?)
+        Ok(tokio::time::timeout(TIMEOUT, open).await?)
     }
 }

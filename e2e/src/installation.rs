@@ -1,6 +1,6 @@
-//! A whole installation on the lab: what users apply, managers and agents with their own rights, workers registered.
+//! A complete installation on the lab: manifests, managers and agents with their own service accounts, registered workers.
 //!
-//! Tests, the demo and benchmarks stand on it. Programs run beside the lab instead of in it; all else is as a user has it.
+//! Tests, the demo and benchmarks use it. Programs run beside the lab; everything else is as in a real installation.
 
 mod install;
 mod programs;
@@ -19,40 +19,40 @@ pub use programs::Program;
 pub const NAMESPACE: &str = "kueue-system";
 
 /// Two cores with other work on them are slow.
-pub const SOON: Duration = secs(60);
+pub const TIMEOUT: Duration = secs(60);
 
 /// What is to be there.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct InstallationPlan {
     /// Worker clusters that are registered.
     pub workers: usize,
-    /// Whether managers elect a leader. Without, a new one goes on at once after the death of the last.
+    /// Whether managers elect a leader. Without it a new manager starts immediately after the end of the last.
     pub elects: bool,
 }
 
-/// An installation. Clients belong to the runtime that made it; programs do not.
-pub struct World<'a> {
+/// An installation. Its clients belong to the async runtime that created it; its programs do not.
+pub struct Installation<'a> {
     /// The control planes.
     pub lab: &'a TestLab,
-    /// The cluster that people submit to.
+    /// The manager cluster.
     pub hub: Cluster,
     /// Its workers.
     pub workers: Vec<Cluster>,
-    plan: Plan,
-    ports: Ports,
-    /// Managers give up their lease after seconds, as tests of a failover want it.
+    plan: InstallationPlan,
+    ports: InstallationPorts,
+    /// Managers use short leases, for tests of failover.
     hasty: bool,
-    /// Where the programs are taken from, if they are another build than whoever starts them.
+    /// The folder of the programs, if not that of the running program.
     build: Option<PathBuf>,
 }
 
-/// Where the first manager's webhooks listen; the API server is told once.
+/// The webhook port of the first manager, which is part of the manifests.
 #[derive(Clone, Copy, Debug)]
-pub struct Ports {
+pub struct InstallationPorts {
     webhooks: u16,
 }
 
-impl Ports {
+impl InstallationPorts {
     /// Free ports.
     ///
     /// # Errors
@@ -62,12 +62,16 @@ impl Ports {
     }
 }
 
-impl<'a> World<'a> {
-    /// Clients for an installation that is there, or is about to be made with [`Self::install`].
+impl<'a> Installation<'a> {
+    /// Clients for an existing installation, or for one to be created with [`Self::install`].
     ///
     /// # Errors
     /// If the lab has fewer workers.
-    pub async fn of(lab: &'a TestLab, plan: Plan, ports: Ports) -> Result<Self> {
+    pub async fn of(
+        lab: &'a TestLab,
+        plan: InstallationPlan,
+        ports: InstallationPorts,
+    ) -> Result<Self> {
         let hub = lab.cluster("manager").await?;
         let mut workers = Vec::new();
         for number in 1..=plan.workers {
@@ -83,13 +87,13 @@ impl<'a> World<'a> {
         Self { hasty: false, ..self }
     }
 
-    /// The same with programs of another build, which say no more than they do by default.
+    /// The same with programs of another build, and their default log level.
     #[must_use]
     pub fn built_in(self, folder: PathBuf) -> Self {
         Self { build: Some(folder), ..self }
     }
 
-    /// Applies what users apply, on the hub and on every worker, and registers the workers.
+    /// Applies the manifests to the manager cluster and all workers, and registers the workers.
     ///
     /// # Errors
     /// If an API server refuses something.
@@ -103,7 +107,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Registers every worker under its name, as a user does.
+    /// Registers every worker under its name.
     ///
     /// # Errors
     /// If an API server refuses something.
@@ -122,7 +126,7 @@ impl<'a> World<'a> {
         self.manager_with(first, &Value::Null, environment).await
     }
 
-    /// Starts a manager whose configuration also has these blocks.
+    /// Starts a manager with additional blocks in its configuration.
     ///
     /// # Errors
     /// If it does not become ready.
@@ -144,7 +148,7 @@ impl<'a> World<'a> {
         self.agent_with(worker, &Value::Null, environment).await
     }
 
-    /// Starts an agent whose configuration also has these blocks.
+    /// Starts an agent with additional blocks in its configuration.
     ///
     /// # Errors
     /// If it does not become ready.
@@ -163,4 +167,4 @@ impl<'a> World<'a> {
 }
 
 /// A process, ended when it is dropped.
-pub type Running = Process;
+pub type RunningProcess = Process;

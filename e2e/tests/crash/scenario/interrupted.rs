@@ -1,13 +1,13 @@
-//! Deactivated while it runs, and activated when nothing of it runs; or stopped for good by its own limit.
+//! A Workload is deactivated while it runs and activated again, or stopped by its maximum execution time.
 
 use anyhow::Result;
 use crds::{meta::is_true, v1beta2::Workload};
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::life::Life;
+use crate::observed_job::ObservedJob;
 
-impl Life<'_> {
+impl ObservedJob<'_> {
     /// Whoever finds a program back after its death carries an interruption on and begins none: the job may be at its end.
     pub(super) async fn interrupted(&self) -> Result<()> {
         self.submit(self.job_of(4)).await?;
@@ -42,7 +42,7 @@ impl Life<'_> {
         self.change(&self.api::<Workload>(), name, json!({"spec": {"active": true}})).await
     }
 
-    /// It never ends by itself.
+    /// It does not end by itself.
     pub(super) async fn too_long(&self) -> Result<()> {
         let mut job = self.job_of(600);
         job["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = json!("2");

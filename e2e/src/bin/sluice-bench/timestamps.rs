@@ -1,4 +1,4 @@
-//! When what became of each Job, as watches brought it.
+//! The times of the state changes of each Job, from watches.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,18 +12,18 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::field::{Field, NAME};
+use crate::environment::{BenchEnvironment, NAME};
 
 /// The moments of one Job.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moments {
+pub(crate) struct JobTimestamps {
     /// Just before it was sent.
     pub(crate) submitted: Option<Instant>,
     /// Its Workload on the manager was admitted.
     pub(crate) admitted: Option<Instant>,
     /// Its copy on a worker was not suspended.
     pub(crate) unsuspended: Option<Instant>,
-    /// The Job on the manager told of a pod.
+    /// The Job on the manager reports a pod.
     pub(crate) told: Option<Instant>,
     /// Its copy on a worker was complete.
     pub(crate) complete: Option<Instant>,
@@ -31,22 +31,22 @@ pub(crate) struct Moments {
     pub(crate) told_complete: Option<Instant>,
 }
 
-type Book = BTreeMap<String, Moments>;
+type TimestampsByJob = BTreeMap<String, JobTimestamps>;
 
 /// Watches all clusters for as long as it is kept.
 pub(crate) struct Watches {
-    book: watch::Sender<Book>,
+    book: watch::Sender<TimestampsByJob>,
     _watches: JoinSet<()>,
 }
 
 impl Watches {
-    pub(crate) fn begin(field: &Field<'_>) -> Self {
-        let book = watch::Sender::new(Book::new());
+    pub(crate) fn begin(field: &BenchEnvironment<'_>) -> Self {
+        let book = watch::Sender::new(TimestampsByJob::new());
         let mut watches = JoinSet::new();
-        let hub = &field.world.hub;
+        let hub = &field.installation.hub;
         watches.spawn(follow_workloads(hub.clone(), book.clone()));
         watches.spawn(follow_jobs(hub.clone(), book.clone(), see_hub));
-        for worker in &field.world.workers {
+        for worker in &field.installation.workers {
             watches.spawn(follow_jobs(worker.clone(), book.clone(), see_copy));
         }
         Self { book, _watches: watches }
@@ -62,8 +62,8 @@ impl Watches {
         &self,
         what: &str,
         within: Duration,
-        enough: impl Fn(&Book) -> bool,
-    ) -> Result<Book> {
+        enough: impl Fn(&TimestampsByJob) -> bool,
+    ) -> Result<TimestampsByJob> {
         let mut book = self.book.subscribe();
         match timeout(within, book.wait_for(enough)).await {
             Ok(Ok(book)) => Ok(book.clone()),
@@ -73,14 +73,18 @@ impl Watches {
 }
 
 /// Notes a moment, the first time.
-fn note(book: &watch::Sender<Book>, name: &str, of: impl Fn(&mut Moments) -> &mut Option<Instant>) {
+fn note(
+    book: &watch::Sender<TimestampsByJob>,
+    name: &str,
+    of: impl Fn(&mut JobTimestamps) -> &mut Option<Instant>,
+) {
     let now = Instant::now();
     book.send_modify(|book| {
         of(book.entry(name.to_owned()).or_default()).get_or_insert(now);
     });
 }
 
-async fn follow_workloads(cluster: Cluster, book: watch::Sender<Book>) {
+async fn follow_workloads(cluster: Cluster, book: watch::Sender<TimestampsByJob>) {
     let mut follow = Follow::new(cluster.api::<Workload>(NAME));
     loop {
         for workload in present(follow.next().await) {
@@ -94,8 +98,8 @@ async fn follow_workloads(cluster: Cluster, book: watch::Sender<Book>) {
 
 async fn follow_jobs(
     cluster: Cluster,
-    book: watch::Sender<Book>,
-    see: fn(&watch::Sender<Book>, &Job),
+    book: watch::Sender<TimestampsByJob>,
+    see: fn(&watch::Sender<TimestampsByJob>, &Job),
 ) {
     let mut follow = Follow::new(cluster.api::<Job>(NAME));
     loop {
@@ -111,7 +115,7 @@ fn present<K>(change: Change<K>) -> Vec<K> {
     }
 }
 
-fn see_hub(book: &watch::Sender<Book>, job: &Job) {
+fn see_hub(book: &watch::Sender<TimestampsByJob>, job: &Job) {
     let status = job.status.clone().unwrap_or_default();
     let name = job.name_any();
     if status.active.unwrap_or_default() + status.succeeded.unwrap_or_default() > 0 {
@@ -122,7 +126,7 @@ fn see_hub(book: &watch::Sender<Book>, job: &Job) {
     }
 }
 
-fn see_copy(book: &watch::Sender<Book>, job: &Job) {
+fn see_copy(book: &watch::Sender<TimestampsByJob>, job: &Job) {
     let name = job.name_any();
     if job.spec.as_ref().is_some_and(|spec| spec.suspend != Some(true)) {
         note(book, &name, |moments| &mut moments.unsuspended);

@@ -1,4 +1,4 @@
-//! What is measured: one manager, workers with an agent each, one queue with more quota and room than is asked for.
+//! The measured installation: one manager, workers with an agent each, and one queue with more quota and capacity than needed.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use crds::{
     names::conditions::ACTIVE,
     v1beta2::{ClusterQueue, LocalQueue},
 };
-use e2e::world::{Plan, Ports, Program, SOON, World};
+use e2e::installation::{Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT};
 use harness::{Cluster, NodeSpec, TestLab, annotation};
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 use serde_json::{Value, json};
 
-/// The namespace of all Jobs, and the name of all that the queue is made of.
+/// The namespace of all Jobs, and the name of the queue's objects.
 pub(crate) const NAME: &str = "bench";
 
 /// Last lines of a log.
@@ -23,53 +23,54 @@ const LINES: usize = 40;
 const API: &str = "kueue.x-k8s.io/v1beta2";
 
 /// An installation with a queue.
-pub(crate) struct Field<'a> {
-    pub(crate) world: World<'a>,
+pub(crate) struct BenchEnvironment<'a> {
+    pub(crate) installation: Installation<'a>,
     pub(crate) manager: Program,
     pub(crate) agents: Vec<Program>,
 }
 
-impl<'a> Field<'a> {
-    /// Installs, starts, registers, and returns when the queue takes Jobs.
+impl<'a> BenchEnvironment<'a> {
+    /// Installs and starts everything, and waits until the queue is active.
     pub(crate) async fn lay(
         lab: &'a TestLab,
         workers: usize,
         programs: Option<&Path>,
     ) -> Result<Self> {
-        let plan = Plan { workers, elects: true };
-        let world = World::of(lab, plan, Ports::choose()?).await?.patient();
-        let world = match programs {
-            Some(folder) => world.built_in(folder.to_owned()),
-            None => world,
+        let plan = InstallationPlan { workers, elects: true };
+        let installation =
+            Installation::of(lab, plan, InstallationPorts::choose()?).await?.patient();
+        let installation = match programs {
+            Some(folder) => installation.built_in(folder.to_owned()),
+            None => installation,
         };
-        world.install().await?;
-        let manager = world.manager(true, &[]).await?;
-        world.register().await?;
+        installation.install().await?;
+        let manager = installation.manager(true, &[]).await?;
+        installation.register().await?;
         let mut agents = Vec::new();
-        for worker in &world.workers {
+        for worker in &installation.workers {
             let (count, cpu) = (4, "1000".to_owned());
             worker.add_nodes(&NodeSpec { count, cpu, ..NodeSpec::default() }).await?;
-            agents.push(world.agent(worker, &[]).await?);
+            agents.push(installation.agent(worker, &[]).await?);
         }
-        let field = Self { world, manager, agents };
+        let field = Self { installation, manager, agents };
         for cluster in field.clusters() {
             cluster.apply(&namespace().to_string(), NAME).await?;
         }
         let text: Vec<String> = queue(workers).iter().map(ToString::to_string).collect();
-        field.world.hub.apply(&text.join("\n---\n"), NAME).await?;
-        let queues: Api<ClusterQueue> = field.world.hub.cluster_api();
+        field.installation.hub.apply(&text.join("\n---\n"), NAME).await?;
+        let queues: Api<ClusterQueue> = field.installation.hub.cluster_api();
         let active = |queue: &ClusterQueue| is_true(&queue.status.conditions, ACTIVE);
-        field.world.hub.until(&queues, NAME, "takes Jobs", SOON, active).await?;
-        let queues: Api<LocalQueue> = field.world.hub.api(NAME);
+        field.installation.hub.until(&queues, NAME, "takes Jobs", TIMEOUT, active).await?;
+        let queues: Api<LocalQueue> = field.installation.hub.api(NAME);
         let active = |queue: &LocalQueue| is_true(&queue.status.conditions, ACTIVE);
-        field.world.hub.until(&queues, NAME, "takes Jobs", SOON, active).await?;
+        field.installation.hub.until(&queues, NAME, "takes Jobs", TIMEOUT, active).await?;
         Ok(field)
     }
 
-    /// How things are, for whoever has to find out why they do not go on.
+    /// The state of the installation, for the analysis of a failure.
     pub(crate) async fn circumstances(&self) -> String {
         let shown = ["get", "workloads,localqueues,multikueueclusters", "-A", "-o", "yaml"];
-        let objects = self.world.hub.kubectl(&shown).await;
+        let objects = self.installation.hub.kubectl(&shown).await;
         let objects = objects.unwrap_or_else(|error| error.to_string());
         let logs = std::iter::once(&self.manager).chain(&self.agents);
         logs.fold(objects, |text, program| text + "\n---\n" + &program.process.log_tail(LINES))
@@ -77,7 +78,7 @@ impl<'a> Field<'a> {
 
     /// Everywhere: the manager first.
     pub(crate) fn clusters(&self) -> impl Iterator<Item = &Cluster> {
-        std::iter::once(&self.world.hub).chain(&self.world.workers)
+        std::iter::once(&self.installation.hub).chain(&self.installation.workers)
     }
 }
 

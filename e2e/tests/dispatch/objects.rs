@@ -1,4 +1,4 @@
-//! Queues and Jobs for tests.
+//! Queues and Jobs of tests.
 
 use anyhow::Result;
 use harness::{Cluster, NodeSpec, annotation};
@@ -77,7 +77,7 @@ fn queue_objects(namespace: &str, cpu: &str, workers: &[&str], flavor: &Value) -
     text.join("\n---\n")
 }
 
-/// A Job of so many pods that ask for this much cpu each and run for so many seconds.
+/// A Job with this number of pods, each with this cpu request and run time in seconds.
 pub(crate) fn job(name: &str, pods: usize, cpu: &str, seconds: u32) -> Value {
     json!({
         "apiVersion": "batch/v1", "kind": "Job",

@@ -1,8 +1,8 @@
-//! The life of one Job, as it is led and watched from outside.
+//! One Job from submission to its end, controlled and observed by the test.
 
 use anyhow::{Context, Result, ensure};
 use crds::{meta::is_true, v1beta2::Workload};
-use e2e::world::{SOON, World};
+use e2e::installation::{Installation, TIMEOUT};
 use harness::{Cluster, Observer, annotation};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job};
 use kube::{
@@ -12,24 +12,24 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{course::Course, setting::NAMESPACE};
+use crate::{scenario::Scenario, setup::NAMESPACE};
 
-/// One Job and what befalls it.
-pub(crate) struct Life<'a> {
-    pub(crate) world: &'a World<'a>,
-    pub(crate) course: Course,
+/// One Job and its scenario.
+pub(crate) struct ObservedJob<'a> {
+    pub(crate) installation: &'a Installation<'a>,
+    pub(crate) scenario: Scenario,
     pub(crate) name: &'a str,
     /// The program has died and is back.
     pub(crate) again: bool,
 }
 
-impl Life<'_> {
+impl ObservedJob<'_> {
     pub(crate) fn hub(&self) -> &Cluster {
-        &self.world.hub
+        &self.installation.hub
     }
 
     pub(crate) fn worker(&self) -> Result<&Cluster> {
-        self.world.workers.first().context("a worker")
+        self.installation.workers.first().context("a worker")
     }
 
     /// The objects of a kind on the hub.
@@ -43,7 +43,7 @@ impl Life<'_> {
 
     /// Its Job, for the workers, of pods that run for a second.
     pub(crate) fn job(&self) -> Value {
-        let pods = self.course.pods();
+        let pods = self.scenario.pods();
         json!({
             "apiVersion": "batch/v1", "kind": "Job",
             "metadata": {"name": self.name, "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
@@ -67,7 +67,7 @@ impl Life<'_> {
         job
     }
 
-    /// Submits it, unless that was done.
+    /// Submits the Job, unless it exists.
     pub(crate) async fn submit(&self, job: Value) -> Result<()> {
         let job: Job = serde_json::from_value(job).context("a Job")?;
         create(&self.api::<Job>(), &job).await
@@ -80,7 +80,7 @@ impl Life<'_> {
                 job.status.iter().flat_map(|status| status.conditions.iter().flatten());
             conditions.into_iter().any(|one| one.type_ == "Complete" && one.status == "True")
         };
-        self.hub().until(&self.api::<Job>(), self.name, "is complete", SOON, complete).await?;
+        self.hub().until(&self.api::<Job>(), self.name, "is complete", TIMEOUT, complete).await?;
         let over = |one: &Workload| {
             is_true(&one.status.conditions, "Finished") && one.finalizers().is_empty()
         };
@@ -92,9 +92,9 @@ impl Life<'_> {
     pub(crate) async fn until_nothing_left(&self) -> Result<()> {
         let worker = self.worker()?;
         let jobs = worker.api::<Job>(NAMESPACE);
-        worker.until_all(&jobs, "", "no job is left", SOON, <[Job]>::is_empty).await?;
+        worker.until_all(&jobs, "", "no job is left", TIMEOUT, <[Job]>::is_empty).await?;
         let clones = worker.api::<Workload>(NAMESPACE);
-        worker.until_all(&clones, "", "no clone is left", SOON, <[Workload]>::is_empty).await?;
+        worker.until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty).await?;
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl Life<'_> {
     ) -> Result<Workload> {
         let what = format!("the Workload of {} {what}", self.name);
         let found = |all: &[Workload]| all.iter().any(|one| self.owns(one) && condition(one));
-        let all = self.hub().until_all(&self.api::<Workload>(), "", &what, SOON, found).await?;
+        let all = self.hub().until_all(&self.api::<Workload>(), "", &what, TIMEOUT, found).await?;
         let own = all.into_iter().find(|one| self.owns(one) && condition(one));
         own.with_context(|| format!("{what}: gone"))
     }
@@ -115,13 +115,13 @@ impl Life<'_> {
         workload.owner_references().iter().any(|owner| owner.name == self.name)
     }
 
-    /// Until pods of the Job are told of on the hub.
+    /// Waits until the Job on the manager cluster reports pods.
     pub(crate) async fn until_running(&self) -> Result<()> {
         let runs = |job: &Job| {
             let status = job.status.clone().unwrap_or_default();
             status.active > Some(0) || status.succeeded > Some(0)
         };
-        self.hub().until(&self.api::<Job>(), self.name, "runs", SOON, runs).await?;
+        self.hub().until(&self.api::<Job>(), self.name, "runs", TIMEOUT, runs).await?;
         Ok(())
     }
 
@@ -136,10 +136,10 @@ impl Life<'_> {
 
     /// By the pods that ran.
     pub(crate) async fn judge(&self, observer: &Observer) -> Result<()> {
-        let Some(expected) = self.course.verdicts() else {
+        let Some(expected) = self.scenario.verdicts() else {
             return Ok(());
         };
-        let judgement = observer.judge(self.name, self.course.pods(), SOON).await?;
+        let judgement = observer.judge(self.name, self.scenario.pods(), TIMEOUT).await?;
         ensure!(expected.contains(&judgement.verdict), "{judgement}");
         Ok(())
     }

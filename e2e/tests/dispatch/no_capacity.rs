@@ -1,27 +1,27 @@
-//! What no worker can hold waits without taking anything from others (docs/reference/dispatch.md §1, §2).
+//! A Workload that no worker can hold stays pending without affecting others (docs/reference/dispatch.md §1, §2).
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::ClusterQueue;
-use e2e::world::SOON;
+use e2e::installation::TIMEOUT;
 
 use crate::{
-    place,
-    site::{Site, said},
+    fixture::{DispatchFixture, said},
+    objects,
 };
 
 #[tokio::test]
 async fn four_nodes_with_two_free_each_take_no_pod_of_four_and_the_jobs_behind_it_run() -> Result<()>
 {
-    let site = Site::shared("no_room").await?;
-    site.nodes(1, 4, "2").await?;
-    site.queue("8").await?;
-    site.until_reported(2).await?;
-    // Whoever runs one Job there knows the nodes.
-    site.submit(&place::job("small", 1, "1", 1)).await?;
-    site.expect_once("small", 1).await?;
+    let fixture = DispatchFixture::shared("no_room").await?;
+    fixture.nodes(1, 4, "2").await?;
+    fixture.queue("8").await?;
+    fixture.until_reported(2).await?;
+    // A Job on the worker shows that the manager has its capacity report.
+    fixture.submit(&objects::job("small", 1, "1", 1)).await?;
+    fixture.expect_once("small", 1).await?;
 
-    site.submit(&place::job("large", 1, "4", 1)).await?;
-    let waits = site
+    fixture.submit(&objects::job("large", 1, "4", 1)).await?;
+    let waits = fixture
         .until_workload("large", "says why it waits", |one| {
             said(&one.status.conditions, "QuotaReserved").is_some_and(|said| {
                 !said.status
@@ -38,15 +38,15 @@ async fn four_nodes_with_two_free_each_take_no_pod_of_four_and_the_jobs_behind_i
 
     // Together they need all the quota there is.
     for name in ["first", "second"] {
-        site.submit(&place::job(name, 2, "2", 1)).await?;
+        fixture.submit(&objects::job(name, 2, "2", 1)).await?;
     }
     for name in ["first", "second"] {
-        site.expect_once(name, 2).await?;
+        fixture.expect_once(name, 2).await?;
     }
-    let queues = site.hub().cluster_api::<ClusterQueue>();
+    let queues = fixture.hub().cluster_api::<ClusterQueue>();
     let idle = |queue: &ClusterQueue| {
         queue.status.reserving_workloads == 0 && queue.status.pending_workloads == 1
     };
-    site.hub().until(&queues, site.namespace(), "has one that waits", SOON, idle).await?;
+    fixture.hub().until(&queues, fixture.namespace(), "has one that waits", TIMEOUT, idle).await?;
     Ok(())
 }

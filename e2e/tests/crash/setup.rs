@@ -1,7 +1,7 @@
-//! What is there before the first Job: room, queues, and a check that a person decides.
+//! The objects before the first Job: capacity, queues, and an admission check that a person decides.
 
 use anyhow::{Context, Result};
-use e2e::world::{SOON, World};
+use e2e::installation::{Installation, TIMEOUT};
 use harness::{NodeSpec, Observer};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ObjectMeta, PostParams};
@@ -15,8 +15,8 @@ pub(crate) const AT_HOME: &str = "home";
 const API: &str = "kueue.x-k8s.io/v1beta2";
 
 /// The namespace and nodes everywhere, the queues on the hub.
-pub(crate) async fn prepare(world: &World<'_>) -> Result<()> {
-    for cluster in std::iter::once(&world.hub).chain(&world.workers) {
+pub(crate) async fn prepare(installation: &Installation<'_>) -> Result<()> {
+    for cluster in std::iter::once(&installation.hub).chain(&installation.workers) {
         let metadata = ObjectMeta { name: Some(NAMESPACE.to_owned()), ..ObjectMeta::default() };
         let namespace = Namespace { metadata, ..Namespace::default() };
         cluster.cluster_api::<Namespace>().create(&PostParams::default(), &namespace).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn prepare(world: &World<'_>) -> Result<()> {
         local_queue(AT_HOME, AT_HOME, "None"),
     ];
     let text: Vec<String> = objects.iter().map(ToString::to_string).collect();
-    world.hub.apply(&text.join("\n---\n"), NAMESPACE).await?;
+    installation.hub.apply(&text.join("\n---\n"), NAMESPACE).await?;
     Ok(())
 }
 
@@ -70,7 +70,8 @@ pub(crate) fn cluster_queue(name: &str, flavor: &str, check: Option<&str>) -> Va
 }
 
 /// Watches every pod of all Jobs, from before the first.
-pub(crate) async fn observe(world: &World<'_>) -> Result<Observer> {
-    let clusters: Vec<_> = std::iter::once(&world.hub).chain(&world.workers).cloned().collect();
-    Observer::start(&clusters, NAMESPACE, SOON).await.context("watching the pods")
+pub(crate) async fn observe(installation: &Installation<'_>) -> Result<Observer> {
+    let clusters: Vec<_> =
+        std::iter::once(&installation.hub).chain(&installation.workers).cloned().collect();
+    Observer::start(&clusters, NAMESPACE, TIMEOUT).await.context("watching the pods")
 }

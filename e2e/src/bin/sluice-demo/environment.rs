@@ -1,4 +1,4 @@
-//! What the demo plays on: an installation from `config/` and the samples, on two unequal workers.
+//! The environment of the demo: an installation from `config/` with the samples, and two unequal workers.
 
 use anyhow::Result;
 use crds::{
@@ -6,7 +6,9 @@ use crds::{
     names::conditions::ACTIVE,
     v1beta2::{ClusterQueue, MultiKueueCluster},
 };
-use e2e::world::{self, Plan, Ports, Program, SOON, World};
+use e2e::installation::{
+    self, Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT,
+};
 use harness::{Cluster, NodeSpec, TestLab};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;
@@ -25,40 +27,41 @@ pub(crate) const TEAM: &str = "team-a";
 /// Nodes of the workers in their order: how many, cpu, memory. The samples' gang fits on the first only.
 const NODES: [(usize, &str, &str); WORKERS] = [(4, "32", "256Gi"), (3, "16", "64Gi")];
 
-/// The stage, with everybody on it.
-pub(crate) struct Stage<'a> {
-    pub(crate) world: World<'a>,
+/// The environment with its running programs.
+pub(crate) struct DemoEnvironment<'a> {
+    pub(crate) installation: Installation<'a>,
     _programs: Vec<Program>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> DemoEnvironment<'a> {
     /// Installs, starts two managers and an agent per worker, registers the workers, applies the samples.
     pub(crate) async fn set(lab: &'a TestLab, watch: &mut Stopwatch) -> Result<Self> {
-        let plan = Plan { workers: WORKERS, elects: true };
-        let world = World::of(lab, plan, Ports::choose()?).await?.patient();
+        let plan = InstallationPlan { workers: WORKERS, elects: true };
+        let installation =
+            Installation::of(lab, plan, InstallationPorts::choose()?).await?.patient();
         println!("installing config/default on the manager, config/worker on the workers");
-        world.install().await?;
+        installation.install().await?;
         watch.lap("installing");
         let mut programs = Vec::new();
         for number in 0..MANAGERS {
-            programs.push(world.manager(number == 0, &[]).await?);
+            programs.push(installation.manager(number == 0, &[]).await?);
         }
-        world.register().await?;
-        for (worker, (count, cpu, memory)) in world.workers.iter().zip(NODES) {
+        installation.register().await?;
+        for (worker, (count, cpu, memory)) in installation.workers.iter().zip(NODES) {
             println!("{}: {count} nodes of {cpu} cpus and {memory}", worker.name());
             worker.add_nodes(&nodes(count, cpu, memory)).await?;
-            programs.push(world.agent(worker, &[]).await?);
+            programs.push(installation.agent(worker, &[]).await?);
         }
         watch.lap("managers, agents, nodes");
         println!("applying config/samples/multikueue");
-        samples(&world).await?;
+        samples(&installation).await?;
         watch.lap("samples, workers connected");
-        Ok(Self { world, _programs: programs })
+        Ok(Self { installation, _programs: programs })
     }
 
     /// Everywhere: the manager first.
     pub(crate) fn clusters(&self) -> Vec<Cluster> {
-        std::iter::once(&self.world.hub).chain(&self.world.workers).cloned().collect()
+        std::iter::once(&self.installation.hub).chain(&self.installation.workers).cloned().collect()
     }
 }
 
@@ -67,23 +70,23 @@ fn nodes(count: usize, cpu: &str, memory: &str) -> NodeSpec {
     NodeSpec { count, cpu, memory, ..NodeSpec::default() }
 }
 
-/// The queue on the manager, the team's namespace everywhere; returns when the queue takes Jobs.
-async fn samples(world: &World<'_>) -> Result<()> {
-    let folder = world::root().join("config/samples/multikueue");
-    world.hub.apply_kustomization(&folder, TEAM).await?;
-    for worker in &world.workers {
+/// Creates the queue on the manager and the team's namespace everywhere, and waits until the queue is active.
+async fn samples(installation: &Installation<'_>) -> Result<()> {
+    let folder = installation::root().join("config/samples/multikueue");
+    installation.hub.apply_kustomization(&folder, TEAM).await?;
+    for worker in &installation.workers {
         worker.apply_kustomization(&folder.join("namespace"), TEAM).await?;
-        // Without it no pod can be made.
+        // Pods need the service account.
         let accounts: Api<ServiceAccount> = worker.api(TEAM);
-        worker.until(&accounts, "default", "is there", SOON, |_| true).await?;
+        worker.until(&accounts, "default", "is there", TIMEOUT, |_| true).await?;
     }
-    let clusters: Api<MultiKueueCluster> = world.hub.cluster_api();
+    let clusters: Api<MultiKueueCluster> = installation.hub.cluster_api();
     let active = |cluster: &MultiKueueCluster| is_true(&cluster.status.conditions, ACTIVE);
-    for worker in &world.workers {
-        world.hub.until(&clusters, worker.name(), "is connected", SOON, active).await?;
+    for worker in &installation.workers {
+        installation.hub.until(&clusters, worker.name(), "is connected", TIMEOUT, active).await?;
     }
-    let queues: Api<ClusterQueue> = world.hub.cluster_api();
+    let queues: Api<ClusterQueue> = installation.hub.cluster_api();
     let active = |queue: &ClusterQueue| is_true(&queue.status.conditions, ACTIVE);
-    world.hub.until(&queues, TEAM, "takes Jobs", SOON, active).await?;
+    installation.hub.until(&queues, TEAM, "takes Jobs", TIMEOUT, active).await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Changed in every way while it waits in a queue that is closed.
+//! A Job is changed in every field while it is pending in a stopped ClusterQueue.
 
 use anyhow::Result;
 use crds::v1beta2::{Workload, WorkloadPriorityClass};
@@ -6,12 +6,12 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::life::{Life, create};
+use crate::observed_job::{ObservedJob, create};
 
-/// What the Job comes to tolerate.
+/// The tolerations that are added to the Job.
 const TOLERATED: &str = "crash.example/edited";
 
-impl Life<'_> {
+impl ObservedJob<'_> {
     pub(super) async fn edited(&self) -> Result<()> {
         self.wait_in_the_closed_queue().await?;
         if !self.again {
@@ -20,7 +20,7 @@ impl Life<'_> {
         let alone = |all: &[Workload]| !all.iter().any(|one| one.name_any() == self.stray());
         let workloads = self.api::<Workload>();
         let what = "the other Workload is gone";
-        self.hub().until_all(&workloads, "", what, e2e::world::SOON, alone).await?;
+        self.hub().until_all(&workloads, "", what, e2e::installation::TIMEOUT, alone).await?;
         self.tolerate_something().await?;
         self.raise_its_class().await?;
         self.open_another_queue().await?;
@@ -52,7 +52,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// A Workload that is the Job's as well, and asks for something else.
+    /// Another Workload of the same Job, with other requests.
     async fn add_another_workload(&self) -> Result<()> {
         let own = self.until_workload("is there", |_| true).await?;
         let mut stray = Workload { spec: own.spec.clone(), ..Workload::default() };

@@ -1,4 +1,4 @@
-//! Our programs, with the rights of their service accounts.
+//! The manager and the agent, with the rights of their service accounts.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -9,9 +9,9 @@ use anyhow::{Context, Result};
 use harness::{Cluster, Launch, Process, free_port};
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, SOON, World};
+use super::{Installation, NAMESPACE, TIMEOUT};
 
-/// A program that runs, and where it tells its metrics.
+/// A running program with its metrics endpoint.
 #[derive(Debug)]
 pub struct Program {
     /// The process.
@@ -25,7 +25,7 @@ fn local(port: u16) -> SocketAddr {
 }
 
 pub(super) async fn manager(
-    world: &World<'_>,
+    installation: &Installation<'_>,
     webhooks: u16,
     blocks: &Value,
     environment: &[(&str, &str)],
@@ -38,29 +38,30 @@ pub(super) async fn manager(
         "webhook": {"host": "127.0.0.1", "port": webhooks},
         "health": {"healthProbeBindAddress": health.to_string()},
         "metrics": {"bindAddress": metrics.to_string()},
-        "leaderElection": {"leaderElect": world.plan.elects},
+        "leaderElection": {"leaderElect": installation.plan.elects},
         "multiKueue": {"dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "60s"},
     });
-    if world.hasty {
-        // A standby takes over after seconds, not after a quarter of a minute.
+    if installation.hasty {
+        // A standby takes over after seconds instead of a quarter of a minute.
         file["leaderElection"] = json!({
-            "leaderElect": world.plan.elects,
+            "leaderElect": installation.plan.elects,
             "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms",
         });
     }
     add(&mut file, blocks);
-    let config = write(world, &format!("manager-{}.yaml", health.port()), &file)?;
-    let kubeconfig = kubeconfig(world, &world.hub, "sluice-manager", health.port()).await?;
+    let config = write(installation, &format!("manager-{}.yaml", health.port()), &file)?;
+    let kubeconfig =
+        kubeconfig(installation, &installation.hub, "sluice-manager", health.port()).await?;
     let launch = Launch::of("sluice-manager")
         .args(["--metrics-plain", "--config"])
         .arg(config)
         .arg("--kubeconfig")
         .arg(kubeconfig);
-    start(world, launch, environment, health, metrics).await
+    start(installation, launch, environment, health, metrics).await
 }
 
 pub(super) async fn agent(
-    world: &World<'_>,
+    installation: &Installation<'_>,
     worker: &Cluster,
     blocks: &Value,
     environment: &[(&str, &str)],
@@ -72,8 +73,8 @@ pub(super) async fn agent(
         "leaderElection": {"leaderElect": false},
     });
     add(&mut file, blocks);
-    let config = write(world, &format!("agent-{}.yaml", health.port()), &file)?;
-    let kubeconfig = kubeconfig(world, worker, "sluice-agent", health.port()).await?;
+    let config = write(installation, &format!("agent-{}.yaml", health.port()), &file)?;
+    let kubeconfig = kubeconfig(installation, worker, "sluice-agent", health.port()).await?;
     let launch = Launch::of("sluice-agent")
         .arg("--config")
         .arg(config)
@@ -81,23 +82,23 @@ pub(super) async fn agent(
         .arg(kubeconfig)
         .arg(format!("--health-probe-bind-address={health}"))
         .arg(format!("--metrics-bind-address={metrics}"));
-    start(world, launch, environment, health, metrics).await
+    start(installation, launch, environment, health, metrics).await
 }
 
 async fn start(
-    world: &World<'_>,
+    installation: &Installation<'_>,
     launch: Launch,
     environment: &[(&str, &str)],
     health: SocketAddr,
     metrics: SocketAddr,
 ) -> Result<Program> {
-    let launch = match &world.build {
+    let launch = match &installation.build {
         Some(folder) => launch.built_in(Some(folder.clone())),
         None => launch.arg("--log-level=info,cluster=debug,runtime=debug"),
     };
     let launch = environment.iter().fold(launch, |launch, (name, value)| launch.env(name, *value));
-    let process = launch.start(world.lab)?;
-    process.ready(health, "/readyz", SOON).await?;
+    let process = launch.start(installation.lab)?;
+    process.ready(health, "/readyz", TIMEOUT).await?;
     Ok(Program { process, metrics })
 }
 
@@ -109,19 +110,19 @@ fn add(file: &mut Value, blocks: &Value) {
 
 /// A kubeconfig with a fresh token of a service account, in a file.
 async fn kubeconfig(
-    world: &World<'_>,
+    installation: &Installation<'_>,
     cluster: &Cluster,
     account: &str,
     number: u16,
 ) -> Result<PathBuf> {
     let kubeconfig = cluster.kubeconfig_for(NAMESPACE, account).await?;
     let kubeconfig = serde_json::to_value(kubeconfig).context("the kubeconfig as JSON")?;
-    write(world, &format!("{account}-{}-{number}.kubeconfig", cluster.name()), &kubeconfig)
+    write(installation, &format!("{account}-{}-{number}.kubeconfig", cluster.name()), &kubeconfig)
 }
 
 /// JSON is YAML.
-fn write(world: &World<'_>, name: &str, value: &Value) -> Result<PathBuf> {
-    let path = world.file(name);
+fn write(installation: &Installation<'_>, name: &str, value: &Value) -> Result<PathBuf> {
+    let path = installation.file(name);
     std::fs::write(&path, value.to_string())
         .with_context(|| format!("writing {}", path.display()))?;
     Ok(path)

@@ -1,4 +1,4 @@
-//! Where a test takes place: the installation, a namespace everywhere, and what is waited for there.
+//! The fixture of a test: the installation, a namespace everywhere, and waits.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -7,7 +7,7 @@ use crds::{
     v1alpha1::{ClusterCapacity, LOCAL},
     v1beta2::{MultiKueueCluster, Workload},
 };
-use e2e::world::{SOON, World};
+use e2e::installation::{Installation, TIMEOUT};
 use harness::{Cluster, Space, Verdict};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job, api::core::v1::Pod};
 use kube::{
@@ -17,35 +17,35 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{house::House, place};
+use crate::{objects, shared_installation::SharedInstallation};
 
 /// See the module.
-pub(crate) struct Site {
-    pub(crate) world: World<'static>,
+pub(crate) struct DispatchFixture {
+    pub(crate) installation: Installation<'static>,
     pub(crate) space: Space,
 }
 
-/// A condition, as far as it is told to people.
+/// A condition without its times.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ReportedCondition {
     pub(crate) status: bool,
     pub(crate) reason: String,
     pub(crate) message: String,
 }
 
-impl Site {
+impl DispatchFixture {
     /// Beside other tests.
     pub(crate) async fn shared(test: &str) -> Result<Self> {
-        let world = House::shared().await?.world().await?;
-        let space = world.lab.space(test).await?;
-        Ok(Self { world, space })
+        let installation = SharedInstallation::shared().await?.installation().await?;
+        let space = installation.lab.space(test).await?;
+        Ok(Self { installation, space })
     }
 
     /// For a test that breaks something.
     pub(crate) async fn alone(test: &str) -> Result<Self> {
-        let world = House::alone().await?.world().await?;
-        let space = world.lab.space_alone(test).await?;
-        Ok(Self { world, space })
+        let installation = SharedInstallation::alone().await?.installation().await?;
+        let space = installation.lab.space_alone(test).await?;
+        Ok(Self { installation, space })
     }
 
     pub(crate) fn namespace(&self) -> &str {
@@ -53,12 +53,12 @@ impl Site {
     }
 
     pub(crate) fn hub(&self) -> &Cluster {
-        &self.world.hub
+        &self.installation.hub
     }
 
     /// Worker number `number`, from 1.
     pub(crate) fn worker(&self, number: usize) -> &Cluster {
-        &self.world.workers[number - 1]
+        &self.installation.workers[number - 1]
     }
 
     /// The objects of a kind on the hub.
@@ -72,24 +72,24 @@ impl Site {
 
     /// Nodes on a worker for this test's pods.
     pub(crate) async fn nodes(&self, number: usize, count: usize, cpu: &str) -> Result<()> {
-        let nodes = place::own_nodes(self.namespace(), count, cpu);
+        let nodes = objects::own_nodes(self.namespace(), count, cpu);
         Ok(self.worker(number).add_nodes(&nodes).await?)
     }
 
     /// A queue of this test's nodes on both workers.
     pub(crate) async fn queue(&self, cpu: &str) -> Result<()> {
-        place::own_queue(self.hub(), self.namespace(), cpu, &["worker-1", "worker-2"]).await
+        objects::own_queue(self.hub(), self.namespace(), cpu, &["worker-1", "worker-2"]).await
     }
 
-    /// Waits until the manager has read what a worker says of its nodes: it then says which labels it looks at.
+    /// Waits until the manager has a worker's nodes: the worker then reports the requested labels.
     pub(crate) async fn until_reported(&self, number: usize) -> Result<()> {
         let reports = self.worker(number).cluster_api::<ClusterCapacity>();
         let read = |report: &ClusterCapacity| !report.spec.label_keys.is_empty();
-        self.worker(number).until(&reports, LOCAL, "was read", SOON, read).await?;
+        self.worker(number).until(&reports, LOCAL, "was read", TIMEOUT, read).await?;
         Ok(())
     }
 
-    /// Submits a Job for the workers. The webhook would say so itself, a moment after the queue was made.
+    /// Submits a Job to a MultiKueue queue. `managedBy` is set here, because the webhook may not know the new queue yet.
     pub(crate) async fn submit(&self, job: &Value) -> Result<()> {
         let mut job = job.clone();
         job["spec"]["managedBy"] = json!("kueue.x-k8s.io/multikueue");
@@ -106,7 +106,7 @@ impl Site {
         };
         let what = format!("{pods} pods of {job} run");
         let all = worker.api::<Pod>(self.namespace());
-        worker.until_all(&all, &labels, &what, SOON, running).await?;
+        worker.until_all(&all, &labels, &what, TIMEOUT, running).await?;
         Ok(())
     }
 
@@ -129,32 +129,34 @@ impl Site {
     ) -> Result<Workload> {
         let found = |all: &[Workload]| of(all, job).is_some_and(&condition);
         let what = format!("the Workload of {job} {what}");
-        let all = self.hub().until_all(&self.api(), "", &what, SOON, found).await?;
+        let all = self.hub().until_all(&self.api(), "", &what, TIMEOUT, found).await?;
         of(&all, job).cloned().ok_or_else(|| anyhow::anyhow!("no Workload of {job}"))
     }
 
-    /// Waits until a registered worker says this of itself.
+    /// Waits for this condition of a MultiKueueCluster.
     pub(crate) async fn until_worker(
         &self,
         name: &str,
         what: &str,
-        condition: impl Fn(&Said) -> bool,
-    ) -> Result<Said> {
+        condition: impl Fn(&ReportedCondition) -> bool,
+    ) -> Result<ReportedCondition> {
         let said = |one: &MultiKueueCluster| said(&one.status.conditions, "Active");
         let clusters = self.hub().cluster_api::<MultiKueueCluster>();
         let holds = |one: &MultiKueueCluster| said(one).is_some_and(|said| condition(&said));
-        let cluster = self.hub().until(&clusters, name, what, 2 * SOON, holds).await?;
+        let cluster = self.hub().until(&clusters, name, what, 2 * TIMEOUT, holds).await?;
         said(&cluster).ok_or_else(|| anyhow::anyhow!("{name} says nothing"))
     }
 
     /// Waits until no worker has a Job or a clone in the namespace.
     pub(crate) async fn until_nothing_is_left(&self) -> Result<()> {
-        for worker in &self.world.workers {
+        for worker in &self.installation.workers {
             let namespace = self.namespace();
             let jobs = worker.api::<Job>(namespace);
-            worker.until_all(&jobs, "", "no job is left", SOON, <[Job]>::is_empty).await?;
+            worker.until_all(&jobs, "", "no job is left", TIMEOUT, <[Job]>::is_empty).await?;
             let clones = worker.api::<Workload>(namespace);
-            worker.until_all(&clones, "", "no clone is left", SOON, <[Workload]>::is_empty).await?;
+            worker
+                .until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty)
+                .await?;
         }
         Ok(())
     }
@@ -170,10 +172,10 @@ impl Site {
     }
 
     async fn expect(&self, job: &str, pods: usize, verdicts: &[Verdict]) -> Result<()> {
-        self.until_complete(job, 2 * SOON).await?;
+        self.until_complete(job, 2 * TIMEOUT).await?;
         self.until_workload(job, "is finished", |one| holds(one, "Finished")).await?;
         self.until_nothing_is_left().await?;
-        let judgement = self.space.observer().judge(job, pods, SOON).await?;
+        let judgement = self.space.observer().judge(job, pods, TIMEOUT).await?;
         ensure!(verdicts.contains(&judgement.verdict), "{judgement}");
         Ok(())
     }
@@ -190,7 +192,7 @@ impl Site {
     }
 }
 
-/// Deletes an object as `kubectl delete` does.
+/// Deletes an object like `kubectl delete`.
 pub(crate) async fn delete<K>(api: &Api<K>, name: &str) -> Result<()>
 where
     K: Resource + Clone + Debug + DeserializeOwned,
@@ -204,11 +206,11 @@ fn of<'a>(all: &'a [Workload], job: &str) -> Option<&'a Workload> {
     all.iter().find(|one| one.owner_references().iter().any(|owner| owner.name == job))
 }
 
-/// What a condition says.
-pub(crate) fn said(conditions: &[crds::meta::Condition], kind: &str) -> Option<Said> {
+/// A condition of an object.
+pub(crate) fn said(conditions: &[crds::meta::Condition], kind: &str) -> Option<ReportedCondition> {
     let one = conditions.iter().find(|one| one.r#type == kind)?;
     let status = one.status == "True";
-    Some(Said { status, reason: one.reason.clone(), message: one.message.clone() })
+    Some(ReportedCondition { status, reason: one.reason.clone(), message: one.message.clone() })
 }
 
 /// Whether a condition of a Workload is true.

@@ -1,4 +1,4 @@
-//! What is known of every Job, from watches of the manager cluster: where it is in its life, where it runs, and why.
+//! The state of every Job, from watches of the manager cluster: phase, worker and reason.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use harness::Change;
 use k8s_openapi::api::batch::v1::Job;
 use kube::{Resource, ResourceExt};
 
-/// Where a Job is in its life, the last first: what is shown of many is what still moves.
+/// The phase of a Job. Later phases sort first, so that a short table shows active Jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum State {
+pub(crate) enum JobState {
     /// Pods of it run.
     Running,
-    /// A worker has it, or is being given it.
+    /// A worker was selected or has admitted it.
     Placed,
-    /// It waits for room.
+    /// It waits for capacity.
     Waiting,
     /// It failed.
     Failed,
@@ -22,8 +22,8 @@ pub(crate) enum State {
     Finished,
 }
 
-impl State {
-    /// In the order of a life.
+impl JobState {
+    /// In chronological order.
     pub(crate) const ALL: [Self; 5] =
         [Self::Waiting, Self::Placed, Self::Running, Self::Finished, Self::Failed];
 
@@ -40,59 +40,59 @@ impl State {
 
 /// One line of the show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct JobRow {
     pub(crate) name: String,
-    pub(crate) state: State,
+    pub(crate) state: JobState,
     /// The worker; empty before there is one.
     pub(crate) place: String,
     /// Why there, or why it waits.
     pub(crate) why: String,
-    /// Pods that succeeded, as the Job's status on the manager cluster says.
+    /// Succeeded pods, from the status of the Job on the manager cluster.
     pub(crate) succeeded: usize,
 }
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Scene {
+pub(crate) struct JobTable {
     jobs: BTreeMap<String, Job>,
     /// By the name of the Job that owns it.
     workloads: BTreeMap<String, Workload>,
 }
 
 /// Something was seen.
-pub(crate) enum News {
+pub(crate) enum WatchUpdate {
     Job(Box<Change<Job>>),
     Workload(Box<Change<Workload>>),
 }
 
-impl Scene {
-    pub(crate) fn hear(&mut self, news: News) {
-        match news {
-            News::Job(change) => take(&mut self.jobs, *change, |job| Some(job.name_any())),
-            News::Workload(change) => take(&mut self.workloads, *change, owner),
+impl JobTable {
+    pub(crate) fn handle(&mut self, update: WatchUpdate) {
+        match update {
+            WatchUpdate::Job(change) => take(&mut self.jobs, *change, |job| Some(job.name_any())),
+            WatchUpdate::Workload(change) => take(&mut self.workloads, *change, owner),
         }
     }
 
     /// Every Job that is there, in the order of names.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = JobRow> {
         self.jobs.keys().filter_map(|name| self.row(name))
     }
 
     /// One Job.
-    pub(crate) fn row(&self, name: &str) -> Option<Row> {
+    pub(crate) fn row(&self, name: &str) -> Option<JobRow> {
         let job = self.jobs.get(name)?;
         let workload = self.workloads.get(name);
         let place = workload.and_then(place).unwrap_or_default().to_owned();
         let state = state(job, !place.is_empty());
         let why = match (state, workload) {
             (_, None) => String::new(),
-            (State::Waiting, Some(workload)) => waits_for(workload).to_owned(),
+            (JobState::Waiting, Some(workload)) => waits_for(workload).to_owned(),
             (_, Some(workload)) => placed_for(workload).to_owned(),
         };
         let status = job.status.as_ref();
         let succeeded = status.and_then(|status| status.succeeded).unwrap_or_default();
         let succeeded = usize::try_from(succeeded).unwrap_or_default();
-        Some(Row { name: name.to_owned(), state, place, why, succeeded })
+        Some(JobRow { name: name.to_owned(), state, place, why, succeeded })
     }
 
     /// Whether nothing is left of a Job on the manager cluster.
@@ -133,7 +133,7 @@ fn place(workload: &Workload) -> Option<&str> {
     status.cluster_name.as_ref().or(status.nominated_cluster_names.first()).map(String::as_str)
 }
 
-fn state(job: &Job, placed: bool) -> State {
+fn state(job: &Job, placed: bool) -> JobState {
     let status = job.status.as_ref();
     let is = |kind: &str| {
         let conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
@@ -142,15 +142,15 @@ fn state(job: &Job, placed: bool) -> State {
     let count = |count: Option<i32>| count.unwrap_or_default();
     let begun = status.map_or(0, |status| count(status.active) + count(status.succeeded));
     match (is("Complete"), is("Failed")) {
-        (true, _) => State::Finished,
-        (_, true) => State::Failed,
-        _ if begun > 0 => State::Running,
-        _ if placed => State::Placed,
-        _ => State::Waiting,
+        (true, _) => JobState::Finished,
+        (_, true) => JobState::Failed,
+        _ if begun > 0 => JobState::Running,
+        _ if placed => JobState::Placed,
+        _ => JobState::Waiting,
     }
 }
 
-/// What the condition of its quota says.
+/// The message of the QuotaReserved condition.
 fn waits_for(workload: &Workload) -> &str {
     let mut conditions = workload.status.conditions.iter();
     conditions
@@ -158,7 +158,7 @@ fn waits_for(workload: &Workload) -> &str {
         .map_or("", |one| &one.message)
 }
 
-/// What the check says, and before it says anything what the nomination stands for.
+/// The message of the admission check, or the nominated clusters before there is one.
 fn placed_for(workload: &Workload) -> &str {
     let said = workload.status.admission_checks.first().map_or("", |check| &*check.message);
     let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);

@@ -1,0 +1,148 @@
+//! The crash points: before and after every write, with a scenario that leads to it.
+
+use cluster::control::Purpose;
+use runtime::failpoint::{CA_BUNDLE, CERT_SECRET, EVENT_CREATE, EVENT_SERIES, LEASE};
+
+use crate::scenario::Scenario;
+
+/// Who dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CrashingProgram {
+    Manager,
+    Agent,
+}
+
+/// A crash point, and the scenario that leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CrashPoint {
+    pub(crate) program: CrashingProgram,
+    pub(crate) scenario: Scenario,
+    write: &'static str,
+    moment: &'static str,
+}
+
+impl CrashPoint {
+    /// As the environment variable names it.
+    pub(crate) fn failpoint(&self) -> String {
+        format!("{}.{}", self.write, self.moment)
+    }
+}
+
+/// The writes of a program during a scenario, by purpose, or by the name in `runtime::failpoint`.
+fn written(
+    program: CrashingProgram,
+    scenario: Scenario,
+) -> (&'static [Purpose], &'static [&'static str]) {
+    use Purpose as P;
+    match (program, scenario) {
+        (CrashingProgram::Manager, Scenario::Plain) => (
+            &[
+                P::WorkloadCreate,
+                P::Reserve,
+                P::CloneCreate,
+                P::JobCreate,
+                P::Dispatched,
+                P::Start,
+                P::SyncStatus,
+                P::Finish,
+                P::Unfinalize,
+                P::JobDelete,
+                P::CloneDelete,
+                P::ClusterQueueStatus,
+                P::LocalQueueStatus,
+            ],
+            &[EVENT_CREATE],
+        ),
+        (CrashingProgram::Manager, Scenario::Interrupted) => (
+            &[
+                P::PodsReady,
+                P::Evict,
+                P::JobDelete,
+                P::CloneDelete,
+                P::RaiseEpoch,
+                P::Idle,
+                P::Stop,
+                P::Release,
+                P::Requeue,
+                P::Reserve,
+                P::CloneCreate,
+                P::JobCreate,
+            ],
+            &[EVENT_SERIES],
+        ),
+        (CrashingProgram::Manager, Scenario::Edited) => {
+            (&[P::Pending, P::WorkloadDelete, P::WorkloadUpdate, P::Priority, P::Move], &[])
+        }
+        (CrashingProgram::Manager, Scenario::AtHome) => {
+            (&[P::Suspend, P::Admit, P::Reclaim, P::Stop, P::StopStatus], &[])
+        }
+        (CrashingProgram::Manager, Scenario::TooLong) => {
+            (&[P::DeactivationTarget, P::Deactivate], &[])
+        }
+        (CrashingProgram::Manager, Scenario::Foreign) => (&[P::Reject], &[]),
+        (CrashingProgram::Manager, Scenario::Robbed) => (&[P::Retry], &[]),
+        (CrashingProgram::Manager, Scenario::Refused) => (&[P::Unplace], &[]),
+        (CrashingProgram::Manager, Scenario::Registered) => (
+            &[
+                P::ClusterUid,
+                P::ClusterCondition,
+                P::CheckCondition,
+                P::LabelKeys,
+                P::CapacityCopyCreate,
+                P::CapacityCopy,
+            ],
+            &[],
+        ),
+        (CrashingProgram::Manager, Scenario::QueueRemoved) => (&[P::ReleaseUnused], &[]),
+        (CrashingProgram::Manager, Scenario::Elected) => (&[], &[LEASE]),
+        (CrashingProgram::Manager, Scenario::Untrusted) => (&[], &[CERT_SECRET, CA_BUNDLE]),
+        (CrashingProgram::Agent, Scenario::Plain) => {
+            (&[P::Reserve, P::Start, P::Finish, P::Capacity], &[])
+        }
+        (CrashingProgram::Agent, Scenario::Forbidden) => (&[P::Refuse], &[]),
+        (CrashingProgram::Agent, Scenario::Registered) => (&[P::CapacityCreate], &[]),
+        (CrashingProgram::Manager, Scenario::Forbidden) | (CrashingProgram::Agent, _) => (&[], &[]),
+    }
+}
+
+/// All crash points. For the analysis of a failure they can be filtered and repeated:
+/// `CRASH_ONLY=start.after CRASH_TIMES=20`, or a scenario: `CRASH_ONLY=Edited`.
+pub(crate) fn chosen() -> Vec<CrashPoint> {
+    let Ok(only) = std::env::var("CRASH_ONLY") else {
+        return all();
+    };
+    let times = std::env::var("CRASH_TIMES").ok().and_then(|times| times.parse().ok());
+    let meant = |crash_point: &CrashPoint| {
+        crash_point.failpoint() == only || format!("{:?}", crash_point.scenario) == only
+    };
+    let chosen: Vec<CrashPoint> = all().into_iter().filter(meant).collect();
+    chosen.iter().copied().cycle().take(chosen.len() * times.unwrap_or(1)).collect()
+}
+
+fn all() -> Vec<CrashPoint> {
+    let mut crash_points = Vec::new();
+    for program in [CrashingProgram::Manager, CrashingProgram::Agent] {
+        for &scenario in Scenario::ALL {
+            let (purposes, own) = written(program, scenario);
+            for write in purposes.iter().map(|one| one.name()).chain(own.iter().copied()) {
+                for moment in ["before", "after"] {
+                    crash_points.push(CrashPoint { program, scenario, write, moment });
+                }
+            }
+        }
+    }
+    crash_points
+}
+
+#[test]
+fn every_write_has_a_crash_point() {
+    let crash_points = all();
+    let own = [LEASE, CERT_SECRET, CA_BUNDLE, EVENT_CREATE, EVENT_SERIES];
+    let purposes = Purpose::ALL.iter().map(|purpose| purpose.name());
+    for write in purposes.chain(own) {
+        assert!(
+            crash_points.iter().any(|crash_point| crash_point.write == write),
+            "nobody dies at {write}"
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! The two shared installations: one for tests that run in parallel, and one for tests with faults, which run one after the
+//! other.
+
+use anyhow::Result;
+use e2e::installation::{Installation, InstallationPlan, InstallationPorts, Program};
+use harness::{Shape, TestLab};
+use tokio::sync::{Mutex, OnceCell};
+
+/// A lab with two workers and the installation on it.
+pub(crate) struct SharedInstallation {
+    pub(crate) lab: TestLab,
+    ports: InstallationPorts,
+    /// The manager that answers the webhooks. Not there while a test that is alone has it; it puts another back.
+    pub(crate) manager: Mutex<Option<Program>>,
+    _agents: Vec<Program>,
+}
+
+const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: true };
+
+static SHARED: OnceCell<SharedInstallation> = OnceCell::const_new();
+static ALONE: OnceCell<SharedInstallation> = OnceCell::const_new();
+
+impl SharedInstallation {
+    /// For tests that run in parallel.
+    pub(crate) async fn shared() -> Result<&'static Self> {
+        SHARED.get_or_try_init(Self::build).await
+    }
+
+    /// For tests with faults; they run one after the other.
+    pub(crate) async fn alone() -> Result<&'static Self> {
+        ALONE.get_or_try_init(Self::build).await
+    }
+
+    /// The installation, with clients of this test's own.
+    pub(crate) async fn installation(&'static self) -> Result<Installation<'static>> {
+        Installation::of(&self.lab, PLAN, self.ports).await
+    }
+
+    async fn build() -> Result<Self> {
+        let lab = TestLab::start(Shape { workers: PLAN.workers, audit: true }).await?;
+        let ports = InstallationPorts::choose()?;
+        let installation = Installation::of(&lab, PLAN, ports).await?;
+        installation.install().await?;
+        let manager = installation.manager(true, &[]).await?;
+        installation.register().await?;
+        let mut agents = Vec::new();
+        for worker in &installation.workers {
+            agents.push(installation.agent(worker, &[]).await?);
+        }
+        drop(installation);
+        Ok(Self { lab, ports, manager: Mutex::new(Some(manager)), _agents: agents })
+    }
+}
