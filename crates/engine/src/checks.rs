@@ -13,7 +13,7 @@ use crate::queues::cluster_queue::ClusterQueueRecord;
 use crate::spec::{AdmissionCheckRule, CheckSpec, CheckState, TopologyTiming};
 use crate::state::State;
 use crate::workloads::admission::Admission;
-use crate::workloads::record::Workload;
+use crate::workloads::record::WorkloadRecord;
 
 pub(crate) fn rules(queue: &ClusterQueueRecord) -> &[AdmissionCheckRule] {
     queue.spec.as_ref().map_or(&[], |spec| &spec.checks)
@@ -66,7 +66,7 @@ pub(crate) fn inactive(state: &State, queue: &ClusterQueueRecord) -> Option<Chec
 }
 
 /// A check of the Workload in state Retry or Rejected.
-pub(crate) fn failed(workload: &Workload) -> Option<CheckId> {
+pub(crate) fn failed(workload: &WorkloadRecord) -> Option<CheckId> {
     let failed = |state| matches!(state, CheckState::Retry | CheckState::Rejected);
     workload.checks.iter().find(|(_, state)| failed(*state)).map(|(check, _)| *check)
 }

@@ -7,7 +7,7 @@ use crate::checks;
 use crate::ids::{QueueId, WorkloadId};
 use crate::spec::{CheckState, PodSetAdmission, TopologyTiming};
 use crate::state::State;
-use crate::workloads::record::Workload;
+use crate::workloads::record::WorkloadRecord;
 
 /// Starts or ends the second pass of a Workload that changed.
 pub(crate) fn update(state: &mut State, id: WorkloadId) {
@@ -15,7 +15,7 @@ pub(crate) fn update(state: &mut State, id: WorkloadId) {
     state.second_passes.update(id, needed);
 }
 
-fn is_needed(state: &State, workload: &Workload) -> bool {
+fn is_needed(state: &State, workload: &WorkloadRecord) -> bool {
     let Some(admission) = workload.admission.as_deref().filter(|one| !one.evicted) else {
         return false;
     };

@@ -7,8 +7,8 @@ use crate::queues::pending_queue::PendingQueue;
 use crate::spec::{LocalQueueSpec, QueueEligibility};
 use crate::state::State;
 use crate::time::Time;
-use crate::workloads::record::{QueuePosition, Workload};
-use crate::workloads::table::Workloads;
+use crate::workloads::record::{QueuePosition, WorkloadRecord};
+use crate::workloads::table::WorkloadTable;
 
 /// The ClusterQueue of a LocalQueue; `None` while the LocalQueue is stopped.
 pub(crate) fn target(spec: &LocalQueueSpec) -> Option<QueueId> {
@@ -52,7 +52,7 @@ pub(crate) fn enqueue_active(state: &mut State, id: WorkloadId) {
 fn push_pending(
     state: &mut State,
     id: WorkloadId,
-    push: fn(&mut PendingQueue, WorkloadId, &mut Workloads),
+    push: fn(&mut PendingQueue, WorkloadId, &mut WorkloadTable),
 ) {
     let workload = state.workloads.at(id);
     let local = workload.local_queue.and_then(|one| state.local_queues.get(one.index()));
@@ -76,7 +76,12 @@ fn push_pending(
 
 /// Replaces a pending Workload that changed. In the same ClusterQueue it keeps the preemptor mark and, if it requests
 /// the same, the progress of its flavor scan. Returns whether it was active.
-pub(crate) fn replace(state: &mut State, id: WorkloadId, new: Workload, pending: bool) -> bool {
+pub(crate) fn replace(
+    state: &mut State,
+    id: WorkloadId,
+    new: WorkloadRecord,
+    pending: bool,
+) -> bool {
     let old = state.workloads.at(id);
     let stays = pending
         && old.local_queue == new.local_queue
@@ -91,7 +96,7 @@ pub(crate) fn replace(state: &mut State, id: WorkloadId, new: Workload, pending:
     alter_preemptor(state, id, new.class);
     let old = state.workloads.at_mut(id);
     let (old_class, scan) = (old.class, old.scan.take());
-    state.workloads.insert(id, Workload { scan: scan.filter(|_| goes_on), ..new });
+    state.workloads.insert(id, WorkloadRecord { scan: scan.filter(|_| goes_on), ..new });
     state.classes.release(old_class);
     awake
 }

@@ -11,7 +11,7 @@ use crate::spec::{AdmissionSpec, PodSetAdmission};
 use crate::state::State;
 use crate::workloads::admission::Admission;
 use crate::workloads::record::QueuePosition;
-use crate::workloads::usage::{Usage, charge};
+use crate::workloads::usage::{SlotUsage, charge};
 
 /// Marks a Workload as evicted: it will release its quota.
 pub(crate) fn mark_evicted(state: &mut State, id: WorkloadId) {
@@ -45,8 +45,8 @@ pub(crate) fn reserve(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
 }
 
 /// Usage of admitted pod sets, without finished pods.
-pub(crate) fn usage_of(state: &mut State, pod_sets: &[PodSetAdmission]) -> Usage {
-    let mut usage = Usage::new();
+pub(crate) fn usage_of(state: &mut State, pod_sets: &[PodSetAdmission]) -> SlotUsage {
+    let mut usage = SlotUsage::new();
     for pod_set in pod_sets {
         for &(resource, flavor, total) in &pod_set.resources {
             let slot = state.tree.slot(flavor, resource);

@@ -17,7 +17,7 @@ use crate::queues::head_list::HeadList;
 use crate::queues::requeue_requests::RequeueRequests;
 use crate::queues::table::ClusterQueueTable;
 use crate::quota::changes::ConfigurationChanges;
-use crate::quota::tree::Tree;
+use crate::quota::tree::QuotaTree;
 use crate::settings::EngineSettings;
 use crate::spec::{CheckSpec, FlavorSpec, Labels, LocalQueueSpec, PodSetSpec};
 use crate::topology::assignment_search::SearchBuffers;
@@ -25,7 +25,7 @@ use crate::topology::topologies::Topologies;
 use crate::workloads::backoffs::Backoffs;
 use crate::workloads::second_passes::SecondPasses;
 use crate::workloads::slice_replacements::SliceReplacements;
-use crate::workloads::table::Workloads;
+use crate::workloads::table::WorkloadTable;
 use crate::workloads::variant_groups::VariantGroups;
 
 /// The composition of all tables.
@@ -33,7 +33,7 @@ use crate::workloads::variant_groups::VariantGroups;
 pub(crate) struct State {
     pub(crate) names: Names,
     pub(crate) settings: EngineSettings,
-    pub(crate) tree: Tree,
+    pub(crate) tree: QuotaTree,
     pub(crate) changes: ConfigurationChanges,
     /// Tree node of each cohort name.
     pub(crate) cohorts: Vec<Option<NodeId>>,
@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) topologies: Topologies,
     pub(crate) topology_search: SearchBuffers,
     pub(crate) node_failures: NodeFailures,
-    pub(crate) workloads: Workloads,
+    pub(crate) workloads: WorkloadTable,
     pub(crate) classes: EquivalenceClasses,
     /// Claims of slices to replace older ones.
     pub(crate) slices: SliceReplacements,
@@ -70,7 +70,7 @@ impl State {
         Self {
             names,
             settings,
-            tree: Tree::default(),
+            tree: QuotaTree::default(),
             changes: ConfigurationChanges::default(),
             cohorts: Vec::new(),
             queues: ClusterQueueTable::default(),
@@ -81,7 +81,7 @@ impl State {
             topologies: Topologies::default(),
             topology_search: SearchBuffers::default(),
             node_failures: NodeFailures::default(),
-            workloads: Workloads::default(),
+            workloads: WorkloadTable::default(),
             classes: EquivalenceClasses::default(),
             slices: SliceReplacements::default(),
             variant_groups: VariantGroups::default(),

@@ -33,45 +33,45 @@ const HEAD: &str = "\
 ";
 
 /// A shape that is run at a size and at four times the size.
-struct EquivalenceClass {
+struct BenchmarkLoad {
     name: &'static str,
     size: usize,
     slope: f64,
     run: fn(usize, &mut Tally),
 }
 
-const SHAPES: [EquivalenceClass; 6] = [
-    EquivalenceClass {
+const SHAPES: [BenchmarkLoad; 6] = [
+    BenchmarkLoad {
         name: "s1",
         size: 250,
         slope: LINEAR,
         run: |queues, tally| drain(shapes::fit(queues, 4), tally),
     },
-    EquivalenceClass {
+    BenchmarkLoad {
         name: "s2",
         size: 250,
         slope: LINEAR,
         run: |queues, tally| drain(shapes::fair(queues, 4), tally),
     },
-    EquivalenceClass {
+    BenchmarkLoad {
         name: "s4",
         size: 50,
         slope: LINEAR,
         run: |queues, tally| preempt(queues, 50, tally),
     },
-    EquivalenceClass {
+    BenchmarkLoad {
         name: "s4-victims",
         size: 50,
         slope: LINEAR,
         run: |candidates, tally| preempt(10, candidates, tally),
     },
-    EquivalenceClass {
+    BenchmarkLoad {
         name: "s5",
         size: 5,
         slope: CONSTANT,
         run: |per_size, tally| wake(per_size, false, tally),
     },
-    EquivalenceClass {
+    BenchmarkLoad {
         name: "s5-shared",
         size: 5,
         slope: CONSTANT,
@@ -142,7 +142,7 @@ pub(crate) fn run() {
     }
 }
 
-fn sizes() -> impl Iterator<Item = (&'static EquivalenceClass, usize)> {
+fn sizes() -> impl Iterator<Item = (&'static BenchmarkLoad, usize)> {
     SHAPES.iter().flat_map(|shape| [(shape, shape.size), (shape, 4 * shape.size)])
 }
 

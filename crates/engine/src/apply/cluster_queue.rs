@@ -12,13 +12,13 @@ use crate::pending::{enqueue_active, leave_queue, target};
 use crate::queues::cluster_queue::{ClusterQueueRecord, GroupSlots};
 use crate::queues::pending_queue::PendingQueue;
 use crate::queues::priority_counts::PriorityCounts;
-use crate::quota::tree::Quota;
+use crate::quota::tree::SlotQuota;
 use crate::spec::{
     ClusterQueueSpec, CohortSpec, FungibilitySpec, NamespaceSelector, PreemptionSpec,
     QueueingStrategy, ResourceGroup,
 };
 use crate::state::State;
-use crate::workloads::record::Workload;
+use crate::workloads::record::WorkloadRecord;
 
 /// The tree node of a ClusterQueue; its record is created on first reference.
 pub(crate) fn queue_record(state: &mut State, id: QueueId) -> NodeId {
@@ -68,12 +68,12 @@ fn note_quota_change(state: &mut State, node: NodeId) {
     state.changes.quotas_changed(node, state.tree.parent(node));
 }
 
-fn quotas(state: &mut State, groups: &[ResourceGroup]) -> Vec<Quota> {
+fn quotas(state: &mut State, groups: &[ResourceGroup]) -> Vec<SlotQuota> {
     let flavors = groups.iter().flat_map(|group| &group.flavors);
     let lines = flavors.flat_map(|one| one.resources.iter().map(|quota| (one.flavor, *quota)));
     let mut quotas = Vec::new();
     for (flavor, quota) in lines {
-        quotas.push(Quota {
+        quotas.push(SlotQuota {
             slot: state.tree.slot(flavor, quota.resource),
             nominal: quota.nominal,
             borrowing_limit: quota.borrowing_limit,
@@ -197,6 +197,6 @@ pub(crate) fn local_queue(
 }
 
 /// A change of its LocalQueue does not move a Workload with a reservation.
-fn queued_through(workload: &Workload, id: LocalQueueId) -> bool {
+fn queued_through(workload: &WorkloadRecord, id: LocalQueueId) -> bool {
     workload.local_queue == Some(id) && workload.admission.is_none()
 }

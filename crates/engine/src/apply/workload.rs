@@ -8,7 +8,7 @@ use crate::reservations::{recharge, release_quota, reserve};
 use crate::spec::{AdmissionSpec, PodSetAdmission, QueueEligibility, WorkloadSpec};
 use crate::state::State;
 use crate::time::Time;
-use crate::workloads::record::{QueuePosition, Workload};
+use crate::workloads::record::{QueuePosition, WorkloadRecord};
 
 pub(crate) fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
     request_order::sort_requests(&state.names, &mut spec.pod_sets);
@@ -24,7 +24,7 @@ pub(crate) fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec
     };
     state.variant_groups.tell(id, spec.variant_of.as_deref());
     let class = state.classes.acquire(class);
-    let new = Workload {
+    let new = WorkloadRecord {
         uid: spec.uid,
         namespace: spec.namespace,
         local_queue: spec.local_queue,
@@ -62,7 +62,7 @@ pub(crate) fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec
     }
 }
 
-fn is_unchanged(old: &Workload, new: &Workload) -> bool {
+fn is_unchanged(old: &WorkloadRecord, new: &WorkloadRecord) -> bool {
     (old.class, old.queued_at, old.eligibility, old.local_queue, &old.invalid, old.namespace)
         == (new.class, new.queued_at, new.eligibility, new.local_queue, &new.invalid, new.namespace)
         && (&old.uid, &old.checks, old.preemption_gated)
@@ -74,7 +74,7 @@ fn is_unchanged(old: &Workload, new: &Workload) -> bool {
 fn update_reserving(
     state: &mut State,
     id: WorkloadId,
-    new: Workload,
+    new: WorkloadRecord,
     admission: Option<AdmissionSpec>,
 ) {
     let old = state.workloads.at_mut(id);

@@ -6,15 +6,15 @@ use crate::amount::Amount;
 
 use crate::cycle::entry::CycleEntry;
 use crate::ids::NodeId;
-use crate::quota::dominant_share::{Share, share};
+use crate::quota::dominant_share::{DominantShare, share};
 use crate::state::State;
 use crate::workloads::usage::charged;
 
 /// The best entry of a subtree, as it competes one level up.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Candidate {
+pub(crate) struct TournamentContender {
     pub(super) entry: usize,
-    share: Share,
+    share: DominantShare,
     borrows: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn weigh(
     entries: &[CycleEntry],
     node: NodeId,
     index: usize,
-) -> Candidate {
+) -> TournamentContender {
     let leaf = state.queue(entries[index].queue).node;
     let mark = state.tree.journal.mark();
     state.tree.charge(leaf, &entries[index].assignment.usage);
@@ -40,19 +40,19 @@ pub(super) fn measure(
     entries: &[CycleEntry],
     node: NodeId,
     index: usize,
-) -> Candidate {
+) -> TournamentContender {
     let usage = &entries[index].assignment.usage;
     let borrows = usage
         .iter()
         .any(|&(slot, _)| charged(usage, slot) > Amount::ZERO && state.tree.borrows(node, slot));
-    Candidate { entry: index, share: share(&state.tree, node), borrows }
+    TournamentContender { entry: index, share: share(&state.tree, node), borrows }
 }
 
 pub(super) fn wins(
     state: &State,
     entries: &[CycleEntry],
-    left: Candidate,
-    right: Candidate,
+    left: TournamentContender,
+    right: TournamentContender,
 ) -> bool {
     let (a, b) = (&entries[left.entry], &entries[right.entry]);
     let borrowing = if state.settings.fair_sharing_prioritize_non_borrowing {

@@ -13,7 +13,7 @@ use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::quota::available::available;
 use crate::state::State;
 use crate::time::Time;
-use crate::workloads::usage::Usage;
+use crate::workloads::usage::SlotUsage;
 
 /// A head that fits, with the key of the processing order.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ struct ContendingHead {
     order_key: (u32, Reverse<i64>, Time, u32),
     queue: QueueId,
     workload: WorkloadId,
-    usage: Usage,
+    usage: SlotUsage,
     wins: bool,
 }
 
@@ -42,7 +42,7 @@ impl Contention {
         &mut self,
         state: &State,
         (queue, workload): (QueueId, WorkloadId),
-        (borrow, usage): (u32, Usage),
+        (borrow, usage): (u32, SlotUsage),
     ) {
         let node = state.queue(queue).node;
         let one = state.workloads.at(workload);

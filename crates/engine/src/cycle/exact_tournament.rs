@@ -5,7 +5,7 @@
 //! visits ClusterQueues in no particular order; here it is the order of names. Source: docs/reference/kueue.md §4.6.
 //! Cost: entries · depth per pop.
 
-use crate::cycle::contender::{Candidate, measure, wins};
+use crate::cycle::contender::{TournamentContender, measure, wins};
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::ids::NodeId;
 use crate::state::State;
@@ -35,9 +35,9 @@ pub(super) fn winner(state: &mut State, entries: &[CycleEntry], root: NodeId) ->
 fn play(
     state: &State,
     entries: &[CycleEntry],
-    weighed: &[(NodeId, Candidate)],
+    weighed: &[(NodeId, TournamentContender)],
     node: NodeId,
-) -> Option<Candidate> {
+) -> Option<TournamentContender> {
     let at = |node: NodeId, entry: usize| {
         let mut here = weighed.iter().filter(|(level, one)| *level == node && one.entry == entry);
         here.next().map(|(_, candidate)| *candidate)

@@ -10,7 +10,7 @@
 
 use crate::cycle::contention::Contention;
 use crate::cycle::requeue::make_class_inadmissible;
-use crate::flavors::reevaluation::{Reevaluation, certain_fit, reevaluate};
+use crate::flavors::reevaluation::{ReevaluationForecast, certain_fit, reevaluate};
 use crate::ids::{NodeId, QueueId, WorkloadId};
 use crate::state::State;
 
@@ -93,15 +93,19 @@ impl Heads {
         };
         match outlook(state, id, workload) {
             HeadOutlook::Unknown => self.evaluate(state, id, workload),
-            HeadOutlook::Known(Reevaluation::Open) => match certain_fit(state, id, workload) {
-                Some(fit) => self.contest.enter(state, (id, workload), fit),
-                None => self.evaluate(state, id, workload),
-            },
-            HeadOutlook::Known(Reevaluation::Reserves) => {
+            HeadOutlook::Known(ReevaluationForecast::Open) => {
+                match certain_fit(state, id, workload) {
+                    Some(fit) => self.contest.enter(state, (id, workload), fit),
+                    None => self.evaluate(state, id, workload),
+                }
+            }
+            HeadOutlook::Known(ReevaluationForecast::Reserves) => {
                 self.reserved.mark(root(state, id));
                 self.reserving.push((id, workload));
             }
-            HeadOutlook::Known(Reevaluation::None) => make_inadmissible_again(state, id, workload),
+            HeadOutlook::Known(ReevaluationForecast::None) => {
+                make_inadmissible_again(state, id, workload);
+            }
         }
         true
     }
@@ -165,7 +169,7 @@ impl TreeSet {
 enum HeadOutlook {
     /// It was not refused under the present configuration.
     Unknown,
-    Known(Reevaluation),
+    Known(ReevaluationForecast),
 }
 
 fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> HeadOutlook {

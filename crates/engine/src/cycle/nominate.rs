@@ -16,7 +16,7 @@ use crate::preemption::target::PreemptionTarget;
 use crate::preemption::{search, simulation, target};
 use crate::queues::cluster_queue::namespace_matches;
 use crate::state::State;
-use crate::workloads::record::{ScanMemory, Workload};
+use crate::workloads::record::{ScanMemory, WorkloadRecord};
 use crate::{checks, slices, topology};
 
 /// Takes a head out of its pending queue and computes its assignment and preemption targets.
@@ -32,7 +32,7 @@ pub(super) fn nominate(state: &mut State, entry: &mut CycleEntry) {
 }
 
 /// Whether nothing rejects the Workload before evaluation.
-pub(super) fn is_valid(state: &State, queue: QueueId, workload: &Workload) -> bool {
+pub(super) fn is_valid(state: &State, queue: QueueId, workload: &WorkloadRecord) -> bool {
     workload.invalid.is_none()
         && checks::failed(workload).is_none()
         && namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload)

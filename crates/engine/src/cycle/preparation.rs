@@ -5,14 +5,14 @@
 
 use crate::ids::{CohortId, NodeId, QueueId};
 use crate::quota::changes::PendingChanges;
-use crate::quota::tree::Tree;
+use crate::quota::tree::QuotaTree;
 use crate::state::State;
 
 /// The steps of the preparation, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Preparation {
     /// Sums of the quota tree.
-    Tree,
+    QuotaTree,
     /// The order of names.
     Names,
     /// State of the ClusterQueues: generation, cohort cycles, activity.
@@ -24,19 +24,19 @@ pub(super) enum Preparation {
 impl Preparation {
     /// The first step. Without configuration changes nothing is recomputed.
     pub(super) fn first(state: &State) -> Self {
-        if state.changes.need_rebuild() { Self::Tree } else { Self::Requeues }
+        if state.changes.need_rebuild() { Self::QuotaTree } else { Self::Requeues }
     }
 
     /// Carries out this step and returns the next. `requeued` receives the ClusterQueues to requeue.
     pub(super) fn take(self, state: &mut State, requeued: &mut Vec<QueueId>) -> Option<Self> {
         match self {
-            Self::Tree => state.tree.rebuild(),
+            Self::QuotaTree => state.tree.rebuild(),
             Self::Names => rank(state),
             Self::ClusterQueues => refresh(state),
             Self::Requeues => list(state, requeued),
         }
         match self {
-            Self::Tree => Some(Self::Names),
+            Self::QuotaTree => Some(Self::Names),
             Self::Names => Some(Self::ClusterQueues),
             Self::ClusterQueues => Some(Self::Requeues),
             Self::Requeues => None,
@@ -155,7 +155,7 @@ fn list(state: &mut State, requeued: &mut Vec<QueueId>) {
     requeue_requests.take(tree, |root| list_below(tree, root, requeued));
 }
 
-fn list_below(tree: &Tree, node: NodeId, requeued: &mut Vec<QueueId>) {
+fn list_below(tree: &QuotaTree, node: NodeId, requeued: &mut Vec<QueueId>) {
     let node = tree.node(node);
     requeued.extend(node.queue);
     for &child in &node.children {

@@ -16,7 +16,7 @@ use crate::quota::available::available;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 use crate::variants::Migration;
-use crate::workloads::usage::Usage;
+use crate::workloads::usage::SlotUsage;
 use crate::{topology, variants};
 
 /// Decides about one entry. `preempted` are the targets of entries processed before.
@@ -151,7 +151,7 @@ fn fits_without(state: &mut State, entry: &CycleEntry, preempted: &[WorkloadId])
 
 /// The usage that an entry counts for during the cycle: all of it, or, for an entry without targets that needs
 /// preemption, what it may reserve.
-pub(super) fn assumed_usage(state: &State, entry: &CycleEntry) -> Usage {
+pub(super) fn assumed_usage(state: &State, entry: &CycleEntry) -> SlotUsage {
     if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !entry.targets.is_empty() {
         return entry.assignment.usage.clone();
     }

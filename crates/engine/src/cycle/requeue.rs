@@ -9,7 +9,7 @@ use crate::queues::pending_queue::PendingQueue;
 use crate::spec::QueueingStrategy;
 use crate::state::State;
 use crate::workloads::record::ScanMemory;
-use crate::workloads::table::Workloads;
+use crate::workloads::table::WorkloadTable;
 
 /// Requeues a head and records how far its flavor scan got.
 pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
@@ -54,7 +54,7 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
 pub(super) fn make_class_inadmissible(
     pending: &mut PendingQueue,
     id: WorkloadId,
-    workloads: &Workloads,
+    workloads: &WorkloadTable,
     classes: &mut EquivalenceClasses,
 ) {
     let one = workloads.at(id);

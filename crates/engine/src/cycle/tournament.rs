@@ -14,7 +14,7 @@
 
 use std::cmp::Reverse;
 
-use crate::cycle::contender::{Candidate, weigh, wins};
+use crate::cycle::contender::{TournamentContender, weigh, wins};
 use crate::cycle::entry::CycleEntry;
 use crate::cycle::exact_tournament;
 use crate::ids::NodeId;
@@ -38,7 +38,7 @@ pub(super) struct Tournament {
 #[derive(Debug, Default)]
 struct TournamentRound {
     /// One per child; a ClusterQueue without a cohort has its own head.
-    candidates: Heap<Candidate>,
+    candidates: Heap<TournamentContender>,
     /// Is in [`Tournament::cohorts`].
     listed: bool,
 }

@@ -25,8 +25,8 @@ use crate::reason::NoFitReason;
 use crate::spec::{PodSetSpec, QueueEligibility, TopologyTiming};
 use crate::state::State;
 use crate::topology::{PlacementProbe, ProbeFailure};
-use crate::workloads::record::Workload;
-use crate::workloads::usage::{Usage, charge, charged};
+use crate::workloads::record::WorkloadRecord;
+use crate::workloads::usage::{SlotUsage, charge, charged};
 use crate::{checks, slices, topology, variants};
 
 impl Engine {
@@ -52,7 +52,7 @@ impl Engine {
     }
 }
 
-fn queueing_status(engine: &Engine, id: WorkloadId, workload: &Workload) -> QueueingStatus {
+fn queueing_status(engine: &Engine, id: WorkloadId, workload: &WorkloadRecord) -> QueueingStatus {
     let state = &engine.state;
     if workload.admission.is_some() {
         return QueueingStatus::HoldsQuota;
@@ -121,13 +121,13 @@ fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetExplanat
         pins: None,
     };
     let mut earlier =
-        EarlierPodSets { usage: Usage::new(), probe: PlacementProbe::new(state, &class) };
+        EarlierPodSets { usage: SlotUsage::new(), probe: PlacementProbe::new(state, &class) };
     (0..class.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut earlier)).collect()
 }
 
 /// What earlier pod sets of the Workload would use.
 struct EarlierPodSets<'a> {
-    usage: Usage,
+    usage: SlotUsage,
     probe: PlacementProbe<'a>,
 }
 
@@ -271,7 +271,7 @@ fn charge_requests(
     group: &GroupSlots,
     at: usize,
     requests: &[(ResourceId, Amount)],
-    usage: &mut Usage,
+    usage: &mut SlotUsage,
 ) {
     for &(resource, amount) in requests {
         if let Some(slot) = group.slot(at, resource) {

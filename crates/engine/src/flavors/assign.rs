@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::amount::Amount;
 use crate::equivalence_class::{EquivalenceClass, members};
 use crate::flavors::assignment::{Assignment, FlavorAssignment, PodSetAssignment};
-use crate::flavors::attempt::{AssignmentAttempt, Requests};
+use crate::flavors::attempt::{AssignmentAttempt, PodSetRequests};
 use crate::flavors::{request_order, scan};
 use crate::reason::{NoFitReason, PendingReason};
 use crate::slices;
@@ -113,8 +113,12 @@ fn assign_group(
     !no_fit
 }
 
-fn group_requests(state: &State, attempt: &AssignmentAttempt<'_>, members: &[usize]) -> Requests {
-    let mut sums = Requests::new();
+fn group_requests(
+    state: &State,
+    attempt: &AssignmentAttempt<'_>,
+    members: &[usize],
+) -> PodSetRequests {
+    let mut sums = PodSetRequests::new();
     for &member in members {
         let pod_set = &attempt.class.pod_sets[member];
         for (resource, amount) in state.requests(attempt.queue, pod_set, attempt.count(member)) {

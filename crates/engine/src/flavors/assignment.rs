@@ -6,7 +6,7 @@ use crate::amount::Amount;
 use crate::ids::{FlavorId, ResourceId, Slot};
 use crate::reason::{NoFitReason, PendingReason};
 use crate::topology::DomainAssignment;
-use crate::workloads::usage::{Usage, charge};
+use crate::workloads::usage::{SlotUsage, charge};
 
 /// How close an assignment is to admission. Later is better. Kueue: `FlavorAssignmentMode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -79,7 +79,7 @@ pub struct Assignment {
     /// Pod sets in order; those after the first that does not fit are missing.
     pub pod_sets: Vec<PodSetAssignment>,
     /// Usage by slot; of a replacement slice, the usage beyond the old slice.
-    pub(crate) usage: Usage,
+    pub(crate) usage: SlotUsage,
     /// Height of the lowest subtree that the usage fits in; 0 without borrowing.
     pub borrow: u32,
     /// Why it does not fit, if it does not.
@@ -118,8 +118,8 @@ impl Assignment {
     }
 
     /// Usage by slot, including what the old slice has.
-    pub(crate) fn whole_usage(&self) -> Usage {
-        let mut usage = Usage::new();
+    pub(crate) fn whole_usage(&self) -> SlotUsage {
+        let mut usage = SlotUsage::new();
         for choice in self.pod_sets.iter().flat_map(|one| &one.flavor_assignments) {
             charge(&mut usage, choice.slot, choice.amount);
         }

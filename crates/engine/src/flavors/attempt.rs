@@ -31,4 +31,4 @@ impl AssignmentAttempt<'_> {
 }
 
 /// Requests of one or several pod sets, in the order in which they are assigned.
-pub(crate) type Requests = SmallVec<[(ResourceId, Amount); 4]>;
+pub(crate) type PodSetRequests = SmallVec<[(ResourceId, Amount); 4]>;

@@ -3,7 +3,7 @@
 //! It is refused as long as one of its pod sets finds, in every flavor of one resource group, a resource without
 //! enough quota and without preemption: no reserving Workload of its ClusterQueue has a priority that the policy
 //! allows, and the request exceeds what its side of the cohort tree owns, so there is nothing to reclaim. In every
-//! other case the prediction is [`Reevaluation::Open`]. Source: docs/reference/kueue.md §4.4 and §4.9, reversed.
+//! other case the prediction is [`ReevaluationForecast::Open`]. Source: docs/reference/kueue.md §4.4 and §4.9, reversed.
 //!
 //! Cost: flavors · resources · depth, no allocation.
 
@@ -15,11 +15,11 @@ use crate::queues::cluster_queue::{ClusterQueueRecord, GroupSlots};
 use crate::quota::available::{available, potential, reach};
 use crate::spec::{PodSetSpec, PreemptionPolicy};
 use crate::state::State;
-use crate::workloads::usage::{Usage, charge};
+use crate::workloads::usage::{SlotUsage, charge};
 
 /// What another evaluation of a refused Workload can lead to, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reevaluation {
+pub(crate) enum ReevaluationForecast {
     /// Unknown: it must be evaluated.
     Open,
     /// It is refused, but reserves quota against other ClusterQueues for the rest of the cycle.
@@ -30,7 +30,7 @@ pub(crate) enum Reevaluation {
 
 /// Predicts the evaluation of a Workload whose class was refused in this ClusterQueue under the present
 /// configuration.
-pub(crate) fn reevaluate(state: &State, id: QueueId, workload: WorkloadId) -> Reevaluation {
+pub(crate) fn reevaluate(state: &State, id: QueueId, workload: WorkloadId) -> ReevaluationForecast {
     let queue = state.queue(id);
     let priority = state.workloads.at(workload).priority;
     let class = state.classes.at(state.workloads.at(workload).class);
@@ -40,25 +40,25 @@ pub(crate) fn reevaluate(state: &State, id: QueueId, workload: WorkloadId) -> Re
         || has_targets_in_cluster_queue(queue, priority)
         || may_reclaim_any_quota(state, queue)
     {
-        return Reevaluation::Open;
+        return ReevaluationForecast::Open;
     }
-    let (mut all, mut alone) = (Reevaluation::Open, true);
+    let (mut all, mut alone) = (ReevaluationForecast::Open, true);
     for pod_set in &class.pod_sets {
         let pod_set_reevaluation = ReevaluatedPodSet { state, id, queue, pod_set };
         if pod_set_reevaluation.requests_uncovered_resource() {
-            return Reevaluation::None;
+            return ReevaluationForecast::None;
         }
         for group in queue.groups.iter().filter(|group| pod_set_reevaluation.requests_from(group)) {
             let reevaluate = pod_set_reevaluation.predict_group(group);
-            if reevaluate == Reevaluation::Open && group.flavors.len() > 1 {
+            if reevaluate == ReevaluationForecast::Open && group.flavors.len() > 1 {
                 // It may take the first flavor here and stay active to try the others.
-                return Reevaluation::Open;
+                return ReevaluationForecast::Open;
             }
             all = all.max(reevaluate);
             alone &= pod_set_reevaluation.is_isolated(group);
         }
     }
-    if all == Reevaluation::Reserves && alone { Reevaluation::None } else { all }
+    if all == ReevaluationForecast::Reserves && alone { ReevaluationForecast::None } else { all }
 }
 
 /// Usage of a Workload and the height of the lowest subtree that it fits in, if it fits and can do so in one way
@@ -67,7 +67,7 @@ pub(crate) fn certain_fit(
     state: &State,
     id: QueueId,
     workload: WorkloadId,
-) -> Option<(u32, Usage)> {
+) -> Option<(u32, SlotUsage)> {
     let queue = state.queue(id);
     let class = state.classes.at(state.workloads.at(workload).class);
     let [pod_set] = class.pod_sets.as_slice() else { return None };
@@ -77,7 +77,7 @@ pub(crate) fn certain_fit(
     if fair || class.allowed.is_some() || !state.settings.flavor_fungibility || places {
         return None;
     }
-    let mut usage = Usage::new();
+    let mut usage = SlotUsage::new();
     for (resource, amount) in state.requests(id, pod_set, pod_set.count) {
         let group = queue.groups.iter().find(|group| group.resources.contains(&resource))?;
         let [flavor] = group.flavors.as_slice() else { return None };
@@ -150,50 +150,53 @@ impl<'a> ReevaluatedPodSet<'a> {
     }
 
     /// The best prediction of the group's flavors.
-    fn predict_group(self, group: &GroupSlots) -> Reevaluation {
+    fn predict_group(self, group: &GroupSlots) -> ReevaluationForecast {
         let flavors = 0..group.flavors.len();
-        flavors.map(|flavor| self.predict_flavor(group, flavor)).min().unwrap_or(Reevaluation::None)
+        flavors
+            .map(|flavor| self.predict_flavor(group, flavor))
+            .min()
+            .unwrap_or(ReevaluationForecast::None)
     }
 
     /// The worst prediction of the flavor's resources.
     #[inline]
-    fn predict_flavor(self, group: &GroupSlots, flavor: usize) -> Reevaluation {
+    fn predict_flavor(self, group: &GroupSlots, flavor: usize) -> ReevaluationForecast {
         let slots = self.requests().filter_map(|(resource, amount)| {
             group.slot(flavor, resource).map(|slot| self.predict_slot(slot, amount))
         });
         match slots.max() {
-            Some(Reevaluation::Open) | None
+            Some(ReevaluationForecast::Open) | None
                 if suits(self.state, self.id, self.pod_set, group, group.flavors[flavor]) =>
             {
-                Reevaluation::Open
+                ReevaluationForecast::Open
             }
-            Some(Reevaluation::Open) | None => Reevaluation::None,
+            Some(ReevaluationForecast::Open) | None => ReevaluationForecast::None,
             Some(refused) => refused,
         }
     }
 
     /// The prediction for one slot, along the lines of [`crate::flavors::resource_quota`].
     #[inline]
-    fn predict_slot(self, slot: Slot, amount: Amount) -> Reevaluation {
+    fn predict_slot(self, slot: Slot, amount: Amount) -> ReevaluationForecast {
         let (tree, node) = (&self.state.tree, self.queue.node);
         let reclaim = self.queue.preemption.reclaim;
         if amount <= available(tree, node, slot).clip() {
-            return Reevaluation::Open;
+            return ReevaluationForecast::Open;
         }
         if amount > potential(tree, node, slot) {
-            return Reevaluation::None;
+            return ReevaluationForecast::None;
         }
         let owned_elsewhere = reach(tree, node, slot, amount).below_root;
         if owned_elsewhere && reclaim != PreemptionPolicy::Never {
-            return Reevaluation::Open;
+            return ReevaluationForecast::Open;
         }
         let waits = owned_elsewhere
             || amount <= tree.at(node, slot).nominal
             || may_preempt_while_borrowing(self.state, self.id);
         if waits && reclaim != PreemptionPolicy::Any {
-            Reevaluation::Reserves
+            ReevaluationForecast::Reserves
         } else {
-            Reevaluation::None
+            ReevaluationForecast::None
         }
     }
 

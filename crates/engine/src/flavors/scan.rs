@@ -19,7 +19,7 @@ use crate::spec::{
 };
 use crate::state::State;
 use crate::topology::topologies::TopologySupport;
-use crate::workloads::usage::{Usage, charged};
+use crate::workloads::usage::{SlotUsage, charged};
 use crate::{equivalence_class, slices};
 
 /// The input of a scan.
@@ -56,7 +56,7 @@ pub(crate) struct ScanResult {
 pub(crate) fn scan(
     state: &mut State,
     flavor_request: &FlavorRequest<'_>,
-    assumed: &Usage,
+    assumed: &SlotUsage,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
 ) -> ScanResult {
     let flavor_fungibility = state.queue(flavor_request.attempt.queue).flavor_fungibility;
@@ -201,7 +201,7 @@ fn judge(
     state: &mut State,
     flavor_request: &FlavorRequest<'_>,
     index: usize,
-    assumed: &Usage,
+    assumed: &SlotUsage,
     preference: FlavorFungibilityPreference,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
 ) -> (GranularMode, Choices) {

@@ -10,7 +10,7 @@ use crate::queues::heap::Heap;
 use crate::queues::table::ClusterQueueTable;
 use crate::reason::PreemptionReason;
 use crate::time::Time;
-use crate::workloads::table::Workloads;
+use crate::workloads::table::WorkloadTable;
 
 /// Why the policies allow a candidate. Kueue: `preemptionVariant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ type CandidateOrder = ((bool, u8), (i64, Reverse<Time>));
 
 impl PreemptionCandidate {
     pub(super) fn new(
-        workloads: &Workloads,
+        workloads: &WorkloadTable,
         queue: QueueId,
         workload: WorkloadId,
         variant: PreemptionVariant,
@@ -74,7 +74,7 @@ impl PreemptionCandidate {
     }
 
     #[inline]
-    fn goes_before(&self, tables: Tables<'_>, other: &Self, fair_sharing: bool) -> bool {
+    fn goes_before(&self, tables: PoolTables<'_>, other: &Self, fair_sharing: bool) -> bool {
         let uid = |one: &Self| &tables.1.at(one.workload).uid;
         let order = if fair_sharing {
             self.cmp_with_usage(tables, other)
@@ -85,7 +85,7 @@ impl PreemptionCandidate {
     }
 
     /// Compares two candidates if a ClusterQueue has admission fair sharing: more LocalQueue usage goes before priority.
-    fn cmp_with_usage(&self, tables: Tables<'_>, other: &Self) -> Ordering {
+    fn cmp_with_usage(&self, tables: PoolTables<'_>, other: &Self) -> Ordering {
         let of_queue = |one: &Self| (one.queue, one.workload);
         let (left, right) = (self.order, other.order);
         left.0
@@ -98,7 +98,7 @@ impl PreemptionCandidate {
 /// Compares two Workloads of one ClusterQueue with admission fair sharing: more LocalQueue usage first. Others are equal.
 pub(super) fn by_usage(
     queues: &ClusterQueueTable,
-    workloads: &Workloads,
+    workloads: &WorkloadTable,
     (queue, left): (QueueId, WorkloadId),
     (other, right): (QueueId, WorkloadId),
 ) -> Ordering {
@@ -111,7 +111,7 @@ pub(super) fn by_usage(
 }
 
 /// The tables that the order of candidates depends on.
-type Tables<'a> = (&'a ClusterQueueTable, &'a Workloads);
+type PoolTables<'a> = (&'a ClusterQueueTable, &'a WorkloadTable);
 
 /// The candidates of one search.
 #[derive(Debug, Default)]
@@ -134,7 +134,7 @@ impl CandidatePool {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, tables: Tables<'_>, candidate: PreemptionCandidate) {
+    pub(super) fn add(&mut self, tables: PoolTables<'_>, candidate: PreemptionCandidate) {
         self.has_reclaim |= candidate.variant != PreemptionVariant::WithinClusterQueue;
         self.has_hierarchical |= candidate.variant == PreemptionVariant::HierarchicalReclaim;
         let fair_sharing = self.fair_sharing;
@@ -149,7 +149,7 @@ impl CandidatePool {
     /// The candidate at `position` of the order, `None` behind the last.
     pub(super) fn at(
         &mut self,
-        tables: Tables<'_>,
+        tables: PoolTables<'_>,
         position: usize,
     ) -> Option<PreemptionCandidate> {
         if position == self.drawn.len() {

@@ -15,7 +15,7 @@ use crate::preemption::fit::{fill_back, fits};
 use crate::preemption::request::PreemptionRequest;
 use crate::preemption::simulation::{hide, show};
 use crate::preemption::target::PreemptionTarget;
-use crate::quota::tree::Tree;
+use crate::quota::tree::QuotaTree;
 use crate::spec::{BorrowWithinCohort, PreemptionPolicy};
 use crate::state::State;
 
@@ -151,7 +151,7 @@ fn collect_reclaim(state: &State, need: &PreemptionRequest<'_>, pool: &mut Candi
 }
 
 /// Whether the rest of the request fits within a node's quota. Subtracts the node's available local quota from the rest.
-fn fits_quota(tree: &Tree, node: NodeId, rest: &mut [(Slot, Amount)]) -> bool {
+fn fits_quota(tree: &QuotaTree, node: NodeId, rest: &mut [(Slot, Amount)]) -> bool {
     let mut fits = true;
     for (slot, amount) in rest {
         let cell = tree.at(node, *slot);

@@ -12,7 +12,7 @@ use crate::preemption::fit::{fill_back, fits};
 use crate::preemption::request::PreemptionRequest;
 use crate::preemption::simulation::{hide, queue_of, show};
 use crate::preemption::target::{PreemptionTarget, WorkloadIds};
-use crate::quota::dominant_share::{Share, share};
+use crate::quota::dominant_share::{DominantShare, share};
 use crate::reason::PreemptionReason;
 use crate::settings::FairStrategy;
 use crate::spec::PreemptionPolicy;
@@ -245,8 +245,8 @@ impl<'a> FairSearch<'a> {
     }
 
     fn descend(&mut self, state: &State, cohort: NodeId) -> Option<QueueId> {
-        let mut best_queue: Option<(Share, QueueId)> = None;
-        let mut best_cohort: Option<(Share, NodeId)> = None;
+        let mut best_queue: Option<(DominantShare, QueueId)> = None;
+        let mut best_cohort: Option<(DominantShare, NodeId)> = None;
         for &child in &state.tree.node(cohort).children {
             if self.pruned.contains(&child) {
                 continue;
@@ -282,7 +282,12 @@ impl<'a> FairSearch<'a> {
         }
     }
 
-    fn prefer(&self, state: &State, new: (Share, QueueId), old: (Share, QueueId)) -> bool {
+    fn prefer(
+        &self,
+        state: &State,
+        new: (DominantShare, QueueId),
+        old: (DominantShare, QueueId),
+    ) -> bool {
         new.0.cmp(&old.0).then_with(|| match (self.front(new.1), self.front(old.1)) {
             (Some(left), Some(right)) => order(state, self.need.attempt.queue, right, left),
             _ => Ordering::Equal,
@@ -310,7 +315,7 @@ fn by_queue(state: &State, candidates: &[WorkloadId]) -> Vec<(QueueId, WorkloadI
     queues
 }
 
-fn share_without(state: &mut State, node: NodeId, workload: WorkloadId) -> Share {
+fn share_without(state: &mut State, node: NodeId, workload: WorkloadId) -> DominantShare {
     hide(state, workload);
     let without = share(&state.tree, node);
     show(state, workload);

@@ -15,7 +15,7 @@ use crate::preemption::simulation::{queue_of, without};
 use crate::preemption::target::{PreemptionTarget, ids};
 use crate::quota::available::reach;
 use crate::state::State;
-use crate::workloads::usage::Usage;
+use crate::workloads::usage::SlotUsage;
 
 /// Finds preemption targets so that `need` fits; none if that is impossible.
 pub(crate) fn find(
@@ -43,7 +43,7 @@ pub(crate) fn find_for(
     // with request zero does not count: it may be borrowed already.
     let counts =
         |one: &&(Slot, Amount)| one.1 != Amount::ZERO && state.tree.pair(one.0).1 != state.pods;
-    let usage: Usage = assignment.usage.iter().filter(counts).copied().collect();
+    let usage: SlotUsage = assignment.usage.iter().filter(counts).copied().collect();
     if let [asked] = *usage.as_slice()
         && contested.as_slice() == [asked.0]
         && state.scratch.found_for == Some(asked)

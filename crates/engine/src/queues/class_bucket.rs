@@ -6,8 +6,8 @@
 use crate::ids::{EquivalenceClassId, NamespaceId, WorkloadId};
 use crate::queues::heap::Heap;
 use crate::time::Time;
-use crate::workloads::record::{QueuePosition, Workload};
-use crate::workloads::table::Workloads;
+use crate::workloads::record::{QueuePosition, WorkloadRecord};
+use crate::workloads::table::WorkloadTable;
 
 /// The position of a Workload in a bucket. It is dead if the Workload has another ticket number or is not pending.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub(super) struct QueueTicket {
 }
 
 impl QueueTicket {
-    pub(super) fn new(workload: WorkloadId, one: &Workload) -> Self {
+    pub(super) fn new(workload: WorkloadId, one: &WorkloadRecord) -> Self {
         let (time, uid, number) = (one.queued_at, beginning(&one.uid), one.ticket);
         Self { time, uid, workload, number }
     }
@@ -63,13 +63,13 @@ impl ClassBucket {
     }
 }
 
-pub(super) fn is_live(ticket: &QueueTicket, workloads: &Workloads) -> bool {
+pub(super) fn is_live(ticket: &QueueTicket, workloads: &WorkloadTable) -> bool {
     workloads.get(ticket.workload).is_some_and(|workload| {
         workload.ticket == ticket.number && matches!(workload.place, QueuePosition::Pending { .. })
     })
 }
 
-pub(super) fn older(left: QueueTicket, right: QueueTicket, workloads: &Workloads) -> bool {
+pub(super) fn older(left: QueueTicket, right: QueueTicket, workloads: &WorkloadTable) -> bool {
     let rest = |ticket: QueueTicket| workloads.get(ticket.workload).map(|workload| &workload.uid);
     let order = (left.time, left.uid).cmp(&(right.time, right.uid));
     order.then_with(|| rest(left).cmp(&rest(right))).is_lt()
@@ -79,7 +79,7 @@ pub(super) fn goes_first(
     buckets: &[ClassBucket],
     left: u32,
     right: u32,
-    workloads: &Workloads,
+    workloads: &WorkloadTable,
 ) -> bool {
     let (left, right) = (&buckets[left as usize], &buckets[right as usize]);
     if left.priority != right.priority {

@@ -8,7 +8,7 @@ use crate::queues::priority_counts::PriorityCounts;
 use crate::spec::{
     ClusterQueueSpec, FungibilitySpec, Labels, NamespaceSelector, PreemptionSpec, QueueingStrategy,
 };
-use crate::workloads::record::Workload;
+use crate::workloads::record::WorkloadRecord;
 
 /// A resource group with the slots of every (flavor, resource).
 #[derive(Debug, Default, Clone)]
@@ -64,7 +64,7 @@ pub(crate) struct ClusterQueueRecord {
 pub(crate) fn namespace_matches(
     selector: &NamespaceSelector,
     namespaces: &[Option<Labels>],
-    workload: &Workload,
+    workload: &WorkloadRecord,
 ) -> bool {
     let labels = namespaces.get(workload.namespace.index()).and_then(Option::as_ref);
     match (selector, labels) {

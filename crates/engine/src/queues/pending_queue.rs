@@ -15,8 +15,8 @@ use crate::admission_fair_sharing::FairSharingUsage;
 use crate::ids::{EquivalenceClassId, LocalQueueId, WorkloadId};
 use crate::queues::class_bucket::{ClassBucket, QueueTicket, goes_first, is_live, older};
 use crate::queues::heap::IndexHeap;
-use crate::workloads::record::{QueuePosition, Workload};
-use crate::workloads::table::Workloads;
+use crate::workloads::record::{QueuePosition, WorkloadRecord};
+use crate::workloads::table::WorkloadTable;
 
 /// The pending Workloads of one ClusterQueue.
 #[derive(Debug, Default, Clone)]
@@ -42,14 +42,14 @@ pub(crate) struct PendingQueue {
 
 impl PendingQueue {
     /// Adds a Workload to its class. It is inadmissible if the class is.
-    pub(crate) fn push(&mut self, id: WorkloadId, workloads: &mut Workloads) {
+    pub(crate) fn push(&mut self, id: WorkloadId, workloads: &mut WorkloadTable) {
         let workload = workloads.at(id);
         let index = self.bucket_of(workload.class, workload.priority);
         self.enter(index, id, workloads);
     }
 
     /// Adds a Workload as active even if its class is inadmissible.
-    pub(crate) fn push_active(&mut self, id: WorkloadId, workloads: &mut Workloads) {
+    pub(crate) fn push_active(&mut self, id: WorkloadId, workloads: &mut WorkloadTable) {
         let (class, priority) = (workloads.at(id).class, workloads.at(id).priority);
         let mut index = self.bucket_of(class, priority);
         if self.buckets[index as usize].inadmissible {
@@ -58,7 +58,7 @@ impl PendingQueue {
         self.enter(index, id, workloads);
     }
 
-    fn enter(&mut self, index: u32, id: WorkloadId, workloads: &mut Workloads) {
+    fn enter(&mut self, index: u32, id: WorkloadId, workloads: &mut WorkloadTable) {
         let number = workloads.stamp();
         let workload = workloads.at_mut(id);
         workload.place = QueuePosition::Pending { bucket: index };
@@ -73,7 +73,7 @@ impl PendingQueue {
     }
 
     /// Adds a single inadmissible Workload.
-    pub(crate) fn push_inadmissible(&mut self, id: WorkloadId, workloads: &mut Workloads) {
+    pub(crate) fn push_inadmissible(&mut self, id: WorkloadId, workloads: &mut WorkloadTable) {
         let place =
             u32::try_from(self.inadmissible.len()).expect("invariant: fewer than 2^32 Workloads");
         workloads.at_mut(id).place = QueuePosition::Inadmissible { place };
@@ -81,7 +81,7 @@ impl PendingQueue {
     }
 
     /// Removes a Workload, active or inadmissible.
-    pub(crate) fn remove(&mut self, id: WorkloadId, workloads: &mut Workloads) {
+    pub(crate) fn remove(&mut self, id: WorkloadId, workloads: &mut WorkloadTable) {
         let workload = workloads.at_mut(id);
         let place = std::mem::replace(&mut workload.place, QueuePosition::Out);
         match place {
@@ -101,7 +101,7 @@ impl PendingQueue {
     }
 
     /// The first active Workload.
-    pub(crate) fn head(&self, workloads: &Workloads) -> Option<WorkloadId> {
+    pub(crate) fn head(&self, workloads: &WorkloadTable) -> Option<WorkloadId> {
         if self.shares.is_some() {
             // Usage may change at any time, so no heap is kept in its order.
             let all = self.live_tickets(false, workloads).into_iter();
@@ -135,7 +135,7 @@ impl PendingQueue {
     }
 
     /// The usage of a Workload's LocalQueue; zero without admission fair sharing.
-    pub(crate) fn share(&self, workload: &Workload) -> FairSharingUsage {
+    pub(crate) fn share(&self, workload: &WorkloadRecord) -> FairSharingUsage {
         let known = self.shares.as_ref().zip(workload.local_queue);
         known.and_then(|(shares, id)| shares.get(&id)).copied().unwrap_or_default()
     }
@@ -151,7 +151,7 @@ impl PendingQueue {
     }
 
     /// Whether a Workload is active: it is evaluated without a requeue.
-    pub(crate) fn is_active(&self, workload: &Workload) -> bool {
+    pub(crate) fn is_active(&self, workload: &WorkloadRecord) -> bool {
         matches!(workload.place, QueuePosition::Pending { bucket } if !self.buckets[bucket as usize].inadmissible)
     }
 
@@ -187,7 +187,7 @@ impl PendingQueue {
         &mut self,
         class: EquivalenceClassId,
         priority: i64,
-        workloads: &Workloads,
+        workloads: &WorkloadTable,
     ) -> usize {
         let first = self.bucket_of(class, priority);
         let mut inadmissible = usize::from(self.park(first, workloads));
@@ -201,7 +201,7 @@ impl PendingQueue {
     }
 
     /// Makes a bucket inadmissible. Returns false if it was already.
-    fn park(&mut self, index: u32, workloads: &Workloads) -> bool {
+    fn park(&mut self, index: u32, workloads: &WorkloadTable) -> bool {
         let bucket = &mut self.buckets[index as usize];
         bucket.refused = true;
         if std::mem::replace(&mut bucket.inadmissible, true) {
@@ -213,7 +213,7 @@ impl PendingQueue {
     }
 
     /// Whether the class of an active Workload was refused under the present configuration.
-    pub(crate) fn is_refused(&self, workload: &Workload) -> bool {
+    pub(crate) fn is_refused(&self, workload: &WorkloadRecord) -> bool {
         matches!(workload.place, QueuePosition::Pending { bucket } if self.buckets[bucket as usize].refused)
     }
 
@@ -227,9 +227,9 @@ impl PendingQueue {
     /// receives the classes. Returns the number of classes and single Workloads visited.
     pub(crate) fn requeue_inadmissible(
         &mut self,
-        workloads: &mut Workloads,
+        workloads: &mut WorkloadTable,
         choosy: bool,
-        may: impl Fn(&Workload) -> bool,
+        may: impl Fn(&WorkloadRecord) -> bool,
         mut on_active: impl FnMut(EquivalenceClassId),
     ) -> usize {
         let all = self.inadmissible_buckets.len() + self.inadmissible.len();
@@ -259,8 +259,8 @@ impl PendingQueue {
     fn split_off(
         &mut self,
         index: u32,
-        workloads: &mut Workloads,
-        may: impl Fn(&Workload) -> bool,
+        workloads: &mut WorkloadTable,
+        may: impl Fn(&WorkloadRecord) -> bool,
     ) {
         let bucket = &self.buckets[index as usize];
         let Some(first) = bucket.tickets.peek() else { return };
@@ -277,32 +277,32 @@ impl PendingQueue {
     }
 
     /// Active Workloads in queue order.
-    pub(crate) fn active(&self, workloads: &Workloads) -> Vec<WorkloadId> {
+    pub(crate) fn active(&self, workloads: &WorkloadTable) -> Vec<WorkloadId> {
         let mut ids = self.live_tickets(false, workloads);
         self.sort(&mut ids, workloads);
         ids
     }
 
     /// Inadmissible Workloads in queue order.
-    pub(crate) fn inadmissible(&self, workloads: &Workloads) -> Vec<WorkloadId> {
+    pub(crate) fn inadmissible(&self, workloads: &WorkloadTable) -> Vec<WorkloadId> {
         let mut ids = self.live_tickets(true, workloads);
         ids.extend(&self.inadmissible);
         self.sort(&mut ids, workloads);
         ids
     }
 
-    fn live_tickets(&self, inadmissible: bool, workloads: &Workloads) -> Vec<WorkloadId> {
+    fn live_tickets(&self, inadmissible: bool, workloads: &WorkloadTable) -> Vec<WorkloadId> {
         let buckets = self.buckets.iter().filter(|bucket| bucket.inadmissible == inadmissible);
         let tickets = buckets.flat_map(|bucket| bucket.tickets.items());
         tickets.filter(|ticket| is_live(ticket, workloads)).map(|ticket| ticket.workload).collect()
     }
 
-    fn sort(&self, ids: &mut [WorkloadId], workloads: &Workloads) {
+    fn sort(&self, ids: &mut [WorkloadId], workloads: &WorkloadTable) {
         ids.sort_by(|&left, &right| self.order(left, right, workloads));
     }
 
     /// The queue order.
-    fn order(&self, left: WorkloadId, right: WorkloadId, workloads: &Workloads) -> Ordering {
+    fn order(&self, left: WorkloadId, right: WorkloadId, workloads: &WorkloadTable) -> Ordering {
         let stays = |id| self.sticky && self.preemptor == Some(id);
         let sticky = stays(right).cmp(&stays(left));
         let (left, right) = (workloads.at(left), workloads.at(right));
@@ -346,7 +346,7 @@ impl PendingQueue {
         u32::try_from(self.buckets.len() - 1).expect("invariant: fewer than 2^32 shapes")
     }
 
-    fn drop_dead(&mut self, index: u32, workloads: &Workloads) {
+    fn drop_dead(&mut self, index: u32, workloads: &WorkloadTable) {
         let tickets = &mut self.buckets[index as usize].tickets;
         while tickets.peek().is_some_and(|top| !is_live(&top, workloads)) {
             tickets.pop(|a, b| older(a, b, workloads));
@@ -354,7 +354,7 @@ impl PendingQueue {
     }
 
     /// Restores the invariants after a change of a bucket.
-    fn settle(&mut self, index: u32, workloads: &Workloads) {
+    fn settle(&mut self, index: u32, workloads: &WorkloadTable) {
         let bucket = &mut self.buckets[index as usize];
         if bucket.live > 0 && !bucket.inadmissible {
             let buckets = &self.buckets;

@@ -4,7 +4,7 @@
 //! docs/reference/kueue.md §3.6.
 
 use crate::ids::NodeId;
-use crate::quota::tree::Tree;
+use crate::quota::tree::QuotaTree;
 
 /// Nodes whose cohort trees are to be requeued; duplicates are resolved when the requests are taken.
 #[derive(Debug, Default, Clone)]
@@ -24,7 +24,7 @@ impl RequeueRequests {
     }
 
     /// Removes all requests and hands the root of every requested tree to `requeue`, each once.
-    pub(crate) fn take(&mut self, tree: &Tree, mut requeue: impl FnMut(NodeId)) {
+    pub(crate) fn take(&mut self, tree: &QuotaTree, mut requeue: impl FnMut(NodeId)) {
         self.0.retain_mut(|node| {
             let cyclic = tree.node(*node).cyclic;
             *node = tree.root(*node);

@@ -6,11 +6,11 @@
 
 use crate::amount::Amount;
 use crate::ids::{NodeId, Slot};
-use crate::quota::tree::Tree;
+use crate::quota::tree::QuotaTree;
 
 /// Quota that `node` can still use for `slot` without preemption. Negative if usage exceeds quota, e.g. after a quota
 /// was lowered.
-pub(crate) fn available(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
+pub(crate) fn available(tree: &QuotaTree, node: NodeId, slot: Slot) -> Amount {
     let own = tree.at(node, slot);
     let Some(parent) = tree.parent(node) else {
         return own.subtree - own.usage;
@@ -25,7 +25,7 @@ pub(crate) fn available(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
 }
 
 /// Quota that `node` could use for `slot` if there were no usage.
-pub(crate) fn potential(tree: &Tree, node: NodeId, slot: Slot) -> Amount {
+pub(crate) fn potential(tree: &QuotaTree, node: NodeId, slot: Slot) -> Amount {
     let own = tree.at(node, slot);
     let Some(parent) = tree.parent(node) else {
         return own.subtree;
@@ -47,7 +47,7 @@ pub(crate) struct LowestSubtree {
 }
 
 /// Finds the lowest ancestor of `leaf`, or `leaf` itself, whose subtree takes `amount` more without borrowing.
-pub(crate) fn reach(tree: &Tree, leaf: NodeId, slot: Slot, amount: Amount) -> LowestSubtree {
+pub(crate) fn reach(tree: &QuotaTree, leaf: NodeId, slot: Slot, amount: Amount) -> LowestSubtree {
     let own = tree.at(leaf, slot);
     let has_parent = tree.parent(leaf).is_some();
     if !own.borrowing_with(amount) || !has_parent {

@@ -5,7 +5,7 @@ use crate::amount::Amount;
 
 /// Quota and usage of one (node, slot).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cell {
+pub(crate) struct QuotaCell {
     /// Nominal quota of the node itself.
     pub(crate) nominal: Amount,
     /// Subtree quota: nominal quota plus what the children lend.
@@ -19,7 +19,7 @@ pub(crate) struct Cell {
     pub(super) lending_limit: Option<Amount>,
 }
 
-impl Cell {
+impl QuotaCell {
     pub(crate) const EMPTY: Self = Self {
         nominal: Amount::ZERO,
         subtree: Amount::ZERO,

@@ -8,12 +8,12 @@ use std::cmp::Ordering;
 
 use crate::amount::Amount;
 use crate::ids::{NodeId, ResourceId, Slot};
-use crate::quota::tree::Tree;
+use crate::quota::tree::QuotaTree;
 use crate::spec::FairSharingWeight;
 
 /// A share: `borrowed / lendable / weight`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Share {
+pub(crate) struct DominantShare {
     borrowed: u64,
     lendable: u64,
     weight: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Share {
     pub(crate) borrowing: bool,
 }
 
-impl Share {
+impl DominantShare {
     /// The share without borrowing.
     pub(crate) const NONE: Self = Self { borrowed: 0, lendable: 1, weight: 1, borrowing: false };
 
@@ -53,7 +53,7 @@ fn wide(a: u128, b: u64) -> (u128, u128) {
     (high >> 64, (high << 64) | (low & u128::from(u64::MAX)))
 }
 
-impl Ord for Share {
+impl Ord for DominantShare {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self.is_infinite(), other.is_infinite()) {
             (true, true) => self.compare_unweighted(*other),
@@ -69,27 +69,27 @@ impl Ord for Share {
     }
 }
 
-impl PartialOrd for Share {
+impl PartialOrd for DominantShare {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Share {
+impl PartialEq for DominantShare {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Share {}
+impl Eq for DominantShare {}
 
 /// The present share of `node`. Roots have none.
-pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
+pub(crate) fn share(tree: &QuotaTree, node: NodeId) -> DominantShare {
     let Some(parent) = tree.parent(node) else {
-        return Share::NONE;
+        return DominantShare::NONE;
     };
     let FairSharingWeight(weight) = tree.node(node).weight;
-    let mut best = Share { weight, ..Share::NONE };
+    let mut best = DominantShare { weight, ..DominantShare::NONE };
     for slot in (0..tree.row(node).len()).map(Slot::from) {
         if !tree.borrows(node, slot) {
             continue;
@@ -99,7 +99,7 @@ pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
         if first_slot_of(tree, node, resource) != Some(slot) {
             continue;
         }
-        let ratio = Share {
+        let ratio = DominantShare {
             borrowed: borrowed(tree, node, resource),
             lendable: tree.lendable(parent, resource).0.max(0).unsigned_abs(),
             ..best
@@ -112,12 +112,12 @@ pub(crate) fn share(tree: &Tree, node: NodeId) -> Share {
 }
 
 /// The first slot of `resource` in which `node` borrows, so that each resource is summed once.
-fn first_slot_of(tree: &Tree, node: NodeId, resource: ResourceId) -> Option<Slot> {
+fn first_slot_of(tree: &QuotaTree, node: NodeId, resource: ResourceId) -> Option<Slot> {
     borrowed_slots(tree, node, resource).next()
 }
 
 fn borrowed_slots(
-    tree: &Tree,
+    tree: &QuotaTree,
     node: NodeId,
     resource: ResourceId,
 ) -> impl Iterator<Item = Slot> + '_ {
@@ -125,7 +125,7 @@ fn borrowed_slots(
     slots.filter(move |&slot| tree.pair(slot).1 == resource && tree.borrows(node, slot))
 }
 
-fn borrowed(tree: &Tree, node: NodeId, resource: ResourceId) -> u64 {
+fn borrowed(tree: &QuotaTree, node: NodeId, resource: ResourceId) -> u64 {
     let mut sum = Amount::ZERO;
     for slot in borrowed_slots(tree, node, resource) {
         let cell = tree.at(node, slot);
@@ -138,8 +138,8 @@ fn borrowed(tree: &Tree, node: NodeId, resource: ResourceId) -> u64 {
 mod tests {
     use super::*;
 
-    fn fraction(borrowed: u64, lendable: u64, weight: u64) -> Share {
-        Share { borrowed, lendable, weight, borrowing: borrowed > 0 }
+    fn fraction(borrowed: u64, lendable: u64, weight: u64) -> DominantShare {
+        DominantShare { borrowed, lendable, weight, borrowing: borrowed > 0 }
     }
 
     #[test]

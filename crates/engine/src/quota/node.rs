@@ -5,7 +5,7 @@ use crate::spec::FairSharingWeight;
 
 /// A node of the quota tree.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Node {
+pub(crate) struct QuotaNode {
     /// The parent cohort.
     pub(crate) parent: Option<NodeId>,
     /// Children, in no particular order.

@@ -1,6 +1,6 @@
 //! The quota tree: ClusterQueues are leaves, cohorts are inner nodes.
 //!
-//! Every node has one [`Cell`] per [`Slot`]. Usage within the local quota stays at a node; usage above it is charged
+//! Every node has one [`QuotaCell`] per [`Slot`]. Usage within the local quota stays at a node; usage above it is charged
 //! to the parent. Cells are one array with a row per node, so that a walk to the root touches one cache line per
 //! level. Source: docs/reference/kueue.md §4.3. Cost of a quota change: the nodes of one tree; of a usage change: the
 //! path to the root.
@@ -11,10 +11,10 @@
 use crate::amount::Amount;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::quota::available::potential;
-use crate::quota::cell::Cell;
+use crate::quota::cell::QuotaCell;
 use crate::quota::declared::DeclaredQuotas;
 use crate::quota::journal::Journal;
-use crate::quota::node::Node;
+use crate::quota::node::QuotaNode;
 use crate::spec::FairSharingWeight;
 
 /// Cells that one head changes in a cycle, roughly: a few resources at a few levels.
@@ -22,9 +22,9 @@ const CHANGES_PER_HEAD: usize = 8;
 
 /// The quota trees of all cohorts; a forest.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
-    nodes: Vec<Node>,
-    cells: Vec<Cell>,
+pub(crate) struct QuotaTree {
+    nodes: Vec<QuotaNode>,
+    cells: Vec<QuotaCell>,
     lines: DeclaredQuotas,
     stride: usize,
     slots: Vec<(FlavorId, ResourceId)>,
@@ -46,12 +46,12 @@ enum StructureUndo {
     /// The structure is unchanged so far.
     On,
     /// The tree before the first change, and the length of the journal at that time.
-    RowUndo(Box<(Tree, usize)>),
+    RowUndo(Box<(QuotaTree, usize)>),
 }
 
 /// The quota of one slot.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Quota {
+pub(crate) struct SlotQuota {
     /// Which slot.
     pub(crate) slot: Slot,
     /// Own quota.
@@ -62,8 +62,8 @@ pub(crate) struct Quota {
     pub(crate) lending_limit: Option<Amount>,
 }
 
-impl Tree {
-    /// Begins a what-if. Returns the mark for [`Tree::undo`].
+impl QuotaTree {
+    /// Begins a what-if. Returns the mark for [`QuotaTree::undo`].
     pub(crate) fn begin(&mut self) -> usize {
         self.before = StructureUndo::On;
         self.journal.mark()
@@ -104,8 +104,8 @@ impl Tree {
     pub(crate) fn add_node(&mut self, queue: Option<QueueId>) -> NodeId {
         self.keep();
         let id = NodeId::from(self.nodes.len());
-        self.nodes.push(Node { queue, root: Some(id), ..Node::default() });
-        self.cells.resize(self.nodes.len() * self.stride, Cell::EMPTY);
+        self.nodes.push(QuotaNode { queue, root: Some(id), ..QuotaNode::default() });
+        self.cells.resize(self.nodes.len() * self.stride, QuotaCell::EMPTY);
         self.lines.resize(self.nodes.len(), self.stride);
         id
     }
@@ -143,7 +143,7 @@ impl Tree {
     }
 
     /// A node.
-    pub(crate) fn node(&self, node: NodeId) -> &Node {
+    pub(crate) fn node(&self, node: NodeId) -> &QuotaNode {
         &self.nodes[node.index()]
     }
 
@@ -172,12 +172,12 @@ impl Tree {
 
     /// The cell of a node and slot.
     #[inline]
-    pub(crate) fn at(&self, node: NodeId, slot: Slot) -> &Cell {
+    pub(crate) fn at(&self, node: NodeId, slot: Slot) -> &QuotaCell {
         &self.cells[node.index() * self.stride + slot.index()]
     }
 
     /// All cells of a node, by slot.
-    pub(crate) fn row(&self, node: NodeId) -> &[Cell] {
+    pub(crate) fn row(&self, node: NodeId) -> &[QuotaCell] {
         let start = node.index() * self.stride;
         &self.cells[start..start + self.slots.len()]
     }
@@ -194,13 +194,18 @@ impl Tree {
         std::iter::successors(self.parent(node), |&above| self.parent(above))
     }
 
-    /// Replaces quotas and weight of a node. Call [`Tree::rebuild`] afterwards.
-    pub(crate) fn set_quotas(&mut self, node: NodeId, weight: FairSharingWeight, quotas: &[Quota]) {
+    /// Replaces quotas and weight of a node. Call [`QuotaTree::rebuild`] afterwards.
+    pub(crate) fn set_quotas(
+        &mut self,
+        node: NodeId,
+        weight: FairSharingWeight,
+        quotas: &[SlotQuota],
+    ) {
         self.keep();
         self.nodes[node.index()].weight = weight;
         let start = node.index() * self.stride;
         for cell in &mut self.cells[start..start + self.stride] {
-            *cell = Cell { usage: cell.usage, ..Cell::EMPTY };
+            *cell = QuotaCell { usage: cell.usage, ..QuotaCell::EMPTY };
         }
         self.lines.set(node, quotas.iter().map(|quota| quota.slot));
         for quota in quotas {
@@ -211,7 +216,7 @@ impl Tree {
         }
     }
 
-    /// Moves a node below another parent. Call [`Tree::rebuild`] afterwards.
+    /// Moves a node below another parent. Call [`QuotaTree::rebuild`] afterwards.
     pub(crate) fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
         self.keep();
         if let Some(old) = self.nodes[node.index()].parent {
@@ -347,7 +352,7 @@ impl Tree {
         }
     }
 
-    /// Releases what [`Tree::charge`] charged.
+    /// Releases what [`QuotaTree::charge`] charged.
     pub(crate) fn uncharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
         for &(slot, amount) in usage {
             self.remove_usage(leaf, slot, amount);
@@ -370,7 +375,7 @@ impl Tree {
         }
     }
 
-    /// Releases what [`Tree::add_usage`] charged.
+    /// Releases what [`QuotaTree::add_usage`] charged.
     pub(crate) fn remove_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
         let mut node = Some(leaf);
         let mut rest = amount;
@@ -439,7 +444,7 @@ impl Tree {
 
     fn widen(&mut self) {
         let stride = (self.stride * 2).max(4);
-        let mut cells = vec![Cell::EMPTY; self.nodes.len() * stride];
+        let mut cells = vec![QuotaCell::EMPTY; self.nodes.len() * stride];
         for node in 0..self.nodes.len() {
             let old = &self.cells[node * self.stride..(node + 1) * self.stride];
             cells[node * stride..node * stride + self.stride].copy_from_slice(old);

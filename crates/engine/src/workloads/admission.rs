@@ -3,7 +3,7 @@
 use crate::ids::QueueId;
 use crate::spec::PodSetAdmission;
 use crate::time::Time;
-use crate::workloads::usage::Usage;
+use crate::workloads::usage::SlotUsage;
 
 /// The quota reservation of a Workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,6 @@ pub(crate) struct Admission {
     pub(crate) evicted: bool,
     /// A replacement slice took over its topology domains.
     pub(crate) taken_over: bool,
-    pub(crate) usage: Usage,
+    pub(crate) usage: SlotUsage,
     pub(crate) pod_sets: Vec<PodSetAdmission>,
 }

@@ -44,7 +44,7 @@ pub(crate) struct ScanMemory {
 
 /// One Workload.
 #[derive(Debug, Clone)]
-pub(crate) struct Workload {
+pub(crate) struct WorkloadRecord {
     pub(crate) uid: Box<str>,
     pub(crate) namespace: NamespaceId,
     pub(crate) local_queue: Option<LocalQueueId>,

@@ -9,15 +9,15 @@ use crate::ids::{QueueId, RequeueKey, WorkloadId};
 use crate::row_undo::RowUndo;
 use crate::time::Time;
 use crate::workloads::admission::Admission;
-use crate::workloads::record::Workload;
-use crate::workloads::usage::Usage;
+use crate::workloads::record::WorkloadRecord;
+use crate::workloads::usage::SlotUsage;
 
 /// Workloads by id.
 #[derive(Debug, Default)]
-pub(crate) struct Workloads {
-    table: Vec<Option<Workload>>,
+pub(crate) struct WorkloadTable {
+    table: Vec<Option<WorkloadRecord>>,
     stamps: u32,
-    saved: RowUndo<Workload>,
+    saved: RowUndo<WorkloadRecord>,
     /// `stamps` when the what-if began.
     saved_stamps: u32,
     /// Released admissions, for reuse.
@@ -34,21 +34,21 @@ type CapacityWaits = BTreeMap<RequeueKey, BTreeSet<WorkloadId>>;
 /// Bound on released admissions: enough for a cycle that follows many releases.
 const MAX_RELEASED: usize = 16_384;
 
-impl Workloads {
-    pub(crate) fn get(&self, id: WorkloadId) -> Option<&Workload> {
+impl WorkloadTable {
+    pub(crate) fn get(&self, id: WorkloadId) -> Option<&WorkloadRecord> {
         self.table.get(id.index()).and_then(Option::as_ref)
     }
 
-    pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut Workload> {
+    pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut WorkloadRecord> {
         self.saved.keep(&self.table, id.index());
         self.table.get_mut(id.index()).and_then(Option::as_mut)
     }
 
-    pub(crate) fn at(&self, id: WorkloadId) -> &Workload {
+    pub(crate) fn at(&self, id: WorkloadId) -> &WorkloadRecord {
         self.get(id).expect("invariant: queues and admissions refer to known Workloads")
     }
 
-    pub(crate) fn at_mut(&mut self, id: WorkloadId) -> &mut Workload {
+    pub(crate) fn at_mut(&mut self, id: WorkloadId) -> &mut WorkloadRecord {
         self.get_mut(id).expect("invariant: queues and admissions refer to known Workloads")
     }
 
@@ -66,7 +66,7 @@ impl Workloads {
                 reserved_at: Time(0),
                 evicted: false,
                 taken_over: false,
-                usage: Usage::new(),
+                usage: SlotUsage::new(),
                 pod_sets: Vec::with_capacity(1),
             })
         })
@@ -109,7 +109,7 @@ impl Workloads {
         }
     }
 
-    pub(crate) fn insert(&mut self, id: WorkloadId, workload: Workload) {
+    pub(crate) fn insert(&mut self, id: WorkloadId, workload: WorkloadRecord) {
         self.end_wait(id);
         if self.table.len() <= id.index() {
             self.table.resize_with(id.index() + 1, || None);
@@ -118,7 +118,7 @@ impl Workloads {
         self.table[id.index()] = Some(workload);
     }
 
-    pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<Workload> {
+    pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<WorkloadRecord> {
         self.end_wait(id);
         self.saved.keep(&self.table, id.index());
         self.table.get_mut(id.index()).and_then(Option::take)

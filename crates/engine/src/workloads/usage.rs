@@ -6,10 +6,10 @@ use crate::amount::Amount;
 use crate::ids::Slot;
 
 /// Amounts per slot, in no particular order. Slots are few, so the search is linear.
-pub(crate) type Usage = SmallVec<[(Slot, Amount); 4]>;
+pub(crate) type SlotUsage = SmallVec<[(Slot, Amount); 4]>;
 
 /// Adds to the amount of a slot.
-pub(crate) fn charge(usage: &mut Usage, slot: Slot, amount: Amount) {
+pub(crate) fn charge(usage: &mut SlotUsage, slot: Slot, amount: Amount) {
     match usage.iter_mut().find(|(known, _)| *known == slot) {
         Some((_, sum)) => *sum += amount,
         None => usage.push((slot, amount)),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 /// Variant groups by the uid of their parent. Shared with what-ifs that do not change them.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct VariantGroups(Arc<Tables>);
+pub(crate) struct VariantGroups(Arc<VariantTables>);
 
 #[derive(Debug, Default, Clone)]
-struct Tables {
+struct VariantTables {
     of: BTreeMap<WorkloadId, Box<str>>,
     members: BTreeMap<Box<str>, BTreeSet<WorkloadId>>,
 }
