@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn the_end_of_a_backoff_lets_in() {
+fn the_end_of_a_backoff_makes_a_workload_pending() {
     check(
         "
         cq team-a gpu/h100=1
@@ -42,7 +42,7 @@ fn freed_quota_does_not_end_a_backoff() {
 }
 
 #[test]
-fn an_evicted_one_comes_back_when_its_backoff_ends() {
+fn an_evicted_workload_is_requeued_when_its_backoff_ends() {
     check(
         "
         cq team-a gpu/h100=1
@@ -65,7 +65,7 @@ fn an_evicted_one_comes_back_when_its_backoff_ends() {
 }
 
 #[test]
-fn only_the_last_word_about_a_backoff_counts() {
+fn the_latest_backoff_replaces_earlier_ones() {
     check(
         "
         cq team-a gpu/h100=2
@@ -87,7 +87,7 @@ fn only_the_last_word_about_a_backoff_counts() {
 }
 
 #[test]
-fn a_backoff_that_ends_says_nothing_about_a_parked_shape() {
+fn the_end_of_a_backoff_keeps_an_inadmissible_class_inadmissible() {
     check(
         "
         cq team-a gpu/h100=1

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn balanced_pods_share_evenly() {
+fn balanced_pods_are_spread_evenly() {
     check(
         "
         settings balanced
@@ -24,7 +24,7 @@ fn balanced_pods_share_evenly() {
 }
 
 #[test]
-fn without_the_gate_the_first_machine_is_filled() {
+fn without_the_gate_the_first_node_is_filled() {
     check(
         "
         topology racks levels=rack,host
@@ -42,7 +42,7 @@ fn without_the_gate_the_first_machine_is_filled() {
 }
 
 #[test]
-fn what_does_not_divide_goes_to_the_first() {
+fn the_remainder_goes_to_the_first_domain() {
     check(
         "
         settings balanced
@@ -60,7 +60,7 @@ fn what_does_not_divide_goes_to_the_first() {
 }
 
 #[test]
-fn the_rack_where_the_smallest_share_is_largest_wins() {
+fn the_rack_with_the_highest_threshold_wins() {
     check(
         "
         settings balanced
@@ -80,7 +80,7 @@ fn the_rack_where_the_smallest_share_is_largest_wins() {
 }
 
 #[test]
-fn a_machine_too_small_for_its_share_is_left_out() {
+fn a_node_below_the_threshold_is_pruned() {
     check(
         "
         settings balanced
@@ -99,7 +99,7 @@ fn a_machine_too_small_for_its_share_is_left_out() {
 }
 
 #[test]
-fn where_no_siblings_hold_everybody_the_ordinary_choice_is_made() {
+fn without_siblings_that_fit_all_pods_best_fit_applies() {
     check(
         "
         settings balanced
@@ -136,7 +136,7 @@ fn required_pods_are_not_balanced() {
 }
 
 #[test]
-fn slices_of_the_very_level_asked_for_are_not_balanced_unless_it_is_the_lowest() {
+fn slices_at_the_requested_level_are_balanced_only_at_the_lowest_level() {
     check(
         "
         settings balanced
@@ -155,7 +155,7 @@ fn slices_of_the_very_level_asked_for_are_not_balanced_unless_it_is_the_lowest()
 }
 
 #[test]
-fn slices_below_it_stand_in_as_few_racks_as_hold_them() {
+fn slices_below_the_requested_level_use_the_fewest_racks() {
     check(
         "
         settings balanced
@@ -176,7 +176,7 @@ fn slices_below_it_stand_in_as_few_racks_as_hold_them() {
 }
 
 #[test]
-fn a_leader_is_part_of_the_balance() {
+fn a_leader_is_balanced_with_its_workers() {
     check(
         "
         settings balanced
@@ -194,7 +194,7 @@ fn a_leader_is_part_of_the_balance() {
 }
 
 #[test]
-fn a_share_shrinks_until_the_leader_has_room() {
+fn the_threshold_shrinks_until_the_leader_fits() {
     check(
         "
         settings balanced
@@ -230,7 +230,7 @@ fn balanced_shares_keep_inner_slices_whole() {
 }
 
 #[test]
-fn where_balance_would_break_inner_slices_the_ordinary_choice_is_made() {
+fn balance_that_would_break_inner_slices_falls_back_to_best_fit() {
     check(
         "
         settings balanced

@@ -79,7 +79,7 @@ fn a_flavor_that_a_queue_does_not_list_cannot_be_borrowed() {
 }
 
 #[test]
-fn what_is_not_lent_stays_with_its_owner() {
+fn quota_above_the_lending_limit_stays_with_its_queue() {
     check(
         "
         cq team-a cohort=ml gpu/h100=0
@@ -95,7 +95,7 @@ fn what_is_not_lent_stays_with_its_owner() {
 }
 
 #[test]
-fn an_owner_that_lends_nothing_still_has_its_own() {
+fn a_queue_that_lends_nothing_keeps_its_nominal_quota() {
     check(
         "
         cq team-a cohort=ml gpu/h100=0
@@ -111,7 +111,7 @@ fn an_owner_that_lends_nothing_still_has_its_own() {
 }
 
 #[test]
-fn an_owner_uses_first_what_it_does_not_lend() {
+fn a_queue_uses_its_local_quota_first() {
     check(
         "
         cq team-a cohort=ml gpu/h100=8 lend=3
@@ -133,7 +133,7 @@ fn an_owner_uses_first_what_it_does_not_lend() {
 }
 
 #[test]
-fn what_others_borrow_is_missing_to_the_owner() {
+fn borrowed_quota_is_not_available_to_its_queue() {
     check(
         "
         cq team-a cohort=ml gpu/h100=8 lend=3
@@ -190,7 +190,7 @@ fn quota_of_a_cohort_is_for_all_its_queues() {
 }
 
 #[test]
-fn the_height_says_how_far_up_a_loan_reaches() {
+fn the_borrowing_height_is_the_level_of_the_lending_cohort() {
     check(
         "
         cohort low parent=high
@@ -245,7 +245,7 @@ fn a_cohort_borrows_only_up_to_its_limit() {
 }
 
 #[test]
-fn the_limit_of_a_cohort_binds_its_queues_together() {
+fn the_limit_of_a_cohort_applies_to_the_sum_of_its_queues() {
     check(
         "
         cohort low parent=high gpu/h100=0,borrow:3
@@ -268,7 +268,7 @@ fn the_limit_of_a_cohort_binds_its_queues_together() {
 }
 
 #[test]
-fn what_a_child_keeps_is_not_charged_to_its_cohort() {
+fn local_quota_of_a_child_is_not_charged_to_its_cohort() {
     check(
         "
         cohort low parent=high gpu/h100=4,lend:1
@@ -288,7 +288,7 @@ fn what_a_child_keeps_is_not_charged_to_its_cohort() {
 }
 
 #[test]
-fn an_unlimited_quota_lends_to_everybody() {
+fn an_unlimited_quota_lends_to_all_queues() {
     check(
         "
         cq team-a cohort=ml gpu/h100=0

@@ -33,7 +33,7 @@ fn pods_are_not_counted_elsewhere() {
 }
 
 #[test]
-fn a_resource_nobody_declared_stands_in_the_way() {
+fn a_resource_without_a_resource_group_does_not_fit() {
     check(
         "
         cq team-a gpu/h100=9
@@ -46,7 +46,7 @@ fn a_resource_nobody_declared_stands_in_the_way() {
 }
 
 #[test]
-fn nothing_of_an_undeclared_resource_is_nothing() {
+fn a_zero_request_of_an_undeclared_resource_fits() {
     check(
         "
         cq team-a gpu/h100=9
@@ -72,7 +72,7 @@ fn resources_of_one_group_share_their_flavor() {
 }
 
 #[test]
-fn groups_choose_their_flavors_alone() {
+fn resource_groups_choose_flavors_independently() {
     check(
         "
         cq team-a cpu/arm=0 cpu/x86=8 + gpu/h100=4
@@ -143,7 +143,7 @@ fn counts_multiply_requests() {
 }
 
 #[test]
-fn finished_pods_give_back_their_part() {
+fn reclaimable_pods_release_their_quota() {
     check(
         "
         cq team-a gpu/h100=6
@@ -163,7 +163,7 @@ fn finished_pods_give_back_their_part() {
 }
 
 #[test]
-fn what_is_given_back_early_is_not_given_back_twice() {
+fn reclaimed_quota_is_released_only_once() {
     check(
         "
         cq team-a cohort=ml gpu/h100=6

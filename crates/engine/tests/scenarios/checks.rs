@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_rule_holds_for_the_flavors_that_it_names() {
+fn a_check_rule_applies_to_the_flavors_it_names() {
     check(
         "
         check any
@@ -23,7 +23,7 @@ fn a_rule_holds_for_the_flavors_that_it_names() {
 }
 
 #[test]
-fn who_passed_every_check_before_is_admitted_at_once() {
+fn a_workload_with_all_checks_ready_is_admitted_at_once() {
     check(
         "
         check one
@@ -43,7 +43,7 @@ fn who_passed_every_check_before_is_admitted_at_once() {
 }
 
 #[test]
-fn a_check_that_sends_back_keeps_a_head_from_being_evaluated() {
+fn a_check_in_retry_keeps_a_head_from_being_nominated() {
     check(
         "
         words
@@ -66,7 +66,7 @@ fn a_check_that_sends_back_keeps_a_head_from_being_evaluated() {
 }
 
 #[test]
-fn who_is_sent_back_stays_first_in_a_strict_queue() {
+fn a_workload_in_retry_stays_the_head_of_a_strict_queue() {
     check(
         "
         check one
@@ -83,7 +83,7 @@ fn who_is_sent_back_stays_first_in_a_strict_queue() {
 }
 
 #[test]
-fn a_failed_check_says_nothing_about_equals() {
+fn a_failed_check_does_not_make_the_class_inadmissible() {
     check(
         "
         check one
@@ -122,7 +122,7 @@ fn a_queue_is_inactive_while_one_of_its_checks_is() {
 }
 
 #[test]
-fn a_check_that_becomes_active_wakes_those_who_wait() {
+fn a_check_that_becomes_active_requeues_inadmissible_workloads() {
     check(
         "
         settings look-again
@@ -146,7 +146,7 @@ fn a_check_that_becomes_active_wakes_those_who_wait() {
 }
 
 #[test]
-fn partial_flavors_need_the_checks_of_all_that_were_used() {
+fn the_checks_of_all_assigned_flavors_are_needed() {
     check(
         "
         check cpus
@@ -164,7 +164,7 @@ fn partial_flavors_need_the_checks_of_all_that_were_used() {
 }
 
 #[test]
-fn a_rejected_check_is_told_although_the_shape_is_known_not_to_fit() {
+fn a_rejected_check_is_reported_even_for_an_inadmissible_class() {
     check(
         "
         check nodes

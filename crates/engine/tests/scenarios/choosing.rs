@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn the_first_flavor_with_room_is_taken() {
+fn the_first_flavor_that_fits_is_assigned() {
     check(
         "
         cq team-a gpu/spot=4 gpu/h100=4
@@ -48,7 +48,7 @@ fn the_next_flavor_is_tried_when_the_first_is_in_use() {
 }
 
 #[test]
-fn a_taint_keeps_pods_away() {
+fn an_untolerated_taint_excludes_a_flavor() {
     check(
         "
         flavor spot taint=spot:yes
@@ -62,7 +62,7 @@ fn a_taint_keeps_pods_away() {
 }
 
 #[test]
-fn a_toleration_of_the_pods_lets_them_in() {
+fn a_toleration_of_the_pods_admits_them() {
     check(
         "
         flavor spot taint=spot:yes
@@ -92,7 +92,7 @@ fn a_toleration_of_the_flavor_is_given_to_its_pods() {
 }
 
 #[test]
-fn a_preference_not_to_schedule_is_no_obstacle() {
+fn a_prefer_no_schedule_taint_is_ignored() {
     check(
         "
         flavor spot taint=spot:yes:PreferNoSchedule
@@ -106,7 +106,7 @@ fn a_preference_not_to_schedule_is_no_obstacle() {
 }
 
 #[test]
-fn a_taint_that_evicts_keeps_pods_away() {
+fn a_no_execute_taint_excludes_a_flavor() {
     check(
         "
         flavor spot taint=spot:yes:NoExecute
@@ -194,7 +194,7 @@ fn a_term_without_known_keys_matches_everything() {
 }
 
 #[test]
-fn nobody_suits_is_the_worst_verdict() {
+fn no_matching_flavor_is_the_most_severe_reason() {
     check(
         "
         flavor east label=zone:east
@@ -209,7 +209,7 @@ fn nobody_suits_is_the_worst_verdict() {
 }
 
 #[test]
-fn the_least_hopeless_flavor_names_the_obstacle() {
+fn the_flavor_closest_to_fitting_names_the_pending_reason() {
     check(
         "
         flavor spot taint=spot:yes
@@ -228,7 +228,7 @@ fn the_least_hopeless_flavor_names_the_obstacle() {
 }
 
 #[test]
-fn the_most_hopeless_group_names_the_obstacle() {
+fn the_resource_group_farthest_from_fitting_names_the_pending_reason() {
     check(
         "
         cq team-a cohort=ml cpu/x86=0 + gpu/h100=1

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn quota_in_use_says_how_much_is_missing() {
+fn the_message_for_quota_in_use_names_the_missing_amount() {
     check(
         "
         cq team-a gpu/h100=4
@@ -22,7 +22,7 @@ fn quota_in_use_says_how_much_is_missing() {
 }
 
 #[test]
-fn a_request_beyond_the_maximum_says_both() {
+fn the_message_for_exceeded_quota_names_request_and_maximum() {
     check(
         "
         cq team-a gpu/h100=4
@@ -37,7 +37,7 @@ fn a_request_beyond_the_maximum_says_both() {
 }
 
 #[test]
-fn earlier_pod_sets_are_counted() {
+fn the_message_counts_earlier_pod_sets() {
     check(
         "
         cq team-a gpu/h100=4
@@ -52,7 +52,7 @@ fn earlier_pod_sets_are_counted() {
 }
 
 #[test]
-fn cpu_is_told_in_milli() {
+fn cpu_is_printed_in_milli() {
     check(
         "
         cq team-a cpu/x86=1000
@@ -67,7 +67,7 @@ fn cpu_is_told_in_milli() {
 }
 
 #[test]
-fn a_taint_is_named() {
+fn the_message_names_the_taint() {
     check(
         "
         flavor spot taint=spot:yes
@@ -83,7 +83,7 @@ fn a_taint_is_named() {
 }
 
 #[test]
-fn every_flavor_has_its_say() {
+fn the_message_has_a_part_per_flavor() {
     check(
         "
         flavor east label=zone:east
@@ -100,7 +100,7 @@ fn every_flavor_has_its_say() {
 }
 
 #[test]
-fn an_undeclared_resource_is_named() {
+fn the_message_names_an_undeclared_resource() {
     check(
         "
         cq team-a gpu/h100=4
@@ -115,7 +115,7 @@ fn an_undeclared_resource_is_named() {
 }
 
 #[test]
-fn the_wrong_namespace_is_told() {
+fn the_message_names_a_namespace_mismatch() {
     check(
         "
         cq team-a select-nothing gpu/h100=4
@@ -130,7 +130,7 @@ fn the_wrong_namespace_is_told() {
 }
 
 #[test]
-fn the_validator_has_the_word() {
+fn the_message_of_the_validator_is_used() {
     check(
         "
         cq team-a gpu/h100=4
@@ -145,7 +145,7 @@ fn the_validator_has_the_word() {
 }
 
 #[test]
-fn who_was_overtaken_is_told_so() {
+fn a_skipped_head_has_its_own_message() {
     check(
         "
         cohort ml gpu/h100=2
@@ -164,7 +164,7 @@ fn who_was_overtaken_is_told_so() {
 }
 
 #[test]
-fn who_counts_on_the_victims_of_another_is_told_so() {
+fn overlapping_preemption_targets_have_their_own_message() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=2
@@ -186,7 +186,7 @@ fn who_counts_on_the_victims_of_another_is_told_so() {
 }
 
 #[test]
-fn a_topology_says_how_much_of_it_fits() {
+fn a_topology_message_counts_the_pods_that_fit() {
     check(
         "
         topology racks levels=rack,host
@@ -204,7 +204,7 @@ fn a_topology_says_how_much_of_it_fits() {
 }
 
 #[test]
-fn a_topology_says_when_nothing_fits_and_why() {
+fn a_topology_message_lists_excluded_nodes() {
     check(
         "
         topology racks levels=rack,host
@@ -222,7 +222,7 @@ fn a_topology_says_when_nothing_fits_and_why() {
 }
 
 #[test]
-fn a_flavor_without_a_topology_is_told() {
+fn the_message_names_a_flavor_without_a_topology() {
     check(
         "
         cq team-a gpu/h100=9
@@ -237,7 +237,7 @@ fn a_flavor_without_a_topology_is_told() {
 }
 
 #[test]
-fn a_level_nobody_has_is_told() {
+fn the_message_names_an_unknown_topology_level() {
     check(
         "
         topology racks levels=rack,host
@@ -254,7 +254,7 @@ fn a_level_nobody_has_is_told() {
 }
 
 #[test]
-fn the_first_group_that_fails_explains_alone() {
+fn the_first_failing_resource_group_makes_the_message() {
     check(
         "
         cq team-a cpu/x86=1 + gpu/h100=1
@@ -269,7 +269,7 @@ fn the_first_group_that_fails_explains_alone() {
 }
 
 #[test]
-fn a_flavor_that_failed_in_a_group_before_makes_the_obstacle_worse() {
+fn a_flavor_that_failed_in_an_earlier_group_worsens_the_reason() {
     check(
         "
         flavor a100 taint=dedicated:a100
@@ -285,7 +285,7 @@ fn a_flavor_that_failed_in_a_group_before_makes_the_obstacle_worse() {
 }
 
 #[test]
-fn an_undeclared_resource_after_flavors_names_no_obstacle() {
+fn an_undeclared_resource_after_flavors_has_no_pending_reason() {
     check(
         "
         cq team-a gpu/h100=4

@@ -19,7 +19,7 @@ fn by_default_borrowing_in_the_first_flavor_ends_the_scan() {
 }
 
 #[test]
-fn who_looks_on_finds_quota_of_its_own() {
+fn try_next_flavor_finds_nominal_quota() {
     check(
         "
         cq team-a cohort=ml borrow-next gpu/spot=1 gpu/h100=4
@@ -33,7 +33,7 @@ fn who_looks_on_finds_quota_of_its_own() {
 }
 
 #[test]
-fn who_looks_on_in_vain_borrows_after_all() {
+fn try_next_flavor_borrows_if_no_flavor_has_nominal_quota() {
     check(
         "
         cq team-a cohort=ml borrow-next gpu/spot=1 gpu/h100=1
@@ -47,7 +47,7 @@ fn who_looks_on_in_vain_borrows_after_all() {
 }
 
 #[test]
-fn the_nearer_loan_is_better() {
+fn a_lower_borrowing_height_is_better() {
     check(
         "
         cohort low parent=high gpu/h100=4
@@ -96,7 +96,7 @@ fn a_scan_that_goes_on_finds_a_free_flavor() {
 }
 
 #[test]
-fn nobody_to_preempt_never_ends_a_scan() {
+fn a_flavor_without_preemption_targets_does_not_end_the_scan() {
     check(
         "
         cq team-a within=lower preempt-stops gpu/spot=2 gpu/h100=2
@@ -113,7 +113,7 @@ fn nobody_to_preempt_never_ends_a_scan() {
 }
 
 #[test]
-fn taking_back_is_better_than_preempting_at_home() {
+fn reclaiming_is_better_than_preempting_within_the_queue() {
     check(
         "
         cq team-a cohort=ml within=lower reclaim=any gpu/spot=2 gpu/h100=2
@@ -151,7 +151,7 @@ fn borrowing_is_better_than_preempting() {
 }
 
 #[test]
-fn unless_preempting_is_preferred() {
+fn preempting_may_be_preferred_over_borrowing() {
     check(
         "
         cq team-a cohort=ml within=lower borrow-next prefer-preempting gpu/spot=2 gpu/h100=0
@@ -186,7 +186,7 @@ fn a_flavor_is_as_good_as_its_worst_resource() {
 }
 
 #[test]
-fn a_head_that_was_overtaken_goes_on_with_the_next_flavor() {
+fn a_skipped_head_continues_with_the_next_flavor() {
     check(
         "
         cq team-a cohort=ml gpu/spot=1 gpu/h100=2
@@ -209,7 +209,7 @@ fn a_head_that_was_overtaken_goes_on_with_the_next_flavor() {
 }
 
 #[test]
-fn freed_quota_starts_the_scan_anew_when_progress_is_not_kept() {
+fn without_kept_progress_released_quota_restarts_the_scan() {
     check(
         "
         settings no-scan-progress
@@ -233,7 +233,7 @@ fn freed_quota_starts_the_scan_anew_when_progress_is_not_kept() {
 }
 
 #[test]
-fn a_head_that_was_overtaken_begins_anew_when_progress_is_not_kept() {
+fn without_kept_progress_a_skipped_head_restarts_the_scan() {
     check(
         "
         settings no-scan-progress
@@ -255,7 +255,7 @@ fn a_head_that_was_overtaken_begins_anew_when_progress_is_not_kept() {
 
 /// The first pod set fits in spot, where its scan stops; the second never fits.
 #[test]
-fn another_shape_starts_the_scan_anew() {
+fn another_equivalence_class_restarts_the_scan() {
     let world = "
         cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
         wl one q=team-a t=1 gpu=1 + cpu=2
@@ -281,7 +281,7 @@ fn another_shape_starts_the_scan_anew() {
 }
 
 #[test]
-fn the_scan_goes_on_if_only_the_age_is_another() {
+fn another_timestamp_alone_continues_the_scan() {
     let world = "
         cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
         wl one q=team-a t=1 gpu=1 + cpu=2
@@ -308,7 +308,7 @@ fn the_scan_goes_on_if_only_the_age_is_another() {
 
 /// `one` is overtaken, so that its progress is not that of the cycle before when it is looked at again.
 #[test]
-fn old_progress_is_worth_something_until_a_quota_changes() {
+fn scan_progress_is_valid_until_a_quota_changes() {
     let world = "
         cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
         wl one q=team-a t=1 gpu=1 + cpu=2
@@ -337,7 +337,7 @@ fn old_progress_is_worth_something_until_a_quota_changes() {
 }
 
 #[test]
-fn in_another_queue_the_scan_starts_anew() {
+fn another_queue_restarts_the_scan() {
     check(
         "
         cq team-a gpu/spot=4 gpu/h100=4 + cpu/plain=1
@@ -356,7 +356,7 @@ fn in_another_queue_the_scan_starts_anew() {
 }
 
 #[test]
-fn a_scan_that_saw_all_flavors_starts_anew() {
+fn a_scan_of_all_flavors_restarts() {
     check(
         "
         cq team-a cohort=ml gpu/spot=1
@@ -396,7 +396,7 @@ fn without_fungibility_the_first_flavor_that_fits_is_taken() {
 
 /// Three waits for h100, which it owns, or for spot, which it would have to borrow; and keeps it from four meanwhile.
 #[test]
-fn without_fungibility_it_does_not_matter_how_far_a_flavor_reaches() {
+fn without_fungibility_the_borrowing_height_is_ignored() {
     let world = "
         cq team-a cohort=ml poach gpu/spot=1 gpu/h100=2
         cq team-b cohort=ml gpu/spot=4 gpu/h100=0
@@ -428,7 +428,7 @@ fn without_fungibility_it_does_not_matter_how_far_a_flavor_reaches() {
 }
 
 #[test]
-fn a_leader_without_the_first_resource_of_the_walk_starts_its_scan_anew() {
+fn a_pod_set_without_the_first_resource_restarts_its_scan() {
     check(
         "
         topology racks levels=rack,host
@@ -447,7 +447,7 @@ fn a_leader_without_the_first_resource_of_the_walk_starts_its_scan_anew() {
 }
 
 #[test]
-fn a_leader_with_the_first_resource_of_the_walk_goes_on() {
+fn a_pod_set_with_the_first_resource_continues_its_scan() {
     check(
         "
         topology racks levels=rack,host
@@ -466,7 +466,7 @@ fn a_leader_with_the_first_resource_of_the_walk_goes_on() {
 
 /// The queue is held and comes back as it was: what was tried before is not tried again.
 #[test]
-fn progress_outlives_a_change_that_leaves_the_quotas() {
+fn scan_progress_survives_a_change_without_quotas() {
     let quotas = "cohort=all preempt-stops gpu/h100=2 gpu/a100=2 + cpu/x=4";
     check(
         &format!(
@@ -498,7 +498,7 @@ fn progress_outlives_a_change_that_leaves_the_quotas() {
 
 /// A change of quotas ends it, be it in another queue of the tree, but for the cycle that follows directly.
 #[test]
-fn progress_ends_with_a_change_of_quotas_in_the_tree() {
+fn scan_progress_ends_with_a_quota_change_in_the_cohort_tree() {
     let quotas = "cohort=all preempt-stops gpu/h100=2 gpu/a100=2 + cpu/x=4";
     check(
         &format!(
@@ -530,7 +530,7 @@ fn progress_ends_with_a_change_of_quotas_in_the_tree() {
 }
 
 #[test]
-fn progress_beyond_the_flavors_that_are_left_is_none() {
+fn scan_progress_beyond_the_remaining_flavors_is_dropped() {
     check(
         "
         cohort all

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_closed_gate_keeps_from_preempting_and_parks() {
+fn a_closed_preemption_gate_makes_a_workload_inadmissible() {
     check(
         "
         settings orchestrated
@@ -26,7 +26,7 @@ fn a_closed_gate_keeps_from_preempting_and_parks() {
 }
 
 #[test]
-fn the_same_holds_where_variants_are_admitted_at_once() {
+fn preemption_gates_apply_with_concurrent_admission() {
     check(
         "
         settings concurrent
@@ -44,7 +44,7 @@ fn the_same_holds_where_variants_are_admitted_at_once() {
 }
 
 #[test]
-fn where_no_feature_asks_for_gates_they_do_not_count() {
+fn without_a_feature_gate_preemption_gates_are_ignored() {
     check(
         "
         cq team-a within=lower gpu/h100=4
@@ -61,7 +61,7 @@ fn where_no_feature_asks_for_gates_they_do_not_count() {
 }
 
 #[test]
-fn what_is_free_is_taken_behind_a_closed_gate() {
+fn free_quota_is_reserved_behind_a_closed_gate() {
     check(
         "
         settings orchestrated
@@ -79,7 +79,7 @@ fn what_is_free_is_taken_behind_a_closed_gate() {
 }
 
 #[test]
-fn opening_the_gate_wakes_exactly_whom_it_kept() {
+fn opening_a_preemption_gate_requeues_only_its_workload() {
     check(
         "
         settings orchestrated
@@ -104,7 +104,7 @@ fn opening_the_gate_wakes_exactly_whom_it_kept() {
 }
 
 #[test]
-fn being_told_the_same_again_wakes_nobody() {
+fn an_unchanged_update_requeues_no_workload() {
     check(
         "
         settings orchestrated
@@ -125,7 +125,7 @@ fn being_told_the_same_again_wakes_nobody() {
 }
 
 #[test]
-fn whoever_is_kept_from_preempting_keeps_nothing_and_claims_nobody() {
+fn a_gated_preemptor_reserves_no_quota_and_no_targets() {
     check(
         "
         settings orchestrated
@@ -149,7 +149,7 @@ fn whoever_is_kept_from_preempting_keeps_nothing_and_claims_nobody() {
 }
 
 #[test]
-fn without_anybody_to_preempt_a_closed_gate_does_not_matter() {
+fn without_targets_a_closed_gate_does_not_matter() {
     check(
         "
         settings orchestrated
@@ -167,7 +167,7 @@ fn without_anybody_to_preempt_a_closed_gate_does_not_matter() {
 }
 
 #[test]
-fn in_a_strict_queue_a_closed_gate_blocks_those_behind() {
+fn a_gated_head_blocks_a_strict_queue() {
     check(
         "
         settings orchestrated
@@ -187,7 +187,7 @@ fn in_a_strict_queue_a_closed_gate_blocks_those_behind() {
 }
 
 #[test]
-fn a_gated_workload_does_not_park_its_equals() {
+fn a_gated_workload_does_not_make_its_class_inadmissible() {
     check(
         "
         settings orchestrated
@@ -207,7 +207,7 @@ fn a_gated_workload_does_not_park_its_equals() {
 }
 
 #[test]
-fn what_becomes_free_wakes_the_gated_too() {
+fn released_quota_requeues_gated_workloads() {
     check(
         "
         settings orchestrated
@@ -228,7 +228,7 @@ fn what_becomes_free_wakes_the_gated_too() {
 }
 
 #[test]
-fn who_asks_is_told_of_closed_gates() {
+fn the_explanation_names_closed_preemption_gates() {
     check(
         "
         settings orchestrated
@@ -252,7 +252,7 @@ fn who_asks_is_told_of_closed_gates() {
 }
 
 #[test]
-fn places_that_are_taken_are_not_cleared_behind_a_closed_gate() {
+fn a_closed_gate_prevents_preemption_for_topology() {
     let world = |gate: &str| {
         format!(
             "

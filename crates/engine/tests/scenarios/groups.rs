@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn the_leader_goes_where_it_costs_the_workers_nothing() {
+fn a_leader_uses_capacity_that_workers_cannot() {
     check(
         "
         topology racks levels=rack,host
@@ -22,7 +22,7 @@ fn the_leader_goes_where_it_costs_the_workers_nothing() {
 }
 
 #[test]
-fn a_leader_may_ask_for_what_workers_do_not() {
+fn a_leader_may_request_resources_that_workers_do_not() {
     check(
         "
         topology racks levels=rack,host
@@ -39,7 +39,7 @@ fn a_leader_may_ask_for_what_workers_do_not() {
 }
 
 #[test]
-fn the_larger_pod_set_works_whatever_comes_first() {
+fn the_larger_pod_set_of_a_group_is_the_workers() {
     check(
         "
         topology racks levels=rack,host
@@ -56,7 +56,7 @@ fn the_larger_pod_set_works_whatever_comes_first() {
 }
 
 #[test]
-fn of_two_of_the_same_size_the_later_leads() {
+fn the_later_pod_set_of_equal_size_is_the_leader() {
     check(
         "
         topology racks levels=rack,host
@@ -73,7 +73,7 @@ fn of_two_of_the_same_size_the_later_leads() {
 }
 
 #[test]
-fn a_group_that_prefers_climbs_as_one() {
+fn a_preferred_group_moves_up_levels_together() {
     check(
         "
         topology racks levels=rack,host
@@ -108,7 +108,7 @@ fn slices_of_workers_stay_whole_beside_their_leader() {
 }
 
 #[test]
-fn workers_without_room_for_their_leader_wait() {
+fn workers_without_capacity_for_their_leader_do_not_fit() {
     check(
         "
         topology racks levels=rack,host
@@ -126,7 +126,7 @@ fn workers_without_room_for_their_leader_wait() {
 }
 
 #[test]
-fn the_first_pod_set_of_a_group_says_why_a_flavor_does_not_do() {
+fn the_first_pod_set_of_a_group_names_the_flavor_reason() {
     check(
         "
         topology racks levels=rack,host
@@ -145,7 +145,7 @@ fn the_first_pod_set_of_a_group_says_why_a_flavor_does_not_do() {
 }
 
 #[test]
-fn a_leader_may_stand_below_a_rack_that_takes_no_slice() {
+fn a_leader_may_be_assigned_to_a_rack_without_slices() {
     check(
         "
         topology racks levels=rack,host

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn pods_of_the_old_slice_stay_and_more_join_them() {
+fn a_new_slice_keeps_the_leaves_of_the_replaced_one() {
     check(
         "
         settings elastic-places
@@ -34,7 +34,7 @@ fn pods_of_the_old_slice_stay_and_more_join_them() {
 }
 
 #[test]
-fn without_the_gate_both_slices_need_places() {
+fn without_the_gate_both_slices_need_capacity() {
     check(
         "
         topology hosts levels=host
@@ -55,7 +55,7 @@ fn without_the_gate_both_slices_need_places() {
 }
 
 #[test]
-fn only_those_who_join_need_room() {
+fn only_additional_pods_need_capacity() {
     check(
         "
         settings elastic-places
@@ -83,7 +83,7 @@ fn only_those_who_join_need_room() {
 }
 
 #[test]
-fn where_a_machine_is_gone_everybody_is_placed_anew() {
+fn a_lost_leaf_assigns_all_pods_again() {
     check(
         "
         settings elastic-places
@@ -109,7 +109,7 @@ fn where_a_machine_is_gone_everybody_is_placed_anew() {
 }
 
 #[test]
-fn a_leader_stays_too() {
+fn a_leader_keeps_its_leaf() {
     check(
         "
         settings elastic-places
@@ -131,7 +131,7 @@ fn a_leader_stays_too() {
 }
 
 #[test]
-fn of_fewer_pods_the_last_ones_go() {
+fn a_smaller_slice_drops_the_last_pods() {
     check(
         "
         settings elastic-places
@@ -153,7 +153,7 @@ fn of_fewer_pods_the_last_ones_go() {
 }
 
 #[test]
-fn who_has_to_stand_together_cannot_grow() {
+fn required_and_preferred_topologies_cannot_grow() {
     check(
         "
         settings elastic-places
@@ -178,7 +178,7 @@ fn who_has_to_stand_together_cannot_grow() {
 }
 
 #[test]
-fn whole_slices_join_whole_slices() {
+fn additional_pods_fill_whole_topology_slices() {
     check(
         "
         settings elastic-places
@@ -201,7 +201,7 @@ fn whole_slices_join_whole_slices() {
 }
 
 #[test]
-fn a_slice_that_loses_its_quota_gives_the_places_back_to_the_old_one() {
+fn a_slice_that_loses_its_quota_returns_the_leaves_to_the_replaced_one() {
     check(
         "
         settings elastic-places

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_held_workload_is_parked_and_never_a_head() {
+fn a_workload_in_backoff_is_inadmissible_and_never_a_head() {
     check(
         "
         cq team-a gpu/h100=2
@@ -20,7 +20,7 @@ fn a_held_workload_is_parked_and_never_a_head() {
 }
 
 #[test]
-fn freed_quota_does_not_wake_the_held() {
+fn released_quota_does_not_requeue_a_workload_in_backoff() {
     check(
         "
         cq team-a gpu/h100=2
@@ -37,7 +37,7 @@ fn freed_quota_does_not_wake_the_held() {
 }
 
 #[test]
-fn the_end_of_the_hold_puts_it_in_line() {
+fn the_end_of_the_backoff_makes_it_pending() {
     check(
         "
         cq team-a gpu/h100=2
@@ -53,7 +53,7 @@ fn the_end_of_the_hold_puts_it_in_line() {
 }
 
 #[test]
-fn who_is_held_out_is_not_even_counted() {
+fn an_ineligible_workload_is_not_counted() {
     check(
         "
         cq team-a gpu/h100=2
@@ -68,7 +68,7 @@ fn who_is_held_out_is_not_even_counted() {
 }
 
 #[test]
-fn a_workload_in_line_can_be_held_out() {
+fn a_pending_workload_can_become_ineligible() {
     check(
         "
         cq team-a gpu/h100=2
@@ -84,7 +84,7 @@ fn a_workload_in_line_can_be_held_out() {
 }
 
 #[test]
-fn an_evicted_workload_in_backoff_lets_others_pass() {
+fn an_evicted_workload_in_backoff_does_not_block_others() {
     check(
         "
         cq team-a gpu/h100=2
@@ -105,7 +105,7 @@ fn an_evicted_workload_in_backoff_lets_others_pass() {
 }
 
 #[test]
-fn an_evicted_workload_that_was_deactivated_does_not_come_back() {
+fn an_evicted_inactive_workload_is_not_requeued() {
     check(
         "
         cq team-a gpu/h100=2
@@ -124,7 +124,7 @@ fn an_evicted_workload_that_was_deactivated_does_not_come_back() {
 }
 
 #[test]
-fn a_held_workload_says_nothing_about_its_shape() {
+fn a_workload_in_backoff_does_not_make_its_class_inadmissible() {
     check(
         "
         cq team-a gpu/h100=2
@@ -139,7 +139,7 @@ fn a_held_workload_says_nothing_about_its_shape() {
 }
 
 #[test]
-fn a_held_workload_of_a_parked_shape_is_parked_with_it_afterwards() {
+fn a_workload_of_an_inadmissible_class_stays_inadmissible_after_backoff() {
     check(
         "
         cq team-a gpu/h100=2

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_queue_whose_checks_are_not_ready_waits() {
+fn a_queue_with_inactive_checks_is_inactive() {
     check(
         "
         cq team-a not-ready gpu/h100=2
@@ -21,7 +21,7 @@ fn a_queue_whose_checks_are_not_ready_waits() {
 }
 
 #[test]
-fn a_queue_without_one_of_its_flavors_waits() {
+fn a_queue_without_one_of_its_flavors_is_inactive() {
     check(
         "
         cq team-a gpu/h100=2 gpu/spot=2
@@ -38,7 +38,7 @@ fn a_queue_without_one_of_its_flavors_waits() {
 }
 
 #[test]
-fn a_queue_whose_flavor_lacks_its_topology_waits() {
+fn a_queue_whose_flavor_lacks_its_topology_is_inactive() {
     check(
         "
         flavor tas topology=racks
@@ -56,7 +56,7 @@ fn a_queue_whose_flavor_lacks_its_topology_waits() {
 }
 
 #[test]
-fn a_queue_that_is_not_there_yet_collects() {
+fn a_missing_queue_collects_pending_workloads() {
     check(
         "
         lq dev cq=team-a
@@ -72,7 +72,7 @@ fn a_queue_that_is_not_there_yet_collects() {
 }
 
 #[test]
-fn a_queue_that_is_gone_keeps_who_waits() {
+fn a_deleted_queue_keeps_its_pending_workloads() {
     check(
         "
         cq team-a gpu/h100=2
@@ -125,7 +125,7 @@ fn a_queue_notices_the_end_of_a_cycle_when_it_changes_itself() {
 }
 
 #[test]
-fn a_cycle_elsewhere_hurts_nobody() {
+fn a_cohort_cycle_does_not_affect_other_trees() {
     check(
         "
         cohort east parent=west

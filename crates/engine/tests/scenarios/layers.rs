@@ -23,7 +23,7 @@ fn the_last_slice_may_be_smaller() {
 }
 
 #[test]
-fn room_is_found_for_a_whole_last_slice() {
+fn a_smaller_last_slice_needs_capacity_for_a_whole_one() {
     check(
         "
         topology racks levels=rack,host
@@ -81,7 +81,7 @@ fn three_layers_divide_one_another() {
 }
 
 #[test]
-fn a_layer_must_stand_below_the_one_before() {
+fn a_slice_layer_must_be_below_the_one_before() {
     check(
         "
         topology halls levels=hall,rack,host
@@ -117,7 +117,7 @@ fn a_layer_must_divide_the_one_before() {
 }
 
 #[test]
-fn every_layer_says_how_much_of_it_fits() {
+fn the_message_counts_the_slices_of_every_layer() {
     check(
         "
         topology halls levels=hall,rack,host

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn places_in_use_are_not_given_twice() {
+fn used_capacity_is_not_assigned_twice() {
     check(
         "
         topology racks levels=rack,host
@@ -24,7 +24,7 @@ fn places_in_use_are_not_given_twice() {
 }
 
 #[test]
-fn pods_of_others_take_their_room() {
+fn non_tas_pods_use_capacity() {
     check(
         "
         topology racks levels=rack,host
@@ -41,7 +41,7 @@ fn pods_of_others_take_their_room() {
 }
 
 #[test]
-fn a_tainted_machine_is_left_out() {
+fn a_tainted_node_is_excluded() {
     check(
         "
         topology racks levels=rack,host
@@ -58,7 +58,7 @@ fn a_tainted_machine_is_left_out() {
 }
 
 #[test]
-fn a_tainted_machine_serves_those_who_tolerate_it() {
+fn a_tainted_node_accepts_pods_that_tolerate_it() {
     check(
         "
         topology racks levels=rack,host
@@ -75,7 +75,7 @@ fn a_tainted_machine_serves_those_who_tolerate_it() {
 }
 
 #[test]
-fn a_node_selector_picks_machines() {
+fn a_node_selector_picks_nodes() {
     check(
         "
         topology racks levels=rack,host
@@ -92,7 +92,7 @@ fn a_node_selector_picks_machines() {
 }
 
 #[test]
-fn a_required_affinity_picks_machines_by_label_or_name() {
+fn a_required_affinity_picks_nodes_by_label_or_name() {
     check(
         "
         topology racks levels=rack,host
@@ -113,7 +113,7 @@ fn a_required_affinity_picks_machines_by_label_or_name() {
 }
 
 #[test]
-fn a_required_term_that_asks_for_nothing_matches_no_machine() {
+fn an_empty_required_term_matches_no_node() {
     check(
         "
         topology racks levels=rack,host
@@ -134,7 +134,7 @@ fn a_required_term_that_asks_for_nothing_matches_no_machine() {
 }
 
 #[test]
-fn a_machine_that_is_not_ready_is_left_out() {
+fn a_node_that_is_not_ready_is_excluded() {
     check(
         "
         topology racks levels=rack,host
@@ -151,7 +151,7 @@ fn a_machine_that_is_not_ready_is_left_out() {
 }
 
 #[test]
-fn a_machine_without_the_label_of_a_level_is_left_out() {
+fn a_node_without_a_level_label_is_excluded() {
     check(
         "
         topology racks levels=rack,host
@@ -168,7 +168,7 @@ fn a_machine_without_the_label_of_a_level_is_left_out() {
 }
 
 #[test]
-fn a_flavor_sees_the_machines_with_its_labels() {
+fn a_flavor_covers_the_nodes_with_its_labels() {
     check(
         "
         topology racks levels=rack,host
@@ -185,7 +185,7 @@ fn a_flavor_sees_the_machines_with_its_labels() {
 }
 
 #[test]
-fn every_pod_takes_one_of_the_machines_pods() {
+fn every_pod_uses_one_of_the_nodes_pods() {
     check(
         "
         topology racks levels=rack,host
@@ -201,7 +201,7 @@ fn every_pod_takes_one_of_the_machines_pods() {
 }
 
 #[test]
-fn a_level_of_racks_sums_up_its_machines() {
+fn a_rack_leaf_aggregates_its_nodes() {
     check(
         "
         topology racks levels=rack
@@ -218,7 +218,7 @@ fn a_level_of_racks_sums_up_its_machines() {
 }
 
 #[test]
-fn a_new_machine_wakes() {
+fn a_new_node_requeues_inadmissible_workloads() {
     check(
         "
         topology racks levels=rack,host
@@ -238,7 +238,7 @@ fn a_new_machine_wakes() {
 }
 
 #[test]
-fn a_finish_gives_places_back() {
+fn a_finished_workload_releases_its_domains() {
     check(
         "
         topology racks levels=rack,host
@@ -261,7 +261,7 @@ fn a_finish_gives_places_back() {
 }
 
 #[test]
-fn what_a_holder_asks_for_later_leaves_no_hole_behind() {
+fn a_changed_request_of_an_admitted_workload_keeps_usage_exact() {
     check(
         "
         topology racks levels=rack,host
@@ -283,7 +283,7 @@ fn what_a_holder_asks_for_later_leaves_no_hole_behind() {
 }
 
 #[test]
-fn somebody_goes_for_a_place_although_quota_is_left() {
+fn a_target_is_preempted_for_topology_although_quota_is_free() {
     check(
         "
         topology racks levels=rack,host
@@ -303,7 +303,7 @@ fn somebody_goes_for_a_place_although_quota_is_left() {
 }
 
 #[test]
-fn two_heads_do_not_get_the_same_place() {
+fn two_heads_do_not_get_the_same_capacity() {
     check(
         "
         topology racks levels=rack,host
@@ -323,7 +323,7 @@ fn two_heads_do_not_get_the_same_place() {
 }
 
 #[test]
-fn a_head_whose_place_is_taken_finds_another_in_the_same_cycle() {
+fn a_head_whose_domain_is_taken_finds_another_in_the_same_cycle() {
     check(
         "
         topology racks levels=rack,host
@@ -344,7 +344,7 @@ fn a_head_whose_place_is_taken_finds_another_in_the_same_cycle() {
 }
 
 #[test]
-fn flavors_over_the_same_machines_share_them() {
+fn flavors_with_the_same_nodes_share_usage() {
     check(
         "
         topology racks levels=rack,host
@@ -366,7 +366,7 @@ fn flavors_over_the_same_machines_share_them() {
 }
 
 #[test]
-fn a_leader_stands_with_its_workers() {
+fn a_leader_is_assigned_with_its_workers() {
     check(
         "
         topology racks levels=rack,host
@@ -418,7 +418,7 @@ fn a_group_gets_one_flavor() {
 }
 
 #[test]
-fn a_second_look_keeps_to_the_flavors_of_the_first() {
+fn a_second_assignment_keeps_the_nominated_flavors() {
     check(
         "
         topology racks levels=rack,host
@@ -441,7 +441,7 @@ fn a_second_look_keeps_to_the_flavors_of_the_first() {
 }
 
 #[test]
-fn places_reserved_by_one_that_waits_are_taken_within_the_cycle() {
+fn domains_reserved_by_a_waiting_head_are_used_within_the_cycle() {
     check(
         "
         topology racks levels=rack,host
@@ -464,7 +464,7 @@ fn places_reserved_by_one_that_waits_are_taken_within_the_cycle() {
 }
 
 #[test]
-fn who_lost_its_quota_does_not_look_again() {
+fn a_head_that_lost_its_quota_is_not_assigned_again() {
     check(
         "
         topology racks levels=rack,host
@@ -485,7 +485,7 @@ fn who_lost_its_quota_does_not_look_again() {
 }
 
 #[test]
-fn a_machine_that_moves_takes_those_along_who_stand_on_it() {
+fn pods_stay_charged_to_a_node_that_changes_racks() {
     check(
         "
         topology racks levels=rack,host
@@ -506,7 +506,7 @@ fn a_machine_that_moves_takes_those_along_who_stand_on_it() {
 }
 
 #[test]
-fn a_machine_that_changes_flavors_is_not_empty_in_the_new_one() {
+fn pods_stay_charged_to_a_node_that_changes_flavors() {
     check(
         "
         topology racks levels=host
@@ -532,7 +532,7 @@ fn a_machine_that_changes_flavors_is_not_empty_in_the_new_one() {
 }
 
 #[test]
-fn a_sum_of_machines_does_not_know_what_stands_on_them() {
+fn an_aggregated_leaf_loses_usage_with_its_nodes() {
     check(
         "
         topology hosts levels=host
@@ -550,7 +550,7 @@ fn a_sum_of_machines_does_not_know_what_stands_on_them() {
 }
 
 #[test]
-fn pods_that_leave_a_machine_wake_those_who_could_stand_there() {
+fn released_non_tas_usage_requeues_inadmissible_workloads() {
     check(
         "
         topology racks levels=host

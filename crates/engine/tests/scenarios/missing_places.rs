@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn who_fits_is_told_of_places_too() {
+fn the_explanation_of_a_fitting_workload_names_its_topology() {
     check(
         "
         topology racks levels=rack,host
@@ -26,7 +26,7 @@ fn who_fits_is_told_of_places_too() {
 }
 
 #[test]
-fn many_small_places_are_not_a_large_one() {
+fn free_capacity_in_small_parts_does_not_fit_a_large_pod() {
     check(
         "
         topology racks levels=rack,host
@@ -69,7 +69,7 @@ fn many_small_places_are_not_a_large_one() {
 }
 
 #[test]
-fn a_domain_may_be_full_of_others() {
+fn a_domain_may_be_used_by_other_queues() {
     check(
         "
         topology racks levels=rack,host
@@ -101,7 +101,7 @@ fn a_domain_may_be_full_of_others() {
 }
 
 #[test]
-fn what_no_machines_hold_no_waiting_brings() {
+fn a_request_beyond_all_nodes_exceeds_the_maximum() {
     check(
         "
         topology racks levels=rack,host
@@ -140,7 +140,7 @@ fn what_no_machines_hold_no_waiting_brings() {
 }
 
 #[test]
-fn who_prefers_is_told_of_the_whole_topology() {
+fn a_preferred_request_is_explained_by_the_whole_topology() {
     check(
         "
         topology racks levels=rack,host
@@ -218,7 +218,7 @@ fn slices_are_counted_whole() {
 }
 
 #[test]
-fn machines_where_pods_may_not_stand_are_told() {
+fn the_explanation_lists_excluded_nodes() {
     check(
         "
         topology racks levels=rack,host
@@ -252,7 +252,7 @@ fn machines_where_pods_may_not_stand_are_told() {
 }
 
 #[test]
-fn slices_alone_may_spread() {
+fn a_request_for_slices_alone_may_spread() {
     check(
         "
         topology racks levels=block,rack,host
@@ -280,7 +280,7 @@ fn slices_alone_may_spread() {
 }
 
 #[test]
-fn layers_of_slices_are_counted_by_the_outermost() {
+fn slice_layers_are_counted_by_the_outermost() {
     check(
         "
         topology racks levels=block,rack,host
@@ -331,7 +331,7 @@ fn a_flavor_that_does_not_suit_the_workers_does_not_suit_their_leader() {
 }
 
 #[test]
-fn a_leader_needs_a_place_beside_its_workers() {
+fn a_leader_needs_capacity_beside_its_workers() {
     check(
         "
         topology racks levels=rack,host
@@ -367,7 +367,7 @@ fn a_leader_needs_a_place_beside_its_workers() {
 }
 
 #[test]
-fn earlier_pod_sets_count_where_they_would_stand() {
+fn earlier_pod_sets_count_in_their_domains() {
     check(
         "
         topology racks levels=rack,host
@@ -394,7 +394,7 @@ fn earlier_pod_sets_count_where_they_would_stand() {
 }
 
 #[test]
-fn the_place_of_a_pod_may_be_what_is_short() {
+fn the_pods_resource_may_be_the_limit() {
     check(
         "
         topology racks levels=rack,host
@@ -420,7 +420,7 @@ fn the_place_of_a_pod_may_be_what_is_short() {
 }
 
 #[test]
-fn resources_may_be_free_in_different_places() {
+fn resources_may_be_free_in_different_domains() {
     check(
         "
         topology racks levels=rack,host
@@ -449,7 +449,7 @@ fn resources_may_be_free_in_different_places() {
 }
 
 #[test]
-fn places_are_told_beside_a_lack_of_quota() {
+fn quota_and_topology_shortages_are_explained_together() {
     check(
         "
         topology racks levels=rack,host
@@ -489,7 +489,7 @@ fn places_are_told_beside_a_lack_of_quota() {
 }
 
 #[test]
-fn what_is_never_so_in_a_topology_is_told() {
+fn the_explanation_names_a_contradicting_request() {
     check(
         "
         topology racks levels=block,rack,host
@@ -509,7 +509,7 @@ fn what_is_never_so_in_a_topology_is_told() {
 }
 
 #[test]
-fn places_that_are_put_off_are_not_missed() {
+fn a_delayed_topology_assignment_is_no_shortage() {
     check(
         "
         topology racks levels=rack,host
@@ -538,7 +538,7 @@ fn places_that_are_put_off_are_not_missed() {
 }
 
 #[test]
-fn machines_that_came_since_the_last_cycle_are_seen() {
+fn nodes_added_since_the_last_cycle_count() {
     check(
         "
         topology racks levels=rack,host
@@ -568,7 +568,7 @@ fn machines_that_came_since_the_last_cycle_are_seen() {
 }
 
 #[test]
-fn only_those_who_hold_most_are_named() {
+fn only_the_largest_users_are_named() {
     check(
         "
         topology racks levels=rack,host
@@ -610,7 +610,7 @@ fn only_those_who_hold_most_are_named() {
 }
 
 #[test]
-fn the_nearest_domain_is_one_that_could_hold_everybody() {
+fn the_nearest_domain_could_fit_all_pods() {
     check(
         "
         topology racks levels=rack,host
@@ -638,7 +638,7 @@ fn the_nearest_domain_is_one_that_could_hold_everybody() {
 }
 
 #[test]
-fn pod_sets_go_to_the_flavor_that_has_places() {
+fn pod_sets_count_in_the_flavor_that_fits_their_topology() {
     check(
         "
         topology racks levels=rack,host
@@ -670,7 +670,7 @@ fn pod_sets_go_to_the_flavor_that_has_places() {
 }
 
 #[test]
-fn flavors_may_share_machines() {
+fn flavors_may_share_nodes() {
     check(
         "
         topology racks levels=rack,host
@@ -708,7 +708,7 @@ fn flavors_may_share_machines() {
 }
 
 #[test]
-fn a_topology_may_end_above_machines() {
+fn a_topology_may_end_above_nodes() {
     check(
         "
         topology racks levels=block,rack
@@ -737,7 +737,7 @@ fn a_topology_may_end_above_machines() {
 }
 
 #[test]
-fn a_topology_without_machines_has_no_places() {
+fn a_topology_without_nodes_has_no_capacity() {
     check(
         "
         topology racks levels=rack,host

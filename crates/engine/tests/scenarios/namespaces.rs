@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn an_empty_selector_takes_everybody() {
+fn an_empty_selector_matches_all_namespaces() {
     check(
         "
         namespace lab team=a
@@ -20,7 +20,7 @@ fn an_empty_selector_takes_everybody() {
 }
 
 #[test]
-fn no_selector_takes_nobody() {
+fn an_absent_selector_matches_no_namespace() {
     check(
         "
         cq team-a select-nothing gpu/h100=2
@@ -34,7 +34,7 @@ fn no_selector_takes_nobody() {
 }
 
 #[test]
-fn a_selector_takes_those_whose_labels_match() {
+fn a_selector_matches_namespace_labels() {
     check(
         "
         namespace lab team=a
@@ -67,7 +67,7 @@ fn all_requirements_must_match() {
 }
 
 #[test]
-fn a_namespace_nobody_knows_matches_nothing() {
+fn an_unknown_namespace_matches_no_selector() {
     check(
         "
         cq team-a gpu/h100=2
@@ -81,7 +81,7 @@ fn a_namespace_nobody_knows_matches_nothing() {
 }
 
 #[test]
-fn a_namespace_that_matches_now_wakes() {
+fn a_namespace_that_begins_to_match_requeues() {
     check(
         "
         namespace lab team=b
@@ -99,7 +99,7 @@ fn a_namespace_that_matches_now_wakes() {
 }
 
 #[test]
-fn freed_quota_does_not_wake_the_wrong_namespace() {
+fn released_quota_does_not_requeue_a_namespace_mismatch() {
     check(
         "
         namespace lab team=b
@@ -119,7 +119,7 @@ fn freed_quota_does_not_wake_the_wrong_namespace() {
 }
 
 #[test]
-fn the_wrong_namespace_says_nothing_about_the_shape() {
+fn a_namespace_mismatch_does_not_make_the_class_inadmissible() {
     check(
         "
         namespace lab team=a
@@ -137,7 +137,7 @@ fn the_wrong_namespace_says_nothing_about_the_shape() {
 
 /// `foreign` is parked with its equal `mine`, but a wake-up looks at the namespace of each.
 #[test]
-fn a_wake_up_passes_over_parked_ones_of_another_namespace() {
+fn requeueing_skips_inadmissible_workloads_of_a_mismatched_namespace() {
     check(
         "
         namespace lab team=a
@@ -167,7 +167,7 @@ fn a_wake_up_passes_over_parked_ones_of_another_namespace() {
 }
 
 #[test]
-fn a_shape_of_another_namespace_is_parked_no_more_after_a_wake_up() {
+fn requeueing_makes_a_mismatched_class_pending_again() {
     check(
         "
         settings look-again

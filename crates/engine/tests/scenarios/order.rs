@@ -20,7 +20,7 @@ fn priority_comes_before_age() {
 }
 
 #[test]
-fn among_equals_the_older_goes_first() {
+fn the_older_of_equal_priority_is_first() {
     check(
         "
         cq team-a gpu/h100=9
@@ -35,7 +35,7 @@ fn among_equals_the_older_goes_first() {
 }
 
 #[test]
-fn the_uid_decides_between_twins() {
+fn the_uid_breaks_ties() {
     check(
         "
         cq team-a gpu/h100=9
@@ -50,7 +50,7 @@ fn the_uid_decides_between_twins() {
 }
 
 #[test]
-fn a_twin_that_is_gone_does_not_come_between_the_others() {
+fn a_deleted_workload_does_not_change_the_order() {
     check(
         "
         cq team-a gpu/h100=1
@@ -86,7 +86,7 @@ fn every_queue_has_one_head_per_cycle() {
 }
 
 #[test]
-fn a_more_urgent_newcomer_overtakes_a_waiting_head() {
+fn a_new_workload_of_higher_priority_becomes_the_head() {
     check(
         "
         cq team-a strict gpu/h100=4
@@ -103,7 +103,7 @@ fn a_more_urgent_newcomer_overtakes_a_waiting_head() {
 }
 
 #[test]
-fn the_time_of_an_eviction_can_cost_the_place_in_line() {
+fn the_eviction_timestamp_can_change_the_queue_order() {
     check(
         "
         cq team-a gpu/h100=2
@@ -122,7 +122,7 @@ fn the_time_of_an_eviction_can_cost_the_place_in_line() {
 }
 
 #[test]
-fn who_keeps_its_age_keeps_its_place_in_line() {
+fn a_kept_timestamp_keeps_the_queue_order() {
     check(
         "
         cq team-a gpu/h100=2
@@ -141,7 +141,7 @@ fn who_keeps_its_age_keeps_its_place_in_line() {
 }
 
 #[test]
-fn a_new_priority_moves_a_waiting_workload() {
+fn a_new_priority_moves_a_pending_workload() {
     check(
         "
         cq team-a gpu/h100=9
@@ -157,7 +157,7 @@ fn a_new_priority_moves_a_waiting_workload() {
 }
 
 #[test]
-fn local_queues_of_one_queue_share_its_line() {
+fn local_queues_share_the_pending_queue_of_their_cluster_queue() {
     check(
         "
         cq team-a gpu/h100=9
@@ -174,7 +174,7 @@ fn local_queues_of_one_queue_share_its_line() {
 }
 
 #[test]
-fn a_head_that_waits_for_its_victims_stays_first() {
+fn a_preempting_head_stays_first() {
     check(
         "
         cq team-a within=lower gpu/h100=2
@@ -195,7 +195,7 @@ fn a_head_that_waits_for_its_victims_stays_first() {
 }
 
 #[test]
-fn it_stays_first_whatever_is_told_of_it() {
+fn a_preempting_head_stays_first_after_updates() {
     check(
         "
         cq team-a gpu/h100=4 within=lower
@@ -220,7 +220,7 @@ fn it_stays_first_whatever_is_told_of_it() {
 }
 
 #[test]
-fn who_leaves_its_queue_is_first_no_more() {
+fn a_workload_that_leaves_its_queue_loses_the_first_position() {
     check(
         "
         cq team-a gpu/h100=4 within=lower
@@ -244,7 +244,7 @@ fn who_leaves_its_queue_is_first_no_more() {
 }
 
 #[test]
-fn a_queue_made_anew_knows_nothing_of_who_was_first() {
+fn a_recreated_queue_forgets_the_preempting_head() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=2
@@ -268,7 +268,7 @@ fn a_queue_made_anew_knows_nothing_of_who_was_first() {
 }
 
 #[test]
-fn in_a_strict_queue_a_waiting_preemptor_can_be_overtaken() {
+fn a_preempting_head_of_a_strict_queue_can_be_overtaken() {
     check(
         "
         cq team-a strict within=lower gpu/h100=2
@@ -289,7 +289,7 @@ fn in_a_strict_queue_a_waiting_preemptor_can_be_overtaken() {
 }
 
 #[test]
-fn a_finished_workload_leaves_the_line() {
+fn a_finished_workload_leaves_the_pending_queue() {
     check(
         "
         cq team-a gpu/h100=9

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn one_verdict_parks_all_of_a_shape() {
+fn one_decision_makes_a_class_inadmissible() {
     check(
         "
         cq team-a gpu/h100=4
@@ -22,7 +22,7 @@ fn one_verdict_parks_all_of_a_shape() {
 }
 
 #[test]
-fn a_newcomer_of_a_parked_shape_is_parked_unseen() {
+fn a_new_workload_of_an_inadmissible_class_is_inadmissible() {
     check(
         "
         cq team-a gpu/h100=4
@@ -40,7 +40,7 @@ fn a_newcomer_of_a_parked_shape_is_parked_unseen() {
 }
 
 #[test]
-fn another_priority_is_another_shape() {
+fn another_priority_is_another_class() {
     check(
         "
         cq team-a gpu/h100=4
@@ -56,7 +56,7 @@ fn another_priority_is_another_shape() {
 }
 
 #[test]
-fn another_pod_template_is_another_shape() {
+fn another_pod_template_is_another_class() {
     check(
         "
         cq team-a gpu/h100=4
@@ -72,7 +72,7 @@ fn another_pod_template_is_another_shape() {
 }
 
 #[test]
-fn the_smallest_count_is_part_of_the_shape() {
+fn the_minimum_count_is_part_of_the_class() {
     check(
         "
         cq team-a gpu/h100=4
@@ -88,7 +88,7 @@ fn the_smallest_count_is_part_of_the_shape() {
 }
 
 #[test]
-fn a_verdict_holds_for_its_queue_only() {
+fn a_class_is_inadmissible_in_one_queue_only() {
     check(
         "
         cq team-a gpu/h100=4
@@ -105,7 +105,7 @@ fn a_verdict_holds_for_its_queue_only() {
 }
 
 #[test]
-fn without_shapes_everybody_is_evaluated() {
+fn without_scheduling_hashes_every_workload_is_nominated() {
     check(
         "
         settings no-shapes
@@ -122,7 +122,7 @@ fn without_shapes_everybody_is_evaluated() {
 }
 
 #[test]
-fn nobody_to_preempt_parks_the_shape() {
+fn a_class_without_preemption_targets_is_inadmissible() {
     check(
         "
         cq team-a within=lower gpu/h100=2
@@ -140,7 +140,7 @@ fn nobody_to_preempt_parks_the_shape() {
 }
 
 #[test]
-fn an_invalid_workload_steps_aside_alone() {
+fn an_invalid_workload_is_inadmissible_alone() {
     check(
         "
         cq team-a gpu/h100=2
@@ -156,7 +156,7 @@ fn an_invalid_workload_steps_aside_alone() {
 }
 
 #[test]
-fn a_changed_request_leaves_the_parking_place() {
+fn a_changed_request_makes_a_workload_pending() {
     check(
         "
         cq team-a gpu/h100=4
@@ -173,7 +173,7 @@ fn a_changed_request_leaves_the_parking_place() {
 }
 
 #[test]
-fn who_is_in_line_keeps_its_turn_when_it_takes_on_a_parked_shape() {
+fn a_pending_workload_that_joins_an_inadmissible_class_keeps_its_position() {
     check(
         "
         cq team-a gpu/h100=4
@@ -199,7 +199,7 @@ fn who_is_in_line_keeps_its_turn_when_it_takes_on_a_parked_shape() {
 }
 
 #[test]
-fn one_verdict_parks_those_in_line_who_took_on_the_shape() {
+fn one_decision_makes_later_members_of_the_class_inadmissible() {
     check(
         "
         cq team-a gpu/h100=4
@@ -227,7 +227,7 @@ fn one_verdict_parks_those_in_line_who_took_on_the_shape() {
 }
 
 #[test]
-fn a_local_queue_that_runs_again_brings_a_parked_shape_to_its_turn() {
+fn a_resumed_local_queue_makes_its_class_pending_again() {
     check(
         "
         cq team-a gpu/h100=4
@@ -246,7 +246,7 @@ fn a_local_queue_that_runs_again_brings_a_parked_shape_to_its_turn() {
 }
 
 #[test]
-fn the_same_words_again_change_nothing() {
+fn an_unchanged_update_changes_nothing() {
     check(
         "
         cq team-a gpu/h100=4
@@ -264,7 +264,7 @@ fn the_same_words_again_change_nothing() {
 }
 
 #[test]
-fn finished_pods_of_a_waiting_workload_let_it_back_in() {
+fn reclaimable_pods_of_an_inadmissible_workload_requeue_it() {
     check(
         "
         cq team-a gpu/h100=4
@@ -281,7 +281,7 @@ fn finished_pods_of_a_waiting_workload_let_it_back_in() {
 }
 
 #[test]
-fn a_parked_workload_can_finish() {
+fn an_inadmissible_workload_can_finish() {
     check(
         "
         cq team-a gpu/h100=4
@@ -299,7 +299,7 @@ fn a_parked_workload_can_finish() {
 }
 
 #[test]
-fn a_parked_shape_keeps_its_order_of_age() {
+fn an_inadmissible_class_keeps_its_queue_order() {
     check(
         "
         cq team-a gpu/h100=1

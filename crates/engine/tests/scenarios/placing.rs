@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_refused_head_holds_nothing_and_waits_for_room() {
+fn a_head_without_cluster_capacity_reserves_nothing() {
     check(
         "
         room h100=3
@@ -27,7 +27,7 @@ fn a_refused_head_holds_nothing_and_waits_for_room() {
 }
 
 #[test]
-fn freed_quota_does_not_wake_who_waits_for_room() {
+fn released_quota_does_not_requeue_for_cluster_capacity() {
     check(
         "
         room h100=3
@@ -46,7 +46,7 @@ fn freed_quota_does_not_wake_who_waits_for_room() {
 }
 
 #[test]
-fn room_wakes_those_who_wait_for_it_and_nobody_else() {
+fn cluster_capacity_requeues_only_its_workloads() {
     check(
         "
         room h100=0
@@ -68,7 +68,7 @@ fn room_wakes_those_who_wait_for_it_and_nobody_else() {
 }
 
 #[test]
-fn room_does_not_wake_who_waits_for_quota() {
+fn cluster_capacity_does_not_requeue_for_quota() {
     check(
         "
         room h100=0
@@ -85,7 +85,7 @@ fn room_does_not_wake_who_waits_for_quota() {
 }
 
 #[test]
-fn a_refused_head_keeps_nothing_from_later_heads() {
+fn a_head_without_cluster_capacity_reserves_nothing_from_later_heads() {
     check(
         "
         room h100=2
@@ -104,7 +104,7 @@ fn a_refused_head_keeps_nothing_from_later_heads() {
 }
 
 #[test]
-fn a_refused_head_of_a_strict_queue_steps_aside() {
+fn a_head_without_cluster_capacity_does_not_block_a_strict_queue() {
     check(
         "
         room h100=2
@@ -121,7 +121,7 @@ fn a_refused_head_of_a_strict_queue_steps_aside() {
 }
 
 #[test]
-fn a_refusal_says_nothing_about_the_shape() {
+fn missing_cluster_capacity_does_not_make_the_class_inadmissible() {
     check(
         "
         room h100=2
@@ -138,7 +138,7 @@ fn a_refusal_says_nothing_about_the_shape() {
 }
 
 #[test]
-fn too_little_room_is_refused_again() {
+fn too_little_cluster_capacity_is_refused_again() {
     check(
         "
         room h100=2
@@ -156,7 +156,7 @@ fn too_little_room_is_refused_again() {
 }
 
 #[test]
-fn a_refused_head_keeps_its_age() {
+fn a_head_without_cluster_capacity_keeps_its_timestamp() {
     check(
         "
         room h100=0
@@ -176,7 +176,7 @@ fn a_refused_head_keeps_its_age() {
 }
 
 #[test]
-fn without_a_say_of_a_placer_nobody_waits_for_room() {
+fn without_a_placer_cluster_capacity_is_ignored() {
     check(
         "
         cq team-a gpu/h100=4
@@ -195,7 +195,7 @@ fn without_a_say_of_a_placer_nobody_waits_for_room() {
 }
 
 #[test]
-fn a_changed_request_is_placed_anew() {
+fn a_changed_request_asks_the_placer_again() {
     check(
         "
         room h100=2
@@ -213,7 +213,7 @@ fn a_changed_request_is_placed_anew() {
 }
 
 #[test]
-fn the_same_request_again_keeps_waiting() {
+fn an_unchanged_request_stays_inadmissible() {
     check(
         "
         room h100=2
@@ -230,7 +230,7 @@ fn the_same_request_again_keeps_waiting() {
 }
 
 #[test]
-fn room_is_asked_for_only_when_the_quota_fits() {
+fn the_placer_is_asked_only_when_the_quota_fits() {
     check(
         "
         room h100=0
@@ -245,7 +245,7 @@ fn room_is_asked_for_only_when_the_quota_fits() {
 }
 
 #[test]
-fn a_workload_that_waits_for_room_can_finish() {
+fn a_workload_without_cluster_capacity_can_finish() {
     check(
         "
         room h100=0

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn the_lowest_priority_goes_and_quota_is_free_only_after_release() {
+fn the_lowest_priority_is_preempted_and_frees_quota_on_release() {
     check(
         "
         cq team-a within=lower gpu/h100=4
@@ -29,7 +29,7 @@ fn the_lowest_priority_goes_and_quota_is_free_only_after_release() {
 }
 
 #[test]
-fn equal_priority_is_taken_only_from_the_younger() {
+fn newer_equal_priority_is_preempted() {
     check(
         "
         cq team-a within=newer gpu/h100=2
@@ -46,7 +46,7 @@ fn equal_priority_is_taken_only_from_the_younger() {
 }
 
 #[test]
-fn equal_priority_of_an_older_one_is_spared() {
+fn older_equal_priority_is_not_preempted() {
     check(
         "
         cq team-a within=newer gpu/h100=2
@@ -63,7 +63,7 @@ fn equal_priority_of_an_older_one_is_spared() {
 }
 
 #[test]
-fn lower_priority_spares_its_equals() {
+fn the_lower_priority_policy_spares_equal_priority() {
     check(
         "
         cq team-a within=lower gpu/h100=2
@@ -80,7 +80,7 @@ fn lower_priority_spares_its_equals() {
 }
 
 #[test]
-fn without_a_policy_nobody_goes() {
+fn the_never_policy_preempts_nothing() {
     check(
         "
         cq team-a gpu/h100=2
@@ -97,7 +97,7 @@ fn without_a_policy_nobody_goes() {
 }
 
 #[test]
-fn any_within_a_queue_spares_nobody() {
+fn the_any_policy_preempts_every_priority() {
     check(
         "
         cq team-a within=any gpu/h100=2
@@ -114,7 +114,7 @@ fn any_within_a_queue_spares_nobody() {
 }
 
 #[test]
-fn of_equal_priorities_the_latest_admitted_goes() {
+fn the_latest_admitted_of_equal_priority_is_preempted() {
     check(
         "
         cq team-a within=lower gpu/h100=4
@@ -134,7 +134,7 @@ fn of_equal_priorities_the_latest_admitted_goes() {
 }
 
 #[test]
-fn as_many_go_as_are_needed() {
+fn only_needed_targets_are_preempted() {
     check(
         "
         cq team-a within=lower gpu/h100=4
@@ -154,7 +154,7 @@ fn as_many_go_as_are_needed() {
 }
 
 #[test]
-fn victims_that_were_not_needed_stay() {
+fn surplus_targets_are_restored() {
     check(
         "
         cq team-a within=lower gpu/h100=5
@@ -174,7 +174,7 @@ fn victims_that_were_not_needed_stay() {
 }
 
 #[test]
-fn nobody_goes_if_all_of_them_were_not_enough() {
+fn insufficient_targets_are_not_preempted() {
     check(
         "
         cq team-a within=lower gpu/h100=4
@@ -194,7 +194,7 @@ fn nobody_goes_if_all_of_them_were_not_enough() {
 }
 
 #[test]
-fn holders_of_another_flavor_are_spared() {
+fn workloads_of_another_flavor_are_not_targets() {
     check(
         "
         cq team-a within=lower gpu/spot=2 gpu/h100=2
@@ -214,7 +214,7 @@ fn holders_of_another_flavor_are_spared() {
 }
 
 #[test]
-fn whoever_is_on_the_way_out_goes_first() {
+fn evicted_workloads_are_the_first_targets() {
     check(
         "
         cq team-a within=lower gpu/h100=4
@@ -235,7 +235,7 @@ fn whoever_is_on_the_way_out_goes_first() {
 }
 
 #[test]
-fn a_victim_that_ends_by_itself_makes_room() {
+fn a_target_that_finishes_frees_its_quota() {
     check(
         "
         cq team-a within=lower gpu/h100=2
@@ -255,7 +255,7 @@ fn a_victim_that_ends_by_itself_makes_room() {
 }
 
 #[test]
-fn a_victim_goes_back_in_line() {
+fn a_preempted_workload_is_requeued() {
     check(
         "
         cq team-a within=lower gpu/h100=2
@@ -277,7 +277,7 @@ fn a_victim_goes_back_in_line() {
 }
 
 #[test]
-fn a_preemptor_that_is_gone_takes_nobody_with_it() {
+fn a_deleted_preemptor_preempts_nothing() {
     check(
         "
         cq team-a within=lower gpu/h100=2
@@ -298,7 +298,7 @@ fn a_preemptor_that_is_gone_takes_nobody_with_it() {
 }
 
 #[test]
-fn who_would_have_to_borrow_preempts_nobody_at_home() {
+fn a_borrowing_preemptor_preempts_nothing_within_its_queue() {
     check(
         "
         cohort ml gpu/h100=2

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn the_preferred_machine_is_taken_though_another_fits_better() {
+fn a_preferred_node_precedes_a_better_fit() {
     check(
         "
         settings preferences
@@ -59,7 +59,7 @@ fn weights_of_all_terms_that_match_add_up() {
 }
 
 #[test]
-fn a_term_holds_only_if_all_of_it_does() {
+fn a_preferred_term_matches_only_as_a_whole() {
     check(
         "
         settings preferences
@@ -78,7 +78,7 @@ fn a_term_holds_only_if_all_of_it_does() {
 }
 
 #[test]
-fn a_machine_can_be_preferred_by_name() {
+fn a_node_can_be_preferred_by_name() {
     check(
         "
         settings preferences
@@ -99,7 +99,7 @@ fn a_machine_can_be_preferred_by_name() {
 }
 
 #[test]
-fn a_term_that_asks_for_nothing_prefers_nothing() {
+fn an_empty_preferred_term_matches_nothing() {
     check(
         "
         settings preferences
@@ -118,7 +118,7 @@ fn a_term_that_asks_for_nothing_prefers_nothing() {
 }
 
 #[test]
-fn a_rack_is_preferred_by_the_sum_of_its_machines() {
+fn a_rack_is_preferred_by_the_sum_of_its_nodes() {
     check(
         "
         settings preferences
@@ -137,7 +137,7 @@ fn a_rack_is_preferred_by_the_sum_of_its_machines() {
 }
 
 #[test]
-fn machines_that_are_full_count_for_their_rack_though_nobody_can_stand_there() {
+fn full_nodes_count_for_the_score_of_their_rack() {
     check(
         "
         settings preferences
@@ -156,7 +156,7 @@ fn machines_that_are_full_count_for_their_rack_though_nobody_can_stand_there() {
 }
 
 #[test]
-fn machines_that_taints_or_selectors_exclude_do_not_count() {
+fn excluded_nodes_have_no_score() {
     check(
         "
         settings preferences
@@ -176,7 +176,7 @@ fn machines_that_taints_or_selectors_exclude_do_not_count() {
 }
 
 #[test]
-fn only_machines_have_scores() {
+fn only_nodes_have_scores() {
     check(
         "
         settings preferences
@@ -194,7 +194,7 @@ fn only_machines_have_scores() {
 }
 
 #[test]
-fn what_the_preferred_machine_cannot_hold_stands_beside_it() {
+fn pods_beyond_the_preferred_node_go_to_another() {
     check(
         "
         settings preferences no-mixed
@@ -212,7 +212,7 @@ fn what_the_preferred_machine_cannot_hold_stands_beside_it() {
 }
 
 #[test]
-fn a_preferred_level_is_left_when_the_preferred_domain_is_too_small() {
+fn a_preferred_level_is_left_if_the_preferred_domain_is_too_small() {
     check(
         "
         settings preferences
@@ -230,7 +230,7 @@ fn a_preferred_level_is_left_when_the_preferred_domain_is_too_small() {
 }
 
 #[test]
-fn a_required_level_takes_the_next_preferred_domain_that_holds_all() {
+fn a_required_level_uses_the_next_domain_that_fits_all_pods() {
     check(
         "
         settings preferences
@@ -250,7 +250,7 @@ fn a_required_level_takes_the_next_preferred_domain_that_holds_all() {
 }
 
 #[test]
-fn a_required_level_without_room_tells_what_the_preferred_domain_holds() {
+fn a_required_level_that_does_not_fit_reports_the_preferred_domain() {
     check(
         "
         settings preferences
@@ -269,7 +269,7 @@ fn a_required_level_without_room_tells_what_the_preferred_domain_holds() {
 }
 
 #[test]
-fn of_equally_preferred_domains_the_smallest_that_fits_is_taken() {
+fn of_equal_scores_the_smallest_domain_that_fits_is_used() {
     check(
         "
         settings preferences
@@ -288,7 +288,7 @@ fn of_equally_preferred_domains_the_smallest_that_fits_is_taken() {
 }
 
 #[test]
-fn of_equally_preferred_machines_the_fullest_is_taken_under_the_mixed_profile() {
+fn of_equal_scores_the_mixed_profile_uses_the_fullest_node() {
     check(
         "
         settings preferences
@@ -309,7 +309,7 @@ fn of_equally_preferred_machines_the_fullest_is_taken_under_the_mixed_profile() 
 }
 
 #[test]
-fn within_a_rack_preferred_machines_come_first() {
+fn within_a_rack_preferred_nodes_come_first() {
     check(
         "
         settings preferences
@@ -347,7 +347,7 @@ fn slices_go_to_preferred_racks_first() {
 }
 
 #[test]
-fn a_leader_stands_where_it_can_whatever_is_preferred() {
+fn leader_capacity_precedes_the_score() {
     check(
         "
         settings preferences
@@ -365,7 +365,7 @@ fn a_leader_stands_where_it_can_whatever_is_preferred() {
 }
 
 #[test]
-fn where_a_leader_can_stand_the_workers_decide_what_is_preferred() {
+fn the_score_comes_from_the_workers() {
     check(
         "
         settings preferences
@@ -384,7 +384,7 @@ fn where_a_leader_can_stand_the_workers_decide_what_is_preferred() {
 }
 
 #[test]
-fn preferred_machines_are_balanced_with_others() {
+fn preferred_nodes_are_balanced_with_others() {
     check(
         "
         settings preferences balanced
@@ -403,7 +403,7 @@ fn preferred_machines_are_balanced_with_others() {
 }
 
 #[test]
-fn what_does_not_divide_goes_to_the_preferred_one() {
+fn the_remainder_goes_to_the_preferred_node() {
     check(
         "
         settings preferences balanced
@@ -421,7 +421,7 @@ fn what_does_not_divide_goes_to_the_preferred_one() {
 }
 
 #[test]
-fn a_preferred_machine_that_is_full_ends_the_balance() {
+fn a_full_preferred_node_ends_balanced_placement() {
     check(
         "
         settings preferences balanced
@@ -440,7 +440,7 @@ fn a_preferred_machine_that_is_full_ends_the_balance() {
 }
 
 #[test]
-fn pods_of_a_failed_machine_move_to_a_preferred_one() {
+fn pods_of_a_failed_node_move_to_a_preferred_one() {
     check(
         "
         settings preferences
@@ -464,7 +464,7 @@ fn pods_of_a_failed_machine_move_to_a_preferred_one() {
 }
 
 #[test]
-fn pods_of_a_failed_machine_stay_in_their_rack_though_another_is_preferred() {
+fn pods_of_a_failed_node_stay_in_their_required_rack() {
     check(
         "
         settings preferences

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn what_quota_leaves_out_still_takes_room_on_machines() {
+fn requests_excluded_from_quota_use_node_capacity() {
     check(
         "
         topology racks levels=host
@@ -25,7 +25,7 @@ fn what_quota_leaves_out_still_takes_room_on_machines() {
 }
 
 #[test]
-fn what_counts_as_another_resource_is_looked_for_under_its_own_name() {
+fn a_transformed_resource_uses_its_own_name_on_nodes() {
     check(
         "
         topology racks levels=host
@@ -44,7 +44,7 @@ fn what_counts_as_another_resource_is_looked_for_under_its_own_name() {
 }
 
 #[test]
-fn a_flavor_without_a_topology_gives_what_no_machine_has() {
+fn a_flavor_without_a_topology_serves_quota_only_resources() {
     check(
         "
         topology racks levels=host
@@ -63,7 +63,7 @@ fn a_flavor_without_a_topology_gives_what_no_machine_has() {
 }
 
 #[test]
-fn pods_of_two_topology_flavors_have_no_place() {
+fn pods_of_two_topology_flavors_do_not_fit() {
     check(
         "
         topology racks levels=host
@@ -89,7 +89,7 @@ fn pods_of_two_topology_flavors_have_no_place() {
 }
 
 #[test]
-fn pods_without_a_topology_flavor_have_no_place() {
+fn pods_without_a_topology_flavor_do_not_fit() {
     check(
         "
         topology racks levels=host
@@ -119,7 +119,7 @@ fn pods_without_a_topology_flavor_have_no_place() {
 }
 
 #[test]
-fn a_leader_without_a_request_stands_with_its_workers() {
+fn a_leader_without_a_request_follows_its_workers() {
     check(
         "
         topology racks levels=rack,host
@@ -139,7 +139,7 @@ fn a_leader_without_a_request_stands_with_its_workers() {
 }
 
 #[test]
-fn a_taint_without_a_value_is_named_without_one() {
+fn a_taint_without_a_value_is_printed_without_one() {
     check(
         "
         topology racks levels=host

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn the_owner_takes_back_what_others_borrow() {
+fn a_queue_reclaims_borrowed_quota() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=4
@@ -23,7 +23,7 @@ fn the_owner_takes_back_what_others_borrow() {
 }
 
 #[test]
-fn without_a_policy_the_owner_waits() {
+fn without_a_reclaim_policy_the_queue_waits() {
     check(
         "
         cq team-a cohort=ml gpu/h100=4
@@ -41,7 +41,7 @@ fn without_a_policy_the_owner_waits() {
 }
 
 #[test]
-fn lower_priority_only_is_possible_too() {
+fn reclaim_may_be_limited_to_lower_priority() {
     check(
         "
         cq team-a cohort=ml reclaim=lower gpu/h100=4
@@ -83,7 +83,7 @@ fn newer_equals_can_be_reclaimed() {
 }
 
 #[test]
-fn whoever_stays_within_its_own_is_safe() {
+fn a_queue_within_nominal_quota_is_not_reclaimed_from() {
     check(
         "
         cq team-a cohort=ml reclaim=any poach gpu/h100=2
@@ -101,7 +101,7 @@ fn whoever_stays_within_its_own_is_safe() {
 }
 
 #[test]
-fn nobody_is_taken_from_a_queue_that_is_back_within_its_own() {
+fn reclaim_stops_when_a_queue_is_within_nominal_quota() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=4
@@ -122,7 +122,7 @@ fn nobody_is_taken_from_a_queue_that_is_back_within_its_own() {
 }
 
 #[test]
-fn guests_go_before_those_at_home() {
+fn other_queues_are_preempted_before_the_own_queue() {
     check(
         "
         cq team-a cohort=ml within=lower reclaim=any gpu/h100=4
@@ -143,7 +143,7 @@ fn guests_go_before_those_at_home() {
 }
 
 #[test]
-fn guests_and_those_at_home_can_go_together() {
+fn targets_may_come_from_other_queues_and_the_own_queue() {
     check(
         "
         cq team-a cohort=ml within=lower reclaim=any gpu/h100=4
@@ -164,7 +164,7 @@ fn guests_and_those_at_home_can_go_together() {
 }
 
 #[test]
-fn of_several_guests_the_lowest_priority_goes() {
+fn reclaim_preempts_the_lowest_priority() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=4
@@ -186,7 +186,7 @@ fn of_several_guests_the_lowest_priority_goes() {
 }
 
 #[test]
-fn who_would_end_up_borrowing_takes_nobody_back() {
+fn a_preemptor_that_would_borrow_does_not_reclaim() {
     check(
         "
         cohort ml gpu/h100=2
@@ -207,7 +207,7 @@ fn who_would_end_up_borrowing_takes_nobody_back() {
 }
 
 #[test]
-fn somebody_at_home_goes_too_so_that_nothing_is_borrowed() {
+fn a_target_in_the_own_queue_avoids_borrowing() {
     check(
         "
         cohort ml gpu/h100=2
@@ -231,7 +231,7 @@ fn somebody_at_home_goes_too_so_that_nothing_is_borrowed() {
 }
 
 #[test]
-fn a_borrower_takes_nobody_unless_it_is_allowed() {
+fn borrow_within_cohort_is_never_by_default() {
     check(
         "
         cohort ml gpu/h100=4
@@ -250,7 +250,7 @@ fn a_borrower_takes_nobody_unless_it_is_allowed() {
 }
 
 #[test]
-fn a_borrower_may_be_allowed_to_take_lower_priorities() {
+fn borrow_within_cohort_preempts_lower_priority() {
     check(
         "
         cohort ml gpu/h100=4
@@ -269,7 +269,7 @@ fn a_borrower_may_be_allowed_to_take_lower_priorities() {
 }
 
 #[test]
-fn a_borrower_spares_its_equals() {
+fn borrow_within_cohort_spares_equal_priority() {
     check(
         "
         cohort ml gpu/h100=4
@@ -288,7 +288,7 @@ fn a_borrower_spares_its_equals() {
 }
 
 #[test]
-fn a_borrower_spares_priorities_above_the_threshold() {
+fn borrow_within_cohort_spares_priorities_above_the_threshold() {
     check(
         "
         cohort ml gpu/h100=4
@@ -307,7 +307,7 @@ fn a_borrower_spares_priorities_above_the_threshold() {
 }
 
 #[test]
-fn a_borrower_takes_priorities_at_the_threshold() {
+fn borrow_within_cohort_preempts_priorities_at_the_threshold() {
     check(
         "
         cohort ml gpu/h100=4
@@ -326,7 +326,7 @@ fn a_borrower_takes_priorities_at_the_threshold() {
 }
 
 #[test]
-fn the_threshold_does_not_bind_an_owner() {
+fn the_threshold_does_not_limit_reclaim() {
     check(
         "
         cohort ml gpu/h100=4
@@ -345,7 +345,7 @@ fn the_threshold_does_not_bind_an_owner() {
 }
 
 #[test]
-fn a_cohort_takes_back_its_quota_for_a_queue_of_its_own() {
+fn a_cohort_reclaims_its_quota_for_its_queues() {
     check(
         "
         cohort low parent=high
@@ -365,7 +365,7 @@ fn a_cohort_takes_back_its_quota_for_a_queue_of_its_own() {
 }
 
 #[test]
-fn a_sibling_within_the_same_cohort_is_no_guest() {
+fn a_queue_within_its_cohorts_quota_is_not_borrowing() {
     check(
         "
         cohort low parent=high
@@ -385,7 +385,7 @@ fn a_sibling_within_the_same_cohort_is_no_guest() {
 }
 
 #[test]
-fn cousins_are_spared_once_their_cohort_is_within_its_own() {
+fn reclaim_stops_when_a_cohort_is_within_its_quota() {
     check(
         "
         cohort left parent=all gpu/h100=2
@@ -408,7 +408,7 @@ fn cousins_are_spared_once_their_cohort_is_within_its_own() {
 }
 
 #[test]
-fn two_heads_may_count_on_the_same_victim() {
+fn two_heads_may_select_the_same_target() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=2
@@ -433,7 +433,7 @@ fn two_heads_may_count_on_the_same_victim() {
 }
 
 #[test]
-fn a_head_whose_victim_is_taken_looks_for_another() {
+fn a_head_whose_target_is_taken_selects_another() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=2
@@ -457,7 +457,7 @@ fn a_head_whose_victim_is_taken_looks_for_another() {
 }
 
 #[test]
-fn the_released_victim_waits_behind_its_preemptor() {
+fn a_released_target_queues_behind_its_preemptor() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=2
@@ -481,7 +481,7 @@ fn the_released_victim_waits_behind_its_preemptor() {
 
 /// Its queue borrows cpu, but it asks for none.
 #[test]
-fn what_is_not_asked_for_may_be_borrowed_already() {
+fn resources_that_are_not_requested_may_be_borrowed() {
     check(
         "
         cohort all cpu/x=4

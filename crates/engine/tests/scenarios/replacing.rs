@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn only_the_pods_of_the_failed_machine_move() {
+fn only_pods_of_the_failed_node_move() {
     check(
         "
         topology racks levels=rack,host
@@ -29,7 +29,7 @@ fn only_the_pods_of_the_failed_machine_move() {
 }
 
 #[test]
-fn they_stay_in_the_required_domain() {
+fn moved_pods_stay_in_the_required_domain() {
     check(
         "
         topology racks levels=rack,host
@@ -56,7 +56,7 @@ fn they_stay_in_the_required_domain() {
 }
 
 #[test]
-fn preferred_pods_may_leave_it() {
+fn moved_pods_may_leave_a_preferred_domain() {
     check(
         "
         topology racks levels=rack,host
@@ -80,7 +80,7 @@ fn preferred_pods_may_leave_it() {
 }
 
 #[test]
-fn if_nobody_stays_any_domain_will_do() {
+fn without_remaining_pods_any_domain_is_allowed() {
     check(
         "
         topology racks levels=rack,host
@@ -107,7 +107,7 @@ fn if_nobody_stays_any_domain_will_do() {
 }
 
 #[test]
-fn an_incomplete_slice_is_completed_where_it_stands() {
+fn an_incomplete_slice_is_completed_in_its_domain() {
     check(
         "
         topology racks levels=rack,host
@@ -133,7 +133,7 @@ fn an_incomplete_slice_is_completed_where_it_stands() {
 }
 
 #[test]
-fn a_slice_that_cannot_be_completed_goes() {
+fn a_slice_that_cannot_be_completed_is_evicted() {
     check(
         "
         topology racks levels=rack,host
@@ -157,7 +157,7 @@ fn a_slice_that_cannot_be_completed_goes() {
 }
 
 #[test]
-fn a_slice_that_is_lost_as_a_whole_may_stand_elsewhere() {
+fn a_lost_slice_may_move_to_another_domain() {
     check(
         "
         topology racks levels=rack,host
@@ -180,7 +180,7 @@ fn a_slice_that_is_lost_as_a_whole_may_stand_elsewhere() {
 }
 
 #[test]
-fn inner_slices_that_are_whole_hold_together() {
+fn whole_inner_slices_stay_together() {
     check(
         "
         topology halls levels=hall,rack,host
@@ -205,7 +205,7 @@ fn inner_slices_that_are_whole_hold_together() {
 }
 
 #[test]
-fn who_loses_two_machines_goes() {
+fn a_workload_with_two_failed_nodes_is_evicted() {
     check(
         "
         topology racks levels=rack,host
@@ -231,7 +231,7 @@ fn who_loses_two_machines_goes() {
 }
 
 #[test]
-fn two_machines_one_after_the_other_are_replaced() {
+fn two_nodes_that_fail_in_turn_are_replaced() {
     check(
         "
         topology racks levels=rack,host
@@ -259,7 +259,7 @@ fn two_machines_one_after_the_other_are_replaced() {
 }
 
 #[test]
-fn without_fail_fast_it_waits_until_something_is_free() {
+fn without_fail_fast_a_replacement_waits_for_capacity() {
     check(
         "
         settings no-fail-fast
@@ -288,7 +288,7 @@ fn without_fail_fast_it_waits_until_something_is_free() {
 }
 
 #[test]
-fn nobody_is_preempted_for_a_replacement() {
+fn a_node_replacement_preempts_nothing() {
     check(
         "
         topology racks levels=rack,host
@@ -341,7 +341,7 @@ fn without_the_gate_nothing_is_replaced() {
 }
 
 #[test]
-fn a_replacement_takes_no_quota() {
+fn a_node_replacement_uses_no_quota() {
     check(
         "
         topology racks levels=rack,host
@@ -365,7 +365,7 @@ fn a_replacement_takes_no_quota() {
 }
 
 #[test]
-fn replacements_come_before_heads() {
+fn node_replacements_precede_heads() {
     check(
         "
         topology racks levels=rack,host
@@ -389,7 +389,7 @@ fn replacements_come_before_heads() {
 }
 
 #[test]
-fn leader_and_workers_are_replaced_one_by_one() {
+fn leader_and_workers_are_replaced_separately() {
     check(
         "
         topology racks levels=rack,host
@@ -412,7 +412,7 @@ fn leader_and_workers_are_replaced_one_by_one() {
 }
 
 #[test]
-fn if_another_place_is_gone_too_nothing_is_replaced() {
+fn a_second_stale_domain_prevents_a_replacement() {
     check(
         "
         settings no-fail-fast
@@ -439,7 +439,7 @@ fn if_another_place_is_gone_too_nothing_is_replaced() {
 }
 
 #[test]
-fn a_taint_makes_a_machine_unfit_too() {
+fn a_tainted_node_is_no_replacement() {
     check(
         "
         topology racks levels=rack,host
@@ -467,7 +467,7 @@ fn a_taint_makes_a_machine_unfit_too() {
 }
 
 #[test]
-fn a_machine_nobody_stands_on_changes_nothing() {
+fn an_unused_failed_node_changes_nothing() {
     check(
         "
         topology racks levels=rack,host
@@ -492,7 +492,7 @@ fn a_machine_nobody_stands_on_changes_nothing() {
 }
 
 #[test]
-fn a_machine_that_is_well_again_is_not_replaced() {
+fn a_recovered_node_is_not_replaced() {
     check(
         "
         topology racks levels=rack,host
@@ -517,7 +517,7 @@ fn a_machine_that_is_well_again_is_not_replaced() {
 }
 
 #[test]
-fn who_is_on_the_way_out_is_not_replaced() {
+fn an_evicted_workload_gets_no_node_replacement() {
     check(
         "
         topology racks levels=rack,host
@@ -544,7 +544,7 @@ fn who_is_on_the_way_out_is_not_replaced() {
 }
 
 #[test]
-fn a_move_that_cannot_be_written_is_taken_back() {
+fn a_node_replacement_that_cannot_be_written_is_reverted() {
     check(
         "
         topology racks levels=rack,host
@@ -575,7 +575,7 @@ fn a_move_that_cannot_be_written_is_taken_back() {
 }
 
 #[test]
-fn a_cycle_that_is_given_up_before_replaces_in_the_next() {
+fn an_aborted_cycle_leaves_replacements_to_the_next() {
     check(
         "
         topology racks levels=rack,host
@@ -598,7 +598,7 @@ fn a_cycle_that_is_given_up_before_replaces_in_the_next() {
 }
 
 #[test]
-fn what_was_replaced_in_a_cycle_that_is_given_up_after_counts() {
+fn a_replacement_before_an_abort_is_kept() {
     check(
         "
         topology racks levels=rack,host
@@ -624,7 +624,7 @@ fn what_was_replaced_in_a_cycle_that_is_given_up_after_counts() {
 
 /// Nothing but its state keeps a machine from being chosen again, as upstream.
 #[test]
-fn a_machine_that_is_well_again_takes_back_what_it_has_room_for() {
+fn a_recovered_node_gets_pods_up_to_its_capacity() {
     check(
         "
         topology racks levels=rack,host

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_waiting_head_keeps_its_quota_from_later_heads() {
+fn a_waiting_head_reserves_its_quota_within_the_cycle() {
     check(
         "
         cq team-a cohort=ml strict gpu/h100=4
@@ -28,7 +28,7 @@ fn a_waiting_head_keeps_its_quota_from_later_heads() {
 }
 
 #[test]
-fn what_a_waiting_head_keeps_is_free_in_the_next_cycle() {
+fn the_reservation_of_a_waiting_head_ends_with_the_cycle() {
     check(
         "
         cq team-a cohort=ml gpu/h100=4
@@ -50,7 +50,7 @@ fn what_a_waiting_head_keeps_is_free_in_the_next_cycle() {
 }
 
 #[test]
-fn who_may_always_take_back_keeps_nothing() {
+fn a_head_that_can_always_reclaim_reserves_nothing() {
     check(
         "
         cq team-a cohort=ml strict reclaim=any gpu/h100=4
@@ -72,7 +72,7 @@ fn who_may_always_take_back_keeps_nothing() {
 }
 
 #[test]
-fn a_waiting_head_keeps_no_more_than_its_borrowing_limit_leaves() {
+fn a_reservation_is_limited_by_the_borrowing_limit() {
     check(
         "
         cq team-a cohort=ml strict gpu/h100=2 borrow=2
@@ -93,7 +93,7 @@ fn a_waiting_head_keeps_no_more_than_its_borrowing_limit_leaves() {
 }
 
 #[test]
-fn a_waiting_head_that_borrows_does_not_go_before_an_owner() {
+fn a_borrowing_reservation_does_not_block_nominal_quota() {
     check(
         "
         cq team-a cohort=ml strict gpu/h100=2
@@ -116,7 +116,7 @@ fn a_waiting_head_that_borrows_does_not_go_before_an_owner() {
 }
 
 #[test]
-fn who_will_never_fit_keeps_nothing() {
+fn a_head_that_exceeds_the_maximum_reserves_nothing() {
     check(
         "
         cq team-a cohort=ml strict gpu/h100=4
@@ -133,7 +133,7 @@ fn who_will_never_fit_keeps_nothing() {
 }
 
 #[test]
-fn victims_to_come_are_kept_for_their_preemptor() {
+fn quota_of_targets_is_reserved_for_the_preemptor() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=4

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn less_quota_evicts_nobody() {
+fn lowered_quota_evicts_nothing() {
     check(
         "
         cq team-a gpu/h100=4
@@ -23,7 +23,7 @@ fn less_quota_evicts_nobody() {
 }
 
 #[test]
-fn nobody_is_admitted_while_a_tree_is_over_its_quota() {
+fn an_overcommitted_cohort_tree_admits_nothing() {
     check(
         "
         cq team-a cohort=ml gpu/h100=4
@@ -42,7 +42,7 @@ fn nobody_is_admitted_while_a_tree_is_over_its_quota() {
 }
 
 #[test]
-fn an_owner_takes_back_what_a_lowered_quota_made_a_loan() {
+fn a_lowered_quota_makes_usage_reclaimable() {
     check(
         "
         cq team-a cohort=ml gpu/h100=4
@@ -61,7 +61,7 @@ fn an_owner_takes_back_what_a_lowered_quota_made_a_loan() {
 }
 
 #[test]
-fn a_queue_takes_its_usage_into_another_cohort() {
+fn a_queue_moves_its_usage_to_another_cohort() {
     check(
         "
         cohort old
@@ -82,7 +82,7 @@ fn a_queue_takes_its_usage_into_another_cohort() {
 }
 
 #[test]
-fn a_cohort_takes_its_usage_under_another_parent() {
+fn a_cohort_moves_its_usage_to_another_parent() {
     check(
         "
         cohort low parent=old
@@ -105,7 +105,7 @@ fn a_cohort_takes_its_usage_under_another_parent() {
 }
 
 #[test]
-fn a_cohort_that_is_gone_leaves_its_queues_together() {
+fn a_deleted_cohort_keeps_its_queues_together() {
     check(
         "
         cohort ml gpu/h100=4
@@ -162,7 +162,7 @@ fn a_higher_lending_limit_helps_borrowers_at_once() {
 }
 
 #[test]
-fn a_lending_limit_said_later_moves_usage_out_of_sight() {
+fn a_later_lending_limit_makes_usage_local() {
     check(
         "
         cq team-a cohort=ml gpu/h100=4
@@ -182,7 +182,7 @@ fn a_lending_limit_said_later_moves_usage_out_of_sight() {
 }
 
 #[test]
-fn usage_of_a_queue_that_is_gone_stays_until_its_workloads_end() {
+fn usage_of_a_deleted_queue_stays_until_its_workloads_finish() {
     check(
         "
         cq team-a gpu/h100=4

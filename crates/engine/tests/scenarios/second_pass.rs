@@ -17,7 +17,7 @@ fn play(fixture: &str, expect: &expect_test::Expect) {
 }
 
 #[test]
-fn places_are_found_when_the_machines_are_there() {
+fn the_second_pass_assigns_the_topology_when_nodes_exist() {
     play(
         "
         wl one q=team-a pods=2 gpu=4 required=rack t=1
@@ -40,7 +40,7 @@ fn places_are_found_when_the_machines_are_there() {
 }
 
 #[test]
-fn an_attempt_that_fails_is_repeated_after_ever_longer_waits() {
+fn a_failed_second_pass_is_retried_with_backoff() {
     play(
         "
         wl one q=team-a gpu=4 t=1
@@ -69,7 +69,7 @@ fn an_attempt_that_fails_is_repeated_after_ever_longer_waits() {
 }
 
 #[test]
-fn places_of_second_passes_are_taken() {
+fn the_second_pass_charges_its_domains() {
     play(
         "
         host h1 rack=r1 gpu=4
@@ -96,7 +96,7 @@ fn places_of_second_passes_are_taken() {
 }
 
 #[test]
-fn a_failed_write_gives_the_places_back_and_keeps_the_quota() {
+fn a_failed_write_releases_the_domains_and_keeps_the_quota() {
     play(
         "
         host h1 rack=r1 gpu=4
@@ -125,7 +125,7 @@ fn a_failed_write_gives_the_places_back_and_keeps_the_quota() {
 }
 
 #[test]
-fn an_evicted_one_gets_no_places() {
+fn an_evicted_workload_gets_no_second_pass() {
     play(
         "
         host h1 rack=r1 gpu=4
@@ -144,7 +144,7 @@ fn an_evicted_one_gets_no_places() {
 }
 
 #[test]
-fn only_flavors_of_the_check_are_put_off() {
+fn only_flavors_of_the_check_delay_their_topology() {
     check(
         "
         topology racks levels=rack,host
@@ -165,7 +165,7 @@ fn only_flavors_of_the_check_are_put_off() {
 }
 
 #[test]
-fn what_runs_elsewhere_is_never_placed_here() {
+fn a_worker_cluster_assigns_the_topology_of_dispatched_workloads() {
     check(
         "
         topology racks levels=rack,host
@@ -200,7 +200,7 @@ const CROWDED: &str = "
 ";
 
 #[test]
-fn whoever_stands_on_the_places_has_to_go() {
+fn the_second_pass_preempts_users_of_the_domains() {
     check(
         &format!(
             "{CROWDED}
@@ -227,7 +227,7 @@ fn whoever_stands_on_the_places_has_to_go() {
 }
 
 #[test]
-fn nobody_has_to_go_for_places_that_there_never_were() {
+fn the_second_pass_preempts_nothing_for_missing_nodes() {
     check(
         &format!(
             "{CROWDED}
@@ -248,7 +248,7 @@ fn nobody_has_to_go_for_places_that_there_never_were() {
 }
 
 #[test]
-fn nobody_has_to_go_for_an_equal() {
+fn the_second_pass_spares_equal_priority() {
     check(
         &format!(
             "{CROWDED}
@@ -271,7 +271,7 @@ fn nobody_has_to_go_for_an_equal() {
 /// The quota that is held already is asked for once more: five are not enough for one and four and four, less the one
 /// that could go.
 #[test]
-fn nobody_has_to_go_where_the_quota_is_not_there_twice() {
+fn the_second_pass_preempts_only_within_double_quota() {
     check(
         "
         topology racks levels=rack,host
@@ -305,7 +305,7 @@ fn nobody_has_to_go_where_the_quota_is_not_there_twice() {
 }
 
 #[test]
-fn two_do_not_send_the_same_away() {
+fn two_second_passes_do_not_select_the_same_target() {
     check(
         &format!(
             "{CROWDED}
@@ -329,7 +329,7 @@ fn two_do_not_send_the_same_away() {
 }
 
 #[test]
-fn there_are_no_second_passes_in_a_queue_that_is_stopped() {
+fn a_stopped_queue_has_no_second_passes() {
     play(
         "
         host h1 rack=r1 gpu=4

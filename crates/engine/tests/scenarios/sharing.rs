@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn the_larger_share_gives() {
+fn the_larger_share_is_preempted() {
     check(
         "
         settings fair=final
@@ -27,7 +27,7 @@ fn the_larger_share_gives() {
 }
 
 #[test]
-fn by_the_final_share_nobody_falls_below_the_preemptor() {
+fn the_final_share_strategy_keeps_targets_above_the_preemptor() {
     check(
         "
         settings fair=final
@@ -47,7 +47,7 @@ fn by_the_final_share_nobody_falls_below_the_preemptor() {
 }
 
 #[test]
-fn by_the_initial_share_the_larger_one_gives_whatever_is_left() {
+fn the_initial_share_strategy_preempts_the_larger_share() {
     check(
         "
         settings fair=initial
@@ -87,7 +87,7 @@ fn the_second_strategy_helps_when_the_first_does_not() {
 }
 
 #[test]
-fn equal_shares_leave_each_other_alone() {
+fn equal_shares_preempt_nothing() {
     check(
         "
         settings fair=initial
@@ -155,7 +155,7 @@ fn a_fractional_weight_entitles_to_less() {
 }
 
 #[test]
-fn who_has_no_weight_gives_to_everybody() {
+fn a_queue_of_weight_zero_is_preempted_by_all_others() {
     check(
         "
         settings fair=final
@@ -179,7 +179,7 @@ fn who_has_no_weight_gives_to_everybody() {
 }
 
 #[test]
-fn who_has_no_weight_takes_from_nobody() {
+fn a_queue_of_weight_zero_preempts_nothing() {
     check(
         "
         settings fair=final,initial
@@ -201,7 +201,7 @@ fn who_has_no_weight_takes_from_nobody() {
 }
 
 #[test]
-fn who_stays_within_its_own_takes_it_back_whatever_the_shares() {
+fn a_queue_within_nominal_quota_reclaims_whatever_the_shares() {
     check(
         "
         settings fair=final
@@ -220,7 +220,7 @@ fn who_stays_within_its_own_takes_it_back_whatever_the_shares() {
 }
 
 #[test]
-fn without_that_rule_shares_decide_for_owners_too() {
+fn without_preempt_within_nominal_shares_decide() {
     check(
         "
         settings fair=final no-within-nominal
@@ -239,7 +239,7 @@ fn without_that_rule_shares_decide_for_owners_too() {
 }
 
 #[test]
-fn at_home_priorities_decide_as_ever() {
+fn within_a_queue_priorities_decide() {
     check(
         "
         settings fair=final
@@ -258,7 +258,7 @@ fn at_home_priorities_decide_as_ever() {
 }
 
 #[test]
-fn the_largest_share_gives_first_whatever_its_priority() {
+fn the_largest_share_is_preempted_first_whatever_its_priority() {
     check(
         "
         settings fair=final
@@ -305,7 +305,7 @@ fn a_policy_of_lower_priorities_holds_under_fair_sharing_too() {
 }
 
 #[test]
-fn siblings_settle_it_among_themselves() {
+fn shares_are_compared_among_siblings() {
     check(
         "
         settings fair=final
@@ -360,7 +360,7 @@ fn branches_are_compared_below_their_common_cohort() {
 
 /// `team-b` uses more of everything than `team-c`, but most of it of a flavor that it does not have any more.
 #[test]
-fn what_is_used_of_a_flavor_that_was_taken_away_is_no_share() {
+fn usage_of_a_removed_flavor_is_not_part_of_the_share() {
     check(
         "
         settings fair=final,initial
@@ -391,7 +391,7 @@ fn what_is_used_of_a_flavor_that_was_taken_away_is_no_share() {
 
 /// The same in the order of the heads.
 #[test]
-fn who_uses_a_flavor_that_was_taken_away_is_not_behind_for_it() {
+fn usage_of_a_removed_flavor_does_not_lower_the_order() {
     check(
         "
         settings fair=final

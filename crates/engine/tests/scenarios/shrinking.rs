@@ -31,7 +31,7 @@ fn the_whole_is_better_than_a_part() {
 }
 
 #[test]
-fn nobody_shrinks_below_its_smallest_count() {
+fn partial_admission_stops_at_the_minimum_count() {
     check(
         "
         cq team-a gpu/h100=1
@@ -44,7 +44,7 @@ fn nobody_shrinks_below_its_smallest_count() {
 }
 
 #[test]
-fn without_a_smallest_count_nothing_shrinks() {
+fn without_a_minimum_count_nothing_shrinks() {
     check(
         "
         cq team-a gpu/h100=5
@@ -57,7 +57,7 @@ fn without_a_smallest_count_nothing_shrinks() {
 }
 
 #[test]
-fn nothing_shrinks_when_it_is_switched_off() {
+fn without_the_gate_nothing_shrinks() {
     check(
         "
         settings no-partial
@@ -111,7 +111,7 @@ fn a_part_may_preempt_too() {
 }
 
 #[test]
-fn only_the_pod_set_with_a_smallest_count_shrinks() {
+fn only_the_pod_set_with_a_minimum_count_shrinks() {
     check(
         "
         cq team-a gpu/h100=5
@@ -152,7 +152,7 @@ fn a_borrowing_limit_is_a_reason_to_shrink() {
 
 /// One of two leaders has finished. In proportion means of all pods: the leaders are two again, though one holds nothing.
 #[test]
-fn what_shrinks_begins_with_the_pods_that_have_finished() {
+fn partial_admission_counts_reclaimable_pods() {
     check(
         "
         cq team-a gpu/h100=10
@@ -175,7 +175,7 @@ fn what_shrinks_begins_with_the_pods_that_have_finished() {
 
 /// Two of eight are left where four are the minimum. They wait for two, not for four.
 #[test]
-fn what_is_left_may_be_less_than_the_minimum() {
+fn reclaimable_pods_may_reduce_the_count_below_the_minimum() {
     check(
         "
         cq team-a gpu/h100=8

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn only_what_is_asked_beyond_the_old_slice_has_to_be_free() {
+fn only_the_request_beyond_the_replaced_slice_needs_free_quota() {
     check(
         "
         cq team-a gpu/h100=5
@@ -27,7 +27,7 @@ fn only_what_is_asked_beyond_the_old_slice_has_to_be_free() {
 }
 
 #[test]
-fn what_is_not_free_beyond_the_old_slice_is_what_is_missing() {
+fn the_missing_amount_excludes_the_replaced_slice() {
     check(
         "
         cq team-a gpu/h100=5
@@ -55,7 +55,7 @@ fn what_is_not_free_beyond_the_old_slice_is_what_is_missing() {
 }
 
 #[test]
-fn without_an_old_slice_that_holds_quota_all_of_it_has_to_be_free() {
+fn without_an_admitted_old_slice_the_whole_request_needs_quota() {
     check(
         "
         cq team-a gpu/h100=5
@@ -75,7 +75,7 @@ fn without_an_old_slice_that_holds_quota_all_of_it_has_to_be_free() {
 }
 
 #[test]
-fn without_the_gate_nobody_replaces_anybody() {
+fn without_the_gate_no_slice_is_replaced() {
     check(
         "
         settings no-slices
@@ -157,7 +157,7 @@ fn the_flavor_of_the_old_slice_is_kept_although_an_earlier_one_is_free() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_the_old_slice_as_it_was() {
+fn a_failed_write_restores_the_old_slice() {
     check(
         "
         cq team-a gpu/h100=5
@@ -184,7 +184,7 @@ fn a_write_that_fails_leaves_the_old_slice_as_it_was() {
 }
 
 #[test]
-fn whoever_goes_first_the_other_is_charged_for_what_it_has() {
+fn the_remaining_slice_is_charged_in_any_order_of_release() {
     check(
         "
         cq team-a gpu/h100=9
@@ -232,7 +232,7 @@ fn an_old_slice_that_is_evicted_meanwhile_still_counts_until_its_pods_are_gone()
 }
 
 #[test]
-fn once_the_old_slice_has_given_its_quota_back_all_of_the_new_one_is_asked_for() {
+fn after_the_old_slice_is_released_the_whole_request_needs_quota() {
     check(
         "
         cq team-a gpu/h100=6
@@ -254,7 +254,7 @@ fn once_the_old_slice_has_given_its_quota_back_all_of_the_new_one_is_asked_for()
 }
 
 #[test]
-fn a_replacement_that_has_less_of_something_leaves_it_to_others() {
+fn a_smaller_slice_releases_the_difference() {
     check(
         "
         cq team-a gpu/h100=5 + cpu/x86=4
@@ -295,7 +295,7 @@ fn pod_sets_are_compared_by_name() {
 }
 
 #[test]
-fn the_old_slice_is_never_a_victim_of_its_replacement() {
+fn the_old_slice_is_never_a_target_of_its_replacement() {
     check(
         "
         cq team-a within=lower gpu/h100=5
@@ -336,7 +336,7 @@ fn with_only_the_old_slice_to_preempt_a_replacement_waits() {
 }
 
 #[test]
-fn who_counts_on_what_a_replacement_takes_over_waits_for_its_next_turn() {
+fn quota_taken_over_by_a_slice_is_no_preemption_gain() {
     check(
         "
         cq team-a cohort=ml gpu/h100=2
@@ -356,7 +356,7 @@ fn who_counts_on_what_a_replacement_takes_over_waits_for_its_next_turn() {
 }
 
 #[test]
-fn a_replacement_of_somebody_else_s_victim_waits_until_it_is_gone() {
+fn a_replacement_of_a_target_waits_until_it_is_released() {
     check(
         "
         cq team-a cohort=ml gpu/h100=2
@@ -381,7 +381,7 @@ fn a_replacement_of_somebody_else_s_victim_waits_until_it_is_gone() {
 }
 
 #[test]
-fn whoever_preempts_a_replacement_gets_what_it_and_the_old_slice_have() {
+fn preempting_a_slice_frees_the_quota_of_both_slices() {
     check(
         "
         cq team-a within=lower gpu/h100=5
@@ -405,7 +405,7 @@ fn whoever_preempts_a_replacement_gets_what_it_and_the_old_slice_have() {
 }
 
 #[test]
-fn a_chain_of_replacements_is_charged_for_its_last() {
+fn a_sequence_of_slices_is_charged_for_the_last() {
     check(
         "
         cq team-a gpu/h100=9
@@ -431,7 +431,7 @@ fn a_chain_of_replacements_is_charged_for_its_last() {
 }
 
 #[test]
-fn of_those_who_name_each_other_the_later_one_replaces() {
+fn of_slices_that_name_each_other_the_later_one_replaces() {
     check(
         "
         cq team-a gpu/h100=9
@@ -451,7 +451,7 @@ fn of_those_who_name_each_other_the_later_one_replaces() {
 }
 
 #[test]
-fn pods_that_have_finished_are_no_part_of_the_old_slice() {
+fn reclaimable_pods_are_not_part_of_the_old_slice() {
     check(
         "
         cq team-a gpu/h100=5
@@ -475,7 +475,7 @@ fn pods_that_have_finished_are_no_part_of_the_old_slice() {
 }
 
 #[test]
-fn a_replacement_is_not_parked_with_its_equals() {
+fn a_slice_is_not_inadmissible_with_its_class() {
     check(
         "
         cq team-a gpu/h100=5
@@ -494,7 +494,7 @@ fn a_replacement_is_not_parked_with_its_equals() {
 }
 
 #[test]
-fn a_replacement_is_looked_at_again_when_the_old_slice_gets_quota() {
+fn a_slice_is_requeued_when_the_old_slice_gets_quota() {
     check(
         "
         cq team-a gpu/h100=5
@@ -521,7 +521,7 @@ fn a_replacement_is_looked_at_again_when_the_old_slice_gets_quota() {
 }
 
 #[test]
-fn a_supposed_replacement_leaves_no_trace() {
+fn a_what_if_of_a_slice_leaves_no_trace() {
     let mut player = crate::play::Player::new();
     for line in ["cq team-a gpu/h100=5", "wl old q=team-a pods=3 gpu=1 t=1", "cycle"] {
         player.line(line);

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_stopped_queue_hands_out_no_heads() {
+fn a_stopped_queue_has_no_heads() {
     check(
         "
         cq team-a stopped gpu/h100=2
@@ -20,7 +20,7 @@ fn a_stopped_queue_hands_out_no_heads() {
 }
 
 #[test]
-fn a_queue_that_runs_again_hands_out_its_heads() {
+fn a_resumed_queue_has_heads_again() {
     check(
         "
         cq team-a stopped gpu/h100=2
@@ -36,7 +36,7 @@ fn a_queue_that_runs_again_hands_out_its_heads() {
 }
 
 #[test]
-fn what_a_stopped_queue_holds_stays_charged() {
+fn usage_of_a_stopped_queue_stays_charged() {
     check(
         "
         cq team-a cohort=ml gpu/h100=2
@@ -70,7 +70,7 @@ fn the_quota_of_a_stopped_queue_is_still_lent() {
 }
 
 #[test]
-fn nobody_reclaims_from_a_stopped_queue() {
+fn a_stopped_queue_is_not_reclaimed_from() {
     check(
         "
         cq team-a cohort=ml reclaim=any gpu/h100=2
@@ -89,7 +89,7 @@ fn nobody_reclaims_from_a_stopped_queue() {
 }
 
 #[test]
-fn a_stopped_local_queue_takes_its_workloads_out_of_line() {
+fn a_stopped_local_queue_removes_its_pending_workloads() {
     check(
         "
         cq team-a gpu/h100=2
@@ -106,7 +106,7 @@ fn a_stopped_local_queue_takes_its_workloads_out_of_line() {
 }
 
 #[test]
-fn a_stopped_local_queue_leaves_the_others_alone() {
+fn a_stopped_local_queue_does_not_affect_others() {
     check(
         "
         cq team-a gpu/h100=2
@@ -123,7 +123,7 @@ fn a_stopped_local_queue_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_local_queue_that_runs_again_brings_its_workloads_back() {
+fn a_resumed_local_queue_requeues_its_workloads() {
     check(
         "
         cq team-a gpu/h100=2
@@ -140,7 +140,7 @@ fn a_local_queue_that_runs_again_brings_its_workloads_back() {
 }
 
 #[test]
-fn holders_of_a_stopped_local_queue_keep_their_quota() {
+fn workloads_of_a_stopped_local_queue_keep_their_quota() {
     check(
         "
         cq team-a gpu/h100=2
@@ -158,7 +158,7 @@ fn holders_of_a_stopped_local_queue_keep_their_quota() {
 }
 
 #[test]
-fn a_local_queue_that_points_elsewhere_takes_its_workloads_along() {
+fn a_redirected_local_queue_moves_its_pending_workloads() {
     check(
         "
         cq team-a gpu/h100=1
@@ -177,7 +177,7 @@ fn a_local_queue_that_points_elsewhere_takes_its_workloads_along() {
 }
 
 #[test]
-fn a_holder_stays_when_its_local_queue_points_elsewhere() {
+fn a_redirected_local_queue_keeps_quota_reservations() {
     check(
         "
         cq team-a gpu/h100=2
@@ -198,7 +198,7 @@ fn a_holder_stays_when_its_local_queue_points_elsewhere() {
 }
 
 #[test]
-fn a_preemptor_leaves_its_privilege_behind_when_its_local_queue_points_elsewhere() {
+fn a_redirected_preemptor_loses_the_first_position() {
     check(
         "
         cq team-a within=lower gpu/h100=2
@@ -222,7 +222,7 @@ fn a_preemptor_leaves_its_privilege_behind_when_its_local_queue_points_elsewhere
 }
 
 #[test]
-fn a_local_queue_that_is_gone_leaves_its_workloads_nowhere() {
+fn a_deleted_local_queue_removes_its_pending_workloads() {
     check(
         "
         cq team-a gpu/h100=2
@@ -239,7 +239,7 @@ fn a_local_queue_that_is_gone_leaves_its_workloads_nowhere() {
 }
 
 #[test]
-fn a_local_queue_may_come_after_its_workloads() {
+fn a_local_queue_may_be_created_after_its_workloads() {
     check(
         "
         cq team-a gpu/h100=2

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_strict_queue_waits_behind_its_head() {
+fn a_strict_head_blocks_its_queue() {
     check(
         "
         cq team-a strict gpu/h100=4
@@ -21,7 +21,7 @@ fn a_strict_queue_waits_behind_its_head() {
 }
 
 #[test]
-fn a_strict_queue_goes_on_when_its_head_fits() {
+fn a_strict_queue_continues_when_its_head_fits() {
     check(
         "
         cq team-a strict gpu/h100=4
@@ -43,7 +43,7 @@ fn a_strict_queue_goes_on_when_its_head_fits() {
 }
 
 #[test]
-fn a_strict_head_of_the_wrong_namespace_does_not_block() {
+fn a_strict_head_with_a_namespace_mismatch_does_not_block() {
     check(
         "
         namespace lab team=b
@@ -76,7 +76,7 @@ fn an_invalid_head_of_a_strict_queue_blocks() {
 }
 
 #[test]
-fn a_held_workload_of_a_strict_queue_does_not_block() {
+fn a_workload_in_backoff_does_not_block_a_strict_queue() {
     check(
         "
         cq team-a strict gpu/h100=4

@@ -49,7 +49,7 @@ fn suppose(
 }
 
 #[test]
-fn without_those_in_the_way_it_would_fit() {
+fn a_what_if_without_other_workloads_fits() {
     let mut player = full();
     let outcome = suppose(&mut player, "waits", |what_if| {
         let large = what_if.names().workloads.get("large").expect("known");
@@ -59,7 +59,7 @@ fn without_those_in_the_way_it_would_fit() {
 }
 
 #[test]
-fn with_more_quota_it_would_fit() {
+fn a_what_if_with_more_quota_fits() {
     for (more, fits) in [(6, false), (7, true)] {
         let mut player = full();
         let Some(Event::ClusterQueue(id, Some(spec))) =
@@ -77,7 +77,7 @@ fn with_more_quota_it_would_fit() {
 }
 
 #[test]
-fn a_workload_that_does_not_exist_can_be_tried() {
+fn a_what_if_may_submit_a_workload() {
     let mut player = full();
     let Some(Event::Workload(_, spec)) = player.known.get(&("wl", "waits".to_owned())).cloned()
     else {
@@ -94,7 +94,7 @@ fn a_workload_that_does_not_exist_can_be_tried() {
 }
 
 #[test]
-fn one_supposition_after_another_starts_from_the_same() {
+fn every_what_if_starts_from_the_same_state() {
     let mut player = full();
     for _ in 0..3 {
         let outcome = suppose(&mut player, "waits", |what_if| {

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn required_pods_stand_in_one_domain() {
+fn required_pods_go_to_one_domain() {
     check(
         "
         topology racks levels=rack,host
@@ -59,7 +59,7 @@ fn preferred_pods_spread_when_they_must() {
 }
 
 #[test]
-fn preferred_pods_climb_level_by_level() {
+fn preferred_pods_move_up_level_by_level() {
     check(
         "
         topology racks levels=rack,host
@@ -77,7 +77,7 @@ fn preferred_pods_climb_level_by_level() {
 }
 
 #[test]
-fn the_smallest_domain_that_holds_everybody_is_taken() {
+fn best_fit_uses_the_smallest_domain_that_fits_all_pods() {
     check(
         "
         topology racks levels=rack,host
@@ -95,7 +95,7 @@ fn the_smallest_domain_that_holds_everybody_is_taken() {
 }
 
 #[test]
-fn unconstrained_pods_fill_the_fullest_machines() {
+fn unconstrained_pods_use_least_free_capacity() {
     check(
         "
         topology racks levels=rack,host
@@ -112,7 +112,7 @@ fn unconstrained_pods_fill_the_fullest_machines() {
 }
 
 #[test]
-fn without_mixed_profiles_they_take_the_emptiest_first() {
+fn without_the_mixed_profile_unconstrained_pods_use_best_fit() {
     check(
         "
         settings no-mixed
@@ -130,7 +130,7 @@ fn without_mixed_profiles_they_take_the_emptiest_first() {
 }
 
 #[test]
-fn a_queue_of_topologies_places_everybody() {
+fn a_queue_with_only_topology_flavors_implies_tas() {
     check(
         "
         topology racks levels=rack,host
@@ -146,7 +146,7 @@ fn a_queue_of_topologies_places_everybody() {
 }
 
 #[test]
-fn elsewhere_who_asks_for_no_place_gets_another_flavor() {
+fn pods_without_a_topology_request_skip_topology_flavors() {
     check(
         "
         topology racks levels=rack,host
@@ -162,7 +162,7 @@ fn elsewhere_who_asks_for_no_place_gets_another_flavor() {
 }
 
 #[test]
-fn who_asks_for_a_place_gets_a_flavor_that_has_places() {
+fn a_topology_request_gets_a_topology_flavor() {
     check(
         "
         topology racks levels=rack,host
@@ -229,7 +229,7 @@ fn a_slice_larger_than_every_domain_fits_nowhere() {
 }
 
 #[test]
-fn a_slice_must_not_be_wider_than_the_whole() {
+fn a_slice_level_must_not_be_above_the_pod_set_level() {
     check(
         "
         topology racks levels=rack,host

@@ -27,7 +27,7 @@ fn the_smaller_share_goes_first() {
 }
 
 #[test]
-fn a_share_includes_what_the_head_asks_for() {
+fn a_share_includes_the_request_of_the_head() {
     check(
         "
         settings fair=final
@@ -84,7 +84,7 @@ fn of_equal_shares_and_priorities_the_older_goes_first() {
 }
 
 #[test]
-fn an_owner_of_what_it_asks_for_goes_first() {
+fn a_head_within_nominal_quota_goes_first() {
     check(
         "
         settings fair=final
@@ -106,7 +106,7 @@ fn an_owner_of_what_it_asks_for_goes_first() {
 }
 
 #[test]
-fn without_that_rule_an_owner_goes_by_its_share() {
+fn without_prioritized_non_borrowing_the_share_decides() {
     check(
         "
         settings fair=final no-owners-first
@@ -175,7 +175,7 @@ fn a_weight_divides_the_share() {
 
 /// Three of 22 by one and a half, and two of 22, are the same. In floating point, which upstream compares, they are not.
 #[test]
-fn shares_that_are_equal_are_so_whatever_their_weights() {
+fn equal_shares_compare_equal_whatever_their_weights() {
     check(
         "
         settings fair=final
@@ -194,7 +194,7 @@ fn shares_that_are_equal_are_so_whatever_their_weights() {
 }
 
 #[test]
-fn who_has_no_weight_goes_last() {
+fn a_queue_of_weight_zero_goes_last() {
     check(
         "
         settings fair=final
@@ -213,7 +213,7 @@ fn who_has_no_weight_goes_last() {
 }
 
 #[test]
-fn those_without_weight_compare_what_they_use() {
+fn queues_of_weight_zero_compare_usage() {
     check(
         "
         settings fair=final
@@ -232,7 +232,7 @@ fn those_without_weight_compare_what_they_use() {
 }
 
 #[test]
-fn branches_compete_before_their_queues_do() {
+fn cohorts_are_compared_before_their_queues() {
     check(
         "
         settings fair=final
@@ -257,7 +257,7 @@ fn branches_compete_before_their_queues_do() {
 }
 
 #[test]
-fn shares_are_taken_anew_after_every_head() {
+fn shares_are_recomputed_after_every_head() {
     check(
         "
         settings fair=final
@@ -281,7 +281,7 @@ fn shares_are_taken_anew_after_every_head() {
 }
 
 #[test]
-fn the_weight_of_a_cohort_counts_for_its_branch() {
+fn the_weight_of_a_cohort_applies_to_its_subtree() {
     check(
         "
         settings fair=final

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn whoever_borrows_less_goes_first() {
+fn the_head_that_does_not_borrow_goes_first() {
     check(
         "
         cq team-a cohort=ml gpu/h100=2
@@ -22,7 +22,7 @@ fn whoever_borrows_less_goes_first() {
 }
 
 #[test]
-fn the_nearer_loan_goes_first() {
+fn the_lower_borrowing_height_goes_first() {
     check(
         "
         cohort low parent=high
@@ -41,7 +41,7 @@ fn the_nearer_loan_goes_first() {
 }
 
 #[test]
-fn of_equal_loans_the_higher_priority_goes_first() {
+fn of_equal_borrowing_the_higher_priority_goes_first() {
     check(
         "
         cohort ml gpu/h100=2
@@ -77,7 +77,7 @@ fn of_equal_priorities_the_older_goes_first() {
 }
 
 #[test]
-fn without_priority_sorting_only_age_counts() {
+fn without_priority_sorting_only_timestamps_count() {
     check(
         "
         settings no-priority-sorting
@@ -132,7 +132,7 @@ fn heads_that_fit_together_are_admitted_together() {
 }
 
 #[test]
-fn a_smaller_head_passes_one_that_was_overtaken() {
+fn a_smaller_head_fits_after_a_skipped_one() {
     check(
         "
         cohort ml gpu/h100=3
@@ -153,7 +153,7 @@ fn a_smaller_head_passes_one_that_was_overtaken() {
 }
 
 #[test]
-fn an_owner_takes_its_own_although_others_go_first() {
+fn nominal_quota_stays_available_to_a_later_head() {
     check(
         "
         cohort ml gpu/h100=1
@@ -171,7 +171,7 @@ fn an_owner_takes_its_own_although_others_go_first() {
 }
 
 #[test]
-fn an_overtaken_head_says_nothing_about_its_shape() {
+fn a_skipped_head_does_not_make_its_class_inadmissible() {
     check(
         "
         cohort ml gpu/h100=2
@@ -208,7 +208,7 @@ fn heads_of_different_trees_do_not_compete() {
 }
 
 #[test]
-fn heads_that_were_rejected_are_told_last() {
+fn heads_with_a_rejected_check_come_last() {
     check(
         "
         cq team-a select-nothing gpu/h100=2
@@ -225,7 +225,7 @@ fn heads_that_were_rejected_are_told_last() {
 }
 
 #[test]
-fn the_room_that_victims_made_is_anybodys() {
+fn quota_freed_by_targets_is_available_to_all_heads() {
     check(
         "
         cohort ml gpu/h100=2
@@ -249,7 +249,7 @@ fn the_room_that_victims_made_is_anybodys() {
 }
 
 #[test]
-fn under_a_gate_it_is_the_preemptors() {
+fn with_prioritized_preemptors_freed_quota_goes_to_the_preemptor() {
     check(
         "
         settings preemptors-first
@@ -275,7 +275,7 @@ fn under_a_gate_it_is_the_preemptors() {
 
 /// In a queue of its own it stays first nevertheless.
 #[test]
-fn under_a_gate_it_is_nobodys_if_the_preemptor_asks_for_something_else() {
+fn with_prioritized_preemptors_a_changed_request_loses_freed_quota() {
     check(
         "
         settings preemptors-first
@@ -302,7 +302,7 @@ fn under_a_gate_it_is_nobodys_if_the_preemptor_asks_for_something_else() {
 }
 
 #[test]
-fn under_a_gate_it_is_the_preemptors_though_some_pods_are_finished() {
+fn with_prioritized_preemptors_reclaimable_pods_keep_freed_quota() {
     check(
         "
         settings preemptors-first

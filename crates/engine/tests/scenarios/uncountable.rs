@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_sum_beyond_counting_does_not_miss_what_is_taken_off() {
+fn a_saturated_sum_stays_saturated_after_a_subtraction() {
     check(
         "
         cq team-a gpu/h100=unlimited
@@ -24,7 +24,7 @@ fn a_sum_beyond_counting_does_not_miss_what_is_taken_off() {
 }
 
 #[test]
-fn a_sum_beyond_counting_less_as_much_is_nothing() {
+fn a_saturated_sum_less_itself_is_zero() {
     check(
         "
         cq team-a gpu/h100=unlimited
@@ -43,7 +43,7 @@ fn a_sum_beyond_counting_less_as_much_is_nothing() {
 }
 
 #[test]
-fn more_than_can_be_counted_is_charged_above_what_a_queue_keeps_for_itself() {
+fn saturated_usage_is_charged_above_local_quota() {
     check(
         "
         cohort all gpu/h100=unlimited
@@ -67,7 +67,7 @@ fn more_than_can_be_counted_is_charged_above_what_a_queue_keeps_for_itself() {
 /// The cohort keeps for itself what is beyond counting, so it is charged all of it and passes on nothing; then it has
 /// nothing left, and passes on everything. What it passed on it cannot call back, for the sum does not say how much.
 #[test]
-fn each_word_about_a_holder_charges_again_what_is_above_a_sum_beyond_counting() {
+fn an_update_charges_usage_above_a_saturated_sum_again() {
     check(
         "
         cohort all gpu/h100=9
@@ -98,7 +98,7 @@ fn each_word_about_a_holder_charges_again_what_is_above_a_sum_beyond_counting() 
 /// Whoever is put back after the search for the one resource is charged above the sum a second time, until the cycle
 /// ends: too little is left of the other resource.
 #[test]
-fn a_search_charges_again_what_is_above_a_sum_beyond_counting() {
+fn a_preemption_search_charges_usage_above_a_saturated_sum_again() {
     check(
         "
         cohort all mem/h100=8 gpu/h100=0
@@ -122,7 +122,7 @@ fn a_search_charges_again_what_is_above_a_sum_beyond_counting() {
 
 /// Both searches and the look without the victim charge it again above the sum.
 #[test]
-fn a_search_by_shares_charges_again_what_is_above_a_sum_beyond_counting() {
+fn a_fair_sharing_search_charges_usage_above_a_saturated_sum_again() {
     check(
         "
         settings fair=final
@@ -148,7 +148,7 @@ fn a_search_by_shares_charges_again_what_is_above_a_sum_beyond_counting() {
 /// `next` is weighed before it is charged, so that too little is left for `other`; what was weighed is forgotten with the
 /// cycle.
 #[test]
-fn whoever_is_weighed_is_charged_above_a_sum_beyond_counting() {
+fn the_tournament_charges_heads_above_a_saturated_sum() {
     check(
         "
         settings fair=final

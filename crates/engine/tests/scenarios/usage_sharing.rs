@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn whoever_used_less_comes_first() {
+fn the_local_queue_with_less_usage_comes_first() {
     check(
         "
         sharing half-life=10 interval=5
@@ -142,7 +142,7 @@ fn a_penalty_is_consumed_with_the_admission_and_dropped_with_the_quota() {
 }
 
 #[test]
-fn the_past_decays_and_the_present_enters() {
+fn past_usage_decays_and_present_usage_is_added() {
     check(
         "
         sharing half-life=10 interval=5
@@ -183,7 +183,7 @@ fn the_past_decays_and_the_present_enters() {
 }
 
 #[test]
-fn what_waits_for_checks_is_not_used_yet() {
+fn quota_reserved_for_checks_is_not_consumed() {
     check(
         "
         sharing half-life=10 interval=5
@@ -211,7 +211,7 @@ fn what_waits_for_checks_is_not_used_yet() {
 }
 
 #[test]
-fn usage_goes_before_the_head_that_waits_for_its_victims() {
+fn usage_precedes_a_preempting_head() {
     check(
         "
         sharing half-life=10 interval=5
@@ -237,7 +237,7 @@ fn usage_goes_before_the_head_that_waits_for_its_victims() {
 }
 
 #[test]
-fn whoever_used_more_is_preempted_first() {
+fn the_local_queue_with_more_usage_is_preempted_first() {
     check(
         "
         sharing half-life=10 interval=5
@@ -260,7 +260,7 @@ fn whoever_used_more_is_preempted_first() {
 }
 
 #[test]
-fn no_half_life_remembers_nothing() {
+fn without_a_half_life_past_usage_is_dropped() {
     check(
         "
         sharing interval=5

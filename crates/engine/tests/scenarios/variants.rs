@@ -44,7 +44,7 @@ fn without_the_gate_all_flavors_are_allowed() {
 }
 
 #[test]
-fn whoever_is_allowed_none_of_the_queue_s_flavors_finds_no_match() {
+fn a_variant_without_an_allowed_flavor_has_no_matching_flavor() {
     check(
         "
         settings concurrent
@@ -62,7 +62,7 @@ fn whoever_is_allowed_none_of_the_queue_s_flavors_finds_no_match() {
 }
 
 #[test]
-fn variants_for_other_flavors_are_other_shapes() {
+fn variants_of_different_flavors_are_different_classes() {
     check(
         "
         settings concurrent
@@ -82,7 +82,7 @@ fn variants_for_other_flavors_are_other_shapes() {
 }
 
 #[test]
-fn a_variant_with_a_better_sibling_admitted_is_passed_over() {
+fn a_variant_with_a_better_variant_admitted_is_inadmissible() {
     check(
         "
         settings concurrent
@@ -106,7 +106,7 @@ fn a_variant_with_a_better_sibling_admitted_is_passed_over() {
 }
 
 #[test]
-fn a_better_sibling_that_waits_for_its_checks_is_not_admitted() {
+fn a_better_variant_with_pending_checks_is_not_admitted() {
     check(
         "
         settings concurrent
@@ -125,7 +125,7 @@ fn a_better_sibling_that_waits_for_its_checks_is_not_admitted() {
 }
 
 #[test]
-fn a_sibling_in_another_queue_or_family_does_not_matter() {
+fn a_variant_in_another_queue_or_group_is_ignored() {
     check(
         "
         settings concurrent
@@ -146,7 +146,7 @@ fn a_sibling_in_another_queue_or_family_does_not_matter() {
 }
 
 #[test]
-fn a_better_variant_that_fits_sends_the_worse_one_away_and_follows_it() {
+fn a_better_variant_that_fits_migrates_from_the_worse_one() {
     check(
         "
         settings concurrent
@@ -179,7 +179,7 @@ fn a_better_variant_that_fits_sends_the_worse_one_away_and_follows_it() {
 }
 
 #[test]
-fn who_waits_for_its_sibling_stays_first_whoever_comes() {
+fn a_migrating_variant_stays_first() {
     check(
         "
         settings concurrent
@@ -203,7 +203,7 @@ fn who_waits_for_its_sibling_stays_first_whoever_comes() {
 }
 
 #[test]
-fn whoever_would_have_to_preempt_does_not_migrate_yet() {
+fn a_variant_that_must_preempt_does_not_migrate() {
     check(
         "
         settings concurrent
@@ -251,7 +251,7 @@ fn variants_do_not_move_to_a_flavor_behind_the_last_acceptable() {
 }
 
 #[test]
-fn without_further_flavors_who_may_not_move_steps_aside() {
+fn a_variant_that_must_not_migrate_is_inadmissible() {
     check(
         "
         settings concurrent
@@ -270,7 +270,7 @@ fn without_further_flavors_who_may_not_move_steps_aside() {
 }
 
 #[test]
-fn of_several_worse_siblings_the_worst_goes_first() {
+fn migration_evicts_the_worst_variant_first() {
     check(
         "
         settings concurrent
@@ -297,7 +297,7 @@ fn of_several_worse_siblings_the_worst_goes_first() {
 }
 
 #[test]
-fn a_sibling_that_is_gone_is_forgotten() {
+fn a_deleted_variant_is_forgotten() {
     check(
         "
         settings concurrent
@@ -318,7 +318,7 @@ fn a_sibling_that_is_gone_is_forgotten() {
 }
 
 #[test]
-fn who_migrates_keeps_its_quota_from_others_for_the_cycle() {
+fn a_migrating_variant_reserves_its_quota_for_the_cycle() {
     check(
         "
         settings concurrent
@@ -340,7 +340,7 @@ fn who_migrates_keeps_its_quota_from_others_for_the_cycle() {
 }
 
 #[test]
-fn a_supposed_migration_leaves_no_trace() {
+fn a_what_if_of_a_migration_leaves_no_trace() {
     let mut player = crate::play::Player::new();
     for line in [
         "settings concurrent",

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn a_finish_wakes_those_who_wait_in_the_tree() {
+fn a_finished_workload_requeues_its_cohort_tree() {
     check(
         "
         cq team-a cohort=ml gpu/h100=2
@@ -26,7 +26,7 @@ fn a_finish_wakes_those_who_wait_in_the_tree() {
 }
 
 #[test]
-fn a_finish_does_not_wake_another_tree() {
+fn a_finished_workload_does_not_requeue_another_tree() {
     check(
         "
         cq team-a cohort=ml gpu/h100=2
@@ -45,7 +45,7 @@ fn a_finish_does_not_wake_another_tree() {
 }
 
 #[test]
-fn a_finish_wakes_cousins() {
+fn a_finished_workload_requeues_other_cohorts_of_the_tree() {
     check(
         "
         cohort left parent=all
@@ -68,7 +68,7 @@ fn a_finish_wakes_cousins() {
 }
 
 #[test]
-fn quota_is_free_when_the_pods_are_gone_and_not_before() {
+fn quota_is_free_only_when_the_pods_are_gone() {
     check(
         "
         cq team-a gpu/h100=2
@@ -90,7 +90,7 @@ fn quota_is_free_when_the_pods_are_gone_and_not_before() {
 }
 
 #[test]
-fn a_failed_write_gives_quota_back_and_wakes() {
+fn a_failed_write_releases_quota_and_requeues() {
     check(
         "
         cq team-a gpu/h100=2
@@ -110,7 +110,7 @@ fn a_failed_write_gives_quota_back_and_wakes() {
 }
 
 #[test]
-fn finished_pods_wake() {
+fn reclaimable_pods_requeue() {
     check(
         "
         cq team-a gpu/h100=4
@@ -130,7 +130,7 @@ fn finished_pods_wake() {
 }
 
 #[test]
-fn more_quota_wakes() {
+fn more_quota_requeues() {
     check(
         "
         cq team-a gpu/h100=2
@@ -147,7 +147,7 @@ fn more_quota_wakes() {
 }
 
 #[test]
-fn a_queue_said_again_wakes_nobody() {
+fn an_unchanged_queue_requeues_nothing() {
     check(
         "
         cq team-a gpu/h100=2
@@ -165,7 +165,7 @@ fn a_queue_said_again_wakes_nobody() {
 }
 
 #[test]
-fn a_cohort_with_quota_wakes_its_queues() {
+fn a_cohort_with_quota_requeues_its_queues() {
     check(
         "
         cq team-a cohort=ml gpu/h100=0
@@ -182,7 +182,7 @@ fn a_cohort_with_quota_wakes_its_queues() {
 }
 
 #[test]
-fn a_queue_that_joins_a_cohort_wakes_its_members() {
+fn a_queue_that_joins_a_cohort_requeues_its_members() {
     check(
         "
         cq team-a cohort=ml gpu/h100=0
@@ -199,7 +199,7 @@ fn a_queue_that_joins_a_cohort_wakes_its_members() {
 }
 
 #[test]
-fn a_queue_that_leaves_a_cohort_wakes_those_who_stay() {
+fn a_queue_that_leaves_a_cohort_requeues_the_remaining_members() {
     check(
         "
         cq team-a cohort=ml gpu/h100=0
@@ -220,7 +220,7 @@ fn a_queue_that_leaves_a_cohort_wakes_those_who_stay() {
 }
 
 #[test]
-fn a_flavor_that_lost_its_taint_wakes() {
+fn a_flavor_without_its_former_taint_requeues() {
     check(
         "
         flavor spot taint=spot:yes
@@ -238,7 +238,7 @@ fn a_flavor_that_lost_its_taint_wakes() {
 }
 
 #[test]
-fn another_value_of_its_priority_class_makes_a_holder_wake_others() {
+fn a_changed_priority_class_of_an_admitted_workload_requeues() {
     for cohort in ["", "cohort=ml"] {
         check(
             &format!(
@@ -262,7 +262,7 @@ fn another_value_of_its_priority_class_makes_a_holder_wake_others() {
 }
 
 #[test]
-fn a_priority_of_no_class_wakes_nobody_when_it_changes() {
+fn a_changed_priority_without_a_class_requeues_nothing() {
     for cohort in ["", "cohort=ml"] {
         check(
             &format!(
@@ -285,7 +285,7 @@ fn a_priority_of_no_class_wakes_nobody_when_it_changes() {
 }
 
 #[test]
-fn another_generation_of_a_queue_wakes_whatever_changed() {
+fn another_generation_of_a_queue_requeues() {
     check(
         "
         settings look-again
@@ -303,7 +303,7 @@ fn another_generation_of_a_queue_wakes_whatever_changed() {
 }
 
 #[test]
-fn an_admission_wakes_nobody() {
+fn an_admission_requeues_nothing() {
     check(
         "
         cq team-a cohort=ml gpu/h100=2
@@ -321,7 +321,7 @@ fn an_admission_wakes_nobody() {
 }
 
 #[test]
-fn the_end_of_a_waiting_workload_wakes() {
+fn the_end_of_a_pending_workload_requeues() {
     check(
         "
         settings look-again
@@ -341,7 +341,7 @@ fn the_end_of_a_waiting_workload_wakes() {
 }
 
 #[test]
-fn news_about_quota_that_nobody_holds_is_no_news() {
+fn an_update_of_unused_quota_requeues_nothing() {
     check(
         "
         cq team-a gpu/h100=2
@@ -361,7 +361,7 @@ fn news_about_quota_that_nobody_holds_is_no_news() {
 }
 
 #[test]
-fn a_second_release_gives_nothing_back() {
+fn a_second_release_frees_nothing() {
     check(
         "
         cq team-a gpu/h100=4

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check::check;
 
 #[test]
-fn what_is_in_use_says_who_uses_it() {
+fn a_shortage_lists_the_users_of_the_quota() {
     check(
         "
         cohort ml
@@ -29,7 +29,7 @@ fn what_is_in_use_says_who_uses_it() {
 }
 
 #[test]
-fn what_can_never_be_says_which_bound_is_in_the_way() {
+fn an_exceeded_maximum_names_the_limit() {
     check(
         "
         cohort ml
@@ -71,7 +71,7 @@ fn what_can_never_be_says_which_bound_is_in_the_way() {
 }
 
 #[test]
-fn who_could_be_preempted_is_told() {
+fn the_explanation_counts_possible_targets() {
     check(
         "
         cq team-a gpu/h100=4
@@ -95,7 +95,7 @@ fn who_could_be_preempted_is_told() {
 }
 
 #[test]
-fn every_flavor_has_its_own_reason() {
+fn every_flavor_is_explained() {
     check(
         "
         flavor spot taint=spot:yes
@@ -125,7 +125,7 @@ fn every_flavor_has_its_own_reason() {
 }
 
 #[test]
-fn earlier_pod_sets_count_where_they_would_go() {
+fn earlier_pod_sets_count_in_their_flavors() {
     check(
         "
         cq team-a gpu/spot=1 gpu/h100=4
@@ -150,7 +150,7 @@ fn earlier_pod_sets_count_where_they_would_go() {
 }
 
 #[test]
-fn what_comes_before_capacity_is_told_alone() {
+fn a_status_before_capacity_is_explained_alone() {
     check(
         "
         check nodes
@@ -208,7 +208,7 @@ fn what_comes_before_capacity_is_told_alone() {
 }
 
 #[test]
-fn who_waits_for_room_has_quota() {
+fn a_workload_without_cluster_capacity_has_quota() {
     check(
         "
         room h100=1
@@ -226,7 +226,7 @@ fn who_waits_for_room_has_quota() {
 }
 
 #[test]
-fn quota_may_be_free_where_places_are_not() {
+fn quota_may_be_free_without_topology_capacity() {
     check(
         "
         topology racks levels=rack,host
@@ -248,7 +248,7 @@ fn quota_may_be_free_where_places_are_not() {
 }
 
 #[test]
-fn cohorts_that_form_a_ring_are_told_at_once() {
+fn a_cohort_cycle_is_explained_at_once() {
     check(
         "
         cohort one parent=two
