@@ -74,15 +74,15 @@ fn case() -> impl Strategy<Value = Case> {
 /// LocalQueues share by usage, backoffs begin, and time passes.
 fn usage() -> impl Strategy<Value = Step> {
     let lines = prop_oneof![
-        Just("sharing half-life=5 interval=1".to_owned()),
-        Just("sharing half-life=5 interval=2 gpu=0.5".to_owned()),
+        Just("admission-fair-sharing half-life=5 interval=1".to_owned()),
+        Just("admission-fair-sharing half-life=5 interval=2 gpu=0.5".to_owned()),
         Just("sample".to_owned()),
         Just("wait 1".to_owned()),
         (0..5, 0..9).prop_map(|(own, gpus)| format!("consumed q{own} gpu={gpus}")),
         (0..5, 0..3).prop_map(|(own, weight)| format!("lq q{own} cq=q{own} weight={weight}")),
         (0..10).prop_map(|index| format!("admitted w{index}")),
         (0..10, 1..4).prop_map(|(index, end)| format!("release w{index} t=1 hold={end}")),
-        Just("second".to_owned()),
+        Just("second-pass".to_owned()),
     ];
     lines.prop_map(Step::Say)
 }
@@ -145,7 +145,7 @@ fn in_parts(case: &Case, world: &World) -> Result<(), TestCaseError> {
 /// Whoever is not evaluated because its refusal is known would have been refused.
 fn looking_again(case: &Case) -> Result<(), TestCaseError> {
     let mut world = World::new(&case.settings, &case.objects);
-    let mut thorough = World::new(&format!("{} look-again", case.settings), &case.objects);
+    let mut thorough = World::new(&format!("{} reevaluate-refused", case.settings), &case.objects);
     for step in &case.steps {
         if decisions(&world.play(step)) != decisions(&thorough.play(step)) {
             let seen = &thorough.player.trace;

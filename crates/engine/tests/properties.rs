@@ -111,7 +111,7 @@ proptest! {
         world.play(&Step::Cycle);
         let before = world.player.engine.debug_dump();
         for flavor in ["spot", "h100", "x86"] {
-            world.say(&format!("room {flavor}=0"));
+            world.say(&format!("capacity {flavor}=0"));
         }
         world.play(&Step::Cycle);
         prop_assert_eq!(before, world.player.engine.debug_dump());
@@ -141,7 +141,7 @@ proptest! {
         let mut world = World::new(&settings, &objects);
         for step in &steps {
             match step {
-                Step::Say(line) if line.starts_with("room") => continue,
+                Step::Say(line) if line.starts_with("capacity") => continue,
                 step if world.tells_a_holder_again(step) => continue,
                 Step::Say(line) => world.play(&Step::Say(without_spot(line))),
                 other => world.play(other),
@@ -178,7 +178,7 @@ proptest! {
         ],
     ) {
         let mut world = World::new(&settings, &objects);
-        let mut thorough = World::new(&format!("{settings} look-again"), &objects);
+        let mut thorough = World::new(&format!("{settings} reevaluate-refused"), &objects);
         for step in &steps {
             let decided = decisions(&world.play(step));
             prop_assert_eq!(decided, decisions(&thorough.play(step)));
@@ -211,7 +211,7 @@ proptest! {
         for (step, cut) in &steps {
             world.play(step);
             if let Some(parts) = cut {
-                world.say(&format!("cut {parts}"));
+                world.say(&format!("abort-after {parts}"));
             }
             world.nobody_is_lost_or_in_two_places()?;
             if matches!(step, Step::Cycle) || cut.is_some() {
@@ -241,10 +241,10 @@ proptest! {
 
     #[test]
     fn preferences_decide_where_pods_stand_and_not_whether(
-        settings in select(vec!["", " no-mixed", " balanced"]),
+        settings in select(vec!["", " no-mixed-profile", " balanced-placement"]),
         hall in preferring::hall(), wish in preferring::wish(),
     ) {
-        preferring::check(&format!("settings preferences{settings}"), &hall, &wish)?;
+        preferring::check(&format!("settings preferred-affinity{settings}"), &hall, &wish)?;
     }
 
     #[test]
@@ -267,7 +267,7 @@ proptest! {
         settings in settings(), house in house(),
         steps in vec((kin(), whims()), 1..80),
     ) {
-        let settings = format!("{settings} concurrent");
+        let settings = format!("{settings} concurrent-admission");
         let mut world = World::new(&settings, &house);
         let mut supposing = World::new(&settings, &house);
         for (step, whims) in &steps {

@@ -3,19 +3,19 @@
 //! ```text
 //! settings fair=final,initial no-partial       (first line only; see `settings`)
 //! flavor spot label=zone:a taint=key:value[:effect] tolerate=key[:value] topology=racks
-//! topology racks levels=rack,host
+//! topology racks levels=rack,node
 //! host h1 rack=r1 gpu=4 used/gpu=1 down        (numbers are amounts, other values labels)
 //! namespace lab team=a                         (`ns` exists from the start)
 //! cohort ml parent=all weight=0.5 cpu/spot=4,borrow:2,lend:1
 //! cq team-a cohort=ml gpu/h100=4 + cpu/spot=9  (`+` begins another resource group; `unlimited` is an amount)
 //!    borrow=2 lend=1 strict stopped not-ready weight=2 select=team:a select-nothing
-//!    within=lower reclaim=any poach[=PRIORITY] (policies: lower, newer, any; poach is borrowWithinCohort)
+//!    within=lower reclaim=any borrow-within-cohort[=PRIORITY] (policies: lower, newer, any; borrow-within-cohort is borrowWithinCohort)
 //!    borrow-next preempt-stops prefer-preempting generation=2
 //! lq line cq=team-a stopped                    (every cq has one of its own name)
 //! wl one q=team-a ns=lab prio=3 t=1 gpu=6 pods=2 min=1 + gpu=1   (`+` begins another pod set)
 //!    on=zone:a in=zone:a|b,metadata.name:h1 prefers=5:zone:a|b tolerate=key:value
-//!    takes/cpu=2 (what a pod takes of its machine, where that is not what counts as quota)
-//!    required=rack preferred=rack anywhere slice=rack:2
+//!    node/cpu=2 (what a pod takes of its machine, where that is not what counts as quota)
+//!    required=rack preferred=rack unconstrained slice=rack:2
 //!    class (its priority is that of a WorkloadPriorityClass)
 //!    gated (a preemption gate is closed) replaces=OTHER (a slice that takes its place)
 //!    family=NAME allowed=FLAVOR,FLAVOR (a variant, and the flavors it may get; a cq says last=FLAVOR)
@@ -23,8 +23,8 @@
 //! finish one, evict one, failed one, release one t=9 hold=requeue, reclaim one 2
 //! unhealthy one h1 h2                          (machines that failed under it)
 //! gone KIND NAME
-//! check nodes inactive places=ready            (or places=elsewhere; a cq says check=NAME[:FLAVOR,FLAVOR])
-//! sharing half-life=10 interval=2 gpu=2        (seconds; weights of resources; a cq says by-usage, a lq weight=2)
+//! check nodes inactive topology=after-checks            (or topology=on-worker; a cq says check=NAME[:FLAVOR,FLAVOR])
+//! sharing half-life=10 interval=2 gpu=2        (seconds; weights of resources; a cq says usage-based, a lq weight=2)
 //! consumed lq gpu=5, sample, admitted one      (what a LocalQueue consumed before; times to count)
 //! usage lq ...                                 (what LocalQueues consumed, and their shares in thousandths)
 //! wait 5                                       (seconds pass)
@@ -140,15 +140,15 @@ impl Player {
                     self.cycle();
                 }
             }
-            "cut" => {
+            "abort-after" => {
                 self.cycle_of(name.parse().expect("a number of parts"));
             }
-            "flavor" | "topology" | "host" | "namespace" | "cohort" | "cq" | "lq" | "wl"
+            "flavor" | "topology" | "node" | "namespace" | "cohort" | "cq" | "lq" | "wl"
             | "check" => self.object(&words),
             "wait" => self.seconds += name.parse::<i64>().expect("seconds"),
-            "second" => self.second_pass(),
-            "why" => self.why(name),
-            "sharing" => self.sharing(&words),
+            "second-pass" => self.second_pass(),
+            "explain" => self.why(name),
+            "admission-fair-sharing" => self.sharing(&words),
             "consumed" => self.consumed(&words),
             "sample" => self.engine.apply(Event::SampleUsage(self.now())),
             "usage" => self.usages(&words),
@@ -160,13 +160,13 @@ impl Player {
                 let id = self.engine.names_mut().workloads.intern(name);
                 self.engine.apply(Event::Written(id));
             }
-            "gone" => self.gone(name, words.at(2)),
+            "delete" => self.gone(name, words.at(2)),
             "finish" => self.gone("wl", name),
             "evict" => {
                 let id = self.engine.names_mut().workloads.intern(name);
                 self.engine.apply(Event::Evicting(id));
             }
-            "failed" => self.failed(name),
+            "write-failed" => self.failed(name),
             "unhealthy" => {
                 let names = self.engine.names_mut();
                 let hosts = words.rest().iter().map(|host| names.nodes.intern(host)).collect();
@@ -175,9 +175,9 @@ impl Player {
             }
             "release" => self.release(&words),
             "reclaim" => self.reclaim(name, words.at(2).parse().expect("a number of pods")),
-            "room" => self.room(&words),
+            "capacity" => self.room(&words),
             "show" => self.show(&words),
-            "words" => self.talks = true,
+            "messages" => self.talks = true,
             other => unreachable!("unknown word {other}"),
         }
     }
@@ -274,7 +274,7 @@ impl Player {
             "check" => Event::Check(names.checks.intern(name), None),
             "flavor" => Event::Flavor(names.flavors.intern(name), None),
             "topology" => Event::Topology(names.topologies.intern(name), None),
-            "host" => Event::Node(names.nodes.intern(name), None),
+            "node" => Event::Node(names.nodes.intern(name), None),
             "namespace" => Event::Namespace(names.namespaces.intern(name), None),
             "cohort" => Event::Cohort(names.cohorts.intern(name), None),
             "cq" => Event::ClusterQueue(names.queues.intern(name), None),

@@ -51,7 +51,7 @@ impl Player {
         match words.kind() {
             "flavor" => self.flavor(words),
             "topology" => self.topology(words),
-            "host" => self.host(words),
+            "node" => self.host(words),
             "namespace" => self.namespace(words),
             "check" => self.check(words),
             "cohort" => self.cohort(words),
@@ -106,7 +106,7 @@ impl Player {
             foreign,
         };
         let id = names.nodes.intern(words.name());
-        self.tell("host", words.name(), Event::Node(id, Some(spec)));
+        self.tell("node", words.name(), Event::Node(id, Some(spec)));
     }
 
     fn namespace(&mut self, words: &Words<'_>) {
@@ -118,10 +118,10 @@ impl Player {
     }
 
     fn check(&mut self, words: &Words<'_>) {
-        let places = match words.text("places") {
+        let places = match words.text("topology") {
             None => TopologyTiming::WithQuota,
-            Some("ready") => TopologyTiming::AfterChecks,
-            Some("elsewhere") => TopologyTiming::OnWorker,
+            Some("after-checks") => TopologyTiming::AfterChecks,
+            Some("on-worker") => TopologyTiming::OnWorker,
             Some(other) => unreachable!("unknown time {other}"),
         };
         let spec = CheckSpec { active: !words.has("inactive"), places };
@@ -165,8 +165,9 @@ impl Player {
         let checks = words.all("check").map(|text| rule(names, text)).collect();
         let cohort = words.text("cohort").map(|one| names.cohorts.intern(one));
         let id = names.queues.intern(words.name());
-        let poach = words.has("poach").then_some(None);
-        let poach = poach.or_else(|| words.number("poach").map(Some));
+        let borrow_within_cohort = words.has("borrow-within-cohort").then_some(None);
+        let borrow_within_cohort =
+            borrow_within_cohort.or_else(|| words.number("borrow-within-cohort").map(Some));
         let chosen = |flag| {
             if words.has(flag) {
                 FlavorFungibilityPolicy::TryNextFlavor
@@ -186,7 +187,8 @@ impl Player {
             preemption: PreemptionSpec {
                 within_cluster_queue: policy(words.text("within")),
                 reclaim: policy(words.text("reclaim")),
-                borrow: poach.map(|max_priority| BorrowWithinCohort { max_priority }),
+                borrow: borrow_within_cohort
+                    .map(|max_priority| BorrowWithinCohort { max_priority }),
             },
             flavor_fungibility: FungibilitySpec {
                 when_can_borrow: chosen("borrow-next"),
@@ -207,7 +209,7 @@ impl Player {
             namespaces: selector(words),
             checks,
             last_acceptable_flavor: words.text("last").map(|one| names.flavors.intern(one)),
-            admission_fair_sharing: words.has("by-usage"),
+            admission_fair_sharing: words.has("usage-based"),
         };
         self.tell("cq", words.name(), Event::ClusterQueue(id, Some(Box::new(spec))));
         if !self.known.contains_key(&("lq", words.name().to_owned())) {
@@ -302,7 +304,7 @@ impl Player {
         let mut requests = Vec::new();
         let mut takes = Vec::new();
         for (key, one) in wanted {
-            match key.strip_prefix("takes/") {
+            match key.strip_prefix("node/") {
                 Some(key) => takes.push((names.resources.intern(key), one)),
                 None => requests.push((names.resources.intern(key), one)),
             }
@@ -411,7 +413,7 @@ fn wish(words: &Words<'_>) -> Option<TopologyRequest> {
     let mode = match (words.text("required"), words.text("preferred")) {
         (Some(name), _) => Some(TopologyMode::Required(level(name))),
         (None, Some(name)) => Some(TopologyMode::Preferred(level(name))),
-        (None, None) => words.has("anywhere").then_some(TopologyMode::Unconstrained),
+        (None, None) => words.has("unconstrained").then_some(TopologyMode::Unconstrained),
     };
     let slices = words.all("slice").map(label);
     let slices = slices.map(|(name, size)| (level(&name), size.parse().expect("a size")));
@@ -423,7 +425,7 @@ fn wish(words: &Words<'_>) -> Option<TopologyRequest> {
 
 /// `host` is short for the label of host names.
 fn level(name: &str) -> Box<str> {
-    if name == "host" { HOSTNAME_LABEL.into() } else { name.into() }
+    if name == "node" { HOSTNAME_LABEL.into() } else { name.into() }
 }
 
 fn taint(text: &str) -> Taint {

@@ -26,7 +26,9 @@ impl Player {
                 line += &self.checks(entry.workload);
                 line
             }
-            CycleOutcome::NodeReplaced => format!("move {who} {queue}{}", self.grants(entry)),
+            CycleOutcome::NodeReplaced => {
+                format!("replace-node {who} {queue}{}", self.grants(entry))
+            }
             CycleOutcome::Preempting => {
                 format!("preempt for {who} {queue}: {}", self.victims(&entry.targets))
             }
@@ -36,7 +38,7 @@ impl Player {
             }
             CycleOutcome::NoClusterCapacity(key) => {
                 let flavor = FlavorId::from(usize::try_from(key.0).expect("a flavor"));
-                format!("no room for {who} {queue} in {}", names.flavors.name(flavor))
+                format!("no capacity for {who} {queue} in {}", names.flavors.name(flavor))
             }
             _ => {
                 let verdict = verdict(entry);
@@ -74,15 +76,15 @@ impl Player {
                 let domains = pod_sets.iter().flat_map(|one| &one.domains);
                 let domains = domains.map(|one| format!("{}:{}", one.values.join("/"), one.count));
                 let domains = domains.collect::<Vec<_>>().join(",");
-                format!("place {who} at {domains}{}", self.checks(pass.workload))
+                format!("topology of {who} at {domains}{}", self.checks(pass.workload))
             }
             Err(_) if !pass.targets.is_empty() => {
-                format!("preempt for places for {who}: {}", self.victims(&pass.targets))
+                format!("preempt for topology of {who}: {}", self.victims(&pass.targets))
             }
-            Err(reasons) if reasons.is_empty() => format!("no place for {who}"),
+            Err(reasons) if reasons.is_empty() => format!("no topology for {who}"),
             Err(reasons) => {
                 format!(
-                    "no place for {who}: {}",
+                    "no topology for {who}: {}",
                     explain::reason_messages(&self.engine, reasons).join(", ")
                 )
             }
@@ -168,9 +170,9 @@ impl Player {
             if ids.is_empty() { ids } else { format!(", {what}{ids}") }
         };
         let text = [
-            list("holds", self.engine.reserving_workloads(queue)),
-            list("in line", self.engine.active_workloads(queue)),
-            list("parked", self.engine.inadmissible_workloads(queue)),
+            list("reserving", self.engine.reserving_workloads(queue)),
+            list("pending", self.engine.active_workloads(queue)),
+            list("inadmissible", self.engine.inadmissible_workloads(queue)),
         ];
         self.usage(self.engine.queue_usage(queue)) + &text.concat()
     }
@@ -200,9 +202,9 @@ fn verb(entry: &CycleEntry) -> &'static str {
         RequeueDestination::NotRequeued if entry.outcome == CycleOutcome::NodesFailed => "evict",
         RequeueDestination::NotRequeued if entry.outcome == CycleOutcome::NodeNotReplaced => "keep",
         RequeueDestination::NotRequeued => "drop",
-        RequeueDestination::Active => "retry",
-        RequeueDestination::Inadmissible => "aside",
-        RequeueDestination::InadmissibleClass => "park",
+        RequeueDestination::Active => "requeue",
+        RequeueDestination::Inadmissible => "inadmissible",
+        RequeueDestination::InadmissibleClass => "inadmissible-class",
     }
 }
 

@@ -18,7 +18,7 @@ fn the_end_of_a_backoff_makes_a_workload_pending() {
         cycle
         ",
         &expect![[r#"
-            -  team-a uses nothing, parked one
+            -  team-a uses nothing, inadmissible one
             3  reserve one team-a gpu=h100:1
         "#]],
     );
@@ -98,7 +98,7 @@ fn the_end_of_a_backoff_keeps_an_inadmissible_class_inadmissible() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }

@@ -8,14 +8,14 @@ use super::check::check;
 fn balanced_pods_are_spread_evenly() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4
-        host h3 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4
+        node h3 rack=r1 gpu=4
         cq team-a gpu/tas=9
-        wl one q=team-a pods=6 gpu=1 preferred=host t=1
+        wl one q=team-a pods=6 gpu=1 preferred=node t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:3,r1/h2:3
@@ -27,13 +27,13 @@ fn balanced_pods_are_spread_evenly() {
 fn without_the_gate_the_first_node_is_filled() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4
-        host h3 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4
+        node h3 rack=r1 gpu=4
         cq team-a gpu/tas=9
-        wl one q=team-a pods=6 gpu=1 preferred=host t=1
+        wl one q=team-a pods=6 gpu=1 preferred=node t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:4,r1/h2:2
@@ -45,13 +45,13 @@ fn without_the_gate_the_first_node_is_filled() {
 fn the_remainder_goes_to_the_first_domain() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4
         cq team-a gpu/tas=9
-        wl one q=team-a pods=5 gpu=1 preferred=host t=1
+        wl one q=team-a pods=5 gpu=1 preferred=node t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:5 at r1/h1:3,r1/h2:2
@@ -63,15 +63,15 @@ fn the_remainder_goes_to_the_first_domain() {
 fn the_rack_with_the_highest_threshold_wins() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=5
-        host h2 rack=r1 gpu=1
-        host h3 rack=r2 gpu=3
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=5
+        node h2 rack=r1 gpu=1
+        node h3 rack=r2 gpu=3
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
-        wl one q=team-a pods=6 gpu=1 preferred=host t=1
+        wl one q=team-a pods=6 gpu=1 preferred=node t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r2/h3:3,r2/h4:3
@@ -83,14 +83,14 @@ fn the_rack_with_the_highest_threshold_wins() {
 fn a_node_below_the_threshold_is_pruned() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=1
-        host h3 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=1
+        node h3 rack=r1 gpu=4
         cq team-a gpu/tas=9
-        wl one q=team-a pods=6 gpu=1 preferred=host t=1
+        wl one q=team-a pods=6 gpu=1 preferred=node t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:3,r1/h3:3
@@ -102,14 +102,14 @@ fn a_node_below_the_threshold_is_pruned() {
 fn without_siblings_that_fit_all_pods_best_fit_applies() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r2 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r2 gpu=2
         cq team-a gpu/tas=9
-        wl one q=team-a pods=5 gpu=1 preferred=host t=1
+        wl one q=team-a pods=5 gpu=1 preferred=node t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:5 at r1/h1:2,r1/h2:2,r2/h3:1
@@ -121,11 +121,11 @@ fn without_siblings_that_fit_all_pods_best_fit_applies() {
 fn required_pods_are_not_balanced() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4
         cq team-a gpu/tas=9
         wl one q=team-a pods=6 gpu=1 required=rack t=1
         ",
@@ -139,12 +139,12 @@ fn required_pods_are_not_balanced() {
 fn slices_at_the_requested_level_are_balanced_only_at_the_lowest_level() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=6
-        host h2 rack=r2 gpu=6
-        host h3 rack=r3 gpu=6
+        node h1 rack=r1 gpu=6
+        node h2 rack=r2 gpu=6
+        node h3 rack=r3 gpu=6
         cq team-a gpu/tas=9
         wl one q=team-a pods=8 gpu=1 preferred=rack slice=rack:2 t=1
         ",
@@ -158,16 +158,16 @@ fn slices_at_the_requested_level_are_balanced_only_at_the_lowest_level() {
 fn slices_below_the_requested_level_use_the_fewest_racks() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=3
-        host h2 rack=r1 gpu=3
-        host h3 rack=r2 gpu=2
-        host h4 rack=r2 gpu=2
-        host h5 rack=r3 gpu=2
+        node h1 rack=r1 gpu=3
+        node h2 rack=r1 gpu=3
+        node h3 rack=r2 gpu=2
+        node h4 rack=r2 gpu=2
+        node h5 rack=r3 gpu=2
         cq team-a gpu/tas=9
-        wl one q=team-a pods=8 gpu=1 preferred=rack slice=host:2 t=1
+        wl one q=team-a pods=8 gpu=1 preferred=rack slice=node:2 t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:8 at r1/h1:2,r1/h2:2,r2/h3:2,r2/h4:2
@@ -179,13 +179,13 @@ fn slices_below_the_requested_level_use_the_fewest_racks() {
 fn a_leader_is_balanced_with_its_workers() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4
         cq team-a gpu/tas=9
-        wl one q=team-a gpu=1 preferred=host group=g t=1 + pods=6 gpu=1 preferred=host group=g
+        wl one q=team-a gpu=1 preferred=node group=g t=1 + pods=6 gpu=1 preferred=node group=g
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r1/h1:1 + gpu=tas:6 at r1/h1:3,r1/h2:3
@@ -197,13 +197,13 @@ fn a_leader_is_balanced_with_its_workers() {
 fn the_threshold_shrinks_until_the_leader_fits() {
     check(
         "
-        settings balanced
-        topology racks levels=rack,host
+        settings balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4
         cq team-a gpu/tas=9
-        wl one q=team-a gpu=2 preferred=host group=g t=1 + pods=6 gpu=1 preferred=host group=g
+        wl one q=team-a gpu=2 preferred=node group=g t=1 + pods=6 gpu=1 preferred=node group=g
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:1 + gpu=tas:6 at r1/h1:2,r1/h2:4
@@ -215,13 +215,13 @@ fn the_threshold_shrinks_until_the_leader_fits() {
 fn balanced_shares_keep_inner_slices_whole() {
     check(
         "
-        settings balanced
-        topology halls levels=hall,rack,host
+        settings balanced-placement
+        topology halls levels=hall,rack,node
         flavor tas topology=halls
-        host h1 hall=a rack=r1 gpu=3
-        host h2 hall=a rack=r1 gpu=3
+        node h1 hall=a rack=r1 gpu=3
+        node h2 hall=a rack=r1 gpu=3
         cq team-a gpu/tas=9
-        wl one q=team-a pods=4 gpu=1 preferred=hall slice=rack:4 slice=host:2 t=1
+        wl one q=team-a pods=4 gpu=1 preferred=hall slice=rack:4 slice=node:2 t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4 at a/r1/h1:2,a/r1/h2:2
@@ -233,15 +233,15 @@ fn balanced_shares_keep_inner_slices_whole() {
 fn balance_that_would_break_inner_slices_falls_back_to_best_fit() {
     check(
         "
-        settings balanced
-        topology halls levels=hall,rack,host
+        settings balanced-placement
+        topology halls levels=hall,rack,node
         flavor tas topology=halls
-        host h1 hall=a rack=r1 gpu=8
-        host h2 hall=a rack=r1 gpu=2
-        host h3 hall=a rack=r1 gpu=8
-        host h4 hall=a rack=r2 gpu=6
+        node h1 hall=a rack=r1 gpu=8
+        node h2 hall=a rack=r1 gpu=2
+        node h3 hall=a rack=r1 gpu=8
+        node h4 hall=a rack=r2 gpu=6
         cq team-a gpu/tas=18
-        wl one q=team-a pods=18 gpu=1 preferred=hall slice=rack:6 slice=host:6 t=1
+        wl one q=team-a pods=18 gpu=1 preferred=hall slice=rack:6 slice=node:6 t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:18 at a/r1/h1:6,a/r1/h3:6,a/r2/h4:6

@@ -16,8 +16,8 @@ fn a_queue_borrows_only_up_to_its_limit() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:6 (borrows, height 1)
-            2  park two team-a NoCandidates
-            3  park three team-a ExceedsMaxQuota
+            2  inadmissible-class two team-a NoCandidates
+            3  inadmissible-class three team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -31,7 +31,7 @@ fn a_limit_of_zero_forbids_borrowing() {
         wl one q=team-a gpu=5 t=1
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -45,7 +45,7 @@ fn a_queue_without_a_cohort_borrows_nothing() {
         wl one q=team-a gpu=5 t=1
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -73,7 +73,7 @@ fn a_flavor_that_a_queue_does_not_list_cannot_be_borrowed() {
         wl one q=team-a gpu=2 t=1
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -88,7 +88,7 @@ fn quota_above_the_lending_limit_stays_with_its_queue() {
         wl two q=team-a gpu=3 t=2
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             2  reserve two team-a gpu=h100:3 (borrows, height 1)
         "#]],
     );
@@ -104,7 +104,7 @@ fn a_queue_that_lends_nothing_keeps_its_nominal_quota() {
         wl two q=team-b gpu=8 t=2
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             1  reserve two team-b gpu=h100:8
         "#]],
     );
@@ -126,7 +126,7 @@ fn a_queue_uses_its_local_quota_first() {
             1  reserve one team-a gpu=h100:5
             -  ml uses nothing
             2  reserve two team-a gpu=h100:2
-            -  team-a uses gpu/h100=7, holds one two
+            -  team-a uses gpu/h100=7, reserving one two
             -  ml uses gpu/h100=2
         "#]],
     );
@@ -147,7 +147,7 @@ fn borrowed_quota_is_not_available_to_its_queue() {
         ",
         &expect![[r#"
             1  reserve borrower team-b gpu=h100:3 (borrows, height 1)
-            2  park one team-a NoCandidates
+            2  inadmissible-class one team-a NoCandidates
             3  reserve two team-a gpu=h100:5
         "#]],
     );
@@ -183,7 +183,7 @@ fn quota_of_a_cohort_is_for_all_its_queues() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:3 (borrows, height 1)
-            2  park two team-b WaitingForQuota
+            2  inadmissible-class two team-b WaitingForQuota
             3  reserve three team-b gpu=h100:1 (borrows, height 1)
         "#]],
     );
@@ -220,7 +220,7 @@ fn a_cohort_lends_only_up_to_its_limit() {
         cycle 2
         ",
         &expect![[r#"
-            1  park one team-c ExceedsMaxQuota
+            1  inadmissible-class one team-c ExceedsMaxQuota
             1  reserve three team-a gpu=h100:3 (borrows, height 1)
             2  reserve two team-c gpu=h100:1 (borrows, height 2)
         "#]],
@@ -238,7 +238,7 @@ fn a_cohort_borrows_only_up_to_its_limit() {
         wl two q=team-a gpu=2 t=2
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             2  reserve two team-a gpu=h100:2 (borrows, height 2)
         "#]],
     );
@@ -261,7 +261,7 @@ fn the_limit_of_a_cohort_applies_to_the_sum_of_its_queues() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:2 (borrows, height 2)
-            2  park two team-b WaitingForQuota
+            2  inadmissible-class two team-b WaitingForQuota
             3  reserve three team-b gpu=h100:1 (borrows, height 2)
         "#]],
     );
@@ -280,7 +280,7 @@ fn local_quota_of_a_child_is_not_charged_to_its_cohort() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:4 (borrows, height 1)
-            -  team-a uses gpu/h100=4, holds one
+            -  team-a uses gpu/h100=4, reserving one
             -  low uses gpu/h100=4
             -  high uses gpu/h100=1
         "#]],

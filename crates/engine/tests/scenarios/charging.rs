@@ -13,7 +13,7 @@ fn pods_are_counted_where_the_queue_covers_them() {
         wl two q=team-a pods=2 gpu=1 t=2
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             2  reserve two team-a gpu=h100:2 pods=h100:2
         "#]],
     );
@@ -40,7 +40,7 @@ fn a_resource_without_a_resource_group_does_not_fit() {
         wl one q=team-a gpu=1 tpu=1 t=1
         ",
         &expect![[r#"
-            1  park one team-a NoMatchingFlavor
+            1  inadmissible-class one team-a NoMatchingFlavor
         "#]],
     );
 }
@@ -92,7 +92,7 @@ fn pod_sets_of_one_workload_count_against_each_other() {
         wl one q=team-a gpu=3 t=1 + gpu=2
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -120,8 +120,8 @@ fn a_workload_is_admitted_as_a_whole_or_not_at_all() {
         show team-a
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
-            -  team-a uses nothing, parked one
+            1  inadmissible-class one team-a ExceedsMaxQuota
+            -  team-a uses nothing, inadmissible one
         "#]],
     );
 }
@@ -137,7 +137,7 @@ fn counts_multiply_requests() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:6
-            -  team-a uses gpu/h100=6, holds one
+            -  team-a uses gpu/h100=6, reserving one
         "#]],
     );
 }
@@ -156,8 +156,8 @@ fn reclaimable_pods_release_their_quota() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:6
-            -  team-a uses gpu/h100=4, holds one
-            -  team-a uses nothing, holds one
+            -  team-a uses gpu/h100=4, reserving one
+            -  team-a uses nothing, reserving one
         "#]],
     );
 }

@@ -46,7 +46,7 @@ fn a_workload_with_all_checks_ready_is_admitted_at_once() {
 fn a_check_in_retry_keeps_a_head_from_being_nominated() {
     check(
         "
-        words
+        messages
         check one
         cq team-a gpu/h100=9 check=one
         wl again q=team-a gpu=1 t=1 check=one:retry
@@ -57,8 +57,8 @@ fn a_check_in_retry_keeps_a_head_from_being_nominated() {
         cycle
         ",
         &expect![[r#"
-            1  aside again team-a FailedCheck: The workload has failed admission checks
-            2  aside never team-a FailedCheck: The workload has failed admission checks
+            1  inadmissible again team-a FailedCheck: The workload has failed admission checks
+            2  inadmissible never team-a FailedCheck: The workload has failed admission checks
             3  reserve fine team-a gpu=h100:1, needs one
             5  reserve again team-a gpu=h100:1, needs one
         "#]],
@@ -76,8 +76,8 @@ fn a_workload_in_retry_stays_the_head_of_a_strict_queue() {
         cycle 2
         ",
         &expect![[r#"
-            1  retry again team-a FailedCheck
-            2  retry again team-a FailedCheck
+            1  requeue again team-a FailedCheck
+            2  requeue again team-a FailedCheck
         "#]],
     );
 }
@@ -93,7 +93,7 @@ fn a_failed_check_does_not_make_the_class_inadmissible() {
         cycle 2
         ",
         &expect![[r#"
-            1  aside again team-a FailedCheck
+            1  inadmissible again team-a FailedCheck
             2  reserve equal team-a gpu=h100:1, needs one
         "#]],
     );
@@ -111,7 +111,7 @@ fn a_queue_is_inactive_while_one_of_its_checks_is() {
         cycle
         check two
         cycle
-        gone check one
+        delete check one
         wl second q=team-a gpu=1 t=2
         cycle
         ",
@@ -125,7 +125,7 @@ fn a_queue_is_inactive_while_one_of_its_checks_is() {
 fn a_check_that_becomes_active_requeues_inadmissible_workloads() {
     check(
         "
-        settings look-again
+        settings reevaluate-refused
         check one
         cq team-a gpu/h100=1 check=one
         cq team-b gpu/h100=1
@@ -138,9 +138,9 @@ fn a_check_that_becomes_active_requeues_inadmissible_workloads() {
         cycle
         ",
         &expect![[r#"
-            1  park large-a team-a ExceedsMaxQuota
-            1  park large-b team-b ExceedsMaxQuota
-            4  park large-a team-a ExceedsMaxQuota
+            1  inadmissible-class large-a team-a ExceedsMaxQuota
+            1  inadmissible-class large-b team-b ExceedsMaxQuota
+            4  inadmissible-class large-a team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -181,9 +181,9 @@ fn a_rejected_check_is_reported_even_for_an_inadmissible_class() {
         &expect![[r#"
             1  reserve small team-a gpu=h100:1, needs nodes
             2  reserve large team-a gpu=h100:2, needs nodes
-            3  park one team-a NoCandidates
-            4  aside two team-a FailedCheck
-            -  team-a uses gpu/h100=2, holds large, in line one, parked two
+            3  inadmissible-class one team-a NoCandidates
+            4  inadmissible two team-a FailedCheck
+            -  team-a uses gpu/h100=2, reserving large, pending one, inadmissible two
         "#]],
     );
 }

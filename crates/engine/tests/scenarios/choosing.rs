@@ -203,7 +203,7 @@ fn no_matching_flavor_is_the_most_severe_reason() {
         wl one q=team-a gpu=1 t=1 on=zone:west
         ",
         &expect![[r#"
-            1  park one team-a NoMatchingFlavor
+            1  inadmissible-class one team-a NoMatchingFlavor
         "#]],
     );
 }
@@ -222,7 +222,7 @@ fn the_flavor_closest_to_fitting_names_the_pending_reason() {
         ",
         &expect![[r#"
             1  reserve holder team-b gpu=h100:2
-            2  park one team-a WaitingForQuota
+            2  inadmissible-class one team-a WaitingForQuota
         "#]],
     );
 }
@@ -240,7 +240,7 @@ fn the_resource_group_farthest_from_fitting_names_the_pending_reason() {
         ",
         &expect![[r#"
             1  reserve holder team-b cpu=x86:4
-            2  park one team-a ExceedsMaxQuota
+            2  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }

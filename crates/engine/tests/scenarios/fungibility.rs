@@ -202,7 +202,7 @@ fn a_skipped_head_continues_with_the_next_flavor() {
         &expect![[r#"
             1  reserve first team-a gpu=spot:1
             2  reserve owner team-b gpu=spot:2
-            2  retry guest team-a Skipped
+            2  requeue guest team-a Skipped
             3  reserve guest team-a gpu=h100:1
         "#]],
     );
@@ -226,7 +226,7 @@ fn without_kept_progress_released_quota_restarts_the_scan() {
         &expect![[r#"
             1  reserve first team-a gpu=spot:1
             2  reserve owner team-b gpu=spot:2
-            2  retry guest team-a Skipped
+            2  requeue guest team-a Skipped
             3  reserve guest team-a gpu=spot:1
         "#]],
     );
@@ -247,7 +247,7 @@ fn without_kept_progress_a_skipped_head_restarts_the_scan() {
         ",
         &expect![[r#"
             1  reserve owner team-b gpu=spot:2
-            1  retry guest team-a Skipped
+            1  requeue guest team-a Skipped
             2  reserve guest team-a gpu=spot:1 (borrows, height 1)
         "#]],
     );
@@ -266,16 +266,16 @@ fn another_equivalence_class_restarts_the_scan() {
     check(
         world,
         &expect![[r#"
-            1  retry one team-a ExceedsMaxQuota
-            2  retry one team-a ExceedsMaxQuota
-            3  park one team-a ExceedsMaxQuota
+            1  requeue one team-a ExceedsMaxQuota
+            2  requeue one team-a ExceedsMaxQuota
+            3  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
     check(
-        &format!("settings no-shapes{world}"),
+        &format!("settings no-scheduling-hashes{world}"),
         &expect![[r#"
-            1  retry one team-a ExceedsMaxQuota
-            2  aside one team-a ExceedsMaxQuota
+            1  requeue one team-a ExceedsMaxQuota
+            2  inadmissible one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -292,16 +292,16 @@ fn another_timestamp_alone_continues_the_scan() {
     check(
         world,
         &expect![[r#"
-            1  retry one team-a ExceedsMaxQuota
-            2  park one team-a ExceedsMaxQuota
+            1  requeue one team-a ExceedsMaxQuota
+            2  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
     check(
         &format!("settings no-scan-progress{world}"),
         &expect![[r#"
-            1  retry one team-a ExceedsMaxQuota
-            2  retry one team-a ExceedsMaxQuota
-            3  park one team-a ExceedsMaxQuota
+            1  requeue one team-a ExceedsMaxQuota
+            2  requeue one team-a ExceedsMaxQuota
+            3  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -319,19 +319,19 @@ fn scan_progress_is_valid_until_a_quota_changes() {
     check(
         &format!("{world} cq team-a within=lower gpu/spot=4 gpu/h100=4 + cpu/plain=1 \n cycle 2"),
         &expect![[r#"
-            1  retry one team-a ExceedsMaxQuota
-            2  park urgent team-a ExceedsMaxQuota
-            3  park urgent team-a ExceedsMaxQuota
-            4  park one team-a ExceedsMaxQuota
+            1  requeue one team-a ExceedsMaxQuota
+            2  inadmissible-class urgent team-a ExceedsMaxQuota
+            3  inadmissible-class urgent team-a ExceedsMaxQuota
+            4  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
     check(
         &format!("{world} cq team-a gpu/spot=5 gpu/h100=4 + cpu/plain=1 \n cycle 2"),
         &expect![[r#"
-            1  retry one team-a ExceedsMaxQuota
-            2  park urgent team-a ExceedsMaxQuota
-            3  park urgent team-a ExceedsMaxQuota
-            4  retry one team-a ExceedsMaxQuota
+            1  requeue one team-a ExceedsMaxQuota
+            2  inadmissible-class urgent team-a ExceedsMaxQuota
+            3  inadmissible-class urgent team-a ExceedsMaxQuota
+            4  requeue one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -348,9 +348,9 @@ fn another_queue_restarts_the_scan() {
         cycle 3
         ",
         &expect![[r#"
-            1  retry one team-a ExceedsMaxQuota
-            2  retry one team-b ExceedsMaxQuota
-            3  park one team-b ExceedsMaxQuota
+            1  requeue one team-a ExceedsMaxQuota
+            2  requeue one team-b ExceedsMaxQuota
+            3  inadmissible-class one team-b ExceedsMaxQuota
         "#]],
     );
 }
@@ -372,7 +372,7 @@ fn a_scan_of_all_flavors_restarts() {
         &expect![[r#"
             1  reserve first team-a gpu=spot:1
             2  reserve owner team-b gpu=spot:2
-            2  retry guest team-a Skipped
+            2  requeue guest team-a Skipped
             3  reserve guest team-a gpu=spot:1
         "#]],
     );
@@ -398,7 +398,7 @@ fn without_fungibility_the_first_flavor_that_fits_is_taken() {
 #[test]
 fn without_fungibility_the_borrowing_height_is_ignored() {
     let world = "
-        cq team-a cohort=ml poach gpu/spot=1 gpu/h100=2
+        cq team-a cohort=ml borrow-within-cohort gpu/spot=1 gpu/h100=2
         cq team-b cohort=ml gpu/spot=4 gpu/h100=0
         wl one q=team-b gpu=4 t=1
         wl two q=team-b gpu=2 t=2
@@ -412,7 +412,7 @@ fn without_fungibility_the_borrowing_height_is_ignored() {
         &expect![[r#"
             1  reserve one team-b gpu=spot:4
             2  reserve two team-b gpu=h100:2 (borrows, height 1)
-            3  park three team-a NoCandidates
+            3  inadmissible-class three team-a NoCandidates
             3  reserve four team-b gpu=spot:1 (borrows, height 1)
         "#]],
     );
@@ -421,8 +421,8 @@ fn without_fungibility_the_borrowing_height_is_ignored() {
         &expect![[r#"
             1  reserve one team-b gpu=spot:4
             2  reserve two team-b gpu=h100:2 (borrows, height 1)
-            3  retry three team-a NoCandidates
-            3  retry four team-b Skipped
+            3  requeue three team-a NoCandidates
+            3  requeue four team-b Skipped
         "#]],
     );
 }
@@ -431,17 +431,17 @@ fn without_fungibility_the_borrowing_height_is_ignored() {
 fn a_pod_set_without_the_first_resource_restarts_its_scan() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2 cpu=9
+        node h1 rack=r1 gpu=2 cpu=9
         cq team-a cpu/tas=9 gpu/tas=9 cpu/plain=9 gpu/plain=9
         wl one q=team-a cpu=1 required=rack group=g t=1 + pods=3 cpu=1 gpu=1 required=rack group=g
         cycle 3
         ",
         &expect![[r#"
-            1  retry one team-a TopologyPlacementFailed
-            2  retry one team-a TopologyPlacementFailed
-            3  retry one team-a TopologyPlacementFailed
+            1  requeue one team-a TopologyPlacementFailed
+            2  requeue one team-a TopologyPlacementFailed
+            3  requeue one team-a TopologyPlacementFailed
         "#]],
     );
 }
@@ -450,16 +450,16 @@ fn a_pod_set_without_the_first_resource_restarts_its_scan() {
 fn a_pod_set_with_the_first_resource_continues_its_scan() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2 cpu=9
+        node h1 rack=r1 gpu=2 cpu=9
         cq team-a cpu/tas=9 gpu/tas=9 cpu/plain=9 gpu/plain=9
         wl one q=team-a gpu=1 required=rack group=g t=1 + pods=3 cpu=1 gpu=1 required=rack group=g
         cycle 3
         ",
         &expect![[r#"
-            1  retry one team-a TopologyPlacementFailed
-            2  park one team-a NoMatchingFlavor
+            1  requeue one team-a TopologyPlacementFailed
+            2  inadmissible-class one team-a NoMatchingFlavor
         "#]],
     );
 }
@@ -488,10 +488,10 @@ fn scan_progress_survives_a_change_without_quotas() {
         ),
         &expect![[r#"
             1  reserve guest team-b cpu=x:4 (borrows, height 1)
-            2  retry main team-a NoCandidates
-            3  park other team-b ExceedsMaxQuota
+            2  requeue main team-a NoCandidates
+            3  inadmissible-class other team-b ExceedsMaxQuota
             4  reserve main team-a cpu=x:4 gpu=a100:1
-            4  park other team-b ExceedsMaxQuota
+            4  inadmissible-class other team-b ExceedsMaxQuota
         "#]],
     );
 }
@@ -521,10 +521,10 @@ fn scan_progress_ends_with_a_quota_change_in_the_cohort_tree() {
         ),
         &expect![[r#"
             1  reserve guest team-b cpu=x:4 (borrows, height 1)
-            2  retry main team-a NoCandidates
-            3  park other team-b ExceedsMaxQuota
+            2  requeue main team-a NoCandidates
+            3  inadmissible-class other team-b ExceedsMaxQuota
             4  reserve main team-a cpu=x:4 gpu=h100:1
-            4  park other team-b ExceedsMaxQuota
+            4  inadmissible-class other team-b ExceedsMaxQuota
         "#]],
     );
 }
@@ -546,8 +546,8 @@ fn scan_progress_beyond_the_remaining_flavors_is_dropped() {
         ",
         &expect![[r#"
             1  reserve guest team-b cpu=x:4 (borrows, height 1)
-            2  retry main team-a NoCandidates
-            3  retry main team-a NoCandidates
+            2  requeue main team-a NoCandidates
+            3  requeue main team-a NoCandidates
             4  reserve main team-a cpu=x:4 gpu=h100:1
         "#]],
     );

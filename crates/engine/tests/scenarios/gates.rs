@@ -8,19 +8,19 @@ use super::check::check;
 fn a_closed_preemption_gate_makes_a_workload_inadmissible() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a within=lower gpu/h100=4
         wl old q=team-a gpu=4 t=1
         cycle
         wl urgent q=team-a gpu=3 prio=1 t=2 gated
-        words
+        messages
         cycle 2
         show team-a
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside urgent team-a PreemptionGated: Workload requires preemption, but it's gated
-            -  team-a uses gpu/h100=4, holds old, parked urgent
+            2  inadmissible urgent team-a PreemptionGated: Workload requires preemption, but it's gated
+            -  team-a uses gpu/h100=4, reserving old, inadmissible urgent
         "#]],
     );
 }
@@ -29,7 +29,7 @@ fn a_closed_preemption_gate_makes_a_workload_inadmissible() {
 fn preemption_gates_apply_with_concurrent_admission() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a within=lower gpu/h100=4
         wl old q=team-a gpu=4 t=1
         cycle
@@ -38,7 +38,7 @@ fn preemption_gates_apply_with_concurrent_admission() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside urgent team-a PreemptionGated
+            2  inadmissible urgent team-a PreemptionGated
         "#]],
     );
 }
@@ -64,7 +64,7 @@ fn without_a_feature_gate_preemption_gates_are_ignored() {
 fn free_quota_is_reserved_behind_a_closed_gate() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a within=lower gpu/h100=4
         wl calm q=team-a gpu=1 t=1
         cycle
@@ -82,7 +82,7 @@ fn free_quota_is_reserved_behind_a_closed_gate() {
 fn opening_a_preemption_gate_requeues_only_its_workload() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a within=lower gpu/h100=4
         wl old q=team-a gpu=4 t=1
         cycle
@@ -95,9 +95,9 @@ fn opening_a_preemption_gate_requeues_only_its_workload() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside one team-a PreemptionGated
-            3  aside other team-a PreemptionGated
-            -  team-a uses gpu/h100=4, holds old, in line one, parked other
+            2  inadmissible one team-a PreemptionGated
+            3  inadmissible other team-a PreemptionGated
+            -  team-a uses gpu/h100=4, reserving old, pending one, inadmissible other
             4  preempt for one team-a: old InClusterQueue
         "#]],
     );
@@ -107,7 +107,7 @@ fn opening_a_preemption_gate_requeues_only_its_workload() {
 fn an_unchanged_update_requeues_no_workload() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a within=lower gpu/h100=4
         wl old q=team-a gpu=4 t=1
         cycle
@@ -118,8 +118,8 @@ fn an_unchanged_update_requeues_no_workload() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside urgent team-a PreemptionGated
-            -  team-a uses gpu/h100=4, holds old, parked urgent
+            2  inadmissible urgent team-a PreemptionGated
+            -  team-a uses gpu/h100=4, reserving old, inadmissible urgent
         "#]],
     );
 }
@@ -128,7 +128,7 @@ fn an_unchanged_update_requeues_no_workload() {
 fn a_gated_preemptor_reserves_no_quota_and_no_targets() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a cohort=ml reclaim=any gpu/h100=4
         cq team-b cohort=ml reclaim=any gpu/h100=4
         cq team-c cohort=ml gpu/h100=0
@@ -141,7 +141,7 @@ fn a_gated_preemptor_reserves_no_quota_and_no_targets() {
         ",
         &expect![[r#"
             1  reserve guest team-c gpu=h100:6 (borrows, height 1)
-            2  aside gated team-a PreemptionGated
+            2  inadmissible gated team-a PreemptionGated
             2  preempt for open team-b: guest InCohortReclamation
             2  reserve small team-c gpu=h100:2 (borrows, height 1)
         "#]],
@@ -152,7 +152,7 @@ fn a_gated_preemptor_reserves_no_quota_and_no_targets() {
 fn without_targets_a_closed_gate_does_not_matter() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a within=lower gpu/h100=4
         wl peer q=team-a gpu=4 t=1
         cycle
@@ -161,7 +161,7 @@ fn without_targets_a_closed_gate_does_not_matter() {
         ",
         &expect![[r#"
             1  reserve peer team-a gpu=h100:4
-            2  park waits team-a NoCandidates
+            2  inadmissible-class waits team-a NoCandidates
         "#]],
     );
 }
@@ -170,7 +170,7 @@ fn without_targets_a_closed_gate_does_not_matter() {
 fn a_gated_head_blocks_a_strict_queue() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a strict within=lower gpu/h100=4
         wl old q=team-a gpu=3 t=1
         cycle
@@ -180,8 +180,8 @@ fn a_gated_head_blocks_a_strict_queue() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
-            2  retry urgent team-a PreemptionGated
-            3  retry urgent team-a PreemptionGated
+            2  requeue urgent team-a PreemptionGated
+            3  requeue urgent team-a PreemptionGated
         "#]],
     );
 }
@@ -190,7 +190,7 @@ fn a_gated_head_blocks_a_strict_queue() {
 fn a_gated_workload_does_not_make_its_class_inadmissible() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a within=lower gpu/h100=4
         wl old q=team-a gpu=4 t=1
         cycle
@@ -200,7 +200,7 @@ fn a_gated_workload_does_not_make_its_class_inadmissible() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside gated team-a PreemptionGated
+            2  inadmissible gated team-a PreemptionGated
             3  preempt for open team-a: old InClusterQueue
         "#]],
     );
@@ -210,7 +210,7 @@ fn a_gated_workload_does_not_make_its_class_inadmissible() {
 fn released_quota_requeues_gated_workloads() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a within=lower gpu/h100=4
         wl old q=team-a gpu=4 t=1
         cycle
@@ -221,7 +221,7 @@ fn released_quota_requeues_gated_workloads() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside gated team-a PreemptionGated
+            2  inadmissible gated team-a PreemptionGated
             3  reserve gated team-a gpu=h100:3
         "#]],
     );
@@ -231,17 +231,17 @@ fn released_quota_requeues_gated_workloads() {
 fn the_explanation_names_closed_preemption_gates() {
     check(
         "
-        settings orchestrated
+        settings orchestrated-preemption
         cq team-a within=lower gpu/h100=4
         wl old q=team-a gpu=4 t=1
         cycle
         wl gated q=team-a gpu=3 prio=1 t=2 gated
         cycle
-        why gated
+        explain gated
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:4
-            2  aside gated team-a PreemptionGated
+            2  inadmissible gated team-a PreemptionGated
             ?  gated is inadmissible in team-a
             ?  its preemption gates are closed: it must not preempt
             ?  flavor h100: 3 gpu requested, 0 free, 3 missing
@@ -256,23 +256,23 @@ fn a_closed_gate_prevents_preemption_for_topology() {
     let world = |gate: &str| {
         format!(
             "
-            settings orchestrated
-            topology racks levels=rack,host
+            settings orchestrated-preemption
+            topology racks levels=rack,node
             flavor tas topology=racks
-            check nodes places=ready
+            check nodes topology=after-checks
             cq team-a gpu/tas=99 check=nodes within=lower
-            host h1 rack=r1 gpu=4
+            node h1 rack=r1 gpu=4
             wl low q=team-a gpu=4 t=1 check=nodes:ready
             cycle
             wait 1
-            second
+            second-pass
             wait 1
-            second
+            second-pass
             wl high q=team-a gpu=4 prio=1 t=2 check=nodes:ready {gate}
             cycle
-            second
+            second-pass
             wait 1
-            second
+            second-pass
             "
         )
     };
@@ -280,18 +280,18 @@ fn a_closed_gate_prevents_preemption_for_topology() {
         &world("gated"),
         &expect![[r#"
         1  reserve low team-a gpu=tas:4, needs nodes
-        =  place low at r1/h1:1, passed nodes
+        =  topology of low at r1/h1:1, passed nodes
         2  reserve high team-a gpu=tas:4, needs nodes
-        =  no place for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+        =  no topology for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
     "#]],
     );
     check(
         &world(""),
         &expect![[r#"
         1  reserve low team-a gpu=tas:4, needs nodes
-        =  place low at r1/h1:1, passed nodes
+        =  topology of low at r1/h1:1, passed nodes
         2  reserve high team-a gpu=tas:4, needs nodes
-        =  preempt for places for high: low InClusterQueue
+        =  preempt for topology of high: low InClusterQueue
     "#]],
     );
 }

@@ -8,10 +8,10 @@ use super::check::check;
 fn a_leader_uses_capacity_that_workers_cannot() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=5
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=5
         cq team-a gpu/tas=9
         wl one q=team-a gpu=1 required=rack group=g t=1 + pods=4 gpu=2 required=rack group=g
         ",
@@ -25,10 +25,10 @@ fn a_leader_uses_capacity_that_workers_cannot() {
 fn a_leader_may_request_resources_that_workers_do_not() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4 cpu=2
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4 cpu=2
         cq team-a cpu/tas=9 gpu/tas=9
         wl one q=team-a cpu=2 required=rack group=g t=1 + pods=6 gpu=1 required=rack group=g
         ",
@@ -42,10 +42,10 @@ fn a_leader_may_request_resources_that_workers_do_not() {
 fn the_larger_pod_set_of_a_group_is_the_workers() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=3
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=3
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=3 gpu=1 required=rack group=g t=1 + gpu=2 required=rack group=g
         ",
@@ -59,10 +59,10 @@ fn the_larger_pod_set_of_a_group_is_the_workers() {
 fn the_later_pod_set_of_equal_size_is_the_leader() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=1
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=1
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a gpu=2 required=rack group=g t=1 + gpu=1 required=rack group=g
         ",
@@ -76,13 +76,13 @@ fn the_later_pod_set_of_equal_size_is_the_leader() {
 fn a_preferred_group_moves_up_levels_together() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r2 gpu=2
-        host h3 rack=r2 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r2 gpu=2
+        node h3 rack=r2 gpu=2
         cq team-a gpu/tas=9
-        wl one q=team-a gpu=1 preferred=host group=g t=1 + pods=3 gpu=1 preferred=host group=g
+        wl one q=team-a gpu=1 preferred=node group=g t=1 + pods=3 gpu=1 preferred=node group=g
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r2/h2:1 + gpu=tas:3 at r2/h2:1,r2/h3:2
@@ -94,12 +94,12 @@ fn a_preferred_group_moves_up_levels_together() {
 fn slices_of_workers_stay_whole_beside_their_leader() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=5
-        host h2 rack=r1 gpu=4
+        node h1 rack=r1 gpu=5
+        node h2 rack=r1 gpu=4
         cq team-a gpu/tas=9
-        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=8 gpu=1 required=rack slice=host:2 group=g
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=8 gpu=1 required=rack slice=node:2 group=g
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r1/h1:1 + gpu=tas:8 at r1/h1:4,r1/h2:4
@@ -111,16 +111,16 @@ fn slices_of_workers_stay_whole_beside_their_leader() {
 fn workers_without_capacity_for_their_leader_do_not_fit() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=3
+        node h1 rack=r1 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a gpu=1 required=rack group=g t=1 + pods=3 gpu=1 required=rack group=g
-        words
+        messages
         cycle
         ",
         &expect![[r#"
-            1  park one team-a TopologyPlacementFailed: couldn't assign flavors to pod set more-1: topology "racks" allows to fit only 3 out of 3 pod(s)
+            1  inadmissible-class one team-a TopologyPlacementFailed: couldn't assign flavors to pod set more-1: topology "racks" allows to fit only 3 out of 3 pod(s)
         "#]],
     );
 }
@@ -129,17 +129,17 @@ fn workers_without_capacity_for_their_leader_do_not_fit() {
 fn the_first_pod_set_of_a_group_names_the_flavor_reason() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks taint=spot:yes
-        host h1 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
         cq team-a gpu/tas=9
         wl one q=team-a gpu=1 required=rack group=g t=1 + pods=2 gpu=1 required=room group=g tolerate=spot:yes
         wl two q=team-a gpu=1 required=room group=g t=2 tolerate=spot:yes + pods=2 gpu=1 required=rack group=g
-        words
+        messages
         ",
         &expect![[r#"
-            1  park one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: untolerated taint {spot yes NoSchedule <nil>} in flavor tas; couldn't assign flavors to pod set more-1: untolerated taint {spot yes NoSchedule <nil>} in flavor tas
-            2  park two team-a NoMatchingFlavor: couldn't assign flavors to pod set main: Flavor "tas" does not contain the requested level; couldn't assign flavors to pod set more-1: Flavor "tas" does not contain the requested level
+            1  inadmissible-class one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: untolerated taint {spot yes NoSchedule <nil>} in flavor tas; couldn't assign flavors to pod set more-1: untolerated taint {spot yes NoSchedule <nil>} in flavor tas
+            2  inadmissible-class two team-a NoMatchingFlavor: couldn't assign flavors to pod set main: Flavor "tas" does not contain the requested level; couldn't assign flavors to pod set more-1: Flavor "tas" does not contain the requested level
         "#]],
     );
 }
@@ -148,14 +148,14 @@ fn the_first_pod_set_of_a_group_names_the_flavor_reason() {
 fn a_leader_may_be_assigned_to_a_rack_without_slices() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h0 rack=r0 gpu=7
-        host h1 rack=r1 gpu=4
-        host h2 rack=r2 gpu=8
-        host h3 rack=r3 gpu=8
+        node h0 rack=r0 gpu=7
+        node h1 rack=r1 gpu=4
+        node h2 rack=r2 gpu=8
+        node h3 rack=r3 gpu=8
         cq team-a gpu/tas=20
-        wl one q=team-a gpu=1 slice=host:2 group=g + pods=4 gpu=4 slice=host:2 group=g t=1
+        wl one q=team-a gpu=1 slice=node:2 group=g + pods=4 gpu=4 slice=node:2 group=g t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r0/h0:1 + gpu=tas:16 at r2/h2:2,r3/h3:2

@@ -14,7 +14,7 @@ fn a_workload_in_backoff_is_inadmissible_and_never_a_head() {
         show team-a
         ",
         &expect![[r#"
-            -  team-a uses nothing, parked one
+            -  team-a uses nothing, inadmissible one
         "#]],
     );
 }
@@ -99,7 +99,7 @@ fn an_evicted_workload_in_backoff_does_not_block_others() {
         &expect![[r#"
             1  reserve one team-a gpu=h100:2
             2  reserve two team-a gpu=h100:2
-            -  team-a uses gpu/h100=2, holds two, parked one
+            -  team-a uses gpu/h100=2, reserving two, inadmissible one
         "#]],
     );
 }
@@ -151,8 +151,8 @@ fn a_workload_of_an_inadmissible_class_stays_inadmissible_after_backoff() {
         show team-a
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
-            -  team-a uses nothing, parked one two
+            1  inadmissible-class one team-a ExceedsMaxQuota
+            -  team-a uses nothing, inadmissible one two
         "#]],
     );
 }

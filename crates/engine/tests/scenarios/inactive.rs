@@ -26,7 +26,7 @@ fn a_queue_without_one_of_its_flavors_is_inactive() {
         "
         cq team-a gpu/h100=2 gpu/spot=2
         wl one q=team-a gpu=1 t=1
-        gone flavor spot
+        delete flavor spot
         cycle
         flavor spot
         cycle
@@ -43,8 +43,8 @@ fn a_queue_whose_flavor_lacks_its_topology_is_inactive() {
         "
         flavor tas topology=racks
         cq team-a gpu/tas=2
-        host h1 rack=r1 gpu=2
-        wl one q=team-a gpu=1 t=1 anywhere
+        node h1 rack=r1 gpu=2
+        wl one q=team-a gpu=1 t=1 unconstrained
         cycle
         topology racks levels=rack
         cycle
@@ -77,14 +77,14 @@ fn a_deleted_queue_keeps_its_pending_workloads() {
         "
         cq team-a gpu/h100=2
         wl one q=team-a gpu=1 t=1
-        gone cq team-a
+        delete cq team-a
         cycle
         show team-a
         cq team-a gpu/h100=2
         cycle
         ",
         &expect![[r#"
-            -  team-a uses nothing, in line one
+            -  team-a uses nothing, pending one
             2  reserve one team-a gpu=h100:1
         "#]],
     );

@@ -28,7 +28,7 @@ fn an_absent_selector_matches_no_namespace() {
         cycle
         ",
         &expect![[r#"
-            1  aside one team-a NamespaceMismatch
+            1  inadmissible one team-a NamespaceMismatch
         "#]],
     );
 }
@@ -45,7 +45,7 @@ fn a_selector_matches_namespace_labels() {
         cycle 2
         ",
         &expect![[r#"
-            1  aside one team-a NamespaceMismatch
+            1  inadmissible one team-a NamespaceMismatch
             2  reserve two team-a gpu=h100:1
         "#]],
     );
@@ -61,7 +61,7 @@ fn all_requirements_must_match() {
         cycle
         ",
         &expect![[r#"
-            1  aside one team-a NamespaceMismatch
+            1  inadmissible one team-a NamespaceMismatch
         "#]],
     );
 }
@@ -75,7 +75,7 @@ fn an_unknown_namespace_matches_no_selector() {
         cycle
         ",
         &expect![[r#"
-            1  aside one team-a NamespaceMismatch
+            1  inadmissible one team-a NamespaceMismatch
         "#]],
     );
 }
@@ -92,7 +92,7 @@ fn a_namespace_that_begins_to_match_requeues() {
         cycle
         ",
         &expect![[r#"
-            1  aside one team-a NamespaceMismatch
+            1  inadmissible one team-a NamespaceMismatch
             2  reserve one team-a gpu=h100:1
         "#]],
     );
@@ -113,7 +113,7 @@ fn released_quota_does_not_requeue_a_namespace_mismatch() {
         ",
         &expect![[r#"
             1  reserve two team-b gpu=h100:1
-            1  aside one team-a NamespaceMismatch
+            1  inadmissible one team-a NamespaceMismatch
         "#]],
     );
 }
@@ -129,7 +129,7 @@ fn a_namespace_mismatch_does_not_make_the_class_inadmissible() {
         cycle 2
         ",
         &expect![[r#"
-            1  aside one team-a NamespaceMismatch
+            1  inadmissible one team-a NamespaceMismatch
             2  reserve two team-a gpu=h100:1
         "#]],
     );
@@ -156,12 +156,12 @@ fn requeueing_skips_inadmissible_workloads_of_a_mismatched_namespace() {
         ",
         &expect![[r#"
             1  reserve holder team-a gpu=h100:4
-            2  park mine team-a NoCandidates
-            3  park small team-a NoCandidates
+            2  inadmissible-class mine team-a NoCandidates
+            3  inadmissible-class small team-a NoCandidates
             4  reserve mine team-a gpu=h100:3
             5  reserve small team-a gpu=h100:1
-            -  team-a uses gpu/h100=4, holds mine small, parked foreign
-            6  park foreign team-a NoCandidates
+            -  team-a uses gpu/h100=4, reserving mine small, inadmissible foreign
+            6  inadmissible-class foreign team-a NoCandidates
         "#]],
     );
 }
@@ -170,7 +170,7 @@ fn requeueing_skips_inadmissible_workloads_of_a_mismatched_namespace() {
 fn requeueing_makes_a_mismatched_class_pending_again() {
     check(
         "
-        settings look-again
+        settings reevaluate-refused
         namespace lab team=a
         cq team-a select=team:a gpu/h100=4
         wl mine q=team-a ns=lab gpu=5 t=1
@@ -182,9 +182,9 @@ fn requeueing_makes_a_mismatched_class_pending_again() {
         show team-a
         ",
         &expect![[r#"
-            1  park mine team-a ExceedsMaxQuota
-            2  park next team-a ExceedsMaxQuota
-            -  team-a uses nothing, parked foreign next
+            1  inadmissible-class mine team-a ExceedsMaxQuota
+            2  inadmissible-class next team-a ExceedsMaxQuota
+            -  team-a uses nothing, inadmissible foreign next
         "#]],
     );
 }

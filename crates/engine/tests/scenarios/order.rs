@@ -96,7 +96,7 @@ fn a_new_workload_of_higher_priority_becomes_the_head() {
         cycle
         ",
         &expect![[r#"
-            1  retry large team-a ExceedsMaxQuota
+            1  requeue large team-a ExceedsMaxQuota
             2  reserve urgent team-a gpu=h100:1
         "#]],
     );
@@ -238,7 +238,7 @@ fn a_workload_that_leaves_its_queue_loses_the_first_position() {
             1  reserve low team-a gpu=h100:4
             2  preempt for high team-a: low InClusterQueue
             3  reserve other team-a gpu=h100:4
-            4  park high team-a NoCandidates
+            4  inadmissible-class high team-a NoCandidates
         "#]],
     );
 }
@@ -253,7 +253,7 @@ fn a_recreated_queue_forgets_the_preempting_head() {
         cycle
         wl owner q=team-a gpu=2 t=2
         cycle
-        gone cq team-a
+        delete cq team-a
         cq team-a cohort=ml reclaim=any gpu/h100=2
         wl urgent q=team-a gpu=2 prio=9 t=3
         finish guest

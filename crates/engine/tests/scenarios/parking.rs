@@ -15,7 +15,7 @@ fn one_decision_makes_a_class_inadmissible() {
         cycle 3
         ",
         &expect![[r#"
-            1  park large-1 team-a ExceedsMaxQuota
+            1  inadmissible-class large-1 team-a ExceedsMaxQuota
             2  reserve small team-a gpu=h100:1
         "#]],
     );
@@ -33,8 +33,8 @@ fn a_new_workload_of_an_inadmissible_class_is_inadmissible() {
         show team-a
         ",
         &expect![[r#"
-            1  park large-1 team-a ExceedsMaxQuota
-            -  team-a uses nothing, parked large-1 large-2
+            1  inadmissible-class large-1 team-a ExceedsMaxQuota
+            -  team-a uses nothing, inadmissible large-1 large-2
         "#]],
     );
 }
@@ -49,8 +49,8 @@ fn another_priority_is_another_class() {
         cycle 3
         ",
         &expect![[r#"
-            1  park urgent team-a ExceedsMaxQuota
-            2  park calm team-a ExceedsMaxQuota
+            1  inadmissible-class urgent team-a ExceedsMaxQuota
+            2  inadmissible-class calm team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -65,8 +65,8 @@ fn another_pod_template_is_another_class() {
         cycle 3
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
-            2  park two team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
+            2  inadmissible-class two team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -81,7 +81,7 @@ fn the_minimum_count_is_part_of_the_class() {
         cycle 3
         ",
         &expect![[r#"
-            1  park whole team-a ExceedsMaxQuota
+            1  inadmissible-class whole team-a ExceedsMaxQuota
             2  reserve part team-a gpu=h100:4
         "#]],
     );
@@ -98,8 +98,8 @@ fn a_class_is_inadmissible_in_one_queue_only() {
         cycle 2
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
-            1  park two team-b ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
+            1  inadmissible-class two team-b ExceedsMaxQuota
         "#]],
     );
 }
@@ -108,15 +108,15 @@ fn a_class_is_inadmissible_in_one_queue_only() {
 fn without_scheduling_hashes_every_workload_is_nominated() {
     check(
         "
-        settings no-shapes
+        settings no-scheduling-hashes
         cq team-a gpu/h100=4
         wl one q=team-a gpu=5 t=1
         wl two q=team-a gpu=5 t=2
         cycle 3
         ",
         &expect![[r#"
-            1  aside one team-a ExceedsMaxQuota
-            2  aside two team-a ExceedsMaxQuota
+            1  inadmissible one team-a ExceedsMaxQuota
+            2  inadmissible two team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -134,7 +134,7 @@ fn a_class_without_preemption_targets_is_inadmissible() {
         ",
         &expect![[r#"
             1  reserve holder team-a gpu=h100:2
-            2  park one team-a NoCandidates
+            2  inadmissible-class one team-a NoCandidates
         "#]],
     );
 }
@@ -149,7 +149,7 @@ fn an_invalid_workload_is_inadmissible_alone() {
         cycle 3
         ",
         &expect![[r#"
-            1  aside broken team-a Invalid
+            1  inadmissible broken team-a Invalid
             2  reserve sound team-a gpu=h100:1
         "#]],
     );
@@ -166,7 +166,7 @@ fn a_changed_request_makes_a_workload_pending() {
         cycle
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
+            1  inadmissible-class large team-a ExceedsMaxQuota
             2  reserve large team-a gpu=h100:3
         "#]],
     );
@@ -188,12 +188,12 @@ fn a_pending_workload_that_joins_an_inadmissible_class_keeps_its_position() {
         show team-a
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
-            -  team-a uses nothing, in line other third small, parked large
-            2  park other team-a ExceedsMaxQuota
-            3  park third team-a ExceedsMaxQuota
+            1  inadmissible-class large team-a ExceedsMaxQuota
+            -  team-a uses nothing, pending other third small, inadmissible large
+            2  inadmissible-class other team-a ExceedsMaxQuota
+            3  inadmissible-class third team-a ExceedsMaxQuota
             4  reserve small team-a gpu=h100:1
-            -  team-a uses gpu/h100=1, holds small, parked large other third
+            -  team-a uses gpu/h100=1, reserving small, inadmissible large other third
         "#]],
     );
 }
@@ -216,12 +216,12 @@ fn one_decision_makes_later_members_of_the_class_inadmissible() {
         show team-a
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
-            2  park other team-a ExceedsMaxQuota
+            1  inadmissible-class large team-a ExceedsMaxQuota
+            2  inadmissible-class other team-a ExceedsMaxQuota
             4  reserve large team-a gpu=h100:5
-            5  park other team-a NoCandidates
+            5  inadmissible-class other team-a NoCandidates
             6  reserve small team-a gpu=h100:1
-            -  team-a uses gpu/h100=6, holds large small, parked other third
+            -  team-a uses gpu/h100=6, reserving large small, inadmissible other third
         "#]],
     );
 }
@@ -239,8 +239,8 @@ fn a_resumed_local_queue_makes_its_class_pending_again() {
         cycle 2
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
-            2  park one team-a ExceedsMaxQuota
+            1  inadmissible-class large team-a ExceedsMaxQuota
+            2  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -257,8 +257,8 @@ fn an_unchanged_update_changes_nothing() {
         show team-a
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
-            -  team-a uses nothing, parked large
+            1  inadmissible-class large team-a ExceedsMaxQuota
+            -  team-a uses nothing, inadmissible large
         "#]],
     );
 }
@@ -274,7 +274,7 @@ fn reclaimable_pods_of_an_inadmissible_workload_requeue_it() {
         cycle
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
+            1  inadmissible-class large team-a ExceedsMaxQuota
             2  reserve large team-a gpu=h100:3
         "#]],
     );
@@ -292,8 +292,8 @@ fn an_inadmissible_workload_can_finish() {
         show team-a
         ",
         &expect![[r#"
-            1  park large-1 team-a ExceedsMaxQuota
-            -  team-a uses nothing, parked large-2
+            1  inadmissible-class large-1 team-a ExceedsMaxQuota
+            -  team-a uses nothing, inadmissible large-2
         "#]],
     );
 }
@@ -313,7 +313,7 @@ fn an_inadmissible_class_keeps_its_queue_order() {
         ",
         &expect![[r#"
             1  reserve holder team-a gpu=h100:1
-            2  park young team-a NoCandidates
+            2  inadmissible-class young team-a NoCandidates
             3  reserve old team-a gpu=h100:1
         "#]],
     );

@@ -8,19 +8,19 @@ use super::check::check;
 fn a_head_without_cluster_capacity_reserves_nothing() {
     check(
         "
-        room h100=3
+        capacity h100=3
         cq team-a gpu/h100=9
         wl gang q=team-a gpu=5 t=1
         wl small q=team-a gpu=2 t=2
         cycle 2
         show team-a
-        room h100=5
+        capacity h100=5
         cycle
         ",
         &expect![[r#"
-            1  no room for gang team-a in h100
+            1  no capacity for gang team-a in h100
             2  reserve small team-a gpu=h100:2 on a cluster
-            -  team-a uses gpu/h100=2, holds small, parked gang
+            -  team-a uses gpu/h100=2, reserving small, inadmissible gang
             3  reserve gang team-a gpu=h100:5 on a cluster
         "#]],
     );
@@ -30,7 +30,7 @@ fn a_head_without_cluster_capacity_reserves_nothing() {
 fn released_quota_does_not_requeue_for_cluster_capacity() {
     check(
         "
-        room h100=3
+        capacity h100=3
         cq team-a gpu/h100=9
         wl gang q=team-a gpu=5 t=1
         wl small q=team-a gpu=2 t=2
@@ -39,7 +39,7 @@ fn released_quota_does_not_requeue_for_cluster_capacity() {
         cycle
         ",
         &expect![[r#"
-            1  no room for gang team-a in h100
+            1  no capacity for gang team-a in h100
             2  reserve small team-a gpu=h100:2 on a cluster
         "#]],
     );
@@ -49,19 +49,19 @@ fn released_quota_does_not_requeue_for_cluster_capacity() {
 fn cluster_capacity_requeues_only_its_workloads() {
     check(
         "
-        room h100=0
-        room spot=0
+        capacity h100=0
+        capacity spot=0
         cq team-a gpu/h100=4
         cq team-b gpu/spot=4
         wl one q=team-a gpu=1 t=1
         wl two q=team-b gpu=1 t=2
         cycle
-        room h100=4
+        capacity h100=4
         cycle 2
         ",
         &expect![[r#"
-            1  no room for one team-a in h100
-            1  no room for two team-b in spot
+            1  no capacity for one team-a in h100
+            1  no capacity for two team-b in spot
             2  reserve one team-a gpu=h100:1 on a cluster
         "#]],
     );
@@ -71,15 +71,15 @@ fn cluster_capacity_requeues_only_its_workloads() {
 fn cluster_capacity_does_not_requeue_for_quota() {
     check(
         "
-        room h100=0
+        capacity h100=0
         cq team-a gpu/h100=4
         wl large q=team-a gpu=5 t=1
         cycle
-        room h100=9
+        capacity h100=9
         cycle
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
+            1  inadmissible-class large team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -88,7 +88,7 @@ fn cluster_capacity_does_not_requeue_for_quota() {
 fn a_head_without_cluster_capacity_reserves_nothing_from_later_heads() {
     check(
         "
-        room h100=2
+        capacity h100=2
         cohort ml gpu/h100=4
         cq team-a cohort=ml gpu/h100=0
         cq team-b cohort=ml gpu/h100=0
@@ -97,7 +97,7 @@ fn a_head_without_cluster_capacity_reserves_nothing_from_later_heads() {
         cycle
         ",
         &expect![[r#"
-            1  no room for gang team-a in h100
+            1  no capacity for gang team-a in h100
             1  reserve small team-b gpu=h100:2 (borrows, height 1) on a cluster
         "#]],
     );
@@ -107,14 +107,14 @@ fn a_head_without_cluster_capacity_reserves_nothing_from_later_heads() {
 fn a_head_without_cluster_capacity_does_not_block_a_strict_queue() {
     check(
         "
-        room h100=2
+        capacity h100=2
         cq team-a strict gpu/h100=9
         wl gang q=team-a gpu=4 t=1
         wl small q=team-a gpu=2 t=2
         cycle 2
         ",
         &expect![[r#"
-            1  no room for gang team-a in h100
+            1  no capacity for gang team-a in h100
             2  reserve small team-a gpu=h100:2 on a cluster
         "#]],
     );
@@ -124,15 +124,15 @@ fn a_head_without_cluster_capacity_does_not_block_a_strict_queue() {
 fn missing_cluster_capacity_does_not_make_the_class_inadmissible() {
     check(
         "
-        room h100=2
+        capacity h100=2
         cq team-a gpu/h100=9
         wl gang-1 q=team-a gpu=4 t=1
         wl gang-2 q=team-a gpu=4 t=2
         cycle 3
         ",
         &expect![[r#"
-            1  no room for gang-1 team-a in h100
-            2  no room for gang-2 team-a in h100
+            1  no capacity for gang-1 team-a in h100
+            2  no capacity for gang-2 team-a in h100
         "#]],
     );
 }
@@ -141,16 +141,16 @@ fn missing_cluster_capacity_does_not_make_the_class_inadmissible() {
 fn too_little_cluster_capacity_is_refused_again() {
     check(
         "
-        room h100=2
+        capacity h100=2
         cq team-a gpu/h100=9
         wl gang q=team-a gpu=4 t=1
         cycle
-        room h100=3
+        capacity h100=3
         cycle 2
         ",
         &expect![[r#"
-            1  no room for gang team-a in h100
-            2  no room for gang team-a in h100
+            1  no capacity for gang team-a in h100
+            2  no capacity for gang team-a in h100
         "#]],
     );
 }
@@ -159,18 +159,18 @@ fn too_little_cluster_capacity_is_refused_again() {
 fn a_head_without_cluster_capacity_keeps_its_timestamp() {
     check(
         "
-        room h100=0
+        capacity h100=0
         cq team-a gpu/h100=9
         wl gang q=team-a gpu=4 t=1
         cycle
         wl later q=team-a gpu=2 t=2
-        room h100=5
+        capacity h100=5
         cycle 2
         ",
         &expect![[r#"
-            1  no room for gang team-a in h100
+            1  no capacity for gang team-a in h100
             2  reserve gang team-a gpu=h100:4 on a cluster
-            3  no room for later team-a in h100
+            3  no capacity for later team-a in h100
         "#]],
     );
 }
@@ -188,7 +188,7 @@ fn without_a_placer_cluster_capacity_is_ignored() {
         ",
         &expect![[r#"
             1  reserve gang team-a gpu=h100:4
-            2  park small team-a NoCandidates
+            2  inadmissible-class small team-a NoCandidates
             3  reserve small team-a gpu=h100:1
         "#]],
     );
@@ -198,7 +198,7 @@ fn without_a_placer_cluster_capacity_is_ignored() {
 fn a_changed_request_asks_the_placer_again() {
     check(
         "
-        room h100=2
+        capacity h100=2
         cq team-a gpu/h100=9
         wl gang q=team-a gpu=4 t=1
         cycle
@@ -206,7 +206,7 @@ fn a_changed_request_asks_the_placer_again() {
         cycle
         ",
         &expect![[r#"
-            1  no room for gang team-a in h100
+            1  no capacity for gang team-a in h100
             2  reserve gang team-a gpu=h100:2 on a cluster
         "#]],
     );
@@ -216,7 +216,7 @@ fn a_changed_request_asks_the_placer_again() {
 fn an_unchanged_request_stays_inadmissible() {
     check(
         "
-        room h100=2
+        capacity h100=2
         cq team-a gpu/h100=9
         wl gang q=team-a gpu=4 t=1
         cycle
@@ -224,7 +224,7 @@ fn an_unchanged_request_stays_inadmissible() {
         cycle
         ",
         &expect![[r#"
-            1  no room for gang team-a in h100
+            1  no capacity for gang team-a in h100
         "#]],
     );
 }
@@ -233,13 +233,13 @@ fn an_unchanged_request_stays_inadmissible() {
 fn the_placer_is_asked_only_when_the_quota_fits() {
     check(
         "
-        room h100=0
+        capacity h100=0
         cq team-a within=lower gpu/h100=2
         wl large q=team-a gpu=3 t=1
         cycle
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
+            1  inadmissible-class large team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -248,17 +248,17 @@ fn the_placer_is_asked_only_when_the_quota_fits() {
 fn a_workload_without_cluster_capacity_can_finish() {
     check(
         "
-        room h100=0
+        capacity h100=0
         cq team-a gpu/h100=2
         wl one q=team-a gpu=1 t=1
         cycle
         finish one
-        room h100=2
+        capacity h100=2
         cycle
         show team-a
         ",
         &expect![[r#"
-            1  no room for one team-a in h100
+            1  no capacity for one team-a in h100
             -  team-a uses nothing
         "#]],
     );

@@ -57,7 +57,7 @@ fn older_equal_priority_is_not_preempted() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:2
-            2  park young team-a NoCandidates
+            2  inadmissible-class young team-a NoCandidates
         "#]],
     );
 }
@@ -74,7 +74,7 @@ fn the_lower_priority_policy_spares_equal_priority() {
         ",
         &expect![[r#"
             1  reserve young team-a gpu=h100:2
-            2  park old team-a NoCandidates
+            2  inadmissible-class old team-a NoCandidates
         "#]],
     );
 }
@@ -91,7 +91,7 @@ fn the_never_policy_preempts_nothing() {
         ",
         &expect![[r#"
             1  reserve low team-a gpu=h100:2
-            2  park high team-a NoCandidates
+            2  inadmissible-class high team-a NoCandidates
         "#]],
     );
 }
@@ -188,7 +188,7 @@ fn insufficient_targets_are_not_preempted() {
         &expect![[r#"
             1  reserve low team-a gpu=h100:1
             2  reserve top team-a gpu=h100:3
-            3  park high team-a NoCandidates
+            3  inadmissible-class high team-a NoCandidates
         "#]],
     );
 }
@@ -271,7 +271,7 @@ fn a_preempted_workload_is_requeued() {
             1  reserve low team-a gpu=h100:2
             2  preempt for high team-a: low InClusterQueue
             3  reserve high team-a gpu=h100:2
-            -  team-a uses gpu/h100=2, holds high, in line low
+            -  team-a uses gpu/h100=2, reserving high, pending low
         "#]],
     );
 }
@@ -310,7 +310,7 @@ fn a_borrowing_preemptor_preempts_nothing_within_its_queue() {
         ",
         &expect![[r#"
             1  reserve low team-a gpu=h100:4 (borrows, height 1)
-            2  park high team-a WaitingForQuota
+            2  inadmissible-class high team-a WaitingForQuota
         "#]],
     );
 }

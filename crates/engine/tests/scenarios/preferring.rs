@@ -8,13 +8,13 @@ use super::check::check;
 fn a_preferred_node_precedes_a_better_fit() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=4 disk=ssd
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=4 disk=ssd
         cq team-a gpu/tas=9
-        wl one q=team-a pods=2 gpu=1 anywhere prefers=5:disk:ssd t=1
+        wl one q=team-a pods=2 gpu=1 unconstrained prefers=5:disk:ssd t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h2:2
@@ -26,12 +26,12 @@ fn a_preferred_node_precedes_a_better_fit() {
 fn without_the_gate_preferences_do_not_count() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=4 disk=ssd
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=4 disk=ssd
         cq team-a gpu/tas=9
-        wl one q=team-a pods=2 gpu=1 anywhere prefers=5:disk:ssd t=1
+        wl one q=team-a pods=2 gpu=1 unconstrained prefers=5:disk:ssd t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
@@ -43,14 +43,14 @@ fn without_the_gate_preferences_do_not_count() {
 fn weights_of_all_terms_that_match_add_up() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4 disk=ssd
-        host h2 rack=r1 gpu=4 zone=a net=fast
-        host h3 rack=r1 gpu=4 zone=b
+        node h1 rack=r1 gpu=4 disk=ssd
+        node h2 rack=r1 gpu=4 zone=a net=fast
+        node h3 rack=r1 gpu=4 zone=b
         cq team-a gpu/tas=9
-        wl one q=team-a gpu=1 anywhere prefers=5:disk:ssd prefers=3:zone:a|b prefers=3:net:fast t=1
+        wl one q=team-a gpu=1 unconstrained prefers=5:disk:ssd prefers=3:zone:a|b prefers=3:net:fast t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r1/h2:1
@@ -62,14 +62,14 @@ fn weights_of_all_terms_that_match_add_up() {
 fn a_preferred_term_matches_only_as_a_whole() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4 disk=ssd
-        host h3 rack=r1 gpu=4 disk=ssd zone=a
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4 disk=ssd
+        node h3 rack=r1 gpu=4 disk=ssd zone=a
         cq team-a gpu/tas=9
-        wl one q=team-a gpu=1 anywhere prefers=5:disk:ssd,zone:a t=1
+        wl one q=team-a gpu=1 unconstrained prefers=5:disk:ssd,zone:a t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r1/h3:1
@@ -81,15 +81,15 @@ fn a_preferred_term_matches_only_as_a_whole() {
 fn a_node_can_be_preferred_by_name() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4 disk=ssd
-        host h2 rack=r1 gpu=4
-        host h3 rack=r1 gpu=4 disk=ssd
+        node h1 rack=r1 gpu=4 disk=ssd
+        node h2 rack=r1 gpu=4
+        node h3 rack=r1 gpu=4 disk=ssd
         cq team-a gpu/tas=9
-        wl one q=team-a gpu=1 anywhere prefers=1:metadata.name:h2 t=1
-        wl two q=team-a gpu=1 anywhere prefers=1:metadata.name:h3,disk:ssd t=2
+        wl one q=team-a gpu=1 unconstrained prefers=1:metadata.name:h2 t=1
+        wl two q=team-a gpu=1 unconstrained prefers=1:metadata.name:h3,disk:ssd t=2
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r1/h2:1
@@ -102,12 +102,12 @@ fn a_node_can_be_preferred_by_name() {
 fn an_empty_preferred_term_matches_nothing() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r2 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r2 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a gpu=1 required=rack prefers=9: t=1
         ",
@@ -121,12 +121,12 @@ fn an_empty_preferred_term_matches_nothing() {
 fn a_rack_is_preferred_by_the_sum_of_its_nodes() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4 disk=ssd
-        host h2 rack=r2 gpu=4 net=fast
-        host h3 rack=r2 gpu=4 net=fast
+        node h1 rack=r1 gpu=4 disk=ssd
+        node h2 rack=r2 gpu=4 net=fast
+        node h3 rack=r2 gpu=4 net=fast
         cq team-a gpu/tas=9
         wl one q=team-a gpu=1 required=rack prefers=5:disk:ssd prefers=3:net:fast t=1
         ",
@@ -140,12 +140,12 @@ fn a_rack_is_preferred_by_the_sum_of_its_nodes() {
 fn full_nodes_count_for_the_score_of_their_rack() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r2 gpu=3
-        host h3 rack=r2 gpu=1 used/gpu=1 disk=ssd
+        node h1 rack=r1 gpu=2
+        node h2 rack=r2 gpu=3
+        node h3 rack=r2 gpu=1 used/gpu=1 disk=ssd
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack prefers=5:disk:ssd t=1
         ",
@@ -159,13 +159,13 @@ fn full_nodes_count_for_the_score_of_their_rack() {
 fn excluded_nodes_have_no_score() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2 arch=arm
-        host h2 rack=r2 gpu=3 arch=arm
-        host h3 rack=r2 gpu=3 arch=arm disk=ssd taint=spot:yes
-        host h4 rack=r2 gpu=3 arch=x86 disk=ssd
+        node h1 rack=r1 gpu=2 arch=arm
+        node h2 rack=r2 gpu=3 arch=arm
+        node h3 rack=r2 gpu=3 arch=arm disk=ssd taint=spot:yes
+        node h4 rack=r2 gpu=3 arch=x86 disk=ssd
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack on=arch:arm prefers=5:disk:ssd t=1
         ",
@@ -179,11 +179,11 @@ fn excluded_nodes_have_no_score() {
 fn only_nodes_have_scores() {
     check(
         "
-        settings preferences
+        settings preferred-affinity
         topology racks levels=rack
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r2 gpu=4 disk=ssd
+        node h1 rack=r1 gpu=2
+        node h2 rack=r2 gpu=4 disk=ssd
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack prefers=5:disk:ssd t=1
         ",
@@ -197,13 +197,13 @@ fn only_nodes_have_scores() {
 fn pods_beyond_the_preferred_node_go_to_another() {
     check(
         "
-        settings preferences no-mixed
-        topology racks levels=rack,host
+        settings preferred-affinity no-mixed-profile
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=2 disk=ssd
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=2 disk=ssd
         cq team-a gpu/tas=9
-        wl one q=team-a pods=3 gpu=1 anywhere prefers=5:disk:ssd t=1
+        wl one q=team-a pods=3 gpu=1 unconstrained prefers=5:disk:ssd t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:3 at r1/h1:1,r1/h2:2
@@ -215,11 +215,11 @@ fn pods_beyond_the_preferred_node_go_to_another() {
 fn a_preferred_level_is_left_if_the_preferred_domain_is_too_small() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2 disk=ssd
-        host h2 rack=r2 gpu=4
+        node h1 rack=r1 gpu=2 disk=ssd
+        node h2 rack=r2 gpu=4
         cq team-a gpu/tas=9
         wl one q=team-a pods=3 gpu=1 preferred=rack prefers=5:disk:ssd t=1
         ",
@@ -233,13 +233,13 @@ fn a_preferred_level_is_left_if_the_preferred_domain_is_too_small() {
 fn a_required_level_uses_the_next_domain_that_fits_all_pods() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2 disk=ssd
-        host h2 rack=r2 gpu=5
-        host h3 rack=r3 gpu=5 disk=hdd
-        host h4 rack=r4 gpu=4 disk=hdd
+        node h1 rack=r1 gpu=2 disk=ssd
+        node h2 rack=r2 gpu=5
+        node h3 rack=r3 gpu=5 disk=hdd
+        node h4 rack=r4 gpu=4 disk=hdd
         cq team-a gpu/tas=9
         wl one q=team-a pods=3 gpu=1 required=rack prefers=5:disk:ssd prefers=2:disk:hdd t=1
         ",
@@ -253,17 +253,17 @@ fn a_required_level_uses_the_next_domain_that_fits_all_pods() {
 fn a_required_level_that_does_not_fit_reports_the_preferred_domain() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2 disk=ssd
-        host h2 rack=r2 gpu=4
+        node h1 rack=r1 gpu=2 disk=ssd
+        node h2 rack=r2 gpu=4
         cq team-a gpu/tas=9
-        words
+        messages
         wl one q=team-a pods=5 gpu=1 required=rack prefers=5:disk:ssd t=1
         ",
         &expect![[r#"
-            1  park one team-a TopologyPlacementFailed: couldn't assign flavors to pod set main: topology "racks" allows to fit only 2 out of 5 pod(s)
+            1  inadmissible-class one team-a TopologyPlacementFailed: couldn't assign flavors to pod set main: topology "racks" allows to fit only 2 out of 5 pod(s)
         "#]],
     );
 }
@@ -272,12 +272,12 @@ fn a_required_level_that_does_not_fit_reports_the_preferred_domain() {
 fn of_equal_scores_the_smallest_domain_that_fits_is_used() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=1
-        host h2 rack=r2 gpu=4 disk=ssd
-        host h3 rack=r3 gpu=3 disk=ssd
+        node h1 rack=r1 gpu=1
+        node h2 rack=r2 gpu=4 disk=ssd
+        node h3 rack=r3 gpu=3 disk=ssd
         cq team-a gpu/tas=9
         wl one q=team-a gpu=1 required=rack prefers=5:disk:ssd t=1
         ",
@@ -291,15 +291,15 @@ fn of_equal_scores_the_smallest_domain_that_fits_is_used() {
 fn of_equal_scores_the_mixed_profile_uses_the_fullest_node() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=1
-        host h2 rack=r2 gpu=4 disk=ssd
-        host h3 rack=r3 gpu=3 disk=ssd
+        node h1 rack=r1 gpu=1
+        node h2 rack=r2 gpu=4 disk=ssd
+        node h3 rack=r3 gpu=3 disk=ssd
         cq team-a gpu/tas=9
-        wl one q=team-a gpu=1 anywhere prefers=5:disk:ssd t=1
-        wl two q=team-a pods=6 gpu=1 anywhere prefers=5:disk:ssd t=2
+        wl one q=team-a gpu=1 unconstrained prefers=5:disk:ssd t=1
+        wl two q=team-a pods=6 gpu=1 unconstrained prefers=5:disk:ssd t=2
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r3/h3:1
@@ -312,12 +312,12 @@ fn of_equal_scores_the_mixed_profile_uses_the_fullest_node() {
 fn within_a_rack_preferred_nodes_come_first() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=1 disk=ssd
-        host h3 rack=r1 gpu=2 disk=ssd
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=1 disk=ssd
+        node h3 rack=r1 gpu=2 disk=ssd
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack prefers=5:disk:ssd t=1
         ",
@@ -331,12 +331,12 @@ fn within_a_rack_preferred_nodes_come_first() {
 fn slices_go_to_preferred_racks_first() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=5
-        host h2 rack=r2 gpu=3 disk=ssd
-        host h3 rack=r3 gpu=4
+        node h1 rack=r1 gpu=5
+        node h2 rack=r2 gpu=3 disk=ssd
+        node h3 rack=r3 gpu=4
         cq team-a gpu/tas=12
         wl one q=team-a pods=6 gpu=1 slice=rack:2 prefers=5:disk:ssd t=1
         ",
@@ -350,11 +350,11 @@ fn slices_go_to_preferred_racks_first() {
 fn leader_capacity_precedes_the_score() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4 disk=ssd
-        host h2 rack=r2 gpu=4 cpu=1
+        node h1 rack=r1 gpu=4 disk=ssd
+        node h2 rack=r2 gpu=4 cpu=1
         cq team-a gpu/tas=9 cpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack group=g prefers=5:disk:ssd + cpu=1 required=rack group=g t=1
         ",
@@ -368,12 +368,12 @@ fn leader_capacity_precedes_the_score() {
 fn the_score_comes_from_the_workers() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=5
-        host h2 rack=r2 gpu=6 disk=ssd
-        host h3 rack=r3 gpu=6 disk=hdd
+        node h1 rack=r1 gpu=5
+        node h2 rack=r2 gpu=6 disk=ssd
+        node h3 rack=r3 gpu=6 disk=hdd
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack group=g prefers=5:disk:ssd + gpu=1 required=rack group=g prefers=9:disk:hdd t=1
         ",
@@ -387,14 +387,14 @@ fn the_score_comes_from_the_workers() {
 fn preferred_nodes_are_balanced_with_others() {
     check(
         "
-        settings preferences balanced
-        topology racks levels=rack,host
+        settings preferred-affinity balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=6
-        host h2 rack=r1 gpu=2 disk=ssd
-        host h3 rack=r1 gpu=2 disk=ssd
+        node h1 rack=r1 gpu=6
+        node h2 rack=r1 gpu=2 disk=ssd
+        node h3 rack=r1 gpu=2 disk=ssd
         cq team-a gpu/tas=9
-        wl one q=team-a pods=6 gpu=1 preferred=host prefers=5:disk:ssd t=1
+        wl one q=team-a pods=6 gpu=1 preferred=node prefers=5:disk:ssd t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
@@ -406,13 +406,13 @@ fn preferred_nodes_are_balanced_with_others() {
 fn the_remainder_goes_to_the_preferred_node() {
     check(
         "
-        settings preferences balanced
-        topology racks levels=rack,host
+        settings preferred-affinity balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=3
-        host h2 rack=r1 gpu=3 disk=ssd
+        node h1 rack=r1 gpu=3
+        node h2 rack=r1 gpu=3 disk=ssd
         cq team-a gpu/tas=9
-        wl one q=team-a pods=5 gpu=1 preferred=host prefers=5:disk:ssd t=1
+        wl one q=team-a pods=5 gpu=1 preferred=node prefers=5:disk:ssd t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:5 at r1/h1:2,r1/h2:3
@@ -424,14 +424,14 @@ fn the_remainder_goes_to_the_preferred_node() {
 fn a_full_preferred_node_ends_balanced_placement() {
     check(
         "
-        settings preferences balanced
-        topology racks levels=rack,host
+        settings preferred-affinity balanced-placement
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4
-        host h3 rack=r1 gpu=1 used/gpu=1 disk=ssd
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4
+        node h3 rack=r1 gpu=1 used/gpu=1 disk=ssd
         cq team-a gpu/tas=9
-        wl one q=team-a pods=6 gpu=1 preferred=host prefers=5:disk:ssd t=1
+        wl one q=team-a pods=6 gpu=1 preferred=node prefers=5:disk:ssd t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:4,r1/h2:2
@@ -443,22 +443,22 @@ fn a_full_preferred_node_ends_balanced_placement() {
 fn pods_of_a_failed_node_move_to_a_preferred_one() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2 disk=ssd
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=4 disk=ssd
+        node h1 rack=r1 gpu=2 disk=ssd
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=4 disk=ssd
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack prefers=5:disk:ssd t=1
         cycle
-        host h1 rack=r1 gpu=2 disk=ssd down
+        node h1 rack=r1 gpu=2 disk=ssd down
         unhealthy one h1
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
-            2  move one team-a gpu=tas:2 at r1/h3:2
+            2  replace-node one team-a gpu=tas:2 at r1/h3:2
         "#]],
     );
 }
@@ -467,22 +467,22 @@ fn pods_of_a_failed_node_move_to_a_preferred_one() {
 fn pods_of_a_failed_node_stay_in_their_required_rack() {
     check(
         "
-        settings preferences
-        topology racks levels=rack,host
+        settings preferred-affinity
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=3
-        host h3 rack=r2 gpu=4 used/gpu=3 disk=ssd
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=3
+        node h3 rack=r2 gpu=4 used/gpu=3 disk=ssd
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack prefers=5:disk:ssd t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
-            2  move one team-a gpu=tas:2 at r1/h2:2
+            2  replace-node one team-a gpu=tas:2 at r1/h2:2
         "#]],
     );
 }

@@ -35,7 +35,7 @@ fn without_a_reclaim_policy_the_queue_waits() {
         ",
         &expect![[r#"
             1  reserve borrower team-b gpu=h100:4 (borrows, height 1)
-            2  park owner team-a NoCandidates
+            2  inadmissible-class owner team-a NoCandidates
         "#]],
     );
 }
@@ -55,7 +55,7 @@ fn reclaim_may_be_limited_to_lower_priority() {
         ",
         &expect![[r#"
             1  reserve borrower team-b gpu=h100:4 (borrows, height 1)
-            2  park calm team-a NoCandidates
+            2  inadmissible-class calm team-a NoCandidates
             3  preempt for urgent team-a: borrower InCohortReclamation
         "#]],
     );
@@ -76,7 +76,7 @@ fn newer_equals_can_be_reclaimed() {
         ",
         &expect![[r#"
             1  reserve borrower team-b gpu=h100:4 (borrows, height 1)
-            2  park young team-a NoCandidates
+            2  inadmissible-class young team-a NoCandidates
             3  preempt for old team-a: borrower InCohortReclamation
         "#]],
     );
@@ -86,7 +86,7 @@ fn newer_equals_can_be_reclaimed() {
 fn a_queue_within_nominal_quota_is_not_reclaimed_from() {
     check(
         "
-        cq team-a cohort=ml reclaim=any poach gpu/h100=2
+        cq team-a cohort=ml reclaim=any borrow-within-cohort gpu/h100=2
         cq team-b cohort=ml gpu/h100=2
         wl own q=team-b gpu=2 t=1
         cycle
@@ -95,7 +95,7 @@ fn a_queue_within_nominal_quota_is_not_reclaimed_from() {
         ",
         &expect![[r#"
             1  reserve own team-b gpu=h100:2
-            2  park greedy team-a NoCandidates
+            2  inadmissible-class greedy team-a NoCandidates
         "#]],
     );
 }
@@ -201,7 +201,7 @@ fn a_preemptor_that_would_borrow_does_not_reclaim() {
         &expect![[r#"
             1  reserve mine team-a gpu=h100:2
             1  reserve first team-b gpu=h100:4 (borrows, height 1)
-            2  park owner team-a NoCandidates
+            2  inadmissible-class owner team-a NoCandidates
         "#]],
     );
 }
@@ -244,7 +244,7 @@ fn borrow_within_cohort_is_never_by_default() {
         ",
         &expect![[r#"
             1  reserve low team-b gpu=h100:6 (borrows, height 1)
-            2  park high team-a WaitingForQuota
+            2  inadmissible-class high team-a WaitingForQuota
         "#]],
     );
 }
@@ -254,7 +254,7 @@ fn borrow_within_cohort_preempts_lower_priority() {
     check(
         "
         cohort ml gpu/h100=4
-        cq team-a cohort=ml reclaim=any poach gpu/h100=2
+        cq team-a cohort=ml reclaim=any borrow-within-cohort gpu/h100=2
         cq team-b cohort=ml gpu/h100=0
         wl low q=team-b gpu=6 t=1
         cycle
@@ -273,7 +273,7 @@ fn borrow_within_cohort_spares_equal_priority() {
     check(
         "
         cohort ml gpu/h100=4
-        cq team-a cohort=ml reclaim=any poach gpu/h100=2
+        cq team-a cohort=ml reclaim=any borrow-within-cohort gpu/h100=2
         cq team-b cohort=ml gpu/h100=0
         wl low q=team-b gpu=6 prio=5 t=1
         cycle
@@ -282,7 +282,7 @@ fn borrow_within_cohort_spares_equal_priority() {
         ",
         &expect![[r#"
             1  reserve low team-b gpu=h100:6 (borrows, height 1)
-            2  park high team-a NoCandidates
+            2  inadmissible-class high team-a NoCandidates
         "#]],
     );
 }
@@ -292,7 +292,7 @@ fn borrow_within_cohort_spares_priorities_above_the_threshold() {
     check(
         "
         cohort ml gpu/h100=4
-        cq team-a cohort=ml reclaim=any poach=3 gpu/h100=2
+        cq team-a cohort=ml reclaim=any borrow-within-cohort=3 gpu/h100=2
         cq team-b cohort=ml gpu/h100=0
         wl low q=team-b gpu=6 prio=4 t=1
         cycle
@@ -301,7 +301,7 @@ fn borrow_within_cohort_spares_priorities_above_the_threshold() {
         ",
         &expect![[r#"
             1  reserve low team-b gpu=h100:6 (borrows, height 1)
-            2  park high team-a NoCandidates
+            2  inadmissible-class high team-a NoCandidates
         "#]],
     );
 }
@@ -311,7 +311,7 @@ fn borrow_within_cohort_preempts_priorities_at_the_threshold() {
     check(
         "
         cohort ml gpu/h100=4
-        cq team-a cohort=ml reclaim=any poach=3 gpu/h100=2
+        cq team-a cohort=ml reclaim=any borrow-within-cohort=3 gpu/h100=2
         cq team-b cohort=ml gpu/h100=0
         wl low q=team-b gpu=6 prio=3 t=1
         cycle
@@ -330,7 +330,7 @@ fn the_threshold_does_not_limit_reclaim() {
     check(
         "
         cohort ml gpu/h100=4
-        cq team-a cohort=ml reclaim=any poach=3 gpu/h100=2
+        cq team-a cohort=ml reclaim=any borrow-within-cohort=3 gpu/h100=2
         cq team-b cohort=ml gpu/h100=0
         wl low q=team-b gpu=6 prio=4 t=1
         cycle
@@ -379,7 +379,7 @@ fn a_queue_within_its_cohorts_quota_is_not_borrowing() {
         ",
         &expect![[r#"
             1  reserve owner team-b gpu=h100:4
-            2  park mine team-a WaitingForQuota
+            2  inadmissible-class mine team-a WaitingForQuota
         "#]],
     );
 }
@@ -425,7 +425,7 @@ fn two_heads_may_select_the_same_target() {
         &expect![[r#"
             1  reserve guest team-b gpu=h100:4 (borrows, height 1)
             2  preempt for one team-a: guest InCohortReclamation
-            2  retry two team-c Deferred
+            2  requeue two team-c Deferred
             3  reserve one team-a gpu=h100:2
             3  reserve two team-c gpu=h100:2
         "#]],
@@ -473,8 +473,8 @@ fn a_released_target_queues_behind_its_preemptor() {
             1  reserve guest team-b gpu=h100:2 (borrows, height 1)
             2  preempt for owner team-a: guest InCohortReclamation
             3  reserve owner team-a gpu=h100:2
-            3  retry guest team-b Skipped
-            4  park guest team-b WaitingForQuota
+            3  requeue guest team-b Skipped
+            4  inadmissible-class guest team-b WaitingForQuota
         "#]],
     );
 }

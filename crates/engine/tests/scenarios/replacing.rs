@@ -8,22 +8,22 @@ use super::check::check;
 fn only_pods_of_the_failed_node_move() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack prio=1 t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
-            2  move one team-a gpu=tas:4 at r1/h2:2,r1/h3:2
+            2  replace-node one team-a gpu=tas:4 at r1/h2:2,r1/h3:2
         "#]],
     );
 }
@@ -32,25 +32,25 @@ fn only_pods_of_the_failed_node_move() {
 fn moved_pods_stay_in_the_required_domain() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=6 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
-        words
+        messages
         cycle
         show team-a
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
             2  evict one team-a NodesFailed: Workload was evicted as there was no replacement for a failed node: h1
-            -  team-a uses gpu/tas=6, holds one
+            -  team-a uses gpu/tas=6, reserving one
         "#]],
     );
 }
@@ -59,22 +59,22 @@ fn moved_pods_stay_in_the_required_domain() {
 fn moved_pods_may_leave_a_preferred_domain() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=6 gpu=1 preferred=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
-            2  move one team-a gpu=tas:6 at r1/h2:2,r1/h3:2,r2/h4:2
+            2  replace-node one team-a gpu=tas:6 at r1/h2:2,r1/h3:2,r2/h4:2
         "#]],
     );
 }
@@ -83,25 +83,25 @@ fn moved_pods_may_leave_a_preferred_domain() {
 fn without_remaining_pods_any_domain_is_allowed() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack t=1 prio=1
         wl two q=team-a pods=6 gpu=1 required=rack t=2
         cycle 2
-        host h4 rack=r2 gpu=3 down
-        host h5 rack=r3 gpu=2
+        node h4 rack=r2 gpu=3 down
+        node h5 rack=r3 gpu=2
         unhealthy one h4
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r2/h4:2
             2  reserve two team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
-            3  move one team-a gpu=tas:2 at r3/h5:2
+            3  replace-node one team-a gpu=tas:2 at r3/h5:2
         "#]],
     );
 }
@@ -110,24 +110,24 @@ fn without_remaining_pods_any_domain_is_allowed() {
 fn an_incomplete_slice_is_completed_in_its_domain() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=1
-        host h4 rack=r1 gpu=1
-        host h5 rack=r2 gpu=4
-        host h6 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=1
+        node h4 rack=r1 gpu=1
+        node h5 rack=r2 gpu=4
+        node h6 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=8 gpu=1 slice=rack:4 t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:8 at r1/h1:2,r1/h3:1,r1/h4:1,r2/h5:1,r2/h6:3
-            2  move one team-a gpu=tas:8 at r1/h2:2,r1/h3:1,r1/h4:1,r2/h5:1,r2/h6:3
+            2  replace-node one team-a gpu=tas:8 at r1/h2:2,r1/h3:1,r1/h4:1,r2/h5:1,r2/h6:3
         "#]],
     );
 }
@@ -136,16 +136,16 @@ fn an_incomplete_slice_is_completed_in_its_domain() {
 fn a_slice_that_cannot_be_completed_is_evicted() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r2 gpu=4
-        host h4 rack=r2 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r2 gpu=4
+        node h4 rack=r2 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=8 gpu=1 slice=rack:4 t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         ",
@@ -160,21 +160,21 @@ fn a_slice_that_cannot_be_completed_is_evicted() {
 fn a_lost_slice_may_move_to_another_domain() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r2 gpu=2
-        host h3 rack=r3 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r2 gpu=2
+        node h3 rack=r3 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 slice=rack:2 t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4 at r1/h1:2,r2/h2:2
-            2  move one team-a gpu=tas:4 at r2/h2:2,r3/h3:2
+            2  replace-node one team-a gpu=tas:4 at r2/h2:2,r3/h3:2
         "#]],
     );
 }
@@ -183,23 +183,23 @@ fn a_lost_slice_may_move_to_another_domain() {
 fn whole_inner_slices_stay_together() {
     check(
         "
-        topology halls levels=hall,rack,host
+        topology halls levels=hall,rack,node
         flavor tas topology=halls
-        host h1 hall=a rack=r1 gpu=2
-        host h2 hall=a rack=r2 gpu=2
-        host h3 hall=a rack=r3 gpu=1
-        host h4 hall=a rack=r4 gpu=1
-        host h5 hall=a rack=r5 gpu=2
+        node h1 hall=a rack=r1 gpu=2
+        node h2 hall=a rack=r2 gpu=2
+        node h3 hall=a rack=r3 gpu=1
+        node h4 hall=a rack=r4 gpu=1
+        node h5 hall=a rack=r5 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 slice=hall:4 slice=rack:2 t=1
         cycle
-        host h1 hall=a rack=r1 gpu=2 down
+        node h1 hall=a rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4 at a/r1/h1:2,a/r2/h2:2
-            2  move one team-a gpu=tas:4 at a/r2/h2:2,a/r5/h5:2
+            2  replace-node one team-a gpu=tas:4 at a/r2/h2:2,a/r5/h5:2
         "#]],
     );
 }
@@ -208,19 +208,19 @@ fn whole_inner_slices_stay_together() {
 fn a_workload_with_two_failed_nodes_is_evicted() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack prio=1 t=1
         cycle
-        host h1 rack=r1 gpu=2 down
-        host h2 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
+        node h2 rack=r1 gpu=2 down
         unhealthy one h1 h2
-        words
+        messages
         cycle
         ",
         &expect![[r#"
@@ -234,26 +234,26 @@ fn a_workload_with_two_failed_nodes_is_evicted() {
 fn two_nodes_that_fail_in_turn_are_replaced() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
-        host h2 rack=r1 gpu=2 down
+        node h2 rack=r1 gpu=2 down
         unhealthy one h2
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
-            2  move one team-a gpu=tas:4 at r1/h2:2,r1/h3:2
-            3  move one team-a gpu=tas:4 at r1/h3:2,r1/h4:2
+            2  replace-node one team-a gpu=tas:4 at r1/h2:2,r1/h3:2
+            3  replace-node one team-a gpu=tas:4 at r1/h3:2,r1/h4:2
         "#]],
     );
 }
@@ -263,17 +263,17 @@ fn without_fail_fast_a_replacement_waits_for_capacity() {
     check(
         "
         settings no-fail-fast
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack prio=1 t=1
         wl two q=team-a pods=2 gpu=1 required=rack t=2
         cycle 2
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
-        words
+        messages
         cycle 2
         finish two
         cycle 2
@@ -282,7 +282,7 @@ fn without_fail_fast_a_replacement_waits_for_capacity() {
             1  reserve one team-a gpu=tas:2 at r1/h1:2
             2  reserve two team-a gpu=tas:2 at r1/h2:2
             3  keep one team-a NodeNotReplaced: couldn't assign flavors to pod set main: topology "racks" doesn't allow to fit any of 2 pod(s). Total nodes: 1; excluded: resource "gpu": 1
-            5  move one team-a gpu=tas:2 at r1/h2:2
+            5  replace-node one team-a gpu=tas:2 at r1/h2:2
         "#]],
     );
 }
@@ -291,15 +291,15 @@ fn without_fail_fast_a_replacement_waits_for_capacity() {
 fn a_node_replacement_preempts_nothing() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9 within=lower
         wl one q=team-a pods=2 gpu=1 required=rack prio=5 t=1
         wl two q=team-a pods=2 gpu=1 required=rack t=2
         cycle 2
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         release one t=3
@@ -319,23 +319,23 @@ fn without_the_gate_nothing_is_replaced() {
     check(
         "
         settings no-replacement
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         show team-a
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
-            -  team-a uses gpu/tas=4, holds one
+            -  team-a uses gpu/tas=4, reserving one
         "#]],
     );
 }
@@ -344,22 +344,22 @@ fn without_the_gate_nothing_is_replaced() {
 fn a_node_replacement_uses_no_quota() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=2
         wl one q=team-a pods=2 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         show team-a
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
-            2  move one team-a gpu=tas:2 at r1/h2:2
-            -  team-a uses gpu/tas=2, holds one
+            2  replace-node one team-a gpu=tas:2 at r1/h2:2
+            -  team-a uses gpu/tas=2, reserving one
         "#]],
     );
 }
@@ -368,22 +368,22 @@ fn a_node_replacement_uses_no_quota() {
 fn node_replacements_precede_heads() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         wl two q=team-a pods=2 gpu=1 required=rack prio=9 t=2
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
-            2  move one team-a gpu=tas:2 at r1/h2:2
-            2  park two team-a NoCandidates
+            2  replace-node one team-a gpu=tas:2 at r1/h2:2
+            2  inadmissible-class two team-a NoCandidates
         "#]],
     );
 }
@@ -392,21 +392,21 @@ fn node_replacements_precede_heads() {
 fn leader_and_workers_are_replaced_separately() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=3
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=3
+        node h1 rack=r1 gpu=3
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a gpu=1 required=rack group=g t=1 + pods=4 gpu=1 required=rack group=g
         cycle
-        host h1 rack=r1 gpu=3 down
+        node h1 rack=r1 gpu=3 down
         unhealthy one h1
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r1/h1:1 + gpu=tas:4 at r1/h1:2,r1/h2:2
-            2  move one team-a gpu=tas:1 at r1/h3:1 + gpu=tas:4 at r1/h2:2,r1/h3:2
+            2  replace-node one team-a gpu=tas:1 at r1/h3:1 + gpu=tas:4 at r1/h2:2,r1/h3:2
         "#]],
     );
 }
@@ -416,19 +416,19 @@ fn a_second_stale_domain_prevents_a_replacement() {
     check(
         "
         settings no-fail-fast
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=6 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
-        host h2 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
+        node h2 rack=r1 gpu=2 down
         unhealthy one h1
-        words
+        messages
         cycle
         ",
         &expect![[r#"
@@ -442,14 +442,14 @@ fn a_second_stale_domain_prevents_a_replacement() {
 fn a_tainted_node_is_no_replacement() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 taint=bad:yes:NoExecute
+        node h1 rack=r1 gpu=2 taint=bad:yes:NoExecute
         unhealthy one h1
         cycle
         finish one
@@ -459,7 +459,7 @@ fn a_tainted_node_is_no_replacement() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
-            2  move one team-a gpu=tas:2 at r1/h2:2
+            2  replace-node one team-a gpu=tas:2 at r1/h2:2
             3  reserve two team-a gpu=tas:2 at r1/h1:2
             4  reserve three team-a gpu=tas:2 at r1/h2:2
         "#]],
@@ -470,23 +470,23 @@ fn a_tainted_node_is_no_replacement() {
 fn an_unused_failed_node_changes_nothing() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack t=1
         cycle
-        host h3 rack=r1 gpu=2 down
+        node h3 rack=r1 gpu=2 down
         unhealthy one h3
         cycle
         show team-a
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
-            -  team-a uses gpu/tas=4, holds one
+            -  team-a uses gpu/tas=4, reserving one
         "#]],
     );
 }
@@ -495,12 +495,12 @@ fn an_unused_failed_node_changes_nothing() {
 fn a_recovered_node_is_not_replaced() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack prio=1 t=1
         cycle
@@ -511,7 +511,7 @@ fn a_recovered_node_is_not_replaced() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
-            -  team-a uses gpu/tas=4, holds one
+            -  team-a uses gpu/tas=4, reserving one
         "#]],
     );
 }
@@ -520,17 +520,17 @@ fn a_recovered_node_is_not_replaced() {
 fn an_evicted_workload_gets_no_node_replacement() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r1 gpu=2
-        host h4 rack=r2 gpu=3
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r1 gpu=2
+        node h4 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=6 gpu=1 required=rack t=1
         cycle
         evict one
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
         release one t=2
@@ -538,7 +538,7 @@ fn an_evicted_workload_gets_no_node_replacement() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:6 at r1/h1:2,r1/h2:2,r1/h3:2
-            3  park one team-a TopologyPlacementFailed
+            3  inadmissible-class one team-a TopologyPlacementFailed
         "#]],
     );
 }
@@ -547,19 +547,19 @@ fn an_evicted_workload_gets_no_node_replacement() {
 fn a_node_replacement_that_cannot_be_written_is_reverted() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         cycle
-        failed one
-        host h2 rack=r1 gpu=2 down
-        host h3 rack=r1 gpu=2
+        write-failed one
+        node h2 rack=r1 gpu=2 down
+        node h3 rack=r1 gpu=2
         cycle
         written one
         cycle
@@ -567,9 +567,9 @@ fn a_node_replacement_that_cannot_be_written_is_reverted() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
-            2  move one team-a gpu=tas:2 at r1/h2:2
-            3  move one team-a gpu=tas:2 at r1/h3:2
-            -  team-a uses gpu/tas=2, holds one
+            2  replace-node one team-a gpu=tas:2 at r1/h2:2
+            3  replace-node one team-a gpu=tas:2 at r1/h3:2
+            -  team-a uses gpu/tas=2, reserving one
         "#]],
     );
 }
@@ -578,21 +578,21 @@ fn a_node_replacement_that_cannot_be_written_is_reverted() {
 fn an_aborted_cycle_leaves_replacements_to_the_next() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
-        cut 2
+        abort-after 2
         cycle 2
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
-            3  move one team-a gpu=tas:2 at r1/h2:2
+            3  replace-node one team-a gpu=tas:2 at r1/h2:2
         "#]],
     );
 }
@@ -601,23 +601,23 @@ fn an_aborted_cycle_leaves_replacements_to_the_next() {
 fn a_replacement_before_an_abort_is_kept() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=2 down
+        node h1 rack=r1 gpu=2 down
         unhealthy one h1
         wl two q=team-a gpu=1 t=2
-        cut 3
+        abort-after 3
         cycle 2
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:2 at r1/h1:2
-            2  move one team-a gpu=tas:2 at r1/h2:2
-            3  park two team-a NoCandidates
+            2  replace-node one team-a gpu=tas:2 at r1/h2:2
+            3  inadmissible-class two team-a NoCandidates
         "#]],
     );
 }
@@ -627,10 +627,10 @@ fn a_replacement_before_an_abort_is_kept() {
 fn a_recovered_node_gets_pods_up_to_its_capacity() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=3 gpu=1 t=1
         cycle
@@ -639,7 +639,7 @@ fn a_recovered_node_gets_pods_up_to_its_capacity() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:3 at r1/h1:3
-            2  move one team-a gpu=tas:3 at r1/h1:1,r1/h2:2
+            2  replace-node one team-a gpu=tas:3 at r1/h1:1,r1/h2:2
         "#]],
     );
 }

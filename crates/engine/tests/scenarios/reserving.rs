@@ -19,10 +19,10 @@ fn a_waiting_head_reserves_its_quota_within_the_cycle() {
         ",
         &expect![[r#"
             1  reserve holder team-b gpu=h100:4 (borrows, height 1)
-            2  retry waits team-a NoCandidates
-            2  retry small team-c Skipped
-            3  retry waits team-a NoCandidates
-            3  retry small team-c Skipped
+            2  requeue waits team-a NoCandidates
+            2  requeue small team-c Skipped
+            3  requeue waits team-a NoCandidates
+            3  requeue small team-c Skipped
         "#]],
     );
 }
@@ -42,8 +42,8 @@ fn the_reservation_of_a_waiting_head_ends_with_the_cycle() {
         ",
         &expect![[r#"
             1  reserve holder team-b gpu=h100:4 (borrows, height 1)
-            2  park waits team-a NoCandidates
-            2  retry small team-c Skipped
+            2  inadmissible-class waits team-a NoCandidates
+            2  requeue small team-c Skipped
             3  reserve small team-c gpu=h100:1 (borrows, height 1)
         "#]],
     );
@@ -65,7 +65,7 @@ fn a_head_that_can_always_reclaim_reserves_nothing() {
         ",
         &expect![[r#"
             1  reserve holder team-b gpu=h100:4 (borrows, height 1)
-            2  retry waits team-a NoCandidates
+            2  requeue waits team-a NoCandidates
             2  reserve small team-c gpu=h100:1 (borrows, height 1)
         "#]],
     );
@@ -86,7 +86,7 @@ fn a_reservation_is_limited_by_the_borrowing_limit() {
         ",
         &expect![[r#"
             1  reserve mine team-a gpu=h100:3 (borrows, height 1)
-            2  retry waits team-a NoCandidates
+            2  requeue waits team-a NoCandidates
             2  reserve small team-c gpu=h100:2 (borrows, height 1)
         "#]],
     );
@@ -110,7 +110,7 @@ fn a_borrowing_reservation_does_not_block_nominal_quota() {
             1  reserve mine team-a gpu=h100:1
             1  reserve holder team-b gpu=h100:4 (borrows, height 1)
             2  reserve small team-c gpu=h100:1
-            2  retry waits team-a NoCandidates
+            2  requeue waits team-a NoCandidates
         "#]],
     );
 }
@@ -126,7 +126,7 @@ fn a_head_that_exceeds_the_maximum_reserves_nothing() {
         cycle
         ",
         &expect![[r#"
-            1  retry never team-a ExceedsMaxQuota
+            1  requeue never team-a ExceedsMaxQuota
             1  reserve small team-c gpu=h100:4 (borrows, height 1)
         "#]],
     );
@@ -148,7 +148,7 @@ fn quota_of_targets_is_reserved_for_the_preemptor() {
         &expect![[r#"
             1  reserve holder team-b gpu=h100:2 (borrows, height 1)
             2  preempt for owner team-a: holder InCohortReclamation
-            2  retry small team-c Skipped
+            2  requeue small team-c Skipped
         "#]],
     );
 }

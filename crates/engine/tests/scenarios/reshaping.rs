@@ -17,7 +17,7 @@ fn lowered_quota_evicts_nothing() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:4
-            -  team-a uses gpu/h100=4, holds one
+            -  team-a uses gpu/h100=4, reserving one
         "#]],
     );
 }
@@ -36,7 +36,7 @@ fn an_overcommitted_cohort_tree_admits_nothing() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:4
-            2  park two team-b NoCandidates
+            2  inadmissible-class two team-b NoCandidates
         "#]],
     );
 }
@@ -111,13 +111,13 @@ fn a_deleted_cohort_keeps_its_queues_together() {
         cohort ml gpu/h100=4
         cq team-a cohort=ml gpu/h100=2
         cq team-b cohort=ml gpu/h100=2
-        gone cohort ml
+        delete cohort ml
         wl one q=team-a gpu=5 t=1
         wl two q=team-a gpu=4 t=2
         cycle 2
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             2  reserve two team-a gpu=h100:4 (borrows, height 1)
         "#]],
     );
@@ -138,7 +138,7 @@ fn a_flavor_taken_from_a_queue_stays_charged() {
         &expect![[r#"
             1  reserve one team-a gpu=h100:3
             2  reserve two team-a gpu=spot:3
-            -  team-a uses gpu/h100=3 gpu/spot=3, holds one two
+            -  team-a uses gpu/h100=3 gpu/spot=3, reserving one two
         "#]],
     );
 }
@@ -155,7 +155,7 @@ fn a_higher_lending_limit_helps_borrowers_at_once() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             2  reserve one team-a gpu=h100:2 (borrows, height 1)
         "#]],
     );
@@ -188,7 +188,7 @@ fn usage_of_a_deleted_queue_stays_until_its_workloads_finish() {
         cq team-a gpu/h100=4
         wl one q=team-a gpu=3 t=1
         cycle
-        gone cq team-a
+        delete cq team-a
         cycle
         show team-a
         finish one
@@ -196,7 +196,7 @@ fn usage_of_a_deleted_queue_stays_until_its_workloads_finish() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:3
-            -  team-a uses gpu/h100=3, holds one
+            -  team-a uses gpu/h100=3, reserving one
             -  team-a uses nothing
         "#]],
     );

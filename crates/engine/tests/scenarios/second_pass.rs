@@ -6,9 +6,9 @@ use super::check::check;
 
 /// A queue whose machines are provided by a check.
 const PROVIDED: &str = "
-    topology racks levels=rack,host
+    topology racks levels=rack,node
     flavor tas topology=racks
-    check nodes places=ready
+    check nodes topology=after-checks
     cq team-a gpu/tas=99 check=nodes
 ";
 
@@ -22,19 +22,19 @@ fn the_second_pass_assigns_the_topology_when_nodes_exist() {
         "
         wl one q=team-a pods=2 gpu=4 required=rack t=1
         cycle
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=4
-        second
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=4
+        second-pass
         wl one q=team-a pods=2 gpu=4 required=rack t=1 check=nodes:ready
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         wait 60
-        second
+        second-pass
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:8, needs nodes
-            =  place one at r1/h1:1,r1/h2:1, passed nodes
+            =  topology of one at r1/h1:1,r1/h2:1, passed nodes
         "#]],
     );
 }
@@ -46,24 +46,24 @@ fn a_failed_second_pass_is_retried_with_backoff() {
         wl one q=team-a gpu=4 t=1
         cycle
         wl one q=team-a gpu=4 t=1 check=nodes:ready
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         wait 1
-        second
-        host h1 rack=r1 gpu=4
+        second-pass
+        node h1 rack=r1 gpu=4
         wait 3
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4, needs nodes
-            =  no place for one: no topology domains at level: kubernetes.io/hostname
-            =  no place for one: no topology domains at level: kubernetes.io/hostname
-            =  place one at r1/h1:1, passed nodes
+            =  no topology for one: no topology domains at level: kubernetes.io/hostname
+            =  no topology for one: no topology domains at level: kubernetes.io/hostname
+            =  topology of one at r1/h1:1, passed nodes
         "#]],
     );
 }
@@ -72,25 +72,25 @@ fn a_failed_second_pass_is_retried_with_backoff() {
 fn the_second_pass_charges_its_domains() {
     play(
         "
-        host h1 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
         wl one q=team-a gpu=4 t=1 check=nodes:ready
         wl two q=team-a gpu=4 t=2 check=nodes:ready prio=1
         cycle 2
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         finish two
         wait 2
-        second
+        second-pass
         show team-a
         ",
         &expect![[r#"
             1  reserve two team-a gpu=tas:4, needs nodes
             2  reserve one team-a gpu=tas:4, needs nodes
-            =  place two at r1/h1:1, passed nodes
-            =  no place for one: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
-            =  place one at r1/h1:1, passed nodes
-            -  team-a uses gpu/tas=4, holds one
+            =  topology of two at r1/h1:1, passed nodes
+            =  no topology for one: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+            =  topology of one at r1/h1:1, passed nodes
+            -  team-a uses gpu/tas=4, reserving one
         "#]],
     );
 }
@@ -99,27 +99,27 @@ fn the_second_pass_charges_its_domains() {
 fn a_failed_write_releases_the_domains_and_keeps_the_quota() {
     play(
         "
-        host h1 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
         wl one q=team-a gpu=4 t=1 check=nodes:ready
         cycle
-        second
+        second-pass
         wait 1
-        second
-        failed one
+        second-pass
+        write-failed one
         show team-a
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         written one
-        failed one
+        write-failed one
         show team-a
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4, needs nodes
-            =  place one at r1/h1:1, passed nodes
-            -  team-a uses gpu/tas=4, holds one
-            =  place one at r1/h1:1, passed nodes
-            -  team-a uses nothing, in line one
+            =  topology of one at r1/h1:1, passed nodes
+            -  team-a uses gpu/tas=4, reserving one
+            =  topology of one at r1/h1:1, passed nodes
+            -  team-a uses nothing, pending one
         "#]],
     );
 }
@@ -128,14 +128,14 @@ fn a_failed_write_releases_the_domains_and_keeps_the_quota() {
 fn an_evicted_workload_gets_no_second_pass() {
     play(
         "
-        host h1 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
         wl one q=team-a gpu=4 t=1
         cycle
         evict one
         wl one q=team-a gpu=4 t=1 check=nodes:ready
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4, needs nodes
@@ -147,12 +147,12 @@ fn an_evicted_workload_gets_no_second_pass() {
 fn only_flavors_of_the_check_delay_their_topology() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor own topology=racks label=kind:own
         flavor bought topology=racks label=kind:bought
-        check nodes places=ready
+        check nodes topology=after-checks
         cq team-a gpu/own=4 gpu/bought=9 check=nodes:bought
-        host h1 rack=r1 kind=own gpu=4
+        node h1 rack=r1 kind=own gpu=4
         wl one q=team-a gpu=4 t=1
         wl two q=team-a gpu=4 t=2
         cycle 2
@@ -168,15 +168,15 @@ fn only_flavors_of_the_check_delay_their_topology() {
 fn a_worker_cluster_assigns_the_topology_of_dispatched_workloads() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        check workers places=elsewhere
+        check workers topology=on-worker
         cq team-a gpu/tas=99 check=workers
         wl one q=team-a gpu=4 t=1 check=workers:ready
         cycle
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4, passed workers
@@ -186,17 +186,17 @@ fn a_worker_cluster_assigns_the_topology_of_dispatched_workloads() {
 
 /// A queue in which somebody urgent may preempt, with more quota than machines.
 const CROWDED: &str = "
-    topology racks levels=rack,host
+    topology racks levels=rack,node
     flavor tas topology=racks
-    check nodes places=ready
+    check nodes topology=after-checks
     cq team-a gpu/tas=99 check=nodes within=lower
-    host h1 rack=r1 gpu=4
+    node h1 rack=r1 gpu=4
     wl low q=team-a gpu=4 t=1 check=nodes:ready
     cycle
     wait 1
-    second
+    second-pass
     wait 1
-    second
+    second-pass
 ";
 
 #[test]
@@ -206,22 +206,22 @@ fn the_second_pass_preempts_users_of_the_domains() {
             "{CROWDED}
             wl high q=team-a gpu=4 prio=1 t=2 check=nodes:ready
             cycle
-            second
+            second-pass
             wait 1
-            second
+            second-pass
             show team-a
             release low
             wait 2
-            second
+            second-pass
             "
         ),
         &expect![[r#"
             1  reserve low team-a gpu=tas:4, needs nodes
-            =  place low at r1/h1:1, passed nodes
+            =  topology of low at r1/h1:1, passed nodes
             2  reserve high team-a gpu=tas:4, needs nodes
-            =  preempt for places for high: low InClusterQueue
-            -  team-a uses gpu/tas=8, holds high low
-            =  place high at r1/h1:1, passed nodes
+            =  preempt for topology of high: low InClusterQueue
+            -  team-a uses gpu/tas=8, reserving high low
+            =  topology of high at r1/h1:1, passed nodes
         "#]],
     );
 }
@@ -233,16 +233,16 @@ fn the_second_pass_preempts_nothing_for_missing_nodes() {
             "{CROWDED}
             wl high q=team-a gpu=5 prio=1 t=2 check=nodes:ready
             cycle
-            second
+            second-pass
             wait 1
-            second
+            second-pass
             "
         ),
         &expect![[r#"
             1  reserve low team-a gpu=tas:4, needs nodes
-            =  place low at r1/h1:1, passed nodes
+            =  topology of low at r1/h1:1, passed nodes
             2  reserve high team-a gpu=tas:5, needs nodes
-            =  no place for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+            =  no topology for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
         "#]],
     );
 }
@@ -254,16 +254,16 @@ fn the_second_pass_spares_equal_priority() {
             "{CROWDED}
             wl same q=team-a gpu=4 t=2 check=nodes:ready
             cycle
-            second
+            second-pass
             wait 1
-            second
+            second-pass
             "
         ),
         &expect![[r#"
             1  reserve low team-a gpu=tas:4, needs nodes
-            =  place low at r1/h1:1, passed nodes
+            =  topology of low at r1/h1:1, passed nodes
             2  reserve same team-a gpu=tas:4, needs nodes
-            =  no place for same: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+            =  no topology for same: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
         "#]],
     );
 }
@@ -274,32 +274,32 @@ fn the_second_pass_spares_equal_priority() {
 fn the_second_pass_preempts_only_within_double_quota() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        check nodes places=ready
+        check nodes topology=after-checks
         cq team-a gpu/tas=5 check=nodes within=lower
-        host h1 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
         wl low q=team-a gpu=1 t=1 check=nodes:ready
         cycle
         wait 1
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         wl high q=team-a gpu=4 prio=1 t=2 check=nodes:ready
         cycle
-        second
+        second-pass
         wait 1
-        second
+        second-pass
         cq team-a gpu/tas=8 check=nodes within=lower
         wait 2
-        second
+        second-pass
         ",
         &expect![[r#"
             1  reserve low team-a gpu=tas:1, needs nodes
-            =  place low at r1/h1:1, passed nodes
+            =  topology of low at r1/h1:1, passed nodes
             2  reserve high team-a gpu=tas:4, needs nodes
-            =  no place for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
-            =  preempt for places for high: low InClusterQueue
+            =  no topology for high: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+            =  preempt for topology of high: low InClusterQueue
         "#]],
     );
 }
@@ -312,18 +312,18 @@ fn two_second_passes_do_not_select_the_same_target() {
             wl high q=team-a gpu=4 prio=1 t=2 check=nodes:ready
             wl other q=team-a gpu=4 prio=1 t=3 check=nodes:ready
             cycle 2
-            second
+            second-pass
             wait 1
-            second
+            second-pass
             "
         ),
         &expect![[r#"
             1  reserve low team-a gpu=tas:4, needs nodes
-            =  place low at r1/h1:1, passed nodes
+            =  topology of low at r1/h1:1, passed nodes
             2  reserve high team-a gpu=tas:4, needs nodes
             3  reserve other team-a gpu=tas:4, needs nodes
-            =  preempt for places for high: low InClusterQueue
-            =  no place for other: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
+            =  preempt for topology of high: low InClusterQueue
+            =  no topology for other: topology "racks" doesn't allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "gpu": 1
         "#]],
     );
 }
@@ -332,21 +332,21 @@ fn two_second_passes_do_not_select_the_same_target() {
 fn a_stopped_queue_has_no_second_passes() {
     play(
         "
-        host h1 rack=r1 gpu=4
+        node h1 rack=r1 gpu=4
         wl one q=team-a gpu=4 t=1 check=nodes:ready
         cycle
-        second
+        second-pass
         cq team-a gpu/tas=99 check=nodes stopped
         wait 1
-        second
+        second-pass
         cq team-a gpu/tas=99 check=nodes
         wait 2
-        second
+        second-pass
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4, needs nodes
-            =  no place for one
-            =  place one at r1/h1:1, passed nodes
+            =  no topology for one
+            =  topology of one at r1/h1:1, passed nodes
         "#]],
     );
 }

@@ -41,7 +41,7 @@ fn the_final_share_strategy_keeps_targets_above_the_preemptor() {
         ",
         &expect![[r#"
             1  reserve large team-b gpu=h100:4 (borrows, height 1)
-            2  park mine team-a NoCandidates
+            2  inadmissible-class mine team-a NoCandidates
         "#]],
     );
 }
@@ -103,7 +103,7 @@ fn equal_shares_preempt_nothing() {
         &expect![[r#"
             1  reserve mine team-a gpu=h100:2 (borrows, height 1)
             1  reserve other team-b gpu=h100:2 (borrows, height 1)
-            2  park more team-a NoCandidates
+            2  inadmissible-class more team-a NoCandidates
         "#]],
     );
 }
@@ -125,7 +125,7 @@ fn a_larger_weight_entitles_to_more() {
         &expect![[r#"
             1  reserve one team-b gpu=h100:2 (borrows, height 1)
             2  reserve two team-b gpu=h100:2 (borrows, height 1)
-            3  park mine team-a NoCandidates
+            3  inadmissible-class mine team-a NoCandidates
         "#]],
     );
 }
@@ -195,7 +195,7 @@ fn a_queue_of_weight_zero_preempts_nothing() {
         &expect![[r#"
             1  reserve one team-b gpu=h100:2 (borrows, height 1)
             2  reserve two team-b gpu=h100:2 (borrows, height 1)
-            3  park mine team-a NoCandidates
+            3  inadmissible-class mine team-a NoCandidates
         "#]],
     );
 }
@@ -299,7 +299,7 @@ fn a_policy_of_lower_priorities_holds_under_fair_sharing_too() {
         &expect![[r#"
             1  reserve one team-b gpu=h100:2 (borrows, height 1)
             2  reserve two team-b gpu=h100:2 (borrows, height 1)
-            3  park mine team-a NoCandidates
+            3  inadmissible-class mine team-a NoCandidates
         "#]],
     );
 }
@@ -411,7 +411,7 @@ fn usage_of_a_removed_flavor_does_not_lower_the_order() {
             1  reserve c-1 team-c gpu=h100:1 (borrows, height 1)
             1  reserve old team-b gpu=a100:4 (borrows, height 1)
             2  reserve b-1 team-b gpu=h100:3 (borrows, height 1)
-            2  retry c-2 team-c Skipped
+            2  requeue c-2 team-c Skipped
         "#]],
     );
 }

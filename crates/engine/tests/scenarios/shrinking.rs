@@ -38,7 +38,7 @@ fn partial_admission_stops_at_the_minimum_count() {
         wl one q=team-a pods=8 min=2 gpu=1 t=1
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -51,7 +51,7 @@ fn without_a_minimum_count_nothing_shrinks() {
         wl one q=team-a pods=8 gpu=1 t=1
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -65,7 +65,7 @@ fn without_the_gate_nothing_shrinks() {
         wl one q=team-a pods=8 min=2 gpu=1 t=1
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -168,7 +168,7 @@ fn partial_admission_counts_reclaimable_pods() {
         &expect![[r#"
             1  reserve one team-a gpu=h100:2 + gpu=h100:8
             2  reserve one team-a gpu=h100:2 + gpu=h100:4
-            -  team-a uses gpu/h100=5, holds one
+            -  team-a uses gpu/h100=5, reserving one
         "#]],
     );
 }
@@ -193,7 +193,7 @@ fn reclaimable_pods_may_reduce_the_count_below_the_minimum() {
         &expect![[r#"
             1  reserve one team-a gpu=h100:8
             2  reserve guest team-a gpu=h100:2
-            3  park one team-a NoCandidates
+            3  inadmissible-class one team-a NoCandidates
             4  reserve one team-a gpu=h100:2
         "#]],
     );

@@ -20,8 +20,8 @@ fn only_the_request_beyond_the_replaced_slice_needs_free_quota() {
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
             2  reserve new team-a gpu=h100:5
-            -  team-a uses gpu/h100=5, holds new old
-            -  team-a uses gpu/h100=5, holds new
+            -  team-a uses gpu/h100=5, reserving new old
+            -  team-a uses gpu/h100=5, reserving new
         "#]],
     );
 }
@@ -34,17 +34,17 @@ fn the_missing_amount_excludes_the_replaced_slice() {
         wl old q=team-a pods=3 gpu=1 t=1
         wl other q=team-a gpu=1 t=2
         cycle 2
-        words
+        messages
         wl new q=team-a pods=5 gpu=1 t=3 replaces=old
         cycle
-        why new
+        explain new
         finish other
         cycle
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
             2  reserve other team-a gpu=h100:1
-            3  aside new team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for gpu in flavor h100, 1 more needed
+            3  inadmissible new team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for gpu in flavor h100, 1 more needed
             ?  new is inadmissible in team-a
             ?  flavor h100: 2 gpu requested, 1 free, 1 missing
             ?    used by: team-a 4
@@ -68,7 +68,7 @@ fn without_an_admitted_old_slice_the_whole_request_needs_quota() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
-            2  aside new team-a NoCandidates
+            2  inadmissible new team-a NoCandidates
             3  reserve new team-a gpu=h100:5
         "#]],
     );
@@ -87,7 +87,7 @@ fn without_the_gate_no_slice_is_replaced() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
-            2  park new team-a NoCandidates
+            2  inadmissible-class new team-a NoCandidates
         "#]],
     );
 }
@@ -105,7 +105,7 @@ fn an_old_slice_in_another_queue_is_not_replaced() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
-            2  aside new team-b ExceedsMaxQuota
+            2  inadmissible new team-b ExceedsMaxQuota
         "#]],
     );
 }
@@ -123,7 +123,7 @@ fn an_old_slice_of_another_namespace_is_not_replaced() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
-            2  aside new team-a NoCandidates
+            2  inadmissible new team-a NoCandidates
         "#]],
     );
 }
@@ -136,17 +136,17 @@ fn the_flavor_of_the_old_slice_is_kept_although_an_earlier_one_is_free() {
         cq team-a gpu/spot=9 gpu/h100=4
         wl old q=team-a pods=2 gpu=1 t=1
         cycle
-        words
+        messages
         wl new q=team-a pods=4 gpu=1 t=2 replaces=old tolerate=spot:yes
         cycle
         wl newer q=team-a pods=5 gpu=1 t=3 replaces=new tolerate=spot:yes
         cycle
-        why newer
+        explain newer
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:2
             2  reserve new team-a gpu=h100:4
-            3  aside newer team-a NoCandidates: couldn't assign flavors to pod set main: could not assign spot flavor since the original workload is assigned: h100, insufficient unused quota for gpu in flavor h100, 1 more needed
+            3  inadmissible newer team-a NoCandidates: couldn't assign flavors to pod set main: could not assign spot flavor since the original workload is assigned: h100, insufficient unused quota for gpu in flavor h100, 1 more needed
             ?  newer is inadmissible in team-a
             ?  flavor spot: the replaced slice uses h100
             ?  flavor h100: 1 gpu requested, 0 free, 1 missing
@@ -166,7 +166,7 @@ fn a_failed_write_restores_the_old_slice() {
         wl new q=team-a pods=5 gpu=1 t=2 replaces=old
         cycle
         show team-a
-        failed new
+        write-failed new
         show team-a
         cycle
         finish old
@@ -175,10 +175,10 @@ fn a_failed_write_restores_the_old_slice() {
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
             2  reserve new team-a gpu=h100:5
-            -  team-a uses gpu/h100=5, holds new old
-            -  team-a uses gpu/h100=3, holds old, in line new
+            -  team-a uses gpu/h100=5, reserving new old
+            -  team-a uses gpu/h100=3, reserving old, pending new
             3  reserve new team-a gpu=h100:5
-            -  team-a uses gpu/h100=5, holds new
+            -  team-a uses gpu/h100=5, reserving new
         "#]],
     );
 }
@@ -203,8 +203,8 @@ fn the_remaining_slice_is_charged_in_any_order_of_release() {
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
             2  reserve new team-a gpu=h100:5
-            -  team-a uses gpu/h100=3, holds old
-            -  team-a uses gpu/h100=3, holds old
+            -  team-a uses gpu/h100=3, reserving old
+            -  team-a uses gpu/h100=3, reserving old
             -  team-a uses nothing
         "#]],
     );
@@ -226,7 +226,7 @@ fn an_old_slice_that_is_evicted_meanwhile_still_counts_until_its_pods_are_gone()
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
             2  reserve new team-a gpu=h100:5
-            -  team-a uses gpu/h100=5, holds new
+            -  team-a uses gpu/h100=5, reserving new
         "#]],
     );
 }
@@ -248,7 +248,7 @@ fn after_the_old_slice_is_released_the_whole_request_needs_quota() {
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
             2  reserve greedy team-a gpu=h100:3
-            3  aside new team-a NoCandidates
+            3  inadmissible new team-a NoCandidates
         "#]],
     );
 }
@@ -269,7 +269,7 @@ fn a_smaller_slice_releases_the_difference() {
             1  reserve old team-a gpu=h100:2 + cpu=x86:4
             2  reserve new team-a gpu=h100:4 + cpu=x86:1
             3  reserve other team-a cpu=x86:3
-            -  team-a uses cpu/x86=4 gpu/h100=4, holds new old other
+            -  team-a uses cpu/x86=4 gpu/h100=4, reserving new old other
         "#]],
     );
 }
@@ -289,7 +289,7 @@ fn pod_sets_are_compared_by_name() {
         &expect![[r#"
             1  reserve old team-a gpu=h100:1 + gpu=h100:6
             2  reserve new team-a gpu=h100:1 + gpu=h100:8
-            -  team-a uses gpu/h100=9, holds new
+            -  team-a uses gpu/h100=9, reserving new
         "#]],
     );
 }
@@ -313,7 +313,7 @@ fn the_old_slice_is_never_a_target_of_its_replacement() {
             2  reserve other team-a gpu=h100:2
             3  preempt for new team-a: other InClusterQueue
             4  reserve new team-a gpu=h100:5
-            -  team-a uses gpu/h100=5, holds new old
+            -  team-a uses gpu/h100=5, reserving new old
         "#]],
     );
 }
@@ -330,7 +330,7 @@ fn with_only_the_old_slice_to_preempt_a_replacement_waits() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
-            2  aside new team-a NoCandidates
+            2  inadmissible new team-a NoCandidates
         "#]],
     );
 }
@@ -340,7 +340,7 @@ fn quota_taken_over_by_a_slice_is_no_preemption_gain() {
     check(
         "
         cq team-a cohort=ml gpu/h100=2
-        cq team-b cohort=ml reclaim=any poach gpu/h100=4
+        cq team-b cohort=ml reclaim=any borrow-within-cohort gpu/h100=4
         wl old q=team-a pods=4 gpu=1 t=1
         cycle
         wl new q=team-a pods=5 gpu=1 t=2 prio=9 replaces=old
@@ -350,7 +350,7 @@ fn quota_taken_over_by_a_slice_is_no_preemption_gain() {
         &expect![[r#"
             1  reserve old team-a gpu=h100:4 (borrows, height 1)
             2  reserve new team-a gpu=h100:5 (borrows, height 1)
-            2  retry owner team-b Skipped
+            2  requeue owner team-b Skipped
         "#]],
     );
 }
@@ -372,10 +372,10 @@ fn a_replacement_of_a_target_waits_until_it_is_released() {
         &expect![[r#"
             1  reserve old team-a gpu=h100:4 (borrows, height 1)
             2  preempt for owner team-b: old InCohortReclamation
-            2  aside new team-a WaitingForQuota
+            2  inadmissible new team-a WaitingForQuota
             3  reserve owner team-b gpu=h100:4
-            3  retry new team-a Skipped
-            4  aside new team-a WaitingForQuota
+            3  requeue new team-a Skipped
+            4  inadmissible new team-a WaitingForQuota
         "#]],
     );
 }
@@ -424,8 +424,8 @@ fn a_sequence_of_slices_is_charged_for_the_last() {
             1  reserve one team-a gpu=h100:2
             2  reserve two team-a gpu=h100:4
             3  reserve three team-a gpu=h100:9
-            -  team-a uses gpu/h100=9, holds one three two
-            -  team-a uses gpu/h100=9, holds three
+            -  team-a uses gpu/h100=9, reserving one three two
+            -  team-a uses gpu/h100=9, reserving three
         "#]],
     );
 }
@@ -445,7 +445,7 @@ fn of_slices_that_name_each_other_the_later_one_replaces() {
             1  reserve one team-a gpu=h100:2
             2  reserve two team-a gpu=h100:4
             3  reserve self team-a gpu=h100:3
-            -  team-a uses gpu/h100=7, holds one self two
+            -  team-a uses gpu/h100=7, reserving one self two
         "#]],
     );
 }
@@ -468,7 +468,7 @@ fn reclaimable_pods_are_not_part_of_the_old_slice() {
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
             2  reserve other team-a gpu=h100:2
-            3  aside new team-a NoCandidates
+            3  inadmissible new team-a NoCandidates
             4  reserve new team-a gpu=h100:4
         "#]],
     );
@@ -487,7 +487,7 @@ fn a_slice_is_not_inadmissible_with_its_class() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:3
-            2  park equal team-a NoCandidates
+            2  inadmissible-class equal team-a NoCandidates
             3  reserve new team-a gpu=h100:5
         "#]],
     );
@@ -512,9 +512,9 @@ fn a_slice_is_requeued_when_the_old_slice_gets_quota() {
         ",
         &expect![[r#"
             1  reserve other team-a gpu=h100:2
-            2  aside new team-a NoCandidates
+            2  inadmissible new team-a NoCandidates
             3  reserve old team-a gpu=h100:3
-            -  team-a uses gpu/h100=5, holds old other, in line new
+            -  team-a uses gpu/h100=5, reserving old other, pending new
             4  reserve new team-a gpu=h100:5
         "#]],
     );
@@ -540,7 +540,7 @@ fn a_what_if_of_a_slice_leaves_no_trace() {
     expect![[r#"
         1  reserve old team-a gpu=h100:3
         2  reserve new team-a gpu=h100:5
-        -  team-a uses gpu/h100=5, holds new old
+        -  team-a uses gpu/h100=5, reserving new old
     "#]]
     .assert_eq(&player.trace);
 }

@@ -14,7 +14,7 @@ fn a_stopped_queue_has_no_heads() {
         show team-a
         ",
         &expect![[r#"
-            -  team-a uses nothing, in line one
+            -  team-a uses nothing, pending one
         "#]],
     );
 }
@@ -48,7 +48,7 @@ fn usage_of_a_stopped_queue_stays_charged() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:1
-            -  team-a uses gpu/h100=1, holds one
+            -  team-a uses gpu/h100=1, reserving one
             -  ml uses gpu/h100=1
         "#]],
     );
@@ -83,7 +83,7 @@ fn a_stopped_queue_is_not_reclaimed_from() {
         ",
         &expect![[r#"
             1  reserve borrower team-b gpu=h100:2 (borrows, height 1)
-            2  park owner team-a NoCandidates
+            2  inadmissible-class owner team-a NoCandidates
         "#]],
     );
 }
@@ -152,7 +152,7 @@ fn workloads_of_a_stopped_local_queue_keep_their_quota() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:1
-            -  team-a uses gpu/h100=1, holds one
+            -  team-a uses gpu/h100=1, reserving one
         "#]],
     );
 }
@@ -170,7 +170,7 @@ fn a_redirected_local_queue_moves_its_pending_workloads() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             2  reserve one team-b gpu=h100:2
         "#]],
     );
@@ -191,7 +191,7 @@ fn a_redirected_local_queue_keeps_quota_reservations() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:1
-            -  team-a uses gpu/h100=1, holds one
+            -  team-a uses gpu/h100=1, reserving one
             -  team-b uses nothing
         "#]],
     );
@@ -216,7 +216,7 @@ fn a_redirected_preemptor_loses_the_first_position() {
             1  reserve low team-a gpu=h100:2
             2  preempt for high team-a: low InClusterQueue
             3  reserve high team-b gpu=h100:2
-            3  park next team-a NoCandidates
+            3  inadmissible-class next team-a NoCandidates
         "#]],
     );
 }
@@ -228,7 +228,7 @@ fn a_deleted_local_queue_removes_its_pending_workloads() {
         cq team-a gpu/h100=2
         lq dev cq=team-a
         wl one q=dev gpu=1 t=1
-        gone lq dev
+        delete lq dev
         cycle
         show team-a
         ",

@@ -14,8 +14,8 @@ fn a_strict_head_blocks_its_queue() {
         cycle 2
         ",
         &expect![[r#"
-            1  retry large team-a ExceedsMaxQuota
-            2  retry large team-a ExceedsMaxQuota
+            1  requeue large team-a ExceedsMaxQuota
+            2  requeue large team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -35,7 +35,7 @@ fn a_strict_queue_continues_when_its_head_fits() {
         ",
         &expect![[r#"
             1  reserve first team-a gpu=h100:3
-            2  retry large team-a NoCandidates
+            2  requeue large team-a NoCandidates
             3  reserve large team-a gpu=h100:2
             4  reserve small team-a gpu=h100:1
         "#]],
@@ -53,7 +53,7 @@ fn a_strict_head_with_a_namespace_mismatch_does_not_block() {
         cycle 2
         ",
         &expect![[r#"
-            1  aside stranger team-a NamespaceMismatch
+            1  inadmissible stranger team-a NamespaceMismatch
             2  reserve friend team-a gpu=h100:1
         "#]],
     );
@@ -69,8 +69,8 @@ fn an_invalid_head_of_a_strict_queue_blocks() {
         cycle 2
         ",
         &expect![[r#"
-            1  retry broken team-a Invalid
-            2  retry broken team-a Invalid
+            1  requeue broken team-a Invalid
+            2  requeue broken team-a Invalid
         "#]],
     );
 }
@@ -101,7 +101,7 @@ fn a_strict_queue_blocks_only_itself() {
         cycle
         ",
         &expect![[r#"
-            1  retry large team-a ExceedsMaxQuota
+            1  requeue large team-a ExceedsMaxQuota
             1  reserve small team-b gpu=h100:1
         "#]],
     );
@@ -118,7 +118,7 @@ fn a_strict_head_without_flavor_blocks() {
         cycle
         ",
         &expect![[r#"
-            1  retry picky team-a NoMatchingFlavor
+            1  requeue picky team-a NoMatchingFlavor
         "#]],
     );
 }

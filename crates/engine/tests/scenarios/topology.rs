@@ -8,11 +8,11 @@ use super::check::check;
 fn required_pods_go_to_one_domain() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r2 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r2 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 required=rack t=1
         ",
@@ -26,16 +26,16 @@ fn required_pods_go_to_one_domain() {
 fn required_pods_do_not_spread() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r2 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r2 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=5 gpu=1 required=rack t=1
         ",
         &expect![[r#"
-            1  park one team-a TopologyPlacementFailed
+            1  inadmissible-class one team-a TopologyPlacementFailed
         "#]],
     );
 }
@@ -44,11 +44,11 @@ fn required_pods_do_not_spread() {
 fn preferred_pods_spread_when_they_must() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r2 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r2 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=5 gpu=1 preferred=rack t=1
         ",
@@ -62,13 +62,13 @@ fn preferred_pods_spread_when_they_must() {
 fn preferred_pods_move_up_level_by_level() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r2 gpu=2
-        host h3 rack=r2 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r2 gpu=2
+        node h3 rack=r2 gpu=2
         cq team-a gpu/tas=9
-        wl one q=team-a pods=3 gpu=1 preferred=host t=1
+        wl one q=team-a pods=3 gpu=1 preferred=node t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:3 at r2/h2:2,r2/h3:1
@@ -80,11 +80,11 @@ fn preferred_pods_move_up_level_by_level() {
 fn best_fit_uses_the_smallest_domain_that_fits_all_pods() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
-        host h2 rack=r1 gpu=2
-        host h3 rack=r2 gpu=2
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 gpu=2
+        node h3 rack=r2 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a pods=2 gpu=1 required=rack t=1
         ",
@@ -98,12 +98,12 @@ fn best_fit_uses_the_smallest_domain_that_fits_all_pods() {
 fn unconstrained_pods_use_least_free_capacity() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
-        wl one q=team-a pods=5 gpu=1 anywhere t=1
+        wl one q=team-a pods=5 gpu=1 unconstrained t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:5 at r1/h1:3,r1/h2:2
@@ -115,13 +115,13 @@ fn unconstrained_pods_use_least_free_capacity() {
 fn without_the_mixed_profile_unconstrained_pods_use_best_fit() {
     check(
         "
-        settings no-mixed
-        topology racks levels=rack,host
+        settings no-mixed-profile
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=4
-        host h2 rack=r1 gpu=2
+        node h1 rack=r1 gpu=4
+        node h2 rack=r1 gpu=2
         cq team-a gpu/tas=9
-        wl one q=team-a pods=5 gpu=1 anywhere t=1
+        wl one q=team-a pods=5 gpu=1 unconstrained t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:5 at r1/h1:4,r1/h2:1
@@ -133,9 +133,9 @@ fn without_the_mixed_profile_unconstrained_pods_use_best_fit() {
 fn a_queue_with_only_topology_flavors_implies_tas() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
         cq team-a gpu/tas=9
         wl one q=team-a gpu=1 t=1
         ",
@@ -149,9 +149,9 @@ fn a_queue_with_only_topology_flavors_implies_tas() {
 fn pods_without_a_topology_request_skip_topology_flavors() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
         cq team-a gpu/tas=9 gpu/plain=9
         wl one q=team-a gpu=1 t=1
         ",
@@ -165,11 +165,11 @@ fn pods_without_a_topology_request_skip_topology_flavors() {
 fn a_topology_request_gets_a_topology_flavor() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
         cq team-a gpu/plain=9 gpu/tas=9
-        wl one q=team-a gpu=1 t=1 anywhere
+        wl one q=team-a gpu=1 t=1 unconstrained
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:1 at r1/h1:1
@@ -181,10 +181,10 @@ fn a_topology_request_gets_a_topology_flavor() {
 fn slices_stay_whole() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=3
-        host h2 rack=r2 gpu=3
+        node h1 rack=r1 gpu=3
+        node h2 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 slice=rack:2 t=1
         ",
@@ -198,12 +198,12 @@ fn slices_stay_whole() {
 fn slices_stay_whole_within_a_required_domain() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=3
-        host h2 rack=r1 gpu=3
+        node h1 rack=r1 gpu=3
+        node h2 rack=r1 gpu=3
         cq team-a gpu/tas=9
-        wl one q=team-a pods=4 gpu=1 required=rack slice=host:2 t=1
+        wl one q=team-a pods=4 gpu=1 required=rack slice=node:2 t=1
         ",
         &expect![[r#"
             1  reserve one team-a gpu=tas:4 at r1/h1:2,r1/h2:2
@@ -215,15 +215,15 @@ fn slices_stay_whole_within_a_required_domain() {
 fn a_slice_larger_than_every_domain_fits_nowhere() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=3
-        host h2 rack=r2 gpu=3
+        node h1 rack=r1 gpu=3
+        node h2 rack=r2 gpu=3
         cq team-a gpu/tas=9
         wl one q=team-a pods=4 gpu=1 slice=rack:4 t=1
         ",
         &expect![[r#"
-            1  park one team-a TopologyPlacementFailed
+            1  inadmissible-class one team-a TopologyPlacementFailed
         "#]],
     );
 }
@@ -232,14 +232,14 @@ fn a_slice_larger_than_every_domain_fits_nowhere() {
 fn a_slice_level_must_not_be_above_the_pod_set_level() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
-        host h1 rack=r1 gpu=9
+        node h1 rack=r1 gpu=9
         cq team-a gpu/tas=9
-        wl one q=team-a pods=4 gpu=1 required=host slice=rack:2 t=1
+        wl one q=team-a pods=4 gpu=1 required=node slice=rack:2 t=1
         ",
         &expect![[r#"
-            1  park one team-a TopologyPlacementFailed
+            1  inadmissible-class one team-a TopologyPlacementFailed
         "#]],
     );
 }

@@ -109,7 +109,7 @@ fn a_head_within_nominal_quota_goes_first() {
 fn without_prioritized_non_borrowing_the_share_decides() {
     check(
         "
-        settings fair=final no-owners-first
+        settings fair=final no-prioritize-non-borrowing
         cohort ml gpu/h100=4 + cpu/x86=4
         cq team-a cohort=ml gpu/h100=2 + cpu/x86=0
         cq team-b cohort=ml gpu/h100=0 + cpu/x86=0

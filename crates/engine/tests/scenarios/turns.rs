@@ -15,8 +15,8 @@ fn the_head_that_does_not_borrow_goes_first() {
         ",
         &expect![[r#"
             1  reserve owns team-b gpu=h100:2
-            1  retry borrows team-a Skipped
-            2  park borrows team-a WaitingForQuota
+            1  requeue borrows team-a Skipped
+            2  inadmissible-class borrows team-a WaitingForQuota
         "#]],
     );
 }
@@ -53,7 +53,7 @@ fn of_equal_borrowing_the_higher_priority_goes_first() {
         ",
         &expect![[r#"
             1  reserve urgent team-b gpu=h100:2 (borrows, height 1)
-            1  retry calm team-a Skipped
+            1  requeue calm team-a Skipped
         "#]],
     );
 }
@@ -71,7 +71,7 @@ fn of_equal_priorities_the_older_goes_first() {
         ",
         &expect![[r#"
             1  reserve old team-b gpu=h100:2 (borrows, height 1)
-            1  retry young team-a Skipped
+            1  requeue young team-a Skipped
         "#]],
     );
 }
@@ -90,7 +90,7 @@ fn without_priority_sorting_only_timestamps_count() {
         ",
         &expect![[r#"
             1  reserve old team-a gpu=h100:2 (borrows, height 1)
-            1  retry urgent team-b Skipped
+            1  requeue urgent team-b Skipped
         "#]],
     );
 }
@@ -107,8 +107,8 @@ fn heads_that_compete_are_admitted_one_per_cycle() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:2 (borrows, height 1)
-            1  retry two team-b Skipped
-            2  park two team-b WaitingForQuota
+            1  requeue two team-b Skipped
+            2  inadmissible-class two team-b WaitingForQuota
         "#]],
     );
 }
@@ -146,7 +146,7 @@ fn a_smaller_head_fits_after_a_skipped_one() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:2 (borrows, height 1)
-            1  retry two team-b Skipped
+            1  requeue two team-b Skipped
             1  reserve three team-c gpu=h100:1 (borrows, height 1)
         "#]],
     );
@@ -184,8 +184,8 @@ fn a_skipped_head_does_not_make_its_class_inadmissible() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:2 (borrows, height 1)
-            1  retry two team-b Skipped
-            -  team-b uses nothing, in line two
+            1  requeue two team-b Skipped
+            -  team-b uses nothing, pending two
         "#]],
     );
 }
@@ -219,7 +219,7 @@ fn heads_with_a_rejected_check_come_last() {
         ",
         &expect![[r#"
             1  reserve two team-b gpu=h100:2
-            1  aside one team-a NamespaceMismatch
+            1  inadmissible one team-a NamespaceMismatch
         "#]],
     );
 }
@@ -229,7 +229,7 @@ fn quota_freed_by_targets_is_available_to_all_heads() {
     check(
         "
         cohort ml gpu/h100=2
-        cq team-a cohort=ml within=lower poach gpu/h100=0
+        cq team-a cohort=ml within=lower borrow-within-cohort gpu/h100=0
         cq team-b cohort=ml gpu/h100=0
         wl low q=team-a gpu=2 t=1
         cycle
@@ -243,7 +243,7 @@ fn quota_freed_by_targets_is_available_to_all_heads() {
             1  reserve low team-a gpu=h100:2 (borrows, height 1)
             2  preempt for high team-a: low InClusterQueue
             3  reserve other team-b gpu=h100:2 (borrows, height 1)
-            3  retry high team-a Skipped
+            3  requeue high team-a Skipped
         "#]],
     );
 }
@@ -252,9 +252,9 @@ fn quota_freed_by_targets_is_available_to_all_heads() {
 fn with_prioritized_preemptors_freed_quota_goes_to_the_preemptor() {
     check(
         "
-        settings preemptors-first
+        settings prioritize-preemptors
         cohort ml gpu/h100=2
-        cq team-a cohort=ml within=lower poach gpu/h100=0
+        cq team-a cohort=ml within=lower borrow-within-cohort gpu/h100=0
         cq team-b cohort=ml gpu/h100=0
         wl low q=team-a gpu=2 t=1
         cycle
@@ -268,7 +268,7 @@ fn with_prioritized_preemptors_freed_quota_goes_to_the_preemptor() {
             1  reserve low team-a gpu=h100:2 (borrows, height 1)
             2  preempt for high team-a: low InClusterQueue
             3  reserve high team-a gpu=h100:2 (borrows, height 1)
-            3  retry other team-b Skipped
+            3  requeue other team-b Skipped
         "#]],
     );
 }
@@ -278,9 +278,9 @@ fn with_prioritized_preemptors_freed_quota_goes_to_the_preemptor() {
 fn with_prioritized_preemptors_a_changed_request_loses_freed_quota() {
     check(
         "
-        settings preemptors-first
+        settings prioritize-preemptors
         cohort ml gpu/h100=2
-        cq team-a cohort=ml within=lower poach gpu/h100=0
+        cq team-a cohort=ml within=lower borrow-within-cohort gpu/h100=0
         cq team-b cohort=ml gpu/h100=0
         wl low q=team-a gpu=2 t=1
         cycle
@@ -296,7 +296,7 @@ fn with_prioritized_preemptors_a_changed_request_loses_freed_quota() {
             1  reserve low team-a gpu=h100:2 (borrows, height 1)
             2  preempt for high team-a: low InClusterQueue
             3  reserve other team-b gpu=h100:2 (borrows, height 1)
-            3  retry high team-a Skipped
+            3  requeue high team-a Skipped
         "#]],
     );
 }
@@ -305,9 +305,9 @@ fn with_prioritized_preemptors_a_changed_request_loses_freed_quota() {
 fn with_prioritized_preemptors_reclaimable_pods_keep_freed_quota() {
     check(
         "
-        settings preemptors-first
+        settings prioritize-preemptors
         cohort ml gpu/h100=2
-        cq team-a cohort=ml within=lower poach gpu/h100=0
+        cq team-a cohort=ml within=lower borrow-within-cohort gpu/h100=0
         cq team-b cohort=ml gpu/h100=0
         wl low q=team-a gpu=2 t=1
         cycle
@@ -322,7 +322,7 @@ fn with_prioritized_preemptors_reclaimable_pods_keep_freed_quota() {
             1  reserve low team-a gpu=h100:2 (borrows, height 1)
             2  preempt for high team-a: low InClusterQueue
             3  reserve high team-a gpu=h100:1 (borrows, height 1)
-            3  retry other team-b Skipped
+            3  requeue other team-b Skipped
         "#]],
     );
 }

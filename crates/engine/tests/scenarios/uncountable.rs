@@ -18,7 +18,7 @@ fn a_saturated_sum_stays_saturated_after_a_subtraction() {
         &expect![[r#"
             1  reserve small team-a gpu=h100:5
             2  reserve whale team-a gpu=h100:unlimited
-            -  team-a uses gpu/h100=unlimited, holds whale
+            -  team-a uses gpu/h100=unlimited, reserving whale
         "#]],
     );
 }
@@ -37,7 +37,7 @@ fn a_saturated_sum_less_itself_is_zero() {
         &expect![[r#"
             1  reserve small team-a gpu=h100:5
             2  reserve whale team-a gpu=h100:unlimited
-            -  team-a uses nothing, holds small
+            -  team-a uses nothing, reserving small
         "#]],
     );
 }
@@ -57,7 +57,7 @@ fn saturated_usage_is_charged_above_local_quota() {
         &expect![[r#"
             1  reserve whale team-a gpu=h100:unlimited (borrows, height 1)
             -  all uses gpu/h100=unlimited
-            -  team-a uses gpu/h100=unlimited, holds whale
+            -  team-a uses gpu/h100=unlimited, reserving whale
             -  all uses nothing
             -  team-a uses nothing
         "#]],
@@ -114,7 +114,7 @@ fn a_preemption_search_charges_usage_above_a_saturated_sum_again() {
         &expect![[r#"
             1  reserve whale team-a mem=h100:unlimited (borrows, height 1)
             2  reserve small team-a gpu=h100:4 mem=h100:2 (borrows, height 1)
-            3  park next team-a NoCandidates
+            3  inadmissible-class next team-a NoCandidates
             -  all uses gpu/h100=4 mem/h100=2
         "#]],
     );
@@ -139,7 +139,7 @@ fn a_fair_sharing_search_charges_usage_above_a_saturated_sum_again() {
         &expect![[r#"
             1  reserve whale team-a mem=h100:unlimited (borrows, height 1)
             2  reserve small team-a gpu=h100:4 mem=h100:2 (borrows, height 1)
-            3  park next team-a NoCandidates
+            3  inadmissible-class next team-a NoCandidates
             -  all uses gpu/h100=4 mem/h100=2
         "#]],
     );
@@ -168,7 +168,7 @@ fn the_tournament_charges_heads_above_a_saturated_sum() {
         &expect![[r#"
             1  reserve whale team-a mem=h100:unlimited (borrows, height 1)
             2  reserve next team-a mem=h100:2 (borrows, height 1)
-            2  retry other team-c Skipped
+            2  requeue other team-c Skipped
             -  all uses mem/h100=2
             3  reserve other team-c mem=h100:6 (borrows, height 2)
             -  all uses mem/h100=8

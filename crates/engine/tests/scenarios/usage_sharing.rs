@@ -8,8 +8,8 @@ use super::check::check;
 fn the_local_queue_with_less_usage_comes_first() {
     check(
         "
-        sharing half-life=10 interval=5
-        cq team-a by-usage gpu/h100=9
+        admission-fair-sharing half-life=10 interval=5
+        cq team-a usage-based gpu/h100=9
         lq one cq=team-a
         lq two cq=team-a
         consumed one gpu=5
@@ -20,7 +20,7 @@ fn the_local_queue_with_less_usage_comes_first() {
         cycle 2
         ",
         &expect![[r#"
-            -  team-a uses nothing, in line new old
+            -  team-a uses nothing, pending new old
             1  reserve new team-a gpu=h100:1
             2  reserve old team-a gpu=h100:1
         "#]],
@@ -31,7 +31,7 @@ fn the_local_queue_with_less_usage_comes_first() {
 fn without_the_mode_usage_does_not_matter() {
     check(
         "
-        sharing half-life=10 interval=5
+        admission-fair-sharing half-life=10 interval=5
         cq team-a gpu/h100=9
         lq one cq=team-a
         lq two cq=team-a
@@ -39,7 +39,7 @@ fn without_the_mode_usage_does_not_matter() {
         wl old q=one gpu=1 t=1
         wl new q=two gpu=1 t=2
         cycle 2
-        cq team-a by-usage gpu/h100=9
+        cq team-a usage-based gpu/h100=9
         wl old-2 q=one gpu=1 t=1
         wl new-2 q=two gpu=1 t=2
         cycle 2
@@ -57,8 +57,8 @@ fn without_the_mode_usage_does_not_matter() {
 fn a_weight_divides_and_a_resource_weight_multiplies() {
     check(
         "
-        sharing half-life=10 interval=5 gpu=3 cpu=0.5
-        cq team-a by-usage gpu/h100=9
+        admission-fair-sharing half-life=10 interval=5 gpu=3 cpu=0.5
+        cq team-a usage-based gpu/h100=9
         lq one cq=team-a weight=2
         lq two cq=team-a
         lq none cq=team-a weight=0
@@ -74,7 +74,7 @@ fn a_weight_divides_and_a_resource_weight_multiplies() {
             -  one consumed gpu=4 cpu=8, share 8000
             -  two consumed gpu=2 cpu=5, share 8500
             -  none consumed, share 9223372036854775807
-            -  team-a uses nothing, in line third second first
+            -  team-a uses nothing, pending third second first
             1  reserve third team-a gpu=h100:1
             2  reserve second team-a gpu=h100:1
             3  reserve first team-a gpu=h100:1
@@ -86,8 +86,8 @@ fn a_weight_divides_and_a_resource_weight_multiplies() {
 fn a_reservation_counts_before_the_next_sample() {
     check(
         "
-        sharing half-life=10 interval=10
-        cq team-a by-usage gpu/h100=9
+        admission-fair-sharing half-life=10 interval=10
+        cq team-a usage-based gpu/h100=9
         lq one cq=team-a
         lq two cq=team-a
         wl one-1 q=one gpu=2 t=1
@@ -116,8 +116,8 @@ fn a_reservation_counts_before_the_next_sample() {
 fn a_penalty_is_consumed_with_the_admission_and_dropped_with_the_quota() {
     check(
         "
-        sharing half-life=10 interval=10
-        cq team-a by-usage gpu/h100=9
+        admission-fair-sharing half-life=10 interval=10
+        cq team-a usage-based gpu/h100=9
         lq one cq=team-a
         wl stays q=one gpu=4 t=1
         wl fails q=one gpu=2 t=2
@@ -125,7 +125,7 @@ fn a_penalty_is_consumed_with_the_admission_and_dropped_with_the_quota() {
         usage one
         admitted stays
         usage one
-        failed fails
+        write-failed fails
         usage one
         admitted stays
         usage one
@@ -145,8 +145,8 @@ fn a_penalty_is_consumed_with_the_admission_and_dropped_with_the_quota() {
 fn past_usage_decays_and_present_usage_is_added() {
     check(
         "
-        sharing half-life=10 interval=5
-        cq team-a by-usage gpu/h100=1000
+        admission-fair-sharing half-life=10 interval=5
+        cq team-a usage-based gpu/h100=1000
         lq one cq=team-a
         lq two cq=team-a
         sample
@@ -186,9 +186,9 @@ fn past_usage_decays_and_present_usage_is_added() {
 fn quota_reserved_for_checks_is_not_consumed() {
     check(
         "
-        sharing half-life=10 interval=5
+        admission-fair-sharing half-life=10 interval=5
         check one
-        cq team-a by-usage gpu/h100=1000 check=one
+        cq team-a usage-based gpu/h100=1000 check=one
         lq one cq=team-a
         sample
         wl waits q=one gpu=800 t=1
@@ -214,8 +214,8 @@ fn quota_reserved_for_checks_is_not_consumed() {
 fn usage_precedes_a_preempting_head() {
     check(
         "
-        sharing half-life=10 interval=5
-        cq team-a by-usage within=lower gpu/h100=2
+        admission-fair-sharing half-life=10 interval=5
+        cq team-a usage-based within=lower gpu/h100=2
         lq one cq=team-a
         lq two cq=team-a
         wl victim q=two gpu=2 t=1
@@ -230,8 +230,8 @@ fn usage_precedes_a_preempting_head() {
         &expect![[r#"
             1  reserve victim team-a gpu=h100:2
             2  preempt for sticky team-a: victim InClusterQueue
-            -  team-a uses gpu/h100=2, holds victim, in line less sticky
-            3  park less team-a NoCandidates
+            -  team-a uses gpu/h100=2, reserving victim, pending less sticky
+            3  inadmissible-class less team-a NoCandidates
         "#]],
     );
 }
@@ -240,8 +240,8 @@ fn usage_precedes_a_preempting_head() {
 fn the_local_queue_with_more_usage_is_preempted_first() {
     check(
         "
-        sharing half-life=10 interval=5
-        cq team-a by-usage within=lower gpu/h100=2
+        admission-fair-sharing half-life=10 interval=5
+        cq team-a usage-based within=lower gpu/h100=2
         lq one cq=team-a
         lq two cq=team-a
         wl old q=one gpu=1 t=1
@@ -263,8 +263,8 @@ fn the_local_queue_with_more_usage_is_preempted_first() {
 fn without_a_half_life_past_usage_is_dropped() {
     check(
         "
-        sharing interval=5
-        cq team-a by-usage gpu/h100=9
+        admission-fair-sharing interval=5
+        cq team-a usage-based gpu/h100=9
         lq one cq=team-a
         lq two cq=team-a
         consumed one gpu=5

@@ -8,18 +8,18 @@ use super::check::check;
 fn a_variant_gets_only_the_flavors_that_it_is_allowed() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a gpu/h100=4 gpu/a100=4 gpu/t4=4
         wl one q=team-a gpu=2 t=1 family=f allowed=a100
         cycle
-        words
+        messages
         wl large q=team-a gpu=5 t=2 family=g allowed=a100
         cycle
-        why large
+        explain large
         ",
         &expect![[r#"
             1  reserve one team-a gpu=a100:2
-            2  park large team-a ExceedsMaxQuota: couldn't assign flavors to pod set main: insufficient quota for gpu in flavor a100, previously considered podsets requests (0) + current podset request (5) > maximum capacity (4), skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation, skipping flavor t4 due to WorkloadAllowedResourceFlavorAnnotation annotation
+            2  inadmissible-class large team-a ExceedsMaxQuota: couldn't assign flavors to pod set main: insufficient quota for gpu in flavor a100, previously considered podsets requests (0) + current podset request (5) > maximum capacity (4), skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation, skipping flavor t4 due to WorkloadAllowedResourceFlavorAnnotation annotation
             ?  large is inadmissible in team-a
             ?  flavor h100: it is not an allowed flavor
             ?  flavor a100: 5 gpu requested, at most 4 available, 1 missing
@@ -47,16 +47,16 @@ fn without_the_gate_all_flavors_are_allowed() {
 fn a_variant_without_an_allowed_flavor_has_no_matching_flavor() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a gpu/h100=4
-        words
+        messages
         wl one q=team-a gpu=2 t=1 allowed=a100
         wl other q=team-a gpu=2 t=2 allowed=
         cycle 2
         ",
         &expect![[r#"
-            1  park one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation
-            2  park other team-a NoMatchingFlavor: couldn't assign flavors to pod set main: skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation
+            1  inadmissible-class one team-a NoMatchingFlavor: couldn't assign flavors to pod set main: skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation
+            2  inadmissible-class other team-a NoMatchingFlavor: couldn't assign flavors to pod set main: skipping flavor h100 due to WorkloadAllowedResourceFlavorAnnotation annotation
         "#]],
     );
 }
@@ -65,7 +65,7 @@ fn a_variant_without_an_allowed_flavor_has_no_matching_flavor() {
 fn variants_of_different_flavors_are_different_classes() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a gpu/h100=1 gpu/a100=4
         wl best q=team-a gpu=2 t=1 family=f allowed=h100
         wl good q=team-a gpu=2 t=2 family=f allowed=a100
@@ -74,9 +74,9 @@ fn variants_of_different_flavors_are_different_classes() {
         show team-a
         ",
         &expect![[r#"
-            1  park best team-a ExceedsMaxQuota
+            1  inadmissible-class best team-a ExceedsMaxQuota
             2  reserve good team-a gpu=a100:2
-            -  team-a uses gpu/a100=2, holds good, parked best same
+            -  team-a uses gpu/a100=2, reserving good, inadmissible best same
         "#]],
     );
 }
@@ -85,18 +85,18 @@ fn variants_of_different_flavors_are_different_classes() {
 fn a_variant_with_a_better_variant_admitted_is_inadmissible() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a gpu/h100=4 gpu/a100=4
         wl best q=team-a gpu=2 t=1 family=f allowed=h100
         cycle
-        words
+        messages
         wl good q=team-a gpu=2 t=2 family=f allowed=a100
         cycle
-        why good
+        explain good
         ",
         &expect![[r#"
             1  reserve best team-a gpu=h100:2
-            2  retry good team-a BetterVariantAdmitted: A more favorable variant is already admitted
+            2  requeue good team-a BetterVariantAdmitted: A more favorable variant is already admitted
             ?  good is first in the pending queue of team-a
             ?  its variant best is admitted with a better flavor
             ?  flavor h100: it is not an allowed flavor
@@ -109,7 +109,7 @@ fn a_variant_with_a_better_variant_admitted_is_inadmissible() {
 fn a_better_variant_with_pending_checks_is_not_admitted() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         check slow
         cq team-a gpu/h100=4 gpu/a100=4 check=slow:h100
         wl best q=team-a gpu=2 t=1 family=f allowed=h100
@@ -128,7 +128,7 @@ fn a_better_variant_with_pending_checks_is_not_admitted() {
 fn a_variant_in_another_queue_or_group_is_ignored() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a gpu/h100=4 gpu/a100=4
         cq team-b gpu/h100=4 gpu/a100=4
         wl best q=team-a gpu=2 t=1 family=f allowed=h100
@@ -149,7 +149,7 @@ fn a_variant_in_another_queue_or_group_is_ignored() {
 fn a_better_variant_that_fits_migrates_from_the_worse_one() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a gpu/h100=4 gpu/a100=4
         wl busy q=team-a gpu=4 t=1
         cycle
@@ -157,7 +157,7 @@ fn a_better_variant_that_fits_migrates_from_the_worse_one() {
         wl good q=team-a gpu=2 t=3 family=f allowed=a100
         cycle 2
         finish busy
-        words
+        messages
         cycle
         show team-a
         cycle
@@ -167,13 +167,13 @@ fn a_better_variant_that_fits_migrates_from_the_worse_one() {
         ",
         &expect![[r#"
             1  reserve busy team-a gpu=h100:4
-            2  park best team-a NoCandidates
+            2  inadmissible-class best team-a NoCandidates
             3  reserve good team-a gpu=a100:2
             4  migrate to best team-a: good: . Pending the migration of 1 workload(s)
-            -  team-a uses gpu/a100=2, holds good, in line best
+            -  team-a uses gpu/a100=2, reserving good, pending best
             5  migrate to best team-a: good: . Pending the migration of 1 workload(s)
             6  reserve best team-a gpu=h100:2
-            -  team-a uses gpu/h100=2, holds best
+            -  team-a uses gpu/h100=2, reserving best
         "#]],
     );
 }
@@ -182,7 +182,7 @@ fn a_better_variant_that_fits_migrates_from_the_worse_one() {
 fn a_migrating_variant_stays_first() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a gpu/h100=4 gpu/a100=4
         wl good q=team-a gpu=2 t=1 family=f allowed=a100
         cycle
@@ -206,7 +206,7 @@ fn a_migrating_variant_stays_first() {
 fn a_variant_that_must_preempt_does_not_migrate() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a within=lower gpu/h100=4 gpu/a100=4
         wl busy q=team-a gpu=4 t=1
         wl good q=team-a gpu=2 prio=1 t=2 family=f allowed=a100
@@ -221,7 +221,7 @@ fn a_variant_that_must_preempt_does_not_migrate() {
         &expect![[r#"
             1  reserve good team-a gpu=a100:2
             2  reserve busy team-a gpu=h100:4
-            3  aside best team-a PreemptionGated
+            3  inadmissible best team-a PreemptionGated
             4  preempt for best team-a: busy InClusterQueue
             5  migrate to best team-a: good
         "#]],
@@ -232,11 +232,11 @@ fn a_variant_that_must_preempt_does_not_migrate() {
 fn variants_do_not_move_to_a_flavor_behind_the_last_acceptable() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a last=h100 gpu/h100=4 gpu/a100=4 gpu/t4=4
         wl fair q=team-a gpu=2 t=1 family=f allowed=t4
         cycle
-        words
+        messages
         wl good q=team-a gpu=2 t=2 family=f allowed=a100
         cycle
         wl best q=team-a gpu=2 t=0 family=f allowed=h100
@@ -244,7 +244,7 @@ fn variants_do_not_move_to_a_flavor_behind_the_last_acceptable() {
         ",
         &expect![[r#"
             1  reserve fair team-a gpu=t4:2
-            2  retry good team-a MigrationRefused: Target flavor is below LastAcceptableFlavorName
+            2  requeue good team-a MigrationRefused: Target flavor is below LastAcceptableFlavorName
             3  migrate to best team-a: fair: . Pending the migration of 1 workload(s)
         "#]],
     );
@@ -254,7 +254,7 @@ fn variants_do_not_move_to_a_flavor_behind_the_last_acceptable() {
 fn a_variant_that_must_not_migrate_is_inadmissible() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a last=h100 gpu/h100=4 gpu/t4=4 gpu/a100=4
         wl fair q=team-a gpu=2 t=1 family=f allowed=a100
         cycle
@@ -264,7 +264,7 @@ fn a_variant_that_must_not_migrate_is_inadmissible() {
         ",
         &expect![[r#"
             1  reserve fair team-a gpu=a100:2
-            2  aside good team-a MigrationRefused
+            2  inadmissible good team-a MigrationRefused
         "#]],
     );
 }
@@ -273,7 +273,7 @@ fn a_variant_that_must_not_migrate_is_inadmissible() {
 fn migration_evicts_the_worst_variant_first() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a gpu/h100=4 gpu/a100=4 gpu/t4=4
         wl fair q=team-a gpu=2 t=1 family=f allowed=t4
         wl good q=team-a gpu=2 t=2 allowed=a100
@@ -300,7 +300,7 @@ fn migration_evicts_the_worst_variant_first() {
 fn a_deleted_variant_is_forgotten() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cq team-a gpu/h100=4 gpu/a100=4
         wl best q=team-a gpu=2 t=1 family=f allowed=h100
         cycle
@@ -321,7 +321,7 @@ fn a_deleted_variant_is_forgotten() {
 fn a_migrating_variant_reserves_its_quota_for_the_cycle() {
     check(
         "
-        settings concurrent
+        settings concurrent-admission
         cohort ml gpu/h100=1
         cq team-a cohort=ml gpu/h100=0 gpu/a100=2
         cq team-b cohort=ml gpu/h100=3
@@ -334,7 +334,7 @@ fn a_migrating_variant_reserves_its_quota_for_the_cycle() {
         &expect![[r#"
             1  reserve good team-a gpu=a100:2
             2  migrate to best team-a: good
-            2  retry rival team-b Skipped
+            2  requeue rival team-b Skipped
         "#]],
     );
 }
@@ -343,7 +343,7 @@ fn a_migrating_variant_reserves_its_quota_for_the_cycle() {
 fn a_what_if_of_a_migration_leaves_no_trace() {
     let mut player = crate::play::Player::new();
     for line in [
-        "settings concurrent",
+        "settings concurrent-admission",
         "cq team-a gpu/h100=4 gpu/a100=4",
         "wl good q=team-a gpu=2 t=1 family=f allowed=a100",
         "cycle",

@@ -19,7 +19,7 @@ fn a_finished_workload_requeues_its_cohort_tree() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:4 (borrows, height 1)
-            2  park two team-b NoCandidates
+            2  inadmissible-class two team-b NoCandidates
             4  reserve two team-b gpu=h100:1
         "#]],
     );
@@ -39,7 +39,7 @@ fn a_finished_workload_does_not_requeue_another_tree() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:2
-            1  park large team-z ExceedsMaxQuota
+            1  inadmissible-class large team-z ExceedsMaxQuota
         "#]],
     );
 }
@@ -61,7 +61,7 @@ fn a_finished_workload_requeues_other_cohorts_of_the_tree() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:4 (borrows, height 2)
-            2  park two team-b NoCandidates
+            2  inadmissible-class two team-b NoCandidates
             3  reserve two team-b gpu=h100:2
         "#]],
     );
@@ -83,7 +83,7 @@ fn quota_is_free_only_when_the_pods_are_gone() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:2
-            2  park two team-a NoCandidates
+            2  inadmissible-class two team-a NoCandidates
             4  reserve two team-a gpu=h100:2
         "#]],
     );
@@ -98,12 +98,12 @@ fn a_failed_write_releases_quota_and_requeues() {
         cycle
         wl two q=team-a gpu=2 t=1
         cycle
-        failed one
+        write-failed one
         cycle
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:2
-            2  park two team-a NoCandidates
+            2  inadmissible-class two team-a NoCandidates
             3  reserve two team-a gpu=h100:2
         "#]],
     );
@@ -123,7 +123,7 @@ fn reclaimable_pods_requeue() {
         ",
         &expect![[r#"
             1  reserve one team-a gpu=h100:4
-            2  park two team-a NoCandidates
+            2  inadmissible-class two team-a NoCandidates
             3  reserve two team-a gpu=h100:2
         "#]],
     );
@@ -140,7 +140,7 @@ fn more_quota_requeues() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             2  reserve one team-a gpu=h100:3
         "#]],
     );
@@ -158,8 +158,8 @@ fn an_unchanged_queue_requeues_nothing() {
         show team-a
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
-            -  team-a uses nothing, parked one
+            1  inadmissible-class one team-a ExceedsMaxQuota
+            -  team-a uses nothing, inadmissible one
         "#]],
     );
 }
@@ -175,7 +175,7 @@ fn a_cohort_with_quota_requeues_its_queues() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             2  reserve one team-a gpu=h100:1 (borrows, height 1)
         "#]],
     );
@@ -192,7 +192,7 @@ fn a_queue_that_joins_a_cohort_requeues_its_members() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             2  reserve one team-a gpu=h100:1 (borrows, height 1)
         "#]],
     );
@@ -213,8 +213,8 @@ fn a_queue_that_leaves_a_cohort_requeues_the_remaining_members() {
         ",
         &expect![[r#"
             1  reserve one team-b gpu=h100:1
-            2  park two team-a WaitingForQuota
-            3  park two team-a ExceedsMaxQuota
+            2  inadmissible-class two team-a WaitingForQuota
+            3  inadmissible-class two team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -231,7 +231,7 @@ fn a_flavor_without_its_former_taint_requeues() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a NoMatchingFlavor
+            1  inadmissible-class one team-a NoMatchingFlavor
             2  reserve one team-a gpu=spot:1
         "#]],
     );
@@ -254,7 +254,7 @@ fn a_changed_priority_class_of_an_admitted_workload_requeues() {
             ),
             &expect![[r#"
                 1  reserve holder team-a gpu=h100:2
-                2  park next team-a NoCandidates
+                2  inadmissible-class next team-a NoCandidates
                 3  preempt for next team-a: holder InClusterQueue
             "#]],
         );
@@ -278,7 +278,7 @@ fn a_changed_priority_without_a_class_requeues_nothing() {
             ),
             &expect![[r#"
                 1  reserve holder team-a gpu=h100:2
-                2  park next team-a NoCandidates
+                2  inadmissible-class next team-a NoCandidates
             "#]],
         );
     }
@@ -288,7 +288,7 @@ fn a_changed_priority_without_a_class_requeues_nothing() {
 fn another_generation_of_a_queue_requeues() {
     check(
         "
-        settings look-again
+        settings reevaluate-refused
         cq team-a gpu/h100=2
         wl large q=team-a gpu=3 t=1
         cycle
@@ -296,8 +296,8 @@ fn another_generation_of_a_queue_requeues() {
         cycle 2
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
-            2  park large team-a ExceedsMaxQuota
+            1  inadmissible-class large team-a ExceedsMaxQuota
+            2  inadmissible-class large team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -314,7 +314,7 @@ fn an_admission_requeues_nothing() {
         cycle 2
         ",
         &expect![[r#"
-            1  park large team-a ExceedsMaxQuota
+            1  inadmissible-class large team-a ExceedsMaxQuota
             2  reserve one team-b gpu=h100:1 (borrows, height 1)
         "#]],
     );
@@ -324,7 +324,7 @@ fn an_admission_requeues_nothing() {
 fn the_end_of_a_pending_workload_requeues() {
     check(
         "
-        settings look-again
+        settings reevaluate-refused
         cq team-a gpu/h100=2
         wl one q=team-a gpu=3 t=1
         wl two q=team-a gpu=4 t=2
@@ -333,9 +333,9 @@ fn the_end_of_a_pending_workload_requeues() {
         cycle
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
-            2  park two team-a ExceedsMaxQuota
-            3  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
+            2  inadmissible-class two team-a ExceedsMaxQuota
+            3  inadmissible-class one team-a ExceedsMaxQuota
         "#]],
     );
 }
@@ -348,14 +348,14 @@ fn an_update_of_unused_quota_requeues_nothing() {
         wl one q=team-a gpu=3 t=1
         cycle
         evict one
-        failed one
+        write-failed one
         release one t=9
         cycle
         show team-a
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
-            -  team-a uses nothing, parked one
+            1  inadmissible-class one team-a ExceedsMaxQuota
+            -  team-a uses nothing, inadmissible one
         "#]],
     );
 }
@@ -377,7 +377,7 @@ fn a_second_release_frees_nothing() {
         &expect![[r#"
             1  reserve one team-a gpu=h100:2
             2  reserve two team-a gpu=h100:2
-            -  team-a uses gpu/h100=2, holds two, parked one
+            -  team-a uses gpu/h100=2, reserving two, inadmissible one
         "#]],
     );
 }

@@ -15,11 +15,11 @@ fn a_shortage_lists_the_users_of_the_quota() {
         cycle
         wl waits q=team-a gpu=4 t=2
         cycle
-        why waits
+        explain waits
         ",
         &expect![[r#"
             1  reserve one team-b gpu=h100:6 (borrows, height 1)
-            2  park waits team-a NoCandidates
+            2  inadmissible-class waits team-a NoCandidates
             ?  waits is inadmissible in team-a
             ?  flavor h100: 4 gpu requested, 2 free, 2 missing
             ?    used by: team-b 6 (2 borrowed)
@@ -44,16 +44,16 @@ fn an_exceeded_maximum_names_the_limit() {
         wl not-lent q=poor gpu=6 t=1
         wl nowhere q=poor gpu=99 t=2
         cycle 2
-        why too-large
-        why too-bound
-        why not-lent
-        why nowhere
+        explain too-large
+        explain too-bound
+        explain not-lent
+        explain nowhere
         ",
         &expect![[r#"
-            1  park too-bound bound ExceedsMaxQuota
-            1  park too-large own ExceedsMaxQuota
-            1  park not-lent poor ExceedsMaxQuota
-            2  park nowhere poor ExceedsMaxQuota
+            1  inadmissible-class too-bound bound ExceedsMaxQuota
+            1  inadmissible-class too-large own ExceedsMaxQuota
+            1  inadmissible-class not-lent poor ExceedsMaxQuota
+            2  inadmissible-class nowhere poor ExceedsMaxQuota
             ?  too-large is inadmissible in own
             ?  flavor h100: 6 gpu requested, at most 4 available, 2 missing
             ?    would help: a quota larger by 2 gpu
@@ -80,12 +80,12 @@ fn the_explanation_counts_possible_targets() {
         cycle 2
         wl high q=team-a gpu=3 prio=5 t=3
         cycle
-        why high
+        explain high
         ",
         &expect![[r#"
             1  reserve low-1 team-a gpu=h100:2
             2  reserve low-2 team-a gpu=h100:2
-            3  park high team-a NoCandidates
+            3  inadmissible-class high team-a NoCandidates
             ?  high is inadmissible in team-a
             ?  flavor h100: 3 gpu requested, 0 free, 3 missing
             ?    used by: team-a 4
@@ -103,13 +103,13 @@ fn every_flavor_is_explained() {
         cq team-a gpu/spot=9 gpu/cold=9 gpu/gone=9 gpu/h100=2 + cpu/x86=4000
         wl one q=team-a on=zone:a gpu=3 cpu=5500 memory=4096 t=1
         cycle
-        why one
-        gone flavor gone
+        explain one
+        delete flavor gone
         cycle
-        why one
+        explain one
         ",
         &expect![[r#"
-            1  park one team-a NoMatchingFlavor
+            1  inadmissible-class one team-a NoMatchingFlavor
             ?  one is inadmissible in team-a
             ?  memory: not covered by any resource group of the queue
             ?  flavor spot: its taint spot=yes:NoSchedule is not tolerated
@@ -131,10 +131,10 @@ fn earlier_pod_sets_count_in_their_flavors() {
         cq team-a gpu/spot=1 gpu/h100=4
         wl one q=team-a gpu=3 t=1 + name=workers pods=2 gpu=1
         cycle
-        why one
+        explain one
         ",
         &expect![[r#"
-            1  park one team-a ExceedsMaxQuota
+            1  inadmissible-class one team-a ExceedsMaxQuota
             ?  one is inadmissible in team-a
             ?  pod set main, 1 pod
             ?    flavor spot: 3 gpu requested, at most 1 available, 2 missing
@@ -169,29 +169,29 @@ fn a_status_before_capacity_is_explained_alone() {
         wl lost q=nobody gpu=1 t=1
         wl early q=late gpu=1 t=1
         cycle
-        gone check nodes
+        delete check nodes
         wl next q=team-a gpu=1 t=5
-        why holds
-        why next
+        explain holds
+        explain next
         check nodes
         cycle
-        why sent-back
-        why wrong
-        why backs-off
-        why restarts
-        why out
-        why stopped
-        why stranger
-        why lost
-        why early
-        why next
+        explain sent-back
+        explain wrong
+        explain backs-off
+        explain restarts
+        explain out
+        explain stopped
+        explain stranger
+        explain lost
+        explain early
+        explain next
         ",
         &expect![[r#"
             1  reserve holds team-a gpu=h100:1, needs nodes
-            1  aside stranger lab NamespaceMismatch
+            1  inadmissible stranger lab NamespaceMismatch
             ?  holds holds quota in team-a
             ?  next is pending: team-a is inactive, check nodes is missing or not active
-            2  aside sent-back team-a FailedCheck
+            2  inadmissible sent-back team-a FailedCheck
             ?  sent-back failed admission check nodes
             ?  wrong is invalid: resources validation failed: limits are below requests
             ?  backs-off is pending until its requeue backoff ends
@@ -211,14 +211,14 @@ fn a_status_before_capacity_is_explained_alone() {
 fn a_workload_without_cluster_capacity_has_quota() {
     check(
         "
-        room h100=1
+        capacity h100=1
         cq team-a gpu/h100=4
         wl one q=team-a gpu=3 t=1
         cycle
-        why one
+        explain one
         ",
         &expect![[r#"
-            1  no room for one team-a in h100
+            1  no capacity for one team-a in h100
             ?  one fits the quota of team-a, but no cluster has capacity
             ?  flavor h100: enough quota is free
         "#]],
@@ -229,16 +229,16 @@ fn a_workload_without_cluster_capacity_has_quota() {
 fn quota_may_be_free_without_topology_capacity() {
     check(
         "
-        topology racks levels=rack,host
+        topology racks levels=rack,node
         flavor tas topology=racks
         cq team-a gpu/tas=9
-        host h1 rack=r1 gpu=2
+        node h1 rack=r1 gpu=2
         wl one q=team-a gpu=4 t=1
         cycle
-        why one
+        explain one
         ",
         &expect![[r#"
-            1  park one team-a TopologyPlacementFailed
+            1  inadmissible-class one team-a TopologyPlacementFailed
             ?  one is inadmissible in team-a
             ?  flavor tas: enough quota is free, but 1 pod requested, anywhere; fitting when empty: none
             ?    4 gpu requested, 2 in total, 2 missing
@@ -256,10 +256,10 @@ fn a_cohort_cycle_is_explained_at_once() {
         wl waits q=team-a gpu=2 t=1
         cycle
         cohort two parent=one
-        why waits
+        explain waits
         ",
         &expect![[r#"
-            1  park waits team-a ExceedsMaxQuota
+            1  inadmissible-class waits team-a ExceedsMaxQuota
             ?  waits is pending: team-a is inactive, its cohorts form a cycle
         "#]],
     );

@@ -36,7 +36,13 @@ fn quota() -> impl Strategy<Value = String> {
 fn queue(own: usize) -> impl Strategy<Value = String> {
     let cohort = select(vec![" cohort=c0", " cohort=c0", " cohort=c1", ""]);
     let within = select(vec!["", "", " within=lower", " within=newer"]);
-    let reclaim = select(vec!["", "", " reclaim=any", " reclaim=lower", " reclaim=any poach=1"]);
+    let reclaim = select(vec![
+        "",
+        "",
+        " reclaim=any",
+        " reclaim=lower",
+        " reclaim=any borrow-within-cohort=1",
+    ]);
     (cohort, within, reclaim, quota()).prop_map(move |(cohort, within, reclaim, quota)| {
         format!("cq q{own}{cohort}{within}{reclaim}{quota}")
     })

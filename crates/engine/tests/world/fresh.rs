@@ -10,7 +10,7 @@ impl World {
     pub(crate) fn fresh(&self, waiting: bool) -> Player {
         let mut other = Player::new();
         other.line(&self.settings);
-        other.line("gone namespace ns");
+        other.line("delete namespace ns");
         self.copy_names(&mut other);
         for event in self.player.known.values() {
             let event = self.with_admission(event);

@@ -14,7 +14,7 @@ pub(crate) fn kin() -> impl Strategy<Value = Step> {
     };
     // Rings would only be a mistake: everybody replaces somebody with a smaller number.
     let older = (1..WORKLOADS / 2).prop_flat_map(|index| (Just(index), 0..index));
-    let wish = select(vec!["q0", "q1", "t0 anywhere", "t0 anywhere", "t0 slice=host:2"]);
+    let wish = select(vec!["q0", "q1", "t0 unconstrained", "t0 unconstrained", "t0 slice=node:2"]);
     let slice = (older, wish, pods.clone());
     let slice = slice.prop_map(move |((index, old), wish, asked)| {
         Step::Submit(index, format!("q={wish} {} replaces=w{old}", words(asked)))

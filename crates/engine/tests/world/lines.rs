@@ -69,8 +69,12 @@ fn policies(own: usize, manners: Manners) -> BoxedStrategy<String> {
             let say = |key: &'static str| {
                 move |one: Option<&str>| one.map(|one| format!(" {key}={one}")).unwrap_or_default()
             };
-            (within.prop_map(say("within")), reclaim.prop_map(say("reclaim")), flag("poach=1", 4))
-                .prop_map(|(within, reclaim, poach)| within + &reclaim + &poach)
+            (
+                within.prop_map(say("within")),
+                reclaim.prop_map(say("reclaim")),
+                flag("borrow-within-cohort=1", 4),
+            )
+                .prop_map(|(within, reclaim, borrow)| within + &reclaim + &borrow)
                 .boxed()
         }
     }
@@ -82,7 +86,7 @@ pub(crate) fn queue(own: usize, manners: Manners) -> impl Strategy<Value = Strin
         .prop_map(|one| one.map(|one| format!(" cohort=c{one}")).unwrap_or_default());
     let scan = (flag("borrow-next", 3), flag("preempt-stops", 3), flag("prefer-preempting", 4))
         .prop_map(|(borrow, preempt, prefer)| borrow + &preempt + &prefer);
-    let flags = (flag("strict", 4), flag("stopped", 12), flag("by-usage", 4), weight());
+    let flags = (flag("strict", 4), flag("stopped", 12), flag("usage-based", 4), weight());
     let flags = (flags, select(vec!["", "", " last=spot", " last=h100"])).prop_map(
         |((strict, stopped, by_usage, weight), last)| strict + &stopped + &by_usage + weight + last,
     );
@@ -143,15 +147,15 @@ pub(crate) fn upheaval() -> BoxedStrategy<Step> {
     let lines = prop_oneof![
         4 => (0..QUEUES).prop_flat_map(|own| queue(own, Manners::Free)),
         4 => cohort(),
-        1 => (0..COHORTS).prop_map(|own| format!("gone cohort c{own}")),
-        1 => (0..QUEUES).prop_map(|own| format!("gone cq q{own}")),
-        1 => select(vec!["flavor spot taint=spot:yes", "flavor spot", "gone flavor x86", "flavor x86"])
+        1 => (0..COHORTS).prop_map(|own| format!("delete cohort c{own}")),
+        1 => (0..QUEUES).prop_map(|own| format!("delete cq q{own}")),
+        1 => select(vec!["flavor spot taint=spot:yes", "flavor spot", "delete flavor x86", "flavor x86"])
             .prop_map(str::to_owned),
-        1 => select(vec!["namespace ns", "gone namespace ns"]).prop_map(str::to_owned),
+        1 => select(vec!["namespace ns", "delete namespace ns"]).prop_map(str::to_owned),
         2 => (0..QUEUES, 0..QUEUES, flag("stopped", 3))
             .prop_map(|(own, queue, stopped)| format!("lq q{own} cq=q{queue}{stopped}")),
         1 => (select(vec!["spot", "h100"]), 0..20_i64)
-            .prop_map(|(flavor, room)| format!("room {flavor}={room}")),
+            .prop_map(|(flavor, room)| format!("capacity {flavor}={room}")),
     ];
     lines.prop_map(Step::Say).boxed()
 }
@@ -159,13 +163,26 @@ pub(crate) fn upheaval() -> BoxedStrategy<Step> {
 /// A line of settings.
 pub(crate) fn settings() -> impl Strategy<Value = String> {
     let fair = select(vec!["", "", " fair=final", " fair=initial", " fair=final,initial"]);
-    let places = (flag("balanced", 3), flag("no-fail-fast", 3), flag("preferences", 2));
     let places =
-        (places, flag("elastic-places", 2)).prop_map(|((balanced, patient, prefers), elastic)| {
+        (flag("balanced-placement", 3), flag("no-fail-fast", 3), flag("preferred-affinity", 2));
+    let places =
+        (places, flag("elastic-tas", 2)).prop_map(|((balanced, patient, prefers), elastic)| {
             balanced + &patient + &prefers + &elastic
         });
-    let gates = select(vec!["", " orchestrated", " concurrent", " concurrent"]);
-    (fair, flag("no-partial", 4), flag("no-shapes", 6), flag("no-scan-progress", 6), places, gates)
+    let gates = select(vec![
+        "",
+        " orchestrated-preemption",
+        " concurrent-admission",
+        " concurrent-admission",
+    ]);
+    (
+        fair,
+        flag("no-partial", 4),
+        flag("no-scheduling-hashes", 6),
+        flag("no-scan-progress", 6),
+        places,
+        gates,
+    )
         .prop_map(|(fair, partial, shapes, progress, places, gates)| {
             format!("settings{fair}{partial}{shapes}{progress}{places}{gates}")
         })

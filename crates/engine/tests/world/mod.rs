@@ -88,7 +88,7 @@ impl World {
             }
             Step::Finish(index) => self.say(&format!("finish w{index}")),
             Step::Evict(index) if self.holds(*index) => self.say(&format!("evict w{index}")),
-            Step::Fail(index) if self.holds(*index) => self.say(&format!("failed w{index}")),
+            Step::Fail(index) if self.holds(*index) => self.say(&format!("write-failed w{index}")),
             Step::Reclaim(index) if self.has_pods_to_spare(*index) => {
                 self.say(&format!("reclaim w{index} 1"));
             }

@@ -7,12 +7,12 @@ use crate::world::{Step, WORKLOADS};
 
 /// Two queues that share four machines in two racks.
 pub(crate) const MACHINES: [&str; 8] = [
-    "topology racks levels=rack,host",
+    "topology racks levels=rack,node",
     "flavor tas topology=racks",
-    "host h0 rack=r0 gpu=2",
-    "host h1 rack=r0 gpu=3 disk=ssd",
-    "host h2 rack=r1 gpu=2 disk=ssd",
-    "host h3 rack=r1 gpu=3 used/gpu=1",
+    "node h0 rack=r0 gpu=2",
+    "node h1 rack=r0 gpu=3 disk=ssd",
+    "node h2 rack=r1 gpu=2 disk=ssd",
+    "node h3 rack=r1 gpu=3 used/gpu=1",
     "cq t0 cohort=c0 within=lower reclaim=any gpu/tas=6",
     "cq t1 cohort=c0 gpu/tas=4",
 ];
@@ -21,12 +21,12 @@ pub(crate) const MACHINES: [&str; 8] = [
 pub(crate) fn placed() -> impl Strategy<Value = Step> {
     let wish = select(vec![
         "",
-        " anywhere",
+        " unconstrained",
         " required=rack",
-        " preferred=host",
-        " required=host",
+        " preferred=node",
+        " required=node",
         " slice=rack:2",
-        " required=rack slice=host:2",
+        " required=rack slice=node:2",
     ]);
     let sizes = (1..5_i64, 1..3_i64, prop::bool::weighted(0.3));
     let words = (0..2, sizes, 0..3_i64, wish, preference()).prop_map(
@@ -59,11 +59,11 @@ pub(crate) fn preference() -> impl Strategy<Value = &'static str> {
 /// Machines and topologies that change.
 pub(crate) fn machines() -> impl Strategy<Value = Step> {
     let machine = (0..4, 0..2, 0..5_i64, select(vec!["", "", " disk=ssd", " down"]))
-        .prop_map(|(host, rack, gpu, rest)| format!("host h{host} rack=r{rack} gpu={gpu}{rest}"));
+        .prop_map(|(host, rack, gpu, rest)| format!("node h{host} rack=r{rack} gpu={gpu}{rest}"));
     let others = select(vec![
-        "gone host h1",
-        "gone topology racks",
-        "topology racks levels=rack,host",
+        "delete node h1",
+        "delete topology racks",
+        "topology racks levels=rack,node",
         "topology racks levels=rack",
         "flavor tas topology=racks",
         "flavor tas topology=racks taint=spot:yes",

@@ -16,13 +16,13 @@ pub(crate) fn hall() -> impl Strategy<Value = Vec<String>> {
     let machine = (0..4_usize, 0..5_i64, 0..3_i64, select(vec!["", "", " disk=ssd"]));
     vec(machine, 1..9).prop_map(|machines| {
         let mut lines = vec![
-            "topology racks levels=block,rack,host".to_owned(),
+            "topology racks levels=block,rack,node".to_owned(),
             "flavor tas topology=racks".to_owned(),
             "cq t0 gpu/tas=99 cpu/tas=99".to_owned(),
         ];
         lines.extend(machines.iter().enumerate().map(|(index, (rack, gpu, cpu, disk))| {
             let block = rack / 2;
-            format!("host h{index} block=b{block} rack=r{rack} gpu={gpu} cpu={cpu}{disk}")
+            format!("node h{index} block=b{block} rack=r{rack} gpu={gpu} cpu={cpu}{disk}")
         }));
         lines
     })
@@ -31,19 +31,19 @@ pub(crate) fn hall() -> impl Strategy<Value = Vec<String>> {
 /// What one Workload asks for, with a leader or without.
 pub(crate) fn wish() -> impl Strategy<Value = String> {
     let together = select(vec![
-        "anywhere",
+        "unconstrained",
         "required=rack",
         "required=block",
-        "preferred=host",
+        "preferred=node",
         "preferred=rack",
         "preferred=block",
     ]);
     let slices =
-        select(vec!["", "", " slice=host:2", " slice=rack:2", " slice=rack:4 slice=host:2"]);
+        select(vec!["", "", " slice=node:2", " slice=rack:2", " slice=rack:4 slice=node:2"]);
     let leader = select(vec!["", "", " + cpu=1", " + gpu=1", " + gpu=2 cpu=1"]);
     (1..4_i64, 1..3_i64, together, slices, preference(), leader).prop_map(
         |(pods, gpu, together, slices, preference, leader)| {
-            let together = if together == "required=rack" || together == "preferred=host" {
+            let together = if together == "required=rack" || together == "preferred=node" {
                 // Slices stand no higher than the whole.
                 together.to_owned()
             } else {
@@ -91,7 +91,7 @@ pub(crate) fn check(settings: &str, hall: &[String], wish: &str) -> Result<(), T
         }
     }
     let offered = |machine: &str, resource| {
-        let line = hall.iter().find(|line| line.starts_with(&format!("host {machine} ")));
+        let line = hall.iter().find(|line| line.starts_with(&format!("node {machine} ")));
         line.and_then(|line| number(line, resource)).unwrap_or(0)
     };
     match taken.iter().find(|((machine, resource), amount)| **amount > offered(machine, resource)) {

@@ -110,7 +110,7 @@ impl World {
 
     /// Whether what stands on a machine fits on it.
     fn has_room(&self, machine: &str) -> bool {
-        let host = self.player.known.get(&("host", machine.to_owned()));
+        let host = self.player.known.get(&("node", machine.to_owned()));
         let Some(Event::Node(_, Some(spec))) = host else {
             return false;
         };

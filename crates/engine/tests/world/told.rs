@@ -16,7 +16,7 @@ use crate::world::{Step, WORKLOADS, World};
 
 /// A leader and its workers, which want places together.
 pub(crate) fn led() -> impl Strategy<Value = Step> {
-    let wish = select(vec!["required=rack", "preferred=rack", "required=host", "preferred=host"]);
+    let wish = select(vec!["required=rack", "preferred=rack", "required=node", "preferred=node"]);
     let words =
         (0..2, 1..5_i64, 1..3_i64, 1..3_i64, wish).prop_map(|(queue, pods, gpu, leader, wish)| {
             format!("q=t{queue} gpu={leader} {wish} group=g + pods={pods} gpu={gpu} {wish} group=g")
