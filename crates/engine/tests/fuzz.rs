@@ -1,12 +1,12 @@
-//! Random worlds with everything in them: quotas, preemption, fair sharing, topologies, a placer, and objects that come,
-//! change and go. After every step the promises of `world/checks.rs` must hold.
+//! Random worlds with everything: quotas, preemption, fair sharing, topologies, a placer, and changing objects.
+//! After every step the invariants of `world/checks.rs` must hold.
 //!
-//! Runs for two seconds, or for as many as `SLUICE_FUZZ_SECONDS` says. A failing case is shrunk and printed as lines of
-//! the language of scenarios.
+//! Runs for two seconds, or for `SLUICE_FUZZ_SECONDS`. A failing case is shrunk and printed as lines of the
+//! scenario language.
 
 mod play;
-#[path = "world/whims.rs"]
-mod whims;
+#[path = "world/what_ifs.rs"]
+mod what_ifs;
 mod world;
 
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
-use crate::whims::{Whim, whims};
-use crate::world::kin::kin;
-use crate::world::lines::{Manners, objects, settings, step, upheaval};
-use crate::world::places::{MACHINES, failures, machines, placed};
-use crate::world::{Step, World, decisions};
+use crate::what_ifs::{Supposition, what_ifs};
+use crate::world::lines::{PreemptionPolicies, configuration_change, objects, settings, step};
+use crate::world::slices_and_variants::slice_or_variant;
+use crate::world::topology_workloads::{NODES, node_changes, node_failures, topology_workload};
+use crate::world::{World, WorldStep, decisions};
 
 const USUAL_SECONDS: u64 = 2;
 
 #[test]
-fn every_promise_holds_in_random_worlds() {
+fn all_invariants_hold_in_random_worlds() {
     let asked = std::env::var("SLUICE_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let end = Instant::now() + Duration::from_secs(asked.unwrap_or(USUAL_SECONDS));
     let config = ProptestConfig {
@@ -46,33 +46,38 @@ fn every_promise_holds_in_random_worlds() {
 struct Case {
     settings: String,
     objects: Vec<String>,
-    steps: Vec<Step>,
-    /// What is supposed before each step of a second run.
-    whims: Vec<Vec<Whim>>,
+    steps: Vec<WorldStep>,
+    /// Hypothetical events before each step of a second run.
+    what_ifs: Vec<Vec<Supposition>>,
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let manners = select(vec![Manners::Free, Manners::Free, Manners::AtHome, Manners::OneTaker]);
-    let objects = manners.prop_flat_map(objects).prop_map(|mut objects| {
-        objects.extend(MACHINES.map(str::to_owned));
+    let policies = select(vec![
+        PreemptionPolicies::Free,
+        PreemptionPolicies::Free,
+        PreemptionPolicies::WithinQueue,
+        PreemptionPolicies::OnePreemptor,
+    ]);
+    let objects = policies.prop_flat_map(objects).prop_map(|mut objects| {
+        objects.extend(NODES.map(str::to_owned));
         objects
     });
     let any = prop_oneof![
         20 => step(true),
-        6 => placed(),
-        6 => upheaval(),
-        4 => machines(),
-        3 => failures(),
-        1 => rings(),
+        6 => topology_workload(),
+        6 => configuration_change(),
+        4 => node_changes(),
+        3 => node_failures(),
+        1 => cohort_cycles(),
         2 => usage(),
-        4 => kin(),
+        4 => slice_or_variant(),
     ];
-    let all = (settings(), objects, vec(any, 1..120), vec(whims(), 1..20));
-    all.prop_map(|(settings, objects, steps, whims)| Case { settings, objects, steps, whims })
+    let all = (settings(), objects, vec(any, 1..120), vec(what_ifs(), 1..20));
+    all.prop_map(|(settings, objects, steps, what_ifs)| Case { settings, objects, steps, what_ifs })
 }
 
-/// LocalQueues share by usage, backoffs begin, and time passes.
-fn usage() -> impl Strategy<Value = Step> {
+/// Admission fair sharing, backoffs, and the passing of time.
+fn usage() -> impl Strategy<Value = WorldStep> {
     let lines = prop_oneof![
         Just("admission-fair-sharing half-life=5 interval=1".to_owned()),
         Just("admission-fair-sharing half-life=5 interval=2 gpu=0.5".to_owned()),
@@ -84,12 +89,12 @@ fn usage() -> impl Strategy<Value = Step> {
         (0..10, 1..4).prop_map(|(index, end)| format!("release w{index} t=1 hold={end}")),
         Just("second-pass".to_owned()),
     ];
-    lines.prop_map(Step::Say)
+    lines.prop_map(WorldStep::Say)
 }
 
-/// Cohorts under each other, in any order: rings come and go.
-fn rings() -> impl Strategy<Value = Step> {
-    (0..3, 0..3).prop_map(|(own, parent)| Step::Say(format!("cohort c{own} parent=c{parent}")))
+/// Random cohort parents: cycles appear and disappear.
+fn cohort_cycles() -> impl Strategy<Value = WorldStep> {
+    (0..3, 0..3).prop_map(|(own, parent)| WorldStep::Say(format!("cohort c{own} parent=c{parent}")))
 }
 
 fn play(case: &Case) -> Result<(), TestCaseError> {
@@ -97,39 +102,39 @@ fn play(case: &Case) -> Result<(), TestCaseError> {
     for step in &case.steps {
         let before = world.held();
         let entries = world.play(step);
-        world.replacements_keep_their_word(&before, &entries)?;
-        world.nobody_is_lost_or_in_two_places()?;
-        world.everybody_can_be_told_why()?;
-        if matches!(step, Step::Cycle) {
-            world.a_cycle_keeps_its_word(&entries)?;
+        world.node_replacements_keep_other_pods(&before, &entries)?;
+        world.every_workload_is_in_exactly_one_place()?;
+        world.every_workload_has_an_explanation()?;
+        if matches!(step, WorldStep::Cycle) {
+            world.outcomes_match_the_state(&entries)?;
             world.no_admission_exceeds_a_limit(&entries)?;
-            world.usage_is_the_sum_of_what_is_held()?;
-            world.nothing_of_a_what_if_stays_in_the_books()?;
+            world.usage_is_the_sum_of_reservations()?;
+            world.the_state_equals_a_rebuilt_one()?;
         }
     }
     again(&world)?;
-    with_whims(case, &world)?;
+    with_what_ifs(case, &world)?;
     in_parts(case, &world)?;
-    looking_again(case)?;
-    world.comes_to_rest();
-    world.nobody_is_lost_or_in_two_places()?;
-    world.nothing_of_a_what_if_stays_in_the_books()
+    reevaluating_refusals(case)?;
+    world.reaches_a_fixed_point();
+    world.every_workload_is_in_exactly_one_place()?;
+    world.the_state_equals_a_rebuilt_one()
 }
 
-/// What is only supposed leaves nothing in the books and changes no decision.
-fn with_whims(case: &Case, world: &World) -> Result<(), TestCaseError> {
+/// What-ifs leave the state and all decisions unchanged.
+fn with_what_ifs(case: &Case, world: &World) -> Result<(), TestCaseError> {
     let mut other = World::new(&case.settings, &case.objects);
-    for (step, whims) in case.steps.iter().zip(case.whims.iter().cycle()) {
-        other.imagine(whims)?;
+    for (step, what_ifs) in case.steps.iter().zip(case.what_ifs.iter().cycle()) {
+        other.suppose(what_ifs)?;
         other.play(step);
     }
     if world.player.trace == other.player.trace {
         return Ok(());
     }
-    Err(world.refute(&format!("with what-ifs in between it was\n{}", other.player.trace)))
+    Err(world.failure(&format!("with what-ifs in between it was\n{}", other.player.trace)))
 }
 
-/// A cycle in parts decides like one in one piece.
+/// A cycle in parts decides like a whole one.
 fn in_parts(case: &Case, world: &World) -> Result<(), TestCaseError> {
     let mut other = World::new(&case.settings, &case.objects);
     other.player.part = 1;
@@ -139,17 +144,18 @@ fn in_parts(case: &Case, world: &World) -> Result<(), TestCaseError> {
     if world.player.trace == other.player.trace {
         return Ok(());
     }
-    Err(world.refute(&format!("in parts it was\n{}", other.player.trace)))
+    Err(world.failure(&format!("in parts it was\n{}", other.player.trace)))
 }
 
-/// Whoever is not evaluated because its refusal is known would have been refused.
-fn looking_again(case: &Case) -> Result<(), TestCaseError> {
+/// Skipping heads whose refusal is known changes nothing.
+fn reevaluating_refusals(case: &Case) -> Result<(), TestCaseError> {
     let mut world = World::new(&case.settings, &case.objects);
-    let mut thorough = World::new(&format!("{} reevaluate-refused", case.settings), &case.objects);
+    let mut reevaluating =
+        World::new(&format!("{} reevaluate-refused", case.settings), &case.objects);
     for step in &case.steps {
-        if decisions(&world.play(step)) != decisions(&thorough.play(step)) {
-            let seen = &thorough.player.trace;
-            return Err(world.refute(&format!("looking again at everybody it was\n{seen}")));
+        if decisions(&world.play(step)) != decisions(&reevaluating.play(step)) {
+            let seen = &reevaluating.player.trace;
+            return Err(world.failure(&format!("looking again at everybody it was\n{seen}")));
         }
     }
     Ok(())
@@ -161,5 +167,5 @@ fn again(world: &World) -> Result<(), TestCaseError> {
     if world.player.trace == other.player.trace {
         return Ok(());
     }
-    Err(world.refute(&format!("the second time it was\n{}", other.player.trace)))
+    Err(world.failure(&format!("the second time it was\n{}", other.player.trace)))
 }

@@ -1,41 +1,41 @@
-//! What holds whatever happens, checked on random worlds. See `world/mod.rs`.
+//! Invariants, checked on random worlds. See `world/mod.rs`.
 
-#[path = "world/crowd.rs"]
-mod crowd;
+#[path = "world/contention.rs"]
+mod contention;
+#[path = "world/explanations.rs"]
+mod explanations;
+#[path = "world/independent_trees.rs"]
+mod independent_trees;
 mod play;
-#[path = "world/preferring.rs"]
-mod preferring;
-#[path = "world/told.rs"]
-mod told;
+#[path = "world/preferred_affinity.rs"]
+mod preferred_affinity;
+#[path = "world/requeue.rs"]
+mod requeue;
 #[path = "world/tournament.rs"]
 mod tournament;
-#[path = "world/twins.rs"]
-mod twins;
-#[path = "world/waking.rs"]
-mod waking;
-#[path = "world/whims.rs"]
-mod whims;
+#[path = "world/what_ifs.rs"]
+mod what_ifs;
 mod world;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::crowd::{bustle, crowded};
-use crate::told::led;
-use crate::whims::whims;
-use crate::world::kin::kin;
-use crate::world::lines::{Manners, objects, settings, step, upheaval};
+use crate::contention::{contended_queues, contention_step};
+use crate::explanations::leader_and_workers;
+use crate::what_ifs::what_ifs;
+use crate::world::lines::{PreemptionPolicies, configuration_change, objects, settings, step};
 use crate::world::model::Model;
-use crate::world::places::{MACHINES, failures, machines, placed};
-use crate::world::{Step, World, decisions};
+use crate::world::slices_and_variants::slice_or_variant;
+use crate::world::topology_workloads::{NODES, node_changes, node_failures, topology_workload};
+use crate::world::{World, WorldStep, decisions};
 
-fn anything() -> impl Strategy<Value = Step> {
-    prop_oneof![5 => step(true), 1 => upheaval()]
+fn any_step() -> impl Strategy<Value = WorldStep> {
+    prop_oneof![5 => step(true), 1 => configuration_change()]
 }
 
-/// Two queues of one cohort, in which slices and variants have room for some of what they ask.
-fn house() -> impl Strategy<Value = Vec<String>> {
+/// Two queues of one cohort, with quota for some of the slices and variants.
+fn slice_queues() -> impl Strategy<Value = Vec<String>> {
     let quotas = (1..4_i64, 1..4_i64, 1..4_i64, 1..4_i64);
     let policies = select(vec!["", " within=lower", " reclaim=any", " within=newer reclaim=lower"]);
     let last = select(vec!["", "", " last=spot"]);
@@ -51,75 +51,75 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn usage_is_the_sum_of_what_is_held_at_every_node(
-        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..60),
+    fn usage_is_the_sum_of_reservations_at_every_node(
+        settings in settings(), objects in objects(PreemptionPolicies::Free), steps in vec(any_step(), 1..60),
     ) {
         let mut world = World::new(&settings, &objects);
         for step in &steps {
             world.play(step);
-            if matches!(step, Step::Cycle) {
-                world.usage_is_the_sum_of_what_is_held()?;
+            if matches!(step, WorldStep::Cycle) {
+                world.usage_is_the_sum_of_reservations()?;
             }
         }
     }
 
     #[test]
-    fn no_admission_exceeds_a_limit_once_the_victims_are_gone(
-        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..60),
+    fn no_admission_exceeds_a_limit_once_targets_are_released(
+        settings in settings(), objects in objects(PreemptionPolicies::Free), steps in vec(any_step(), 1..60),
     ) {
         let mut world = World::new(&settings, &objects);
         for step in &steps {
             let entries = world.play(step);
-            world.a_cycle_keeps_its_word(&entries)?;
+            world.outcomes_match_the_state(&entries)?;
             world.no_admission_exceeds_a_limit(&entries)?;
         }
     }
 
     #[test]
-    fn nobody_is_lost_or_in_two_places(
-        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..60),
+    fn every_workload_is_in_exactly_one_place(
+        settings in settings(), objects in objects(PreemptionPolicies::Free), steps in vec(any_step(), 1..60),
     ) {
         let mut world = World::new(&settings, &objects);
         for step in &steps {
             world.play(step);
-            world.nobody_is_lost_or_in_two_places()?;
-            world.everybody_can_be_told_why()?;
+            world.every_workload_is_in_exactly_one_place()?;
+            world.every_workload_has_an_explanation()?;
         }
     }
 
     #[test]
-    fn a_what_if_leaves_the_books_as_they_were(
-        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..60),
+    fn the_state_equals_a_rebuilt_one(
+        settings in settings(), objects in objects(PreemptionPolicies::Free), steps in vec(any_step(), 1..60),
     ) {
         let mut world = World::new(&settings, &objects);
         for step in &steps {
             world.play(step);
-            if matches!(step, Step::Cycle) {
-                world.nothing_of_a_what_if_stays_in_the_books()?;
+            if matches!(step, WorldStep::Cycle) {
+                world.the_state_equals_a_rebuilt_one()?;
             }
         }
     }
 
     #[test]
-    fn a_cycle_that_gives_nothing_changes_nothing(
-        settings in settings(), objects in objects(Manners::Free), steps in vec(step(true), 1..60),
+    fn a_cycle_without_admissions_changes_nothing(
+        settings in settings(), objects in objects(PreemptionPolicies::Free), steps in vec(step(true), 1..60),
     ) {
         let mut world = World::new(&settings, &objects);
         for step in &steps {
             world.play(step);
         }
-        world.play(&Step::Cycle);
+        world.play(&WorldStep::Cycle);
         let before = world.player.engine.debug_dump();
         for flavor in ["spot", "h100", "x86"] {
             world.say(&format!("capacity {flavor}=0"));
         }
-        world.play(&Step::Cycle);
+        world.play(&WorldStep::Cycle);
         prop_assert_eq!(before, world.player.engine.debug_dump());
     }
 
     #[test]
     fn the_same_events_give_the_same_decisions(
-        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..60),
+        settings in settings(), objects in objects(PreemptionPolicies::Free), steps in vec(any_step(), 1..60),
     ) {
         let (mut one, mut other) =
             (World::new(&settings, &objects), World::new(&settings, &objects));
@@ -130,65 +130,65 @@ proptest! {
         prop_assert_eq!(one.player.trace, other.player.trace);
     }
 
-    /// One flavor per resource: with several, a head goes on where its last scan of flavors stopped and, as in
-    /// upstream, may overlook what became free behind it until the next wake-up. No placer either: who waits for room
-    /// is woken by room alone.
+    /// One flavor per resource: with several, a head continues its flavor scan and, as in upstream, may miss quota
+    /// released in earlier flavors until the next requeue. No placer: Workloads without cluster capacity are
+    /// requeued only by capacity.
     #[test]
-    fn wake_ups_never_miss(
-        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..60),
+    fn requeueing_never_misses(
+        settings in settings(), objects in objects(PreemptionPolicies::Free), steps in vec(any_step(), 1..60),
     ) {
         let objects: Vec<String> = objects.iter().map(|line| without_spot(line)).collect();
         let mut world = World::new(&settings, &objects);
         for step in &steps {
             match step {
-                Step::Say(line) if line.starts_with("capacity") => continue,
-                step if world.tells_a_holder_again(step) => continue,
-                Step::Say(line) => world.play(&Step::Say(without_spot(line))),
+                WorldStep::Say(line) if line.starts_with("capacity") => continue,
+                step if world.updates_an_admitted_workload(step) => continue,
+                WorldStep::Say(line) => world.play(&WorldStep::Say(without_spot(line))),
                 other => world.play(other),
             };
         }
-        world.wake_ups_never_miss()?;
+        world.requeueing_never_misses()?;
     }
 
-    /// One queue: of two, a head that loses its place to another's reservation is parked like one that finds none, as
-    /// in upstream, and may miss that the reservation ends with the cycle.
+    /// One queue: with two, a head that loses its domains to a reservation becomes inadmissible, as in upstream,
+    /// and may miss the end of the reservation.
     #[test]
-    fn wake_ups_never_miss_a_place(
+    fn requeueing_never_misses_topology_capacity(
         settings in settings(),
-        steps in vec(prop_oneof![4 => placed(), 6 => step(false), 1 => machines()], 1..60),
+        steps in vec(prop_oneof![4 => topology_workload(), 6 => step(false), 1 => node_changes()], 1..60),
     ) {
-        let mut world = World::new(&settings, &MACHINES.map(str::to_owned));
+        let mut world = World::new(&settings, &NODES.map(str::to_owned));
         for step in steps {
-            let elsewhere = matches!(&step, Step::Submit(_, words) if !words.starts_with("q=t0"));
-            if !elsewhere && !world.tells_a_holder_again(&step) {
+            let elsewhere = matches!(&step, WorldStep::Submit(_, words) if !words.starts_with("q=t0"));
+            if !elsewhere && !world.updates_an_admitted_workload(&step) {
                 world.play(&step);
             }
         }
-        world.wake_ups_never_miss()?;
+        world.requeueing_never_misses()?;
     }
 
-    /// Whoever is not evaluated because its refusal is known would have been refused: at every step both worlds have
-    /// decided the same, and the same Workloads wait in the same order.
+    /// Skipping heads whose refusal is known changes nothing: both worlds decide the same at every step, and have
+    /// the same pending Workloads in the same order.
     #[test]
-    fn to_look_again_at_those_who_must_be_refused_changes_nothing(
+    fn reevaluating_known_refusals_changes_nothing(
         settings in settings(),
         (objects, steps) in prop_oneof![
-            1 => (objects(Manners::Free), vec(anything(), 1..80)),
-            3 => (crowded(), vec(bustle(), 1..200)),
+            1 => (objects(PreemptionPolicies::Free), vec(any_step(), 1..80)),
+            3 => (contended_queues(), vec(contention_step(), 1..200)),
         ],
     ) {
         let mut world = World::new(&settings, &objects);
-        let mut thorough = World::new(&format!("{settings} reevaluate-refused"), &objects);
+        let mut reevaluating = World::new(&format!("{settings} reevaluate-refused"), &objects);
         for step in &steps {
             let decided = decisions(&world.play(step));
-            prop_assert_eq!(decided, decisions(&thorough.play(step)));
-            world.waits_like(&thorough)?;
+            prop_assert_eq!(decided, decisions(&reevaluating.play(step)));
+            world.has_the_same_pending_workloads(&reevaluating)?;
         }
     }
 
     #[test]
-    fn a_cycle_in_parts_decides_like_one_in_one_piece(
-        settings in settings(), objects in objects(Manners::Free), steps in vec(anything(), 1..80),
+    fn a_cycle_in_parts_decides_like_a_whole_one(
+        settings in settings(), objects in objects(PreemptionPolicies::Free), steps in vec(any_step(), 1..80),
         part in 1..4_usize,
     ) {
         let mut world = World::new(&settings, &objects);
@@ -202,9 +202,9 @@ proptest! {
     }
 
     #[test]
-    fn a_cycle_that_is_cut_short_loses_nobody(
-        settings in settings(), objects in crowded(),
-        steps in vec((bustle(), prop::option::weighted(0.3, 0..20_usize)), 1..80),
+    fn an_aborted_cycle_loses_no_workload(
+        settings in settings(), objects in contended_queues(),
+        steps in vec((contention_step(), prop::option::weighted(0.3, 0..20_usize)), 1..80),
     ) {
         let mut world = World::new(&settings, &objects);
         world.player.part = 1;
@@ -213,90 +213,90 @@ proptest! {
             if let Some(parts) = cut {
                 world.say(&format!("abort-after {parts}"));
             }
-            world.nobody_is_lost_or_in_two_places()?;
-            if matches!(step, Step::Cycle) || cut.is_some() {
-                world.nothing_of_a_what_if_stays_in_the_books()?;
-                world.usage_is_the_sum_of_what_is_held()?;
+            world.every_workload_is_in_exactly_one_place()?;
+            if matches!(step, WorldStep::Cycle) || cut.is_some() {
+                world.the_state_equals_a_rebuilt_one()?;
+                world.usage_is_the_sum_of_reservations()?;
             }
         }
         world.player.part = usize::MAX;
-        world.wake_ups_never_miss()?;
+        world.requeueing_never_misses()?;
     }
 
     #[test]
-    fn replacing_a_machine_moves_only_whom_it_must(
+    fn a_node_replacement_moves_only_affected_pods(
         settings in settings(),
         steps in vec(
-            prop_oneof![4 => placed(), 4 => step(false), 1 => machines(), 4 => failures()],
+            prop_oneof![4 => topology_workload(), 4 => step(false), 1 => node_changes(), 4 => node_failures()],
             1..60,
         ),
     ) {
-        let mut world = World::new(&settings, &MACHINES.map(str::to_owned));
+        let mut world = World::new(&settings, &NODES.map(str::to_owned));
         for step in steps {
             let before = world.held();
             let entries = world.play(&step);
-            world.replacements_keep_their_word(&before, &entries)?;
+            world.node_replacements_keep_other_pods(&before, &entries)?;
         }
     }
 
     #[test]
-    fn preferences_decide_where_pods_stand_and_not_whether(
+    fn preferred_affinity_changes_domains_and_not_admission(
         settings in select(vec!["", " no-mixed-profile", " balanced-placement"]),
-        hall in preferring::hall(), wish in preferring::wish(),
+        nodes_and_queue in preferred_affinity::nodes_and_queue(), wish in preferred_affinity::wish(),
     ) {
-        preferring::check(&format!("settings preferred-affinity{settings}"), &hall, &wish)?;
+        preferred_affinity::check(&format!("settings preferred-affinity{settings}"), &nodes_and_queue, &wish)?;
     }
 
     #[test]
-    fn what_is_told_of_places_is_so(
+    fn topology_explanations_match_searches(
         settings in settings(),
         steps in vec(
-            prop_oneof![4 => placed(), 2 => led(), 4 => step(false), 1 => machines()],
+            prop_oneof![4 => topology_workload(), 2 => leader_and_workers(), 4 => step(false), 1 => node_changes()],
             1..40,
         ),
     ) {
-        let mut world = World::new(&settings, &MACHINES.map(str::to_owned));
+        let mut world = World::new(&settings, &NODES.map(str::to_owned));
         for step in steps {
             world.play(&step);
-            world.what_is_told_of_places_is_so()?;
+            world.topology_explanations_match_searches()?;
         }
     }
 
     #[test]
-    fn slices_and_variants_keep_every_promise(
-        settings in settings(), house in house(),
-        steps in vec((kin(), whims()), 1..80),
+    fn slices_and_variants_keep_all_invariants(
+        settings in settings(), slice_queues in slice_queues(),
+        steps in vec((slice_or_variant(), what_ifs()), 1..80),
     ) {
         let settings = format!("{settings} concurrent-admission");
-        let mut world = World::new(&settings, &house);
-        let mut supposing = World::new(&settings, &house);
-        for (step, whims) in &steps {
+        let mut world = World::new(&settings, &slice_queues);
+        let mut with_what_ifs = World::new(&settings, &slice_queues);
+        for (step, what_ifs) in &steps {
             let entries = world.play(step);
-            world.nobody_is_lost_or_in_two_places()?;
-            world.everybody_can_be_told_why()?;
-            world.a_cycle_keeps_its_word(&entries)?;
+            world.every_workload_is_in_exactly_one_place()?;
+            world.every_workload_has_an_explanation()?;
+            world.outcomes_match_the_state(&entries)?;
             world.no_admission_exceeds_a_limit(&entries)?;
-            if matches!(step, Step::Cycle) {
-                world.usage_is_the_sum_of_what_is_held()?;
-                world.nothing_of_a_what_if_stays_in_the_books()?;
+            if matches!(step, WorldStep::Cycle) {
+                world.usage_is_the_sum_of_reservations()?;
+                world.the_state_equals_a_rebuilt_one()?;
             }
-            supposing.imagine(whims)?;
-            prop_assert_eq!(decisions(&entries), decisions(&supposing.play(step)));
+            with_what_ifs.suppose(what_ifs)?;
+            prop_assert_eq!(decisions(&entries), decisions(&with_what_ifs.play(step)));
         }
     }
 
     #[test]
-    fn trees_know_nothing_of_each_other(
+    fn cohort_trees_are_independent(
         settings in settings(),
-        one in (objects(Manners::Free), vec(step(true), 1..40)),
-        other in (objects(Manners::Free), vec(step(true), 1..40)),
+        one in (objects(PreemptionPolicies::Free), vec(step(true), 1..40)),
+        other in (objects(PreemptionPolicies::Free), vec(step(true), 1..40)),
         picks in vec(prop::bool::ANY, 1..20),
     ) {
-        let one = twins::segments(&settings, &one.0, &one.1);
-        let other = twins::renamed(&twins::segments(&settings, &other.0, &other.1));
-        let alone = twins::trace(&settings, &one, &[], &[true]);
-        let first = twins::trace(&settings, &one, &other, &[true]);
-        let mixed = twins::trace(&settings, &one, &other, &picks);
+        let one = independent_trees::segments(&settings, &one.0, &one.1);
+        let other = independent_trees::renamed(&independent_trees::segments(&settings, &other.0, &other.1));
+        let alone = independent_trees::trace(&settings, &one, &[], &[true]);
+        let first = independent_trees::trace(&settings, &one, &other, &[true]);
+        let mixed = independent_trees::trace(&settings, &one, &other, &picks);
         prop_assert_eq!(&first, &mixed);
         let of_one = |line: &&str| (0..10).any(|index| line.contains(&format!(" w{index} q")));
         let cycles = one.len();
@@ -309,7 +309,7 @@ proptest! {
 
     #[test]
     fn the_tournament_is_a_full_recomputation(
-        objects in prop_oneof![objects(Manners::AtHome), objects(Manners::OneTaker)],
+        objects in prop_oneof![objects(PreemptionPolicies::WithinQueue), objects(PreemptionPolicies::OnePreemptor)],
         steps in vec(step(false), 1..60),
     ) {
         let mut world = World::new("settings fair=final", &objects);
@@ -321,14 +321,14 @@ proptest! {
                 let here = heads.iter().filter(|head| tournament::tree_of(&before, head) == root);
                 let order: Vec<String> = here.map(|head| head.workload.clone()).collect();
                 if order != wanted {
-                    return Err(world.refute(&format!("{order:?} and not {wanted:?}")));
+                    return Err(world.failure(&format!("{order:?} and not {wanted:?}")));
                 }
             }
         }
     }
 }
 
-/// Who got something, or somebody to go for it.
+/// The line without quota in the flavor `spot`.
 fn without_spot(line: &str) -> String {
     let words = line.split(' ').filter(|word| !word.starts_with("gpu/spot="));
     words.collect::<Vec<_>>().join(" ")

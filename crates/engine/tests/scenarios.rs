@@ -1,90 +1,90 @@
-//! Scenarios: one rule each, told in a small text language. See `play/mod.rs` for the language.
+//! Scenarios: one rule each, in the text language of `play/mod.rs`. The name of a case is the rule.
 
 mod play;
 
+#[path = "scenarios/admission_checks.rs"]
+mod admission_checks;
+#[path = "scenarios/admission_fair_sharing.rs"]
+mod admission_fair_sharing;
 #[path = "scenarios/backoff.rs"]
 mod backoff;
-#[path = "scenarios/balance.rs"]
-mod balance;
+#[path = "scenarios/balanced_placement.rs"]
+mod balanced_placement;
 #[path = "scenarios/borrowing.rs"]
 mod borrowing;
-#[path = "scenarios/charging.rs"]
-mod charging;
 #[path = "scenarios/check.rs"]
 mod check;
-#[path = "scenarios/checks.rs"]
-mod checks;
-#[path = "scenarios/choosing.rs"]
-mod choosing;
-#[path = "scenarios/explaining.rs"]
-mod explaining;
-#[path = "scenarios/fungibility.rs"]
+#[path = "scenarios/cluster_capacity.rs"]
+mod cluster_capacity;
+#[path = "scenarios/condition_messages.rs"]
+mod condition_messages;
+#[path = "scenarios/cycle_order.rs"]
+mod cycle_order;
+#[path = "scenarios/elastic_topology.rs"]
+mod elastic_topology;
+#[path = "scenarios/fair_sharing.rs"]
+mod fair_sharing;
+#[path = "scenarios/fair_sharing_tournament.rs"]
+mod fair_sharing_tournament;
+#[path = "scenarios/flavor_assignment.rs"]
+mod flavor_assignment;
+#[path = "scenarios/flavor_fungibility.rs"]
 mod flavor_fungibility;
-#[path = "scenarios/gates.rs"]
-mod gates;
-#[path = "scenarios/groups.rs"]
-mod groups;
-#[path = "scenarios/growing.rs"]
-mod growing;
-#[path = "scenarios/holding.rs"]
-mod holding;
-#[path = "scenarios/inactive.rs"]
-mod inactive;
-#[path = "scenarios/layers.rs"]
-mod layers;
-#[path = "scenarios/machines.rs"]
-mod machines;
-#[path = "scenarios/missing_places.rs"]
-mod missing_places;
+#[path = "scenarios/inactive_queues.rs"]
+mod inactive_queues;
+#[path = "scenarios/inadmissible.rs"]
+mod inadmissible;
 #[path = "scenarios/namespaces.rs"]
 mod namespaces;
-#[path = "scenarios/order.rs"]
-mod order;
-#[path = "scenarios/parking.rs"]
-mod parking;
-#[path = "scenarios/placing.rs"]
-mod placing;
-#[path = "scenarios/preempting.rs"]
-mod preempting;
-#[path = "scenarios/preferring.rs"]
-mod preferring;
-#[path = "scenarios/real_pods.rs"]
-mod real_pods;
-#[path = "scenarios/reclaiming.rs"]
-mod reclaiming;
-#[path = "scenarios/replacing.rs"]
-mod replacing;
-#[path = "scenarios/reserving.rs"]
-mod reserving;
-#[path = "scenarios/reshaping.rs"]
-mod reshaping;
+#[path = "scenarios/node_replacement.rs"]
+mod node_replacement;
+#[path = "scenarios/node_requests.rs"]
+mod node_requests;
+#[path = "scenarios/nodes.rs"]
+mod nodes;
+#[path = "scenarios/partial_admission.rs"]
+mod partial_admission;
+#[path = "scenarios/pod_set_groups.rs"]
+mod pod_set_groups;
+#[path = "scenarios/preemption_gates.rs"]
+mod preemption_gates;
+#[path = "scenarios/preemption_within_queue.rs"]
+mod preemption_within_queue;
+#[path = "scenarios/preferred_affinity.rs"]
+mod preferred_affinity;
+#[path = "scenarios/queue_eligibility.rs"]
+mod queue_eligibility;
+#[path = "scenarios/queue_order.rs"]
+mod queue_order;
+#[path = "scenarios/quota_changes.rs"]
+mod quota_changes;
+#[path = "scenarios/quota_explanations.rs"]
+mod quota_explanations;
+#[path = "scenarios/reclaim_within_cohort.rs"]
+mod reclaim_within_cohort;
+#[path = "scenarios/requeue.rs"]
+mod requeue;
+#[path = "scenarios/reservations.rs"]
+mod reservations;
+#[path = "scenarios/saturated_usage.rs"]
+mod saturated_usage;
 #[path = "scenarios/second_pass.rs"]
 mod second_pass;
-#[path = "scenarios/sharing.rs"]
-mod sharing;
-#[path = "scenarios/shrinking.rs"]
-mod shrinking;
-#[path = "scenarios/slices.rs"]
-mod slices;
-#[path = "scenarios/stopping.rs"]
-mod stopping;
-#[path = "scenarios/strict.rs"]
-mod strict;
-#[path = "scenarios/supposing.rs"]
-mod supposing;
-#[path = "scenarios/topology.rs"]
-mod topology;
-#[path = "scenarios/tournament.rs"]
-mod tournament;
-#[path = "scenarios/turns.rs"]
-mod turns;
-#[path = "scenarios/uncountable.rs"]
-mod uncountable;
-#[path = "scenarios/usage_sharing.rs"]
-mod usage_sharing;
+#[path = "scenarios/slice_layers.rs"]
+mod slice_layers;
+#[path = "scenarios/stopped_queues.rs"]
+mod stopped_queues;
+#[path = "scenarios/strict_fifo.rs"]
+mod strict_fifo;
+#[path = "scenarios/topology_assignment.rs"]
+mod topology_assignment;
+#[path = "scenarios/topology_explanations.rs"]
+mod topology_explanations;
+#[path = "scenarios/usage.rs"]
+mod usage;
 #[path = "scenarios/variants.rs"]
 mod variants;
-#[path = "scenarios/waking.rs"]
-mod waking;
-#[path = "scenarios/why.rs"]
-mod why;
+#[path = "scenarios/what_if.rs"]
+mod what_if;
+#[path = "scenarios/workload_slices.rs"]
+mod workload_slices;

@@ -1,56 +1,55 @@
-//! The language of scenarios, one object or event per line:
+//! The scenario language, one object or event per line:
 //!
 //! ```text
 //! settings fair=final,initial no-partial       (first line only; see `settings`)
 //! flavor spot label=zone:a taint=key:value[:effect] tolerate=key[:value] topology=racks
 //! topology racks levels=rack,node
-//! host h1 rack=r1 gpu=4 used/gpu=1 down        (numbers are amounts, other values labels)
+//! node h1 rack=r1 gpu=4 used/gpu=1 down        (numbers are amounts, other values labels)
 //! namespace lab team=a                         (`ns` exists from the start)
 //! cohort ml parent=all weight=0.5 cpu/spot=4,borrow:2,lend:1
 //! cq team-a cohort=ml gpu/h100=4 + cpu/spot=9  (`+` begins another resource group; `unlimited` is an amount)
 //!    borrow=2 lend=1 strict stopped not-ready weight=2 select=team:a select-nothing
-//!    within=lower reclaim=any borrow-within-cohort[=PRIORITY] (policies: lower, newer, any; borrow-within-cohort is borrowWithinCohort)
+//!    within=lower reclaim=any borrow-within-cohort[=PRIORITY]   (policies: lower, newer, any)
 //!    borrow-next preempt-stops prefer-preempting generation=2
 //! lq line cq=team-a stopped                    (every cq has one of its own name)
 //! wl one q=team-a ns=lab prio=3 t=1 gpu=6 pods=2 min=1 + gpu=1   (`+` begins another pod set)
 //!    on=zone:a in=zone:a|b,metadata.name:h1 prefers=5:zone:a|b tolerate=key:value
-//!    node/cpu=2 (what a pod takes of its machine, where that is not what counts as quota)
+//!    node/cpu=2 (request of a pod on its node, if it differs from the quota request)
 //!    required=rack preferred=rack unconstrained slice=rack:2
 //!    class (its priority is that of a WorkloadPriorityClass)
-//!    gated (a preemption gate is closed) replaces=OTHER (a slice that takes its place)
-//!    family=NAME allowed=FLAVOR,FLAVOR (a variant, and the flavors it may get; a cq says last=FLAVOR)
+//!    gated (a preemption gate is closed) replaces=OTHER (the workload slice that it replaces)
+//!    family=NAME allowed=FLAVOR,FLAVOR (a variant and its allowed flavors; a cq says last=FLAVOR)
 //!    group=g hold=requeue hold=out hold=SECOND invalid uid=u template=1 check=NAME:STATE
-//! finish one, evict one, failed one, release one t=9 hold=requeue, reclaim one 2
-//! unhealthy one h1 h2                          (machines that failed under it)
-//! gone KIND NAME
-//! check nodes inactive topology=after-checks            (or topology=on-worker; a cq says check=NAME[:FLAVOR,FLAVOR])
-//! sharing half-life=10 interval=2 gpu=2        (seconds; weights of resources; a cq says usage-based, a lq weight=2)
-//! consumed lq gpu=5, sample, admitted one      (what a LocalQueue consumed before; times to count)
-//! usage lq ...                                 (what LocalQueues consumed, and their shares in thousandths)
+//! finish one, evict one, write-failed one, release one t=9 hold=requeue, reclaim one 2
+//! unhealthy one h1 h2                          (its failed nodes)
+//! delete KIND NAME
+//! check nodes inactive topology=after-checks   (or topology=on-worker; a cq says check=NAME[:FLAVOR,FLAVOR])
+//! admission-fair-sharing half-life=10 interval=2 gpu=2   (seconds; resource weights; cq: usage-based, lq: weight=2)
+//! consumed lq gpu=5, sample, admitted one      (earlier consumption of a LocalQueue; events with a time)
+//! usage lq ...                                 (prints consumption of LocalQueues, and shares in thousandths)
 //! wait 5                                       (seconds pass)
-//! second                                       (second passes that are due)
-//! room h100=3                                  (the placer's room in a flavor, announced)
+//! second-pass                                  (runs second passes whose time has come)
+//! capacity h100=3                              (cluster capacity of the placer in a flavor)
 //! show NAME ...
-//! why one                                      (why it waits, in our own words)
-//! words                                        (from here on, verdicts with the message of the condition)
+//! explain one                                  (why it is pending)
+//! messages                                     (from here on, decisions with condition messages)
 //! cycle [COUNT]
-//! cut PARTS                                    (a cycle that is given up after so many parts)
+//! abort-after PARTS                            (a cycle that is aborted after this many parts)
 //! ```
 //!
-//! An object is replaced by saying it again. Flavors are made as quotas name them. In a queue preemption does not end
-//! the scan of flavors unless `preempt-stops` is said. Without a `cycle` line, cycles run until nobody is left to
-//! evaluate.
+//! Repeating an object replaces it. Quotas create their flavors. In a queue preemption does not end the flavor scan
+//! unless `preempt-stops` is given. Without a `cycle` line, cycles run until no queue has a head.
 //!
 //! The trace has one line per head: the cycle, then
 //!
 //! ```text
 //! reserve WORKLOAD QUEUE RESOURCE=FLAVOR:AMOUNT … (borrows, height 1) at DOMAIN:PODS
-//! move WORKLOAD QUEUE …                        (as `reserve`: a machine under it was replaced)
-//! evict WORKLOAD QUEUE VERDICT
-//! preempt for WORKLOAD QUEUE: VICTIM REASON, …
-//! migrate to WORKLOAD QUEUE: SIBLING           (it goes first)
-//! no room for WORKLOAD QUEUE in FLAVOR
-//! retry | aside | park WORKLOAD QUEUE VERDICT  (back in line, alone out of line, out of line with its shape)
+//! replace-node WORKLOAD QUEUE …                (as `reserve`: a failed node was replaced)
+//! evict WORKLOAD QUEUE OUTCOME
+//! preempt for WORKLOAD QUEUE: TARGET REASON, …
+//! migrate to WORKLOAD QUEUE: VARIANT           (the other variant is evicted first)
+//! no capacity for WORKLOAD QUEUE in FLAVOR
+//! requeue | inadmissible | inadmissible-class WORKLOAD QUEUE OUTCOME   (the class: all of its equivalence class)
 //! ```
 
 mod objects;
@@ -66,39 +65,39 @@ use engine::{CycleEntry, CycleOutcome, Engine, EngineSettings, Event, Placer, Re
 
 use crate::play::words::Words;
 
-/// In the unit of time.
+/// Seconds in the unit of `Time`.
 pub(crate) const SECOND: i64 = 1_000_000_000;
 
 /// Plays lines on an engine and writes the trace.
 pub(crate) struct Player {
     pub(crate) engine: Engine,
-    /// What was decided and shown so far.
+    /// Trace of decisions and `show` lines.
     pub(crate) trace: String,
-    /// The last word about every object that exists, by kind and name.
+    /// The latest event of every existing object, by kind and name.
     pub(crate) known: BTreeMap<(&'static str, String), Event>,
     cycles: usize,
-    /// Seconds that have passed beside the cycles, which take no time to speak of.
+    /// Seconds that passed besides cycles; a cycle takes one unit of time.
     seconds: i64,
-    pub(crate) rooms: Rooms,
-    /// Cycles are run in parts of so many heads.
+    pub(crate) capacities: CapacityByFlavor,
+    /// Number of heads per part of a cycle.
     pub(crate) part: usize,
-    /// Verdicts with their messages.
-    talks: bool,
+    /// Print condition messages with decisions.
+    with_messages: bool,
 }
 
-/// Room per flavor; a flavor of which nothing was said has room for everybody.
+/// Cluster capacity per flavor; a flavor without an entry is unlimited.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Rooms(BTreeMap<FlavorId, i64>);
+pub(crate) struct CapacityByFlavor(BTreeMap<FlavorId, i64>);
 
-impl Placer for Rooms {
+impl Placer for CapacityByFlavor {
     fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey> {
         let flavor_assignments =
             || entry.assignment.pod_sets.iter().flat_map(|one| &one.flavor_assignments);
         let mut left = self.0.clone();
         for choice in flavor_assignments() {
-            if let Some(room) = left.get_mut(&choice.flavor) {
-                *room -= choice.amount.0;
-                if *room < 0 {
+            if let Some(capacity) = left.get_mut(&choice.flavor) {
+                *capacity -= choice.amount.0;
+                if *capacity < 0 {
                     return Err(RequeueKey(choice.flavor.0.into()));
                 }
             }
@@ -110,7 +109,7 @@ impl Placer for Rooms {
 }
 
 impl Player {
-    /// A world with nothing but the namespace `ns`.
+    /// A player that knows only the namespace `ns`.
     pub(crate) fn new() -> Self {
         let mut player = Self {
             engine: Engine::new(EngineSettings::default()),
@@ -118,9 +117,9 @@ impl Player {
             known: BTreeMap::new(),
             cycles: 0,
             seconds: 0,
-            rooms: Rooms::default(),
+            capacities: CapacityByFlavor::default(),
             part: usize::MAX,
-            talks: false,
+            with_messages: false,
         };
         player.line("namespace ns");
         player
@@ -160,13 +159,13 @@ impl Player {
                 let id = self.engine.names_mut().workloads.intern(name);
                 self.engine.apply(Event::Written(id));
             }
-            "delete" => self.gone(name, words.at(2)),
-            "finish" => self.gone("wl", name),
+            "delete" => self.delete(name, words.at(2)),
+            "finish" => self.delete("wl", name),
             "evict" => {
                 let id = self.engine.names_mut().workloads.intern(name);
                 self.engine.apply(Event::Evicting(id));
             }
-            "write-failed" => self.failed(name),
+            "write-failed" => self.write_failed(name),
             "unhealthy" => {
                 let names = self.engine.names_mut();
                 let hosts = words.rest().iter().map(|host| names.nodes.intern(host)).collect();
@@ -175,9 +174,9 @@ impl Player {
             }
             "release" => self.release(&words),
             "reclaim" => self.reclaim(name, words.at(2).parse().expect("a number of pods")),
-            "capacity" => self.room(&words),
+            "capacity" => self.capacity(&words),
             "show" => self.show(&words),
-            "messages" => self.talks = true,
+            "messages" => self.with_messages = true,
             other => unreachable!("unknown word {other}"),
         }
     }
@@ -187,12 +186,12 @@ impl Player {
         self.cycle_of(usize::MAX)
     }
 
-    /// Runs a cycle, but not beyond so many parts.
+    /// Runs at most `parts` parts of a cycle.
     fn cycle_of(&mut self, parts: usize) -> Vec<CycleEntry> {
         self.cycles += 1;
         let mut ongoing = self.engine.begin(self.now());
         for _ in 0..parts {
-            if ongoing.advance(&mut self.rooms, self.part) {
+            if ongoing.advance(&mut self.capacities, self.part) {
                 break;
             }
         }
@@ -229,7 +228,7 @@ impl Player {
         self.engine.apply(Event::Released { workload, eligibility, queued_at });
     }
 
-    fn failed(&mut self, name: &str) {
+    fn write_failed(&mut self, name: &str) {
         let workload = self.engine.names_mut().workloads.intern(name);
         if let Some(Event::Workload(_, spec)) = self.known.get_mut(&("wl", name.into()))
             && self.engine.admission(workload).is_some()
@@ -239,7 +238,7 @@ impl Player {
         self.engine.apply(Event::WriteFailed(workload));
     }
 
-    /// So many pods of the first pod set need nothing any more.
+    /// Makes pods of the first pod set reclaimable.
     fn reclaim(&mut self, name: &str, pods: i64) {
         let Some(Event::Workload(id, spec)) = self.known.get(&("wl", name.to_owned())) else {
             return;
@@ -252,23 +251,23 @@ impl Player {
             admission.pod_sets[0].reclaimed += pods;
         }
         let event = Event::Workload(*id, spec);
-        self.tell("wl", name, event);
+        self.apply_object("wl", name, event);
     }
 
-    fn room(&mut self, words: &Words<'_>) {
-        let (flavor, room) = words.name().split_once('=').expect("flavor=room");
+    fn capacity(&mut self, words: &Words<'_>) {
+        let (flavor, capacity) = words.name().split_once('=').expect("flavor=room");
         let flavor = self.engine.names_mut().flavors.intern(flavor);
-        self.rooms.0.insert(flavor, room.parse().expect("a number"));
+        self.capacities.0.insert(flavor, capacity.parse().expect("a number"));
         self.engine.apply(Event::ClusterCapacity(RequeueKey(flavor.0.into())));
     }
 
-    /// Applies what is said of an object, and remembers it.
-    fn tell(&mut self, kind: &'static str, name: &str, event: Event) {
+    /// Applies an object's event and remembers it.
+    fn apply_object(&mut self, kind: &'static str, name: &str, event: Event) {
         self.known.insert((kind, name.to_owned()), event.clone());
         self.engine.apply(event);
     }
 
-    fn gone(&mut self, kind: &str, name: &str) {
+    fn delete(&mut self, kind: &str, name: &str) {
         let names = self.engine.names_mut();
         let event = match kind {
             "check" => Event::Check(names.checks.intern(name), None),

@@ -1,4 +1,4 @@
-//! Lines about objects, turned into events.
+//! Lines about objects, converted to events.
 
 use engine::ids::CheckId;
 use engine::node_selection::{
@@ -19,7 +19,7 @@ use engine::{AdmissionFairSharing, Amount, Event, Names, Time};
 use crate::play::words::{Words, label, pair};
 use crate::play::{Player, SECOND};
 
-/// What in a line about a Workload is not a resource.
+/// Keys of a Workload line that are not resources.
 const KEYS: [&str; 22] = [
     "check",
     "q",
@@ -70,14 +70,14 @@ impl Player {
         let tolerations = words.all("tolerate").map(toleration).collect();
         let taints = words.all("taint").map(taint).collect();
         let spec = FlavorSpec { labels, taints, tolerations, topology };
-        self.tell("flavor", words.name(), Event::Flavor(id, Some(spec)));
+        self.apply_object("flavor", words.name(), Event::Flavor(id, Some(spec)));
     }
 
     fn topology(&mut self, words: &Words<'_>) {
         let levels = words.text("levels").unwrap_or_default().split(',').map(level).collect();
         let id = self.engine.names_mut().topologies.intern(words.name());
         let event = Event::Topology(id, Some(TopologySpec { levels }));
-        self.tell("topology", words.name(), event);
+        self.apply_object("topology", words.name(), event);
     }
 
     fn host(&mut self, words: &Words<'_>) {
@@ -106,7 +106,7 @@ impl Player {
             foreign,
         };
         let id = names.nodes.intern(words.name());
-        self.tell("node", words.name(), Event::Node(id, Some(spec)));
+        self.apply_object("node", words.name(), Event::Node(id, Some(spec)));
     }
 
     fn namespace(&mut self, words: &Words<'_>) {
@@ -114,7 +114,7 @@ impl Player {
             words.pairs().map(|(key, value)| (key.into(), value.into())).collect();
         labels.sort();
         let id = self.engine.names_mut().namespaces.intern(words.name());
-        self.tell("namespace", words.name(), Event::Namespace(id, Some(labels)));
+        self.apply_object("namespace", words.name(), Event::Namespace(id, Some(labels)));
     }
 
     fn check(&mut self, words: &Words<'_>) {
@@ -126,7 +126,7 @@ impl Player {
         };
         let spec = CheckSpec { active: !words.has("inactive"), places };
         let id = self.engine.names_mut().checks.intern(words.name());
-        self.tell("check", words.name(), Event::Check(id, Some(spec)));
+        self.apply_object("check", words.name(), Event::Check(id, Some(spec)));
     }
 
     pub(super) fn sharing(&mut self, words: &Words<'_>) {
@@ -156,7 +156,7 @@ impl Player {
         let parent = words.text("parent").map(|one| names.cohorts.intern(one));
         let id = names.cohorts.intern(words.name());
         let spec = CohortSpec { parent, groups, weight: weight(words) };
-        self.tell("cohort", words.name(), Event::Cohort(id, Some(spec)));
+        self.apply_object("cohort", words.name(), Event::Cohort(id, Some(spec)));
     }
 
     fn queue(&mut self, words: &Words<'_>) {
@@ -211,7 +211,7 @@ impl Player {
             last_acceptable_flavor: words.text("last").map(|one| names.flavors.intern(one)),
             admission_fair_sharing: words.has("usage-based"),
         };
-        self.tell("cq", words.name(), Event::ClusterQueue(id, Some(Box::new(spec))));
+        self.apply_object("cq", words.name(), Event::ClusterQueue(id, Some(Box::new(spec))));
         if !self.known.contains_key(&("lq", words.name().to_owned())) {
             let line = format!("lq {0} cq={0}", words.name());
             self.line(&line);
@@ -223,10 +223,10 @@ impl Player {
         let queue = names.queues.intern(words.text("cq").expect("a queue"));
         let id = names.local_queues.intern(words.name());
         let spec = LocalQueueSpec { queue, stopped: words.has("stopped"), weight: weight(words) };
-        self.tell("lq", words.name(), Event::LocalQueue(id, Some(spec)));
+        self.apply_object("lq", words.name(), Event::LocalQueue(id, Some(spec)));
     }
 
-    /// All `resource/flavor=amount` words; `borrow` and `lend` hold for each that does not say its own.
+    /// All `resource/flavor=amount` words; `borrow` and `lend` apply to those without their own.
     fn groups(&mut self, words: &Words<'_>) -> Vec<ResourceGroup> {
         let limit = |name| words.number(name).map(Amount);
         let limits = (limit("borrow"), limit("lend"));
@@ -290,7 +290,7 @@ impl Player {
             admission: None,
         };
         let id = names.workloads.intern(words.name());
-        self.tell("wl", words.name(), Event::Workload(id, Box::new(spec)));
+        self.apply_object("wl", words.name(), Event::Workload(id, Box::new(spec)));
     }
 
     fn pod_set(&mut self, words: &Words<'_>, index: usize) -> PodSetSpec {
@@ -370,7 +370,7 @@ fn quota(
     ResourceQuota { resource, nominal, borrowing_limit, lending_limit }
 }
 
-/// A number, or `unlimited`: more than can be counted.
+/// A number, or `unlimited`.
 fn amount(text: &str) -> Amount {
     match text {
         "unlimited" => Amount::UNLIMITED,
@@ -423,7 +423,7 @@ fn wish(words: &Words<'_>) -> Option<TopologyRequest> {
     asks.then_some(TopologyRequest { mode, slices, group })
 }
 
-/// `host` is short for the label of host names.
+/// `node` is short for the host name label.
 fn level(name: &str) -> Box<str> {
     if name == "node" { HOSTNAME_LABEL.into() } else { name.into() }
 }

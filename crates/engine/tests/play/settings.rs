@@ -1,4 +1,5 @@
-//! The line `settings`: `fair=final`, `fair=initial` or both with a comma, and one word per switch that is not as usual.
+//! The line `settings`: `fair=final`, `fair=initial` or both with a comma, and one word per setting that differs
+//! from its default.
 
 use engine::{EngineSettings, FairStrategy};
 

@@ -1,4 +1,4 @@
-//! Entries and states as lines of the trace.
+//! Entries and states as trace lines.
 
 use engine::ids::{FlavorId, QueueId, WorkloadId};
 use engine::{
@@ -9,14 +9,14 @@ use crate::play::Player;
 use crate::play::words::Words;
 
 impl Player {
-    /// One head.
+    /// The line of one entry.
     pub(super) fn describe(&self, entry: &CycleEntry) -> String {
         let names = self.engine.names();
-        let who = names.workloads.name(entry.workload);
+        let name = names.workloads.name(entry.workload);
         let queue = names.queues.name(entry.queue);
         match entry.outcome {
             CycleOutcome::Reserved { cluster } => {
-                let mut line = format!("reserve {who} {queue}{}", self.grants(entry));
+                let mut line = format!("reserve {name} {queue}{}", self.assignments(entry));
                 if entry.assignment.borrow > 0 {
                     line += &format!(" (borrows, height {})", entry.assignment.borrow);
                 }
@@ -27,36 +27,36 @@ impl Player {
                 line
             }
             CycleOutcome::NodeReplaced => {
-                format!("replace-node {who} {queue}{}", self.grants(entry))
+                format!("replace-node {name} {queue}{}", self.assignments(entry))
             }
             CycleOutcome::Preempting => {
-                format!("preempt for {who} {queue}: {}", self.victims(&entry.targets))
+                format!("preempt for {name} {queue}: {}", self.targets(&entry.targets))
             }
             CycleOutcome::Migrating { from } => {
                 let from = names.workloads.name(from);
-                format!("migrate to {who} {queue}: {from}{}", self.words_about(entry))
+                format!("migrate to {name} {queue}: {from}{}", self.message_of(entry))
             }
             CycleOutcome::NoClusterCapacity(key) => {
                 let flavor = FlavorId::from(usize::try_from(key.0).expect("a flavor"));
-                format!("no capacity for {who} {queue} in {}", names.flavors.name(flavor))
+                format!("no capacity for {name} {queue} in {}", names.flavors.name(flavor))
             }
             _ => {
                 let verdict = verdict(entry);
-                format!("{} {who} {queue} {verdict}{}", verb(entry), self.words_about(entry))
+                format!("{} {name} {queue} {verdict}{}", verb(entry), self.message_of(entry))
             }
         }
     }
 
-    /// The message of the condition, where verdicts come with it.
-    fn words_about(&self, entry: &CycleEntry) -> String {
-        if self.talks {
+    /// The condition message, if messages are on.
+    fn message_of(&self, entry: &CycleEntry) -> String {
+        if self.with_messages {
             format!(": {}", explain::condition_message(&self.engine, entry))
         } else {
             String::new()
         }
     }
 
-    /// What is still to be checked, or that nothing is; silent about a Workload that needs no check.
+    /// Pending checks, or that all are ready; empty without checks.
     fn checks(&self, workload: WorkloadId) -> String {
         let checks = self.engine.required_checks(workload);
         if checks.is_empty() {
@@ -68,45 +68,45 @@ impl Player {
         format!(", {verb}{}", checks.collect::<String>())
     }
 
-    /// One second pass.
+    /// The line of one second pass.
     pub(super) fn describe_second(&self, pass: &SecondPass) -> String {
-        let who = self.engine.names().workloads.name(pass.workload);
+        let name = self.engine.names().workloads.name(pass.workload);
         match &pass.outcome {
             Ok(pod_sets) => {
                 let domains = pod_sets.iter().flat_map(|one| &one.domains);
                 let domains = domains.map(|one| format!("{}:{}", one.values.join("/"), one.count));
                 let domains = domains.collect::<Vec<_>>().join(",");
-                format!("topology of {who} at {domains}{}", self.checks(pass.workload))
+                format!("topology of {name} at {domains}{}", self.checks(pass.workload))
             }
             Err(_) if !pass.targets.is_empty() => {
-                format!("preempt for topology of {who}: {}", self.victims(&pass.targets))
+                format!("preempt for topology of {name}: {}", self.targets(&pass.targets))
             }
-            Err(reasons) if reasons.is_empty() => format!("no topology for {who}"),
+            Err(reasons) if reasons.is_empty() => format!("no topology for {name}"),
             Err(reasons) => {
                 format!(
-                    "no topology for {who}: {}",
+                    "no topology for {name}: {}",
                     explain::reason_messages(&self.engine, reasons).join(", ")
                 )
             }
         }
     }
 
-    fn victims(&self, targets: &[engine::PreemptionTarget]) -> String {
+    fn targets(&self, targets: &[engine::PreemptionTarget]) -> String {
         let names = &self.engine.names().workloads;
         let one = |target: &engine::PreemptionTarget| {
             format!("{} {}", names.name(target.workload), target.reason.name())
         };
-        let mut victims: Vec<String> = targets.iter().map(one).collect();
-        victims.sort();
-        victims.join(", ")
+        let mut targets: Vec<String> = targets.iter().map(one).collect();
+        targets.sort();
+        targets.join(", ")
     }
 
-    fn grants(&self, entry: &CycleEntry) -> String {
-        let parts = entry.assignment.pod_sets.iter().map(|one| self.grant(one));
+    fn assignments(&self, entry: &CycleEntry) -> String {
+        let parts = entry.assignment.pod_sets.iter().map(|one| self.pod_set_assignment(one));
         parts.collect::<Vec<_>>().join(" +")
     }
 
-    fn grant(&self, one: &PodSetAssignment) -> String {
+    fn pod_set_assignment(&self, one: &PodSetAssignment) -> String {
         let names = self.engine.names();
         let mut text = String::new();
         let mut flavor_assignments: Vec<_> = one.flavor_assignments.iter().collect();
@@ -125,7 +125,7 @@ impl Player {
         text
     }
 
-    /// The line `why`.
+    /// The line `explain`.
     pub(super) fn why(&mut self, name: &str) {
         let id = self.engine.names().workloads.get(name).expect("a Workload");
         let why = self.engine.explain_pending(id).expect("a Workload that exists");
@@ -149,7 +149,7 @@ impl Player {
         }
     }
 
-    /// The line `show`: who holds, who is in line, who is parked, what is used.
+    /// The line `show`: usage, reservations, pending and inadmissible Workloads.
     pub(super) fn show(&mut self, words: &Words<'_>) {
         for &name in std::iter::once(&words.name()).chain(words.rest()) {
             let names = self.engine.names();

@@ -5,7 +5,7 @@ use engine::spec::QueueEligibility;
 
 use crate::play::SECOND;
 
-/// See the module.
+/// The words of one line.
 pub(super) struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
@@ -44,7 +44,7 @@ impl<'a> Words<'a> {
         self.0.iter().filter_map(|word| word.split_once('='))
     }
 
-    /// The values of a key that may be said more than once.
+    /// The values of a key that may occur more than once.
     pub(super) fn all<'b>(&'b self, key: &'b str) -> impl Iterator<Item = &'a str> + 'b {
         self.pairs().filter(move |(one, _)| *one == key).map(|(_, value)| value)
     }

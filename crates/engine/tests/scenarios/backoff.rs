@@ -1,4 +1,4 @@
-//! Backoff: who waits for its end, and how long it lasts.
+//! Requeue backoff: which Workloads are in backoff, and for how long.
 
 use expect_test::expect;
 

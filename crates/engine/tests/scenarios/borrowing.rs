@@ -1,4 +1,4 @@
-//! What a queue may take from its cohort.
+//! Borrowing: the quota that a queue may use from its cohort.
 
 use expect_test::expect;
 

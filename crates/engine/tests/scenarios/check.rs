@@ -1,4 +1,4 @@
-//! Playing a fixture and comparing its trace.
+//! Plays a fixture and compares its trace.
 
 use expect_test::Expect;
 

@@ -135,7 +135,7 @@ fn a_namespace_mismatch_does_not_make_the_class_inadmissible() {
     );
 }
 
-/// `foreign` is parked with its equal `mine`, but a wake-up looks at the namespace of each.
+/// `foreign` is inadmissible with its class, as is `mine`, but requeueing checks the namespace of each.
 #[test]
 fn requeueing_skips_inadmissible_workloads_of_a_mismatched_namespace() {
     check(

@@ -1,10 +1,10 @@
-//! The second pass: places for those who hold quota, once the machines are there.
+//! The second pass: topology assignments for Workloads with quota, once the nodes exist.
 
 use expect_test::expect;
 
 use super::check::check;
 
-/// A queue whose machines are provided by a check.
+/// A queue whose nodes are provided by an admission check.
 const PROVIDED: &str = "
     topology racks levels=rack,node
     flavor tas topology=racks
@@ -184,7 +184,7 @@ fn a_worker_cluster_assigns_the_topology_of_dispatched_workloads() {
     );
 }
 
-/// A queue in which somebody urgent may preempt, with more quota than machines.
+/// A queue whose higher priorities may preempt, with more quota than nodes.
 const CROWDED: &str = "
     topology racks levels=rack,node
     flavor tas topology=racks
@@ -268,8 +268,8 @@ fn the_second_pass_spares_equal_priority() {
     );
 }
 
-/// The quota that is held already is asked for once more: five are not enough for one and four and four, less the one
-/// that could go.
+/// The held quota is requested once more: five do not suffice for one and four and four, less the one possible
+/// target.
 #[test]
 fn the_second_pass_preempts_only_within_double_quota() {
     check(

@@ -1,4 +1,4 @@
-//! Variants: several Workloads that are one, each for another flavor.
+//! Variants of one Workload, each for another flavor (concurrent admission).
 
 use expect_test::expect;
 

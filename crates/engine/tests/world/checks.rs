@@ -1,4 +1,4 @@
-//! What holds whatever happens.
+//! Invariants of every random world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,38 +8,38 @@ use engine::{CycleEntry, CycleOutcome, Event, explain};
 use proptest::test_runner::TestCaseError;
 
 use crate::world::model::{Model, amounts, slot, taken};
-use crate::world::{World, moves};
+use crate::world::{World, makes_progress};
 
 pub(crate) type Verdict = Result<(), TestCaseError>;
 
-/// Cycles after which a world that still moves is believed never to rest.
-const PATIENCE: usize = 60;
+/// Cycles after which a world counts as having no fixed point.
+const MAX_CYCLES: usize = 60;
 
 impl World {
-    /// Says no, with the lines that led here.
-    pub(crate) fn refute(&self, why: &str) -> TestCaseError {
+    /// A test failure with the lines that led to it.
+    pub(crate) fn failure(&self, why: &str) -> TestCaseError {
         TestCaseError::fail(format!("{why}\n{}\n--\n{}", self.lines.join("\n"), self.player.trace))
     }
 
-    /// Whoever exists can be told why it waits, and whoever holds quota does not wait.
-    pub(crate) fn everybody_can_be_told_why(&self) -> Verdict {
+    /// Every Workload has an explanation, and it says `HoldsQuota` exactly for Workloads with a reservation.
+    pub(crate) fn every_workload_has_an_explanation(&self) -> Verdict {
         let engine = &self.player.engine;
         for event in self.player.known.values() {
             let Event::Workload(id, _) = event else { continue };
             let Some(why) = engine.explain_pending(*id) else {
-                return Err(self.refute("somebody is unknown"));
+                return Err(self.failure("somebody is unknown"));
             };
             let words = explain::explanation_text(engine, &why);
             let holds = why.status == explain::QueueingStatus::HoldsQuota;
             if holds != engine.admission(*id).is_some() || words.is_empty() {
-                return Err(self.refute(&words));
+                return Err(self.failure(&words));
             }
         }
         Ok(())
     }
 
-    /// Usage of every queue and cohort is what the definitions make of what is held.
-    pub(crate) fn usage_is_the_sum_of_what_is_held(&self) -> Verdict {
+    /// Usage of every queue and cohort equals the definitions applied to the reservations.
+    pub(crate) fn usage_is_the_sum_of_reservations(&self) -> Verdict {
         let model = Model::of(&self.player);
         if model.is_cyclic() {
             return Ok(());
@@ -61,14 +61,15 @@ impl World {
             });
             let wanted: BTreeMap<_, _> = wanted.filter(|(_, amount)| *amount != 0).collect();
             if usage != wanted {
-                return Err(self.refute(&format!("{name} uses {usage:?} and not {wanted:?}")));
+                return Err(self.failure(&format!("{name} uses {usage:?} and not {wanted:?}")));
             }
         }
         Ok(())
     }
 
-    /// Everybody is in exactly one place, or nowhere for a reason.
-    pub(crate) fn nobody_is_lost_or_in_two_places(&self) -> Verdict {
+    /// Every Workload reserves quota, is pending or inadmissible in exactly one queue, or has a reason to be in
+    /// none.
+    pub(crate) fn every_workload_is_in_exactly_one_place(&self) -> Verdict {
         let engine = &self.player.engine;
         let mut places: BTreeMap<WorkloadId, usize> = BTreeMap::new();
         for queue in 0..engine.names().queues.len() {
@@ -91,49 +92,50 @@ impl World {
                 && (stopped || spec.eligibility == QueueEligibility::Excluded);
             let found = places.remove(id).unwrap_or_default();
             if found != usize::from(!nowhere) {
-                return Err(self.refute(&format!("{kind} {name} is in {found} places")));
+                return Err(self.failure(&format!("{kind} {name} is in {found} places")));
             }
         }
-        if places.is_empty() { Ok(()) } else { Err(self.refute("somebody unknown is there")) }
+        if places.is_empty() { Ok(()) } else { Err(self.failure("somebody unknown is there")) }
     }
 
-    /// What a cycle said is what it did: who got quota holds it, who did not holds nothing, one head per queue.
-    pub(crate) fn a_cycle_keeps_its_word(&self, entries: &[CycleEntry]) -> Verdict {
+    /// Outcomes match the state: a head has quota exactly if it was reserved, a queue has one head, a target is
+    /// evicted.
+    pub(crate) fn outcomes_match_the_state(&self, entries: &[CycleEntry]) -> Verdict {
         let engine = &self.player.engine;
         let heads = || entries.iter().filter(|entry| !entry.outcome.concerns_reserving_workload());
         let queues: BTreeSet<QueueId> = heads().map(|entry| entry.queue).collect();
         if queues.len() != heads().count() {
-            return Err(self.refute("a queue had two heads"));
+            return Err(self.failure("a queue had two heads"));
         }
-        let mut victims = BTreeSet::new();
+        let mut targets = BTreeSet::new();
         for entry in heads() {
             let reserved = matches!(entry.outcome, CycleOutcome::Reserved { .. });
             if entry.outcome == CycleOutcome::Nominated
                 || engine.admission(entry.workload).is_some() != reserved
             {
-                return Err(self.refute("a head did not get what was said"));
+                return Err(self.failure("a head did not get what was said"));
             }
             if let CycleOutcome::Migrating { from } = entry.outcome
                 && !engine.is_evicted(from)
             {
-                return Err(self.refute("a sibling is not on its way out"));
+                return Err(self.failure("a sibling is not on its way out"));
             }
             for target in &entry.targets {
                 let announced = entry.outcome == CycleOutcome::Preempting;
                 if announced
-                    && (!victims.insert(target.workload) || !engine.is_evicted(target.workload))
+                    && (!targets.insert(target.workload) || !engine.is_evicted(target.workload))
                 {
-                    return Err(self.refute("a victim is claimed twice or not on its way out"));
+                    return Err(self.failure("a victim is claimed twice or not on its way out"));
                 }
                 if announced && engine.replacement_slice(target.workload).is_some() {
-                    return Err(self.refute("a victim was taken over, so that it frees nothing"));
+                    return Err(self.failure("a victim was taken over, so that it frees nothing"));
                 }
             }
         }
         Ok(())
     }
 
-    /// No limit is exceeded where somebody was admitted, once the victims of the cycle are gone.
+    /// Queues with a new reservation stay within their available quota once the targets of the cycle are released.
     pub(crate) fn no_admission_exceeds_a_limit(&self, entries: &[CycleEntry]) -> Verdict {
         let names = self.player.engine.names();
         let mut model = Model::of(&self.player);
@@ -156,15 +158,15 @@ impl World {
             for (slot, amount) in taken(&self.player, entry) {
                 let left = model.available(&queue, &slot);
                 if left < 0 && amount > 0 {
-                    return Err(self.refute(&format!("{queue} has {left} of {slot:?}")));
+                    return Err(self.failure(&format!("{queue} has {left} of {slot:?}")));
                 }
             }
         }
         Ok(())
     }
 
-    /// The books are those of an engine that was told everything at once. True after a cycle.
-    pub(crate) fn nothing_of_a_what_if_stays_in_the_books(&self) -> Verdict {
+    /// The state equals that of an engine that received all objects at once. Holds after a cycle.
+    pub(crate) fn the_state_equals_a_rebuilt_one(&self) -> Verdict {
         if Model::of(&self.player).is_cyclic() {
             return Ok(());
         }
@@ -174,15 +176,15 @@ impl World {
         if own == other {
             return Ok(());
         }
-        Err(self.refute(&format!("books\n{own}and not\n{other}")))
+        Err(self.failure(&format!("books\n{own}and not\n{other}")))
     }
 
-    /// Runs cycles, and lets victims go, until nobody gets any further. False if that does not happen.
-    pub(crate) fn comes_to_rest(&mut self) -> bool {
+    /// Runs cycles and releases evicted Workloads until no Workload makes progress. False if that does not happen.
+    pub(crate) fn reaches_a_fixed_point(&mut self) -> bool {
         let mut quiet = 0;
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_CYCLES {
             self.lines.push("cycle".to_owned());
-            let moved = moves(&self.player.cycle());
+            let moved = makes_progress(&self.player.cycle());
             let released = self.release(false);
             quiet = if moved || released { 0 } else { quiet + 1 };
             if quiet > super::WORKLOADS + 2 {

@@ -1,10 +1,10 @@
-//! Which lines a random world is made of: three cohorts that may hang under each other, five queues, two flavors of
-//! gpu and one of cpu.
+//! Generators of the lines of a random world: three cohorts that may be nested, five queues, two gpu flavors and
+//! one cpu flavor.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::world::{Step, WORKLOADS};
+use crate::world::{WORKLOADS, WorldStep};
 
 /// Queues of a world.
 pub(crate) const QUEUES: usize = 5;
@@ -37,7 +37,7 @@ fn weight() -> impl Strategy<Value = &'static str> {
     select(vec!["", "", " weight=0", " weight=0.5", " weight=3"])
 }
 
-/// The line of a cohort. Its parent is one with a smaller number, so that there are no cycles.
+/// The line of a cohort. Its parent has a smaller number, so that there are no cycles.
 fn cohort() -> impl Strategy<Value = String> {
     let quotas = prop::option::weighted(0.5, quotas()).prop_map(Option::unwrap_or_default);
     (0..COHORTS, 0..COHORTS, quotas, weight()).prop_map(|(own, parent, quotas, weight)| {
@@ -46,24 +46,24 @@ fn cohort() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a queue may do beside having quota.
+/// Preemption policies of the queues.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Manners {
+pub(crate) enum PreemptionPolicies {
     /// Anything.
     Free,
-    /// Nobody preempts anybody but at home.
-    AtHome,
+    /// Preemption only within a queue.
+    WithinQueue,
     /// Only the first queue preempts, and only from others.
-    OneTaker,
+    OnePreemptor,
 }
 
-fn policies(own: usize, manners: Manners) -> BoxedStrategy<String> {
+fn policy_words(own: usize, policies: PreemptionPolicies) -> BoxedStrategy<String> {
     let policy = || select(vec!["lower", "newer", "any"]);
-    match manners {
-        Manners::AtHome => flag("within=lower", 2).boxed(),
-        Manners::OneTaker if own == 0 => Just(" reclaim=any".to_owned()).boxed(),
-        Manners::OneTaker => Just(String::new()).boxed(),
-        Manners::Free => {
+    match policies {
+        PreemptionPolicies::WithinQueue => flag("within=lower", 2).boxed(),
+        PreemptionPolicies::OnePreemptor if own == 0 => Just(" reclaim=any".to_owned()).boxed(),
+        PreemptionPolicies::OnePreemptor => Just(String::new()).boxed(),
+        PreemptionPolicies::Free => {
             let within = prop::option::of(select(vec!["lower", "newer"]));
             let reclaim = prop::option::of(policy());
             let say = |key: &'static str| {
@@ -81,7 +81,7 @@ fn policies(own: usize, manners: Manners) -> BoxedStrategy<String> {
 }
 
 /// The line of the queue with this number.
-pub(crate) fn queue(own: usize, manners: Manners) -> impl Strategy<Value = String> {
+pub(crate) fn queue(own: usize, policies: PreemptionPolicies) -> impl Strategy<Value = String> {
     let cohort = prop::option::weighted(0.8, 0..COHORTS)
         .prop_map(|one| one.map(|one| format!(" cohort=c{one}")).unwrap_or_default());
     let scan = (flag("borrow-next", 3), flag("preempt-stops", 3), flag("prefer-preempting", 4))
@@ -90,7 +90,7 @@ pub(crate) fn queue(own: usize, manners: Manners) -> impl Strategy<Value = Strin
     let flags = (flags, select(vec!["", "", " last=spot", " last=h100"])).prop_map(
         |((strict, stopped, by_usage, weight), last)| strict + &stopped + &by_usage + weight + last,
     );
-    (cohort, policies(own, manners), scan, flags, quotas()).prop_map(
+    (cohort, policy_words(own, policies), scan, flags, quotas()).prop_map(
         move |(cohort, policies, scan, flags, quotas)| {
             format!("cq q{own}{cohort}{policies}{scan}{flags}{quotas}")
         },
@@ -98,13 +98,13 @@ pub(crate) fn queue(own: usize, manners: Manners) -> impl Strategy<Value = Strin
 }
 
 /// All objects of a world.
-pub(crate) fn objects(manners: Manners) -> impl Strategy<Value = Vec<String>> {
-    let queues: Vec<_> = (0..QUEUES).map(|own| queue(own, manners)).collect();
+pub(crate) fn objects(policies: PreemptionPolicies) -> impl Strategy<Value = Vec<String>> {
+    let queues: Vec<_> = (0..QUEUES).map(|own| queue(own, policies)).collect();
     (prop::collection::vec(cohort(), 0..4), queues)
         .prop_map(|(cohorts, queues)| cohorts.into_iter().chain(queues).collect())
 }
 
-/// What a Workload asks for.
+/// The request of a Workload.
 pub(crate) fn request(shrinks: bool) -> impl Strategy<Value = String> {
     let gpus = (1..4_i64, 1..4_i64, prop::bool::ANY).prop_map(move |(pods, gpu, min)| {
         let min = if shrinks && min && pods > 1 { " min=1" } else { "" };
@@ -112,7 +112,7 @@ pub(crate) fn request(shrinks: bool) -> impl Strategy<Value = String> {
     });
     let cpus = prop::option::weighted(0.2, 1..4_i64)
         .prop_map(|one| one.map(|one| format!(" cpu={one}")).unwrap_or_default());
-    // Variants of one queue are siblings.
+    // Variants of one queue belong to one group.
     let own = select(vec!["spot", "h100", "h100,spot", "x86"]);
     let variant = prop::option::weighted(0.3, own);
     let rest = (flag("tolerate=spot", 2), flag("gated", 5))
@@ -126,26 +126,26 @@ pub(crate) fn request(shrinks: bool) -> impl Strategy<Value = String> {
     )
 }
 
-/// What keeps Workloads moving.
-pub(crate) fn step(shrinks: bool) -> BoxedStrategy<Step> {
+/// Steps of Workloads.
+pub(crate) fn step(shrinks: bool) -> BoxedStrategy<WorldStep> {
     prop_oneof![
-        6 => (0..WORKLOADS, request(shrinks)).prop_map(|(index, words)| Step::Submit(index, words)),
-        2 => (0..WORKLOADS).prop_map(Step::Finish),
-        1 => (0..WORKLOADS).prop_map(Step::Evict),
-        1 => (0..WORKLOADS).prop_map(Step::Fail),
-        1 => (0..WORKLOADS).prop_map(Step::Reclaim),
-        1 => (0..WORKLOADS, 0..3_i64).prop_map(|(index, priority)| Step::Priority(index, priority)),
-        2 => prop::bool::weighted(0.2).prop_map(Step::Release),
-        1 => Just(Step::Resume),
-        6 => Just(Step::Cycle),
+        6 => (0..WORKLOADS, request(shrinks)).prop_map(|(index, words)| WorldStep::Submit(index, words)),
+        2 => (0..WORKLOADS).prop_map(WorldStep::Finish),
+        1 => (0..WORKLOADS).prop_map(WorldStep::Evict),
+        1 => (0..WORKLOADS).prop_map(WorldStep::Fail),
+        1 => (0..WORKLOADS).prop_map(WorldStep::Reclaim),
+        1 => (0..WORKLOADS, 0..3_i64).prop_map(|(index, priority)| WorldStep::Priority(index, priority)),
+        2 => prop::bool::weighted(0.2).prop_map(WorldStep::Release),
+        1 => Just(WorldStep::Resume),
+        6 => Just(WorldStep::Cycle),
     ]
     .boxed()
 }
 
-/// What changes the world under the Workloads.
-pub(crate) fn upheaval() -> BoxedStrategy<Step> {
+/// Changes of the configuration.
+pub(crate) fn configuration_change() -> BoxedStrategy<WorldStep> {
     let lines = prop_oneof![
-        4 => (0..QUEUES).prop_flat_map(|own| queue(own, Manners::Free)),
+        4 => (0..QUEUES).prop_flat_map(|own| queue(own, PreemptionPolicies::Free)),
         4 => cohort(),
         1 => (0..COHORTS).prop_map(|own| format!("delete cohort c{own}")),
         1 => (0..QUEUES).prop_map(|own| format!("delete cq q{own}")),
@@ -155,9 +155,9 @@ pub(crate) fn upheaval() -> BoxedStrategy<Step> {
         2 => (0..QUEUES, 0..QUEUES, flag("stopped", 3))
             .prop_map(|(own, queue, stopped)| format!("lq q{own} cq=q{queue}{stopped}")),
         1 => (select(vec!["spot", "h100"]), 0..20_i64)
-            .prop_map(|(flavor, room)| format!("capacity {flavor}={room}")),
+            .prop_map(|(flavor, capacity)| format!("capacity {flavor}={capacity}")),
     ];
-    lines.prop_map(Step::Say).boxed()
+    lines.prop_map(WorldStep::Say).boxed()
 }
 
 /// A line of settings.

@@ -1,5 +1,5 @@
-//! A second opinion about quotas: the definitions of docs/reference/kueue.md §4.3, written down as they stand there,
-//! computed anew from what was said and what is held. Slow on purpose.
+//! A model of quotas: the definitions of docs/reference/kueue.md §4.3, recomputed from the objects and the
+//! reservations. Slow on purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,18 +26,18 @@ pub(crate) struct Node {
     pub(crate) parent: Option<String>,
     pub(crate) quotas: BTreeMap<Slot, Quota>,
     pub(crate) weight: FairSharingWeight,
-    /// What the Workloads of a queue hold.
+    /// Reservations of a queue.
     pub(crate) held: BTreeMap<Slot, i64>,
 }
 
-/// All of them, by `queue NAME` and `cohort NAME`.
+/// All nodes, by `queue NAME` and `cohort NAME`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) nodes: BTreeMap<String, Node>,
 }
 
 impl Model {
-    /// What was said to a player, and what its engine says is held.
+    /// The model of a player's objects and of its engine's reservations.
     pub(crate) fn of(player: &Player) -> Self {
         let mut model = Self::default();
         let names = player.engine.names();
@@ -77,7 +77,7 @@ impl Model {
         (node.parent, node.weight, node.quotas) = (parent, weight, quotas(groups, names));
     }
 
-    /// Some cohort is its own ancestor: sums over the tree mean nothing then.
+    /// Whether a cohort is its own ancestor; sums over the tree are undefined then.
     pub(crate) fn is_cyclic(&self) -> bool {
         let climbs_forever = |name: &String| {
             let mut above = self.nodes[name].parent.as_ref();
@@ -108,7 +108,7 @@ impl Model {
         self.quota(name, slot).nominal + self.children(name).iter().map(lent).sum::<i64>()
     }
 
-    /// What the parent cannot see.
+    /// Quota that is invisible to the parent.
     pub(crate) fn local(&self, name: &str, slot: &Slot) -> i64 {
         let lend = self.quota(name, slot).lend;
         lend.map_or(0, |lend| (self.subtree(name, slot) - lend).max(0))
@@ -122,7 +122,7 @@ impl Model {
         self.children(name).iter().map(charged).sum()
     }
 
-    /// What may still be taken. Negative in a tree over its quota.
+    /// Available quota. Negative in an overcommitted tree.
     pub(crate) fn available(&self, name: &str, slot: &Slot) -> i64 {
         let (subtree, local) = (self.subtree(name, slot), self.local(name, slot));
         let usage = self.usage(name, slot);
@@ -137,7 +137,7 @@ impl Model {
     }
 }
 
-/// Whether another holder of its queue took over what a holder has.
+/// Whether a newer slice in the same queue has taken over the quota of a Workload.
 fn is_superseded(player: &Player, old: WorkloadId) -> bool {
     let engine = &player.engine;
     let queue = |id| engine.admission_spec(id).map(|held| held.queue);
@@ -172,7 +172,7 @@ pub(crate) fn slot(
     (names.resources.name(resource).to_owned(), names.flavors.name(flavor).to_owned())
 }
 
-/// What an admission is charged for: finished pods hold nothing.
+/// Charged usage of an admission: reclaimable pods use nothing.
 pub(crate) fn amounts(pod_sets: &[PodSetAdmission], names: &Names) -> Vec<(Slot, i64)> {
     let mut all = Vec::new();
     for one in pod_sets {
@@ -184,7 +184,7 @@ pub(crate) fn amounts(pod_sets: &[PodSetAdmission], names: &Names) -> Vec<(Slot,
     all
 }
 
-/// What an entry takes: of a replacement, what it takes beside the slice that it replaces.
+/// Usage added by an entry; for a slice, beyond the slice that it replaces.
 pub(crate) fn taken(player: &Player, entry: &CycleEntry) -> BTreeMap<Slot, i64> {
     let names = player.engine.names();
     let pod_sets = &known(player, names.workloads.name(entry.workload)).pod_sets;
@@ -199,7 +199,7 @@ pub(crate) fn taken(player: &Player, entry: &CycleEntry) -> BTreeMap<Slot, i64> 
     taken
 }
 
-/// A Workload as it was told last.
+/// The latest spec of a Workload.
 pub(crate) fn known<'a>(player: &'a Player, workload: &str) -> &'a WorkloadSpec {
     match player.known.get(&("wl", workload.to_owned())) {
         Some(Event::Workload(_, spec)) => spec,
@@ -207,7 +207,7 @@ pub(crate) fn known<'a>(player: &'a Player, workload: &str) -> &'a WorkloadSpec 
     }
 }
 
-/// What a slice that is replaced has for a pod set of this name.
+/// Usage of the replaced slice for a pod set of this name.
 fn held(player: &Player, old: WorkloadId, pod_set: &str, choice: &FlavorAssignment) -> i64 {
     let pod_sets = &known(player, player.engine.names().workloads.name(old)).pod_sets;
     let at = pod_sets.iter().position(|one| *one.name == *pod_set);

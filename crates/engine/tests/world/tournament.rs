@@ -1,5 +1,5 @@
-//! A second opinion about fair sharing: shares of docs/reference/kueue.md §4.7 and the tournament of §4.6, taken anew from
-//! scratch for every head.
+//! A model of fair sharing: shares of docs/reference/kueue.md §4.7 and the tournament of §4.6, recomputed for every
+//! head.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,13 +16,13 @@ pub(crate) struct Head {
     pub(crate) workload: String,
     queue: String,
     usage: BTreeMap<Slot, i64>,
-    /// What it leaves charged when its turn is over.
+    /// Usage that stays charged after it was processed.
     leaves: BTreeMap<Slot, i64>,
     priority: i64,
     queued_at: i64,
 }
 
-/// Heads of a cycle in the order in which they were handed out, without those rejected before.
+/// Heads of a cycle in processing order, without those rejected before.
 pub(crate) fn heads(before: &Model, player: &Player, entries: &[CycleEntry]) -> Vec<Head> {
     let decided = |one: &&CycleEntry| {
         !matches!(one.outcome, CycleOutcome::NamespaceMismatch | CycleOutcome::Invalid)
@@ -181,13 +181,13 @@ fn share(model: &Model, name: &str) -> Share {
     best
 }
 
-/// Whether a node or somebody below it has a quota of the slot, be it of nothing.
+/// Whether a node or a descendant has a quota of the slot, zero included.
 fn names(model: &Model, name: &str, slot: &Slot) -> bool {
     model.nodes[name].quotas.contains_key(slot)
         || model.children(name).iter().any(|child| names(model, child, slot))
 }
 
-/// What a node could take if nobody used anything.
+/// Quota that a node could use if no quota were in use.
 fn potential(model: &Model, name: &str, slot: &Slot) -> i64 {
     let subtree = model.subtree(name, slot);
     let Some(parent) = &model.nodes[name].parent else {

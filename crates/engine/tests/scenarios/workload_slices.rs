@@ -1,0 +1,546 @@
+//! Workload slices of elastic jobs: a Workload replaces an older slice of the same job while that one runs.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn only_the_request_beyond_the_replaced_slice_needs_free_quota() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=old
+        cycle
+        show team-a
+        finish old
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve new team-a gpu=h100:5
+            -  team-a uses gpu/h100=5, reserving new old
+            -  team-a uses gpu/h100=5, reserving new
+        "#]],
+    );
+}
+
+#[test]
+fn the_missing_amount_excludes_the_replaced_slice() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        wl other q=team-a gpu=1 t=2
+        cycle 2
+        messages
+        wl new q=team-a pods=5 gpu=1 t=3 replaces=old
+        cycle
+        explain new
+        finish other
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve other team-a gpu=h100:1
+            3  inadmissible new team-a NoCandidates: couldn't assign flavors to pod set main: insufficient unused quota for gpu in flavor h100, 1 more needed
+            ?  new is inadmissible in team-a
+            ?  flavor h100: 2 gpu requested, 1 free, 1 missing
+            ?    used by: team-a 4
+            ?    would help: 1 gpu released
+            4  reserve new team-a gpu=h100:5
+        "#]],
+    );
+}
+
+#[test]
+fn without_an_admitted_old_slice_the_whole_request_needs_quota() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=gone
+        cycle
+        finish old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  inadmissible new team-a NoCandidates
+            3  reserve new team-a gpu=h100:5
+        "#]],
+    );
+}
+
+#[test]
+fn without_the_gate_no_slice_is_replaced() {
+    check(
+        "
+        settings no-slices
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  inadmissible-class new team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn an_old_slice_in_another_queue_is_not_replaced() {
+    check(
+        "
+        cq team-a gpu/h100=3
+        cq team-b gpu/h100=4
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-b pods=5 gpu=1 t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  inadmissible new team-b ExceedsMaxQuota
+        "#]],
+    );
+}
+
+#[test]
+fn an_old_slice_of_another_namespace_is_not_replaced() {
+    check(
+        "
+        namespace lab
+        cq team-a gpu/h100=5
+        wl old q=team-a ns=lab pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  inadmissible new team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn the_flavor_of_the_old_slice_is_kept_although_an_earlier_one_is_free() {
+    check(
+        "
+        flavor spot taint=spot:yes
+        cq team-a gpu/spot=9 gpu/h100=4
+        wl old q=team-a pods=2 gpu=1 t=1
+        cycle
+        messages
+        wl new q=team-a pods=4 gpu=1 t=2 replaces=old tolerate=spot:yes
+        cycle
+        wl newer q=team-a pods=5 gpu=1 t=3 replaces=new tolerate=spot:yes
+        cycle
+        explain newer
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:2
+            2  reserve new team-a gpu=h100:4
+            3  inadmissible newer team-a NoCandidates: couldn't assign flavors to pod set main: could not assign spot flavor since the original workload is assigned: h100, insufficient unused quota for gpu in flavor h100, 1 more needed
+            ?  newer is inadmissible in team-a
+            ?  flavor spot: the replaced slice uses h100
+            ?  flavor h100: 1 gpu requested, 0 free, 1 missing
+            ?    used by: team-a 4
+            ?    would help: 1 gpu released
+        "#]],
+    );
+}
+
+#[test]
+fn a_failed_write_restores_the_old_slice() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=old
+        cycle
+        show team-a
+        write-failed new
+        show team-a
+        cycle
+        finish old
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve new team-a gpu=h100:5
+            -  team-a uses gpu/h100=5, reserving new old
+            -  team-a uses gpu/h100=3, reserving old, pending new
+            3  reserve new team-a gpu=h100:5
+            -  team-a uses gpu/h100=5, reserving new
+        "#]],
+    );
+}
+
+#[test]
+fn the_remaining_slice_is_charged_in_any_order_of_release() {
+    check(
+        "
+        cq team-a gpu/h100=9
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=old
+        cycle
+        evict new
+        release new t=3 hold=out
+        show team-a
+        finish new
+        show team-a
+        finish old
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve new team-a gpu=h100:5
+            -  team-a uses gpu/h100=3, reserving old
+            -  team-a uses gpu/h100=3, reserving old
+            -  team-a uses nothing
+        "#]],
+    );
+}
+
+#[test]
+fn an_old_slice_that_is_evicted_meanwhile_still_counts_until_its_pods_are_gone() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        evict old
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=old
+        cycle
+        release old hold=out
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve new team-a gpu=h100:5
+            -  team-a uses gpu/h100=5, reserving new
+        "#]],
+    );
+}
+
+#[test]
+fn after_the_old_slice_is_released_the_whole_request_needs_quota() {
+    check(
+        "
+        cq team-a gpu/h100=6
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        evict old
+        release old hold=out
+        wl greedy q=team-a gpu=3 t=2
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=3 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve greedy team-a gpu=h100:3
+            3  inadmissible new team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn a_smaller_slice_releases_the_difference() {
+    check(
+        "
+        cq team-a gpu/h100=5 + cpu/x86=4
+        wl old q=team-a pods=2 gpu=1 + pods=4 cpu=1 t=1
+        cycle
+        wl new q=team-a pods=4 gpu=1 + pods=1 cpu=1 t=2 replaces=old
+        wl other q=team-a cpu=3 t=3
+        cycle 2
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:2 + cpu=x86:4
+            2  reserve new team-a gpu=h100:4 + cpu=x86:1
+            3  reserve other team-a cpu=x86:3
+            -  team-a uses cpu/x86=4 gpu/h100=4, reserving new old other
+        "#]],
+    );
+}
+
+#[test]
+fn pod_sets_are_compared_by_name() {
+    check(
+        "
+        cq team-a gpu/h100=9
+        wl old q=team-a name=head gpu=1 + name=workers pods=3 gpu=2 t=1
+        cycle
+        wl new q=team-a name=head gpu=1 + name=workers pods=4 gpu=2 t=2 replaces=old
+        cycle
+        finish old
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:1 + gpu=h100:6
+            2  reserve new team-a gpu=h100:1 + gpu=h100:8
+            -  team-a uses gpu/h100=9, reserving new
+        "#]],
+    );
+}
+
+#[test]
+fn the_old_slice_is_never_a_target_of_its_replacement() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        wl other q=team-a gpu=2 t=2
+        cycle 2
+        wl new q=team-a pods=5 gpu=1 prio=1 t=3 replaces=old
+        cycle
+        release other hold=out
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve other team-a gpu=h100:2
+            3  preempt for new team-a: other InClusterQueue
+            4  reserve new team-a gpu=h100:5
+            -  team-a uses gpu/h100=5, reserving new old
+        "#]],
+    );
+}
+
+#[test]
+fn with_only_the_old_slice_to_preempt_a_replacement_waits() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=4
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 prio=1 t=2 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  inadmissible new team-a NoCandidates
+        "#]],
+    );
+}
+
+#[test]
+fn quota_taken_over_by_a_slice_is_no_preemption_gain() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=2
+        cq team-b cohort=ml reclaim=any borrow-within-cohort gpu/h100=4
+        wl old q=team-a pods=4 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=2 prio=9 replaces=old
+        wl owner q=team-b gpu=5 t=3 prio=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4 (borrows, height 1)
+            2  reserve new team-a gpu=h100:5 (borrows, height 1)
+            2  requeue owner team-b Skipped
+        "#]],
+    );
+}
+
+#[test]
+fn a_replacement_of_a_target_waits_until_it_is_released() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=2
+        cq team-b cohort=ml reclaim=any gpu/h100=4
+        wl old q=team-a pods=4 gpu=1 t=1
+        cycle
+        wl owner q=team-b gpu=4 t=2
+        wl new q=team-a pods=5 gpu=1 t=3 replaces=old
+        cycle
+        release old hold=out
+        cycle 2
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:4 (borrows, height 1)
+            2  preempt for owner team-b: old InCohortReclamation
+            2  inadmissible new team-a WaitingForQuota
+            3  reserve owner team-b gpu=h100:4
+            3  requeue new team-a Skipped
+            4  inadmissible new team-a WaitingForQuota
+        "#]],
+    );
+}
+
+#[test]
+fn preempting_a_slice_frees_the_quota_of_both_slices() {
+    check(
+        "
+        cq team-a within=lower gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=old
+        cycle
+        wl urgent q=team-a gpu=5 prio=1 t=3
+        cycle
+        finish old
+        release new hold=out
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve new team-a gpu=h100:5
+            3  preempt for urgent team-a: new InClusterQueue
+            4  reserve urgent team-a gpu=h100:5
+        "#]],
+    );
+}
+
+#[test]
+fn a_sequence_of_slices_is_charged_for_the_last() {
+    check(
+        "
+        cq team-a gpu/h100=9
+        wl one q=team-a pods=2 gpu=1 t=1
+        cycle
+        wl two q=team-a pods=4 gpu=1 t=2 replaces=one
+        cycle
+        wl three q=team-a pods=9 gpu=1 t=3 replaces=two
+        cycle
+        show team-a
+        finish one
+        finish two
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+            2  reserve two team-a gpu=h100:4
+            3  reserve three team-a gpu=h100:9
+            -  team-a uses gpu/h100=9, reserving one three two
+            -  team-a uses gpu/h100=9, reserving three
+        "#]],
+    );
+}
+
+#[test]
+fn of_slices_that_name_each_other_the_later_one_replaces() {
+    check(
+        "
+        cq team-a gpu/h100=9
+        wl one q=team-a pods=2 gpu=1 t=1 replaces=two
+        wl two q=team-a pods=4 gpu=1 t=2 replaces=one
+        wl self q=team-a pods=3 gpu=1 t=3 replaces=self
+        cycle 3
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:2
+            2  reserve two team-a gpu=h100:4
+            3  reserve self team-a gpu=h100:3
+            -  team-a uses gpu/h100=7, reserving one self two
+        "#]],
+    );
+}
+
+#[test]
+fn reclaimable_pods_are_not_part_of_the_old_slice() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        reclaim old 1
+        wl other q=team-a gpu=2 t=2
+        cycle
+        wl new q=team-a pods=4 gpu=1 t=3 replaces=old
+        cycle
+        finish other
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve other team-a gpu=h100:2
+            3  inadmissible new team-a NoCandidates
+            4  reserve new team-a gpu=h100:4
+        "#]],
+    );
+}
+
+#[test]
+fn a_slice_is_not_inadmissible_with_its_class() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        wl equal q=team-a pods=5 gpu=1 t=2
+        cycle 2
+        wl new q=team-a pods=5 gpu=1 t=3 replaces=old
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  inadmissible-class equal team-a NoCandidates
+            3  reserve new team-a gpu=h100:5
+        "#]],
+    );
+}
+
+#[test]
+fn a_slice_is_requeued_when_the_old_slice_gets_quota() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1 hold=out
+        wl other q=team-a gpu=2 t=2
+        cycle
+        wl new q=team-a pods=3 gpu=1 min=1 t=3 replaces=old hold=out
+        wl new q=team-a pods=5 gpu=1 t=3 replaces=old
+        cycle
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        show team-a
+        finish other
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve other team-a gpu=h100:2
+            2  inadmissible new team-a NoCandidates
+            3  reserve old team-a gpu=h100:3
+            -  team-a uses gpu/h100=5, reserving old other, pending new
+            4  reserve new team-a gpu=h100:5
+        "#]],
+    );
+}
+
+#[test]
+fn a_what_if_of_a_slice_leaves_no_trace() {
+    let mut player = crate::play::Player::new();
+    for line in ["cq team-a gpu/h100=5", "wl old q=team-a pods=3 gpu=1 t=1", "cycle"] {
+        player.line(line);
+    }
+    player.line("wl new q=team-a pods=5 gpu=1 t=2 replaces=old");
+    let before = player.engine.debug_dump();
+    let mut what_if = player.engine.what_if();
+    let reserved = what_if.cycle(engine::Time(9), &mut engine::AcceptAll).len();
+    let old = what_if.names().workloads.get("old").expect("known");
+    what_if.apply(engine::Event::WorkloadGone(old));
+    assert!(what_if.debug_dump().contains("5 of 5"), "{}", what_if.debug_dump());
+    drop(what_if);
+    assert_eq!((reserved, player.engine.debug_dump()), (1, before));
+    player.line("cycle");
+    player.line("show team-a");
+    expect![[r#"
+        1  reserve old team-a gpu=h100:3
+        2  reserve new team-a gpu=h100:5
+        -  team-a uses gpu/h100=5, reserving new old
+    "#]]
+    .assert_eq(&player.trace);
+}
