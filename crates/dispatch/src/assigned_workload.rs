@@ -32,41 +32,42 @@ impl AssignedWorkload {
     pub(crate) fn pod_sets(
         &self,
     ) -> impl Iterator<Item = (&RequestedPodSet, i64, Option<&AssignedPodSet>)> {
-        let given = self.assigned.iter().map(Some).chain(std::iter::repeat(None));
-        self.request.pod_sets.iter().zip(given).map(|(pods, given)| {
-            let count = given.map_or(pods.count, |given| given.count);
-            (pods, count, given)
+        let assigned = self.assigned.iter().map(Some).chain(std::iter::repeat(None));
+        self.request.pod_sets.iter().zip(assigned).map(|(pods, assigned)| {
+            let count = assigned.map_or(pods.count, |assigned| assigned.count);
+            (pods, count, assigned)
         })
     }
 
     /// Whether both Workloads have equal pods: same count, requests and node requirements per pod set.
     pub(crate) fn has_same_pods(&self, other: &Self) -> bool {
-        self.pod_sets().map(alike).eq(other.pod_sets().map(alike))
+        self.pod_sets().map(packing_inputs).eq(other.pod_sets().map(packing_inputs))
     }
 
     /// Requests of all pods together, sorted by resource. Resources with amount zero are left out.
     pub(crate) fn total_requests(&self) -> Vec<(ResourceId, Amount)> {
-        let mut asked: Vec<_> = self
+        let mut requests: Vec<_> = self
             .pod_sets()
             .flat_map(|(pods, count, _)| {
                 pods.requests.iter().map(move |&(resource, amount)| (resource, amount.times(count)))
             })
             .filter(|(_, amount)| amount.0 > 0)
             .collect();
-        asked.sort_unstable();
-        asked.dedup_by(|next, sum| {
+        requests.sort_unstable();
+        requests.dedup_by(|next, sum| {
             let same = next.0 == sum.0;
             if same {
                 sum.1 += next.1;
             }
             same
         });
-        asked
+        requests
     }
 
     /// Node labels that the assigned flavors select: one list per pod set, without duplicates.
     pub(crate) fn pools(&self) -> Vec<&[(Box<str>, Box<str>)]> {
-        let labels = self.pod_sets().map(|(_, _, given)| given.map_or(&[][..], |one| &one.labels));
+        let labels =
+            self.pod_sets().map(|(_, _, assigned)| assigned.map_or(&[][..], |one| &one.labels));
         let mut pools: Vec<_> = labels.collect();
         pools.sort_unstable();
         pools.dedup();
@@ -75,10 +76,10 @@ impl AssignedWorkload {
 }
 
 /// The parts of a pod set that node packing reads.
-fn alike<'a>(
-    (pods, count, given): (&'a RequestedPodSet, i64, Option<&'a AssignedPodSet>),
+fn packing_inputs<'a>(
+    (pods, count, assigned): (&'a RequestedPodSet, i64, Option<&'a AssignedPodSet>),
 ) -> impl PartialEq + use<'a> {
-    let labels = given.map_or(&[][..], |given| &given.labels);
-    let tolerations = given.map_or(&[][..], |given| &given.tolerations);
+    let labels = assigned.map_or(&[][..], |assigned| &assigned.labels);
+    let tolerations = assigned.map_or(&[][..], |assigned| &assigned.tolerations);
     (&pods.requests, &pods.selection, count, labels, tolerations)
 }

@@ -23,7 +23,7 @@ use crate::pending_placements::{ClusterExclusion, PendingClass, PlacementClass};
 use crate::policy::{PlacementPolicy, PlacementStrategy};
 use crate::queue_order::{QueueOrder, WaitingPosition};
 use crate::refusal::{ClusterRefusal, PlacementRefusal};
-use crate::{AssignedWorkload, PlacementConfig};
+use crate::{AssignedWorkload, PlacementConfig, WorkloadRequest};
 
 /// A request for a cluster.
 #[derive(Debug, Clone, Copy)]
@@ -66,8 +66,11 @@ impl Fleet {
     /// Requeue keys of Workloads that would get a cluster now, oldest first. A key is returned once per change.
     pub fn woken_keys(&mut self, now: Time) -> Vec<RequeueKey> {
         self.update_reservations(now);
-        let outdated: Vec<_> =
-            self.pending.iter().filter_map(|one| self.outdated_verdict(one, now)).collect();
+        let outdated: Vec<_> = self
+            .pending
+            .iter()
+            .filter_map(|exclusion| self.outdated_verdict(exclusion, now))
+            .collect();
         let mut woken = Vec::new();
         for OutdatedVerdict { key, class, first, to_evaluate } in outdated {
             let config = self.config(&class.config);
@@ -83,15 +86,18 @@ impl Fleet {
     /// Next time at which [`Fleet::woken_keys`] can return a key without a change of the fleet: an exclusion ends, or
     /// a reservation moves.
     pub fn next_wake_at(&self) -> Option<Time> {
-        let ends =
-            self.pending.iter().flat_map(|(_, wait)| wait.exclusion_ends()).map(|(_, until)| until);
+        let ends = self
+            .pending
+            .iter()
+            .flat_map(|(_, pending_class)| pending_class.exclusion_ends())
+            .map(|(_, until)| until);
         ends.chain(self.reservation_inputs.next_update_at).min()
     }
 
     fn placement_class(&mut self, request: &PlacementRequest<'_>, now: Time) -> PlacementClass {
         let mut exclusions = Vec::new();
         if let Some(known) = self.exclusions.get_mut(&request.workload) {
-            known.retain(|one| one.until > now);
+            known.retain(|exclusion| exclusion.until > now);
             exclusions.clone_from(known);
         }
         if exclusions.is_empty() {
@@ -101,7 +107,7 @@ impl Fleet {
     }
 
     pub(crate) fn config(&self, name: &str) -> Arc<PlacementConfig> {
-        self.configs.get(name).map(|one| Arc::clone(&one.config)).unwrap_or_default()
+        self.configs.get(name).map(|exclusion| Arc::clone(&exclusion.config)).unwrap_or_default()
     }
 
     fn best_cluster(
@@ -140,6 +146,7 @@ impl Fleet {
         let cluster = &mut self.clusters[id.index()];
         let credited = cluster.covers_from_released(&class.work);
         let nodes = cluster.nodes().ok_or(ClusterRefusal::NoReport)?;
+        // Reused capacity of an ended Workload is not in the free capacity of the nodes.
         if !credited {
             nodes.check_fit(&class.work).map_err(ClusterRefusal::InsufficientCapacity)?;
         }
@@ -156,7 +163,6 @@ impl Fleet {
         id: ClusterId,
         now: Time,
     ) -> Result<(), ClusterRefusal> {
-        let request = &class.work.request;
         let cluster = &self.clusters[id.index()];
         if !cluster.connected {
             return Err(ClusterRefusal::NotConnected);
@@ -165,20 +171,19 @@ impl Fleet {
         if policy.draining(id) {
             return Err(ClusterRefusal::Draining);
         }
+        let request = &class.work.request;
         if !report.kinds.contains(&request.kind) {
             return Err(ClusterRefusal::KindNotSupported(request.kind.clone()));
         }
-        if !policy.allows_kind(&request.kind) {
-            return Err(ClusterRefusal::KindNotAllowed(request.kind.clone()));
-        }
-        if !policy.allows_namespace(&request.namespace) {
-            return Err(ClusterRefusal::NamespaceNotAllowed(request.namespace.clone()));
-        }
-        if !request.affinity.iter().all(|one| one.matches(&cluster.labels)) {
+        check_allowed(request, policy)?;
+        if !request.affinity.iter().all(|requirement| requirement.matches(&cluster.labels)) {
             return Err(ClusterRefusal::AffinityMismatch);
         }
-        if let Some(one) = excluded(&class.exclusions, id, now) {
-            return Err(ClusterRefusal::Excluded { until: one.until, why: one.why.clone() });
+        if let Some(exclusion) = excluded(&class.exclusions, id, now) {
+            return Err(ClusterRefusal::Excluded {
+                until: exclusion.until,
+                why: exclusion.why.clone(),
+            });
         }
         Ok(())
     }
@@ -186,18 +191,20 @@ impl Fleet {
     /// The clusters whose verdict may have changed since the class was last evaluated.
     fn outdated_verdict(
         &self,
-        (key, wait): (u64, &PendingClass),
+        (key, pending_class): (u64, &PendingClass),
         now: Time,
     ) -> Option<OutdatedVerdict> {
-        let configured = self.configs.get(&wait.class.config)?;
-        let all = configured.changed > wait.checked;
-        let ended =
-            |id| wait.exclusion_ends().any(|(cluster, until)| cluster == id && until <= now);
-        let changed = |id: ClusterId| self.clusters[id.index()].changed > wait.checked;
+        let configured = self.configs.get(&pending_class.class.config)?;
+        let config_changed = configured.changed > pending_class.checked;
+        let exclusion_ended = |id| {
+            pending_class.exclusion_ends().any(|(cluster, until)| cluster == id && until <= now)
+        };
+        let changed = |id: ClusterId| self.clusters[id.index()].changed > pending_class.checked;
         let clusters = configured.config.clusters.iter().copied();
-        let to_evaluate: Vec<_> = clusters.filter(|&id| all || changed(id) || ended(id)).collect();
-        let first = wait.first_position().filter(|_| !to_evaluate.is_empty())?;
-        Some(OutdatedVerdict { key, class: Arc::clone(&wait.class), first, to_evaluate })
+        let to_evaluate: Vec<_> =
+            clusters.filter(|&id| config_changed || changed(id) || exclusion_ended(id)).collect();
+        let first = pending_class.first_position().filter(|_| !to_evaluate.is_empty())?;
+        Some(OutdatedVerdict { key, class: Arc::clone(&pending_class.class), first, to_evaluate })
     }
 }
 
@@ -211,12 +218,25 @@ struct OutdatedVerdict {
     to_evaluate: Vec<ClusterId>,
 }
 
+fn check_allowed(
+    request: &WorkloadRequest,
+    policy: &PlacementPolicy,
+) -> Result<(), ClusterRefusal> {
+    if !policy.allows_kind(&request.kind) {
+        return Err(ClusterRefusal::KindNotAllowed(request.kind.clone()));
+    }
+    if !policy.allows_namespace(&request.namespace) {
+        return Err(ClusterRefusal::NamespaceNotAllowed(request.namespace.clone()));
+    }
+    Ok(())
+}
+
 fn excluded(
     exclusions: &[ClusterExclusion],
     id: ClusterId,
     now: Time,
 ) -> Option<&ClusterExclusion> {
-    exclusions.iter().find(|one| one.cluster == id && one.until > now)
+    exclusions.iter().find(|exclusion| exclusion.cluster == id && exclusion.until > now)
 }
 
 /// A fraction between zero and one.

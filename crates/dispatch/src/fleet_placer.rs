@@ -62,9 +62,9 @@ impl Placer for FleetPlacer<'_> {
                 self.fleet.place(entry.workload, cluster, work, self.now);
                 Ok(Some(cluster))
             }
-            Err(refused) => {
-                let key = refused.key;
-                self.refusals.insert(entry.workload, refused);
+            Err(refusal) => {
+                let key = refusal.key;
+                self.refusals.insert(entry.workload, refusal);
                 Err(key)
             }
         }

@@ -32,7 +32,7 @@ use crate::worker_cluster::{PlacedWorkload, PlacementSerial, WorkerCluster};
 use crate::{AssignedWorkload, PlacementConfig};
 
 /// Candidates that are tried per flavor. A candidate is skipped if no cluster can fit it.
-const MOST_TRIES: usize = 16;
+const MAX_CANDIDATES: usize = 16;
 
 /// Capacity that a cluster reserves for one gang.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,15 +146,15 @@ impl Fleet {
     /// Workloads that were refused for `after` or longer, by configuration and flavor, in queue order.
     fn candidates_by_flavor(&self, now: Time) -> Vec<Vec<ReservationCandidate>> {
         let mut by_flavor: BTreeMap<_, Vec<ReservationCandidate>> = BTreeMap::new();
-        for (_, wait) in self.pending.iter() {
-            let class = &wait.class;
+        for (_, pending_class) in self.pending.iter() {
+            let class = &pending_class.class;
             let Some(policy) = self.config(&class.config).policy.gang_reservation else {
                 continue;
             };
             let is_eligible = |position: &WaitingPosition| {
                 self.eligible_at(*position, policy).is_some_and(|at| at <= now)
             };
-            let Some(position) = wait.positions().find(is_eligible) else {
+            let Some(position) = pending_class.positions().find(is_eligible) else {
                 continue;
             };
             for pool in class.work.pools() {
@@ -190,7 +190,7 @@ impl Fleet {
         old: &[CapacityReservation],
         now: Time,
     ) {
-        for candidate in candidates.iter().take(MOST_TRIES) {
+        for candidate in candidates.iter().take(MAX_CANDIDATES) {
             if self.reservations.iter().any(|previous| previous.position == candidate.position) {
                 return;
             }
@@ -214,19 +214,20 @@ impl Fleet {
                 .iter()
                 .find(|old| (old.workload, old.cluster) == (candidate.position.1, cluster));
             let before = previous.map_or(self.serial + 1, |previous| previous.before);
-            let Some((mut stand, part)) = self.earliest_start(candidate, &config, cluster, now)
+            let Some((mut start, part)) = self.earliest_start(candidate, &config, cluster, now)
             else {
                 continue;
             };
-            if let EarliestStart::Eventually { moves, .. } = &mut stand {
+            // Without known ends a candidate keeps its cluster, so that reservations do not move back and forth.
+            if let EarliestStart::Eventually { moves, .. } = &mut start {
                 *moves = previous.is_none();
             }
-            let at = if let EarliestStart::At(at) = stand { Some(at) } else { None };
+            let at = if let EarliestStart::At(at) = start { Some(at) } else { None };
             let work = Arc::clone(&candidate.class.work);
             let (position, workload) = (candidate.position, candidate.position.1);
             let found = CapacityReservation { workload, cluster, at, position, work, before, part };
-            if best.as_ref().is_none_or(|(least, _)| stand < *least) {
-                best = Some((stand, found));
+            if best.as_ref().is_none_or(|(least, _)| start < *least) {
+                best = Some((start, found));
             }
         }
         best.map(|(_, reservation)| reservation)
@@ -252,13 +253,17 @@ impl Fleet {
     }
 
     fn next_update_at(&self, now: Time) -> Option<Time> {
-        let waits = self.pending.iter().filter_map(|(_, wait)| {
-            let policy = self.config(&wait.class.config).policy.gang_reservation?;
-            let is_eligible =
-                wait.positions().filter_map(move |position| self.eligible_at(position, policy));
-            Some(is_eligible.chain(wait.class.exclusions.iter().map(|candidate| candidate.until)))
+        let updates = self.pending.iter().filter_map(|(_, pending_class)| {
+            let policy = self.config(&pending_class.class.config).policy.gang_reservation?;
+            let is_eligible = pending_class
+                .positions()
+                .filter_map(move |position| self.eligible_at(position, policy));
+            Some(
+                is_eligible
+                    .chain(pending_class.class.exclusions.iter().map(|candidate| candidate.until)),
+            )
         });
-        waits.flatten().filter(|at| *at > now).min()
+        updates.flatten().filter(|at| *at > now).min()
     }
 }
 

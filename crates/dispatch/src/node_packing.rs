@@ -86,11 +86,11 @@ impl PackedNodes {
     /// Checks that every pod of `work` fits onto a node.
     pub(crate) fn check_fit(&self, work: &AssignedWorkload) -> Result<(), CapacityShortage> {
         let mut copy = self.clone();
-        for (pods, count, given) in self.largest_pods_first(work) {
-            let left = copy.place_pods(pods, count, given);
-            if left > 0 {
-                let lack = self.shortage_cause(pods, given, count - left, count);
-                return Err(CapacityShortage { pod_set: pods.name.clone(), cause: lack });
+        for (pods, count, assigned) in self.largest_pods_first(work) {
+            let remaining = copy.place_pods(pods, count, assigned);
+            if remaining > 0 {
+                let shortage_cause = self.shortage_cause(pods, assigned, count - remaining, count);
+                return Err(CapacityShortage { pod_set: pods.name.clone(), cause: shortage_cause });
             }
         }
         Ok(())
@@ -98,16 +98,16 @@ impl PackedNodes {
 
     /// Takes the capacity of `work`, as far as it fits.
     pub(crate) fn place(&mut self, work: &AssignedWorkload) {
-        for (pods, count, given) in self.largest_pods_first(work) {
-            self.place_pods(pods, count, given);
+        for (pods, count, assigned) in self.largest_pods_first(work) {
+            self.place_pods(pods, count, assigned);
         }
     }
 
     /// Releases the capacity of `work`. The nodes that ran it are unknown: it is released on the fullest nodes, which
     /// leaves the largest free nodes intact. No node gets more free capacity than its allocatable amount.
     pub(crate) fn release(&mut self, work: &AssignedWorkload) {
-        for (pods, count, given) in self.largest_pods_first(work) {
-            self.release_pods(pods, count, given);
+        for (pods, count, assigned) in self.largest_pods_first(work) {
+            self.release_pods(pods, count, assigned);
         }
     }
 
@@ -180,26 +180,26 @@ impl PackedNodes {
         &mut self,
         pods: &RequestedPodSet,
         count: i64,
-        given: Option<&AssignedPodSet>,
+        assigned: Option<&AssignedPodSet>,
     ) -> i64 {
-        let mut left = count.max(0);
+        let mut remaining = count.max(0);
         let Some(need) = self.pod_need(pods) else {
-            return left;
+            return remaining;
         };
-        let suitable = self.suitable(pods, given);
-        while left > 0 {
-            let Some(index) = self.tightest(&need, &suitable, left) else {
+        let suitable = self.suitable(pods, assigned);
+        while remaining > 0 {
+            let Some(index) = self.tightest(&need, &suitable, remaining) else {
                 break;
             };
-            left -= self.fill_nodes(index, &need, left);
+            remaining -= self.fill_nodes(index, &need, remaining);
         }
-        left
+        remaining
     }
 
     /// Requests of one pod; `None` if it requests a resource that no node lists.
     fn pod_need(&self, pods: &RequestedPodSet) -> Option<PodNeed> {
-        let wanted = pods.requests.iter().filter(|(_, amount)| *amount > Amount::ZERO);
-        wanted.map(|&(resource, amount)| Some((self.column(resource)?, amount))).collect()
+        let requests = pods.requests.iter().filter(|(_, amount)| *amount > Amount::ZERO);
+        requests.map(|&(resource, amount)| Some((self.column(resource)?, amount))).collect()
     }
 
     /// Whether the pods may run on the nodes of each class. Labels count only if the report distinguishes their keys:
@@ -207,33 +207,38 @@ impl PackedNodes {
     fn suitable(
         &self,
         pods: &RequestedPodSet,
-        given: Option<&AssignedPodSet>,
+        assigned: Option<&AssignedPodSet>,
     ) -> SmallVec<[bool; 16]> {
         let report = &self.table.report;
-        let keys = &report.label_keys;
-        let (labels, tolerations) =
-            given.map_or((&[][..], &[][..]), |given| (&given.labels, &given.tolerations));
+        let label_keys = &report.label_keys;
+        let (labels, tolerations) = assigned
+            .map_or((&[][..], &[][..]), |assigned| (&assigned.labels, &assigned.tolerations));
         let suits = |class: &NodeClassCapacity| {
             pods.selection.untolerated(&class.taints, tolerations).is_none()
-                && pods.selection.may_match_node(&class.labels, keys)
-                && labels
-                    .iter()
-                    .all(|wanted| !keys.contains(&wanted.0) || class.labels.contains(wanted))
+                && pods.selection.may_match_node(&class.labels, label_keys)
+                && labels.iter().all(|requests| {
+                    !label_keys.contains(&requests.0) || class.labels.contains(requests)
+                })
         };
         report.classes.iter().map(suits).collect()
     }
 
-    fn release_pods(&mut self, pods: &RequestedPodSet, count: i64, given: Option<&AssignedPodSet>) {
-        let mut left = count.max(0);
+    fn release_pods(
+        &mut self,
+        pods: &RequestedPodSet,
+        count: i64,
+        assigned: Option<&AssignedPodSet>,
+    ) {
+        let mut remaining = count.max(0);
         let Some(need) = self.pod_need(pods).filter(|need| !need.is_empty()) else {
             return;
         };
-        let suitable = self.suitable(pods, given);
-        while left > 0 {
+        let suitable = self.suitable(pods, assigned);
+        while remaining > 0 {
             let Some((index, pods)) = self.fullest(&need, &suitable) else {
                 return;
             };
-            left -= self.move_pods(index, &need, left, -pods.min(left));
+            remaining -= self.move_pods(index, &need, remaining, -pods.min(remaining));
         }
     }
 
@@ -252,11 +257,11 @@ impl PackedNodes {
     }
 
     /// The group with the least free capacity after the placement; the first of equal groups.
-    fn tightest(&self, need: &PodNeed, suitable: &[bool], left: i64) -> Option<usize> {
+    fn tightest(&self, need: &PodNeed, suitable: &[bool], remaining: i64) -> Option<usize> {
         let groups = self.groups.iter().enumerate();
         let candidates = groups.filter(|(_, group)| suitable.get(group.class) == Some(&true));
         let wastes = candidates.filter_map(|(index, group)| {
-            let pods = pods_per_node(&group.free, need).min(left);
+            let pods = pods_per_node(&group.free, need).min(remaining);
             (pods > 0).then(|| (self.waste(&group.free, need, pods), index))
         });
         wastes.min().map(|(_, index)| index)
@@ -265,28 +270,28 @@ impl PackedNodes {
     /// Free capacity of a node after `pods` more pods: the sum over all resources, in parts of the largest node.
     fn waste(&self, free: &NodeAmounts, need: &PodNeed, pods: i64) -> i128 {
         let columns = free.iter().zip(&self.table.largest).enumerate();
-        let left = columns.map(|(column, (&free, &largest))| {
+        let remaining = columns.map(|(column, (&free, &largest))| {
             let taken = need.iter().find(|(at, _)| *at == column);
             parts(free - taken.map_or(Amount::ZERO, |(_, amount)| amount.times(pods)), largest)
         });
-        left.sum()
+        remaining.sum()
     }
 
     /// Places pods on nodes of one group: on as many full nodes as needed, or on one node that takes all remaining
     /// pods. Returns the number of placed pods.
-    fn fill_nodes(&mut self, index: usize, need: &PodNeed, left: i64) -> i64 {
+    fn fill_nodes(&mut self, index: usize, need: &PodNeed, remaining: i64) -> i64 {
         let pods = self.groups.get(index).map_or(1, |group| pods_per_node(&group.free, need));
-        self.move_pods(index, need, left, pods.min(left).max(1))
+        self.move_pods(index, need, remaining, pods.min(remaining).max(1))
     }
 
     /// Adds `added` pods per node to nodes of one group, or removes them if `added` is negative, until `left` pods
     /// are moved. Returns the number of moved pods.
-    fn move_pods(&mut self, index: usize, need: &PodNeed, left: i64, added: i64) -> i64 {
+    fn move_pods(&mut self, index: usize, need: &PodNeed, remaining: i64, added: i64) -> i64 {
         let Some(group) = self.groups.get_mut(index) else {
             return 0;
         };
         let pods = added.abs().max(1);
-        let nodes = group.count.min(left / pods).max(1);
+        let nodes = group.count.min(remaining / pods).max(1);
         let mut filled = NodeGroup { count: nodes, ..group.clone() };
         for &(column, amount) in need {
             if let Some(free) = filled.free.get_mut(column) {
@@ -314,11 +319,11 @@ impl PackedNodes {
     fn shortage_cause(
         &self,
         pods: &RequestedPodSet,
-        given: Option<&AssignedPodSet>,
+        assigned: Option<&AssignedPodSet>,
         fit: i64,
         count: i64,
     ) -> ShortageCause {
-        let suitable = self.suitable(pods, given);
+        let suitable = self.suitable(pods, assigned);
         let groups = || self.groups.iter().filter(|group| suitable.get(group.class) == Some(&true));
         if groups().next().is_none() {
             return ShortageCause::NoSuitableNode;

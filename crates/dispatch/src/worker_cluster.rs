@@ -66,6 +66,7 @@ impl WorkerCluster {
         work: Arc<AssignedWorkload>,
         until: Option<Time>,
     ) {
+        // The cached packing stays valid: a new placement is packed last in any case.
         if let Some(nodes) = &mut self.packed
             && !self.unused_releases.take_matching(&work)
         {
@@ -91,9 +92,9 @@ impl WorkerCluster {
     /// Removes a Workload that ended at this resourceVersion. Its capacity is released if the report still counts it.
     pub(crate) fn workload_ended(&mut self, serial: PlacementSerial, version: u64) {
         let as_of = self.report.as_ref().map_or(u64::MAX, |report| report.as_of);
-        let counted = !self.in_flight(serial);
+        let in_report = !self.in_flight(serial);
         if let Some(placed) = self.placed.remove(&serial)
-            && counted
+            && in_report
             && version > as_of
         {
             self.released.add(version, placed.work);

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use simulated_cluster::{ClusterSimulation, QueuedJob, job};
 
-fn keeping(max_share: u8) -> PlacementPolicy {
+fn reservation_policy(max_share: u8) -> PlacementPolicy {
     PlacementPolicy {
         gang_reservation: Some(GangReservationPolicy { after: 5, max_share }),
         ..PlacementPolicy::default()
@@ -17,7 +17,7 @@ fn keeping(max_share: u8) -> PlacementPolicy {
 }
 
 /// Small jobs of four on one cluster of two nodes of eight, one after the other, and a gang that needs both nodes.
-fn starved(runs: Option<i64>) -> Vec<QueuedJob> {
+fn small_jobs_and_a_gang(runs: Option<i64>) -> Vec<QueuedJob> {
     let small = |at: i64| QueuedJob { runs, ..job(at, 20, 1, 4) };
     let mut jobs: Vec<QueuedJob> = (0..60).map(|at| small(at * 5)).collect();
     jobs.push(job(22, 10, 2, 8));
@@ -26,108 +26,110 @@ fn starved(runs: Option<i64>) -> Vec<QueuedJob> {
 
 #[test]
 fn without_a_reservation_small_jobs_starve_a_gang() {
-    let mut world = ClusterSimulation::new(&[2], PlacementPolicy::default());
-    world.run(&starved(None), 300);
-    assert_eq!(world.started(60), None);
+    let mut clusters = ClusterSimulation::new(&[2], PlacementPolicy::default());
+    clusters.run(&small_jobs_and_a_gang(None), 300);
+    assert_eq!(clusters.started(60), None);
 }
 
 #[test]
 fn the_oldest_gang_starts_when_earlier_work_has_ended() {
     for runs in [None, Some(20)] {
-        let mut world = ClusterSimulation::new(&[2], keeping(100));
-        world.run(&starved(runs), 300);
-        let started = world.started(60).expect("the gang runs");
+        let mut clusters = ClusterSimulation::new(&[2], reservation_policy(100));
+        clusters.run(&small_jobs_and_a_gang(runs), 300);
+        let started = clusters.started(60).expect("the gang runs");
         assert!(started <= 22 + 5 + 20, "{started} {runs:?}");
     }
 }
 
 #[test]
 fn work_that_ends_before_the_reservation_is_admitted() {
-    let mut world = ClusterSimulation::new(&[1], keeping(100));
+    let mut clusters = ClusterSimulation::new(&[1], reservation_policy(100));
     let known = |at, lasts, gpus| QueuedJob { runs: Some(lasts), ..job(at, lasts, 1, gpus) };
     // The first job ends at 30. The gang of eight waits for it; a job of four fits beside the first until then.
     let jobs = [known(0, 30, 4), known(1, 9, 8), known(10, 15, 4), known(27, 15, 4)];
-    world.run(&jobs, 100);
-    let starts: Vec<_> = (0..4).map(|one| world.started(one)).collect();
+    clusters.run(&jobs, 100);
+    let starts: Vec<_> = (0..4).map(|one| clusters.started(one)).collect();
     assert_eq!(starts, [Some(0), Some(30), Some(10), Some(39)]);
 }
 
 #[test]
 fn work_that_fits_beside_the_reservation_is_admitted() {
-    let mut world = ClusterSimulation::new(&[2], keeping(100));
+    let mut clusters = ClusterSimulation::new(&[2], reservation_policy(100));
     // The gang needs one of two nodes, and each has five of eight units in use. Three units fit beside it, three more
     // do not.
     let jobs =
         [job(0, 50, 1, 5), job(0, 50, 1, 5), job(1, 9, 1, 8), job(10, 200, 1, 3), job(11, 9, 1, 3)];
-    world.run(&jobs, 100);
-    assert_eq!((world.started(3), world.started(2)), (Some(10), Some(50)));
-    assert_eq!(world.started(4), Some(50));
+    clusters.run(&jobs, 100);
+    assert_eq!((clusters.started(3), clusters.started(2)), (Some(10), Some(50)));
+    assert_eq!(clusters.started(4), Some(50));
 }
 
 #[test]
 fn nothing_is_reserved_before_the_waiting_time_nor_above_the_share() {
-    for (policy, kept) in [(keeping(100), 1), (keeping(40), 0), (PlacementPolicy::default(), 0)] {
-        let mut world = ClusterSimulation::new(&[2], policy.clone());
-        world.run(&[job(0, 50, 1, 4), job(1, 9, 2, 8)], 4);
-        assert_eq!(world.fleet.reservations().len(), 0, "it has not waited long enough");
-        world.run(&[job(7, 50, 1, 4)], 9);
-        assert_eq!(world.fleet.reservations().len(), kept, "{policy:?}");
-        assert_eq!(world.started(2).is_some(), kept == 0, "{policy:?}");
+    for (policy, kept) in
+        [(reservation_policy(100), 1), (reservation_policy(40), 0), (PlacementPolicy::default(), 0)]
+    {
+        let mut clusters = ClusterSimulation::new(&[2], policy.clone());
+        clusters.run(&[job(0, 50, 1, 4), job(1, 9, 2, 8)], 4);
+        assert_eq!(clusters.fleet.reservations().len(), 0, "it has not waited long enough");
+        clusters.run(&[job(7, 50, 1, 4)], 9);
+        assert_eq!(clusters.fleet.reservations().len(), kept, "{policy:?}");
+        assert_eq!(clusters.started(2).is_some(), kept == 0, "{policy:?}");
     }
 }
 
 #[test]
 fn nothing_is_reserved_on_a_cluster_that_never_fits_the_gang() {
-    let mut world = ClusterSimulation::new(&[2, 4], keeping(100));
+    let mut clusters = ClusterSimulation::new(&[2, 4], reservation_policy(100));
     let jobs =
         [job(0, 50, 1, 4), job(0, 50, 4, 4), job(1, 9, 3, 8), job(2, 9, 9, 8), job(20, 9, 1, 4)];
-    world.run(&jobs, 21);
-    let [kept] = world.fleet.reservations() else {
-        panic!("{:?}", world.fleet.reservations());
+    clusters.run(&jobs, 21);
+    let [kept] = clusters.fleet.reservations() else {
+        panic!("{:?}", clusters.fleet.reservations());
     };
     assert_eq!(
-        world.fleet.name(kept.cluster),
+        clusters.fleet.name(kept.cluster),
         "c1",
         "three nodes are there only in the larger cluster"
     );
-    assert_eq!(world.started(4), Some(20), "the other cluster is open");
+    assert_eq!(clusters.started(4), Some(20), "the other cluster is open");
 }
 
 #[test]
 fn work_with_an_earlier_queue_position_is_not_bound() {
-    let mut world = ClusterSimulation::new(&[2], keeping(100));
+    let mut clusters = ClusterSimulation::new(&[2], reservation_policy(100));
     let urgent = QueuedJob { priority: 9, ..job(20, 9, 1, 4) };
     let jobs = [job(0, 50, 1, 4), job(1, 9, 2, 8), urgent, job(21, 9, 1, 4)];
-    world.run(&jobs, 25);
-    assert_eq!((world.started(2), world.started(3)), (Some(20), None));
-    let refused = world.refused.get(&3).expect("refused");
+    clusters.run(&jobs, 25);
+    assert_eq!((clusters.started(2), clusters.started(3)), (Some(20), None));
+    let refused = clusters.refused.get(&3).expect("refused");
     assert!(matches!(refused.reasons[0].1, ClusterRefusal::ReservedForGang { .. }), "{refused:?}");
 }
 
 #[test]
 fn a_gang_that_lacks_something_else_gets_no_reservation() {
-    let mut world = ClusterSimulation::new(&[2], keeping(100));
+    let mut clusters = ClusterSimulation::new(&[2], reservation_policy(100));
     let jobs = [job(0, 50, 1, 4), job(1, 9, 2, 8), job(20, 9, 1, 4)];
-    world.run(&jobs, 25);
-    assert_eq!(world.started(2), None);
-    world.fleet.pause_waiting(world.id(1));
-    let told = world.fleet.woken_keys(Time(25));
-    assert_eq!(told, [world.refused[&2].key], "room that is no longer kept wakes");
-    assert!(world.fleet.reservations().iter().all(|one| one.workload != world.id(1)));
+    clusters.run(&jobs, 25);
+    assert_eq!(clusters.started(2), None);
+    clusters.fleet.pause_waiting(clusters.id(1));
+    let told = clusters.fleet.woken_keys(Time(25));
+    assert_eq!(told, [clusters.refused[&2].key], "room that is no longer kept wakes");
+    assert!(clusters.fleet.reservations().iter().all(|one| one.workload != clusters.id(1)));
 }
 
 #[test]
 fn a_reservation_moves_to_an_earlier_gang_once_that_has_waited_long_enough() {
-    let mut world = ClusterSimulation::new(&[2, 4], keeping(100));
+    let mut clusters = ClusterSimulation::new(&[2, 4], reservation_policy(100));
     let known = QueuedJob { runs: Some(50), ..job(0, 50, 2, 8) };
     let urgent = QueuedJob { priority: 9, ..job(20, 9, 2, 8) };
     let jobs = [job(0, 50, 4, 5), known, job(1, 9, 4, 8), job(10, 9, 1, 3), urgent];
-    world.run(&jobs, 24);
-    assert_eq!(world.started(3), None, "it would be in the way of the older one");
-    assert_eq!(world.fleet.next_wake_at(), Some(Time(25)));
-    world.run(&[], 25);
+    clusters.run(&jobs, 24);
+    assert_eq!(clusters.started(3), None, "it would be in the way of the older one");
+    assert_eq!(clusters.fleet.next_wake_at(), Some(Time(25)));
+    clusters.run(&[], 25);
     assert_eq!(
-        world.started(3),
+        clusters.started(3),
         Some(25),
         "the urgent one stands elsewhere, where the end is known"
     );
@@ -135,10 +137,10 @@ fn a_reservation_moves_to_an_earlier_gang_once_that_has_waited_long_enough() {
 
 #[test]
 fn without_refusals_nothing_is_reserved() {
-    let mut world = ClusterSimulation::new(&[3], keeping(100));
-    world.run(&[job(0, 50, 1, 4), job(20, 50, 2, 8)], 60);
-    assert_eq!((world.started(0), world.started(1)), (Some(0), Some(20)));
-    assert_eq!((world.fleet.reservations(), world.fleet.next_wake_at()), (&[][..], None));
+    let mut clusters = ClusterSimulation::new(&[3], reservation_policy(100));
+    clusters.run(&[job(0, 50, 1, 4), job(20, 50, 2, 8)], 60);
+    assert_eq!((clusters.started(0), clusters.started(1)), (Some(0), Some(20)));
+    assert_eq!((clusters.fleet.reservations(), clusters.fleet.next_wake_at()), (&[][..], None));
 }
 
 fn jobs() -> impl Strategy<Value = Vec<QueuedJob>> {
@@ -156,11 +158,11 @@ proptest! {
 
     #[test]
     fn every_job_that_fits_an_empty_cluster_runs(jobs in jobs()) {
-        let mut world = ClusterSimulation::new(&[2, 3], keeping(100));
-        world.run(&jobs, 3000);
+        let mut clusters = ClusterSimulation::new(&[2, 3], reservation_policy(100));
+        clusters.run(&jobs, 3000);
         for (index, one) in jobs.iter().enumerate() {
             let fits = one.pods <= 3 * (8 / one.gpus);
-            prop_assert_eq!(world.started(index).is_some(), fits, "{} {:?}", index, one);
+            prop_assert_eq!(clusters.started(index).is_some(), fits, "{} {:?}", index, one);
         }
     }
 
@@ -172,11 +174,11 @@ proptest! {
         jobs.push(job(61, 5, gang, 8));
         let last = jobs.len() - 1;
         jobs.extend((0..150).map(|at| job(62 + at, 25, 1, 3)));
-        let mut world = ClusterSimulation::new(&[3], keeping(100));
-        world.run(&jobs, 2000);
+        let mut clusters = ClusterSimulation::new(&[3], reservation_policy(100));
+        clusters.run(&jobs, 2000);
         // One gang after the other takes at most as long as if all older ones ran alone.
         let before: i64 = jobs[..last].iter().map(|one| one.lasts).sum();
-        let started = world.started(last);
+        let started = clusters.started(last);
         prop_assert!(started.is_some_and(|at| at <= 61 + 5 + before + late), "{:?} {}", started, before);
     }
 }

@@ -108,6 +108,7 @@ impl QueueCounts {
 /// Amount used by the pods that are not reclaimable.
 fn amount_in_use(one: &PodSetAdmission, total: Amount) -> Amount {
     match total.0.checked_div(one.count) {
+        // Amounts in an admission are totals; without reclaimable pods the total is exact, also if it does not divide.
         Some(each) if one.reclaimed != 0 => Amount(each).times(one.count - one.reclaimed),
         _ => total,
     }

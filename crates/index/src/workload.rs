@@ -41,12 +41,37 @@ impl Index {
             return self.workload_gone(names, namespace, name);
         }
         let id = names.workloads.intern(&format!("{namespace}/{name}"));
+        let (spec, request) = self.spec_and_request(names, workload, now);
+        let record = IndexedWorkload {
+            request: Arc::new(request),
+            queue_order: dispatch::QueueOrder {
+                priority: spec.priority,
+                queued_at: spec.queued_at,
+            },
+            requeue_at: requeue_backoff::requeue_at(workload).filter(|&at| at > now),
+            local_queue: spec.local_queue,
+            quota_reserved: spec.admission.is_some(),
+            evicted: spec.admission.as_ref().is_some_and(|one| one.evicted),
+            admitted: is_true(&workload.status.conditions, conditions::ADMITTED),
+        };
+        let old = self.records.replace(id, record);
+        follow(id, spec, old.as_ref())
+    }
+
+    /// The Workload in the terms of the engine, and its request to a cluster.
+    fn spec_and_request(
+        &self,
+        names: &mut Names,
+        workload: &Workload,
+        now: Time,
+    ) -> (WorkloadSpec, dispatch::WorkloadRequest) {
         let pod_sets = self.pod_sets(workload);
         let (request, affinity) = workload_request::workload_request(names, workload, &pod_sets);
         let is_parent = self.config.concurrent_admission && variant::is_parent(workload);
+        // Usage of a parent is that of its variants; charging both would count it twice.
         let held = admission::admission(names, workload).filter(|_| !is_parent);
         let spec = WorkloadSpec {
-            namespace: names.namespaces.intern(namespace),
+            namespace: names.namespaces.intern(key_of(workload).0),
             local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),
             uid: workload.metadata.uid.as_deref().unwrap_or_default().into(),
             priority: queue_order::priority(&self.config, workload),
@@ -66,20 +91,7 @@ impl Index {
             checks: crate::admission_check::states(names, workload),
             admission: held,
         };
-        let record = IndexedWorkload {
-            request: Arc::new(request),
-            queue_order: dispatch::QueueOrder {
-                priority: spec.priority,
-                queued_at: spec.queued_at,
-            },
-            requeue_at: requeue_backoff::requeue_at(workload).filter(|&at| at > now),
-            local_queue: spec.local_queue,
-            quota_reserved: spec.admission.is_some(),
-            evicted: spec.admission.as_ref().is_some_and(|one| one.evicted),
-            admitted: is_true(&workload.status.conditions, conditions::ADMITTED),
-        };
-        let old = self.records.replace(id, record);
-        follow(id, spec, old.as_ref())
+        (spec, request)
     }
 
     /// Enters the deletion of a Workload. Its id may be reused once the engine has the event.

@@ -61,6 +61,7 @@ pub fn default<J: GenericJob>(job: &J, facts: DefaultingFacts, gates: JobGates) 
     if !job.spec_suspended() && must_suspend(queue_name, facts) {
         steps.push(PatchAdd { path: J::SUSPEND_PATH.to_owned(), value: json!(true) });
     }
+    // managedBy is immutable: a job without it at creation can never be dispatched.
     if let Some(path) = J::MANAGED_BY_PATH
         && facts.queue_uses_multi_kueue
         && queue_to_route_by(job, facts).is_some()

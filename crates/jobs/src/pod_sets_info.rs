@@ -12,7 +12,7 @@ use crds::{
         },
     },
     pod::PodTemplate,
-    v1beta2::{Admission, PodSet, PodSetAssignment, ResourceFlavorSpec, Workload},
+    v1beta2::{Admission, PodSet, PodSetAssignment, PodSetUpdate, ResourceFlavorSpec, Workload},
     validation::labels::is_dns_label,
 };
 
@@ -74,6 +74,7 @@ fn pod_set_info(
 ) -> Result<PodSetInfo, PodSetsInfoError> {
     let count = assignment.count.or(pod_set.count).unwrap_or(1);
     let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
+    // A clone carries the additions of the hub's flavors; an agent-mode worker has no flavors.
     let added = match clone_assignment::read(workload, &pod_set.name) {
         Some(carried) => carried,
         None => clone_assignment::of_flavors(assignment, flavors)
@@ -86,16 +87,20 @@ fn pod_set_info(
     info.add(identity(workload, pod_set, admission, gates))?;
     for update in workload.status.admission_checks.iter().flat_map(|check| &check.pod_set_updates) {
         if update.name == pod_set.name {
-            info.add(PodSetInfo {
-                labels: update.labels.clone(),
-                annotations: update.annotations.clone(),
-                node_selector: update.node_selector.clone(),
-                tolerations: update.tolerations.clone(),
-                ..PodSetInfo::default()
-            })?;
+            info.add(of_check_update(update))?;
         }
     }
     Ok(info)
+}
+
+fn of_check_update(update: &PodSetUpdate) -> PodSetInfo {
+    PodSetInfo {
+        labels: update.labels.clone(),
+        annotations: update.annotations.clone(),
+        node_selector: update.node_selector.clone(),
+        tolerations: update.tolerations.clone(),
+        ..PodSetInfo::default()
+    }
 }
 
 /// Gate and annotation of pods with a topology assignment, including an implied one.
@@ -132,16 +137,23 @@ fn identity(
     {
         info.annotations.insert(WORKLOAD_SLICE_NAME.to_owned(), slice.clone());
     }
-    let queues = [
-        (LOCAL_QUEUE_NAME, &workload.spec.queue_name),
-        (CLUSTER_QUEUE_NAME, &admission.cluster_queue),
-    ];
-    for (key, name) in queues.into_iter().filter(|_| gates.assign_queue_labels) {
-        if is_dns_label(name) {
-            info.labels.insert(key.to_owned(), name.clone());
-        }
+    if gates.assign_queue_labels {
+        info.labels.extend(queue_labels(workload, admission));
     }
     info
+}
+
+/// Labels with the names of the queues. A name that is not a DNS label is left out.
+fn queue_labels(
+    workload: &Workload,
+    admission: &Admission,
+) -> impl Iterator<Item = (String, String)> {
+    let queues = [
+        (LOCAL_QUEUE_NAME, workload.spec.queue_name.clone()),
+        (CLUSTER_QUEUE_NAME, admission.cluster_queue.clone()),
+    ];
+    let valid = queues.into_iter().filter(|(_, name)| is_dns_label(name));
+    valid.map(|(key, name)| (key.to_owned(), name))
 }
 
 /// Removes what [`identity`] adds. Returns whether anything was removed.

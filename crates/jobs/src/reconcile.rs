@@ -119,18 +119,8 @@ fn without_workload<J: GenericJob + Clone>(
     others: &[&Workload],
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
-    let finished = job.finished().is_some();
     if context.prebuilt {
-        let stop = stop(job, None, StopReason::NoMatchingWorkload, context);
-        let out_of_sync = others.iter().filter(|other| !is(other, FINISHED)).map(|other| {
-            ReconcileStep::FinishWorkload {
-                workload: name(other),
-                reason: reasons::OUT_OF_SYNC,
-                message: "The prebuilt workload is out of sync with its user job".to_owned(),
-            }
-        });
-        let stops = stop.into_iter().filter(|_| !finished && !job.is_suspended());
-        return out_of_sync.chain(stops).collect();
+        return without_prebuilt_workload(job, others, context);
     }
     if let Some(outcome) = job.finished() {
         return others.iter().flat_map(|other| finish(other, &outcome)).collect();
@@ -139,24 +129,51 @@ fn without_workload<J: GenericJob + Clone>(
         [first, rest @ ..]
             if job.is_suspended() && !is(first, QUOTA_RESERVED) && !is(first, FINISHED) =>
         {
+            // A Workload without quota is updated in place and keeps its queue-order timestamp.
             let update = workload_match::with_job_spec(job, first, context.gates);
             let delete = rest.iter().map(|other| ReconcileStep::DeleteWorkload(name(other)));
             std::iter::once(ReconcileStep::UpdateWorkload(Box::new(update))).chain(delete).collect()
         }
-        _ if !job.is_suspended() => {
-            let only_workload = match others {
-                [] => context.previous_workload,
-                [only_workload] => Some(*only_workload),
-                _ => None,
-            };
-            let stop = stop(job, only_workload, StopReason::NoMatchingWorkload, context);
-            let delete = others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other)));
-            stop.into_iter().chain(delete).collect()
-        }
+        _ if !job.is_suspended() => stop_and_delete(job, others, context),
+        // Active pods of the last run have to be gone before the next Workload is created.
         [] if job.is_active() => vec![],
         [] => vec![ReconcileStep::CreateWorkload],
         _ => others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other))).collect(),
     }
+}
+
+/// A prebuilt Workload that differs from its job is finished and never changed; the job is stopped.
+fn without_prebuilt_workload<J: GenericJob + Clone>(
+    job: &J,
+    others: &[&Workload],
+    context: ReconcileContext<'_>,
+) -> Vec<ReconcileStep<J>> {
+    let unfinished = others.iter().filter(|other| !is(other, FINISHED));
+    let out_of_sync = unfinished.map(|other| ReconcileStep::FinishWorkload {
+        workload: name(other),
+        reason: reasons::OUT_OF_SYNC,
+        message: "The prebuilt workload is out of sync with its user job".to_owned(),
+    });
+    let runs = job.finished().is_none() && !job.is_suspended();
+    let stop = stop(job, None, StopReason::NoMatchingWorkload, context).filter(|_| runs);
+    out_of_sync.chain(stop).collect()
+}
+
+/// Stops a job that runs without a matching Workload, and deletes the others.
+fn stop_and_delete<J: GenericJob + Clone>(
+    job: &J,
+    others: &[&Workload],
+    context: ReconcileContext<'_>,
+) -> Vec<ReconcileStep<J>> {
+    // With several Workloads it is unknown which one started the job, so the templates cannot be restored from it.
+    let started_by = match others {
+        [] => context.previous_workload,
+        [only] => Some(*only),
+        _ => None,
+    };
+    let stop = stop(job, started_by, StopReason::NoMatchingWorkload, context);
+    let delete = others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other)));
+    stop.into_iter().chain(delete).collect()
 }
 
 fn with_workload<J: GenericJob + Clone>(

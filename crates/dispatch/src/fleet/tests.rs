@@ -56,7 +56,7 @@ fn fleet(clusters: &[(&str, i64, i64)], policy: PlacementPolicy) -> Fleet {
     fleet
 }
 
-fn ask(
+fn choose(
     fleet: &mut Fleet,
     workload: u32,
     work: &Arc<AssignedWorkload>,
@@ -74,7 +74,7 @@ fn ask(
 }
 
 fn chosen(fleet: &mut Fleet, workload: u32, work: &Arc<AssignedWorkload>) -> String {
-    match ask(fleet, workload, work, NOW) {
+    match choose(fleet, workload, work, NOW) {
         Ok(id) => fleet.name(id).to_owned(),
         Err(_) => "none".to_owned(),
     }
@@ -131,7 +131,7 @@ fn equal_work_reuses_the_capacity_of_an_ended_workload_before_the_report() {
         fleet.clone_created(WorkloadId(one), 11);
     }
     fleet.set_report(east, Some(report(20, 2, 1)));
-    let key = key(ask(&mut fleet, 3, &work(1, 3), NOW));
+    let key = key(choose(&mut fleet, 3, &work(1, 3), NOW));
     fleet.workload_ended(WorkloadId(1), 21);
     assert_eq!(fleet.woken_keys(NOW), [key]);
     // The node of the ended Workload is unknown, so four free units on one node are not proved.
@@ -261,10 +261,10 @@ fn every_refusal_has_a_reason() {
     for (change, work, expected) in table {
         let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
         let id = fleet.cluster("east");
-        let before = ask(&mut fleet, 1, &plain, NOW);
+        let before = choose(&mut fleet, 1, &plain, NOW);
         assert_eq!(before, Ok(id));
         change(&mut fleet, id);
-        let refused = ask(&mut fleet, 1, work, NOW).expect_err("refused");
+        let refused = choose(&mut fleet, 1, work, NOW).expect_err("refused");
         assert_eq!(refused.reasons, [(id, expected)]);
     }
 }
@@ -277,7 +277,7 @@ fn a_placement_message_names_clusters_up_to_its_maximum_length() {
         fleet(&[("worker-1", 1, 2000), ("worker-2", 1, 2000)], PlacementPolicy::default());
     let lost = fleet.cluster("worker-2");
     fleet.set_connected(lost, false);
-    let refused = ask(&mut fleet, 1, &work(1, 4000), NOW).expect_err("no room");
+    let refused = choose(&mut fleet, 1, &work(1, 4000), NOW).expect_err("no room");
     assert_eq!(
         placement_message(&refused, &fleet, &names),
         "no cluster has room: worker-1: pod set main: one pod needs 4 cpu, the most free on a node is 2; worker-2: \
@@ -294,9 +294,9 @@ fn a_placement_message_names_clusters_up_to_its_maximum_length() {
 fn equal_requests_share_a_key_that_is_returned_once_per_change() {
     let mut fleet = fleet(&[("east", 1, 2)], PlacementPolicy::default());
     let east = fleet.cluster("east");
-    let first = key(ask(&mut fleet, 1, &work(1, 4), NOW));
-    assert_eq!(key(ask(&mut fleet, 2, &work(1, 4), NOW)), first);
-    let other = key(ask(&mut fleet, 3, &work(1, 8), NOW));
+    let first = key(choose(&mut fleet, 1, &work(1, 4), NOW));
+    assert_eq!(key(choose(&mut fleet, 2, &work(1, 4), NOW)), first);
+    let other = key(choose(&mut fleet, 3, &work(1, 8), NOW));
     assert_eq!(fleet.woken_keys(NOW), []);
     fleet.set_report(east, Some(report(11, 1, 4)));
     assert_eq!(fleet.woken_keys(NOW), [first]);
@@ -310,15 +310,15 @@ fn a_key_without_waiting_workloads_is_dropped() {
     let mut fleet = fleet(&[("east", 1, 2)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     for workload in 0..100 {
-        key(ask(&mut fleet, workload, &work(1, 4 + i64::from(workload)), NOW));
+        key(choose(&mut fleet, workload, &work(1, 4 + i64::from(workload)), NOW));
         fleet.workload_removed(WorkloadId(workload));
     }
     assert_eq!(fleet.pending.iter().count(), 0);
-    key(ask(&mut fleet, 1, &work(1, 4), NOW));
-    key(ask(&mut fleet, 1, &work(1, 5), NOW));
+    key(choose(&mut fleet, 1, &work(1, 4), NOW));
+    key(choose(&mut fleet, 1, &work(1, 5), NOW));
     assert_eq!(fleet.pending.iter().count(), 1, "it waits for what it asked last");
     fleet.set_report(east, Some(report(11, 1, 8)));
-    assert_eq!(ask(&mut fleet, 1, &work(1, 5), NOW), Ok(east));
+    assert_eq!(choose(&mut fleet, 1, &work(1, 5), NOW), Ok(east));
     assert_eq!(fleet.pending.iter().count(), 0);
 }
 
@@ -330,10 +330,10 @@ fn is_kept_out(by: &Arc<AssignedWorkload>, meanwhile: impl FnOnce(&mut Fleet, Wo
         PlacementPolicy { gang_reservation: keeping, ..PlacementPolicy::default() },
     );
     assert_eq!(put(&mut fleet, 1, &work(1, 4)), "east");
-    key(ask(&mut fleet, 2, &work(2, 8), Time(100)));
+    key(choose(&mut fleet, 2, &work(2, 8), Time(100)));
     meanwhile(&mut fleet, WorkloadId(2));
-    key(ask(&mut fleet, 2, by, Time(104)));
-    ask(&mut fleet, 3, &work(1, 4), Time(105)).is_err()
+    key(choose(&mut fleet, 2, by, Time(104)));
+    choose(&mut fleet, 3, &work(1, 4), Time(105)).is_err()
 }
 
 #[test]
@@ -352,12 +352,12 @@ fn the_end_of_an_exclusion_wakes_the_key() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     let east = fleet.cluster("east");
     fleet.exclude_cluster(WorkloadId(1), east, Time(200), "refused".into());
-    let key = key(ask(&mut fleet, 1, &work(1, 1), NOW));
+    let key = key(choose(&mut fleet, 1, &work(1, 1), NOW));
     assert_eq!(fleet.next_wake_at(), Some(Time(200)));
     assert_eq!(fleet.woken_keys(Time(199)), []);
     assert_eq!(fleet.woken_keys(Time(200)), [key]);
     assert_eq!(fleet.next_wake_at(), None);
-    assert_eq!(ask(&mut fleet, 1, &work(1, 1), Time(200)), Ok(east));
+    assert_eq!(choose(&mut fleet, 1, &work(1, 1), Time(200)), Ok(east));
 }
 
 /// A change of a fleet with two clusters.
@@ -416,7 +416,7 @@ impl FleetFixture {
                     return;
                 }
                 let work = work(count, cpu);
-                match ask(fleet, workload, &work, Time(self.now)) {
+                match choose(fleet, workload, &work, Time(self.now)) {
                     Ok(cluster) => {
                         fleet.place(WorkloadId(workload), cluster, work, Time(self.now));
                         self.waiting.remove(&workload);
@@ -472,7 +472,7 @@ impl FleetFixture {
         let woken = self.fleet.woken_keys(Time(self.now));
         self.log.push(format!("{woken:?}"));
         for (workload, (work, key)) in self.waiting.clone() {
-            let answer = ask(&mut self.fleet, workload, &work, Time(self.now));
+            let answer = choose(&mut self.fleet, workload, &work, Time(self.now));
             prop_assert_eq!(answer.is_ok(), woken.contains(&key), "{} {:?}", workload, answer);
             if let Err(refused) = answer {
                 self.waiting.insert(workload, (work, refused.key));
@@ -488,26 +488,26 @@ impl FleetFixture {
 proptest! {
     #[test]
     fn wake_ups_are_precise_and_complete(steps in prop::collection::vec((step(), any::<bool>()), 1..60)) {
-        let mut world = FleetFixture::new();
+        let mut fixture = FleetFixture::new();
         for (step, look) in &steps {
-            world.play(step);
+            fixture.play(step);
             if *look {
-                world.check()?;
+                fixture.check()?;
             }
         }
-        world.check()?;
+        fixture.check()?;
     }
 
     #[test]
     fn equal_calls_give_equal_results(steps in prop::collection::vec(step(), 1..60)) {
         let play = || {
-            let mut world = FleetFixture::new();
+            let mut fixture = FleetFixture::new();
             for step in &steps {
-                world.play(step);
-                let woken = world.fleet.woken_keys(Time(world.now));
-                world.log.push(format!("{woken:?}"));
+                fixture.play(step);
+                let woken = fixture.fleet.woken_keys(Time(fixture.now));
+                fixture.log.push(format!("{woken:?}"));
             }
-            world.log
+            fixture.log
         };
         prop_assert_eq!(play(), play());
     }

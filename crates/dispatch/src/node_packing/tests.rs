@@ -42,7 +42,7 @@ fn work(pod_sets: Vec<RequestedPodSet>) -> AssignedWorkload {
     }
 }
 
-fn lack(nodes: &PackedNodes, pod_sets: Vec<RequestedPodSet>) -> Option<ShortageCause> {
+fn shortage(nodes: &PackedNodes, pod_sets: Vec<RequestedPodSet>) -> Option<ShortageCause> {
     nodes.check_fit(&work(pod_sets)).err().map(|misfit| misfit.cause)
 }
 
@@ -51,12 +51,12 @@ fn four_nodes_with_two_free_each_do_not_take_a_pod_of_four() {
     let nodes = nodes(vec![class(4, "a", 2, 0)]);
     let (need, most) = (Amount(4), Amount(2));
     assert_eq!(
-        lack(&nodes, vec![pods(1, 4, 0)]),
+        shortage(&nodes, vec![pods(1, 4, 0)]),
         Some(ShortageCause::PodTooLarge { resource: CPU, need, most })
     );
-    assert_eq!(lack(&nodes, vec![pods(4, 2, 0)]), None);
+    assert_eq!(shortage(&nodes, vec![pods(4, 2, 0)]), None);
     assert_eq!(
-        lack(&nodes, vec![pods(5, 2, 0)]),
+        shortage(&nodes, vec![pods(5, 2, 0)]),
         Some(ShortageCause::TooFewNodes { fit: 4, count: 5 })
     );
 }
@@ -64,36 +64,36 @@ fn four_nodes_with_two_free_each_do_not_take_a_pod_of_four() {
 #[test]
 fn large_pods_are_placed_before_small_ones() {
     let nodes = nodes(vec![class(1, "a", 4, 0), class(1, "a", 3, 0)]);
-    assert_eq!(lack(&nodes, vec![pods(3, 1, 0), pods(1, 4, 0)]), None);
+    assert_eq!(shortage(&nodes, vec![pods(3, 1, 0), pods(1, 4, 0)]), None);
 }
 
 #[test]
 fn pods_go_to_the_node_with_the_least_free_capacity() {
     let mut nodes = nodes(vec![class(1, "a", 8, 8), class(1, "a", 8, 0), class(1, "a", 3, 0)]);
     nodes.place(&work(vec![pods(1, 3, 0)]));
-    assert_eq!(lack(&nodes, vec![pods(2, 8, 0)]), None);
+    assert_eq!(shortage(&nodes, vec![pods(2, 8, 0)]), None);
     nodes.place(&work(vec![pods(1, 8, 0)]));
-    assert_eq!(lack(&nodes, vec![pods(1, 8, 8)]), None, "nodes with GPUs are kept for GPUs");
+    assert_eq!(shortage(&nodes, vec![pods(1, 8, 8)]), None, "nodes with GPUs are kept for GPUs");
 }
 
 #[test]
 fn a_resource_that_no_node_lists_is_not_available() {
     let nodes = nodes(vec![class(2, "a", 8, 0)]);
     let missing = ShortageCause::PodTooLarge { resource: GPU, need: Amount(1), most: Amount(0) };
-    assert_eq!(lack(&nodes, vec![pods(1, 1, 1)]), Some(missing));
+    assert_eq!(shortage(&nodes, vec![pods(1, 1, 1)]), Some(missing));
 }
 
 #[test]
 fn pods_without_requests_fit_on_a_full_node() {
     let nodes = nodes(vec![class(1, "a", 0, 0)]);
-    assert_eq!(lack(&nodes, vec![pods(1_000_000_000, 0, 0)]), None);
-    assert_eq!(lack(&nodes, vec![pods(0, 5, 5)]), None, "no pods");
+    assert_eq!(shortage(&nodes, vec![pods(1_000_000_000, 0, 0)]), None);
+    assert_eq!(shortage(&nodes, vec![pods(0, 5, 5)]), None, "no pods");
 }
 
 #[test]
 fn an_overcommitted_node_takes_no_more_pods() {
     let nodes = nodes(vec![class(3, "a", -2, 0)]);
-    assert!(lack(&nodes, vec![pods(1, 1, 0)]).is_some());
+    assert!(shortage(&nodes, vec![pods(1, 1, 0)]).is_some());
 }
 
 #[test]
@@ -106,9 +106,9 @@ fn only_labels_that_the_report_distinguishes_are_compared() {
         },
         ..pods(1, 1, 0)
     };
-    assert_eq!(lack(&nodes, vec![selecting("zone", "a")]), None);
-    assert_eq!(lack(&nodes, vec![selecting("zone", "b")]), Some(ShortageCause::NoSuitableNode));
-    assert_eq!(lack(&nodes, vec![selecting("disk", "ssd")]), None, "the worker decides");
+    assert_eq!(shortage(&nodes, vec![selecting("zone", "a")]), None);
+    assert_eq!(shortage(&nodes, vec![selecting("zone", "b")]), Some(ShortageCause::NoSuitableNode));
+    assert_eq!(shortage(&nodes, vec![selecting("disk", "ssd")]), None, "the worker decides");
 }
 
 #[test]
@@ -116,28 +116,26 @@ fn labels_and_tolerations_of_flavors_apply() {
     let taint = Taint { key: "spot".into(), value: "".into(), effect: TaintEffect::NoSchedule };
     let tainted = NodeClassCapacity { taints: vec![taint], ..class(1, "a", 4, 0) };
     let nodes = nodes(vec![tainted]);
-    let given = |zone: &str, tolerated: bool| {
+    let assigned = |zone: &str, tolerated: bool| {
         let tolerations =
             Toleration { key: "spot".into(), operator: TolerationOperator::Exists, effect: None };
-        let given = AssignedPodSet {
+        let assigned = AssignedPodSet {
             count: 1,
             labels: vec![pair("zone", zone), pair("unknown", "x")],
             tolerations: if tolerated { vec![tolerations] } else { Vec::new() },
         };
-        AssignedWorkload { assigned: vec![given], ..work(vec![pods(9, 1, 0)]) }
+        AssignedWorkload { assigned: vec![assigned], ..work(vec![pods(9, 1, 0)]) }
     };
-    assert!(nodes.check_fit(&given("a", true)).is_ok());
-    assert!(nodes.check_fit(&given("a", false)).is_err());
-    assert!(nodes.check_fit(&given("b", true)).is_err());
+    assert!(nodes.check_fit(&assigned("a", true)).is_ok());
+    assert!(nodes.check_fit(&assigned("a", false)).is_err());
+    assert!(nodes.check_fit(&assigned("b", true)).is_err());
 }
 
 #[test]
 fn the_admitted_count_is_packed() {
     let nodes = nodes(vec![class(1, "a", 4, 0)]);
-    let given = vec![AssignedPodSet { count: 4, ..AssignedPodSet::default() }];
-    assert!(
-        nodes.check_fit(&AssignedWorkload { assigned: given, ..work(vec![pods(9, 1, 0)]) }).is_ok()
-    );
+    let assigned = vec![AssignedPodSet { count: 4, ..AssignedPodSet::default() }];
+    assert!(nodes.check_fit(&AssignedWorkload { assigned, ..work(vec![pods(9, 1, 0)]) }).is_ok());
 }
 
 /// Exhaustive search: tries every node for every pod.

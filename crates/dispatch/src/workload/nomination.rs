@@ -39,6 +39,7 @@ impl<'a> DispatchDecision<'a> {
         let copies: Vec<&RemoteCopy> =
             chosen.iter().filter_map(|&cluster| self.copy(cluster)).collect();
         let single_cluster = chosen.len() == 1;
+        // A raised epoch in a nominated Workload means that the cancellation has begun.
         if self.hub.epoch_raised {
             return self.stop_and_cancel(&copies, single_cluster);
         }
@@ -74,10 +75,10 @@ impl<'a> DispatchDecision<'a> {
 
     /// Admission time of the clone. A cluster whose API server refuses the job has nothing to run and does not count.
     fn admitted_at(&self, copy: &RemoteCopy) -> Option<Time> {
-        let takes_it = copy.connection == RemoteConnection::Connected && copy.refused.is_none();
-        let clone = self.usable_clone(copy).filter(|_| takes_it)?;
-        let stands = !clone.deleting && !clone.evicted && clone.refused.is_none();
-        clone.admitted_at.filter(|_| stands)
+        let can_start = copy.connection == RemoteConnection::Connected && copy.refused.is_none();
+        let clone = self.usable_clone(copy).filter(|_| can_start)?;
+        let is_valid = !clone.deleting && !clone.evicted && clone.refused.is_none();
+        clone.admitted_at.filter(|_| is_valid)
     }
 
     fn usable_clone<'c>(&self, copy: &'c RemoteCopy) -> Option<&'c RemoteWorkload> {
@@ -107,7 +108,9 @@ impl<'a> DispatchDecision<'a> {
 
     fn progress(&self, copy: &RemoteCopy, single_cluster: bool) -> NominationProgress {
         match copy.connection {
+            // An incomplete list proves neither presence nor absence: wait for it.
             RemoteConnection::NotSynced => NominationProgress::Ongoing(Vec::new(), None),
+            // A create may have reached the cluster, so a copy may run there until the cluster counts as lost.
             RemoteConnection::Disconnected { since }
                 if self.hub.create_sent && !self.is_lost(copy) =>
             {
@@ -141,12 +144,13 @@ impl<'a> DispatchDecision<'a> {
         if stale_clone || self.has_stale_job(copy) {
             return removal(copy).into_iter().collect();
         }
-        let leaving = copy.clone.as_ref().is_some_and(|clone| clone.deleting)
+        let deleting = copy.clone.as_ref().is_some_and(|clone| clone.deleting)
             || copy.job.is_some_and(|job| job.deleting);
-        if leaving || !copy.creates_answered || self.started_elsewhere(copy.cluster) {
+        if deleting || !copy.creates_answered || self.started_elsewhere(copy.cluster) {
             return Vec::new();
         }
         let clone = copy.clone.is_none().then_some(DispatchStep::CreateClone(copy.cluster));
+        // In a race the job follows the recorded cluster, so that only one copy starts.
         let job =
             (single_cluster && copy.job.is_none()).then_some(DispatchStep::CreateJob(copy.cluster));
         clone.into_iter().chain(job).collect()

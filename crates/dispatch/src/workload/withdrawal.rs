@@ -46,6 +46,7 @@ impl DispatchDecision<'_> {
     }
 
     fn finish_withdrawal(&self) -> DispatchStep {
+        // The epoch is written before the release, so that a late create of the old epoch is recognised as stale.
         if !self.hub.epoch_raised {
             DispatchStep::RaiseEpoch
         } else if self.hub.job.exists && self.hub.job.active {
@@ -57,6 +58,7 @@ impl DispatchDecision<'_> {
 
     /// Whether a copy can run on any cluster. `done` is the condition for a connected cluster.
     pub(super) fn remote_activity(&self, done: impl Fn(&RemoteCopy) -> bool) -> RemoteActivity {
+        // A nominated or recorded cluster without an observation may have a copy.
         let is_unobserved = |cluster| self.copy(cluster).is_none();
         let mut possible = self
             .hub
@@ -99,10 +101,10 @@ impl DispatchDecision<'_> {
     /// ended.
     fn activity_of_disconnected(&self, copy: &RemoteCopy, since: Time) -> RemoteActivity {
         let chosen = self.hub.nominated_clusters.iter().chain(&self.hub.recorded_cluster);
-        let matters =
+        let is_relevant =
             self.is_current(copy) || chosen.into_iter().any(|&cluster| cluster == copy.cluster);
         let due = self.lost_at(since);
-        if !matters || !self.hub.create_sent || self.now >= due {
+        if !is_relevant || !self.hub.create_sent || self.now >= due {
             RemoteActivity::None
         } else {
             RemoteActivity::PossibleUntil(due)

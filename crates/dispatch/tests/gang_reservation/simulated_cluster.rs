@@ -47,7 +47,7 @@ pub(crate) struct ClusterSimulation {
     clusters: Vec<(ClusterId, Vec<i64>)>,
     jobs: Vec<QueuedJob>,
     /// Jobs to place now, and jobs that wait for a key.
-    line: Vec<usize>,
+    queue: Vec<usize>,
     running: Vec<RunningJob>,
     starts: BTreeMap<usize, i64>,
     now: i64,
@@ -66,19 +66,19 @@ impl ClusterSimulation {
         }
         let ids = clusters.iter().map(|(id, _)| *id).collect();
         fleet.set_config("all", Some(PlacementConfig { clusters: ids, policy }));
-        let mut world = Self {
+        let mut clusters = Self {
             fleet,
             refused: BTreeMap::new(),
             clusters,
             jobs: Vec::new(),
-            line: Vec::new(),
+            queue: Vec::new(),
             running: Vec::new(),
             starts: BTreeMap::new(),
             now: -1,
             version: 0,
         };
-        (0..sizes.len()).for_each(|cluster| world.report(cluster));
-        world
+        (0..sizes.len()).for_each(|cluster| clusters.report(cluster));
+        clusters
     }
 
     /// Adds jobs and runs until the end of a tick.
@@ -89,14 +89,14 @@ impl ClusterSimulation {
             self.now += 1;
             self.end_jobs();
             let come = (first..self.jobs.len()).filter(|&one| self.jobs[one].arrives == self.now);
-            self.line.extend(come);
+            self.queue.extend(come);
             let told = self.fleet.woken_keys(Time(self.now));
             let woken = |one: &PlacementRefusal| told.contains(&one.key);
             let back: Vec<usize> =
                 self.refused.iter().filter(|(_, why)| woken(why)).map(|(&job, _)| job).collect();
             for job in back {
                 self.refused.remove(&job);
-                self.line.push(job);
+                self.queue.push(job);
             }
             self.offer();
         }
@@ -114,17 +114,13 @@ impl ClusterSimulation {
     /// Places the queued jobs in queue order, as an engine does.
     fn offer(&mut self) {
         let jobs = &self.jobs;
-        self.line.sort_by_key(|&one| (-jobs[one].priority, jobs[one].arrives, one));
-        for one in std::mem::take(&mut self.line) {
+        self.queue.sort_by_key(|&one| (-jobs[one].priority, jobs[one].arrives, one));
+        for one in std::mem::take(&mut self.queue) {
             let job = self.jobs[one].clone();
-            let turn = QueueOrder { priority: job.priority, queued_at: Time(job.arrives) };
+            let order = QueueOrder { priority: job.priority, queued_at: Time(job.arrives) };
             let work = work(&job);
-            let ask = PlacementRequest {
-                workload: self.id(one),
-                config: "all",
-                work: &work,
-                order: turn,
-            };
+            let ask =
+                PlacementRequest { workload: self.id(one), config: "all", work: &work, order };
             match self.fleet.choose_cluster(&ask, Time(self.now)) {
                 Ok(cluster) => {
                     self.fleet.place(self.id(one), cluster, work, Time(self.now));

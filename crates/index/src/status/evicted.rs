@@ -59,6 +59,7 @@ pub fn evicted(
     }
     unblock(&mut status, &reason, eviction.message, at);
     close_gates(&mut status, at);
+    // A repeated dispatch or provisioning needs its checks again.
     check_states::reset(&mut status, at);
     status.unhealthy_nodes = Vec::new();
     if status.admission.is_some() {

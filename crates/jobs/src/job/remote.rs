@@ -30,6 +30,7 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job
         ..ObjectMeta::default()
     };
     copy.status = Default::default();
+    // On the worker the Job controller runs the copy.
     copy.spec.managed_by = None;
     copy.spec.suspend = Some(true);
     let manual = copy.spec.rest.get(MANUAL_SELECTOR) == Some(&Value::Bool(true));

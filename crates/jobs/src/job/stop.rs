@@ -36,10 +36,12 @@ pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: JobGates) -> Option<S
         if let Some(idle) = remote::idle(job) {
             return Some(StopWrite::Status(Box::new(idle)));
         }
+        // The API server refuses template changes while a start time is set.
     } else if next.status.rest.remove(START_TIME).is_some_and(|time| !time.is_null()) {
         return Some(StopWrite::Status(Box::new(next)));
     }
     let restored = pod_sets_info::restore(&mut next, infos, gates);
+    // Templates may change only after all pods are gone.
     if restored && job.is_active() {
         return None;
     }

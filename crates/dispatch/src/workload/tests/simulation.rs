@@ -364,7 +364,7 @@ impl DispatchSimulation {
     /// The engine's part: evicts after Retry, resumes after Ready, nominates.
     fn core(&mut self) {
         let hub = &self.truth.hub;
-        let fresh = self.seen.version == self.truth.version;
+        let is_current = self.seen.version == self.truth.version;
         if hub.quota_reserved && !hub.evicted && hub.check == DispatchCheckState::Retry {
             self.evict();
         } else if hub.quota_reserved
@@ -373,7 +373,7 @@ impl DispatchSimulation {
             && hub.job.suspended
         {
             self.happen(|stated| stated.hub.job.suspended = false);
-        } else if fresh && !hub.quota_reserved && !hub.finished {
+        } else if is_current && !hub.quota_reserved && !hub.finished {
             self.nominate();
         }
     }
@@ -690,34 +690,34 @@ proptest! {
         race in any::<bool>(),
         faults in prop::collection::vec(fault(), 1..300),
     ) {
-        let mut world = DispatchSimulation::new(workers, race, SETTINGS);
+        let mut simulation = DispatchSimulation::new(workers, race, SETTINGS);
         for fault in &faults {
-            world.play(fault);
-            world.check()?;
+            simulation.play(fault);
+            simulation.check()?;
         }
         for _ in 0..200 {
-            (0..workers).for_each(|at| world.heal(at));
-            world.calm(&KIND);
-            world.check()?;
+            (0..workers).for_each(|at| simulation.heal(at));
+            simulation.calm(&KIND);
+            simulation.check()?;
         }
-        prop_assert!(world.is_over(), "{:#?}", world);
-        prop_assert_eq!(world.finishes, 1);
+        prop_assert!(simulation.is_over(), "{:#?}", simulation);
+        prop_assert_eq!(simulation.finishes, 1);
     }
 }
 
 /// Runs rounds without faults until `done`.
 fn until(
-    world: &mut DispatchSimulation,
+    simulation: &mut DispatchSimulation,
     does: &[SimulatedAgent],
     done: impl Fn(&DispatchSimulation) -> bool,
 ) {
     for _ in 0..200 {
-        if done(world) {
+        if done(simulation) {
             return;
         }
-        world.calm(does);
+        simulation.calm(does);
     }
-    panic!("it never came to that: {world:#?}");
+    panic!("it never came to that: {simulation:#?}");
 }
 
 const SLOW: [SimulatedAgent; 4] =
@@ -726,24 +726,26 @@ const SLOW: [SimulatedAgent; 4] =
 /// The property is meaningful only if the simulation can show two running copies.
 #[test]
 fn work_of_a_lost_cluster_starts_elsewhere_only_after_worker_lost_timeout() {
-    let mut world = DispatchSimulation::new(2, false, SETTINGS);
-    until(&mut world, &SLOW, |world| world.workers[0].runs());
-    until(&mut world, &SLOW, |world| world.truth.hub.check == DispatchCheckState::Ready);
-    let cut = world.now;
-    world.cut(0, 0);
-    until(&mut world, &SLOW, |world| world.workers[1].runs());
-    assert!(world.workers[0].runs(), "no stop can reach it");
-    assert!(world.now >= cut + SETTINGS.worker_lost_timeout);
-    world.heal(0);
-    until(&mut world, &SLOW, |world| world.workers[0].is_empty());
-    assert!(world.workers[1].runs(), "the recorded copy stays");
+    let mut simulation = DispatchSimulation::new(2, false, SETTINGS);
+    until(&mut simulation, &SLOW, |simulation| simulation.workers[0].runs());
+    until(&mut simulation, &SLOW, |simulation| {
+        simulation.truth.hub.check == DispatchCheckState::Ready
+    });
+    let cut = simulation.now;
+    simulation.cut(0, 0);
+    until(&mut simulation, &SLOW, |simulation| simulation.workers[1].runs());
+    assert!(simulation.workers[0].runs(), "no stop can reach it");
+    assert!(simulation.now >= cut + SETTINGS.worker_lost_timeout);
+    simulation.heal(0);
+    until(&mut simulation, &SLOW, |simulation| simulation.workers[0].is_empty());
+    assert!(simulation.workers[1].runs(), "the recorded copy stays");
 }
 
 #[test]
 fn a_dispatch_without_faults_raises_no_epoch() {
     for race in [false, true] {
-        let mut world = DispatchSimulation::new(2, race, SETTINGS);
-        until(&mut world, &KIND, DispatchSimulation::is_over);
-        assert_eq!((world.truth.hub.epoch, world.finishes), (1, 1));
+        let mut simulation = DispatchSimulation::new(2, race, SETTINGS);
+        until(&mut simulation, &KIND, DispatchSimulation::is_over);
+        assert_eq!((simulation.truth.hub.epoch, simulation.finishes), (1, 1));
     }
 }
