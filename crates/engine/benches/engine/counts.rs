@@ -1,11 +1,11 @@
-//! Instructions, allocations and evaluations of the shapes, at one size and at four times that size.
+//! Instructions, allocations and evaluations of the workloads S1 to S8, at one size and at four times that size.
 //!
-//! Unlike times they are the same on every machine, so that they can be compared with those in `counts.txt`: what was
-//! decided, evaluated and allocated exactly, instructions within [`TOLERANCE`]. Work that is linear in the size may grow
-//! [`LINEAR`] times from one size to the next, work that is not meant to depend on it [`CONSTANT`] times.
+//! Unlike times they are the same on every machine, so they are compared with `counts.txt`: decisions, evaluations
+//! and allocations exactly, instructions within [`TOLERANCE`]. Work that is linear in the size may grow [`LINEAR`]
+//! times from one size to the next, work that should not depend on it [`CONSTANT`] times.
 //!
-//! The program runs itself under callgrind, which counts within [`cycle_that_counts`] and writes what it has at every
-//! [`end_of_shape`].
+//! The program runs itself under callgrind, which counts within [`cycle_that_counts`] and writes its counts at
+//! every [`end_of_shape`].
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,8 +14,8 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use engine::{AcceptAll, CycleEntry, Engine, Time};
 
-use crate::house::World;
 use crate::meter::to_f64;
+use crate::queue_world::World;
 use crate::shapes::{self, Parked};
 
 /// Says that this is the run that is counted.

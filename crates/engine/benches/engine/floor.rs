@@ -1,15 +1,16 @@
-//! What no engine can be faster than: the cache lines that a decision has to touch, times what touching one costs here.
+//! A lower bound for any engine: the cache lines that a decision has to touch, times the measured cost of touching
+//! one.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use crate::meter::{now, to_f64};
 
-/// Lines of a decision, by the table in which they lie, and the sizes of the tables.
+/// Cache lines of a decision by table, and the sizes of the tables.
 ///
-/// Of queues: the queue (2), its bucket (1), the shape (2), one cell per level of the tree, read and written (2), and a
-/// line for every two steps down the heap of the bucket. Of Workloads: the record (2) and what it is given (1), and record
-/// and admission (2) of each candidate for preemption.
+/// Per queue: the queue (2), its bucket (1), the equivalence class (2), one cell per level of the tree, read and
+/// written (2), and one line for every two steps down the heap of the bucket. Per Workload: the record (2) and its
+/// assignment (1), and record and admission (2) of each preemption candidate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lines {
     of_queues: f64,
@@ -18,13 +19,13 @@ pub(crate) struct Lines {
     workloads: usize,
 }
 
-/// A queue with its cells and its line, a ticket in the line, and a Workload take about this much.
+/// Approximate size of a queue with its cells and pending queue, a heap entry, and a Workload.
 const QUEUE: usize = 1024;
 const TICKET: usize = 24;
 const WORKLOAD: usize = 256;
 
 impl Lines {
-    /// A decision where so many wait in each queue, with so many candidates to look at.
+    /// A decision with this many pending Workloads per queue and preemption candidates.
     pub(crate) fn of(queues: usize, per_queue: usize, candidates: u64) -> Self {
         let steps = to_f64(per_queue.max(1) as u64).log2().ceil();
         Self {
@@ -35,13 +36,13 @@ impl Lines {
         }
     }
 
-    /// The same in a tree of so many levels, instead of two.
+    /// The same in a tree of this many levels instead of two.
     pub(crate) fn of_levels(self, levels: u32) -> Self {
         Self { of_queues: self.of_queues - 2.0 + f64::from(levels), ..self }
     }
 
-    /// Nanoseconds per decision if all lines are fetched at the same time, as far as the machine can, and if each is
-    /// waited for. Heads of different queues need not wait for each other, so that an engine may come close to the first.
+    /// Nanoseconds per decision if all lines are fetched in parallel, and if they are fetched one after the other.
+    /// Heads of different queues are independent, so an engine may come close to the first.
     pub(crate) fn floor(self) -> (f64, f64) {
         let (queues, workloads) = (Table::of(self.queues), Table::of(self.workloads));
         let sum = |of: fn(&Table) -> f64| {
@@ -54,7 +55,7 @@ impl Lines {
 const LINE: usize = 64;
 const STEPS: usize = 2_000_000;
 
-/// Lines, each of which says which is next, in no order that a machine foresees.
+/// Lines linked in an order that the processor cannot predict.
 struct Table {
     lines: Vec<[u32; LINE / 4]>,
 }
@@ -69,7 +70,7 @@ impl Table {
         Self { lines }
     }
 
-    /// What a line costs when only the one before tells where it is.
+    /// Cost of a line whose address is in the line before it.
     fn followed(&self) -> f64 {
         let (start, mut at) = (now(), 0_u32);
         for _ in 0..STEPS {
@@ -79,7 +80,7 @@ impl Table {
         per_step(now() - start)
     }
 
-    /// What a line costs when it is known in advance where it is.
+    /// Cost of a line whose address is known in advance.
     fn gathered(&self) -> f64 {
         let (start, mut at, mut sum) = (now(), 0, 0_u32);
         for _ in 0..STEPS {

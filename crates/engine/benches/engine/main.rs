@@ -1,12 +1,13 @@
-//! The engine measured: `cargo bench -p engine --bench engine` for time and memory, with `-- counts` for instructions.
+//! Benchmarks of the engine: `cargo bench -p engine --bench engine` for time and memory, with `-- counts` for
+//! instructions.
 
 mod counts;
 mod floor;
-mod house;
 mod meter;
-mod places;
+mod queue_world;
 mod shapes;
 mod speed;
+mod topology;
 
 use std::path::PathBuf;
 
@@ -23,7 +24,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Where figures and what leads to them are written.
+/// Directory of the figures and of intermediate files.
 fn folder() -> PathBuf {
     let house = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| house.into());

@@ -1,4 +1,4 @@
-//! What cycles cost: time of this thread, so that neighbours on the machine count little, and allocations.
+//! Measures cycles: time of this thread, so that other load on the machine counts little, and allocations.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ pub(crate) struct Meter {
     pub(crate) decisions: u64,
     pub(crate) cycles: u64,
     pub(crate) time: Duration,
-    /// The longest time that a cycle kept everybody else waiting.
+    /// The longest pause of the caller.
     pub(crate) pause: Duration,
     pub(crate) allocations: u64,
 }
 
 impl Meter {
-    /// Runs one cycle in parts and counts it. Nobody has to wait longer than for one part.
+    /// Runs one cycle in parts and measures it. The caller waits for one part at most.
     pub(crate) fn cycle<'a>(&mut self, engine: &'a mut Engine) -> &'a [CycleEntry] {
         let (mut pause, mut time) = (Duration::ZERO, Duration::ZERO);
         let counted = measure(|| {

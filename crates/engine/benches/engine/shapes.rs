@@ -1,6 +1,6 @@
-//! The shapes S1 to S5 and S8 at any size, and a world in balance. Source: docs/reference/performance.md §6.2.
+//! The workloads S1 to S5 and S8 at any size, and queues in balance. Source: docs/reference/performance.md §6.2.
 //!
-//! Each is split into the world that has to exist before and the cycles that are measured, which `cycle` runs.
+//! Each is split into the world that must exist before, and the cycles that are measured, which `cycle` runs.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use engine::ids::WorkloadId;
 use engine::spec::PreemptionPolicy;
 use engine::{CycleEntry, CycleOutcome, Engine, EngineSettings, Event, FairStrategy, Time};
 
-use crate::house::{FAN_OUT, House, World};
+use crate::queue_world::{FAN_OUT, House, World};
 
-/// Runs one cycle of the engine and counts what it likes.
+/// Runs and measures one cycle of the engine.
 pub(crate) type Cycle<'a> = dyn for<'b> FnMut(&'b mut Engine) -> &'b [CycleEntry] + 'a;
 
 fn house(queues: usize) -> House {
@@ -35,7 +35,7 @@ fn filled(house: &House, per_queue: usize) -> World {
     world
 }
 
-/// S1: so many queues of one cohort, everybody fits.
+/// S1: this many queues of one cohort, all heads fit.
 pub(crate) fn fit(queues: usize, per_queue: usize) -> World {
     filled(&house(queues), per_queue)
 }
@@ -50,7 +50,7 @@ fn shared_fairly() -> EngineSettings {
     EngineSettings { fair_sharing: fair, ..EngineSettings::default() }
 }
 
-/// S3: 1,000 queues under three levels of cohorts; all quota belongs to the topmost, so that everybody borrows.
+/// S3: 1,000 queues under three levels of cohorts; all quota belongs to the root cohort, so that all queues borrow.
 pub(crate) fn deep(fair: bool, per_queue: usize) -> World {
     let settings = if fair { shared_fairly() } else { EngineSettings::default() };
     let plain = house(FAN_OUT.pow(3));
@@ -78,13 +78,13 @@ impl Churn {
         changed.map(|index| self.world.set_quota(index, nominal)).count()
     }
 
-    /// Returns whether anybody was left.
+    /// Returns whether any Workload is left.
     pub(crate) fn decide(&mut self, cycle: &mut Cycle<'_>) -> bool {
         !cycle(&mut self.world.engine).is_empty()
     }
 }
 
-/// Cycles until nobody is left.
+/// Runs cycles until no Workload is left.
 pub(crate) fn drain(world: &mut World, cycle: &mut Cycle<'_>) {
     while !cycle(&mut world.engine).is_empty() {}
 }
@@ -102,7 +102,7 @@ pub(crate) fn full(queues: usize, candidates: usize) -> World {
     world
 }
 
-/// One round of S4: every queue gets a head that preempts, measured, and then takes the place of its victim.
+/// One round of S4: every queue gets a head that preempts (measured) and then replaces its target.
 pub(crate) fn preempt(world: &mut World, queues: usize, priority: i64, cycle: &mut Cycle<'_>) {
     for queue in 0..queues {
         world.submit(queue, 1, priority);
@@ -122,17 +122,17 @@ const LATER: i64 = 1_000_000;
 /// Sizes of Workloads in S5.
 pub(crate) const SIZES: usize = 64;
 
-/// The sizes in an order without order.
+/// The sizes in no particular order.
 fn sizes() -> impl Iterator<Item = i64> {
     (0..SIZES).map(|index| i64::try_from(index * 37 % SIZES + 1).unwrap_or_default())
 }
 
-/// S5: full queues of one cohort; in each of them, Workloads of 64 sizes wait. Either the queues keep their quota to
-/// themselves, or it belongs to the cohort and they compete for it.
+/// S5: full queues of one cohort, each with pending Workloads of 64 sizes. Either the queues keep their quota, or
+/// it belongs to the cohort and they compete for it.
 #[derive(Debug)]
 pub(crate) struct Parked {
     world: World,
-    /// Who holds quota, by the order in which they will be done.
+    /// Workloads with quota, in the order in which they finish.
     holders: VecDeque<WorkloadId>,
     pub(crate) evaluated: u64,
     pub(crate) admitted: u64,
@@ -160,7 +160,7 @@ impl Parked {
         inadmissible
     }
 
-    /// One Workload is done; cycles until everybody who can go on has gone on.
+    /// Finishes one Workload, then runs cycles until no Workload makes progress.
     pub(crate) fn finish(&mut self, cycle: &mut Cycle<'_>) {
         if let Some(done) = self.holders.pop_front() {
             self.world.engine.apply(Event::WorkloadGone(done));
@@ -184,7 +184,7 @@ fn reserved(entries: &[CycleEntry]) -> impl Iterator<Item = WorkloadId> + '_ {
     entries.iter().filter(got_it).map(|one| one.workload)
 }
 
-/// Queues in balance: each has a Workload that runs and one that waits for it to be done.
+/// Queues in balance: each has one admitted and one pending Workload.
 #[derive(Debug)]
 pub(crate) struct Balance {
     world: World,
@@ -201,7 +201,7 @@ impl Balance {
         Self { world, running }
     }
 
-    /// Everybody is done and makes room for who waits; somebody new comes to each queue.
+    /// Finishes all admitted Workloads and submits a new one to each queue.
     pub(crate) fn turn(&mut self, cycle: &mut Cycle<'_>) {
         for (queue, done) in std::mem::take(&mut self.running).into_iter().enumerate() {
             self.world.engine.apply(Event::WorkloadGone(done));

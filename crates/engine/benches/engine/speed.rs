@@ -1,4 +1,4 @@
-//! Time and memory of the shapes S1 to S5 and S8, fixed work, one core, beside what no engine can beat.
+//! Time and memory of the workloads S1 to S5 and S8, fixed work, one core, beside the lower bound of `floor.rs`.
 //!
 //! Only cycles are timed, not the events that prepare them. Figures go to `target/bench/engine.json`.
 
@@ -7,22 +7,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::floor::Lines;
-use crate::house::World;
 use crate::meter::{Meter, now, to_f64};
+use crate::queue_world::World;
 use crate::shapes::{self, Balance, Parked};
 
-/// What a run of decisions came to.
+/// Result of a run.
 struct Row {
     name: &'static str,
     meter: Meter,
-    /// Nanoseconds per decision that no engine can beat, with memory at its best and at its worst.
+    /// Lower bound in nanoseconds per decision, with memory at its best and at its worst.
     floor: (f64, f64),
 }
 
-/// The world in balance, where nothing may be allocated.
+/// Queues in balance: nothing may be allocated.
 const STEADY: &str = "steady";
 
-/// Events of S5, after each of which cycles run until nobody can go on.
+/// Events of S5; after each, cycles run until no Workload makes progress.
 const EVENTS: u64 = 2000;
 
 /// Measures everything, prints it and writes it down.
@@ -41,7 +41,7 @@ pub(crate) fn report() -> anyhow::Result<()> {
     churn();
     let own = wake("where queues have their own quota", false);
     let shared = wake("where they compete for it", true);
-    let (place, _) = crate::places::report();
+    let (place, _) = crate::topology::report();
     let bytes = bytes_per_pending(1000, 1000);
     println!("memory  {bytes:.0} bytes per pending Workload");
     let pause = rows.iter().map(|row| row.meter.pause).max().unwrap_or_default();
@@ -119,7 +119,7 @@ fn balance(queues: usize, turns: usize) -> Meter {
     meter
 }
 
-/// What it costs that the configuration changes all the time.
+/// The cost of a configuration that changes all the time.
 #[expect(clippy::print_stdout, reason = "a benchmark reports")]
 fn churn() {
     let mut world = shapes::Churn::new(1000, 100);

@@ -1,8 +1,8 @@
-//! Compares what came out with what was recorded.
+//! Compares results with the recording.
 //!
-//! Decisions: the heads that had an effect (admitted, preempting, deferred) in order, with everything they were given or
-//! took, and the end state. Words: reason and message of every other head that both sides evaluated in a step. Turns: all
-//! heads of every step in order, who they were and what became of them.
+//! Decisions: the heads that had an effect (admitted, preempting, deferred) in order, with their assignments and
+//! targets, and the end state. Words: reason and message of every other head that both sides evaluated in a step.
+//! Evaluations: all heads of every step in order, with their outcomes.
 
 use super::Tally;
 use super::case::{Case, CycleExpect, Head};
@@ -18,7 +18,7 @@ pub(crate) fn compare(case: &Case, played: &Played, tally: &mut Tally) {
     words(case, played, tally);
 }
 
-/// Compares who was evaluated, step by step.
+/// Compares the evaluated heads, step by step.
 pub(crate) fn turns(case: &Case, played: &Played, tally: &mut Tally) {
     for step in 0..case.expect.steps {
         let left: Vec<Head> =

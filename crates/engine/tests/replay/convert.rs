@@ -335,9 +335,9 @@ fn pod_set(names: &mut Names, one: &case::PodSet, reclaimed: i64) -> Result<inpu
     })
 }
 
-/// What upstream's equivalence hash takes from a template beside the sums: what each container asks for (its limits where
-/// it says nothing else) and where the pod may run. How far a container may go is not in it, so that one whose requests
-/// exceed its limits is parked with those who are valid.
+/// The parts of a pod template that upstream's equivalence hash covers besides the sums: requests of each container
+/// (its limits by default) and node selection. Limits are not part of it, so a Workload whose requests exceed its
+/// limits becomes inadmissible with valid ones.
 fn fingerprint(spec: &case::PodSpec) -> Result<u64> {
     let asks = |containers: &[case::Container]| {
         containers.iter().map(pods::of_container).collect::<Result<Vec<_>>>()

@@ -1,8 +1,8 @@
 //! Replays recorded scheduling cases and compares decisions.
 //!
-//! A case is a line of JSON: objects, events by step, and what Kueue's scheduler decided. The runner plays the API
-//! server and the job controllers: it applies events, runs cycles, releases victims one step after their eviction, and
-//! compares what comes out.
+//! A case is a line of JSON: objects, events by step, and the decisions of Kueue's scheduler. The runner stands in
+//! for the API server and the job controllers: it applies events, runs cycles, releases preempted Workloads one
+//! step after their eviction, and compares the results.
 
 pub(crate) mod case;
 pub(crate) mod compare;
@@ -54,7 +54,7 @@ pub(crate) fn replay(path: &Path) -> anyhow::Result<Tally> {
         let played = play(true)?;
         compare::compare(&case, &played, &mut tally);
         compare::turns(&case, &played, &mut tally);
-        // What is not said without looking again cannot be compared, only what is decided.
+        // Messages of skipped heads cannot be compared, only decisions.
         let mut quick = Tally::default();
         compare::compare(&case, &play(false)?, &mut quick);
         if tally.failed.last().is_none_or(|(id, _)| *id != case.id) && !quick.failed.is_empty() {

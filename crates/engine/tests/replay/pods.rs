@@ -1,4 +1,4 @@
-//! What one pod asks for: the Kubernetes formula over containers, and the validation of requests against limits.
+//! Requests of one pod: the Kubernetes formula over containers, and the validation of requests against limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub(crate) fn requests(spec: &PodSpec) -> Result<BTreeMap<String, Amount>> {
     Ok(total.into_iter().map(|(name, sum)| (name.clone(), from_nanos(&name, sum))).collect())
 }
 
-/// What one container asks for: its limits where it says nothing else.
+/// Requests of one container; its limits by default.
 pub(crate) fn of_container(container: &Container) -> Result<Amounts> {
     let mut own = parse(&container.resources.limits)?;
     own.extend(parse(&container.resources.requests)?);
@@ -57,7 +57,7 @@ fn raise(total: &mut Amounts, other: &Amounts) {
     }
 }
 
-/// What a validator says about requests above limits.
+/// The validator's message about requests above limits.
 pub(crate) fn problems(workload: &WorkloadSpec) -> Result<Option<String>> {
     let mut all = Vec::new();
     for (index, pod_set) in workload.pod_sets.iter().enumerate() {

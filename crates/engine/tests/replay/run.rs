@@ -38,7 +38,7 @@ struct Player<'a> {
     workloads: BTreeMap<String, Known>,
     releases: BTreeMap<String, (u64, QueueEligibility)>,
     policies: BTreeMap<String, String>,
-    /// Every queue as it was told last, and how often it was another.
+    /// The latest version of every queue, and the number of its changes.
     generations: BTreeMap<String, (String, i64)>,
     step: u64,
 }
@@ -216,7 +216,7 @@ impl Player<'_> {
         }
     }
 
-    /// Without the gate, who was preempted for a borrower queues behind it until it is admitted again.
+    /// Without the gate, a Workload preempted for a borrower queues behind it until it is admitted again.
     fn preempted(&mut self, name: &str, reason: PreemptionReason) {
         let gate = self.case.config.feature_gates.get("PrioritySortingWithinCohort");
         let behind = reason == PreemptionReason::InCohortReclaimWhileBorrowing;
@@ -258,7 +258,7 @@ impl Player<'_> {
             for (one, pod_set) in admission.pod_sets.iter_mut().zip(names) {
                 let gone = &known.object.status.reclaimable_pods;
                 let gone = gone.iter().find(|gone| gone.name == pod_set.name);
-                // What was granted less than asked, or after pods had finished, is not given back again.
+                // A partial assignment, or one after pods were reclaimed, is not released twice.
                 let left = pod_set.count - gone.map_or(0, |gone| gone.count);
                 one.reclaimed = one.count - one.count.min(left);
             }
@@ -454,7 +454,7 @@ impl Player<'_> {
     }
 }
 
-/// Of those who do not fit, and of those who were never evaluated, no flavors are recorded.
+/// Flavors are not recorded for heads that do not fit or were never evaluated.
 fn waits_with_flavors(outcome: CycleOutcome) -> bool {
     matches!(
         outcome,

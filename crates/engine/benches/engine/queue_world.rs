@@ -1,5 +1,5 @@
-//! Worlds to measure: queues of one cohort or of none, and as many Workloads as wanted. Nothing is random; names, uids
-//! and times look like those of a real cluster.
+//! Worlds to measure: queues with or without a cohort, and Workloads. Nothing is random; names, uids and times look
+//! like those of a real cluster.
 
 use engine::ids::{CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, ResourceId, WorkloadId};
 use engine::node_selection::NodeSelection;
@@ -10,7 +10,7 @@ use engine::spec::{
 };
 use engine::{Amount, Engine, EngineSettings, Event, Time};
 
-/// What all queues of a world have in common.
+/// Properties of all queues of a world.
 #[derive(Debug, Clone)]
 pub(crate) struct House {
     pub(crate) settings: EngineSettings,
@@ -98,7 +98,7 @@ impl World {
         self.lines.push(line);
     }
 
-    /// Says a queue anew, with this quota.
+    /// Replaces a queue's quota.
     pub(crate) fn set_quota(&mut self, index: usize, nominal: i64) {
         let per_cohort = self.house.queues.div_ceil(self.cohorts.len().max(1));
         let spec = ClusterQueueSpec {
@@ -171,7 +171,7 @@ impl World {
     }
 }
 
-/// An uid as an API server makes them: 36 letters without order.
+/// A uid like those of an API server: 36 characters in no order.
 fn uid(number: u64) -> String {
     let mixed = u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
     let text = format!("{mixed:032x}");

@@ -1,8 +1,9 @@
-//! S6: one placement among 2,500 machines, the request of upstream's own benchmark: 2,304 pods that prefer a rack, alone
-//! and with a leader, balanced and not, and such that prefer some machines. Source: docs/reference/performance.md §6.2.
+//! S6: one topology assignment among 2,500 nodes, the request of upstream's own benchmark: 2,304 pods with a
+//! preferred rack, with and without a leader, balanced or not, and with preferred node affinity. Source:
+//! docs/reference/performance.md §6.2.
 //!
-//! Timed is the search alone, then a cycle that reserves what it finds. Time is that of this thread, so that neighbours
-//! on the machine count little.
+//! Measures the search alone, then a cycle that reserves its result. Time is that of this thread, so that other
+//! load on the machine counts little.
 
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ const PER_RACK: usize = 16;
 const PER_BLOCK: usize = 256;
 const ROUNDS: u32 = 200;
 
-/// Machines of 96 cores, 16 in a rack, 16 racks in a block; one queue that may use them all.
+/// Nodes of 96 cores, 16 per rack, 16 racks per block; one queue with quota for all of them.
 fn machines(count: usize, balanced: bool) -> (Engine, FlavorId) {
     let settings = EngineSettings {
         tas_balanced_placement: balanced,
@@ -152,7 +153,7 @@ fn submit(
     id
 }
 
-/// Prefers the machines of one block in five.
+/// Prefers the nodes of one block in five.
 fn one_in_five() -> PreferredTerm {
     let blocks = [3, 7].map(|index| format!("block-{index}").into());
     let operator = LabelOperator::In(blocks.into());
@@ -172,7 +173,7 @@ fn timed(mut setup: impl FnMut(), mut run: impl FnMut()) -> (f64, f64) {
         });
         allocations += counted.count_total;
         if round == 0 {
-            // The first round makes the buffers that the others use.
+            // The first round grows the buffers that later rounds reuse.
             (time, allocations) = (Duration::ZERO, 0);
         }
     }
