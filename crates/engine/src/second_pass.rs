@@ -51,7 +51,7 @@ impl Engine {
         let mut taken = WorkloadIds::new();
         let mut passes = Vec::with_capacity(ready.len());
         for (id, failed) in ready {
-            let pass = attempt(state, id, failed, now, &taken);
+            let pass = attempt(state, (id, failed), now, &taken);
             taken.extend(pass.targets.iter().map(|target| target.workload));
             passes.push(pass);
         }
@@ -73,8 +73,7 @@ fn ready(state: &mut State, now: Time) -> Vec<(WorkloadId, u32)> {
 /// Makes one attempt after `failed` failed ones. `taken` are the targets of earlier second passes.
 fn attempt(
     state: &mut State,
-    id: WorkloadId,
-    failed: u32,
+    (id, failed): (WorkloadId, u32),
     now: Time,
     taken: &[WorkloadId],
 ) -> SecondPass {

@@ -25,17 +25,17 @@ pub(crate) enum PreemptionMode {
 /// A preemption mode and the height of the lowest subtree that the request fits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GranularMode {
-    pub(crate) grant: PreemptionMode,
+    pub(crate) preemption_mode: PreemptionMode,
     pub(crate) borrow: u32,
 }
 
 impl GranularMode {
     pub(crate) fn is_no_fit(self) -> bool {
-        matches!(self.grant, PreemptionMode::NoFit(_))
+        matches!(self.preemption_mode, PreemptionMode::NoFit(_))
     }
 
     pub(crate) fn mode(self) -> FlavorAssignmentMode {
-        match self.grant {
+        match self.preemption_mode {
             PreemptionMode::NoFit(_) => FlavorAssignmentMode::NoFit,
             PreemptionMode::NoCandidates | PreemptionMode::Preempt | PreemptionMode::Reclaim => {
                 FlavorAssignmentMode::Preempt
@@ -46,7 +46,7 @@ impl GranularMode {
 
     /// The worse of two; of two that do not fit, the one with the more severe reason.
     pub(crate) fn or_worse(self, other: Self, preference: FlavorFungibilityPreference) -> Self {
-        match (self.grant, other.grant) {
+        match (self.preemption_mode, other.preemption_mode) {
             (PreemptionMode::NoFit(left), PreemptionMode::NoFit(right)) if right > left => other,
             _ if self.better_than(other, preference) => other,
             _ => self,
@@ -54,7 +54,7 @@ impl GranularMode {
     }
 
     fn rank(self) -> u32 {
-        match self.grant {
+        match self.preemption_mode {
             PreemptionMode::NoFit(_) => 0,
             PreemptionMode::NoCandidates => 1,
             PreemptionMode::Preempt => 2,

@@ -13,7 +13,7 @@ use crate::spec::{PreemptionPolicy, PreemptionSpec};
 use crate::state::State;
 
 /// Fits `request` on top of `earlier`, the usage of the same slot by earlier pod sets of the Workload.
-pub(crate) fn grade(
+pub(crate) fn fit_resource_quota(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
     slot: Slot,
@@ -27,7 +27,7 @@ pub(crate) fn grade(
         let reason = NoFitReason::ExceedsMaximum { slot, earlier, request, maximum };
         return (
             GranularMode {
-                grant: PreemptionMode::NoFit(PendingReason::ExceedsMaxQuota),
+                preemption_mode: PreemptionMode::NoFit(PendingReason::ExceedsMaxQuota),
                 borrow: 0,
             },
             Some(reason),
@@ -36,7 +36,7 @@ pub(crate) fn grade(
     let reach = reach(&state.tree, node, slot, total);
     let left = available(&state.tree, node, slot).clip();
     if total <= left {
-        return (GranularMode { grant: PreemptionMode::Fit, borrow: reach.height }, None);
+        return (GranularMode { preemption_mode: PreemptionMode::Fit, borrow: reach.height }, None);
     }
     let reason = Some(NoFitReason::InUse { slot, missing: total - left });
     let within_nominal = total <= state.tree.at(node, slot).nominal;
@@ -44,7 +44,10 @@ pub(crate) fn grade(
         return (search::simulate(state, attempt, slot, total), reason);
     }
     (
-        GranularMode { grant: PreemptionMode::NoFit(PendingReason::WaitingForQuota), borrow: 0 },
+        GranularMode {
+            preemption_mode: PreemptionMode::NoFit(PendingReason::WaitingForQuota),
+            borrow: 0,
+        },
         reason,
     )
 }

@@ -10,7 +10,7 @@ use crate::amount::Amount;
 use crate::flavors::assignment::FlavorAssignment;
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
-use crate::flavors::resource_quota::grade;
+use crate::flavors::resource_quota::fit_resource_quota;
 use crate::ids::{FlavorId, QueueId, ResourceId};
 use crate::queues::cluster_queue::GroupSlots;
 use crate::reason::{NoFitReason, PendingReason};
@@ -62,14 +62,14 @@ pub(crate) fn scan(
     let flavor_fungibility = state.queue(flavor_request.attempt.queue).flavor_fungibility;
     let mut best: Option<(GranularMode, Choices)> = None;
     let mut pending_reason: Option<PendingReason> = None;
-    let mut meet =
+    let mut note_reason =
         |one: PendingReason| pending_reason = Some(pending_reason.map_or(one, |old| old.min(one)));
     let mut last = None;
     let known = reasons.len();
-    for index in start(state, flavor_request)..flavor_request.group.flavors.len() {
+    for index in first_flavor(state, flavor_request)..flavor_request.group.flavors.len() {
         let flavor = flavor_request.group.flavors[index];
         last = Some(index);
-        if !pinned(flavor_request, flavor) {
+        if !is_pinned(flavor_request, flavor) {
             reasons.extend(
                 flavor_request
                     .first_resource()
@@ -83,16 +83,17 @@ pub(crate) fn scan(
         }
         if let Some(reason) = unsuitable(state, flavor_request, flavor) {
             reasons.push(reason);
-            meet(PendingReason::NoMatchingFlavor);
+            note_reason(PendingReason::NoMatchingFlavor);
             continue;
         }
-        let (worst, flavor_assignments) =
-            judge(state, flavor_request, index, assumed, flavor_fungibility.preference, reasons);
-        if let PreemptionMode::NoFit(found) = worst.grant {
-            meet(found);
+        let preference = flavor_fungibility.preference;
+        let trial = FlavorTrial { index, assumed, preference };
+        let (worst, flavor_assignments) = fit_flavor(state, flavor_request, &trial, reasons);
+        if let PreemptionMode::NoFit(found) = worst.preemption_mode {
+            note_reason(found);
             continue;
         }
-        if good_enough(state, worst, flavor_fungibility) {
+        if is_good_enough(state, worst, flavor_fungibility) {
             best = Some((worst, flavor_assignments));
             break;
         }
@@ -100,11 +101,11 @@ pub(crate) fn scan(
             best = Some((worst, flavor_assignments));
         }
     }
-    let Some((grade, mut flavor_assignments)) = best else {
+    let Some((granular_mode, mut flavor_assignments)) = best else {
         return ScanResult { flavor_assignments: None, pending_reason };
     };
     note_progress(state, flavor_request, last, &mut flavor_assignments);
-    if grade.grant == PreemptionMode::Fit {
+    if granular_mode.preemption_mode == PreemptionMode::Fit {
         // A fit needs no reasons.
         reasons.truncate(known);
     }
@@ -112,7 +113,7 @@ pub(crate) fn scan(
 }
 
 /// Index of the first flavor to try.
-fn start(state: &State, flavor_request: &FlavorRequest<'_>) -> usize {
+fn first_flavor(state: &State, flavor_request: &FlavorRequest<'_>) -> usize {
     if !state.settings.flavor_fungibility {
         return 0;
     }
@@ -127,15 +128,15 @@ fn start(state: &State, flavor_request: &FlavorRequest<'_>) -> usize {
     if next < flavor_request.group.flavors.len() { next } else { 0 }
 }
 
-fn pinned(flavor_request: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
+fn is_pinned(flavor_request: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
     let Some(pins) = flavor_request.attempt.pins else {
         return true;
     };
-    let of_wish = |pin: &&(u16, ResourceId, FlavorId)| {
+    let of_request = |pin: &&(u16, ResourceId, FlavorId)| {
         flavor_request.members.contains(&usize::from(pin.0))
             && flavor_request.group.resources.contains(&pin.1)
     };
-    pins.iter().filter(of_wish).any(|pin| pin.2 == flavor)
+    pins.iter().filter(of_request).any(|pin| pin.2 == flavor)
 }
 
 /// Why a variant may not get the flavor, if it may not.
@@ -182,30 +183,39 @@ fn unfit(
     };
     let (implied, covered) = (state.queue(queue).topology_only, &group.resources);
     match state.topologies.topology_support(pod_set, flavor.topology, implied, covered) {
-        TopologySupport::Supported => repelled(flavor, id, pod_set),
+        TopologySupport::Supported => mismatch(flavor, id, pod_set),
         TopologySupport::NoTopology => Some(NoFitReason::NoTopology(id)),
         TopologySupport::NoLevel => Some(NoFitReason::NoTopologyLevel(id)),
         TopologySupport::TopologyOnly => Some(NoFitReason::OnlyTopologyAware(id)),
     }
 }
 
-fn repelled(flavor: &FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<NoFitReason> {
+fn mismatch(flavor: &FlavorSpec, id: FlavorId, pod_set: &PodSetSpec) -> Option<NoFitReason> {
     if let Some((taint, _)) = pod_set.selection.untolerated(&flavor.taints, &flavor.tolerations) {
         return Some(NoFitReason::Taint { flavor: id, taint });
     }
     (!pod_set.selection.matches_flavor(&flavor.labels)).then_some(NoFitReason::Affinity(id))
 }
 
+/// One flavor of a scan.
+#[derive(Debug, Clone, Copy)]
+struct FlavorTrial<'a> {
+    /// Its index in the resource group.
+    index: usize,
+    /// Usage of earlier pod sets of the Workload.
+    assumed: &'a SlotUsage,
+    preference: FlavorFungibilityPreference,
+}
+
 /// Fits every covered resource into one flavor. The result of the flavor is the worst of them.
-fn judge(
+fn fit_flavor(
     state: &mut State,
     flavor_request: &FlavorRequest<'_>,
-    index: usize,
-    assumed: &SlotUsage,
-    preference: FlavorFungibilityPreference,
+    trial: &FlavorTrial<'_>,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
 ) -> (GranularMode, Choices) {
-    let mut worst = GranularMode { grant: PreemptionMode::Fit, borrow: 0 };
+    let &FlavorTrial { index, assumed, preference } = trial;
+    let mut worst = GranularMode { preemption_mode: PreemptionMode::Fit, borrow: 0 };
     let mut flavor_assignments = Choices::new();
     for &(resource, amount) in flavor_request.requests {
         let Some(slot) = flavor_request.group.slot(index, resource) else {
@@ -219,10 +229,11 @@ fn judge(
             worst = worst.or_worse(NO_MATCH, preference);
         }
         let earlier = charged(assumed, slot);
-        let (grade, reason) = grade(state, flavor_request.attempt, slot, earlier, amount);
+        let (granular_mode, reason) =
+            fit_resource_quota(state, flavor_request.attempt, slot, earlier, amount);
         reasons.extend(reason);
-        worst = worst.or_worse(grade, preference);
-        if grade.is_no_fit() {
+        worst = worst.or_worse(granular_mode, preference);
+        if granular_mode.is_no_fit() {
             continue;
         }
         flavor_assignments.push(FlavorAssignment {
@@ -230,8 +241,8 @@ fn judge(
             flavor,
             slot,
             amount,
-            mode: grade.mode(),
-            borrow: grade.borrow,
+            mode: granular_mode.mode(),
+            borrow: granular_mode.borrow,
             tried: None,
         });
     }
@@ -263,14 +274,20 @@ pub(crate) fn beyond_replaced_slice(
 }
 
 /// The result for a flavor that does not suit the pods.
-const NO_MATCH: GranularMode =
-    GranularMode { grant: PreemptionMode::NoFit(PendingReason::NoMatchingFlavor), borrow: 0 };
+const NO_MATCH: GranularMode = GranularMode {
+    preemption_mode: PreemptionMode::NoFit(PendingReason::NoMatchingFlavor),
+    borrow: 0,
+};
 
-fn good_enough(state: &State, grade: GranularMode, flavor_fungibility: FungibilitySpec) -> bool {
+fn is_good_enough(
+    state: &State,
+    granular_mode: GranularMode,
+    flavor_fungibility: FungibilitySpec,
+) -> bool {
     if !state.settings.flavor_fungibility {
-        return grade.grant == PreemptionMode::Fit;
+        return granular_mode.preemption_mode == PreemptionMode::Fit;
     }
-    match grade.grant {
+    match granular_mode.preemption_mode {
         PreemptionMode::NoFit(_) | PreemptionMode::NoCandidates => false,
         PreemptionMode::Preempt | PreemptionMode::Reclaim
             if flavor_fungibility.when_can_preempt == FlavorFungibilityPolicy::TryNextFlavor =>
@@ -278,7 +295,7 @@ fn good_enough(state: &State, grade: GranularMode, flavor_fungibility: Fungibili
             false
         }
         PreemptionMode::Preempt | PreemptionMode::Reclaim | PreemptionMode::Fit => {
-            grade.borrow == 0
+            granular_mode.borrow == 0
                 || flavor_fungibility.when_can_borrow == FlavorFungibilityPolicy::MayStopSearch
         }
     }

@@ -189,7 +189,7 @@ fn collect_below(
                 let policy = state.queue(need.attempt.queue).preemption;
                 pool.enter(&state.queues, queue);
                 for workload in of_queue(state, need, queue, policy.reclaim) {
-                    let variant = variant(state, need, workload, walk.advantage, policy.borrow);
+                    let variant = variant(state, need, workload, walk);
                     let candidate =
                         PreemptionCandidate::new(&state.workloads, queue, workload, variant);
                     let common_ancestor = Some(walk.common_ancestor);
@@ -202,17 +202,17 @@ fn collect_below(
     }
 }
 
-/// The variant of a candidate in another ClusterQueue. `borrow` is the preemptor's `borrowWithinCohort` policy.
+/// The variant of a candidate in another ClusterQueue, by the preemptor's `borrowWithinCohort` policy.
 fn variant(
     state: &State,
     need: &PreemptionRequest<'_>,
     candidate: WorkloadId,
-    advantage: bool,
-    borrow: Option<BorrowWithinCohort>,
+    walk: &CohortWalk,
 ) -> PreemptionVariant {
+    let borrow = state.queue(need.attempt.queue).preemption.borrow;
     let (own, other) = (state.workloads.at(need.attempt.workload), state.workloads.at(candidate));
     match borrow {
-        _ if advantage => PreemptionVariant::HierarchicalReclaim,
+        _ if walk.advantage => PreemptionVariant::HierarchicalReclaim,
         None => PreemptionVariant::ReclaimWithoutBorrowing,
         Some(_) if other.priority >= own.priority => PreemptionVariant::ReclaimWithoutBorrowing,
         Some(BorrowWithinCohort { max_priority: Some(bound) }) if other.priority > bound => {

@@ -74,12 +74,12 @@ pub(crate) fn simulate(
     let need = PreemptionRequest { attempt, usage: &usage, contested: &[slot], assignment: None };
     let mut targets = std::mem::take(&mut state.scratch.targets);
     find(state, &need, &mut targets);
-    let grade = grade_of(state, attempt, (slot, amount), &targets);
+    let granular_mode = granular_mode_of(state, attempt, (slot, amount), &targets);
     (state.scratch.targets, state.scratch.found_for) = (targets, Some((slot, amount)));
-    grade
+    granular_mode
 }
 
-fn grade_of(
+fn granular_mode_of(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
     (slot, amount): (Slot, Amount),
@@ -88,7 +88,7 @@ fn grade_of(
     let node = state.queue(attempt.queue).node;
     if targets.is_empty() {
         let borrow = reach(&state.tree, node, slot, amount).height;
-        return GranularMode { grant: PreemptionMode::NoCandidates, borrow };
+        return GranularMode { preemption_mode: PreemptionMode::NoCandidates, borrow };
     }
     let mark = state.tree.journal.mark();
     let borrow =
@@ -96,7 +96,7 @@ fn grade_of(
     state.tree.settle(mark);
     let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
     GranularMode {
-        grant: if own { PreemptionMode::Preempt } else { PreemptionMode::Reclaim },
+        preemption_mode: if own { PreemptionMode::Preempt } else { PreemptionMode::Reclaim },
         borrow,
     }
 }
