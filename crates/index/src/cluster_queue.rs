@@ -179,8 +179,8 @@ mod tests {
         }}});
         let queue: v1beta2::ClusterQueueSpec = serde_json::from_value(queue).expect("a spec");
         let mut names = Names::default();
-        let told = spec(&mut names, &queue).last_acceptable_flavor.expect("a flavor");
-        assert_eq!(names.flavors.name(told), "a100");
+        let last_acceptable = spec(&mut names, &queue).last_acceptable_flavor.expect("a flavor");
+        assert_eq!(names.flavors.name(last_acceptable), "a100");
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Index {
         let (request, affinity) = workload_request::workload_request(names, workload, &pod_sets);
         let is_parent = self.config.concurrent_admission && variant::is_parent(workload);
         // Usage of a parent is that of its variants; charging both would count it twice.
-        let held = admission::admission(names, workload).filter(|_| !is_parent);
+        let admission = admission::admission(names, workload).filter(|_| !is_parent);
         let spec = WorkloadSpec {
             namespace: names.namespaces.intern(key_of(workload).0),
             local_queue: self.local_queue_key(workload).map(|key| names.local_queues.intern(&key)),
@@ -89,7 +89,7 @@ impl Index {
             variant_of: variant::parent(workload).map(Into::into),
             replaced_slice: workload_slice::replaced_slice(workload).map(Into::into),
             checks: crate::admission_check::states(names, workload),
-            admission: held,
+            admission,
         };
         (spec, request)
     }
@@ -157,11 +157,11 @@ impl Index {
 /// and evicts for [`engine::Event::Evicting`]. An object that never had quota does not contradict an assumed
 /// reservation whose write is in flight.
 fn follow(id: WorkloadId, spec: WorkloadSpec, old: Option<&IndexedWorkload>) -> Vec<Event> {
-    let held = old.is_some_and(|old| old.quota_reserved);
+    let quota_was_reserved = old.is_some_and(|old| old.quota_reserved);
     let was_evicted = old.is_some_and(|old| old.evicted);
     let evicted = spec.admission.as_ref().is_some_and(|one| one.evicted);
     let (eligibility, queued_at) = (spec.eligibility, spec.queued_at);
-    let released = held && spec.admission.is_none();
+    let released = quota_was_reserved && spec.admission.is_none();
     let mut events = vec![Event::Workload(id, Box::new(spec))];
     if released {
         events.push(Event::Released { workload: id, eligibility, queued_at });

@@ -182,7 +182,7 @@ mod tests {
         started["spec"]["template"]["spec"]["tolerations"] =
             json!([{ "key": "a" }, { "key": "b" }]);
         assert!(same(&started));
-        assert!(same(&object(true)), "held back, it is as it was");
+        assert!(same(&object(true)), "while suspended, it may have its original form");
         assert!(!same(&object(false)), "running, it must be as it was admitted");
     }
 

@@ -115,7 +115,7 @@ fn a_terminating_queue_reports_only_that() {
 }
 
 /// The readiness in the last event of the queue; `None` without an event.
-fn told(events: &[Event]) -> Option<bool> {
+fn readiness_of(events: &[Event]) -> Option<bool> {
     let of_queue: Vec<&Event> =
         events.iter().filter(|one| !matches!(one, Event::Check(..))).collect();
     match of_queue.as_slice() {
@@ -132,12 +132,12 @@ fn a_check_updates_the_readiness_of_its_queues() {
     let spec = queue(with_checks(json!([{"name": "mk"}])));
     let active = check("kueue.x-k8s.io/multikueue", "True");
     let idle = check("kueue.x-k8s.io/multikueue", "False");
-    assert_eq!(told(&index.cluster_queue(&mut names, "q", Some(&spec))), Some(false));
-    assert_eq!(told(&index.admission_check(&mut names, "mk", Some(&active))), Some(true));
-    assert_eq!(told(&index.admission_check(&mut names, "mk", Some(&active))), None);
-    assert_eq!(told(&index.admission_check(&mut names, "other", Some(&idle))), None);
-    assert_eq!(told(&index.admission_check(&mut names, "mk", Some(&idle))), Some(false));
-    assert_eq!(told(&index.admission_check(&mut names, "mk", None)), None);
+    assert_eq!(readiness_of(&index.cluster_queue(&mut names, "q", Some(&spec))), Some(false));
+    assert_eq!(readiness_of(&index.admission_check(&mut names, "mk", Some(&active))), Some(true));
+    assert_eq!(readiness_of(&index.admission_check(&mut names, "mk", Some(&active))), None);
+    assert_eq!(readiness_of(&index.admission_check(&mut names, "other", Some(&idle))), None);
+    assert_eq!(readiness_of(&index.admission_check(&mut names, "mk", Some(&idle))), Some(false));
+    assert_eq!(readiness_of(&index.admission_check(&mut names, "mk", None)), None);
 }
 
 #[test]

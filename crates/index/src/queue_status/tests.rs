@@ -20,7 +20,7 @@ fn workload(name: &str, queue: &str, status: &Value) -> Workload {
     }))
 }
 
-fn held(usage: &str, admitted: &str) -> Value {
+fn with_quota(usage: &str, admitted: &str) -> Value {
     json!({
         "admission": {"clusterQueue": "q", "podSetAssignments": [{
             "name": "main", "count": 2, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": usage},
@@ -48,11 +48,11 @@ fn fixture() -> (Index, Engine) {
     events.extend(index.cluster_queue(names, "q", Some(&queue)));
     events.extend(index.local_queue(names, "ns", "one", Some(&local("None"))));
     events.extend(index.local_queue(names, "ns", "two", Some(&local("Hold"))));
-    let mut finishing = held("2", "True");
+    let mut finishing = with_quota("2", "True");
     finishing["reclaimablePods"] = json!([{"name": "main", "count": 1}]);
     for (name, queue, status) in [
-        ("a", "one", held("1500m", "True")),
-        ("b", "one", held("2", "False")),
+        ("a", "one", with_quota("1500m", "True")),
+        ("b", "one", with_quota("2", "False")),
         ("c", "two", finishing),
         ("d", "one", json!({})),
         ("e", "two", json!({})),

@@ -119,10 +119,10 @@ mod tests {
             ],
             ..IndexConfig::default()
         };
-        let asked = [("gpu/1g", 2), ("gpu/2g", 1), ("memory", 7)];
+        let requests_of_pod = [("gpu/1g", 2), ("gpu/2g", 1), ("memory", 7)];
         let sums = [("credits".to_owned(), 40), ("memory".to_owned(), 7 + (10 << 30))];
-        assert_eq!(counted(&mig(InputRetention::Replace), &asked), sums);
-        let retained = counted(&mig(InputRetention::Retain), &asked);
+        assert_eq!(counted(&mig(InputRetention::Replace), &requests_of_pod), sums);
+        let retained = counted(&mig(InputRetention::Retain), &requests_of_pod);
         assert_eq!(
             retained.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
             ["credits", "gpu/1g", "gpu/2g", "memory"]

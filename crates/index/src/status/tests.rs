@@ -43,7 +43,7 @@ fn running() -> WorkloadStatus {
     reserve(WorkloadStatus::default(), &[], &[], 10)
 }
 
-fn shown(status: &WorkloadStatus) -> String {
+fn text_of(status: &WorkloadStatus) -> String {
     let mut lines = Vec::new();
     for one in &status.conditions {
         let since = one.last_transition_time.as_ref().map_or(0, |time| time.0.as_second());
@@ -64,7 +64,7 @@ fn shown(status: &WorkloadStatus) -> String {
 }
 
 fn check(status: &WorkloadStatus, expect: Expect) {
-    expect.assert_eq(&shown(status));
+    expect.assert_eq(&text_of(status));
 }
 
 #[test]
@@ -411,7 +411,7 @@ proptest! {
         for (second, which) in (1..).zip(steps) {
             status = step(status, which, second);
             let again = step(status.clone(), which, second + 100);
-            prop_assert_eq!(shown(&again), shown(&status), "step {}", which);
+            prop_assert_eq!(text_of(&again), text_of(&status), "step {}", which);
         }
     }
 
@@ -422,10 +422,10 @@ proptest! {
             status = step(status, which, second);
             let both = status.cluster_name.is_some() && !status.nominated_cluster_names.is_empty();
             prop_assert!(!both, "a nomination beside a chosen cluster");
-            let held = crds::meta::is_true(&status.conditions, "QuotaReserved");
-            prop_assert!(!held || status.admission.is_some());
+            let reserved = crds::meta::is_true(&status.conditions, "QuotaReserved");
+            prop_assert!(!reserved || status.admission.is_some());
             let admitted = crds::meta::is_true(&status.conditions, "Admitted");
-            prop_assert!(!admitted || held, "admitted without quota");
+            prop_assert!(!admitted || reserved, "admitted without quota");
             let read: WorkloadStatus = serde_json::from_value(json!(status)).expect("a status");
             prop_assert_eq!(read, status.clone());
         }

@@ -144,7 +144,7 @@ fn a_closed_preemption_gate_is_reported_until_it_opens() {
 fn a_parent_is_neither_queued_nor_charged_beside_its_variants() {
     let label =
         json!({"metadata": {"labels": {"kueue.x-k8s.io/concurrent-admission-parent": "true"}}});
-    let held = json!({"status": {"admission": admission(),
+    let reserved = json!({"status": {"admission": admission(),
         "conditions": [condition("QuotaReserved", "True", "QuotaReserved")]}});
     let mut pending = asking(json!({"cpu": "2"}));
     json_merge(&mut pending, label);
@@ -153,7 +153,7 @@ fn a_parent_is_neither_queued_nor_charged_beside_its_variants() {
         let mut fixture = IndexFixture::new(settings);
         let events = fixture.enter(&from(pending.clone()));
         assert_eq!(spec(&events).eligibility == QueueEligibility::Eligible, counts);
-        fixture.enter(&with(pending.clone(), held.clone()));
+        fixture.enter(&with(pending.clone(), reserved.clone()));
         assert_eq!(fixture.used(), if counts { 6000 } else { 0 });
     }
 }
@@ -221,15 +221,15 @@ fn quota_is_held_until_an_object_shows_the_release() {
     let mut fixture = IndexFixture::new(IndexConfig::default());
     let asking = || asking(json!({"cpu": "2"}));
     let reserved = condition("QuotaReserved", "True", "QuotaReserved");
-    let held = |more: Vec<Value>| {
+    let reserved = |more: Vec<Value>| {
         let conditions: Vec<Value> = [reserved.clone()].into_iter().chain(more).collect();
         with(asking(), json!({"status": {"admission": admission(), "conditions": conditions}}))
     };
     let evicted = condition("Evicted", "True", "Preempted");
-    assert_eq!(kinds(&fixture.enter(&held(vec![]))), ["workload"]);
+    assert_eq!(kinds(&fixture.enter(&reserved(vec![]))), ["workload"]);
     assert_eq!(fixture.used(), 6000);
-    assert_eq!(kinds(&fixture.enter(&held(vec![evicted.clone()]))), ["workload", "evicting"]);
-    assert_eq!(kinds(&fixture.enter(&held(vec![evicted.clone()]))), ["workload"]);
+    assert_eq!(kinds(&fixture.enter(&reserved(vec![evicted.clone()]))), ["workload", "evicting"]);
+    assert_eq!(kinds(&fixture.enter(&reserved(vec![evicted.clone()]))), ["workload"]);
     assert_eq!(fixture.used(), 6000);
     let released = with(
         asking(),
@@ -248,7 +248,7 @@ fn quota_is_held_until_an_object_shows_the_release() {
 #[test]
 fn reclaimable_pods_release_their_quota() {
     let mut fixture = IndexFixture::new(IndexConfig::default());
-    let held = |gone: i32| {
+    let reserved = |gone: i32| {
         with(
             asking(json!({"cpu": "2"})),
             json!({"status": {
@@ -259,7 +259,7 @@ fn reclaimable_pods_release_their_quota() {
         )
     };
     for (gone, used) in [(0, 6000), (2, 2000), (3, 0)] {
-        fixture.enter(&held(gone));
+        fixture.enter(&reserved(gone));
         assert_eq!(fixture.used(), used);
     }
 }
@@ -267,7 +267,7 @@ fn reclaimable_pods_release_their_quota() {
 #[test]
 fn a_partially_admitted_pod_set_releases_nothing_for_the_difference() {
     let mut fixture = IndexFixture::new(IndexConfig::default());
-    let held = |gone: i32| {
+    let reserved = |gone: i32| {
         let granted = json!({"clusterQueue": "q", "podSetAssignments": [
             {"name": "main", "count": 2, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "4"}},
         ]});
@@ -281,7 +281,7 @@ fn a_partially_admitted_pod_set_releases_nothing_for_the_difference() {
         )
     };
     for (gone, used) in [(0, 4000), (1, 4000), (2, 2000), (3, 0)] {
-        fixture.enter(&held(gone));
+        fixture.enter(&reserved(gone));
         assert_eq!(fixture.used(), used);
     }
 }
@@ -371,12 +371,12 @@ fn decided_checks_reach_the_engine() {
     workload.status.admission_checks = all.into_iter().map(from).collect();
     let events = fixture.enter(&workload);
     let names = fixture.engine.names();
-    let told: Vec<_> = spec(&events)
+    let check_states: Vec<_> = spec(&events)
         .checks
         .iter()
         .map(|&(check, state)| (names.checks.name(check), state))
         .collect();
-    assert_eq!(told, [("a", CheckState::Ready), ("c", CheckState::Rejected)]);
+    assert_eq!(check_states, [("a", CheckState::Ready), ("c", CheckState::Rejected)]);
 }
 
 #[test]

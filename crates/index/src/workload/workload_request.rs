@@ -45,8 +45,8 @@ fn runs(workload: &Workload) -> Option<i64> {
     Some(i64::from(most).saturating_sub(past.into()).max(0) * 1_000_000_000)
 }
 
-fn pods(names: &mut Names, asked: &CountedPodSet<'_>) -> RequestedPodSet {
-    let mut requests: Vec<_> = asked
+fn pods(names: &mut Names, pod_set: &CountedPodSet<'_>) -> RequestedPodSet {
+    let mut requests: Vec<_> = pod_set
         .node_requests
         .iter()
         .map(|(&name, &nanos)| (names.resources.intern(name), from_nanos(name, nanos).clip()))
@@ -55,10 +55,10 @@ fn pods(names: &mut Names, asked: &CountedPodSet<'_>) -> RequestedPodSet {
     requests.push((names.resources.intern("pods"), Amount(1)));
     requests.sort_unstable_by_key(|(resource, _)| *resource);
     RequestedPodSet {
-        name: asked.pod_set.name.as_str().into(),
-        count: asked.count,
+        name: pod_set.pod_set.name.as_str().into(),
+        count: pod_set.count,
         requests,
-        selection: asked.pod.map(selection).unwrap_or_default(),
+        selection: pod_set.pod.map(selection).unwrap_or_default(),
     }
 }
 

@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(job.next_stop_write(&[], gates), None, "its copy still runs");
         job.status.active = None;
         let Some(StopWrite::Status(idle)) = job.next_stop_write(&[], gates) else {
-            unreachable!("nothing runs, and nobody else says so")
+            unreachable!("nothing runs, so an idle status is next")
         };
         assert!(matches!(idle.next_stop_write(&[], gates), Some(StopWrite::Object(_))));
     }

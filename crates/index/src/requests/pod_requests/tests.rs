@@ -61,7 +61,7 @@ fn pod_requests_follow_the_formula_of_kubernetes() {
             1000,
         ),
         (
-            "the pod's limit is the request nobody made",
+            "the pod's limit is the default request",
             json!({"containers": [{"name": "c"}], "resources": {"limits": {"cpu": "3"}}}),
             3000,
         ),
@@ -94,18 +94,23 @@ fn limit_ranges_fill_missing_requests() {
         default_request: request.iter().map(|&(n, milli)| (n.into(), milli * 1_000_000)).collect(),
         ..LimitBounds::default()
     };
-    let silent = || json!({"containers": [{"name": "c"}], "initContainers": [{"name": "i"}]});
+    let without_resources =
+        || json!({"containers": [{"name": "c"}], "initContainers": [{"name": "i"}]});
     for (default, request, wanted) in
         [(&[("cpu", 2000)][..], &[][..], 2000), (&[("cpu", 2000)][..], &[("cpu", 500)][..], 500)]
     {
         let limits =
             NamespaceLimits { container: range(default, request), ..NamespaceLimits::default() };
         let defaults = PodDefaults { limits: Some(&limits), overhead: None };
-        assert_eq!(cpu(silent(), defaults), Some(wanted));
+        assert_eq!(cpu(without_resources(), defaults), Some(wanted));
     }
     let limits = NamespaceLimits { pod: range(&[], &[("cpu", 700)]), ..NamespaceLimits::default() };
     let defaults = PodDefaults { limits: Some(&limits), overhead: None };
-    assert_eq!(cpu(silent(), defaults), None, "only where the pod as a whole asks for something");
+    assert_eq!(
+        cpu(without_resources(), defaults),
+        None,
+        "only where the pod as a whole asks for something"
+    );
     let whole = json!({"containers": [{"name": "c"}], "resources": {"limits": {"memory": "1"}}});
     assert_eq!(cpu(whole, defaults), Some(700));
 }
