@@ -59,7 +59,7 @@ pub enum ConversionError {
         /// The name of the object.
         name: String,
         /// The version it was read as.
-        version: Version,
+        version: ConversionVersion,
         /// What is wrong.
         source: serde_json::Error,
     },
@@ -67,14 +67,14 @@ pub enum ConversionError {
 
 /// A version of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum ConversionVersion {
     /// The old one.
     V1Beta1,
     /// The stored one.
     V1Beta2,
 }
 
-impl Version {
+impl ConversionVersion {
     fn parse(api_version: &str) -> Option<Self> {
         match api_version.strip_prefix(GROUP)?.strip_prefix('/')? {
             "v1beta1" => Some(Self::V1Beta1),
@@ -84,7 +84,7 @@ impl Version {
     }
 }
 
-impl std::fmt::Display for Version {
+impl std::fmt::Display for ConversionVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::V1Beta1 => "v1beta1",
@@ -94,7 +94,7 @@ impl std::fmt::Display for Version {
 }
 
 /// Spec and status during a conversion.
-struct Parts {
+struct ConvertedParts {
     spec: Object,
     status: Object,
 }
@@ -114,7 +114,9 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
         from: from.clone(),
         to: desired_api_version.to_owned(),
     };
-    let (Some(_), Some(to)) = (Version::parse(&from), Version::parse(desired_api_version)) else {
+    let (Some(_), Some(to)) =
+        (ConversionVersion::parse(&from), ConversionVersion::parse(desired_api_version))
+    else {
         return Err(unknown());
     };
     schema_check::check(&object).map_err(|mismatch| ConversionError::Mismatch {
@@ -122,7 +124,8 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
         name: name(&object),
         mismatch,
     })?;
-    let mut parts = Parts { spec: take(&mut object, "spec"), status: take(&mut object, "status") };
+    let mut parts =
+        ConvertedParts { spec: take(&mut object, "spec"), status: take(&mut object, "status") };
     let encode = edit(&kind, to, &mut parts).ok_or_else(unknown)?;
     let encoded = encode(parts).map_err(|(part, source)| ConversionError::Malformed {
         part,
@@ -136,11 +139,15 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
     Ok(object)
 }
 
-type Encoded = Result<Parts, (&'static str, serde_json::Error)>;
+type Encoded = Result<ConvertedParts, (&'static str, serde_json::Error)>;
 
 /// Renames and moves fields; the answer encodes the outcome in the wanted version.
-fn edit(kind: &str, to: Version, parts: &mut Parts) -> Option<fn(Parts) -> Encoded> {
-    use Version::{V1Beta1, V1Beta2};
+fn edit(
+    kind: &str,
+    to: ConversionVersion,
+    parts: &mut ConvertedParts,
+) -> Option<fn(ConvertedParts) -> Encoded> {
+    use ConversionVersion::{V1Beta1, V1Beta2};
     Some(match (kind, to) {
         ("Workload", V1Beta2) => {
             workload::to_v1beta2(parts);
@@ -181,12 +188,12 @@ fn edit(kind: &str, to: Version, parts: &mut Parts) -> Option<fn(Parts) -> Encod
     })
 }
 
-fn encode<Spec, Status>(parts: Parts) -> Encoded
+fn encode<Spec, Status>(parts: ConvertedParts) -> Encoded
 where
     Spec: DeserializeOwned + Serialize,
     Status: DeserializeOwned + Serialize,
 {
-    Ok(Parts {
+    Ok(ConvertedParts {
         spec: through::<Spec>(parts.spec).map_err(|error| ("spec", error))?,
         status: through::<Status>(parts.status).map_err(|error| ("status", error))?,
     })
@@ -232,9 +239,10 @@ fn take(object: &mut Value, key: &str) -> Object {
 }
 
 /// Spec and status are always written, but for the spec of a MultiKueueCluster without a source.
-fn put(object: &mut Value, kind: &str, version: Version, parts: Parts) {
+fn put(object: &mut Value, kind: &str, version: ConversionVersion, parts: ConvertedParts) {
     let Value::Object(object) = object else { return };
-    if kind == "MultiKueueCluster" && version == Version::V1Beta2 && parts.spec.is_empty() {
+    if kind == "MultiKueueCluster" && version == ConversionVersion::V1Beta2 && parts.spec.is_empty()
+    {
         object.remove("spec");
     } else {
         object.insert("spec".into(), Value::Object(parts.spec));

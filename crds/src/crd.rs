@@ -61,12 +61,12 @@ pub struct Definition {
     short_names: &'static [&'static str],
     namespaced: bool,
     conversion: Conversion,
-    versions: Vec<Version>,
+    versions: Vec<VersionDefinition>,
 }
 
 /// One version of a kind.
 #[derive(Clone, Debug)]
-pub struct Version {
+pub struct VersionDefinition {
     name: &'static str,
     storage: bool,
     deprecated: bool,
@@ -117,7 +117,7 @@ impl Definition {
                 "names": self.names(),
                 "scope": if self.namespaced { "Namespaced" } else { "Cluster" },
                 "conversion": self.conversion.manifest(),
-                "versions": self.versions.iter().map(Version::manifest).collect::<Vec<_>>(),
+                "versions": self.versions.iter().map(VersionDefinition::manifest).collect::<Vec<_>>(),
             },
         })
     }
@@ -158,7 +158,7 @@ impl Conversion {
     }
 }
 
-impl Version {
+impl VersionDefinition {
     fn manifest(&self) -> Value {
         let mut version = Map::new();
         version.insert("name".into(), self.name.into());

@@ -47,7 +47,9 @@ macro_rules! marker {
 
         impl<'de, K: k8s_openapi::Resource> Deserialize<'de> for $marker<K> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_str(Expect(K::$constant)).map(|()| Self(PhantomData))
+                deserializer
+                    .deserialize_str(ExpectedConstant(K::$constant))
+                    .map(|()| Self(PhantomData))
             }
         }
     };
@@ -56,9 +58,9 @@ macro_rules! marker {
 marker!(ApiVersion, API_VERSION);
 marker!(KindName, KIND);
 
-struct Expect(&'static str);
+struct ExpectedConstant(&'static str);
 
-impl de::Visitor<'_> for Expect {
+impl de::Visitor<'_> for ExpectedConstant {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Context;
 use harness::{Cluster, Component, Launch, Process, Shape, TestLab, free_port, secs};
-use replay::{Case, Config, Report, Target};
+use replay::{Case, Config, ReplayReport, ReplayTarget};
 use serde_json::json;
 
 use crate::local_webhooks;
@@ -27,7 +27,7 @@ const PATIENCE: Duration = secs(60);
 ///
 /// # Errors
 /// If a file cannot be read, or the control plane or the manager does not start.
-pub async fn replay(files: &[PathBuf]) -> anyhow::Result<Report> {
+pub async fn replay(files: &[PathBuf]) -> anyhow::Result<ReplayReport> {
     let mut cases = Vec::new();
     for file in files {
         cases.extend(replay::load(file)?);
@@ -39,8 +39,8 @@ pub async fn replay(files: &[PathBuf]) -> anyhow::Result<Report> {
     cluster.kill(Component::ControllerManager)?;
     let setting = Setting::choose(&lab)?;
     install(&cluster, &setting).await?;
-    let target = Target::new(cluster.client());
-    let mut report = Report::default();
+    let target = ReplayTarget::new(cluster.client());
+    let mut report = ReplayReport::default();
     for config in [Config::Base, Config::Variant1, Config::Variant2] {
         let chosen: Vec<Case> =
             cases.iter().filter(|case| case.config == config).cloned().collect();

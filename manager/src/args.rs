@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser};
 use runtime::telemetry::LogFormat;
 
-use crate::components::{self, Component};
+use crate::components::{self, ManagerComponent};
 
 /// Queues Jobs with Kueue's API and dispatches them to worker clusters.
 #[derive(Debug, Parser)]
@@ -25,7 +25,7 @@ pub(crate) struct ManagerArgs {
 
     /// Components to run.
     #[arg(long, value_delimiter = ',', value_enum, default_value = components::DEFAULT)]
-    pub(crate) components: Vec<Component>,
+    pub(crate) components: Vec<ManagerComponent>,
 
     /// Serve metrics over plain HTTP without authorization, instead of HTTPS with it.
     #[arg(long)]

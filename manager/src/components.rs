@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 /// A component of the manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Component {
+pub(crate) enum ManagerComponent {
     /// Controllers of queues and Workloads.
     Core,
     /// Webhooks and conversion.
@@ -20,7 +20,8 @@ pub(crate) enum Component {
 }
 
 /// Controllers and scheduler share one task here, so they run together or not at all.
-const TOGETHER: &[Component] = &[Component::Core, Component::Jobs, Component::Scheduler];
+const TOGETHER: &[ManagerComponent] =
+    &[ManagerComponent::Core, ManagerComponent::Jobs, ManagerComponent::Scheduler];
 
 /// The default of `--components`.
 pub(crate) const DEFAULT: &str = "core,webhooks,jobs,scheduler,multikueue";
@@ -29,15 +30,15 @@ pub(crate) const DEFAULT: &str = "core,webhooks,jobs,scheduler,multikueue";
 ///
 /// # Errors
 /// If one of them needs a component that is missing. Without the error the manager would silently do nothing.
-pub(crate) fn select(selected: &[Component]) -> anyhow::Result<BTreeSet<Component>> {
-    let selected: BTreeSet<Component> = selected.iter().copied().collect();
-    let names = |components: &[Component]| {
+pub(crate) fn select(selected: &[ManagerComponent]) -> anyhow::Result<BTreeSet<ManagerComponent>> {
+    let selected: BTreeSet<ManagerComponent> = selected.iter().copied().collect();
+    let names = |components: &[ManagerComponent]| {
         let names = components.iter().filter_map(ValueEnum::to_possible_value);
         names.map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ")
     };
-    let missing: Vec<Component> =
+    let missing: Vec<ManagerComponent> =
         TOGETHER.iter().copied().filter(|one| !selected.contains(one)).collect();
-    let some = missing.len() < TOGETHER.len() || selected.contains(&Component::Multikueue);
+    let some = missing.len() < TOGETHER.len() || selected.contains(&ManagerComponent::Multikueue);
     anyhow::ensure!(
         missing.is_empty() || !some,
         "--components: {} run together, {} missing",
@@ -53,7 +54,7 @@ mod tests {
 
     #[test]
     fn controllers_and_scheduler_run_together() {
-        use Component::{Core, Jobs, Multikueue, Scheduler, Webhooks};
+        use ManagerComponent::{Core, Jobs, Multikueue, Scheduler, Webhooks};
         assert!(select(&[Webhooks]).is_ok());
         assert!(select(&[Webhooks, Core, Jobs, Scheduler]).is_ok());
         assert!(select(&[Core, Jobs, Scheduler, Multikueue]).is_ok());

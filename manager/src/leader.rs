@@ -23,7 +23,7 @@ use crate::{
         context::{ConnectionTiming, WorkerContext},
         supervisor::supervise,
     },
-    settings::Settings,
+    settings::ProcessSettings,
 };
 
 /// The reporting controller of events.
@@ -34,7 +34,7 @@ const COMPONENT: &str = "sluice.dev/manager";
 /// # Errors
 /// If the configuration asks for a feature that this version does not have.
 pub(crate) fn start(
-    settings: &Settings,
+    settings: &ProcessSettings,
     client: &Client,
     dispatches: bool,
     metrics: &ClientMetrics,

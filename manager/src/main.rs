@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::{args::ManagerArgs, settings::Settings};
+use crate::{args::ManagerArgs, settings::ProcessSettings};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -58,7 +58,7 @@ fn start_logs(args: &ManagerArgs) -> anyhow::Result<()> {
 
 async fn run(args: &ManagerArgs) -> anyhow::Result<()> {
     let components = components::select(&args.components)?;
-    let settings = Settings::load(args)?;
+    let settings = ProcessSettings::load(args)?;
     let stop = runtime::on_signal()?;
     tracing::info!(version = build_info::VERSION, ?components, "starting");
     process::run(args, &settings, &components, stop).await?;

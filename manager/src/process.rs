@@ -25,17 +25,17 @@ use crate::{
     args::ManagerArgs,
     build_info,
     certificates::{self, CertificateSource, ManagedCertificate},
-    components::Component,
+    components::ManagerComponent,
     leader, listen, metrics_access,
-    settings::Settings,
+    settings::ProcessSettings,
     webhook_cache,
 };
 
 /// Runs until `stop`, or until a task ends.
 pub(crate) async fn run(
     args: &ManagerArgs,
-    settings: &Settings,
-    components: &BTreeSet<Component>,
+    settings: &ProcessSettings,
+    components: &BTreeSet<ManagerComponent>,
     stop: Stop,
 ) -> anyhow::Result<()> {
     let metrics = ClientMetrics::default();
@@ -46,13 +46,13 @@ pub(crate) async fn run(
     let tls = tls::server_config(slot.clone(), settings.min_tls())?;
     let mut tasks = JoinSet::new();
 
-    let ready = if components.contains(&Component::Webhooks) {
+    let ready = if components.contains(&ManagerComponent::Webhooks) {
         webhooks(settings, &client, (&slot, &tls), &metrics, &stop, &mut tasks).await?
     } else {
         HealthChecks::default()
     };
-    if components.contains(&Component::Core) {
-        let dispatches = components.contains(&Component::Multikueue);
+    if components.contains(&ManagerComponent::Core) {
+        let dispatches = components.contains(&ManagerComponent::Multikueue);
         leader::start(settings, &client, dispatches, &metrics, &stop, &mut tasks)?;
     }
     serve_probes(settings, ready, &stop, &mut tasks).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn run(
 
 /// Serves liveness and readiness probes, unless their address is empty.
 async fn serve_probes(
-    settings: &Settings,
+    settings: &ProcessSettings,
     ready: HealthChecks,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
@@ -91,7 +91,7 @@ async fn serve_probes(
 
 /// Serves webhooks. Returns the readiness checks of webhooks.
 async fn webhooks(
-    settings: &Settings,
+    settings: &ProcessSettings,
     client: &Client,
     (slot, tls): (&Arc<CertificateSlot>, &Arc<ServerConfig>),
     metrics: &ClientMetrics,
@@ -123,7 +123,7 @@ fn registry(metrics: &ClientMetrics) -> Registry {
 
 /// Starts to manage the certificate. Returns the readiness checks of the certificate.
 fn keep_certificate(
-    settings: &Settings,
+    settings: &ProcessSettings,
     client: &Client,
     slot: Arc<CertificateSlot>,
     stop: &Stop,

@@ -18,14 +18,14 @@ const SERVICE_ACCOUNT_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/servicea
 
 /// Settings of the process.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct ProcessSettings {
     /// The configuration file.
     pub(crate) file: Configuration,
     /// The feature gates.
     pub(crate) gates: Gates,
 }
 
-impl Settings {
+impl ProcessSettings {
     /// Reads the configuration, and warns about settings without effect.
     ///
     /// # Errors
@@ -99,10 +99,10 @@ mod tests {
 
     const HEADER: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
 
-    fn read(text: &str, feature_gates: &str) -> anyhow::Result<Settings> {
+    fn read(text: &str, feature_gates: &str) -> anyhow::Result<ProcessSettings> {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), format!("{HEADER}{text}"))?;
-        Settings::read(Some(file.path()), feature_gates)
+        ProcessSettings::read(Some(file.path()), feature_gates)
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
         for settings in [
             read("featureGates: {PartialAdmission: false}", ""),
             read("", "PartialAdmission=false"),
-            Settings::read(None, "PartialAdmission=false"),
+            ProcessSettings::read(None, "PartialAdmission=false"),
         ] {
             let rules = settings.expect("settings").rules();
             assert_eq!(rules, Rules { partial_admission: false, ..Rules::default() });
@@ -139,7 +139,7 @@ mod tests {
             let error = format!("{:#}", read(text, gates).expect_err("refused"));
             assert!(error.contains(part), "{error}");
         }
-        let missing = Settings::read(Some(Path::new("/nowhere.yaml")), "");
+        let missing = ProcessSettings::read(Some(Path::new("/nowhere.yaml")), "");
         let error = format!("{:#}", missing.expect_err("no file"));
         assert!(error.starts_with("cannot read the configuration /nowhere.yaml"), "{error}");
     }

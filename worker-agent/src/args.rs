@@ -18,7 +18,7 @@ pub(crate) struct AgentArgs {
 
     /// How dispatched Workloads are admitted.
     #[arg(long, value_enum, default_value = "thin")]
-    pub(crate) admission: Admission,
+    pub(crate) admission: AdmissionMode,
 
     /// Bind address of liveness and readiness probes.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
@@ -39,7 +39,7 @@ pub(crate) struct AgentArgs {
 
 /// How dispatched Workloads are admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Admission {
+pub(crate) enum AdmissionMode {
     /// By the free capacity of nodes.
     Thin,
     /// By ClusterQueues of the worker.

@@ -28,7 +28,7 @@ pub(crate) struct AgentConfiguration {
     pub(crate) kinds: Option<AllowedKinds>,
     /// Leader election among replicas.
     #[serde(default)]
-    pub(crate) leader_election: LeaderElection,
+    pub(crate) leader_election: AgentLeaderElection,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -71,12 +71,12 @@ struct AllowedKind {
 /// Leader election among replicas.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct LeaderElection {
+pub(crate) struct AgentLeaderElection {
     /// Whether leader election is enabled.
     pub(crate) leader_elect: bool,
 }
 
-impl Default for LeaderElection {
+impl Default for AgentLeaderElection {
     fn default() -> Self {
         Self { leader_elect: true }
     }
@@ -94,7 +94,7 @@ impl Default for AgentConfiguration {
             namespace: default_namespace(),
             namespaces: None,
             kinds: None,
-            leader_election: LeaderElection::default(),
+            leader_election: AgentLeaderElection::default(),
         }
     }
 }

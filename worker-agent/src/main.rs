@@ -19,7 +19,7 @@ use clap::Parser;
 use runtime::telemetry::{self, LogFormat};
 
 use crate::{
-    args::{Admission, AgentArgs},
+    args::{AdmissionMode, AgentArgs},
     config::AgentConfiguration,
 };
 
@@ -43,7 +43,7 @@ async fn main() -> ExitCode {
 
 async fn run(args: &AgentArgs) -> anyhow::Result<()> {
     anyhow::ensure!(
-        args.admission == Admission::Thin,
+        args.admission == AdmissionMode::Thin,
         "--admission=quota: this version admits by the room on the nodes only"
     );
     let config = AgentConfiguration::load(args.config.as_deref())?;

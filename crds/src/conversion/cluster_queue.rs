@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Parts, rename};
+use super::{ConvertedParts, rename};
 
-pub(super) fn to_v1beta2(parts: &mut Parts) {
+pub(super) fn to_v1beta2(parts: &mut ConvertedParts) {
     rename(&mut parts.spec, "cohort", "cohortName");
     // Flat checks win over a strategy.
     if let Some(Value::Array(names)) = parts.spec.remove("admissionChecks")
@@ -27,6 +27,6 @@ pub(super) fn to_v1beta2(parts: &mut Parts) {
     }
 }
 
-pub(super) fn to_v1beta1(parts: &mut Parts) {
+pub(super) fn to_v1beta1(parts: &mut ConvertedParts) {
     rename(&mut parts.spec, "cohortName", "cohort");
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Object, Parts};
+use super::{ConvertedParts, Object};
 
-pub(super) fn to_v1beta2(parts: &mut Parts) {
+pub(super) fn to_v1beta2(parts: &mut ConvertedParts) {
     let mut source = Object::new();
     for member in ["clusterProfileRef", "kubeConfig"] {
         if let Some(value) = parts.spec.remove(member).filter(Value::is_object) {
@@ -20,7 +20,7 @@ pub(super) fn to_v1beta2(parts: &mut Parts) {
     }
 }
 
-pub(super) fn to_v1beta1(parts: &mut Parts) {
+pub(super) fn to_v1beta1(parts: &mut ConvertedParts) {
     if let Some(Value::Object(source)) = parts.spec.remove("clusterSource") {
         parts.spec.extend(source);
     }

@@ -16,7 +16,7 @@ const DOMAINS_PER_SLICE: usize = 100_000;
 /// The bound on slices.
 const MOST_SLICES: usize = 1000;
 
-type Domain = v1beta1::TopologyDomainAssignment;
+type TopologyDomain = v1beta1::TopologyDomainAssignment;
 
 /// Encodes domains as slices. Invalid input stays, and the decoder refuses it.
 pub(super) fn compress(assignment: &Object) -> Object {
@@ -49,7 +49,7 @@ fn object(value: Value) -> Object {
 
 fn slices(assignment: &v1beta1::TopologyAssignment) -> v1beta2::TopologyAssignment {
     let levels = assignment.levels.len();
-    let encode = |runs: &[&[Domain]]| v1beta2::TopologyAssignment {
+    let encode = |runs: &[&[TopologyDomain]]| v1beta2::TopologyAssignment {
         levels: assignment.levels.clone(),
         slices: runs
             .iter()
@@ -72,16 +72,18 @@ fn shorter(
 }
 
 /// Runs of domains whose lowest values share a prefix that ends in `-`: the longest prefixes that give few enough runs.
-fn runs_of_pools(domains: &[Domain]) -> Option<Vec<&[Domain]>> {
+fn runs_of_pools(domains: &[TopologyDomain]) -> Option<Vec<&[TopologyDomain]>> {
     let dashes = domains.iter().map(|domain| lowest(domain).matches('-').count()).max()?;
     (1..=dashes).rev().find_map(|dashes| {
-        let same_pool = |a: &Domain, b: &Domain| pool(lowest(a), dashes) == pool(lowest(b), dashes);
-        let runs: Vec<&[Domain]> = domains.chunk_by(same_pool).collect();
+        let same_pool = |a: &TopologyDomain, b: &TopologyDomain| {
+            pool(lowest(a), dashes) == pool(lowest(b), dashes)
+        };
+        let runs: Vec<&[TopologyDomain]> = domains.chunk_by(same_pool).collect();
         (2..=MOST_SLICES).contains(&runs.len()).then_some(runs)
     })
 }
 
-fn lowest(domain: &Domain) -> &str {
+fn lowest(domain: &TopologyDomain) -> &str {
     domain.values.last().map_or("", String::as_str)
 }
 
@@ -91,7 +93,7 @@ fn pool(value: &str, dashes: usize) -> &str {
     value.get(..end).unwrap_or("")
 }
 
-fn slice(domains: &[Domain], levels: usize) -> v1beta2::TopologyAssignmentSlice {
+fn slice(domains: &[TopologyDomain], levels: usize) -> v1beta2::TopologyAssignmentSlice {
     let column = |level: usize| {
         let values =
             domains.iter().map(|domain| domain.values.get(level).map_or("", String::as_str));
@@ -104,7 +106,7 @@ fn slice(domains: &[Domain], levels: usize) -> v1beta2::TopologyAssignmentSlice 
     }
 }
 
-fn pod_counts(domains: &[Domain]) -> v1beta2::TopologyAssignmentSlicePodCounts {
+fn pod_counts(domains: &[TopologyDomain]) -> v1beta2::TopologyAssignmentSlicePodCounts {
     let counts: Vec<i32> = domains.iter().map(|domain| domain.count).collect();
     match counts.split_first() {
         Some((first, rest)) if rest.iter().all(|count| count == first) => {
@@ -217,7 +219,7 @@ mod tests {
     }
 
     fn assignment(names: &[String]) -> v1beta1::TopologyAssignment {
-        let domain = |name: &String| Domain { count: 1, values: vec![name.clone()] };
+        let domain = |name: &String| TopologyDomain { count: 1, values: vec![name.clone()] };
         v1beta1::TopologyAssignment {
             levels: vec!["kubernetes.io/hostname".into()],
             domains: names.iter().map(domain).collect(),

@@ -5,7 +5,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{Encoded, Object, Parts, items, pod_template, rename, topology_assignment};
+use super::{ConvertedParts, Encoded, Object, items, pod_template, rename, topology_assignment};
 use crate::names::{
     KUEUE_GROUP, POD_PRIORITY_CLASS_SOURCE, SCHEDULING_GROUP, WORKLOAD_PRIORITY_CLASS_SOURCE,
 };
@@ -13,7 +13,7 @@ use crate::names::{
 const PAST_TIME: &str = "accumulatedPastExecutionTimeSeconds";
 const PAST_TIME_V1BETA1: &str = "accumulatedPastExexcutionTimeSeconds";
 
-pub(super) fn to_v1beta2(parts: &mut Parts) {
+pub(super) fn to_v1beta2(parts: &mut ConvertedParts) {
     priority_class_to_v1beta2(&mut parts.spec);
     rename(&mut parts.status, PAST_TIME_V1BETA1, PAST_TIME);
     for assignment in topology_assignments(&mut parts.status) {
@@ -21,7 +21,7 @@ pub(super) fn to_v1beta2(parts: &mut Parts) {
     }
 }
 
-pub(super) fn to_v1beta1(parts: &mut Parts) {
+pub(super) fn to_v1beta1(parts: &mut ConvertedParts) {
     priority_class_to_v1beta1(&mut parts.spec);
     rename(&mut parts.status, PAST_TIME, PAST_TIME_V1BETA1);
     for assignment in topology_assignments(&mut parts.status) {
@@ -29,7 +29,7 @@ pub(super) fn to_v1beta1(parts: &mut Parts) {
     }
 }
 
-pub(super) fn encode<Spec, Status>(parts: Parts) -> Encoded
+pub(super) fn encode<Spec, Status>(parts: ConvertedParts) -> Encoded
 where
     Spec: DeserializeOwned + Serialize,
     Status: DeserializeOwned + Serialize,

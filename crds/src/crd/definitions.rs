@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use super::{Column, Conversion, Definition, Version, structural};
+use super::{Column, Conversion, Definition, VersionDefinition, structural};
 use crate::{rules, schema::Rule, v1alpha1, v1beta1, v1beta2};
 
 const KUEUE: &str = "kueue.x-k8s.io";
@@ -74,13 +74,13 @@ fn queues() -> Vec<Definition> {
                 "Workload",
                 "workloads",
                 [
-                    Version {
+                    VersionDefinition {
                         columns: WORKLOAD,
                         ..old::<v1beta1::WorkloadSpec>()
                             .status::<v1beta1::WorkloadStatus>()
                             .rules(rules::WORKLOAD_V1BETA1)
                     },
-                    Version {
+                    VersionDefinition {
                         columns: WORKLOAD,
                         selectable: &[".status.admission.clusterQueue"],
                         ..new::<v1beta2::WorkloadSpec>()
@@ -97,11 +97,11 @@ fn queues() -> Vec<Definition> {
                 "ClusterQueue",
                 "clusterqueues",
                 [
-                    Version {
+                    VersionDefinition {
                         columns: CLUSTER_QUEUE_V1BETA1,
                         ..old::<v1beta1::ClusterQueueSpec>().status::<v1beta1::ClusterQueueStatus>()
                     },
-                    Version {
+                    VersionDefinition {
                         columns: CLUSTER_QUEUE,
                         ..new::<v1beta2::ClusterQueueSpec>().status::<v1beta2::ClusterQueueStatus>()
                     },
@@ -116,11 +116,11 @@ fn queues() -> Vec<Definition> {
                 "LocalQueue",
                 "localqueues",
                 [
-                    Version {
+                    VersionDefinition {
                         columns: LOCAL_QUEUE,
                         ..old::<v1beta1::LocalQueueSpec>().status::<v1beta1::LocalQueueStatus>()
                     },
-                    Version {
+                    VersionDefinition {
                         columns: LOCAL_QUEUE,
                         ..new::<v1beta2::LocalQueueSpec>().status::<v1beta2::LocalQueueStatus>()
                     },
@@ -188,12 +188,12 @@ fn cluster_objects() -> Vec<Definition> {
                 "WorkloadPriorityClass",
                 "workloadpriorityclasses",
                 [
-                    Version {
+                    VersionDefinition {
                         columns: PRIORITY_CLASS,
                         deprecated: true,
                         ..priority_class("v1beta1", json!({"type": "string"}))
                     },
-                    Version {
+                    VersionDefinition {
                         columns: PRIORITY_CLASS,
                         storage: true,
                         ..priority_class("v1beta2", json!({"type": "string", "maxLength": 2048}))
@@ -213,12 +213,12 @@ fn multi_kueue() -> Vec<Definition> {
                 "MultiKueueCluster",
                 "multikueueclusters",
                 [
-                    Version {
+                    VersionDefinition {
                         columns: MULTI_KUEUE_CLUSTER,
                         ..old::<v1beta1::MultiKueueClusterSpec>()
                             .status::<v1beta1::MultiKueueClusterStatus>()
                     },
-                    Version {
+                    VersionDefinition {
                         columns: MULTI_KUEUE_CLUSTER,
                         ..new::<v1beta2::MultiKueueClusterSpec>()
                             .status::<v1beta2::MultiKueueClusterStatus>()
@@ -233,7 +233,10 @@ fn multi_kueue() -> Vec<Definition> {
                 "multikueueconfigs",
                 [
                     // The one old version that Kueue does not mark as deprecated.
-                    Version { deprecated: false, ..old::<v1beta1::MultiKueueConfigSpec>() },
+                    VersionDefinition {
+                        deprecated: false,
+                        ..old::<v1beta1::MultiKueueConfigSpec>()
+                    },
                     new::<v1beta2::MultiKueueConfigSpec>(),
                 ],
             )
@@ -254,7 +257,7 @@ fn ours() -> Vec<Definition> {
             ..define(
                 "ClusterCapacity",
                 "clustercapacities",
-                Version {
+                VersionDefinition {
                     name: "v1alpha1",
                     columns: CAPACITY,
                     ..new::<v1alpha1::ClusterCapacitySpec>()
@@ -268,7 +271,7 @@ fn ours() -> Vec<Definition> {
             ..define(
                 "DispatchPolicy",
                 "dispatchpolicies",
-                Version {
+                VersionDefinition {
                     name: "v1alpha1",
                     columns: POLICY,
                     ..new::<v1alpha1::DispatchPolicySpec>()
@@ -281,7 +284,7 @@ fn ours() -> Vec<Definition> {
 fn kueue<const N: usize>(
     kind: &'static str,
     plural: &'static str,
-    versions: [Version; N],
+    versions: [VersionDefinition; N],
 ) -> Definition {
     Definition {
         group: KUEUE,
@@ -313,14 +316,14 @@ fn singular(kind: &str) -> &'static str {
     NAMES.into_iter().find(|name| kind.eq_ignore_ascii_case(name)).unwrap_or_default()
 }
 
-fn old<Spec: JsonSchema>() -> Version {
-    Version { name: "v1beta1", storage: false, deprecated: true, ..new::<Spec>() }
+fn old<Spec: JsonSchema>() -> VersionDefinition {
+    VersionDefinition { name: "v1beta1", storage: false, deprecated: true, ..new::<Spec>() }
 }
 
-fn new<Spec: JsonSchema>() -> Version {
+fn new<Spec: JsonSchema>() -> VersionDefinition {
     let mut schema = object();
     schema["properties"]["spec"] = structural::of::<Spec>();
-    Version {
+    VersionDefinition {
         name: "v1beta2",
         storage: true,
         deprecated: false,
@@ -332,12 +335,12 @@ fn new<Spec: JsonSchema>() -> Version {
 }
 
 /// A WorkloadPriorityClass has its fields at the top.
-fn priority_class(name: &'static str, description: Value) -> Version {
+fn priority_class(name: &'static str, description: Value) -> VersionDefinition {
     let mut schema = object();
     schema["properties"]["description"] = description;
     schema["properties"]["value"] = json!({"type": "integer", "format": "int32"});
     schema["required"] = json!(["value"]);
-    Version {
+    VersionDefinition {
         name,
         storage: false,
         deprecated: false,
@@ -359,7 +362,7 @@ fn object() -> Value {
     })
 }
 
-impl Version {
+impl VersionDefinition {
     fn status<Status: JsonSchema>(mut self) -> Self {
         self.schema["properties"]["status"] = structural::of::<Status>();
         self.status = true;

@@ -27,7 +27,7 @@ const MAX_FAST_DIGITS: usize = 18;
 /// Powers of ten beyond these cannot change the outcome: everything is rounded up to a billionth, or saturates.
 const EXPONENT_BOUND: i32 = 60;
 
-struct Parts<'a> {
+struct QuantityParts<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
@@ -61,7 +61,7 @@ pub(super) fn parse(text: &str) -> Result<Quantity, ParseQuantityError> {
 }
 
 /// Cuts the text into its parts; leading zeros are dropped.
-fn split(text: &str) -> Result<Parts<'_>, ParseQuantityError> {
+fn split(text: &str) -> Result<QuantityParts<'_>, ParseQuantityError> {
     let (negative, unsigned) = match text.as_bytes().first() {
         Some(b'-') => (true, text.get(1..).unwrap_or_default()),
         Some(b'+') => (false, text.get(1..).unwrap_or_default()),
@@ -77,7 +77,7 @@ fn split(text: &str) -> Result<Parts<'_>, ParseQuantityError> {
     if !exponent.bytes().all(|b| b.is_ascii_digit()) {
         return Err(ParseQuantityError::Shape);
     }
-    Ok(Parts { negative, whole: digits.trim_start_matches('0'), fraction, suffix })
+    Ok(QuantityParts { negative, whole: digits.trim_start_matches('0'), fraction, suffix })
 }
 
 fn take_while(text: &str, keep: impl Fn(char) -> bool) -> (&str, &str) {
@@ -114,7 +114,7 @@ fn interpret(suffix: &str) -> Result<(Scale, Format), ParseQuantityError> {
 }
 
 /// digits · 10^exponent, in billionths.
-fn decimal(parts: &Parts<'_>, exponent: i32) -> Result<i128, ParseQuantityError> {
+fn decimal(parts: &QuantityParts<'_>, exponent: i32) -> Result<i128, ParseQuantityError> {
     let digits = unscaled(parts)?;
     let fraction = i32::try_from(parts.fraction.len()).unwrap_or(EXPONENT_BOUND);
     let power = exponent.clamp(-EXPONENT_BOUND, EXPONENT_BOUND) - fraction + 9;
@@ -122,7 +122,7 @@ fn decimal(parts: &Parts<'_>, exponent: i32) -> Result<i128, ParseQuantityError>
 }
 
 /// digits · 2^shift, in billionths, capped at the largest i64.
-fn binary(parts: &Parts<'_>, shift: u32) -> Result<i128, ParseQuantityError> {
+fn binary(parts: &QuantityParts<'_>, shift: u32) -> Result<i128, ParseQuantityError> {
     let cap = i128::from(i64::MAX) * NANOS_PER_UNIT;
     let digits = unscaled(parts)?;
     let fraction = i32::try_from(parts.fraction.len()).unwrap_or(EXPONENT_BOUND);
@@ -132,7 +132,7 @@ fn binary(parts: &Parts<'_>, shift: u32) -> Result<i128, ParseQuantityError> {
     Ok(shifted.unwrap_or(cap).min(cap))
 }
 
-fn unscaled(parts: &Parts<'_>) -> Result<i128, ParseQuantityError> {
+fn unscaled(parts: &QuantityParts<'_>) -> Result<i128, ParseQuantityError> {
     let digits = [parts.whole, parts.fraction].concat();
     let digits = digits.trim_start_matches('0');
     if digits.is_empty() {
@@ -162,7 +162,7 @@ fn scale_by_ten(value: i128, power: i32) -> i128 {
 }
 
 /// Whether upstream keeps the text: few digits, and nothing that shorter digits or another suffix could express.
-fn kept_as_written(parts: &Parts<'_>, scale: Scale, format: Format) -> bool {
+fn kept_as_written(parts: &QuantityParts<'_>, scale: Scale, format: Format) -> bool {
     let whole = if parts.whole.is_empty() { "0" } else { parts.whole };
     let digits = [whole, parts.fraction].concat();
     match scale {

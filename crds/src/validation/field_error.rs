@@ -12,11 +12,11 @@ pub type Errors = Vec<FieldError>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
     field: String,
-    kind: Kind,
+    kind: FieldErrorKind,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+enum FieldErrorKind {
     Invalid { value: Value, detail: String },
     InvalidTogether { detail: String },
     Required { detail: String },
@@ -28,7 +28,7 @@ enum Kind {
 }
 
 impl FieldError {
-    fn new(field: impl Into<String>, kind: Kind) -> Self {
+    fn new(field: impl Into<String>, kind: FieldErrorKind) -> Self {
         Self { field: field.into(), kind }
     }
 
@@ -38,22 +38,22 @@ impl FieldError {
         value: impl Serialize,
         detail: impl Into<String>,
     ) -> Self {
-        Self::new(field, Kind::Invalid { value: json(value), detail: detail.into() })
+        Self::new(field, FieldErrorKind::Invalid { value: json(value), detail: detail.into() })
     }
 
     /// The values of the field contradict each other.
     pub fn invalid_together(field: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self::new(field, Kind::InvalidTogether { detail: detail.into() })
+        Self::new(field, FieldErrorKind::InvalidTogether { detail: detail.into() })
     }
 
     /// The field must be set.
     pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self::new(field, Kind::Required { detail: detail.into() })
+        Self::new(field, FieldErrorKind::Required { detail: detail.into() })
     }
 
     /// The field must not be set, or not changed.
     pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self::new(field, Kind::Forbidden { detail: detail.into() })
+        Self::new(field, FieldErrorKind::Forbidden { detail: detail.into() })
     }
 
     /// The value is a duplicate.
@@ -62,7 +62,7 @@ impl FieldError {
         value: impl Serialize,
         detail: impl Into<String>,
     ) -> Self {
-        Self::new(field, Kind::Duplicate { value: json(value), detail: detail.into() })
+        Self::new(field, FieldErrorKind::Duplicate { value: json(value), detail: detail.into() })
     }
 
     /// The value is none of those that there are.
@@ -72,17 +72,17 @@ impl FieldError {
         supported: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let supported = supported.into_iter().map(str::to_owned).collect();
-        Self::new(field, Kind::NotSupported { value: json(value), supported })
+        Self::new(field, FieldErrorKind::NotSupported { value: json(value), supported })
     }
 
     /// The value has more bytes than it may have.
     pub fn too_long(field: impl Into<String>, most: usize) -> Self {
-        Self::new(field, Kind::TooLong { most })
+        Self::new(field, FieldErrorKind::TooLong { most })
     }
 
     /// The value refers to something that is not there.
     pub fn not_found(field: impl Into<String>, value: impl Serialize) -> Self {
-        Self::new(field, Kind::NotFound { value: json(value) })
+        Self::new(field, FieldErrorKind::NotFound { value: json(value) })
     }
 }
 
@@ -104,22 +104,24 @@ impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { field, kind } = self;
         match kind {
-            Kind::Invalid { value, detail } => {
+            FieldErrorKind::Invalid { value, detail } => {
                 write!(f, "{field}: Invalid value: {value}: {detail}")
             }
-            Kind::InvalidTogether { detail } => write!(f, "{field}: Invalid value: {detail}"),
-            Kind::Required { detail } => write!(f, "{field}: Required value: {detail}"),
-            Kind::Forbidden { detail } => write!(f, "{field}: Forbidden: {detail}"),
-            Kind::Duplicate { value, detail } if detail.is_empty() => {
+            FieldErrorKind::InvalidTogether { detail } => {
+                write!(f, "{field}: Invalid value: {detail}")
+            }
+            FieldErrorKind::Required { detail } => write!(f, "{field}: Required value: {detail}"),
+            FieldErrorKind::Forbidden { detail } => write!(f, "{field}: Forbidden: {detail}"),
+            FieldErrorKind::Duplicate { value, detail } if detail.is_empty() => {
                 write!(f, "{field}: Duplicate value: {value}")
             }
-            Kind::Duplicate { value, detail } => {
+            FieldErrorKind::Duplicate { value, detail } => {
                 write!(f, "{field}: Duplicate value: {value}: {detail}")
             }
-            Kind::NotSupported { value, supported } if supported.is_empty() => {
+            FieldErrorKind::NotSupported { value, supported } if supported.is_empty() => {
                 write!(f, "{field}: Unsupported value: {value}")
             }
-            Kind::NotSupported { value, supported } => {
+            FieldErrorKind::NotSupported { value, supported } => {
                 let supported: Vec<String> =
                     supported.iter().map(|name| format!("{name:?}")).collect();
                 write!(
@@ -128,8 +130,8 @@ impl fmt::Display for FieldError {
                     supported.join(", ")
                 )
             }
-            Kind::NotFound { value } => write!(f, "{field}: Not found: {value}"),
-            Kind::TooLong { most } => {
+            FieldErrorKind::NotFound { value } => write!(f, "{field}: Not found: {value}"),
+            FieldErrorKind::TooLong { most } => {
                 write!(f, "{field}: Too long: may not be more than {most} bytes")
             }
         }

@@ -9,7 +9,7 @@ use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::config::Kubeconfig;
 use kube::core::Resource as ScopedResource;
 use kube::{Api, Client, ResourceExt};
-use lab::control::{self, ControlError, Request};
+use lab::control::{self, ControlError, ControlRequest};
 use lab::faults::FaultError;
 use lab::kubeconfig::{self, KubeconfigFailure};
 use lab::nodes::{self, NodeError, NodeSpec};
@@ -180,7 +180,7 @@ impl Cluster {
         extra: &[&str],
     ) -> Result<(), ClusterError> {
         let extra = extra.iter().map(|argument| (*argument).to_owned()).collect();
-        let request = Request::Restart { cluster: self.name().to_owned(), component, extra };
+        let request = ControlRequest::Restart { cluster: self.name().to_owned(), component, extra };
         let lab = self.lab.clone();
         let asked = tokio::task::spawn_blocking(move || control::ask(&lab, &request)).await;
         Ok(asked.unwrap_or_else(|error| Err(ControlError::Failed(error.to_string())))?)

@@ -1,7 +1,7 @@
 //! A watch that resumes at its last resourceVersion, and lists again only if that has expired.
 //!
 //! Every change arrives exactly once as long as the server keeps its history (etcd: five minutes). A new list is a separate
-//! [`Change::Listed`], because changes before it are lost, and the ledger has to account for that.
+//! [`FollowedChange::Listed`], because changes before it are lost, and the ledger has to account for that.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ const GONE: u16 = 410;
 
 /// One change.
 #[derive(Debug, Clone)]
-pub enum Change<K> {
+pub enum FollowedChange<K> {
     /// All objects. An earlier object that is not listed was deleted unseen.
     Listed(Vec<K>),
     /// An object appeared or changed.
@@ -70,7 +70,7 @@ where
     }
 
     /// The next change. Retries without a limit; dropping the future loses no change.
-    pub async fn next(&mut self) -> Change<K> {
+    pub async fn next(&mut self) -> FollowedChange<K> {
         loop {
             match self.step().await {
                 Ok(Some(change)) => {
@@ -88,7 +88,7 @@ where
     }
 
     /// One move: list, or watch, or read one event.
-    async fn step(&mut self) -> kube::Result<Option<Change<K>>> {
+    async fn step(&mut self) -> kube::Result<Option<FollowedChange<K>>> {
         let Some(position) = self.position.clone() else {
             return self.list().await.map(Some);
         };
@@ -106,15 +106,15 @@ where
         }
     }
 
-    fn take(&mut self, event: WatchEvent<K>) -> kube::Result<Option<Change<K>>> {
+    fn take(&mut self, event: WatchEvent<K>) -> kube::Result<Option<FollowedChange<K>>> {
         Ok(match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 self.position.clone_from(&object.meta().resource_version);
-                Some(Change::Applied(object))
+                Some(FollowedChange::Applied(object))
             }
             WatchEvent::Deleted(object) => {
                 self.position.clone_from(&object.meta().resource_version);
-                Some(Change::Deleted(object))
+                Some(FollowedChange::Deleted(object))
             }
             WatchEvent::Bookmark(bookmark) => {
                 self.position = Some(bookmark.metadata.resource_version);
@@ -127,7 +127,7 @@ where
         })
     }
 
-    async fn list(&mut self) -> kube::Result<Change<K>> {
+    async fn list(&mut self) -> kube::Result<FollowedChange<K>> {
         let params = ListParams {
             label_selector: self.labels.clone(),
             field_selector: self.fields.clone(),
@@ -136,7 +136,7 @@ where
         let list = self.api.list(&params).await?;
         self.position = list.metadata.resource_version;
         self.events = None;
-        Ok(Change::Listed(list.items))
+        Ok(FollowedChange::Listed(list.items))
     }
 
     /// Drops the position if the server reports it as expired.

@@ -6,7 +6,7 @@ use std::process::ChildStdin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lab::up::{self, Options, Owner, UpError};
+use lab::up::{self, LabOwner, Options, UpError};
 use lab::{LabState, Phase, StateRoot};
 use tokio::sync::{OnceCell, RwLock};
 
@@ -146,7 +146,7 @@ async fn start(shape: Shape) -> Result<TestLab, LabError> {
         name: format!("{stem}-{}-{number}", std::process::id()),
         workers: shape.workers,
         audit: shape.audit,
-        owner: Owner::ThisProcess,
+        owner: LabOwner::ThisProcess,
         sluice_lab,
     };
     let root = StateRoot::of_user()?;

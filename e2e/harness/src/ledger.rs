@@ -5,7 +5,7 @@
 //! rounded down: runs do not overlap if one ends in the second in which the other begins.
 //!
 //! Unseen pods lead to no conclusion. A pod that was deleted between two lists has an unknown end. A pod that existed only
-//! between two lists is known only from the scheduler's event. A verdict that depends on either is [`Verdict::Unclear`].
+//! between two lists is known only from the scheduler's event. A verdict that depends on either is [`RunVerdict::Unclear`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,14 +14,14 @@ use k8s_openapi::api::core::v1::{ContainerState, Pod};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::follow::Change;
+use crate::follow::FollowedChange;
 
 /// A job's name, or that of a pod which belongs to nothing.
 pub type JobKey = String;
 
 /// How a pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PodOutcome {
     /// All containers ended with 0.
     Succeeded,
     /// A container failed or was stopped.
@@ -40,7 +40,7 @@ pub struct PodRecord {
     /// When its first container started.
     pub started: Option<Timestamp>,
     /// When and how it ended.
-    pub ended: Option<(Timestamp, Outcome)>,
+    pub ended: Option<(Timestamp, PodOutcome)>,
     /// Whether the object was deleted.
     pub gone: bool,
     job: JobKey,
@@ -61,7 +61,7 @@ pub struct Run {
 
 /// The verdict about a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RunVerdict {
     /// No pod started.
     NeverRan,
     /// One run, not finished, is going on.
@@ -84,7 +84,7 @@ pub struct Judgement {
     /// The job.
     pub job: JobKey,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: RunVerdict,
     /// Every run in which a pod started, in the order of their starts.
     pub runs: Vec<Run>,
     /// What has pods of which none has started.
@@ -104,17 +104,17 @@ pub struct Ledger {
 
 impl Ledger {
     /// Notes a change in a cluster, seen at `now`.
-    pub fn note(&mut self, cluster: &str, change: Change<Pod>, now: Timestamp) {
+    pub fn note(&mut self, cluster: &str, change: FollowedChange<Pod>, now: Timestamp) {
         match change {
-            Change::Applied(pod) => {
+            FollowedChange::Applied(pod) => {
                 self.update(cluster, &pod);
             }
-            Change::Deleted(pod) => {
+            FollowedChange::Deleted(pod) => {
                 let record = self.update(cluster, &pod);
                 record.gone = true;
-                record.ended.get_or_insert((now, Outcome::Deleted));
+                record.ended.get_or_insert((now, PodOutcome::Deleted));
             }
-            Change::Listed(pods) => self.relist(cluster, &pods, now),
+            FollowedChange::Listed(pods) => self.relist(cluster, &pods, now),
         }
     }
 
@@ -148,7 +148,7 @@ impl Ledger {
         for (uid, (_, record)) in &mut self.pods {
             if record.cluster == cluster && !record.gone && !there.contains(uid) {
                 record.gone = true;
-                record.ended.get_or_insert((now, Outcome::Vanished));
+                record.ended.get_or_insert((now, PodOutcome::Vanished));
             }
         }
     }
@@ -194,7 +194,7 @@ impl Ledger {
 
     /// Whether a pod of the job was deleted unseen, so that it may have started or succeeded.
     fn lost_sight(&self, job: &str) -> bool {
-        let vanished = |record: &PodRecord| matches!(record.ended, Some((_, Outcome::Vanished)));
+        let vanished = |record: &PodRecord| matches!(record.ended, Some((_, PodOutcome::Vanished)));
         self.pods.values().any(|(_, record)| record.job == job && vanished(record))
     }
 }
@@ -207,7 +207,7 @@ impl Run {
 
     /// How many of its pods succeeded.
     pub fn succeeded(&self) -> usize {
-        let success = |pod: &&PodRecord| matches!(pod.ended, Some((_, Outcome::Succeeded)));
+        let success = |pod: &&PodRecord| matches!(pod.ended, Some((_, PodOutcome::Succeeded)));
         self.pods.iter().filter(success).count()
     }
 
@@ -219,7 +219,7 @@ impl Run {
     }
 }
 
-fn verdict(runs: &[Run], unseen: bool, work: usize) -> Verdict {
+fn verdict(runs: &[Run], unseen: bool, work: usize) -> RunVerdict {
     let overlap = runs.iter().zip(runs.iter().skip(1)).any(|(one, next)| overlapping(one, next));
     let redone = runs.iter().rev().skip(1).any(|earlier| earlier.succeeded() >= work);
     let overdone = runs.iter().any(|run| run.succeeded() > work);
@@ -227,13 +227,13 @@ fn verdict(runs: &[Run], unseen: bool, work: usize) -> Verdict {
     let finished = runs.last().is_some_and(|run| run.succeeded() == work);
     match runs {
         // What was seen twice was twice, whatever else was not seen.
-        _ if overlap || redone || overdone => Verdict::Twice,
-        _ if unseen => Verdict::Unclear,
-        [] => Verdict::NeverRan,
-        [_] if finished => Verdict::Once,
-        [_] if running => Verdict::Running,
-        _ if finished || running => Verdict::Moved,
-        _ => Verdict::Lost,
+        _ if overlap || redone || overdone => RunVerdict::Twice,
+        _ if unseen => RunVerdict::Unclear,
+        [] => RunVerdict::NeverRan,
+        [_] if finished => RunVerdict::Once,
+        [_] if running => RunVerdict::Running,
+        _ if finished || running => RunVerdict::Moved,
+        _ => RunVerdict::Lost,
     }
 }
 
@@ -271,11 +271,11 @@ fn state_started(state: &ContainerState) -> Option<Timestamp> {
 }
 
 /// The end that the pod itself reports.
-fn ended(pod: &Pod) -> Option<(Timestamp, Outcome)> {
+fn ended(pod: &Pod) -> Option<(Timestamp, PodOutcome)> {
     let status = pod.status.as_ref()?;
     let outcome = match status.phase.as_deref() {
-        Some("Succeeded") => Outcome::Succeeded,
-        Some("Failed") => Outcome::Failed,
+        Some("Succeeded") => PodOutcome::Succeeded,
+        Some("Failed") => PodOutcome::Failed,
         _ => return None,
     };
     let containers = status.container_statuses.iter().flatten();

@@ -33,7 +33,7 @@ fn pod(name: &str, owner: &str, phase: &str, start: i64, end: i64) -> Pod {
 }
 
 /// Applies lines `<second> <cluster> <owner> <pod> <pending|run|succeed|fail|delete>` and returns the verdict about `job`, which needs two pods.
-fn verdict_of(story: &str) -> Verdict {
+fn verdict_of(story: &str) -> RunVerdict {
     told(story).judge("job", 2).verdict
 }
 
@@ -45,7 +45,7 @@ fn told(story: &str) -> Ledger {
         let [second, cluster, owner, name, what] = words[..] else { panic!("{line}") };
         let second: i64 = second.parse().unwrap();
         if what == "forgotten" {
-            ledger.note(cluster, Change::Listed(vec![]), at(second));
+            ledger.note(cluster, FollowedChange::Listed(vec![]), at(second));
             continue;
         }
         let key = format!("{owner}/{name}");
@@ -54,14 +54,14 @@ fn told(story: &str) -> Ledger {
         }
         let start = starts.get(&key).copied().unwrap_or(second);
         let change = match what {
-            "pending" => Change::Applied(pod(name, owner, "Pending", second, second)),
-            "run" => Change::Applied(pod(name, owner, "Running", start, start)),
-            "succeed" => Change::Applied(pod(name, owner, "Succeeded", start, second)),
-            "fail" => Change::Applied(pod(name, owner, "Failed", start, second)),
+            "pending" => FollowedChange::Applied(pod(name, owner, "Pending", second, second)),
+            "run" => FollowedChange::Applied(pod(name, owner, "Running", start, start)),
+            "succeed" => FollowedChange::Applied(pod(name, owner, "Succeeded", start, second)),
+            "fail" => FollowedChange::Applied(pod(name, owner, "Failed", start, second)),
             "delete" if starts.contains_key(&key) => {
-                Change::Deleted(pod(name, owner, "Running", start, start))
+                FollowedChange::Deleted(pod(name, owner, "Running", start, start))
             }
-            "delete" => Change::Deleted(pod(name, owner, "Pending", second, second)),
+            "delete" => FollowedChange::Deleted(pod(name, owner, "Pending", second, second)),
             _ => panic!("{line}"),
         };
         ledger.note(cluster, change, at(second));
@@ -71,88 +71,88 @@ fn told(story: &str) -> Ledger {
 
 #[test]
 fn no_start_is_no_run() {
-    assert_eq!(verdict_of(""), Verdict::NeverRan);
-    assert_eq!(verdict_of("1 west o a pending\n2 west o a delete"), Verdict::NeverRan);
+    assert_eq!(verdict_of(""), RunVerdict::NeverRan);
+    assert_eq!(verdict_of("1 west o a pending\n2 west o a delete"), RunVerdict::NeverRan);
 }
 
 #[test]
 fn one_run_that_did_the_work_is_once_and_before_that_it_runs() {
     let half = "1 west o a run\n1 west o b run\n5 west o a succeed";
-    assert_eq!(verdict_of(half), Verdict::Running);
-    assert_eq!(verdict_of(&format!("{half}\n6 west o b succeed")), Verdict::Once);
+    assert_eq!(verdict_of(half), RunVerdict::Running);
+    assert_eq!(verdict_of(&format!("{half}\n6 west o b succeed")), RunVerdict::Once);
 }
 
 #[test]
 fn a_pod_that_fails_and_is_replaced_belongs_to_the_same_run() {
     let story = "1 west o a run\n1 west o b run\n2 west o b fail\n3 west o c run
         5 west o a succeed\n6 west o c succeed";
-    assert_eq!(verdict_of(story), Verdict::Once);
+    assert_eq!(verdict_of(story), RunVerdict::Once);
 }
 
 #[test]
 fn a_run_that_stopped_before_the_next_began_has_moved() {
     let story = "1 west o a run\n4 west o a delete\n6 east p a run\n6 east p b run";
-    assert_eq!(verdict_of(story), Verdict::Moved);
+    assert_eq!(verdict_of(story), RunVerdict::Moved);
     let done = format!("{story}\n9 east p a succeed\n9 east p b succeed");
-    assert_eq!(verdict_of(&done), Verdict::Moved);
+    assert_eq!(verdict_of(&done), RunVerdict::Moved);
     // Half of the work was complete before the job moved; a moved job repeats all of it.
     let half_done = done.replace("4 west o a delete", "4 west o a succeed");
-    assert_eq!(verdict_of(&half_done), Verdict::Moved);
+    assert_eq!(verdict_of(&half_done), RunVerdict::Moved);
 }
 
 #[test]
 fn two_runs_at_once_are_twice_in_two_clusters_or_in_one() {
-    assert_eq!(verdict_of("1 west o a run\n3 east p a run"), Verdict::Twice);
-    assert_eq!(verdict_of("1 west o a run\n3 west p a run"), Verdict::Twice);
-    assert_eq!(verdict_of("1 west o a run\n3 east p a run\n4 west o a delete"), Verdict::Twice);
+    assert_eq!(verdict_of("1 west o a run\n3 east p a run"), RunVerdict::Twice);
+    assert_eq!(verdict_of("1 west o a run\n3 west p a run"), RunVerdict::Twice);
+    assert_eq!(verdict_of("1 west o a run\n3 east p a run\n4 west o a delete"), RunVerdict::Twice);
 }
 
 #[test]
 fn work_done_again_is_twice_even_one_after_the_other() {
     let first = "1 west o a run\n1 west o b run\n3 west o a succeed\n3 west o b succeed";
     let again = "5 east p a run\n7 east p a succeed";
-    assert_eq!(verdict_of(first), Verdict::Once);
-    assert_eq!(verdict_of(&format!("{first}\n{again}")), Verdict::Twice);
+    assert_eq!(verdict_of(first), RunVerdict::Once);
+    assert_eq!(verdict_of(&format!("{first}\n{again}")), RunVerdict::Twice);
     let same_owner = "5 west o c run\n7 west o c succeed";
-    assert_eq!(verdict_of(&format!("{first}\n{same_owner}")), Verdict::Twice);
+    assert_eq!(verdict_of(&format!("{first}\n{same_owner}")), RunVerdict::Twice);
 }
 
 #[test]
 fn work_that_stopped_undone_is_lost() {
-    assert_eq!(verdict_of("1 west o a run\n4 west o a fail"), Verdict::Lost);
-    assert_eq!(verdict_of("1 west o a run\n4 west o a delete"), Verdict::Lost);
+    assert_eq!(verdict_of("1 west o a run\n4 west o a fail"), RunVerdict::Lost);
+    assert_eq!(verdict_of("1 west o a run\n4 west o a delete"), RunVerdict::Lost);
 }
 
 #[test]
 fn what_went_away_unseen_does_not_count_as_a_run_nor_as_none() {
     let gap = "1 west o a run\n4 west - - forgotten";
-    assert_eq!(verdict_of(gap), Verdict::Unclear);
+    assert_eq!(verdict_of(gap), RunVerdict::Unclear);
     let pending = "1 west o a pending\n4 west - - forgotten";
-    assert_eq!(verdict_of(pending), Verdict::Unclear);
+    assert_eq!(verdict_of(pending), RunVerdict::Unclear);
     let other_cluster = "1 west o a run\n4 east - - forgotten";
-    assert_eq!(verdict_of(other_cluster), Verdict::Running);
+    assert_eq!(verdict_of(other_cluster), RunVerdict::Running);
     let twice_all_the_same = "1 west o a run\n3 east p a run\n5 east - - forgotten";
-    assert_eq!(verdict_of(twice_all_the_same), Verdict::Twice);
+    assert_eq!(verdict_of(twice_all_the_same), RunVerdict::Twice);
 }
 
 #[test]
 fn a_pod_that_only_the_scheduler_saw_makes_its_job_unclear_and_no_other() {
     let mut ledger = told("1 west o a run\n1 west o b run\n3 west o a succeed\n3 west o b succeed");
     ledger.note_scheduled("west", "o/a", "a");
-    assert_eq!(ledger.judge("job", 2).verdict, Verdict::Once, "that one was seen");
+    assert_eq!(ledger.judge("job", 2).verdict, RunVerdict::Once, "that one was seen");
     ledger.note_scheduled("east", "unknown", "job-x7k2p");
     let judgement = ledger.judge("job", 2);
-    assert_eq!(judgement.verdict, Verdict::Unclear);
+    assert_eq!(judgement.verdict, RunVerdict::Unclear);
     assert_eq!(judgement.unseen, ["east/job-x7k2p"]);
-    assert_eq!(ledger.judge("jobs", 2).verdict, Verdict::NeverRan);
-    assert_eq!(ledger.judge("other", 2).verdict, Verdict::NeverRan);
+    assert_eq!(ledger.judge("jobs", 2).verdict, RunVerdict::NeverRan);
+    assert_eq!(ledger.judge("other", 2).verdict, RunVerdict::NeverRan);
 }
 
 #[test]
 fn an_end_that_was_seen_survives_a_gap() {
     let story = "1 west o a run\n1 west o b run\n3 west o a succeed\n3 west o b succeed
         9 west - - forgotten";
-    assert_eq!(verdict_of(story), Verdict::Once);
+    assert_eq!(verdict_of(story), RunVerdict::Once);
 }
 
 #[test]

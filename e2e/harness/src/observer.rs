@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use crate::cluster::Cluster;
-use crate::follow::{Change, Follow};
-use crate::ledger::{Judgement, Ledger, Verdict};
+use crate::follow::{Follow, FollowedChange};
+use crate::ledger::{Judgement, Ledger, RunVerdict};
 use crate::wait::{Circumstances, GaveUp};
 
 /// Pause between two attempts to reach a server.
@@ -94,7 +94,7 @@ impl Observer {
         &self,
         job: &str,
         work: usize,
-        verdict: Verdict,
+        verdict: RunVerdict,
         within: Duration,
     ) -> Result<Judgement, GaveUp> {
         let mut books = self.books.clone();
@@ -169,7 +169,7 @@ async fn keep(cluster: String, pods: Api<Pod>, books: watch::Sender<Books>) {
         let change = follow.next().await;
         let now = Timestamp::now();
         let first = !books.borrow().opened.contains(&cluster);
-        let again = matches!(change, Change::Listed(_)) && !first;
+        let again = matches!(change, FollowedChange::Listed(_)) && !first;
         let scheduled = if again { scheduled(&pods).await } else { Vec::new() };
         books.send_modify(|books| {
             if first {

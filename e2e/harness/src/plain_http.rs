@@ -9,20 +9,24 @@ use tokio::net::TcpStream;
 const READ_AT_MOST: u64 = 64 * 1024;
 
 /// What the server answered.
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     /// Such as `HTTP/1.1 200 OK`.
     pub(crate) status: String,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn is_ok(&self) -> bool {
         self.status.split(' ').nth(1) == Some("200")
     }
 }
 
 /// Sends a request; without a body it is a GET.
-pub(crate) async fn ask(server: SocketAddr, path: &str, body: &str) -> std::io::Result<Answer> {
+pub(crate) async fn ask(
+    server: SocketAddr,
+    path: &str,
+    body: &str,
+) -> std::io::Result<HttpResponse> {
     let method = if body.is_empty() { "GET" } else { "POST" };
     // HTTP 1.0: the body is not encoded and ends with the connection.
     let request = format!(
@@ -36,5 +40,5 @@ pub(crate) async fn ask(server: SocketAddr, path: &str, body: &str) -> std::io::
     let text = String::from_utf8_lossy(&answer);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.lines().next().unwrap_or_default().to_owned();
-    Ok(Answer { status, body: body.to_owned() })
+    Ok(HttpResponse { status, body: body.to_owned() })
 }

@@ -58,14 +58,14 @@ pub enum ProxyError {
 pub struct FaultProxy {
     address: SocketAddr,
     kubeconfig: Kubeconfig,
-    control: watch::Sender<Control>,
+    control: watch::Sender<ProxyControl>,
     passed: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
 /// The fault, and the number of cuts: a connection ends when the number differs from that at its start.
 #[derive(Debug, Clone, Copy, Default)]
-struct Control {
+struct ProxyControl {
     fault: Fault,
     cuts: u64,
 }
@@ -78,11 +78,11 @@ impl FaultProxy {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let upstream = SocketAddr::from((Ipv4Addr::LOCALHOST, cluster.state().api_port));
-        let (control, orders) = watch::channel(Control::default());
+        let (control, orders) = watch::channel(ProxyControl::default());
         let passed = Arc::new(AtomicU64::new(0));
         let kubeconfig =
             kubeconfig::at_server(cluster.kubeconfig()?, &format!("https://{address}"));
-        let server = Server { address, upstream, orders, passed: Arc::clone(&passed) };
+        let server = ProxyServer { address, upstream, orders, passed: Arc::clone(&passed) };
         let task = tokio::spawn(server.run(listener));
         Ok(Self { address, kubeconfig, control, passed, task })
     }
@@ -124,14 +124,14 @@ impl Drop for FaultProxy {
     }
 }
 
-struct Server {
+struct ProxyServer {
     address: SocketAddr,
     upstream: SocketAddr,
-    orders: watch::Receiver<Control>,
+    orders: watch::Receiver<ProxyControl>,
     passed: Arc<AtomicU64>,
 }
 
-impl Server {
+impl ProxyServer {
     /// Serves, or refuses. The kernel refuses connections when the listener is closed.
     async fn run(mut self, first: TcpListener) {
         let mut listener = Some(first);
@@ -198,7 +198,7 @@ impl Server {
 async fn pass(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
-    mut orders: watch::Receiver<Control>,
+    mut orders: watch::Receiver<ProxyControl>,
     passed: Arc<AtomicU64>,
 ) {
     let mut chunk = vec![0; CHUNK];

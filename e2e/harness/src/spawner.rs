@@ -7,24 +7,25 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-struct Order {
+struct SpawnRequest {
     command: Command,
     reply: Sender<std::io::Result<Child>>,
 }
 
-static SPAWNER: OnceLock<Mutex<Sender<Order>>> = OnceLock::new();
+static SPAWNER: OnceLock<Mutex<Sender<SpawnRequest>>> = OnceLock::new();
 
 /// Starts `command` from the lasting thread.
 pub(crate) fn spawn(command: Command) -> std::io::Result<Child> {
     let (reply, answer) = channel();
     let orders = SPAWNER.get_or_init(|| Mutex::new(lasting_thread()));
-    let sent = orders.lock().unwrap_or_else(PoisonError::into_inner).send(Order { command, reply });
+    let sent =
+        orders.lock().unwrap_or_else(PoisonError::into_inner).send(SpawnRequest { command, reply });
     sent.map_err(|_| std::io::Error::other("the spawning thread is gone"))?;
     answer.recv().map_err(|_| std::io::Error::other("the spawning thread is gone"))?
 }
 
-fn lasting_thread() -> Sender<Order> {
-    let (orders, received) = channel::<Order>();
+fn lasting_thread() -> Sender<SpawnRequest> {
+    let (orders, received) = channel::<SpawnRequest>();
     std::thread::spawn(move || {
         for mut order in received {
             // Nobody listens any more: the test was cancelled, and the tether still holds the child.

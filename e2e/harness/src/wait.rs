@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::backlog;
 use crate::cluster::Cluster;
-use crate::follow::{Change, Follow};
+use crate::follow::{Follow, FollowedChange};
 
 /// Maximum number of objects in an error message.
 const SHOW_AT_MOST: usize = 5;
@@ -140,19 +140,19 @@ fn key<K: Watched>(object: &K) -> (Option<&str>, Option<&str>) {
 }
 
 /// Notes a change in `objects`, which are in the order of their keys.
-fn take<K: Watched>(objects: &mut Vec<K>, change: Change<K>) {
+fn take<K: Watched>(objects: &mut Vec<K>, change: FollowedChange<K>) {
     match change {
-        Change::Listed(all) => {
+        FollowedChange::Listed(all) => {
             *objects = all;
             objects.sort_by(|one, other| key(one).cmp(&key(other)));
         }
-        Change::Applied(object) => {
+        FollowedChange::Applied(object) => {
             match objects.binary_search_by(|known| key(known).cmp(&key(&object))) {
                 Ok(place) => objects[place] = object,
                 Err(place) => objects.insert(place, object),
             }
         }
-        Change::Deleted(object) => objects.retain(|known| key(known) != key(&object)),
+        FollowedChange::Deleted(object) => objects.retain(|known| key(known) != key(&object)),
     }
 }
 

@@ -75,7 +75,7 @@ impl Certs {
     pub fn make() -> Result<Self, CertsError> {
         let ca = Authority::make("sluice-lab")?;
         let front_proxy_ca = Authority::make("sluice-lab-front-proxy")?;
-        let server = Subject {
+        let server = CertSubject {
             common_name: "kube-apiserver",
             organization: None,
             names: &SERVER_NAMES,
@@ -111,15 +111,20 @@ impl Certs {
     }
 }
 
-struct Subject<'a> {
+struct CertSubject<'a> {
     common_name: &'a str,
     organization: Option<&'a str>,
     names: &'a [&'a str],
     usage: ExtendedKeyUsagePurpose,
 }
 
-fn client<'a>(common_name: &'a str, organization: Option<&'a str>) -> Subject<'a> {
-    Subject { common_name, organization, names: &[], usage: ExtendedKeyUsagePurpose::ClientAuth }
+fn client<'a>(common_name: &'a str, organization: Option<&'a str>) -> CertSubject<'a> {
+    CertSubject {
+        common_name,
+        organization,
+        names: &[],
+        usage: ExtendedKeyUsagePurpose::ClientAuth,
+    }
 }
 
 struct Authority {
@@ -138,7 +143,7 @@ impl Authority {
         Ok(Self { pair, issuer: Issuer::new(params, key) })
     }
 
-    fn issue(&self, subject: &Subject<'_>) -> Result<Pair, CertsError> {
+    fn issue(&self, subject: &CertSubject<'_>) -> Result<Pair, CertsError> {
         let mut params = params(subject.common_name, subject.names)?;
         if let Some(organization) = subject.organization {
             params.distinguished_name.push(DnType::OrganizationName, organization);

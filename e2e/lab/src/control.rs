@@ -14,7 +14,7 @@ use crate::state::LabState;
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Request {
+pub enum ControlRequest {
     /// Start a component again, killing it first when it runs. Answered when it accepts connections.
     Restart {
         /// The cluster.
@@ -32,7 +32,7 @@ pub enum Request {
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Answer {
+pub enum ControlResponse {
     /// The request succeeded.
     Done,
     /// The request failed.
@@ -64,17 +64,17 @@ pub enum ControlError {
 }
 
 /// Asks the supervisor of `lab` and waits for the answer.
-pub fn ask(lab: &LabState, request: &Request) -> Result<(), ControlError> {
+pub fn ask(lab: &LabState, request: &ControlRequest) -> Result<(), ControlError> {
     let answer = exchange(lab, request)
         .map_err(|source| ControlError::Unreachable { lab: lab.name.clone(), source })?;
     match serde_json::from_str(&answer) {
-        Ok(Answer::Done) => Ok(()),
-        Ok(Answer::Failed(reason)) => Err(ControlError::Failed(reason)),
+        Ok(ControlResponse::Done) => Ok(()),
+        Ok(ControlResponse::Failed(reason)) => Err(ControlError::Failed(reason)),
         Err(_) => Err(ControlError::Garbled { lab: lab.name.clone(), answer }),
     }
 }
 
-fn exchange(lab: &LabState, request: &Request) -> std::io::Result<String> {
+fn exchange(lab: &LabState, request: &ControlRequest) -> std::io::Result<String> {
     let mut stream = UnixStream::connect(lab.socket())?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');

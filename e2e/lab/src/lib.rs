@@ -12,7 +12,7 @@
 //!
 //! Invariants:
 //! * Nothing outlives its owner. Every child dies with the supervisor, whatever kills it ([`tether`]); a lab started by
-//!   a test dies with the test's process ([`up::Owner`]).
+//!   a test dies with the test's process ([`up::LabOwner`]).
 //! * A process is a pid together with its start time ([`identity`]). No signal goes to a recycled pid.
 //! * Everything a lab owns lies below its directory, so removing the directory removes the lab ([`leftovers`]).
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::binaries::{Binaries, BinariesError};
-use crate::control::{self, ControlError, Request};
+use crate::control::{self, ControlError, ControlRequest};
 use crate::identity::ProcessId;
 use crate::leftovers;
 use crate::ports::{self, NoPorts};
@@ -78,7 +78,7 @@ pub enum UpError {
 
 /// Who the lab belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub enum LabOwner {
     /// Nobody: it stays until it is taken down.
     Detached,
     /// This process: the lab ends with it in any case.
@@ -95,7 +95,7 @@ pub struct Options {
     /// Whether the API servers write audit logs.
     pub audit: bool,
     /// Who it belongs to.
-    pub owner: Owner,
+    pub owner: LabOwner,
     /// The `sluice-lab` program, which is also the supervisor.
     pub sluice_lab: PathBuf,
 }
@@ -105,7 +105,7 @@ pub struct Options {
 pub struct Lab {
     /// Its state at the moment when it became ready.
     pub state: LabState,
-    /// With [`Owner::ThisProcess`]: closing it ends the lab.
+    /// With [`LabOwner::ThisProcess`]: closing it ends the lab.
     pub lifeline: Option<ChildStdin>,
 }
 
@@ -190,8 +190,8 @@ fn start_supervisor(
     let mut command = Command::new(&options.sluice_lab);
     command.arg(supervisor::SUBCOMMAND).arg(&state.directory);
     let input = match options.owner {
-        Owner::Detached => Stdio::null(),
-        Owner::ThisProcess => {
+        LabOwner::Detached => Stdio::null(),
+        LabOwner::ThisProcess => {
             command.arg("--owned");
             Stdio::piped()
         }
@@ -249,7 +249,7 @@ pub fn down(root: &StateRoot, name: &str) -> Result<(), UpError> {
     let state = root.lab(name)?;
     // A supervisor that is still booting handles no requests, and one may hang.
     let ready = matches!(state.phase, Phase::Ready { .. });
-    if state.is_alive() && !(ready && control::ask(&state, &Request::Down).is_ok()) {
+    if state.is_alive() && !(ready && control::ask(&state, &ControlRequest::Down).is_ok()) {
         stop(&state)?;
     }
     let _lock = root.lock()?;

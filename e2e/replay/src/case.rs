@@ -23,7 +23,7 @@ pub struct Case {
     pub namespace_labels: BTreeMap<String, String>,
     /// Requests to send first, in order.
     #[serde(default)]
-    pub setup: Vec<Request>,
+    pub setup: Vec<CaseRequest>,
     /// How long webhooks' caches need to see the setup.
     #[serde(default)]
     pub pause_ms: u64,
@@ -31,9 +31,9 @@ pub struct Case {
     #[serde(default)]
     pub exclusive: bool,
     /// The request.
-    pub request: Request,
+    pub request: CaseRequest,
     /// The answer.
-    pub expect: Expect,
+    pub expect: ExpectedResponse,
 }
 
 /// Settings of the manager.
@@ -52,7 +52,7 @@ pub enum Config {
 
 /// One HTTP request.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Request {
+pub struct CaseRequest {
     /// The verb.
     pub method: String,
     /// The path with its query.
@@ -68,7 +68,7 @@ pub struct Request {
     pub fill_resource_version: bool,
 }
 
-impl Request {
+impl CaseRequest {
     /// The path without query and subresource, for reading the object back.
     pub fn object_path(&self) -> &str {
         let path = self.path.split('?').next().unwrap_or_default();
@@ -78,7 +78,7 @@ impl Request {
 
 /// The answer that was recorded.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Expect {
+pub struct ExpectedResponse {
     /// HTTP status.
     pub code: u16,
     /// The body of an accepted request.

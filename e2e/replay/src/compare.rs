@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::case::Expect;
+use crate::case::ExpectedResponse;
 
 /// How much a response differs from the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,7 @@ pub(crate) struct Difference {
 
 /// What came back, normalised.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ReplayResponse {
     /// HTTP status.
     pub code: u16,
     /// The body.
@@ -44,7 +44,7 @@ pub(crate) struct Answer {
 }
 
 /// All differences, the gravest first.
-pub(crate) fn compare(answer: &Answer, expect: &Expect) -> Vec<Difference> {
+pub(crate) fn compare(answer: &ReplayResponse, expect: &ExpectedResponse) -> Vec<Difference> {
     let mut found = Vec::new();
     let accepted = |code: u16| code < 400;
     if accepted(answer.code) != accepted(expect.code) {
@@ -71,11 +71,11 @@ pub(crate) fn compare(answer: &Answer, expect: &Expect) -> Vec<Difference> {
     found
 }
 
-fn message(answer: &Answer) -> &str {
+fn message(answer: &ReplayResponse) -> &str {
     answer.body["message"].as_str().unwrap_or_default()
 }
 
-fn refusal(answer: &Answer, expect: &Expect, found: &mut Vec<Difference>) {
+fn refusal(answer: &ReplayResponse, expect: &ExpectedResponse, found: &mut Vec<Difference>) {
     let reason = answer.body["reason"].as_str();
     if reason != expect.reason.as_deref() {
         let text = format!("reason {reason:?} instead of {:?}", expect.reason);
@@ -137,7 +137,7 @@ fn paths(message: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-fn objects(answer: &Answer, expect: &Expect, found: &mut Vec<Difference>) {
+fn objects(answer: &ReplayResponse, expect: &ExpectedResponse, found: &mut Vec<Difference>) {
     let response = expect.response.clone().unwrap_or_default();
     differ("response", &answer.body, &response, found);
     for (version, ours) in &answer.stored {
@@ -229,17 +229,17 @@ fn either(choice: &Value, individual: &Value) -> Value {
 mod tests {
     use super::*;
 
-    fn refused(code: u16, message: &str) -> Expect {
+    fn refused(code: u16, message: &str) -> ExpectedResponse {
         serde_json::from_value(json!({"code": code, "reason": "Forbidden", "message": message}))
             .expect("an answer")
     }
 
-    fn answer(code: u16, message: &str) -> Answer {
+    fn answer(code: u16, message: &str) -> ReplayResponse {
         let body = json!({"reason": "Forbidden", "message": message});
-        Answer { code, body, warnings: vec![], stored: vec![] }
+        ReplayResponse { code, body, warnings: vec![], stored: vec![] }
     }
 
-    fn level(ours: &Answer, expect: &Expect) -> Option<Level> {
+    fn level(ours: &ReplayResponse, expect: &ExpectedResponse) -> Option<Level> {
         compare(ours, expect).first().map(|difference| difference.level)
     }
 

@@ -13,8 +13,8 @@ mod run;
 mod served;
 
 pub use case::{Case, Config, load};
-pub use report::Report;
-pub use run::{Target, run};
+pub use report::ReplayReport;
+pub use run::{ReplayTarget, run};
 pub use served::until_served;
 
 /// Kinds whose cases can be replayed; the others are jobs that we have no webhooks for yet.

@@ -6,14 +6,14 @@ use crate::compare::Difference;
 
 /// The outcome of a replay. Printed, it ends with `N passed, M failed`.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct ReplayReport {
     pub(crate) passed: usize,
     pub(crate) failed: Vec<(String, Vec<Difference>)>,
     pub(crate) excepted: BTreeMap<&'static str, usize>,
     pub(crate) skipped: BTreeMap<String, usize>,
 }
 
-impl Report {
+impl ReplayReport {
     /// How many cases did as upstream does.
     #[must_use]
     pub fn passed(&self) -> usize {
@@ -39,7 +39,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ReplayReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (id, differences) in &self.failed {
             writeln!(f, "FAILED {id}")?;

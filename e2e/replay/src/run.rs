@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use crate::{
     SERVED_KINDS,
-    case::{Case, Request},
-    compare::{self, Answer},
+    case::{Case, CaseRequest},
+    compare::{self, ReplayResponse},
     exceptions,
     normalise::Known,
-    report::Report,
+    report::ReplayReport,
 };
 
 /// Cases under way at once.
@@ -22,7 +22,7 @@ const PARALLEL: usize = 8;
 
 /// The API under test.
 #[derive(Clone)]
-pub struct Target {
+pub struct ReplayTarget {
     client: Client,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Reply {
     warnings: Vec<String>,
 }
 
-impl Target {
+impl ReplayTarget {
     /// The API behind `client`, whose manager has the settings of the cases that will be run.
     #[must_use]
     pub fn new(client: Client) -> Self {
@@ -41,7 +41,7 @@ impl Target {
 
     pub(crate) async fn send(
         &self,
-        request: &Request,
+        request: &CaseRequest,
         body: Option<&Value>,
     ) -> anyhow::Result<Reply> {
         let mut builder = http::Request::builder()
@@ -68,8 +68,8 @@ impl Target {
     }
 }
 
-pub(crate) fn plain(method: &str, path: &str, content_type: &str) -> Request {
-    Request {
+pub(crate) fn plain(method: &str, path: &str, content_type: &str) -> CaseRequest {
+    CaseRequest {
         method: method.into(),
         path: path.into(),
         content_type: content_type.into(),
@@ -83,8 +83,8 @@ pub(crate) fn plain(method: &str, path: &str, content_type: &str) -> Request {
 ///
 /// # Errors
 /// If the API server cannot be reached or a namespace cannot be made.
-pub async fn run(target: &Target, cases: &[Case]) -> anyhow::Result<Report> {
-    let mut report = Report::default();
+pub async fn run(target: &ReplayTarget, cases: &[Case]) -> anyhow::Result<ReplayReport> {
+    let mut report = ReplayReport::default();
     let (ours, others): (Vec<&Case>, Vec<&Case>) =
         cases.iter().partition(|case| SERVED_KINDS.contains(&case.kind.as_str()));
     for case in others {
@@ -104,7 +104,7 @@ pub async fn run(target: &Target, cases: &[Case]) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-async fn make_namespaces(target: &Target, cases: &[&Case]) -> anyhow::Result<()> {
+async fn make_namespaces(target: &ReplayTarget, cases: &[&Case]) -> anyhow::Result<()> {
     let fixed = ["kube-system", "kueue-system"].map(|name| (name, json!({})));
     let own = cases
         .iter()
@@ -123,7 +123,7 @@ async fn make_namespaces(target: &Target, cases: &[&Case]) -> anyhow::Result<()>
 }
 
 /// Creates an object, or finds it there.
-async fn create(target: &Target, path: &str, object: &Value) -> anyhow::Result<()> {
+async fn create(target: &ReplayTarget, path: &str, object: &Value) -> anyhow::Result<()> {
     let reply = target.send(&plain("POST", path, "application/json"), Some(object)).await?;
     anyhow::ensure!(
         reply.code < 300 || reply.code == 409,
@@ -133,12 +133,12 @@ async fn create(target: &Target, path: &str, object: &Value) -> anyhow::Result<(
     Ok(())
 }
 
-struct Outcome<'a> {
+struct CaseOutcome<'a> {
     case: &'a Case,
     differences: Vec<compare::Difference>,
 }
 
-fn record(report: &mut Report, outcome: Outcome<'_>) {
+fn record(report: &mut ReplayReport, outcome: CaseOutcome<'_>) {
     let message = outcome.case.expect.message.as_deref().unwrap_or_default();
     let reasons: Option<Vec<&str>> = outcome
         .differences
@@ -156,12 +156,12 @@ fn record(report: &mut Report, outcome: Outcome<'_>) {
     }
 }
 
-async fn judge<'a>(target: &Target, case: &'a Case) -> anyhow::Result<Outcome<'a>> {
+async fn judge<'a>(target: &ReplayTarget, case: &'a Case) -> anyhow::Result<CaseOutcome<'a>> {
     let answer = send_case(target, case).await.with_context(|| case.id.clone())?;
-    Ok(Outcome { case, differences: compare::compare(&answer, &case.expect) })
+    Ok(CaseOutcome { case, differences: compare::compare(&answer, &case.expect) })
 }
 
-async fn send_case(target: &Target, case: &Case) -> anyhow::Result<Answer> {
+async fn send_case(target: &ReplayTarget, case: &Case) -> anyhow::Result<ReplayResponse> {
     let mut known = Known::default();
     let mut made = Vec::new();
     for step in &case.setup {
@@ -180,7 +180,7 @@ async fn send_case(target: &Target, case: &Case) -> anyhow::Result<Answer> {
     };
     made.extend(object);
     clean_up(target, &made).await?;
-    Ok(Answer {
+    Ok(ReplayResponse {
         code: reply.code,
         body: known.answer(&reply.body),
         warnings: reply.warnings,
@@ -188,7 +188,11 @@ async fn send_case(target: &Target, case: &Case) -> anyhow::Result<Answer> {
     })
 }
 
-async fn send_step(target: &Target, step: &Request, known: &mut Known) -> anyhow::Result<Reply> {
+async fn send_step(
+    target: &ReplayTarget,
+    step: &CaseRequest,
+    known: &mut Known,
+) -> anyhow::Result<Reply> {
     let Some(body) = &step.body else {
         return target.send(step, None).await;
     };
@@ -212,7 +216,7 @@ fn uid(body: &Value) -> Option<String> {
 }
 
 /// The path of the object that an accepted write made or changed.
-fn path_of(step: &Request, reply: &Reply) -> Option<String> {
+fn path_of(step: &CaseRequest, reply: &Reply) -> Option<String> {
     if reply.code >= 300 || step.method == "GET" || step.method == "DELETE" {
         return None;
     }
@@ -225,7 +229,7 @@ fn path_of(step: &Request, reply: &Reply) -> Option<String> {
 }
 
 async fn read_back(
-    target: &Target,
+    target: &ReplayTarget,
     case: &Case,
     path: &str,
     known: &Known,
@@ -254,7 +258,7 @@ fn at_version(path: &str, version: &str) -> String {
 }
 
 /// Drops finalizers and deletes, so that names and cluster-wide effects are gone for the next case.
-async fn clean_up(target: &Target, paths: &[String]) -> anyhow::Result<()> {
+async fn clean_up(target: &ReplayTarget, paths: &[String]) -> anyhow::Result<()> {
     for path in paths {
         let patch = plain("PATCH", path, "application/merge-patch+json");
         target.send(&patch, Some(&json!({"metadata": {"finalizers": null}}))).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use crate::run::{Target, plain};
+use crate::run::{ReplayTarget, plain};
 
 /// Between two tries.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ const KINDS: [(&str, &str); 6] = [
 ///
 /// # Errors
 /// If they do not within the time; the error says what the API server answered last.
-pub async fn until_served(target: &Target, within: Duration) -> anyhow::Result<()> {
+pub async fn until_served(target: &ReplayTarget, within: Duration) -> anyhow::Result<()> {
     let mut last = Value::Null;
     let served = async {
         for (kind, path) in KINDS {

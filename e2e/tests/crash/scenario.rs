@@ -9,7 +9,7 @@ mod own_cluster;
 mod refused;
 
 use anyhow::Result;
-use harness::Verdict;
+use harness::RunVerdict;
 
 use crate::observed_job::ObservedJob;
 
@@ -63,19 +63,21 @@ impl Scenario {
     ];
 
     /// The allowed verdicts about the pods at the end; none without a Job.
-    pub(crate) const fn verdicts(self) -> Option<&'static [Verdict]> {
+    pub(crate) const fn verdicts(self) -> Option<&'static [RunVerdict]> {
         Some(match self {
             Self::QueueRemoved => return None,
-            Self::Interrupted | Self::AtHome | Self::Robbed => &[Verdict::Once, Verdict::Moved],
-            Self::TooLong => &[Verdict::Lost],
-            Self::Foreign => &[Verdict::NeverRan],
+            Self::Interrupted | Self::AtHome | Self::Robbed => {
+                &[RunVerdict::Once, RunVerdict::Moved]
+            }
+            Self::TooLong => &[RunVerdict::Lost],
+            Self::Foreign => &[RunVerdict::NeverRan],
             Self::Plain
             | Self::Edited
             | Self::Refused
             | Self::Forbidden
             | Self::Registered
             | Self::Elected
-            | Self::Untrusted => &[Verdict::Once],
+            | Self::Untrusted => &[RunVerdict::Once],
         })
     }
 

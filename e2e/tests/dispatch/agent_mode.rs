@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use crds::{meta::is_true, v1alpha1::ClusterCapacity, v1beta2::Workload};
 use e2e::installation::TIMEOUT;
-use harness::{Cluster, Verdict};
+use harness::{Cluster, RunVerdict};
 use jobs::{GenericJob, Job};
 use kube::api::PostParams;
 use serde_json::json;
@@ -51,7 +51,7 @@ async fn a_remote_workload_that_fits_is_admitted_and_its_job_finishes() -> Resul
     let admission = clone.status.admission.context("an admission")?;
     assert_eq!(admission.cluster_queue, "sluice-thin");
     let judgement = space.observer().judge("fits", 2, TIMEOUT).await?;
-    assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
+    assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use crds::{
     v1beta2::{MultiKueueCluster, Workload},
 };
 use e2e::installation::{Installation, TIMEOUT};
-use harness::{Cluster, Space, Verdict};
+use harness::{Cluster, RunVerdict, Space};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job, api::core::v1::Pod};
 use kube::{
     Api, Resource, ResourceExt,
@@ -163,15 +163,15 @@ impl DispatchFixture {
 
     /// The Job ran once from its beginning to its end, and nothing of it is left.
     pub(crate) async fn expect_once(&self, job: &str, pods: usize) -> Result<()> {
-        self.expect(job, pods, &[Verdict::Once]).await
+        self.expect(job, pods, &[RunVerdict::Once]).await
     }
 
     /// The same, but runs that were stopped before are no harm.
     pub(crate) async fn expect_once_in_the_end(&self, job: &str, pods: usize) -> Result<()> {
-        self.expect(job, pods, &[Verdict::Once, Verdict::Moved]).await
+        self.expect(job, pods, &[RunVerdict::Once, RunVerdict::Moved]).await
     }
 
-    async fn expect(&self, job: &str, pods: usize, verdicts: &[Verdict]) -> Result<()> {
+    async fn expect(&self, job: &str, pods: usize, verdicts: &[RunVerdict]) -> Result<()> {
         self.until_complete(job, 2 * TIMEOUT).await?;
         self.until_workload(job, "is finished", |one| holds(one, "Finished")).await?;
         self.until_nothing_is_left().await?;

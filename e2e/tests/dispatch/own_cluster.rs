@@ -3,7 +3,7 @@
 use anyhow::Result;
 use crds::v1beta2::{ClusterQueue, ResourceFlavor};
 use e2e::installation::TIMEOUT;
-use harness::Verdict;
+use harness::RunVerdict;
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::DeleteParams;
 
@@ -29,7 +29,7 @@ async fn a_job_waits_for_quota_runs_and_finishes() -> Result<()> {
             })
             .await?;
         let judgement = space.observer().judge(name, 2, TIMEOUT).await?;
-        assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
+        assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");
     }
     // Nobody uses them any more.
     let (queues, flavors) =

@@ -57,6 +57,6 @@ async fn a_higher_priority_takes_the_place_of_a_dispatched_job_which_finishes_la
     fixture.until_workload("victim", "is preempted", preempted).await?;
     fixture.until_complete("urgent", e2e::installation::TIMEOUT).await?;
     let once = fixture.space.observer().judge("urgent", 2, e2e::installation::TIMEOUT).await?;
-    ensure!(once.verdict == harness::Verdict::Once, "{once}");
+    ensure!(once.verdict == harness::RunVerdict::Once, "{once}");
     fixture.expect_once_in_the_end("victim", 2).await
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use crds::{meta::is_true, v1alpha1::ClusterCapacity, v1beta2::Workload};
 use e2e::installation::TIMEOUT;
-use harness::Verdict;
+use harness::RunVerdict;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 
@@ -41,7 +41,7 @@ async fn a_job_runs_once_on_a_worker_with_free_capacity_and_leaves_no_objects() 
         worker.until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty).await?;
     }
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
-    assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
+    assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");
     Ok(())
 }
 

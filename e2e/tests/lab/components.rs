@@ -76,7 +76,7 @@ async fn a_restarted_kwok_continues_existing_pods() -> Result<()> {
     let succeeded =
         |pods: &[Pod]| pods.len() == 2 && pods.iter().all(|pod| phase(pod) == "Succeeded");
     cluster.until_all(&pods, "job-name=train", "succeed", TIMEOUT, succeeded).await?;
-    space.observer().until("train", 2, harness::Verdict::Once, TIMEOUT).await?;
+    space.observer().until("train", 2, harness::RunVerdict::Once, TIMEOUT).await?;
     Ok(())
 }
 

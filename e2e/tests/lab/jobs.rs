@@ -1,7 +1,7 @@
 //! Jobs on kwok's nodes.
 
 use anyhow::Result;
-use harness::Verdict;
+use harness::RunVerdict;
 use harness::annotation::EXIT_CODE;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
@@ -18,7 +18,7 @@ async fn a_job_of_three_pods_completes() -> Result<()> {
 
     assert_eq!(done.status.and_then(|status| status.succeeded), Some(3));
     let judgement = space.observer().judge("train", 3, TIMEOUT).await?;
-    assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
+    assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");
     Ok(())
 }
 
@@ -31,6 +31,6 @@ async fn a_job_whose_pods_fail_fails() -> Result<()> {
     space.worker(1)?.until(&jobs, "train", "fails", TIMEOUT, |job| finished(job, "Failed")).await?;
 
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
-    assert_eq!(judgement.verdict, Verdict::Lost, "{judgement}");
+    assert_eq!(judgement.verdict, RunVerdict::Lost, "{judgement}");
     Ok(())
 }

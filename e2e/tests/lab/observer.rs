@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use harness::annotation::RUN_SECONDS;
-use harness::{Component, Fault, FaultProxy, Observer, Verdict, secs};
+use harness::{Component, Fault, FaultProxy, Observer, RunVerdict, secs};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -14,13 +14,13 @@ use crate::{TIMEOUT, complete, job, lab, phase, pod, submit};
 async fn a_second_run_in_another_cluster_is_observed() -> Result<()> {
     let space = lab().await?.space("twice").await?;
     let observer = space.observer();
-    assert_eq!(observer.judge("train", 2, TIMEOUT).await?.verdict, Verdict::NeverRan);
+    assert_eq!(observer.judge("train", 2, TIMEOUT).await?.verdict, RunVerdict::NeverRan);
 
     submit(&space, 1, &job("train", 2, &[])?).await?;
-    observer.until("train", 2, Verdict::Once, TIMEOUT).await?;
+    observer.until("train", 2, RunVerdict::Once, TIMEOUT).await?;
 
     submit(&space, 2, &job("train", 2, &[])?).await?;
-    let judgement = observer.until("train", 2, Verdict::Twice, TIMEOUT).await?;
+    let judgement = observer.until("train", 2, RunVerdict::Twice, TIMEOUT).await?;
     let clusters: Vec<&str> = judgement.runs.iter().map(|run| run.cluster.as_str()).collect();
     assert_eq!(clusters, ["worker-1", "worker-2"]);
     Ok(())
@@ -31,9 +31,9 @@ async fn overlapping_runs_are_observed_while_they_run() -> Result<()> {
     let space = lab().await?.space("overlap").await?;
     let long = job("train", 1, &[(RUN_SECONDS, "600")])?;
     submit(&space, 1, &long).await?;
-    space.observer().until("train", 1, Verdict::Running, TIMEOUT).await?;
+    space.observer().until("train", 1, RunVerdict::Running, TIMEOUT).await?;
     submit(&space, 2, &long).await?;
-    space.observer().until("train", 1, Verdict::Twice, TIMEOUT).await?;
+    space.observer().until("train", 1, RunVerdict::Twice, TIMEOUT).await?;
     Ok(())
 }
 
@@ -41,14 +41,14 @@ async fn overlapping_runs_are_observed_while_they_run() -> Result<()> {
 async fn a_deleted_job_is_lost_or_moved_if_it_runs_elsewhere() -> Result<()> {
     let space = lab().await?.space("moved").await?;
     submit(&space, 1, &job("train", 1, &[(RUN_SECONDS, "600")])?).await?;
-    space.observer().until("train", 1, Verdict::Running, TIMEOUT).await?;
+    space.observer().until("train", 1, RunVerdict::Running, TIMEOUT).await?;
 
     let jobs: Api<Job> = space.worker(1)?.api(space.namespace());
     jobs.delete("train", &DeleteParams::background()).await?;
-    space.observer().until("train", 1, Verdict::Lost, TIMEOUT).await?;
+    space.observer().until("train", 1, RunVerdict::Lost, TIMEOUT).await?;
 
     submit(&space, 2, &job("train", 1, &[])?).await?;
-    space.observer().until("train", 1, Verdict::Moved, TIMEOUT).await?;
+    space.observer().until("train", 1, RunVerdict::Moved, TIMEOUT).await?;
     Ok(())
 }
 
@@ -71,11 +71,11 @@ async fn changes_during_a_cut_watch_are_recorded() -> Result<()> {
     worker.until_gone(&pods, "short-lived", TIMEOUT).await?;
     let blind = observer.catch_up(secs(1)).await;
     assert!(blind.is_err(), "it cannot see through a refused connection");
-    assert_eq!(observer.ledger().judge("short-lived", 1).verdict, Verdict::NeverRan);
+    assert_eq!(observer.ledger().judge("short-lived", 1).verdict, RunVerdict::NeverRan);
 
     proxy.set(Fault::None);
     let judgement = observer.judge("short-lived", 1, TIMEOUT).await?;
-    assert_eq!(judgement.verdict, Verdict::Once, "{judgement}");
+    assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");
     Ok(())
 }
 
@@ -101,9 +101,9 @@ async fn unseen_pods_make_the_verdict_unclear() -> Result<()> {
     proxy.set(Fault::None);
 
     let judgement = observer.judge("short-lived", 1, TIMEOUT).await?;
-    assert_eq!(judgement.verdict, Verdict::Unclear, "{judgement}");
+    assert_eq!(judgement.verdict, RunVerdict::Unclear, "{judgement}");
     assert_eq!(judgement.unseen, ["worker-2/short-lived"]);
-    assert_eq!(observer.judge("other", 1, TIMEOUT).await?.verdict, Verdict::NeverRan);
+    assert_eq!(observer.judge("other", 1, TIMEOUT).await?.verdict, RunVerdict::NeverRan);
     Ok(())
 }
 
@@ -112,7 +112,7 @@ async fn suspending_a_job_ends_its_pods_without_doing_its_work() -> Result<()> {
     let space = lab().await?.space("suspend").await?;
     let worker = space.worker(1)?;
     submit(&space, 1, &job("train", 1, &[(RUN_SECONDS, "600")])?).await?;
-    space.observer().until("train", 1, Verdict::Running, TIMEOUT).await?;
+    space.observer().until("train", 1, RunVerdict::Running, TIMEOUT).await?;
 
     worker
         .kubectl(&[
@@ -125,7 +125,7 @@ async fn suspending_a_job_ends_its_pods_without_doing_its_work() -> Result<()> {
             r#"{"spec":{"suspend":true}}"#,
         ])
         .await?;
-    space.observer().until("train", 1, Verdict::Lost, TIMEOUT).await?;
+    space.observer().until("train", 1, RunVerdict::Lost, TIMEOUT).await?;
     let jobs: Api<Job> = worker.api(space.namespace());
     let suspended =
         worker.until(&jobs, "train", "is suspended", TIMEOUT, |job| !complete(job)).await?;

@@ -29,6 +29,6 @@ async fn two_thousand_pods_on_fifty_nodes_finish() -> Result<()> {
     worker.until(&jobs, "many", "completes", secs(300), complete).await?;
 
     let judgement = space.observer().judge("many", 2000, secs(60)).await?;
-    assert_eq!(judgement.verdict, harness::Verdict::Once);
+    assert_eq!(judgement.verdict, harness::RunVerdict::Once);
     Ok(())
 }

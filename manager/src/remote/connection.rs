@@ -39,7 +39,7 @@ pub(super) struct PreparedConnection {
 }
 
 /// A connection with a writer and watches.
-pub(super) struct WorkerConnection {
+pub(super) struct OpenConnection {
     server: Uri,
     replaceable: ReplaceableClient,
     watches: JoinSet<()>,
@@ -57,7 +57,7 @@ impl PreparedConnection {
     }
 
     /// Starts the watches of the objects that belong to this manager.
-    pub(super) fn begin(self, name: &str, context: &WorkerContext) -> WorkerConnection {
+    pub(super) fn begin(self, name: &str, context: &WorkerContext) -> OpenConnection {
         let Self { server, replaceable, client } = self;
         let (stop, mut watches) = (Stop::new(), JoinSet::new());
         let mut sources = Sources {
@@ -69,11 +69,11 @@ impl PreparedConnection {
         };
         let ours = format!("{MULTI_KUEUE_ORIGIN}={}", context.origin);
         sources.start_worker(name, &ours, context.check_every);
-        WorkerConnection { server, replaceable, watches, stop }
+        OpenConnection { server, replaceable, watches, stop }
     }
 }
 
-impl WorkerConnection {
+impl OpenConnection {
     /// Whether the endpoint has the server of this connection.
     pub(super) fn has_server_of(&self, endpoint: &WorkerEndpoint) -> bool {
         self.server == endpoint.server

@@ -50,11 +50,11 @@ struct RawSecret {
     #[serde(default)]
     metadata: ObjectMeta,
     #[serde(default)]
-    data: Option<SecretData>,
+    data: Option<KubeconfigData>,
 }
 
 #[derive(Deserialize)]
-struct SecretData {
+struct KubeconfigData {
     #[serde(default)]
     kubeconfig: Option<ByteString>,
 }

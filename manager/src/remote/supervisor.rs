@@ -50,7 +50,7 @@ pub(crate) async fn supervise(context: WorkerContext, mut leadership: Leadership
             () = stop.cancelled() => return,
             () = leadership.gained() => {}
         }
-        let mut supervisor = Supervisor::new(Arc::clone(&context), stop.child_token());
+        let mut supervisor = WorkerSupervisor::new(Arc::clone(&context), stop.child_token());
         tokio::select! {
             () = stop.cancelled() => {}
             () = leadership.lost() => {}
@@ -61,7 +61,7 @@ pub(crate) async fn supervise(context: WorkerContext, mut leadership: Leadership
 }
 
 /// The state of the supervisor during one term of leadership.
-pub(super) struct Supervisor {
+pub(super) struct WorkerSupervisor {
     context: Arc<WorkerContext>,
     /// Cancelled at the end of the term.
     term: Stop,
@@ -78,7 +78,7 @@ struct WorkerTask {
     commands: watch::Sender<WorkerCommand>,
 }
 
-impl Supervisor {
+impl WorkerSupervisor {
     pub(super) fn new(context: Arc<WorkerContext>, term: Stop) -> Self {
         Self {
             context,

@@ -26,7 +26,7 @@ use tokio::{
 use super::{
     client::{self, Unreachable},
     cluster_uid,
-    connection::{PreparedConnection, WorkerConnection, WorkerEndpoint},
+    connection::{OpenConnection, PreparedConnection, WorkerEndpoint},
     context::WorkerContext,
     kubeconfig::Kubeconfig,
     kubeconfig_refused::{KubeconfigRefused, not_loaded},
@@ -51,7 +51,7 @@ pub(super) struct Worker {
     context: Arc<WorkerContext>,
     goal: WorkerGoal,
     attempts: ConnectionAttempts,
-    connection: Option<WorkerConnection>,
+    connection: Option<OpenConnection>,
 }
 
 /// What the task does next.
@@ -208,7 +208,7 @@ impl Worker {
 
     /// A watch ends only with its connection, or because it failed.
     fn check_watches(&mut self) -> Result<(), Unreachable> {
-        if self.connection.as_mut().is_some_and(WorkerConnection::is_broken) {
+        if self.connection.as_mut().is_some_and(OpenConnection::is_broken) {
             return Err(Unreachable::Failed("a watch ended".to_owned()));
         }
         Ok(())

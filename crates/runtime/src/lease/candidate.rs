@@ -28,13 +28,13 @@ pub(super) struct LeaseWrite {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub(super) struct LeaseCandidate {
     me: String,
     timing: LeaseTiming,
     observed: Option<ObservedLease>,
 }
 
-impl Candidate {
+impl LeaseCandidate {
     pub(super) fn new(me: String, timing: LeaseTiming) -> Self {
         Self { me, timing, observed: None }
     }

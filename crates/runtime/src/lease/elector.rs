@@ -11,7 +11,7 @@ use kube::{
 use tokio::time;
 
 use super::{
-    candidate::{Candidate, FoundLease, LeaseWrite},
+    candidate::{FoundLease, LeaseCandidate, LeaseWrite},
     decide::{ElectionStep, LeaseTiming, LeaseTimingError},
     leadership::{Announcer, LeaderRole, Leadership, now},
     record::LeaseRecord,
@@ -55,7 +55,7 @@ pub struct Elector {
     api: Api<Lease>,
     name: LeaseName,
     timing: LeaseTiming,
-    candidate: Candidate,
+    candidate: LeaseCandidate,
     /// The metadata of the Lease as last seen. Writes send it back.
     metadata: ObjectMeta,
     announcer: Announcer,
@@ -75,7 +75,7 @@ impl Elector {
         timing.check()?;
         let api = Api::namespaced(client, &name.namespace);
         let (announcer, leadership) = Announcer::new();
-        let candidate = Candidate::new(identity, timing);
+        let candidate = LeaseCandidate::new(identity, timing);
         let metadata = ObjectMeta::default();
         Ok((Self { api, name, timing, candidate, metadata, announcer }, leadership))
     }

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::{
-    candidate::{Candidate, FoundLease, LeaseWrite},
+    candidate::{FoundLease, LeaseCandidate, LeaseWrite},
     decide::{ElectionStep, LeaseTiming},
     record::LeaseRecord,
 };
@@ -72,7 +72,7 @@ struct Simulation {
     start: Instant,
     queue: BinaryHeap<Reverse<(Duration, usize, usize, SimulatedEvent)>>,
     pushed: usize,
-    candidates: Vec<Candidate>,
+    candidates: Vec<LeaseCandidate>,
     waiting_for: Vec<usize>,
     sent: usize,
     stored: Option<(u64, String, i32)>,
@@ -87,7 +87,9 @@ impl Simulation {
             start: Instant::now(),
             queue: BinaryHeap::new(),
             pushed: 0,
-            candidates: (0..candidates).map(|at| Candidate::new(at.to_string(), timing)).collect(),
+            candidates: (0..candidates)
+                .map(|at| LeaseCandidate::new(at.to_string(), timing))
+                .collect(),
             waiting_for: vec![0; candidates],
             sent: 0,
             stored: None,

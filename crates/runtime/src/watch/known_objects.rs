@@ -11,7 +11,7 @@ use super::{
     missed_events::{ObjectVersions, Suspects, number},
 };
 
-type Version = Box<str>;
+type ResourceVersion = Box<str>;
 
 /// An object that does not decode.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub(super) enum WatchEffect<K> {
 
 #[derive(Debug)]
 pub(super) struct KnownObjects<K> {
-    known: BTreeMap<Key, Version>,
-    unreadable: BTreeMap<Key, Version>,
+    known: BTreeMap<Key, ResourceVersion>,
+    unreadable: BTreeMap<Key, ResourceVersion>,
     listing: Listing<K>,
     /// Objects that were deleted between the request of a consistency list and its answer.
     deleted: Option<BTreeSet<Key>>,
@@ -45,8 +45,8 @@ pub(super) struct KnownObjects<K> {
 #[derive(Debug)]
 struct Listing<K> {
     objects: Vec<K>,
-    seen: BTreeMap<Key, Version>,
-    unreadable: BTreeMap<Key, Version>,
+    seen: BTreeMap<Key, ResourceVersion>,
+    unreadable: BTreeMap<Key, ResourceVersion>,
 }
 
 impl<K> Default for Listing<K> {
@@ -87,7 +87,7 @@ impl<K: Resource> KnownObjects<K> {
 
     /// The newest version that the stream delivered, decodable or not.
     fn delivered(&self, key: &Key) -> Option<u64> {
-        let version = |versions: &BTreeMap<Key, Version>| number(versions.get(key)?);
+        let version = |versions: &BTreeMap<Key, ResourceVersion>| number(versions.get(key)?);
         version(&self.known).max(version(&self.unreadable))
     }
 
@@ -174,12 +174,12 @@ fn report<K>(reported: bool, key: Key, error: String) -> WatchEffect<K> {
     if reported { WatchEffect::Nothing } else { WatchEffect::Unreadable(Unreadable { key, error }) }
 }
 
-fn version(object: &impl Resource) -> Version {
+fn version(object: &impl Resource) -> ResourceVersion {
     object.meta().resource_version.as_deref().unwrap_or_default().into()
 }
 
 /// Versions are equal only if they are present: an object without resourceVersion may have changed.
-fn same(before: Option<&Version>, now: &Version) -> bool {
+fn same(before: Option<&ResourceVersion>, now: &ResourceVersion) -> bool {
     !now.is_empty() && before == Some(now)
 }
 

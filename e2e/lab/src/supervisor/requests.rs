@@ -5,7 +5,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::{Supervisor, boot};
 use crate::component::Component;
-use crate::control::{Answer, Request};
+use crate::control::{ControlRequest, ControlResponse};
 
 /// A connection with an open request.
 pub(super) struct Connection(UnixStream);
@@ -13,11 +13,11 @@ pub(super) struct Connection(UnixStream);
 impl Connection {
     /// Says that the request has been carried out.
     pub(super) async fn done(self) {
-        self.answer(&Answer::Done).await;
+        self.answer(&ControlResponse::Done).await;
     }
 
     /// A client that disconnected needs no response.
-    async fn answer(mut self, answer: &Answer) {
+    async fn answer(mut self, answer: &ControlResponse) {
         if let Ok(mut line) = serde_json::to_vec(answer) {
             line.push(b'\n');
             let _ = self.0.write_all(&line).await;
@@ -36,15 +36,15 @@ impl Supervisor {
             let request = read(&mut stream).await;
             let connection = Connection(stream);
             match request {
-                Ok(Request::Down) => return Some(connection),
-                Ok(Request::Restart { cluster, component, extra }) => {
+                Ok(ControlRequest::Down) => return Some(connection),
+                Ok(ControlRequest::Restart { cluster, component, extra }) => {
                     let answer = match self.restart(&cluster, component, &extra).await {
-                        Ok(()) => Answer::Done,
-                        Err(reason) => Answer::Failed(reason),
+                        Ok(()) => ControlResponse::Done,
+                        Err(reason) => ControlResponse::Failed(reason),
                     };
                     connection.answer(&answer).await;
                 }
-                Err(reason) => connection.answer(&Answer::Failed(reason)).await,
+                Err(reason) => connection.answer(&ControlResponse::Failed(reason)).await,
             }
         }
     }
@@ -63,7 +63,7 @@ impl Supervisor {
     }
 }
 
-async fn read(stream: &mut UnixStream) -> Result<Request, String> {
+async fn read(stream: &mut UnixStream) -> Result<ControlRequest, String> {
     let mut line = String::new();
     let read = BufReader::new(stream).read_line(&mut line).await;
     read.map_err(|error| format!("read the request: {error}"))?;

@@ -16,7 +16,7 @@ use crate::environment::{self, BenchEnvironment, NAME};
 use crate::quantiles::Quantiles;
 use crate::sequence::{quantiles, usage};
 use crate::timestamps::{JobTimestamps, Watches};
-use crate::usage::Usage;
+use crate::usage::ProcessUsage;
 
 /// Maximum number of creates in flight.
 const AT_A_TIME: usize = 32;
@@ -37,9 +37,9 @@ pub(crate) struct Burst {
     pub(crate) counters: Counters,
     pub(crate) manager_cpu_seconds: f64,
     pub(crate) agents_cpu_seconds: f64,
-    pub(crate) manager: Usage,
+    pub(crate) manager: ProcessUsage,
     /// The largest.
-    pub(crate) agent: Usage,
+    pub(crate) agent: ProcessUsage,
 }
 
 impl Burst {

@@ -26,13 +26,13 @@ use harness::{Shape, TestLab};
 
 use burst::Burst;
 use environment::BenchEnvironment;
-use report::Report;
+use report::BenchReport;
 use sequence::Sequence;
 
 /// Time, writes, CPU and memory of dispatch on the lab.
 #[derive(Parser)]
 #[command(name = "sluice-bench", version)]
-struct Cli {
+struct BenchCli {
     /// Jobs that are submitted one after the other.
     #[arg(long, default_value_t = 20)]
     sequential: usize,
@@ -49,7 +49,7 @@ struct Cli {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Cli::parse()).await {
+    match run(BenchCli::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("sluice-bench: {error:#}");
@@ -58,12 +58,12 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: Cli) -> Result<()> {
+async fn run(cli: BenchCli) -> Result<()> {
     let begun = Instant::now();
     let (unloaded, burst) = without_audit(&cli).await?;
     let audited = with_audit(&cli).await?;
     let took = begun.elapsed();
-    let report = Report { profile: cli.profile(), unloaded, burst, audited, took };
+    let report = BenchReport { profile: cli.profile(), unloaded, burst, audited, took };
     println!("\n{report}");
     if let Some(folder) = cli.out.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
@@ -74,7 +74,7 @@ async fn run(cli: Cli) -> Result<()> {
     Ok(())
 }
 
-impl Cli {
+impl BenchCli {
     /// The measured build: the given folder, or this program's.
     fn profile(&self) -> String {
         let given = self.programs.as_ref().and_then(|folder| folder.file_name());
@@ -84,7 +84,7 @@ impl Cli {
 }
 
 /// Times, on two workers.
-async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
+async fn without_audit(cli: &BenchCli) -> Result<(Sequence, Burst)> {
     let lab = TestLab::start(Shape { workers: 2, audit: false }).await?;
     let field = BenchEnvironment::lay(&lab, 2, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other", cli.sequential);
@@ -94,7 +94,7 @@ async fn without_audit(cli: &Cli) -> Result<(Sequence, Burst)> {
 }
 
 /// Writes once more, on one worker, counted by the API servers too.
-async fn with_audit(cli: &Cli) -> Result<Sequence> {
+async fn with_audit(cli: &BenchCli) -> Result<Sequence> {
     let lab = TestLab::start(Shape { workers: 1, audit: true }).await?;
     let field = BenchEnvironment::lay(&lab, 1, cli.programs.as_deref()).await?;
     println!("{} Jobs, one after the other, with audit logs", cli.sequential);

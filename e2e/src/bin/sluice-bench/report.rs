@@ -37,7 +37,7 @@ const AFTER_ADMISSION: &[&str] = &[
 ];
 
 /// All that was measured.
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     /// Which build was measured.
     pub(crate) profile: String,
     pub(crate) unloaded: Sequence,
@@ -121,7 +121,7 @@ struct TargetValue {
     met: bool,
 }
 
-impl Report {
+impl BenchReport {
     fn aims(&self) -> Vec<TargetValue> {
         let millis = |duration: Duration| format!("{:.1} ms", duration.as_secs_f64() * 1e3);
         let (to_admission, life) = (self.audited.writes_to_admission(), self.audited.writes());
@@ -233,7 +233,7 @@ fn counters(counters: &Counters) -> Value {
     })
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unloaded, burst, audited) = (&self.unloaded, &self.burst, &self.audited);
         writeln!(f, "profile {}, {:.0} s in all\n", self.profile, self.took.as_secs_f64())?;

@@ -14,7 +14,7 @@ use crate::counters::{Counters, RequestKind};
 use crate::environment::{self, BenchEnvironment, NAME};
 use crate::quantiles::Quantiles;
 use crate::timestamps::{JobTimestamps, Watches};
-use crate::usage::Usage;
+use crate::usage::ProcessUsage;
 
 /// What was measured.
 pub(crate) struct Sequence {
@@ -30,9 +30,9 @@ pub(crate) struct Sequence {
     pub(crate) audit: Option<BTreeMap<RequestKind, u64>>,
     pub(crate) manager_cpu_seconds: f64,
     pub(crate) agents_cpu_seconds: f64,
-    pub(crate) manager: Usage,
+    pub(crate) manager: ProcessUsage,
     /// The largest.
-    pub(crate) agent: Usage,
+    pub(crate) agent: ProcessUsage,
 }
 
 /// Runs so many Jobs, after one that is not counted.
@@ -84,9 +84,9 @@ pub(crate) fn quantiles(
 }
 
 /// Of the manager, and of each agent.
-pub(crate) fn usage(field: &BenchEnvironment<'_>) -> Result<(Usage, Vec<Usage>)> {
-    let agents = field.agents.iter().map(|agent| Usage::of(agent.process.pid()));
-    Ok((Usage::of(field.manager.process.pid())?, agents.collect::<Result<_>>()?))
+pub(crate) fn usage(field: &BenchEnvironment<'_>) -> Result<(ProcessUsage, Vec<ProcessUsage>)> {
+    let agents = field.agents.iter().map(|agent| ProcessUsage::of(agent.process.pid()));
+    Ok((ProcessUsage::of(field.manager.process.pid())?, agents.collect::<Result<_>>()?))
 }
 
 /// One Job, until nothing is to be written about it any more.

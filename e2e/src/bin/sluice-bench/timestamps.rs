@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use crds::{meta::is_true, names::conditions::ADMITTED, v1beta2::Workload};
-use harness::{Change, Cluster, Follow};
+use harness::{Cluster, Follow, FollowedChange};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use tokio::sync::watch;
@@ -107,11 +107,11 @@ async fn follow_jobs(
     }
 }
 
-fn present<K>(change: Change<K>) -> Vec<K> {
+fn present<K>(change: FollowedChange<K>) -> Vec<K> {
     match change {
-        Change::Listed(all) => all,
-        Change::Applied(one) => vec![one],
-        Change::Deleted(_) => Vec::new(),
+        FollowedChange::Listed(all) => all,
+        FollowedChange::Applied(one) => vec![one],
+        FollowedChange::Deleted(_) => Vec::new(),
     }
 }
 

@@ -7,12 +7,12 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Usage {
+pub(crate) struct ProcessUsage {
     pub(crate) cpu_seconds: f64,
     pub(crate) resident_bytes: u64,
 }
 
-impl Usage {
+impl ProcessUsage {
     /// Of a process that runs.
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let read = |file: &str| {

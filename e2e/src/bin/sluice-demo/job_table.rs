@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::{meta::is_true, names::conditions::QUOTA_RESERVED, v1beta2::Workload};
-use harness::Change;
+use harness::FollowedChange;
 use k8s_openapi::api::batch::v1::Job;
 use kube::{Resource, ResourceExt};
 
@@ -61,8 +61,8 @@ pub(crate) struct JobTable {
 
 /// Something was seen.
 pub(crate) enum WatchUpdate {
-    Job(Box<Change<Job>>),
-    Workload(Box<Change<Workload>>),
+    Job(Box<FollowedChange<Job>>),
+    Workload(Box<FollowedChange<Workload>>),
 }
 
 impl JobTable {
@@ -103,19 +103,19 @@ impl JobTable {
 
 fn take<K: Resource + Clone>(
     known: &mut BTreeMap<String, K>,
-    change: Change<K>,
+    change: FollowedChange<K>,
     key: impl Fn(&K) -> Option<String>,
 ) {
     match change {
-        Change::Listed(all) => {
+        FollowedChange::Listed(all) => {
             *known = all.into_iter().filter_map(|one| Some((key(&one)?, one))).collect();
         }
-        Change::Applied(one) => {
+        FollowedChange::Applied(one) => {
             if let Some(key) = key(&one) {
                 known.insert(key, one);
             }
         }
-        Change::Deleted(one) => {
+        FollowedChange::Deleted(one) => {
             if let Some(key) = key(&one) {
                 known.remove(&key);
             }

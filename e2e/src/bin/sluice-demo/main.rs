@@ -30,7 +30,7 @@ const INTERRUPTED: u8 = 130;
 /// Jobs over several clusters, from submission to their end.
 #[derive(Parser)]
 #[command(name = "sluice-demo", version)]
-struct Cli {
+struct DemoCli {
     /// Small Jobs to submit beside the samples.
     #[arg(long, default_value_t = 36)]
     jobs: usize,
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return told(&error.into()),
     };
-    let ended = runtime.block_on(run_or_interrupt(Cli::parse()));
+    let ended = runtime.block_on(run_or_interrupt(DemoCli::parse()));
     // Blocking tasks may still use the lab; it ends after them.
     runtime.shutdown_background();
     match ended {
@@ -55,7 +55,7 @@ fn told(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-async fn run_or_interrupt(cli: Cli) -> Result<ExitCode> {
+async fn run_or_interrupt(cli: DemoCli) -> Result<ExitCode> {
     let mut terminated = signal(SignalKind::terminate())?;
     let mut watch = Stopwatch::start();
     let ended = tokio::select! {
@@ -75,7 +75,7 @@ fn interrupted() -> ExitCode {
     ExitCode::from(INTERRUPTED)
 }
 
-async fn run(cli: Cli, watch: &mut Stopwatch) -> Result<ExitCode> {
+async fn run(cli: DemoCli, watch: &mut Stopwatch) -> Result<ExitCode> {
     println!("starting a manager cluster and {WORKERS} workers");
     let lab = TestLab::start(Shape { workers: WORKERS, audit: false }).await?;
     watch.lap("control planes");

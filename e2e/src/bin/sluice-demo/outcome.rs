@@ -6,7 +6,7 @@ use std::fmt;
 use anyhow::Result;
 use crds::v1beta2::Workload;
 use e2e::installation::TIMEOUT;
-use harness::{GaveUp, Judgement, Observer, Verdict};
+use harness::{GaveUp, Judgement, Observer, RunVerdict};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 
 use crate::batch::{Batch, TOO_LARGE};
@@ -44,7 +44,7 @@ pub(crate) async fn judge(
     for (name, work) in batch.work() {
         let judgement = ledger.judge(&name, work);
         if name == TOO_LARGE {
-            faults.extend(unless(judgement.verdict == Verdict::NeverRan, &judgement));
+            faults.extend(unless(judgement.verdict == RunVerdict::NeverRan, &judgement));
             continue;
         }
         wanted += 1;
@@ -54,7 +54,7 @@ pub(crate) async fn judge(
         } else {
             faults.push(format!("{name} did not finish: {row:?}"));
         }
-        faults.extend(unless(judgement.verdict == Verdict::Once, &judgement));
+        faults.extend(unless(judgement.verdict == RunVerdict::Once, &judgement));
         for run in &judgement.runs {
             *places.entry(run.cluster.clone()).or_default() += 1;
             let told = row.map(|row| row.place.as_str());

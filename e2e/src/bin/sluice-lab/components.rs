@@ -1,13 +1,13 @@
 //! `pause`, `resume`, `kill` and `restart` of one component.
 
 use lab::Component;
-use lab::control::{self, Request};
+use lab::control::{self, ControlRequest};
 
 use crate::LabName;
 
 /// One component of one cluster.
 #[derive(clap::Args)]
-pub(crate) struct Target {
+pub(crate) struct ComponentTarget {
     /// The cluster: manager, worker-1, …
     cluster: String,
     /// The component: etcd, apiserver, controller-manager, scheduler, kwok.
@@ -16,7 +16,7 @@ pub(crate) struct Target {
     lab: LabName,
 }
 
-impl Target {
+impl ComponentTarget {
     pub(crate) fn pause(self) -> anyhow::Result<()> {
         Ok(self.lab.load()?.pause(&self.cluster, self.component)?)
     }
@@ -34,7 +34,7 @@ impl Target {
 #[derive(clap::Args)]
 pub(crate) struct Restart {
     #[command(flatten)]
-    target: Target,
+    target: ComponentTarget,
     /// Arguments after the usual ones, until the next restart.
     #[arg(last = true)]
     extra: Vec<String>,
@@ -42,8 +42,8 @@ pub(crate) struct Restart {
 
 impl Restart {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let Target { cluster, component, lab } = self.target;
-        let request = Request::Restart { cluster, component, extra: self.extra };
+        let ComponentTarget { cluster, component, lab } = self.target;
+        let request = ControlRequest::Restart { cluster, component, extra: self.extra };
         Ok(control::ask(&lab.load()?, &request)?)
     }
 }

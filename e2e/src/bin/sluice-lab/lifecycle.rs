@@ -1,6 +1,6 @@
 //! `up` and `down`.
 
-use lab::up::{self, Options, Owner};
+use lab::up::{self, LabOwner, Options};
 use lab::{LabState, Phase, StateRoot};
 
 use crate::LabName;
@@ -27,7 +27,7 @@ impl Up {
             name: self.lab.name,
             workers: self.workers,
             audit: self.audit,
-            owner: if self.foreground { Owner::ThisProcess } else { Owner::Detached },
+            owner: if self.foreground { LabOwner::ThisProcess } else { LabOwner::Detached },
             sluice_lab: std::env::current_exe()?,
         };
         let root = StateRoot::of_user()?;

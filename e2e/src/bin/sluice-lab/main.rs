@@ -15,7 +15,7 @@ use lab::StateRoot;
 
 #[derive(Parser)]
 #[command(name = "sluice-lab", about = "Real Kubernetes control planes on this machine", version)]
-struct Cli {
+struct LabCli {
     #[command(subcommand)]
     command: Command,
 }
@@ -30,21 +30,21 @@ enum Command {
     /// Show all labs, their clusters and processes.
     Status(show::Status),
     /// Print the path of a cluster's kubeconfig.
-    Kubeconfig(show::Kubeconfig),
+    Kubeconfig(show::KubeconfigCommand),
     /// Print a component's log.
     Logs(show::Logs),
     /// Run kubectl against a cluster.
     Kubectl(show::Kubectl),
     /// Stop a component with SIGSTOP: connections stay, nothing answers.
-    Pause(components::Target),
+    Pause(components::ComponentTarget),
     /// Resume a paused component.
-    Resume(components::Target),
+    Resume(components::ComponentTarget),
     /// Kill a component; it stays dead until it is restarted.
-    Kill(components::Target),
+    Kill(components::ComponentTarget),
     /// Start a component again, killing it first when it runs.
     Restart(components::Restart),
     /// Create nodes in a cluster, simulated by kwok.
-    Nodes(make_nodes::Nodes),
+    Nodes(make_nodes::NodesCommand),
     /// Replay recorded requests and compare the responses.
     Replay(replay::Replay),
     #[command(name = lab::supervisor::SUBCOMMAND, hide = true)]
@@ -68,7 +68,7 @@ impl LabName {
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    match run(LabCli::parse().command) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("sluice-lab: {}", told_once(&error));

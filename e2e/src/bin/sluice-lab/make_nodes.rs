@@ -6,7 +6,7 @@ use crate::LabName;
 
 /// Create nodes in a cluster.
 #[derive(clap::Args)]
-pub(crate) struct Nodes {
+pub(crate) struct NodesCommand {
     /// The cluster: manager, worker-1, …
     cluster: String,
     /// How many.
@@ -34,7 +34,7 @@ pub(crate) struct Nodes {
     lab: LabName,
 }
 
-impl Nodes {
+impl NodesCommand {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let lab = self.lab.load()?;
         let cluster = lab.cluster(&self.cluster)?;

@@ -63,14 +63,14 @@ fn show_process(component: Component, process: ProcessId) {
 
 /// Print the path of a cluster's kubeconfig.
 #[derive(clap::Args)]
-pub(crate) struct Kubeconfig {
+pub(crate) struct KubeconfigCommand {
     /// The cluster: manager, worker-1, …
     cluster: String,
     #[command(flatten)]
     lab: LabName,
 }
 
-impl Kubeconfig {
+impl KubeconfigCommand {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         println!("{}", self.lab.load()?.cluster(&self.cluster)?.kubeconfig().display());
         Ok(())

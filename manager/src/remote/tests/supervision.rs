@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{TestServer, active, context, link};
-use crate::remote::{context::WorkerContext, supervisor::Supervisor};
+use crate::remote::{context::WorkerContext, supervisor::WorkerSupervisor};
 
 /// Objects by path, and a number that increases with each change.
 #[derive(Clone, Default)]
@@ -94,7 +94,7 @@ async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster
     let run = tokio::spawn({
         let term = term.clone();
         async move {
-            let mut supervisor = Supervisor::new(context, term);
+            let mut supervisor = WorkerSupervisor::new(context, term);
             supervisor.run().await;
             supervisor.end().await;
         }
@@ -129,7 +129,7 @@ async fn a_clean_worker_is_disconnected_at_once() {
     let keep_for = Duration::from_secs(3_600);
     let context = Arc::new(WorkerContext { keep_for, ..context(client(served), inputs) });
     let workers = context.workers.clone();
-    let run = tokio::spawn(async move { Supervisor::new(context, Stop::new()).run().await });
+    let run = tokio::spawn(async move { WorkerSupervisor::new(context, Stop::new()).run().await });
 
     let data = json!({ "kubeconfig": STANDARD.encode(server.kubeconfig("one")) });
     put(&home, KUBECONFIG, Some(json!({ "data": data })));
