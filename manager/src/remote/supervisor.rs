@@ -33,7 +33,7 @@ use super::{
     object_store::ObjectStore,
     reconcile::{Retirement, SupervisorStep, TargetConnection, TaskState, reconcile},
     retry::lost,
-    worker::{Worker, WorkerCommand},
+    worker::{WorkerCommand, WorkerLoop},
 };
 
 /// Capacity of the channels from the watches.
@@ -176,7 +176,7 @@ impl WorkerSupervisor {
 
     fn begin(&mut self, name: &str, target: TargetConnection) {
         let (commands, receiver) = watch::channel(WorkerCommand::Connect(target.clone()));
-        let worker = Worker::new(name, Arc::clone(&self.context));
+        let worker = WorkerLoop::new(name, Arc::clone(&self.context));
         let task = self.tasks.spawn(worker.run(receiver, self.term.clone()));
         self.names.insert(task.id(), name.into());
         self.workers

@@ -38,7 +38,7 @@ use super::{
     context::{ConnectionTiming, WorkerContext},
     kubeconfig_secret::Fingerprint,
     reconcile::TargetConnection,
-    worker::{Worker, WorkerCommand},
+    worker::{WorkerCommand, WorkerLoop},
 };
 
 /// A timeout for a busy machine.
@@ -169,7 +169,7 @@ impl TestTask {
         let (inputs, heard) = control_loop::inputs();
         let context = Arc::new(context(home(kept), inputs));
         let (commands, received) = watch::channel(command);
-        let run = tokio::spawn(Worker::new("east", context).run(received, Stop::new()));
+        let run = tokio::spawn(WorkerLoop::new("east", context).run(received, Stop::new()));
         Self { secret, commands, inputs: heard, run }
     }
 
@@ -309,7 +309,7 @@ async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
     let begin = |name: &str| {
         let (commands, received) =
             watch::channel(WorkerCommand::Connect(target(&server.kubeconfig("one"))));
-        tokio::spawn(Worker::new(name, Arc::clone(&context)).run(received, Stop::new()));
+        tokio::spawn(WorkerLoop::new(name, Arc::clone(&context)).run(received, Stop::new()));
         commands
     };
     let mut told = async || match timeout(TIMEOUT, heard.recv()).await.expect("in time") {

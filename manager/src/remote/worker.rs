@@ -46,7 +46,7 @@ pub(super) enum WorkerCommand {
 }
 
 /// A worker cluster and its connection.
-pub(super) struct Worker {
+pub(super) struct WorkerLoop {
     name: Box<str>,
     context: Arc<WorkerContext>,
     goal: WorkerGoal,
@@ -64,7 +64,7 @@ enum WorkerGoal {
     Probe(WorkerEndpoint),
 }
 
-impl Worker {
+impl WorkerLoop {
     /// A worker without a connection.
     pub(super) fn new(name: &str, context: Arc<WorkerContext>) -> Self {
         let attempts = ConnectionAttempts::new(context.timing.first_pause);

@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 
 pub use settings::JobSettings;
 
-use self::owners::Owners;
+use self::owners::OwnerReader;
 use super::{
     decode,
     review::{AdmissionRequest, AdmissionResponse, AdmissionReview, Operation},
@@ -39,7 +39,7 @@ pub(crate) const SERVED: &[&str] = &[BATCH_JOB];
 pub struct JobWebhooks {
     settings: JobSettings,
     cache: SharedWebhookCache,
-    owners: Owners,
+    owners: OwnerReader,
     client: Client,
 }
 
@@ -47,7 +47,7 @@ impl JobWebhooks {
     /// Webhooks that read `cache`, and use `client` for objects that are not in it.
     #[must_use]
     pub fn new(settings: JobSettings, cache: SharedWebhookCache, client: Client) -> Self {
-        Self { settings, cache, owners: Owners::new(client.clone()), client }
+        Self { settings, cache, owners: OwnerReader::new(client.clone()), client }
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) enum WatchEffect<K> {
 pub(super) struct KnownObjects<K> {
     known: BTreeMap<Key, ResourceVersion>,
     unreadable: BTreeMap<Key, ResourceVersion>,
-    listing: Listing<K>,
+    listing: ListInProgress<K>,
     /// Objects that were deleted between the request of a consistency list and its answer.
     deleted: Option<BTreeSet<Key>>,
     suspects: Suspects,
@@ -43,13 +43,13 @@ pub(super) struct KnownObjects<K> {
 
 /// A list in progress.
 #[derive(Debug)]
-struct Listing<K> {
+struct ListInProgress<K> {
     objects: Vec<K>,
     seen: BTreeMap<Key, ResourceVersion>,
     unreadable: BTreeMap<Key, ResourceVersion>,
 }
 
-impl<K> Default for Listing<K> {
+impl<K> Default for ListInProgress<K> {
     fn default() -> Self {
         Self { objects: Vec::new(), seen: BTreeMap::new(), unreadable: BTreeMap::new() }
     }
@@ -60,7 +60,7 @@ impl<K: Resource> KnownObjects<K> {
         Self {
             known: BTreeMap::new(),
             unreadable: BTreeMap::new(),
-            listing: Listing::default(),
+            listing: ListInProgress::default(),
             deleted: None,
             suspects: Suspects::default(),
         }
@@ -99,7 +99,7 @@ impl<K: Resource> KnownObjects<K> {
     pub(super) fn handle(&mut self, event: Event<Guarded<K>>) -> WatchEffect<K> {
         match event {
             Event::Init => {
-                self.listing = Listing::default();
+                self.listing = ListInProgress::default();
                 self.suspects = Suspects::default();
                 WatchEffect::Nothing
             }
@@ -133,7 +133,7 @@ impl<K: Resource> KnownObjects<K> {
     }
 
     fn finish_list(&mut self) -> Change<K> {
-        let Listing { objects, seen, unreadable } = std::mem::take(&mut self.listing);
+        let ListInProgress { objects, seen, unreadable } = std::mem::take(&mut self.listing);
         let before = std::mem::replace(&mut self.known, seen);
         let removed = before.into_keys().filter(|key| !self.known.contains_key(key)).collect();
         self.unreadable = unreadable;

@@ -8,9 +8,9 @@ use crate::component::Component;
 use crate::control::{ControlRequest, ControlResponse};
 
 /// A connection with an open request.
-pub(super) struct Connection(UnixStream);
+pub(super) struct ControlConnection(UnixStream);
 
-impl Connection {
+impl ControlConnection {
     /// Says that the request has been carried out.
     pub(super) async fn done(self) {
         self.answer(&ControlResponse::Done).await;
@@ -28,13 +28,13 @@ impl Connection {
 impl Supervisor {
     /// Answers requests, one after the other, until one says to stop. Gives that one's connection, to be answered when
     /// everything is down.
-    pub(super) async fn serve(&self, listener: &UnixListener) -> Option<Connection> {
+    pub(super) async fn serve(&self, listener: &UnixListener) -> Option<ControlConnection> {
         loop {
             let Ok((mut stream, _)) = listener.accept().await else {
                 return None;
             };
             let request = read(&mut stream).await;
-            let connection = Connection(stream);
+            let connection = ControlConnection(stream);
             match request {
                 Ok(ControlRequest::Down) => return Some(connection),
                 Ok(ControlRequest::Restart { cluster, component, extra }) => {

@@ -23,12 +23,12 @@ use super::{
 };
 
 /// Reads owners, and caches the resources of discovered kinds.
-pub(super) struct Owners {
+pub(super) struct OwnerReader {
     client: Client,
     resources: Mutex<BTreeMap<(String, String, String), ApiResource>>,
 }
 
-impl Owners {
+impl OwnerReader {
     pub(super) fn new(client: Client) -> Self {
         Self { client, resources: Mutex::default() }
     }
