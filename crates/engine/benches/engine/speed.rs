@@ -133,7 +133,7 @@ fn churn() {
     }
     let micros = |time: Duration, count: u64| time.as_secs_f64() * 1e6 / to_f64(count);
     println!(
-        "s8       {:>8.0} decisions/s where {changes} quotas change, {:.1} us to be told of each, pauses up to {:.2} ms",
+        "s8       {:>8.0} decisions/s where {changes} quotas change, {:.1} us per change, pauses up to {:.2} ms",
         meter.rate(),
         micros(telling, changes as u64),
         meter.pause.as_secs_f64() * 1e3

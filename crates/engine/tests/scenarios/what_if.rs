@@ -44,7 +44,7 @@ fn suppose(
     let outcome = entries.iter().find(|one| one.workload == id).map(|one| one.outcome);
     drop(what_if);
     assert_eq!(everything(player), before);
-    assert!(player.cycle().is_empty(), "nobody was woken");
+    assert!(player.cycle().is_empty(), "no Workload was requeued");
     outcome
 }
 

@@ -27,7 +27,7 @@ impl World {
         for event in self.player.known.values() {
             let Event::Workload(id, _) = event else { continue };
             let Some(why) = engine.explain_pending(*id) else {
-                return Err(self.failure("somebody is unknown"));
+                return Err(self.failure("a Workload is unknown"));
             };
             let words = explain::explanation_text(engine, &why);
             let holds = why.status == explain::QueueingStatus::HoldsQuota;
@@ -95,7 +95,11 @@ impl World {
                 return Err(self.failure(&format!("{kind} {name} is in {found} places")));
             }
         }
-        if places.is_empty() { Ok(()) } else { Err(self.failure("somebody unknown is there")) }
+        if places.is_empty() {
+            Ok(())
+        } else {
+            Err(self.failure("an unknown Workload is in a queue"))
+        }
     }
 
     /// Outcomes match the state: a head has quota exactly if it was reserved, a queue has one head, a target is
@@ -176,7 +180,7 @@ impl World {
         if own == other {
             return Ok(());
         }
-        Err(self.failure(&format!("books\n{own}and not\n{other}")))
+        Err(self.failure(&format!("state\n{own}and not\n{other}")))
     }
 
     /// Runs cycles and releases evicted Workloads until no Workload makes progress. False if that does not happen.

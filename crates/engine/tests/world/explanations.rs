@@ -36,10 +36,10 @@ impl World {
         for &id in &workloads {
             let before = self.player.engine.debug_dump();
             let Some(why) = self.player.engine.explain_pending(id) else {
-                return Err(self.failure("somebody is unknown"));
+                return Err(self.failure("a Workload is unknown"));
             };
             if self.player.engine.debug_dump() != before {
-                return Err(self.failure("somebody was charged for asking"));
+                return Err(self.failure("an explanation changed the state"));
             }
             for one in why.pod_sets.iter().flat_map(|one| &one.flavors) {
                 self.a_search_agrees(id, one)?;

@@ -34,7 +34,7 @@ impl World {
                 for id in 0..from.$table.len() {
                     let name = from.$table.name(id.into());
                     // Released ids have no name; a placeholder keeps them from being assigned here.
-                    let stand_in = format!("nobody-{id}");
+                    let stand_in = format!("released-{id}");
                     to.$table.intern(if name.is_empty() { &stand_in } else { name });
                 }
             )*};
