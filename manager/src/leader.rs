@@ -157,6 +157,7 @@ async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderCont
         check_every,
         keep_for,
         claims: SharedClaims::default(),
+        leadership: leadership.clone(),
         timing,
     };
     supervise(context, leadership, stop).await;

@@ -13,7 +13,7 @@ use runtime::{
     lease::{Elector, Leadership, LeaseName, LeaseTiming, LeaseTimingError},
     requests::RequestMetrics,
     watch::WatchMetrics,
-    writer::{WriteMetrics, Writer},
+    writer::{WriteLimits, WriteMetrics, Writer},
 };
 use tokio::task::JoinSet;
 
@@ -154,16 +154,12 @@ impl<C: Control> Leader<C> {
         (self.watch)(&mut sources);
         let writer = |max_in_flight| {
             let (client, writes) = (self.client.clone(), metrics.writes.clone());
-            Writer::new(client, HOME, max_in_flight, DEADLINE, writes)
+            let limits = WriteLimits { max_in_flight, deadline: DEADLINE };
+            Writer::new(client, HOME, limits, writes).led_by(leadership.clone())
         };
         let events = writer(EVENTS_AT_A_TIME);
         let (recorder, events) = recorder(events, self.reporter.clone(), metrics.events.clone());
-        let io = ControlIo {
-            home: writer(WRITES_AT_A_TIME),
-            workers: workers.clone(),
-            leadership: leadership.clone(),
-            recorder,
-        };
+        let io = ControlIo { home: writer(WRITES_AT_A_TIME), workers: workers.clone(), recorder };
         let context = LeaderContext { inputs, workers, leadership, stop: stop.clone() };
         tasks.spawn(runnable(context));
         tasks.spawn(events.run(stop.clone()));

@@ -28,5 +28,7 @@ mod tests;
 pub use decide::{ElectionStep, LeaseTiming, LeaseTimingError, ObservedLease, decide};
 pub use elector::{ElectionEnd, Elector, LeaseName};
 pub use identity::{IdentityError, identity};
+#[cfg(test)]
+pub(crate) use leadership::leading_for;
 pub use leadership::{LeaderRole, Leadership};
 pub use record::LeaseRecord;

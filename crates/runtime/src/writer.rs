@@ -11,7 +11,7 @@ use prometheus_client::{
 use serde_json::Value;
 use tokio::{sync::Semaphore, time};
 
-use crate::{failpoint, write::Write};
+use crate::{failpoint, lease::Leadership, write::Write};
 
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,45 +58,79 @@ impl WriteMetrics {
     }
 }
 
+/// Bounds of a [`Writer`].
+#[derive(Clone, Copy, Debug)]
+pub struct WriteLimits {
+    /// Requests in flight.
+    pub max_in_flight: usize,
+    /// From the call of [`Writer::send`] to the response, the wait for a slot included.
+    pub deadline: Duration,
+}
+
 /// Sends writes to one cluster, a bounded number in parallel. Cheap to clone.
+///
+/// A write that waits for a slot may outlive the leadership of its process. So leadership is checked once the slot is there,
+/// immediately before the request is sent.
 #[derive(Clone)]
 pub struct Writer {
     client: Client,
     cluster: Arc<str>,
     deadline: Duration,
     slots: Arc<Semaphore>,
+    leadership: Leadership,
     metrics: WriteMetrics,
 }
 
 impl Writer {
-    /// A writer for `client`. `cluster` labels metrics and logs.
+    /// A writer for `client`, for a process without an election. `cluster` labels metrics and logs.
     #[must_use]
-    pub fn new(
-        client: Client,
-        cluster: &str,
-        max_in_flight: usize,
-        deadline: Duration,
-        metrics: WriteMetrics,
-    ) -> Self {
-        let slots = Arc::new(Semaphore::new(max_in_flight));
-        Self { client, cluster: cluster.into(), deadline, slots, metrics }
+    pub fn new(client: Client, cluster: &str, limits: WriteLimits, metrics: WriteMetrics) -> Self {
+        Self {
+            client,
+            cluster: cluster.into(),
+            deadline: limits.deadline,
+            slots: Arc::new(Semaphore::new(limits.max_in_flight)),
+            leadership: Leadership::alone(),
+            metrics,
+        }
     }
 
-    /// Sends a write: waits for a free slot, then at most `deadline` for the response.
+    /// The same, for a process that writes only while it leads.
+    #[must_use]
+    pub fn led_by(self, leadership: Leadership) -> Self {
+        Self { leadership, ..self }
+    }
+
+    /// Sends a write: waits for a free slot and for the response, together at most the deadline. Without leadership nothing
+    /// is sent.
     pub async fn send(&self, write: Write) -> WriteOutcome {
         let Write { purpose, object, request } = write;
-        let Ok(_slot) = self.slots.acquire().await else {
-            return WriteOutcome::Unknown("the writer is closed".to_owned());
-        };
-        let request = self.client.request::<Value>(request);
-        let sent = failpoint::around(purpose, time::timeout(self.deadline, request)).await;
-        let outcome = match sent {
-            Ok(Ok(value)) => WriteOutcome::Done(value),
-            Ok(Err(error)) => classify(error),
-            Err(_) => WriteOutcome::Unknown(format!("no answer within {:?}", self.deadline)),
-        };
+        let outcome = self.send_request(purpose, request).await;
         self.report(purpose, &object, &outcome);
         outcome
+    }
+
+    async fn send_request(
+        &self,
+        purpose: &'static str,
+        request: http::Request<Vec<u8>>,
+    ) -> WriteOutcome {
+        let until = time::Instant::now() + self.deadline;
+        let unknown = |message: String| WriteOutcome::Unknown(message);
+        let _slot = match time::timeout_at(until, self.slots.acquire()).await {
+            Ok(Ok(slot)) => slot,
+            Ok(Err(_)) => return unknown("the writer is closed".to_owned()),
+            Err(_) => return unknown(format!("no free slot within {:?}", self.deadline)),
+        };
+        if !self.leadership.leads() {
+            return unknown("this process does not lead".to_owned());
+        }
+        let request = self.client.request::<Value>(request);
+        match failpoint::around(purpose, time::timeout_at(until, request)).await {
+            Ok(Ok(value)) => WriteOutcome::Done(value),
+            Ok(Err(error)) => classify(error),
+            Err(_) => unknown(format!("no answer within {:?}", self.deadline)),
+        }
     }
 
     fn report(&self, purpose: &'static str, object: &str, outcome: &WriteOutcome) {
@@ -152,6 +186,11 @@ fn is_namespace(status: &kube::core::Status) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        convert::Infallible,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
     use super::*;
 
     fn status(code: u16, reason: &str, kind: &str) -> kube::Error {
@@ -173,5 +212,54 @@ mod tests {
         assert_eq!(label(429, "TooManyRequests", "jobs"), "unknown");
         assert_eq!(label(503, "ServiceUnavailable", "jobs"), "unknown");
         assert_eq!(classify(kube::Error::LinesCodecMaxLineLengthExceeded).label(), "unknown");
+    }
+
+    const TEN: Duration = Duration::from_secs(10);
+
+    /// A writer with one slot, to a server that answers each request after six seconds, and the number of requests.
+    fn slow_writer(leadership: Leadership) -> (Writer, Arc<AtomicUsize>) {
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async {
+                time::sleep(Duration::from_secs(6)).await;
+                Ok::<_, Infallible>(http::Response::new(kube::client::Body::from(b"{}".to_vec())))
+            }
+        });
+        let client = Client::new(service, "default");
+        let limits = WriteLimits { max_in_flight: 1, deadline: TEN };
+        let writer = Writer::new(client, "home", limits, WriteMetrics::default());
+        (writer.led_by(leadership), requests)
+    }
+
+    fn write() -> Write {
+        let key = crate::watch::Key { namespace: Some("ns".into()), name: "a".into() };
+        let fields = serde_json::json!({});
+        Write::merge::<k8s_openapi::api::core::v1::ConfigMap>("test", &key, None, &fields)
+            .expect("a write")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_deadline_covers_the_wait_for_a_slot() {
+        let (writer, requests) = slow_writer(Leadership::alone());
+        let sent = |writer: Writer| async move { writer.send(write()).await };
+        let (first, second) = tokio::join!(sent(writer.clone()), sent(writer));
+        assert_eq!(first, WriteOutcome::Done(serde_json::json!({})));
+        // Six seconds of waiting leave four for a response that takes six.
+        assert_eq!(second, WriteOutcome::Unknown("no answer within 10s".to_owned()));
+        assert_eq!(requests.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_waited_longer_than_the_leadership_is_not_sent() {
+        let (announcer, leadership) = crate::lease::leading_for(Duration::from_secs(5));
+        let (writer, requests) = slow_writer(leadership);
+        let sent = |writer: Writer| async move { writer.send(write()).await };
+        let (first, second) = tokio::join!(sent(writer.clone()), sent(writer));
+        assert_eq!(first, WriteOutcome::Done(serde_json::json!({})), "it was sent in time");
+        assert_eq!(second, WriteOutcome::Unknown("this process does not lead".to_owned()));
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
+        drop(announcer);
     }
 }

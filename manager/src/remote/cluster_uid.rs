@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use runtime::{
     watch::Key,
     write::Write,
-    writer::{WriteOutcome, Writer},
+    writer::{WriteLimits, WriteOutcome, Writer},
 };
 use serde_json::json;
 
@@ -73,8 +73,9 @@ async fn write(name: &str, uid: &str, context: &WorkerContext) -> Result<(), Unr
     let fields = json!({ "metadata": { "annotations": { CLUSTER_UID: uid } } });
     let write = Write::merge::<MultiKueueCluster>(Purpose::ClusterUid.name(), &key, None, &fields);
     let write = write.map_err(|error| failed(&error))?;
-    let deadline = context.timing.deadline;
-    let home = Writer::new(context.home.clone(), "home", 1, deadline, context.writes.clone());
+    let limits = WriteLimits { max_in_flight: 1, deadline: context.timing.deadline };
+    let home = Writer::new(context.home.clone(), "home", limits, context.writes.clone());
+    let home = home.led_by(context.leadership.clone());
     match home.send(write).await {
         WriteOutcome::Done(_) => Ok(()),
         WriteOutcome::Refused { message, .. } | WriteOutcome::Unknown(message) => {

@@ -9,7 +9,10 @@ use cluster::control::sources::Sources;
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use http::Uri;
 use kube::Client;
-use runtime::{Stop, writer::Writer};
+use runtime::{
+    Stop,
+    writer::{WriteLimits, Writer},
+};
 use tokio::task::JoinSet;
 
 use super::{context::WorkerContext, replaceable_client::ReplaceableClient};
@@ -51,7 +54,9 @@ impl PreparedConnection {
     pub(super) fn new(name: &str, context: &WorkerContext, endpoint: &WorkerEndpoint) -> Self {
         let (replaceable, client) = ReplaceableClient::new(endpoint.client.clone());
         let writes = context.writes.clone();
-        let writer = Writer::new(client.clone(), name, MAX_WRITES, WRITE_DEADLINE, writes);
+        let limits = WriteLimits { max_in_flight: MAX_WRITES, deadline: WRITE_DEADLINE };
+        let writer = Writer::new(client.clone(), name, limits, writes);
+        let writer = writer.led_by(context.leadership.clone());
         context.workers.set(name, Some(writer));
         Self { server: endpoint.server.clone(), replaceable, client }
     }

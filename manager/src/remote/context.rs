@@ -7,12 +7,16 @@ use cluster::control::{
     control_loop::{Inputs, Workers},
 };
 use kube::Client;
-use runtime::{requests::RequestMetrics, watch::WatchMetrics, writer::WriteMetrics};
+use runtime::{
+    lease::Leadership, requests::RequestMetrics, watch::WatchMetrics, writer::WriteMetrics,
+};
 
 use super::claims::SharedClaims;
 
 /// What all connections to workers share.
 pub(crate) struct WorkerContext {
+    /// Checked by every writer before a request is sent.
+    pub(crate) leadership: Leadership,
     /// The client of the manager's own cluster.
     pub(crate) home: Client,
     /// The namespace of the Secrets.

@@ -199,6 +199,7 @@ async fn link(inputs: &mut Receiver<ManagerInput>) -> Connection {
 
 fn context(home: Client, inputs: Inputs<ManagerInput>) -> WorkerContext {
     WorkerContext {
+        leadership: runtime::lease::Leadership::alone(),
         home,
         namespace: "kueue-system".to_owned(),
         inputs,

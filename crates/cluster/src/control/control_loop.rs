@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use runtime::{
     Stop,
     events::{EventRecord, Recorder},
-    lease::Leadership,
     writer::{WriteOutcome, Writer},
 };
 use tokio::{
@@ -128,8 +127,6 @@ pub struct ControlIo {
     pub home: Writer,
     /// Writes to workers.
     pub workers: Workers,
-    /// Asked before each write.
-    pub leadership: Leadership,
     /// Publishes Events.
     pub recorder: Recorder,
 }
@@ -183,13 +180,10 @@ fn send(order: Order, io: &ControlIo, answers: &UnboundedSender<Answered>) {
         Destination::Home => Some(io.home.clone()),
         Destination::Worker(name) => io.workers.get(name),
     };
-    let (leadership, answers) = (io.leadership.clone(), answers.clone());
+    let answers = answers.clone();
     tokio::spawn(async move {
         let Order { ticket, write } = order;
         let answer = match writer {
-            _ if !leadership.leads() => {
-                WriteOutcome::Unknown("this process does not lead".to_owned())
-            }
             Some(writer) => writer.send(write).await,
             None => WriteOutcome::Unknown("the worker is not connected".to_owned()),
         };

@@ -101,6 +101,14 @@ pub(super) fn now() -> Instant {
     time::Instant::now().into_std()
 }
 
+/// Leadership that ends after `time`, and what keeps its channel open.
+#[cfg(test)]
+pub(crate) fn leading_for(time: Duration) -> (impl Sized, Leadership) {
+    let (announcer, leadership) = Announcer::new();
+    announcer.publish(LeaderRole::Leading { until: now() + time });
+    (announcer, leadership)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

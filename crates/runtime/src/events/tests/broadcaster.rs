@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     Stop,
-    writer::{WriteMetrics, Writer},
+    writer::{WriteLimits, WriteMetrics, Writer},
 };
 
 /// How the mock server answers.
@@ -86,7 +86,12 @@ impl BroadcasterTest {
         let service = server.clone();
         let service = tower::service_fn(move |request| service.clone().answer(request));
         let client = Client::new(service, "here");
-        let writer = Writer::new(client, "home", 1, 10 * SECOND, WriteMetrics::default());
+        let writer = Writer::new(
+            client,
+            "home",
+            WriteLimits { max_in_flight: 1, deadline: 10 * SECOND },
+            WriteMetrics::default(),
+        );
         let metrics = EventMetrics::default();
         let (recorder, events) = recorder(writer, reporter(), metrics.clone());
         let stop = Stop::new();
