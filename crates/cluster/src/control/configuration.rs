@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::v1beta2::{PriorityClassRef, WorkloadPriorityClass};
+use crds::v1beta2::{Workload, WorkloadPriorityClass};
 use jobs::construct_workload::{PrioritySource, WorkloadPriority, class_ref};
 use k8s_openapi::api::{core::v1::Namespace, scheduling::v1::PriorityClass};
 
@@ -38,9 +38,11 @@ impl Configuration {
         Some(WorkloadPriority { value, class: class_ref(source) })
     }
 
-    /// The value of a WorkloadPriorityClass.
-    pub(crate) fn workload_priority(&self, class: &PriorityClassRef) -> Option<i32> {
-        self.workload_priorities.get(class.name.as_str()).copied()
+    /// The value of the WorkloadPriorityClass that a Workload refers to, if it exists.
+    pub(crate) fn class_priority(&self, workload: &Workload) -> Option<i32> {
+        let class = workload.spec.priority_class_ref.as_ref()?;
+        let value = self.workload_priorities.get(class.name.as_str());
+        value.copied().filter(|_| class.kind == "WorkloadPriorityClass")
     }
 
     /// Records a namespace.

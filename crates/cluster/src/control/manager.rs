@@ -6,11 +6,8 @@
 
 use std::sync::Arc;
 
-use ::jobs::{GenericJob, Job};
 use crds::v1beta2::Workload;
-use dispatch::AssignedWorkload;
-use engine::CycleEntry;
-use index::{AffectedWorkloads, Index};
+use index::AffectedWorkloads;
 use jiff::Timestamp;
 use k8s_openapi::{Metadata, Resource, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use runtime::{
@@ -23,15 +20,16 @@ use super::{
     configuration::Configuration,
     control_loop::{Control, Decisions},
     core::{Core, JobEnvironment, OuterInputs},
-    fleet::FleetRegistry,
+    fleet::{FleetRegistry, work_of},
     input::{ManagerInput, WorkerInput},
+    job_selection::JobSelection,
     listing::Listing,
-    manager_settings::{JobSelection, ManagerSettings},
+    manager_settings::ManagerSettings,
     multikueue::{DispatchEffect, DispatchInputs, MultiKueue, multikueue_check},
     outbox::{Destination, Purpose, Subject, Ticket, decode},
     queues::Queues,
     timers::Reevaluation,
-    workloads::{WorkloadChange, WorkloadCommand, WorkloadRecord, Workloads},
+    workloads::{WorkloadChange, WorkloadCommand},
 };
 
 /// Rounds of one decision: more than a change needs before nothing is left to evaluate.
@@ -473,7 +471,7 @@ impl ManagerControl {
         let environment = JobEnvironment {
             flavors: queues.flavors(),
             priority: &|source| configuration.priority(source),
-            managed: &|key, job| is_managed(key, job, selection, configuration),
+            managed: &|key, job| selection.selects(key, job, configuration),
         };
         core.evaluate_jobs(&environment)
     }
@@ -502,7 +500,7 @@ impl ManagerControl {
             stop: self.queues.stop_policy(key, &workload),
             multikueue_check: multikueue_check(record, &self.core.scheduler),
             withdrawn: self.multikueue.as_ref().is_some_and(|one| one.is_withdrawn(key)),
-            class_priority: class_priority(record, &self.configuration),
+            class_priority: self.configuration.class_priority(&workload),
             unschedulable: None,
         };
         if self.core.evaluate_workload(key, &outer, self.registry.fleet_mut()) {
@@ -516,8 +514,8 @@ impl ManagerControl {
         };
         let Core { ctx, scheduler, workloads, jobs, .. } = &mut self.core;
         let (registry, flavors) = (&mut self.registry, self.queues.flavors());
-        let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
-        for effect in multikueue.evaluate(key, &mut inputs, ctx) {
+        let inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
+        for effect in multikueue.evaluate(key, inputs, ctx) {
             match effect {
                 DispatchEffect::Propose(transition) => {
                     self.core.workloads.propose_quietly(key, transition);
@@ -585,35 +583,4 @@ impl ManagerControl {
         let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
         multikueue.answered(ticket, answer, &mut inputs, ctx);
     }
-}
-
-/// Whether a job is the manager's to suspend and start (docs/reference/kueue.md §7.3, 0d to 0g).
-fn is_managed(
-    key: &Key,
-    job: &Job,
-    selection: &JobSelection,
-    configuration: &Configuration,
-) -> bool {
-    let namespace = key.namespace.as_deref().unwrap_or_default();
-    let Some(labels) = configuration.namespace(namespace) else {
-        return false;
-    };
-    let queued = !job.queue_name().is_empty() || selection.without_queue_name;
-    queued && selection.namespaces.matches(labels)
-}
-
-/// The value of the WorkloadPriorityClass of a Workload, if it refers to one that exists.
-fn class_priority(record: &WorkloadRecord, configuration: &Configuration) -> Option<i32> {
-    let class = record.object().spec.priority_class_ref.as_ref()?;
-    (class.kind == "WorkloadPriorityClass").then(|| configuration.workload_priority(class))?
-}
-
-/// What an entry of a cycle asks of the fleet: its MultiKueueConfig and pods. `None` if it is not dispatched by room.
-fn work_of<'a>(
-    index: &'a Index,
-    _: &'a Workloads,
-    entry: &CycleEntry,
-) -> Option<(&'a str, Arc<AssignedWorkload>)> {
-    let (config, request, assigned) = index.dispatch_request(entry)?;
-    Some((config, Arc::new(AssignedWorkload { request: Arc::clone(request), assigned })))
 }

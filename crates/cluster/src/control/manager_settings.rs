@@ -6,6 +6,7 @@ use jobs::construct_workload::KeysToCopy;
 
 use super::{
     core::CoreConfig,
+    job_selection::JobSelection,
     jobs::JobsConfig,
     multikueue::DispatchConfig,
     scheduler_settings::{engine_settings, index_settings},
@@ -13,7 +14,7 @@ use super::{
     workloads::PodsReadyPolicy,
 };
 use crate::{
-    config::{Configuration, LabelSelector},
+    config::Configuration,
     gates::{Gate, Gates},
 };
 
@@ -33,15 +34,6 @@ pub struct ManagerSettings {
     pub(super) jobs: JobSelection,
     /// Dispatch to worker clusters; `None` without the component `multikueue`.
     pub(super) dispatch: Option<DispatchConfig>,
-}
-
-/// Which jobs the manager suspends and starts.
-#[derive(Clone, Debug)]
-pub(super) struct JobSelection {
-    /// `manageJobsWithoutQueueName`.
-    pub(super) without_queue_name: bool,
-    /// `managedJobsNamespaceSelector`.
-    pub(super) namespaces: LabelSelector,
 }
 
 impl ManagerSettings {

@@ -30,6 +30,7 @@ pub mod control_loop;
 mod core;
 mod fleet;
 mod input;
+mod job_selection;
 mod jobs;
 mod listing;
 mod manager;

@@ -71,7 +71,7 @@ pub(crate) struct ReportInputs<'a> {
     pub(crate) scheduler: &'a mut Scheduler,
     /// Kinds of jobs that run here.
     pub(crate) kinds: Vec<ReportedKind>,
-    /// The manager's origin, to tell its Workloads from those of others.
+    /// The manager's origin; Workloads of other origins are counted separately.
     pub(crate) origin: &'a str,
 }
 
@@ -224,7 +224,7 @@ impl LocalCapacity {
         self.report_stale = true;
     }
 
-    /// The nodes as they are, told apart by every label. A clone does not say of which kind its job is.
+    /// The nodes in classes by every label. A clone does not carry the kind of its job.
     fn local_report(&self, scheduler: &mut Scheduler) -> CapacityReport {
         let keys = self.nodes.label_keys();
         let kinds = vec![JobGvk::default()];

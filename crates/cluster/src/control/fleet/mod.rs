@@ -18,7 +18,9 @@ use crds::{
     v1alpha1::DispatchPolicy,
     v1beta2::{AdmissionCheck, MultiKueueCluster, MultiKueueConfig},
 };
-use dispatch::{Fleet, PlacementConfig};
+use dispatch::{AssignedWorkload, Fleet, PlacementConfig};
+use engine::CycleEntry;
+use index::Index;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use runtime::writer::WriteOutcome;
@@ -30,6 +32,7 @@ use super::{
     context::Context,
     outbox::{Subject, Ticket, Tracked, upsert},
     timers::{Agenda, Reevaluation},
+    workloads::Workloads,
 };
 
 /// See the module.
@@ -210,6 +213,16 @@ impl FleetRegistry {
         }
         agenda.now(Reevaluation::Clusters);
     }
+}
+
+/// What an entry of a cycle asks of the fleet: its MultiKueueConfig and pods. `None` if it is not dispatched by room.
+pub(crate) fn work_of<'a>(
+    index: &'a Index,
+    _: &'a Workloads,
+    entry: &CycleEntry,
+) -> Option<(&'a str, Arc<AssignedWorkload>)> {
+    let (config, request, assigned) = index.dispatch_request(entry)?;
+    Some((config, Arc::new(AssignedWorkload { request: Arc::clone(request), assigned })))
 }
 
 fn policy_of<'a>(

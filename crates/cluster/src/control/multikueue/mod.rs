@@ -5,25 +5,30 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `worker_clusters` | all workers: connections, watches, answers |
 //! | `worker`, `copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
+//! | `evaluation` | one evaluation of a Workload, step by step |
 //! | `state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
 //! | `worker_writes` | creates and deletes of copies |
 //! | `status_sync` | when a copy's status is written to the hub's job |
-//! | `breaker` | orphan cleanup, and when it stops for a user |
+//! | `orphan_cleanup`, `breaker` | copies of unknown Workloads, and when their deletion waits for a user |
 //! | `unregistered` | Events about workers without a MultiKueueCluster |
 //! | `report_copies`, `label_keys` | capacity reports on the hub, and the labels that workers report by |
 
 mod breaker;
 mod copies;
+mod evaluation;
 mod label_keys;
 mod naming;
+mod orphan_cleanup;
 mod report_copies;
 mod state;
 mod status_sync;
 mod unregistered;
 mod view;
 mod worker;
+mod worker_clusters;
 mod worker_writes;
 
 use std::{
@@ -32,16 +37,10 @@ use std::{
     time::Duration,
 };
 
-use ::jobs::{GenericJob, Job, pod_sets_info::FlavorsByName, remote_objects::RemoteIdentity};
-use crds::v1beta2::{Workload, WorkloadSpec};
-use dispatch::{
-    AssignedWorkload, find_orphans,
-    workload::{
-        self as dispatch_workload, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteCopy,
-        RetryReason,
-    },
-};
-use engine::ids::{ClusterId, WorkloadId};
+use ::jobs::{Job, pod_sets_info::FlavorsByName};
+use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
+use dispatch::AssignedWorkload;
+use engine::ids::WorkloadId;
 use jiff::Timestamp;
 use runtime::{
     watch::{Change, Key},
@@ -49,20 +48,16 @@ use runtime::{
 };
 
 use self::{
-    state::DispatchState,
-    status_sync::StatusNews,
-    view::{CopyInputs, copy_view, expected_spec, hub_view, orphan_view, unknown_cluster},
-    worker::Worker,
+    evaluation::DispatchEvaluation, orphan_cleanup::OrphanCleanup, state::DispatchState,
+    worker::Worker, worker_clusters::WorkerClusters,
 };
 use super::{
     context::Context,
     fleet::{ActiveCondition, FleetRegistry},
     input::Connection,
     jobs::{JobChange, Jobs},
-    outbox::{Destination, Purpose, Subject, Ticket, UNCONFIRMED_FOR, after},
+    outbox::Ticket,
     scheduling::Scheduler,
-    time::{engine_time, timestamp},
-    timers::Reevaluation,
     workloads::{Phase, Transition, WorkloadChange, WorkloadRecord, Workloads},
 };
 
@@ -107,10 +102,9 @@ pub(crate) enum DispatchEffect {
 #[derive(Debug)]
 pub(crate) struct MultiKueue {
     config: DispatchConfig,
-    workers: BTreeMap<Box<str>, Worker>,
+    workers: WorkerClusters,
+    cleanup: OrphanCleanup,
     states: BTreeMap<Key, DispatchState>,
-    /// When workers are compared with the hub next.
-    garbage_collection_at: Option<Timestamp>,
     /// When this process began to observe anything.
     began: Option<Timestamp>,
     /// Unregistered workers that an Event was published about.
@@ -120,10 +114,10 @@ pub(crate) struct MultiKueue {
 impl MultiKueue {
     pub(crate) fn new(config: DispatchConfig) -> Self {
         Self {
+            cleanup: OrphanCleanup::new(config.gc_interval),
             config,
-            workers: BTreeMap::new(),
+            workers: WorkerClusters::default(),
             states: BTreeMap::new(),
-            garbage_collection_at: None,
             began: None,
             announced: BTreeSet::new(),
         }
@@ -134,8 +128,6 @@ impl MultiKueue {
         self.began.get_or_insert(now);
     }
 
-    // ---- Connections and watches of workers ----
-
     /// Records the state of a connection. Returns whether anything about it changed.
     pub(crate) fn connection_changed(
         &mut self,
@@ -144,20 +136,7 @@ impl MultiKueue {
         registry: &mut FleetRegistry,
         ctx: &mut Context,
     ) -> bool {
-        let worker = self.worker_mut(name, registry, ctx.now);
-        if *worker.connection() == connection {
-            return false;
-        }
-        let (active, reason) = (connection.active, connection.reason);
-        if worker.set_connection(connection, ctx.now) {
-            // A write in flight may still be applied, whatever becomes of the connection.
-            ctx.outbox.writes_mut().drop_settled(name, ctx.now);
-            tracing::info!(cluster = name, active, reason, "worker");
-        }
-        registry.set_connected(name, active);
-        ctx.agenda.now(Reevaluation::Clusters);
-        ctx.agenda.now(Reevaluation::LabelKeys);
-        true
+        self.workers.connection_changed(name, connection, registry, ctx)
     }
 
     /// Records a change of clones on a worker.
@@ -165,17 +144,10 @@ impl MultiKueue {
         &mut self,
         name: &str,
         change: Change<Workload>,
-        (workloads, registry): (&Workloads, &mut FleetRegistry),
+        hub: (&Workloads, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
-        let worker = self.worker_mut(name, registry, ctx.now);
-        for key in worker.clones.observe(change) {
-            ctx.outbox.writes_mut().observed(&worker.target(Subject::Workload, &key));
-            if let (Some(record), Some(clone)) = (workloads.get(&key), worker.clones.get(&key)) {
-                registry.fleet_mut().clone_created(record.id(), clone.version());
-            }
-            ctx.agenda.now(Reevaluation::Workload(key));
-        }
+        self.workers.clones_changed(name, change, hub, ctx);
     }
 
     /// Records a change of jobs on a worker.
@@ -183,26 +155,21 @@ impl MultiKueue {
         &mut self,
         name: &str,
         change: Change<Job>,
-        (jobs, registry): (&Jobs, &mut FleetRegistry),
+        hub: (&Jobs, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
-        let worker = self.worker_mut(name, registry, ctx.now);
-        for key in worker.jobs.observe(change) {
-            ctx.outbox.writes_mut().observed(&worker.target(Subject::Job, &key));
-            ctx.agenda.workloads(worker.job_observed(&key, jobs.gates()));
-        }
+        self.workers.jobs_changed(name, change, hub, ctx);
     }
 
     /// Records a change of a worker's report.
     pub(crate) fn report_changed(
         &mut self,
         name: &str,
-        change: Change<crds::v1alpha1::ClusterCapacity>,
-        (scheduler, registry): (&mut Scheduler, &mut FleetRegistry),
+        change: Change<ClusterCapacity>,
+        hub: (&mut Scheduler, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
-        self.worker_mut(name, registry, ctx.now).observe_capacity(change);
-        self.read_report(name, scheduler, registry, ctx);
+        self.workers.report_changed(name, change, hub, ctx);
     }
 
     /// The process gave a connection up: it neither is connected nor tries to be.
@@ -212,7 +179,7 @@ impl MultiKueue {
         registry: &FleetRegistry,
         ctx: &mut Context,
     ) {
-        let n_workloads = self.workers.get(name).map_or(0, Worker::n_workloads);
+        let n_workloads = self.workers.by_name(name).map_or(0, Worker::n_workloads);
         if n_workloads > 0 && !registry.is_registered(name) {
             self.announce_unregistered(name, n_workloads, ctx);
         }
@@ -220,23 +187,19 @@ impl MultiKueue {
 
     /// Whether a worker is connected.
     pub(crate) fn is_connected(&self, name: &str) -> bool {
-        self.workers.get(name).is_some_and(|worker| worker.connection().active)
+        self.workers.is_connected(name)
     }
 
     /// The condition of a MultiKueueCluster; `None` if its worker was never tried.
     pub(crate) fn active_condition(&self, name: &str, confirmed: bool) -> Option<ActiveCondition> {
-        let worker = self.workers.get(name).filter(|one| !one.connection().reason.is_empty())?;
-        let Connection { active, reason, message } = worker.connection();
-        let asks = worker.breaker.is_tripped() && !confirmed && *active;
-        let message = if asks { worker.breaker.message(message) } else { message.clone() };
-        Some(ActiveCondition { status: *active, reason, message })
+        self.workers.active_condition(name, confirmed)
     }
 
     /// A MultiKueueCluster was created, changed or deleted.
     pub(crate) fn registration_changed(&mut self, name: &str, ctx: &mut Context) {
         self.announced.remove(name);
         // A user may have confirmed a cleanup.
-        for worker in self.workers.values_mut().filter(|worker| worker.breaker.is_tripped()) {
+        for (_, worker) in self.workers.iter().filter(|(_, one)| one.breaker.is_tripped()) {
             let named = worker.named_clones().map(|(clone, _)| clone);
             ctx.agenda.workloads(worker.clones.keys().chain(named).cloned());
         }
@@ -248,10 +211,7 @@ impl MultiKueue {
         registry: &FleetRegistry,
         ctx: &Context,
     ) -> BTreeSet<Box<str>> {
-        let unregistered = self.workers.iter().filter(|(name, _)| !registry.is_registered(name));
-        let clean =
-            unregistered.filter(|(_, worker)| worker.is_clean(ctx.outbox.writes(), ctx.now));
-        clean.map(|(name, _)| name.clone()).collect()
+        self.workers.clean_workers(registry, ctx)
     }
 
     /// Publishes an Event for each unregistered worker that Workloads hold quota on. Called once, when everything was listed.
@@ -272,14 +232,12 @@ impl MultiKueue {
         }
     }
 
-    // ---- Workloads ----
-
     /// Takes a change of a Workload.
     pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, now: Timestamp) {
         let key = &change.key;
         if change.after.is_none() {
             self.states.remove(key);
-            self.workers.values_mut().for_each(|worker| worker.forget_refusal(key));
+            self.workers.iter_mut().for_each(|(_, worker)| worker.forget_refusal(key));
         } else if change.releases_quota() {
             self.states.insert(key.clone(), DispatchState::fresh(now));
         } else {
@@ -332,8 +290,7 @@ impl MultiKueue {
         id: WorkloadId,
         registry: &FleetRegistry,
     ) -> Option<u64> {
-        let fleet = registry.fleet();
-        let worker = self.workers.get(fleet.name(fleet.placed_on(id)?))?;
+        let worker = self.workers.get(registry.fleet().placed_on(id)?, registry)?;
         let clone = worker.clones.get(key)?;
         let phase = Phase::of(&clone.object().status.conditions);
         (phase == Phase::Finished).then(|| clone.version())
@@ -343,40 +300,22 @@ impl MultiKueue {
     pub(crate) fn evaluate(
         &mut self,
         key: &Key,
-        inputs: &mut DispatchInputs<'_>,
+        inputs: DispatchInputs<'_>,
         ctx: &mut Context,
     ) -> Vec<DispatchEffect> {
-        let record = inputs.workloads.get(key);
-        let check = record.and_then(|record| multikueue_check(record, inputs.scheduler));
-        let writes = ctx.outbox.writes();
-        let somewhere = self.workers.values().any(|worker| worker.concerns(key, writes));
-        if !somewhere && check.is_none() && inputs.jobs.orphan_of(key).is_none() {
-            return Vec::new();
-        }
-        if let Some(message) = record.and_then(|record| undispatchable(key, record, inputs.jobs)) {
-            self.state_mut(key, ctx.now).withdrawn = true;
-            let message = format!("{message}, Previously: \"Pending\"");
-            return vec![DispatchEffect::Propose(Transition::CheckRejected(message))];
-        }
-        let hub = self.hub_view(key, check.as_deref(), inputs, ctx.now);
-        if !hub.exists && self.breaker_holds(key, inputs.registry, ctx) {
-            return Vec::new();
-        }
-        let copies = self.copies(key, &hub, inputs, ctx);
-        let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
-        let settings = DispatchTimeouts {
-            worker_lost_timeout: nanos(self.config.lost_after),
-            admission_timeout: nanos(self.config.admit_within),
+        let known = inputs.workloads.get(key).is_some();
+        let began = self.began.unwrap_or(ctx.now);
+        let mut absent = DispatchState::unknown(ctx.now);
+        // Nothing is remembered of a Workload that does not exist.
+        let state = match known {
+            true => self.states.entry(key.clone()).or_insert(DispatchState::unknown(ctx.now)),
+            false => &mut absent,
         };
-        let steps = dispatch_workload::decide(&hub, &copies, &settings, engine_time(ctx.now));
-        tracing::trace!(workload = %key, ?hub, ?copies, ?steps, "dispatch");
-        let steps = steps.into_iter();
-        steps.filter_map(|step| self.take_step(key, step, inputs, ctx)).collect()
+        let Self { config, workers, .. } = self;
+        DispatchEvaluation { key, config, state, workers, began, inputs, ctx }.run()
     }
 
-    // ---- Answers ----
-
-    /// Takes the answer to a write on a worker.
+    /// Takes the answer to a write of a copy.
     pub(crate) fn answered(
         &mut self,
         ticket: &Ticket,
@@ -384,46 +323,7 @@ impl MultiKueue {
         inputs: &mut DispatchInputs<'_>,
         ctx: &mut Context,
     ) {
-        let Destination::Worker(name) = &ticket.target.to else {
-            return;
-        };
-        let Some(worker) = self.workers.get_mut(name) else {
-            return;
-        };
-        let (subject, key) = (ticket.target.subject, &ticket.target.key);
-        let Reevaluation::Workload(workload) = &ticket.waiter else {
-            return;
-        };
-        match answer {
-            // The copy is gone, and only the watch may report it; until then it is not deleted again.
-            WriteOutcome::Done(value) if copies::is_status(&value) && still_has(worker, ticket) => {
-                let until = after(ctx.now, UNCONFIRMED_FOR);
-                ctx.outbox.writes_mut().await_removal(ticket.target.clone(), until);
-                ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
-            }
-            WriteOutcome::Done(value) => match subject {
-                Subject::Workload => worker.clones.observe_answer(key, value),
-                _ => {
-                    worker.jobs.observe_answer(key, value);
-                    worker.job_observed(key, inputs.jobs.gates());
-                }
-            },
-            WriteOutcome::Gone if subject == Subject::Workload => worker.clones.remove(key),
-            WriteOutcome::Gone => {
-                worker.jobs.remove(key);
-                worker.job_observed(key, inputs.jobs.gates());
-            }
-            WriteOutcome::Refused { message, .. } => {
-                let record = inputs.workloads.get(workload);
-                let epoch = record.map_or(1, |record| index::epoch(record.object()));
-                worker.refuse(workload.clone(), epoch, message);
-            }
-            WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Unknown(_) => {}
-        }
-        let clone = worker.clones.get(workload).filter(|_| subject == Subject::Workload);
-        if let (Some(record), Some(clone)) = (inputs.workloads.get(workload), clone) {
-            inputs.registry.fleet_mut().clone_created(record.id(), clone.version());
-        }
+        self.workers.answered(ticket, answer, inputs, ctx);
     }
 
     /// Takes the answer to a write of a worker's ClusterCapacity.
@@ -431,17 +331,10 @@ impl MultiKueue {
         &mut self,
         ticket: &Ticket,
         answer: WriteOutcome,
-        (scheduler, registry): (&mut Scheduler, &mut FleetRegistry),
+        hub: (&mut Scheduler, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
-        let Destination::Worker(name) = &ticket.target.to else {
-            return;
-        };
-        let capacity = self.workers.get_mut(name).and_then(Worker::capacity_mut);
-        if let (Some(capacity), WriteOutcome::Done(value)) = (capacity, answer) {
-            capacity.observe_answer(value);
-        }
-        self.read_report(name, scheduler, registry, ctx);
+        self.workers.label_keys_answered(ticket, answer, hub, ctx);
     }
 
     /// Takes the answer to a write of a report's copy on the hub.
@@ -451,53 +344,28 @@ impl MultiKueue {
         answer: WriteOutcome,
         ctx: &mut Context,
     ) {
-        if let Some(worker) = self.workers.get_mut(&ticket.target.key.name) {
-            worker.report_copy.answered(answer, ctx);
-        }
+        self.workers.report_copy_answered(ticket, answer, ctx);
     }
-
-    // ---- Reports ----
 
     /// Writes copies of reports that differ from what the hub shows.
     pub(crate) fn write_report_copies(&mut self, registry: &FleetRegistry, ctx: &mut Context) {
-        for (name, worker) in &mut self.workers {
-            // The hub's own report, if it is a worker of others, has that name.
-            if **name == *crds::v1alpha1::LOCAL {
-                continue;
-            }
-            let report = worker.capacity().map(|tracked| Arc::clone(tracked.object()));
-            let owner = registry.owner_reference(name);
-            worker.report_copy.evaluate(name, report.as_deref(), owner, ctx);
-        }
+        self.workers.write_report_copies(registry, ctx);
     }
 
     /// Asks workers whose reports go by other labels than flavors name.
     pub(crate) fn request_label_keys(&self, flavors: &FlavorsByName, ctx: &mut Context) {
-        if !ctx.agenda.take_label_keys() {
-            return;
-        }
-        let keys = label_keys::label_keys(flavors);
-        self.workers.values().for_each(|worker| label_keys::request(worker, &keys, ctx));
+        self.workers.request_label_keys(flavors, ctx);
     }
 
-    // ---- Orphan cleanup ----
-
-    /// Compares a worker with the hub, after a list of either. `complete` says whether the hub was listed.
+    /// Compares a worker with the hub, after a list of either. `complete` says whether the hub was listed. Returns whether it
+    /// was compared.
     pub(crate) fn compare(
         &mut self,
         name: &str,
-        (workloads, complete): (&Workloads, bool),
+        hub: (&Workloads, bool),
         ctx: &mut Context,
     ) -> bool {
-        let Some(worker) = self.workers.get_mut(name).filter(|one| one.is_listed() && complete)
-        else {
-            return false;
-        };
-        let n_on_hub = worker.breaker.is_first().then_some(workloads.len());
-        let sweep = sweep(worker, workloads, n_on_hub, ctx);
-        worker.breaker.compare(name, &sweep);
-        ctx.agenda.now(Reevaluation::Clusters);
-        true
+        orphan_cleanup::compare(&mut self.workers, name, hub, ctx)
     }
 
     /// Compares every worker with the hub. Returns whether any was compared.
@@ -507,330 +375,18 @@ impl MultiKueue {
         complete: bool,
         ctx: &mut Context,
     ) -> bool {
-        let names: Vec<Box<str>> = self.workers.keys().cloned().collect();
-        let compared = names.iter().filter(|name| self.compare(name, (workloads, complete), ctx));
-        compared.count() > 0
+        orphan_cleanup::compare_all(&mut self.workers, workloads, complete, ctx)
     }
 
     /// Every `gcInterval`: evaluates everything that a worker has and the hub does not know.
     pub(crate) fn collect_garbage(&mut self, workloads: &Workloads, ctx: &mut Context) {
-        let Some(interval) = self.config.gc_interval else {
-            return;
-        };
-        if self.garbage_collection_at.is_some_and(|at| at > ctx.now) {
-            return;
-        }
-        let next = after(ctx.now, interval);
-        ctx.agenda.at(next, Reevaluation::GarbageCollection);
-        if self.garbage_collection_at.replace(next).is_none() {
-            return;
-        }
-        for worker in self.workers.values_mut().filter(|worker| worker.is_listed()) {
-            let orphans = sweep(worker, workloads, None, ctx).orphans;
-            if worker.breaker.recount(orphans.len()) {
-                ctx.agenda.now(Reevaluation::Clusters);
-            }
-            ctx.agenda.workloads(orphans.iter().filter_map(|(name, _)| parse_key(name)));
-        }
-    }
-
-    /// Whether copies of a deleted Workload must stay: the breaker of their worker has tripped and no user has confirmed.
-    fn breaker_holds(&self, key: &Key, registry: &FleetRegistry, ctx: &Context) -> bool {
-        let writes = ctx.outbox.writes();
-        let mut concerned = self.workers.iter().filter(|(_, worker)| worker.concerns(key, writes));
-        concerned.any(|(name, worker)| {
-            worker.breaker.is_tripped() && !registry.is_cleanup_confirmed(name)
-        })
-    }
-
-    // ---- Views and steps ----
-
-    fn hub_view(
-        &mut self,
-        key: &Key,
-        check: Option<&str>,
-        inputs: &mut DispatchInputs<'_>,
-        now: Timestamp,
-    ) -> LocalWorkload {
-        let job = job_of(key, inputs.workloads, inputs.jobs).map(|(_, job)| &**job);
-        let Some(record) = inputs.workloads.get(key) else {
-            return self.hub_view_of_orphan(key, job, inputs);
-        };
-        let state = self.state_mut(key, now);
-        hub_view(record, (check, job), state, inputs.registry.fleet_mut())
-    }
-
-    /// A Workload that does not exist has nothing, unless its job has lost it by force.
-    fn hub_view_of_orphan(
-        &self,
-        key: &Key,
-        job: Option<&Job>,
-        inputs: &mut DispatchInputs<'_>,
-    ) -> LocalWorkload {
-        let (Some(job), Some(orphan)) = (job, inputs.jobs.orphan_of(key)) else {
-            return LocalWorkload::default();
-        };
-        let names = match orphan.clusters.is_empty() {
-            false => orphan.clusters.clone(),
-            true => self.every_worker(inputs.registry),
-        };
-        let fleet = inputs.registry.fleet_mut();
-        let ids: Vec<ClusterId> = names.iter().map(|name| fleet.cluster(name)).collect();
-        orphan_view(job, ids)
-    }
-
-    fn every_worker(&self, registry: &FleetRegistry) -> Vec<Box<str>> {
-        let registered = registry.names().map(Into::into);
-        let all: BTreeSet<Box<str>> = registered.chain(self.workers.keys().cloned()).collect();
-        all.into_iter().collect()
-    }
-
-    /// Every cluster that matters to a Workload, in the order of names.
-    fn copies(
-        &self,
-        key: &Key,
-        hub: &LocalWorkload,
-        inputs: &DispatchInputs<'_>,
-        ctx: &Context,
-    ) -> Vec<RemoteCopy> {
-        let record = inputs.workloads.get(key).filter(|_| hub.quota_reserved);
-        let expected: Option<WorkloadSpec> = record.and_then(|one| expected_spec(one.object()));
-        let hub_job = job_of(key, inputs.workloads, inputs.jobs).map(|(_, job)| &**job);
-        let chosen: BTreeSet<ClusterId> =
-            hub.nominated_clusters.iter().chain(&hub.recorded_cluster).copied().collect();
-        let writes = ctx.outbox.writes();
-        let copy_inputs =
-            CopyInputs { hub, hub_job, expected: expected.as_ref(), writes, now: ctx.now };
-        let workers = self.workers.values();
-        let concerned =
-            workers.filter(|worker| chosen.contains(&worker.id) || worker.concerns(key, writes));
-        let mut copies: Vec<RemoteCopy> =
-            concerned.map(|worker| copy_view(worker, key, &copy_inputs)).collect();
-        let known: BTreeSet<ClusterId> = copies.iter().map(|copy| copy.cluster).collect();
-        let began = self.began.unwrap_or(ctx.now);
-        let unknown = chosen.difference(&known);
-        copies.extend(unknown.map(|cluster| unknown_cluster(*cluster, began)));
-        copies
-    }
-
-    /// Takes one step. Returns what it means for the hub.
-    fn take_step(
-        &mut self,
-        key: &Key,
-        step: DispatchStep,
-        inputs: &mut DispatchInputs<'_>,
-        ctx: &mut Context,
-    ) -> Option<DispatchEffect> {
-        let propose = |transition| Some(DispatchEffect::Propose(transition));
-        match step {
-            DispatchStep::CreateClone(cluster) => self.create_clone(key, cluster, inputs, ctx),
-            DispatchStep::CreateJob(cluster) => self.create_job(key, cluster, inputs, ctx),
-            DispatchStep::DeleteJob(cluster) => {
-                let worker = self.worker(cluster, inputs.registry)?;
-                worker_writes::delete_job(worker, key, ctx);
-            }
-            DispatchStep::DeleteClone(cluster) => {
-                let worker = self.worker(cluster, inputs.registry)?;
-                worker_writes::delete_clone(worker, key, ctx);
-            }
-            DispatchStep::SyncStatus(cluster) => {
-                return self.sync_status(key, cluster, inputs, ctx);
-            }
-            DispatchStep::ClearActivePods => return idle(key, inputs, ctx),
-            DispatchStep::RaiseEpoch => return Some(DispatchEffect::RaiseEpoch),
-            DispatchStep::WaitUntil(at) => {
-                ctx.agenda.at(timestamp(at), Reevaluation::Workload(key.clone()));
-            }
-            DispatchStep::SetCheckReady(cluster) => {
-                let name = inputs.registry.fleet().name(cluster).into();
-                return propose(Transition::CheckReady(name));
-            }
-            DispatchStep::Finish { reason, message } => {
-                let (reason, message) = (reason.into(), message.into());
-                return propose(Transition::Finish { reason, message });
-            }
-            DispatchStep::SetCheckRetry(retry) => {
-                return propose(self.retry(key, retry, inputs, ctx));
-            }
-            DispatchStep::CancelNomination { cluster, why } => {
-                return Some(self.unreserve(key, (cluster, why), inputs, ctx));
-            }
-            DispatchStep::Withdrawn => self.withdrawn(key, inputs, ctx.now),
-        }
-        None
-    }
-
-    fn create_clone(
-        &mut self,
-        key: &Key,
-        cluster: ClusterId,
-        inputs: &DispatchInputs<'_>,
-        ctx: &mut Context,
-    ) {
-        let Some(record) = inputs.workloads.get(key) else {
-            return;
-        };
-        let Some(worker) = self.worker(cluster, inputs.registry) else {
-            return;
-        };
-        let workload = record.object();
-        let mark = RemoteIdentity { origin: &self.config.origin, epoch: index::epoch(workload) };
-        let clone = (key, &**workload);
-        if worker_writes::create_clone(worker, clone, (inputs.flavors, mark), ctx) {
-            self.state_mut(key, ctx.now).sent = true;
-        }
-    }
-
-    fn create_job(
-        &mut self,
-        key: &Key,
-        cluster: ClusterId,
-        inputs: &DispatchInputs<'_>,
-        ctx: &mut Context,
-    ) {
-        let Some(record) = inputs.workloads.get(key) else {
-            return;
-        };
-        let workload = record.object();
-        let Some((job_key, job)) = inputs.jobs.of(key, workload) else {
-            return;
-        };
-        let Some(worker) = self.worker(cluster, inputs.registry) else {
-            return;
-        };
-        let mark = RemoteIdentity { origin: &self.config.origin, epoch: index::epoch(workload) };
-        let (workload, job) = ((key, &**workload), (job_key, &**job));
-        worker_writes::create_job(worker, workload, job, (mark, inputs.jobs.gates()), ctx);
-        self.state_mut(key, ctx.now).sent = true;
-    }
-
-    /// Copies the status of a worker's job to the hub's job, when the throttle allows it.
-    fn sync_status(
-        &mut self,
-        key: &Key,
-        cluster: ClusterId,
-        inputs: &DispatchInputs<'_>,
-        ctx: &mut Context,
-    ) -> Option<DispatchEffect> {
-        let (job_key, job) = free_job_of(key, inputs, ctx)?;
-        let worker = self.worker(cluster, inputs.registry)?;
-        let copy = Arc::clone(worker.jobs.get(worker.job_of(key)?)?.object());
-        inputs.workloads.get(key)?;
-        let news = StatusNews::between(&*job, &*copy);
-        let throttle = &mut self.state_mut(key, ctx.now).throttle;
-        if let Some(until) = throttle.keep_back(news, ctx.now) {
-            ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
-            return None;
-        }
-        throttle.copied(ctx.now);
-        let after = Box::new(job.with_remote_status(&copy));
-        let change = JobChange::status(after, Purpose::SyncStatus);
-        Some(DispatchEffect::WriteJob(job_key, change))
-    }
-
-    /// The check goes back. A worker that evicted or refused the Workload is excluded for a while.
-    fn retry(
-        &mut self,
-        key: &Key,
-        retry: RetryReason,
-        inputs: &mut DispatchInputs<'_>,
-        ctx: &mut Context,
-    ) -> Transition {
-        match retry {
-            RetryReason::EvictedOnWorker(cluster) | RetryReason::RefusedByWorker(cluster) => {
-                self.exclude(key, cluster, inputs, ctx.now);
-            }
-            RetryReason::RemoteLost => announce_left_behind(key, inputs, ctx),
-            RetryReason::RemoteMissing
-            | RetryReason::OutOfSync(_)
-            | RetryReason::NoClusterRecorded => {}
-        }
-        let fleet = inputs.registry.fleet();
-        Transition::CheckRetry(retry.message(|cluster| fleet.name(cluster)))
-    }
-
-    fn exclude(
-        &self,
-        key: &Key,
-        cluster: ClusterId,
-        inputs: &mut DispatchInputs<'_>,
-        now: Timestamp,
-    ) {
-        let worker = self.worker(cluster, inputs.registry);
-        let (Some(worker), Some(record)) = (worker, inputs.workloads.get(key)) else {
-            return;
-        };
-        let epoch = index::epoch(record.object());
-        let evicted = || format!("evicted there: {}", worker.eviction(key).unwrap_or_default());
-        let why = worker.refusal(key, epoch).map_or_else(evicted, str::to_owned);
-        let until = engine_time(after(now, self.config.exclude_for));
-        inputs.registry.fleet_mut().exclude_cluster(record.id(), cluster, until, why.into());
-    }
-
-    /// The reservation ends, and the cluster is excluded for a while.
-    fn unreserve(
-        &mut self,
-        key: &Key,
-        (cluster, why): (ClusterId, Box<str>),
-        inputs: &mut DispatchInputs<'_>,
-        ctx: &Context,
-    ) -> DispatchEffect {
-        let until = engine_time(after(ctx.now, self.config.exclude_for));
-        let fleet = inputs.registry.fleet_mut();
-        let name = fleet.name(cluster);
-        let message = format!("worker cluster \"{name}\" did not take it: {why}");
-        if let Some(record) = inputs.workloads.get(key) {
-            fleet.unplace(record.id());
-            fleet.exclude_cluster(record.id(), cluster, until, why);
-            self.state_mut(key, ctx.now).withdrawn = true;
-        }
-        DispatchEffect::Unreserve(message)
-    }
-
-    fn withdrawn(&mut self, key: &Key, inputs: &mut DispatchInputs<'_>, now: Timestamp) {
-        if let Some(record) = inputs.workloads.get(key)
-            && !std::mem::replace(&mut self.state_mut(key, now).withdrawn, true)
-        {
-            inputs.registry.fleet_mut().unplace(record.id());
-        }
-    }
-
-    fn read_report(
-        &mut self,
-        name: &str,
-        scheduler: &mut Scheduler,
-        registry: &mut FleetRegistry,
-        ctx: &mut Context,
-    ) {
-        let Some(worker) = self.workers.get_mut(name) else {
-            return;
-        };
-        worker.report_copy.mark_stale();
-        let report = worker.capacity().map(|tracked| tracked.object());
-        let report = report.filter(|one| one.status.protocol > 0);
-        let report = report.map(|capacity| index::capacity_report(scheduler.names_mut(), capacity));
-        registry.fleet_mut().set_report(worker.id, report);
-        ctx.agenda.now(Reevaluation::LabelKeys);
+        self.cleanup.collect_garbage(&mut self.workers, workloads, ctx);
     }
 
     fn announce_unregistered(&mut self, name: &str, n_workloads: usize, ctx: &mut Context) {
         if self.announced.insert(name.into()) {
             ctx.outbox.publish(unregistered::worker_event(name, n_workloads));
         }
-    }
-
-    fn worker(&self, cluster: ClusterId, registry: &FleetRegistry) -> Option<&Worker> {
-        self.workers.get(registry.fleet().name(cluster))
-    }
-
-    fn worker_mut(
-        &mut self,
-        name: &str,
-        registry: &mut FleetRegistry,
-        now: Timestamp,
-    ) -> &mut Worker {
-        let id = registry.fleet_mut().cluster(name);
-        self.workers.entry(name.into()).or_insert_with(|| Worker::new(id, name, now))
     }
 
     fn state_mut(&mut self, key: &Key, now: Timestamp) -> &mut DispatchState {
@@ -843,69 +399,4 @@ pub(crate) fn multikueue_check(record: &WorkloadRecord, scheduler: &Scheduler) -
     let admission = record.object().status.admission.as_ref();
     let admission = admission.filter(|_| record.phase().holds_quota())?;
     scheduler.multikueue_check(&admission.cluster_queue).map(str::to_owned)
-}
-
-/// Why a Workload with quota and without a cluster cannot be dispatched at all.
-fn undispatchable(key: &Key, record: &WorkloadRecord, jobs: &Jobs) -> Option<String> {
-    let workload = record.object();
-    if !record.phase().holds_quota() || workload.status.cluster_name.is_some() {
-        return None;
-    }
-    jobs.undispatchable(key, workload)
-}
-
-/// The hub's job of a Workload, which may be gone already.
-fn job_of<'a>(key: &Key, workloads: &Workloads, jobs: &'a Jobs) -> Option<(&'a Key, &'a Arc<Job>)> {
-    match workloads.get(key) {
-        Some(record) => jobs.of(key, record.object()),
-        None => jobs.get(&jobs.orphan_of(key)?.job),
-    }
-}
-
-fn free_job_of(key: &Key, inputs: &DispatchInputs<'_>, ctx: &Context) -> Option<(Key, Arc<Job>)> {
-    let (job_key, job) = job_of(key, inputs.workloads, inputs.jobs)?;
-    inputs.jobs.is_free(job_key, ctx).then(|| (job_key.clone(), Arc::clone(job)))
-}
-
-/// Sets the active pods of the hub's job to 0.
-fn idle(key: &Key, inputs: &DispatchInputs<'_>, ctx: &Context) -> Option<DispatchEffect> {
-    let (job_key, job) = free_job_of(key, inputs, ctx)?;
-    let after = Box::new(job.with_idle_status()?);
-    Some(DispatchEffect::WriteJob(job_key, JobChange::status(after, Purpose::Idle)))
-}
-
-/// Publishes an Event about a Workload that moves away from an unregistered worker, once.
-fn announce_left_behind(key: &Key, inputs: &DispatchInputs<'_>, ctx: &mut Context) {
-    let Some(record) = inputs.workloads.get(key).filter(|one| one.phase().holds_quota()) else {
-        return;
-    };
-    let workload = record.object();
-    let cluster = workload.status.cluster_name.as_deref();
-    let unregistered = cluster.filter(|name| !inputs.registry.is_registered(name));
-    if let Some(cluster) = unregistered.filter(|_| !record.transitions().retries_check()) {
-        ctx.outbox.publish(unregistered::workload_event(key, workload, cluster));
-    }
-}
-
-/// Whether a write was about a clone that is still observed.
-fn still_has(worker: &Worker, ticket: &Ticket) -> bool {
-    ticket.target.subject == Subject::Workload && worker.clones.get(&ticket.target.key).is_some()
-}
-
-/// Compares what a worker has with the hub. `n_on_hub` is given for the first comparison.
-fn sweep(
-    worker: &Worker,
-    workloads: &Workloads,
-    n_on_hub: Option<usize>,
-    ctx: &Context,
-) -> dispatch::OrphanScan {
-    let on_hub =
-        |name: &str| workloads.get(&parse_key(name)?).map(|record| index::epoch(record.object()));
-    find_orphans(&worker.listed(ctx.outbox.writes()), on_hub, n_on_hub)
-}
-
-/// The key of `namespace/name`.
-fn parse_key(name: &str) -> Option<Key> {
-    let (namespace, name) = name.split_once('/')?;
-    Some(Key { namespace: Some(namespace.into()), name: name.into() })
 }

@@ -69,7 +69,7 @@ impl Outbox {
         &self.writes
     }
 
-    /// The same, to be told what watches report.
+    /// Writes, for what watches report about them.
     pub(crate) fn writes_mut(&mut self) -> &mut Writes {
         &mut self.writes
     }

@@ -1,23 +1,23 @@
-//! Everything that managers and agents write, by what it is for.
+//! Purposes of everything that managers and agents write.
 //!
 //! The names are those of the metric `sluice_writes_total` and of the places where tests end a process
-//! ([`runtime::failpoint`]). One status of a Workload may carry several news; it is called after the first of them.
+//! ([`runtime::failpoint`]). A status of a Workload may carry several transitions; the first one names it.
 
 use std::fmt;
 
 macro_rules! purposes {
     ($($(#[$doc:meta])+ $purpose:ident = $name:literal;)+) => {
-        /// What a write is for.
+        /// Why something is written.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Purpose {
             $($(#[$doc])+ $purpose,)+
         }
 
         impl Purpose {
-            /// All there are.
+            /// Every purpose.
             pub const ALL: &'static [Self] = &[$(Self::$purpose,)+];
 
-            /// Its name in metrics, logs and places.
+            /// Its name in metrics, logs and failpoints.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -29,98 +29,98 @@ macro_rules! purposes {
 }
 
 purposes! {
-    /// A Workload is made for a job.
+    /// Creates the Workload of a job.
     WorkloadCreate = "workload-create";
-    /// A Workload that holds nothing follows its job.
+    /// Updates a Workload without quota to the spec of its job.
     WorkloadUpdate = "workload-update";
-    /// A Workload is not its job's any more.
+    /// Deletes a Workload that does not match its job.
     WorkloadDelete = "workload-delete";
-    /// A Workload follows its job to another queue.
+    /// Moves a Workload to the queue of its job.
     Move = "move";
-    /// The priority of a Workload's class is another.
+    /// Writes the value of a WorkloadPriorityClass into a Workload.
     Priority = "priority";
-    /// A Workload is switched off for good.
+    /// Sets `spec.active` to false.
     Deactivate = "deactivate";
-    /// Nobody needs to keep a Workload any more.
+    /// Removes the finalizer `resource-in-use` from a Workload.
     Unfinalize = "unfinalize";
-    /// The next copy of a Workload shall be another.
+    /// Raises the epoch, which voids copies of the present one.
     RaiseEpoch = "raise-epoch";
-    /// Pods that will never run again need no quota.
+    /// Writes `reclaimablePods`.
     Reclaim = "reclaim";
 
-    /// Quota is reserved, and a worker nominated.
+    /// Reserves quota, and nominates a worker cluster.
     Reserve = "reserve";
-    /// Why a Workload waits.
+    /// Explains why a Workload is pending.
     Pending = "pending";
-    /// A worker took it: its check is ready.
+    /// Records the worker cluster that admitted a Workload and sets its MultiKueue check to Ready.
     Dispatched = "dispatched";
-    /// Quota and all checks: it is admitted.
+    /// Admits a Workload that holds quota and whose checks are Ready.
     Admit = "admit";
-    /// Its check says: not now.
+    /// Sets the MultiKueue check to Retry.
     Retry = "retry";
-    /// Its check says: never.
+    /// Sets the MultiKueue check to Rejected.
     Reject = "reject";
-    /// It loses its quota as soon as nothing of it runs.
+    /// Evicts a Workload.
     Evict = "evict";
-    /// Nothing of it runs: the quota is back.
+    /// Releases the quota of an evicted Workload.
     Release = "release";
-    /// No worker took it: the quota is back.
+    /// Releases the quota of a Workload that no worker took.
     Unplace = "unplace";
-    /// Its queue stopped before it was admitted: the quota is back.
+    /// Releases quota in a stopped queue before admission.
     Suspend = "suspend";
-    /// It may queue again.
+    /// Requeues an evicted Workload.
     Requeue = "requeue";
-    /// Its pods are ready, or not any more.
+    /// Writes the condition PodsReady.
     PodsReady = "pods-ready";
-    /// It shall be switched off: a limit is reached.
+    /// Marks a Workload for deactivation: a limit is reached.
     DeactivationTarget = "deactivation-target";
-    /// Its job is over.
+    /// Finishes a Workload.
     Finish = "finish";
-    /// The clone may not run here.
+    /// Refuses a clone on an agent's cluster.
     Refuse = "refuse";
 
-    /// A job may run.
+    /// Starts a job.
     Start = "start";
-    /// A job is held back.
+    /// Stops a job.
     Stop = "stop";
-    /// What a job that is held back still says of its run.
+    /// Resets the status of a stopped job.
     StopStatus = "stop-status";
-    /// What the copy of a job says of itself.
+    /// Copies the status of a worker's job to the hub.
     SyncStatus = "sync-status";
-    /// Nothing of an evicted job runs on a worker.
+    /// Sets the active pods of an evicted job to 0.
     Idle = "idle";
 
-    /// A clone of a Workload on a worker.
+    /// Creates the clone of a Workload on a worker.
     CloneCreate = "clone-create";
-    /// A copy of a job on a worker.
+    /// Creates the copy of a job on a worker.
     JobCreate = "job-create";
-    /// The copy of a job goes.
+    /// Deletes the copy of a job.
     JobDelete = "job-delete";
-    /// The clone of a Workload goes.
+    /// Deletes the clone of a Workload.
     CloneDelete = "clone-delete";
-    /// The node labels that a worker shall report by.
+    /// Asks a worker to report by node labels.
     LabelKeys = "label-keys";
 
-    /// An agent's report is made.
+    /// Creates the ClusterCapacity of an agent.
     CapacityCreate = "capacity-create";
-    /// An agent reports.
+    /// Writes a capacity report.
     Capacity = "capacity";
-    /// A report is shown on the hub for the first time.
+    /// Creates the copy of a report on the hub.
     CapacityCopyCreate = "capacity-copy-create";
-    /// A report is shown on the hub.
+    /// Updates the copy of a report on the hub.
     CapacityCopy = "capacity-copy";
 
-    /// Which cluster a registration is of.
+    /// Records the identity of a worker cluster.
     ClusterUid = "cluster-uid";
-    /// Whether a worker can be used.
+    /// Writes the condition of a MultiKueueCluster.
     ClusterCondition = "cluster-condition";
-    /// Whether a check can be used.
+    /// Writes the condition of an AdmissionCheck.
     CheckCondition = "check-condition";
-    /// What is in a ClusterQueue.
+    /// Writes the status of a ClusterQueue.
     ClusterQueueStatus = "cluster-queue-status";
-    /// What is in a LocalQueue.
+    /// Writes the status of a LocalQueue.
     LocalQueueStatus = "local-queue-status";
-    /// Nobody uses a queue or flavor that is going.
+    /// Removes the finalizer of a queue or flavor that nothing uses.
     ReleaseUnused = "release-unused";
 }
 

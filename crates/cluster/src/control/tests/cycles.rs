@@ -1,4 +1,4 @@
-//! Everybody in line gets a turn, however many are refused before.
+//! Every head is evaluated, however many are refused before it.
 
 use super::dispatched::orders;
 use super::*;

@@ -187,7 +187,7 @@ fn after_a_restart_such_a_job_waits_for_every_worker_that_may_have_it() {
     assert_eq!(orders(&control.decide(NOW)), ["hub idle"], "it has nothing");
 }
 
-/// A registration of a worker that nobody can reach.
+/// The registration of an unreachable worker.
 fn unreachable() -> ManagerInput {
     let west = json!({"metadata": {"name": "west", "resourceVersion": "8"}, "spec": {}});
     ManagerInput::MultiKueueCluster(Change::Apply(object(west)))

@@ -1,4 +1,4 @@
-//! What a worker has and the hub does not know: when it goes, and when somebody is asked first.
+//! Orphan cleanup: copies of unknown Workloads are deleted, or wait for a user to confirm.
 
 use jiff::ToSpan;
 
@@ -95,7 +95,7 @@ fn many_that_one_after_another_are_deleted_go_and_a_new_list_stops_none_of_them(
     assert!(!asks(&control), "they are on their way out");
 }
 
-/// Something that the worker has, and that nobody looks at when it comes.
+/// A copy on the worker that is not evaluated when the watch reports it.
 fn passed_over(gc_interval: Option<std::time::Duration>) -> ManagerControl {
     let lists = dispatching_lists(&waiting(), &[]);
     let mut settings = settings();

@@ -72,7 +72,7 @@ fn it_gets_nothing_new_though_it_is_still_connected() {
     }
 }
 
-/// What is told of workers, and how often.
+/// Events about workers, and their number.
 fn told(step: Decisions) -> Vec<String> {
     let news = step.events.into_iter().filter(|news| news.regarding.kind == "MultiKueueCluster");
     news.map(|news| format!("{} {}: {}", news.regarding.key, news.reason, news.note)).collect()

@@ -1,4 +1,4 @@
-//! Variants of a Workload: a better flavor becomes free, and closed gates are told.
+//! Variants of a Workload: migration to a better flavor, and the reason of a closed preemption gate.
 
 use super::*;
 
