@@ -126,6 +126,16 @@ mod tests {
     }
 
     #[test]
+    fn a_group_in_a_use_does_not_need_its_root() {
+        let found = cycle(&[
+            ("a/mod.rs", "mod b; mod c; use self::b::B;"),
+            ("a/b.rs", "use crate::a::{c::C, c::{D, E}};"),
+            ("a/c.rs", ""),
+        ]);
+        assert_eq!(found, [""; 0]);
+    }
+
+    #[test]
     fn files_that_need_each_other_are_a_cycle() {
         let found = cycle(&[
             ("lib.rs", "mod a; mod b; mod c;"),

@@ -17,11 +17,11 @@ use super::{
     agent_settings::AgentSettings,
     capacity::{CapacityInputs, LocalCapacity, ReportInputs, work_of},
     change::{for_each_object, is_list},
-    configuration::Configuration,
     control_loop::{Control, Decisions},
     core::{Core, JobEnvironment, OuterInputs},
     input::AgentInput,
     listing::Listing,
+    namespaces_and_priorities::NamespacesAndPriorities,
     outbox::{Subject, Ticket},
     timers::Reevaluation,
     workloads::WorkloadChange,
@@ -44,7 +44,7 @@ pub struct AgentControl {
     /// Empty: clones carry what their flavors give.
     flavors: FlavorsByName,
     /// Empty: a worker has no priority classes of Kueue.
-    configuration: Configuration,
+    configuration: NamespacesAndPriorities,
 }
 
 impl AgentControl {
@@ -58,7 +58,7 @@ impl AgentControl {
             listing: Listing::new(KINDS.iter().copied()),
             capacity: LocalCapacity::new(),
             flavors: FlavorsByName::default(),
-            configuration: Configuration::default(),
+            configuration: NamespacesAndPriorities::default(),
         }
     }
 }

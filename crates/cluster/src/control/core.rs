@@ -16,7 +16,7 @@ use super::{
     timers::Reevaluation,
     unschedulable::UnschedulablePod,
     workloads::{
-        Evaluation, PendingReason, PodsReadyPolicy, StatusInputs, StopPolicy, WorkloadChange,
+        Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, StopPolicy, WorkloadChange,
         WorkloadCommand, Workloads,
     },
 };
@@ -191,7 +191,7 @@ impl Core {
             fleet.pause_waiting(id);
             let not_before = after(self.ctx.now, self.config.scheduler.explain_after);
             let reason = reason.to_owned();
-            let pending = PendingReason { reason, message, gated: false, not_before };
+            let pending = PendingMessage { reason, message, gated: false, not_before };
             self.workloads.explain(key, pending);
         }
     }
@@ -215,7 +215,7 @@ impl Core {
     fn status_inputs(&self, key: &Key, outer: &OuterInputs) -> Option<StatusInputs> {
         let record = self.workloads.get(key)?;
         let workload = record.object();
-        let requests = match record.transitions().pending_reason() {
+        let requests = match record.transitions().pending_message() {
             Some(_) => self.scheduler.resource_requests(workload),
             None => Vec::new(),
         };

@@ -3,7 +3,7 @@
 use ::jobs::{GenericJob, Job};
 use runtime::watch::Key;
 
-use super::configuration::Configuration;
+use super::namespaces_and_priorities::NamespacesAndPriorities;
 use crate::config::LabelSelector;
 
 /// See the module.
@@ -17,7 +17,12 @@ pub(super) struct JobSelection {
 
 impl JobSelection {
     /// Whether a job is selected: it names a queue or need not, and its namespace matches.
-    pub(super) fn selects(&self, key: &Key, job: &Job, configuration: &Configuration) -> bool {
+    pub(super) fn selects(
+        &self,
+        key: &Key,
+        job: &Job,
+        configuration: &NamespacesAndPriorities,
+    ) -> bool {
         let namespace = key.namespace.as_deref().unwrap_or_default();
         let Some(labels) = configuration.namespace(namespace) else {
             return false;

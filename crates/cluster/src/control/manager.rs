@@ -17,7 +17,6 @@ use runtime::{
 
 use super::{
     change::{for_each_object, is_list},
-    configuration::Configuration,
     control_loop::{Control, Decisions},
     core::{Core, JobEnvironment, OuterInputs},
     fleet::{FleetRegistry, work_of},
@@ -25,7 +24,8 @@ use super::{
     job_selection::JobSelection,
     listing::Listing,
     manager_settings::ManagerSettings,
-    multikueue::{DispatchEffect, DispatchInputs, MultiKueue, multikueue_check},
+    multikueue::{DispatchEffect, DispatchInputs, MultiKueueDispatch, multikueue_check},
+    namespaces_and_priorities::NamespacesAndPriorities,
     outbox::{Destination, Purpose, Subject, Ticket, decode},
     queues::Queues,
     timers::Reevaluation,
@@ -60,11 +60,11 @@ pub struct ManagerControl {
     pub(super) core: Core,
     selection: JobSelection,
     listing: Listing,
-    configuration: Configuration,
+    configuration: NamespacesAndPriorities,
     queues: Queues,
     pub(super) registry: FleetRegistry,
     /// Dispatch to workers, if it is configured.
-    pub(super) multikueue: Option<MultiKueue>,
+    pub(super) multikueue: Option<MultiKueueDispatch>,
 }
 
 impl ManagerControl {
@@ -76,10 +76,10 @@ impl ManagerControl {
             core: Core::new(settings.core),
             selection: settings.jobs,
             listing: Listing::new(KINDS.iter().chain(dispatch).copied()),
-            configuration: Configuration::default(),
+            configuration: NamespacesAndPriorities::default(),
             queues: Queues::default(),
             registry: FleetRegistry::default(),
-            multikueue: settings.dispatch.map(MultiKueue::new),
+            multikueue: settings.dispatch.map(MultiKueueDispatch::new),
         }
     }
 

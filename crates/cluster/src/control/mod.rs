@@ -9,11 +9,11 @@
 //! | `jobs` | [`jobs::Jobs`] | what a job needs next, by `jobs::reconcile` |
 //! | `workloads` | [`workloads::Workloads`] | the next status of a Workload, in one write |
 //! | `scheduling` | [`scheduling::Scheduler`] | which Workload gets quota, by the engine and the index |
-//! | `multikueue` | [`multikueue::MultiKueue`] | copies on workers, by `dispatch::life`; orphan cleanup |
+//! | `multikueue` | [`multikueue::MultiKueueDispatch`] | copies on workers, by `dispatch::life`; orphan cleanup |
 //! | `fleet` | [`fleet::FleetRegistry`] | registered workers and their policies; conditions `Active` |
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |
-//! | `configuration` | [`configuration::Configuration`] | labels of namespaces, values of priority classes |
+//! | `namespaces_and_priorities` | [`namespaces_and_priorities::NamespacesAndPriorities`] | labels of namespaces, values of priority classes |
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
 //! | `outbox` | [`outbox::Outbox`] | one write per object, its answer, its backoff |
 //!
@@ -24,7 +24,6 @@ mod agent_policy;
 mod agent_settings;
 mod capacity;
 mod change;
-mod configuration;
 mod context;
 pub mod control_loop;
 mod core;
@@ -36,6 +35,7 @@ mod listing;
 mod manager;
 mod manager_settings;
 mod multikueue;
+mod namespaces_and_priorities;
 mod outbox;
 mod queues;
 mod scheduler_settings;

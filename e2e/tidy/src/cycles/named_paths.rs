@@ -15,17 +15,20 @@ enum PathToken<'a> {
 pub(super) fn named_paths(text: &str) -> Vec<Vec<String>> {
     let tokens = tokens(text);
     let mut paths = Vec::new();
-    for at in 0..tokens.len() {
-        match tokens[at] {
-            PathToken::Word("use") => _ = use_tree(&tokens, at + 1, &[], &mut paths),
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        at = match token {
+            // The words of a `use` are leaves of its tree, not paths of their own: the root of a group is not needed itself.
+            PathToken::Word("use") => use_tree(&tokens, at + 1, &[], &mut paths).max(at + 1),
             PathToken::Word("crate" | "super" | "self") => {
-                let (path, _) = plain_path(&tokens, at);
+                let (path, end) = plain_path(&tokens, at);
                 if path.len() > 1 {
                     paths.push(path.into_iter().map(str::to_owned).collect());
                 }
+                end.max(at + 1)
             }
-            _ => {}
-        }
+            _ => at + 1,
+        };
     }
     paths
 }

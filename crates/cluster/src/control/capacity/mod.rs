@@ -49,7 +49,7 @@ use super::{
     scheduling::Scheduler,
     timers::Reevaluation,
     unschedulable::UnschedulablePod,
-    workloads::{Phase, WorkloadRecord, Workloads},
+    workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
 
 /// The least time between two reports, after the first.
@@ -246,7 +246,7 @@ impl LocalCapacity {
             }
             (record, _) => {
                 let placed = self.placed.remove(key).is_some();
-                let unreserved = |one: &&WorkloadRecord| one.transitions().reservation().is_none();
+                let unreserved = |one: &&TrackedWorkload| one.transitions().reservation().is_none();
                 if let Some(record) = record.filter(|one| placed && unreserved(one)) {
                     self.fleet.unplace(record.id());
                 }
@@ -261,7 +261,7 @@ impl LocalCapacity {
     /// Pods of a clone that are still to be bound; `None` if there are none.
     fn unbound_pods(&self, key: &Key, inputs: &CapacityInputs<'_>) -> Option<UnboundPods> {
         let record = inputs.workloads.get(key)?;
-        if record.phase() == Phase::Finished {
+        if record.phase() == WorkloadPhase::Finished {
             return None;
         }
         let workload = record.object();
@@ -285,7 +285,7 @@ impl LocalCapacity {
         let unbound = self.unbound.values().map(|one| one.work.as_ref());
         let left = dispatch::free_capacity(&known, unbound);
         let records = inputs.workloads.iter().map(|(_, record)| record);
-        let newest = records.clone().map(WorkloadRecord::version).max().unwrap_or(0);
+        let newest = records.clone().map(TrackedWorkload::version).max().unwrap_or(0);
         let counts = report::counts(records.map(|one| &**one.object()), inputs.origin);
         let kinds = std::mem::take(&mut inputs.kinds);
         report::status(inputs.scheduler.names(), &left, keys, newest, kinds, counts)

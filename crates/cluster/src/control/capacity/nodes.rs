@@ -1,6 +1,6 @@
-//! Sums over nodes and the pods bound to them, kept up to date: a change costs as much as it changes.
+//! ResourceSums over nodes and the pods bound to them, kept up to date: a change costs as much as it changes.
 //!
-//! Sums are 128 bits wide: whatever a pod requests, what was added is subtracted again exactly.
+//! ResourceSums are 128 bits wide: whatever a pod requests, what was added is subtracted again exactly.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use runtime::watch::Key;
 
 use super::node::{BoundPod, FreeNode, NodeInfo};
 
-/// Sums by resource.
-type Sums = BTreeMap<String, i128>;
+/// ResourceSums by resource.
+type ResourceSums = BTreeMap<String, i128>;
 
 /// Nodes and bound pods of the cluster.
 #[derive(Debug, Default)]
@@ -20,16 +20,16 @@ pub(super) struct Nodes {
     pods: BTreeMap<Key, BoundPod>,
     /// Bound pods of clones, by pod set.
     bound: BTreeMap<Key, BTreeMap<Box<str>, i64>>,
-    totals: Sums,
+    totals: ResourceSums,
 }
 
 /// A node and what its pods take. Either may be observed first.
 #[derive(Debug, Default)]
 struct TrackedNode {
     info: Option<NodeInfo>,
-    taken: Sums,
+    taken: ResourceSums,
     /// The part of it that pods other than those of clones take.
-    foreign: Sums,
+    foreign: ResourceSums,
 }
 
 impl Nodes {
@@ -143,7 +143,10 @@ impl TrackedNode {
 }
 
 /// What a node has, less what is taken; never negative.
-fn less<'a>(info: &'a NodeInfo, taken: &'a Sums) -> impl Iterator<Item = (String, Amount)> + 'a {
+fn less<'a>(
+    info: &'a NodeInfo,
+    taken: &'a ResourceSums,
+) -> impl Iterator<Item = (String, Amount)> + 'a {
     info.allocatable.iter().map(|(resource, amount)| {
         let taken = taken.get(resource).copied().unwrap_or_default();
         (resource.clone(), narrow(i128::from(amount.0) - taken).clip())

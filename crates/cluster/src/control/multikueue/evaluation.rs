@@ -29,7 +29,7 @@ use crate::control::{
     outbox::{Purpose, after},
     time::{engine_time, timestamp},
     timers::Reevaluation,
-    workloads::{Transition, WorkloadRecord, Workloads},
+    workloads::{TrackedWorkload, Transition, Workloads},
 };
 
 /// See the module.
@@ -308,7 +308,7 @@ impl<'a> DispatchEvaluation<'a> {
 }
 
 /// Why a Workload with quota and without a cluster cannot be dispatched at all.
-fn undispatchable(key: &Key, record: &WorkloadRecord, jobs: &Jobs) -> Option<String> {
+fn undispatchable(key: &Key, record: &TrackedWorkload, jobs: &Jobs) -> Option<String> {
     let workload = record.object();
     if !record.phase().holds_quota() || workload.status.cluster_name.is_some() {
         return None;

@@ -58,7 +58,7 @@ use super::{
     jobs::{JobChange, Jobs},
     outbox::Ticket,
     scheduling::Scheduler,
-    workloads::{Phase, Transition, WorkloadChange, WorkloadRecord, Workloads},
+    workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
 };
 
 /// What dispatch is configured with.
@@ -100,7 +100,7 @@ pub(crate) enum DispatchEffect {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct MultiKueue {
+pub(crate) struct MultiKueueDispatch {
     config: DispatchConfig,
     workers: WorkerClusters,
     cleanup: OrphanCleanup,
@@ -111,7 +111,7 @@ pub(crate) struct MultiKueue {
     announced: BTreeSet<Box<str>>,
 }
 
-impl MultiKueue {
+impl MultiKueueDispatch {
     pub(crate) fn new(config: DispatchConfig) -> Self {
         Self {
             cleanup: OrphanCleanup::new(config.gc_interval),
@@ -263,7 +263,7 @@ impl MultiKueue {
     /// Counts a new Workload that holds quota on a worker there, as after a restart.
     pub(crate) fn recover_placement(
         &self,
-        record: &WorkloadRecord,
+        record: &TrackedWorkload,
         inputs: &mut DispatchInputs<'_>,
     ) {
         let status = &record.object().status;
@@ -292,8 +292,8 @@ impl MultiKueue {
     ) -> Option<u64> {
         let worker = self.workers.get(registry.fleet().placed_on(id)?, registry)?;
         let clone = worker.clones.get(key)?;
-        let phase = Phase::of(&clone.object().status.conditions);
-        (phase == Phase::Finished).then(|| clone.version())
+        let phase = WorkloadPhase::of(&clone.object().status.conditions);
+        (phase == WorkloadPhase::Finished).then(|| clone.version())
     }
 
     /// Decides about the copies of one Workload.
@@ -395,7 +395,7 @@ impl MultiKueue {
 }
 
 /// The MultiKueue check of a Workload that holds quota.
-pub(crate) fn multikueue_check(record: &WorkloadRecord, scheduler: &Scheduler) -> Option<String> {
+pub(crate) fn multikueue_check(record: &TrackedWorkload, scheduler: &Scheduler) -> Option<String> {
     let admission = record.object().status.admission.as_ref();
     let admission = admission.filter(|_| record.phase().holds_quota())?;
     scheduler.multikueue_check(&admission.cluster_queue).map(str::to_owned)

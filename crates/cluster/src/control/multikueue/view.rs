@@ -21,12 +21,12 @@ use super::{state::DispatchState, worker::Worker};
 use crate::control::{
     outbox::{Subject, Writes},
     time::engine_time,
-    workloads::{Phase, WorkloadRecord},
+    workloads::{TrackedWorkload, WorkloadPhase},
 };
 
 /// The hub's side of a Workload. `check` is its MultiKueue check, and is `None` without quota.
 pub(super) fn hub_view(
-    record: &WorkloadRecord,
+    record: &TrackedWorkload,
     (check, job): (Option<&str>, Option<&Job>),
     state: &DispatchState,
     fleet: &mut Fleet,
@@ -36,7 +36,7 @@ pub(super) fn hub_view(
     let mut id = |name: &String| fleet.cluster(name);
     LocalWorkload {
         exists: workload.metadata.deletion_timestamp.is_none(),
-        finished: record.phase() == Phase::Finished,
+        finished: record.phase() == WorkloadPhase::Finished,
         quota_reserved: record.phase().holds_quota(),
         evicted: record.is(EVICTED),
         check: check_state(workload, check),

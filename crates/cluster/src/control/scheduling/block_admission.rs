@@ -15,7 +15,7 @@ use engine::{
 use jiff::Timestamp;
 use runtime::watch::Key;
 
-use crate::control::workloads::{PendingReason, WorkloadRecord};
+use crate::control::workloads::{PendingMessage, TrackedWorkload};
 
 /// The wake-up key of Workloads that the gate refuses. The fleet counts its keys from one.
 const PODS_READY_KEY: RequeueKey = RequeueKey(u64::MAX);
@@ -36,7 +36,7 @@ impl PodsReadyGate {
     }
 
     /// Records whether a Workload holds quota and its pods are not ready; `None` if it is gone.
-    pub(super) fn watch(&mut self, key: &Key, record: Option<&WorkloadRecord>) {
+    pub(super) fn watch(&mut self, key: &Key, record: Option<&TrackedWorkload>) {
         if !self.blocks {
             return;
         }
@@ -83,8 +83,8 @@ impl Placer for GatedPlacer<'_> {
 }
 
 /// Why a Workload that the gate refused is pending.
-pub(super) fn pending_reason(not_before: Timestamp) -> PendingReason {
-    PendingReason {
+pub(super) fn pending_message(not_before: Timestamp) -> PendingMessage {
+    PendingMessage {
         reason: reasons::WAITING_FOR_PODS_READY.to_owned(),
         message: "waiting for all admitted workloads to be in PodsReady condition".to_owned(),
         gated: false,

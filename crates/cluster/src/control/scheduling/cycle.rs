@@ -13,7 +13,7 @@ use runtime::watch::Key;
 
 use super::{
     Scheduler,
-    block_admission::{GatedPlacer, pending_reason},
+    block_admission::{GatedPlacer, pending_message},
     verdict::{Verdict, VerdictInputs},
 };
 use crate::control::{
@@ -159,7 +159,7 @@ impl Scheduler {
             not_before,
         };
         let verdict = |entry: &CycleEntry| match gated.contains(&entry.workload) {
-            true => Verdict::Wait(pending_reason(not_before)),
+            true => Verdict::Wait(pending_message(not_before)),
             false => inputs.verdict(entry, refusals.get(&entry.workload)),
         };
         entries.iter().map(|entry| (entry.workload, verdict(entry))).collect()

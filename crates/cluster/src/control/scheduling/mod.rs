@@ -30,7 +30,7 @@ use super::{
     context::Context,
     time::{engine_time, timestamp},
     timers::{Agenda, Reevaluation},
-    workloads::{Phase, WorkloadChange, WorkloadRecord, Workloads},
+    workloads::{TrackedWorkload, WorkloadChange, WorkloadPhase, Workloads},
 };
 
 /// What the scheduler is configured with.
@@ -101,7 +101,7 @@ impl Scheduler {
             Some(after) => {
                 let now = engine_time(ctx.now);
                 events.extend(self.index.workload(self.engine.names_mut(), after, now));
-                Phase::of(&after.status.conditions) == Phase::Finished
+                WorkloadPhase::of(&after.status.conditions) == WorkloadPhase::Finished
             }
             None => {
                 events.extend(self.index.workload_gone(self.engine.names(), namespace, name));
@@ -140,7 +140,7 @@ impl Scheduler {
     }
 
     /// Keeps track of whether admission is blocked by the pods of a Workload.
-    pub(crate) fn watch_pods_ready(&mut self, key: &Key, record: Option<&WorkloadRecord>) {
+    pub(crate) fn watch_pods_ready(&mut self, key: &Key, record: Option<&TrackedWorkload>) {
         self.gate.watch(key, record);
     }
 

@@ -7,14 +7,14 @@ use index::Index;
 use jiff::Timestamp;
 
 use crate::control::workloads::{
-    EvictionRequest, PendingReason, ReservedQuota, WorkloadRecord, Workloads,
+    EvictionRequest, PendingMessage, ReservedQuota, TrackedWorkload, Workloads,
 };
 
 /// See the module.
 pub(super) enum Verdict {
     Reserve(ReservedQuota),
-    Preempt(Vec<(WorkloadId, EvictionRequest)>, PendingReason),
-    Wait(PendingReason),
+    Preempt(Vec<(WorkloadId, EvictionRequest)>, PendingMessage),
+    Wait(PendingMessage),
 }
 
 /// What a verdict is read from.
@@ -46,7 +46,7 @@ impl VerdictInputs<'_> {
             Some(refused) => placement_message(refused, self.fleet, self.engine.names()),
             None => explain::condition_message(self.engine, entry),
         };
-        let pending = PendingReason {
+        let pending = PendingMessage {
             reason: explain::condition_reason(entry).to_owned(),
             message,
             gated: entry.outcome == CycleOutcome::PreemptionGated,
@@ -103,6 +103,6 @@ impl VerdictInputs<'_> {
 
     fn uids(&self, id: WorkloadId) -> (&str, &str) {
         let record = self.workloads.by_id(id).map(|(_, record)| record);
-        record.map(WorkloadRecord::uids).unwrap_or_default()
+        record.map(TrackedWorkload::uids).unwrap_or_default()
     }
 }

@@ -9,11 +9,11 @@ use crds::{
 };
 use runtime::events::{EventRecord, EventType, Regarding};
 
-use super::record::WorkloadRecord;
+use super::tracked_workload::TrackedWorkload;
 use crate::control::outbox::Purpose;
 
 /// The Event that follows a write of this purpose, if any.
-pub(super) fn announcement(record: &WorkloadRecord, purpose: Purpose) -> Option<EventRecord> {
+pub(super) fn announcement(record: &TrackedWorkload, purpose: Purpose) -> Option<EventRecord> {
     let condition = announced_condition(record, purpose)?;
     let (event_type, reason) = match purpose {
         Purpose::Evict => (EventType::Normal, format!("EvictedDueTo{}", condition.reason)),
@@ -37,7 +37,7 @@ pub(super) fn announcement(record: &WorkloadRecord, purpose: Purpose) -> Option<
     Some(EventRecord { regarding, event_type, action: reason.clone(), reason, note })
 }
 
-fn announced_condition(record: &WorkloadRecord, purpose: Purpose) -> Option<&Condition> {
+fn announced_condition(record: &TrackedWorkload, purpose: Purpose) -> Option<&Condition> {
     let conditions = &record.object().status.conditions;
     let find = |condition| index::status::find(conditions, condition);
     match purpose {

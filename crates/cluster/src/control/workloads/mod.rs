@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `phase` | the phase that conditions stand for |
 //! | `transition` | transitions that are decided and not visible yet |
-//! | `record` | one Workload: object, phase, transitions |
+//! | `tracked_workload` | one Workload: object, phase, transitions |
 //! | `status`, `draft` | the next status, in one write |
 //! | `stop_policy` | stop policies of queues |
 //! | `pods_ready` | PodsReady timeout and requeue backoff |
@@ -21,10 +21,10 @@ mod command;
 mod draft;
 mod phase;
 mod pods_ready;
-mod record;
 mod status;
 mod stop_policy;
 mod time_limits;
+mod tracked_workload;
 mod transition;
 
 use std::{
@@ -46,11 +46,11 @@ use serde_json::json;
 pub use self::pods_ready::PodsReadyPolicy;
 pub(crate) use self::{
     command::WorkloadCommand,
-    phase::Phase,
-    record::WorkloadRecord,
+    phase::WorkloadPhase,
     status::StatusInputs,
     stop_policy::StopPolicy,
-    transition::{EvictionRequest, PendingReason, ReservedQuota, Transition},
+    tracked_workload::TrackedWorkload,
+    transition::{EvictionRequest, PendingMessage, ReservedQuota, Transition},
 };
 
 use self::status::{NextStatus, needs_deactivation, next_status, rules_out_reservation};
@@ -83,7 +83,7 @@ pub(crate) struct WorkloadChange {
 impl WorkloadChange {
     /// Whether the change gave quota back.
     pub(crate) fn releases_quota(&self) -> bool {
-        let holds = |one: &Arc<Workload>| Phase::of(&one.status.conditions).holds_quota();
+        let holds = |one: &Arc<Workload>| WorkloadPhase::of(&one.status.conditions).holds_quota();
         self.before.as_ref().is_some_and(holds) && !self.after.as_ref().is_some_and(holds)
     }
 }
@@ -100,22 +100,22 @@ pub(crate) enum Evaluation {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
-    records: BTreeMap<Key, WorkloadRecord>,
+    records: BTreeMap<Key, TrackedWorkload>,
     by_id: BTreeMap<WorkloadId, Key>,
     deadlines: Deadlines,
 }
 
 impl Workloads {
-    pub(crate) fn get(&self, key: &Key) -> Option<&WorkloadRecord> {
+    pub(crate) fn get(&self, key: &Key) -> Option<&TrackedWorkload> {
         self.records.get(key)
     }
 
     /// The Workload of a number of the engine, unless it is over.
-    pub(crate) fn by_id(&self, id: WorkloadId) -> Option<(&Key, &WorkloadRecord)> {
+    pub(crate) fn by_id(&self, id: WorkloadId) -> Option<(&Key, &TrackedWorkload)> {
         self.records.get_key_value(self.by_id.get(&id)?)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &WorkloadRecord)> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &TrackedWorkload)> + Clone {
         self.records.iter()
     }
 
@@ -154,7 +154,7 @@ impl Workloads {
             return self.update(key, |record| record.observe(object));
         }
         let id = id();
-        let record = WorkloadRecord::new(object, id);
+        let record = TrackedWorkload::new(object, id);
         let change = reentered(key, &record);
         self.by_id.insert(id, key.clone());
         self.records.insert(key.clone(), record);
@@ -238,11 +238,11 @@ impl Workloads {
     }
 
     /// Keeps the reason why a Workload is pending. A changed reason does not put off the time at which it is written.
-    pub(crate) fn explain(&mut self, key: &Key, pending: PendingReason) {
+    pub(crate) fn explain(&mut self, key: &Key, pending: PendingMessage) {
         if let Some(record) = self.records.get_mut(key) {
-            let known = record.transitions().pending_reason().map(|known| known.not_before);
+            let known = record.transitions().pending_message().map(|known| known.not_before);
             let not_before = known.unwrap_or(pending.not_before);
-            record.propose(Transition::Wait(PendingReason { not_before, ..pending }));
+            record.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
         }
     }
 
@@ -315,7 +315,7 @@ impl Workloads {
         (reason, message): (&str, &str),
         ctx: &mut Context,
     ) -> bool {
-        let refusable = |one: &&WorkloadRecord| !one.is(REFUSED) && !one.is(FINISHED);
+        let refusable = |one: &&TrackedWorkload| !one.is(REFUSED) && !one.is(FINISHED);
         let Some(record) = self.records.get(key).filter(refusable) else {
             return false;
         };
@@ -374,7 +374,7 @@ impl Workloads {
     fn update(
         &mut self,
         key: &Key,
-        observe: impl FnOnce(&mut WorkloadRecord) -> bool,
+        observe: impl FnOnce(&mut TrackedWorkload) -> bool,
     ) -> Option<WorkloadChange> {
         let record = self.records.get_mut(key)?;
         let before = Arc::clone(record.object());
@@ -392,7 +392,9 @@ impl Workloads {
     fn spec_command(&self, key: &Key, class_priority: Option<i32>) -> Option<WorkloadCommand> {
         let record = self.records.get(key)?;
         let workload = record.object();
-        if record.phase() == Phase::Finished || workload.metadata.deletion_timestamp.is_some() {
+        if record.phase() == WorkloadPhase::Finished
+            || workload.metadata.deletion_timestamp.is_some()
+        {
             return None;
         }
         if let Some(value) = class_priority.filter(|value| workload.spec.priority != Some(*value)) {
@@ -419,26 +421,26 @@ fn target(key: &Key) -> Target {
     Target::home(Subject::Workload, key)
 }
 
-fn intent(key: &Key, record: &WorkloadRecord, purpose: Purpose) -> Intent {
+fn intent(key: &Key, record: &TrackedWorkload, purpose: Purpose) -> Intent {
     let waiter = Reevaluation::Workload(key.clone());
     Intent { target: target(key), purpose, base: record.stamp(), waiter }
 }
 
-fn reentered(key: &Key, record: &WorkloadRecord) -> WorkloadChange {
+fn reentered(key: &Key, record: &TrackedWorkload) -> WorkloadChange {
     let after = Some(Arc::clone(record.object()));
     let (key, id) = (key.clone(), record.id());
     WorkloadChange { key, id, before: None, after, voids_reservation: false }
 }
 
 /// What a write of this purpose means for pending transitions, beside what the status shows.
-fn settle_purpose(record: &mut WorkloadRecord, purpose: Purpose, now: Timestamp) {
+fn settle_purpose(record: &mut TrackedWorkload, purpose: Purpose, now: Timestamp) {
     match purpose {
         // A clone of the earlier epoch may still report readiness.
         Purpose::RaiseEpoch => record.transitions_mut().withdraw_check_ready(),
         Purpose::Pending => {
-            if let Some(pending) = record.transitions().pending_reason().cloned() {
+            if let Some(pending) = record.transitions().pending_message().cloned() {
                 let not_before = after(now, EXPLAIN_PERIOD);
-                record.propose(Transition::Wait(PendingReason { not_before, ..pending }));
+                record.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
             }
         }
         _ => {}

@@ -16,7 +16,7 @@ use crds::{
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum WorkloadPhase {
     /// Without quota.
     Pending,
     /// With quota, and checks that are not Ready.
@@ -31,7 +31,7 @@ pub(crate) enum Phase {
     Finished,
 }
 
-impl Phase {
+impl WorkloadPhase {
     /// The phase that conditions stand for.
     pub(crate) fn of(conditions: &[Condition]) -> Self {
         let is = |condition| is_true(conditions, condition);
@@ -65,23 +65,23 @@ impl Phase {
 mod tests {
     use super::*;
 
-    fn phase(conditions: &[&str]) -> Phase {
+    fn phase(conditions: &[&str]) -> WorkloadPhase {
         let one = |name: &&str| Condition {
             r#type: (*name).to_owned(),
             status: "True".to_owned(),
             ..Condition::default()
         };
-        Phase::of(&conditions.iter().map(one).collect::<Vec<_>>())
+        WorkloadPhase::of(&conditions.iter().map(one).collect::<Vec<_>>())
     }
 
     #[test]
     fn conditions_stand_for_one_phase() {
-        assert_eq!(phase(&[]), Phase::Pending);
-        assert_eq!(phase(&[ADMITTED]), Phase::Pending, "admission without quota is none");
-        assert_eq!(phase(&[QUOTA_RESERVED]), Phase::QuotaReserved);
-        assert_eq!(phase(&[QUOTA_RESERVED, ADMITTED]), Phase::Admitted);
-        assert_eq!(phase(&[QUOTA_RESERVED, ADMITTED, EVICTED]), Phase::Evicting);
-        assert_eq!(phase(&[EVICTED]), Phase::Evicted);
-        assert_eq!(phase(&[QUOTA_RESERVED, EVICTED, FINISHED]), Phase::Finished);
+        assert_eq!(phase(&[]), WorkloadPhase::Pending);
+        assert_eq!(phase(&[ADMITTED]), WorkloadPhase::Pending, "admission without quota is none");
+        assert_eq!(phase(&[QUOTA_RESERVED]), WorkloadPhase::QuotaReserved);
+        assert_eq!(phase(&[QUOTA_RESERVED, ADMITTED]), WorkloadPhase::Admitted);
+        assert_eq!(phase(&[QUOTA_RESERVED, ADMITTED, EVICTED]), WorkloadPhase::Evicting);
+        assert_eq!(phase(&[EVICTED]), WorkloadPhase::Evicted);
+        assert_eq!(phase(&[QUOTA_RESERVED, EVICTED, FINISHED]), WorkloadPhase::Finished);
     }
 }

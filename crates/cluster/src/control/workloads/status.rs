@@ -12,8 +12,8 @@ use index::status::{self, StatusStamp};
 use jiff::Timestamp;
 
 use super::{
-    draft::Draft, pods_ready::PodsReadyPolicy, record::WorkloadRecord, stop_policy::StopPolicy,
-    time_limits,
+    draft::Draft, pods_ready::PodsReadyPolicy, stop_policy::StopPolicy, time_limits,
+    tracked_workload::TrackedWorkload,
 };
 use crate::control::{outbox::Purpose, unschedulable::UnschedulablePod};
 
@@ -48,7 +48,7 @@ pub(crate) enum NextStatus {
 }
 
 /// Whether `spec.active` is to be set to false: a check is Rejected, or a limit set the DeactivationTarget.
-pub(crate) fn needs_deactivation(record: &WorkloadRecord) -> bool {
+pub(crate) fn needs_deactivation(record: &TrackedWorkload) -> bool {
     let workload = record.object();
     let active = workload.spec.active != Some(false);
     let rejected = workload.status.admission_checks.iter().any(|check| check.state == "Rejected");
@@ -56,7 +56,7 @@ pub(crate) fn needs_deactivation(record: &WorkloadRecord) -> bool {
 }
 
 /// Whether the object rules a pending reservation out: it is finished, deleted, deactivated, or about to finish.
-pub(crate) fn rules_out_reservation(record: &WorkloadRecord) -> bool {
+pub(crate) fn rules_out_reservation(record: &TrackedWorkload) -> bool {
     let workload = record.object();
     record.is(FINISHED)
         || workload.metadata.deletion_timestamp.is_some()
@@ -66,7 +66,7 @@ pub(crate) fn rules_out_reservation(record: &WorkloadRecord) -> bool {
 
 /// See the module.
 pub(crate) fn next_status(
-    record: &WorkloadRecord,
+    record: &TrackedWorkload,
     inputs: &StatusInputs,
     now: Timestamp,
 ) -> NextStatus {
@@ -110,8 +110,8 @@ fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> N
 }
 
 /// Why the Workload is pending, once it has been pending for a while.
-fn explain(record: &WorkloadRecord, inputs: &StatusInputs, now: Timestamp) -> NextStatus {
-    let Some(pending) = record.transitions().pending_reason() else {
+fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> NextStatus {
+    let Some(pending) = record.transitions().pending_message() else {
         return NextStatus::Nothing;
     };
     let workload = record.object();

@@ -19,8 +19,8 @@ use jiff::Timestamp;
 use super::{
     draft::Draft,
     pods_ready::{Exceeded, PodsReadyPolicy, time_limits},
-    record::WorkloadRecord,
     status::{StatusInputs, at},
+    tracked_workload::TrackedWorkload,
 };
 use crate::control::outbox::{Purpose, after};
 
@@ -28,7 +28,7 @@ use crate::control::outbox::{Purpose, after};
 const UNSCHEDULABLE_BACKOFF: Duration = Duration::from_secs(60);
 
 /// When an admitted Workload reaches the first of its limits.
-pub(crate) fn deadline(record: &WorkloadRecord, inputs: &StatusInputs) -> Option<Timestamp> {
+pub(crate) fn deadline(record: &TrackedWorkload, inputs: &StatusInputs) -> Option<Timestamp> {
     let workload = record.object();
     let runs = record.phase().keeps_quota()
         && workload.spec.active != Some(false)
@@ -172,8 +172,8 @@ mod tests {
         }
     }
 
-    fn record(workload: &Workload) -> WorkloadRecord {
-        WorkloadRecord::new(workload.clone(), engine::ids::WorkloadId(1))
+    fn record(workload: &Workload) -> TrackedWorkload {
+        TrackedWorkload::new(workload.clone(), engine::ids::WorkloadId(1))
     }
 
     /// The write so many minutes after midnight: its purpose and the conditions that it changes.

@@ -4,7 +4,7 @@ use crds::v1beta2::Admission;
 use engine::PreemptionReason;
 use jiff::Timestamp;
 
-use super::phase::Phase;
+use super::phase::WorkloadPhase;
 
 /// One transition. At most one of each kind is pending.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub(crate) enum Transition {
     /// Quota is reserved in the engine.
     Reserve(ReservedQuota),
     /// It gets no quota for now.
-    Wait(PendingReason),
+    Wait(PendingMessage),
     /// It must give its quota back.
     Evict(EvictionRequest),
     /// Its pods are gone: an evicted Workload releases its quota.
@@ -46,7 +46,7 @@ pub(crate) struct ReservedQuota {
 
 /// Why a Workload is pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PendingReason {
+pub(crate) struct PendingMessage {
     pub(crate) reason: String,
     pub(crate) message: String,
     /// It would have to preempt, and a preemption gate is closed.
@@ -105,7 +105,7 @@ impl PendingTransitions {
         })
     }
 
-    pub(crate) fn pending_reason(&self) -> Option<&PendingReason> {
+    pub(crate) fn pending_message(&self) -> Option<&PendingMessage> {
         self.find(|one| match one {
             Transition::Wait(pending) => Some(pending),
             _ => None,
@@ -175,9 +175,9 @@ impl PendingTransitions {
     }
 
     /// Removes what a status shows by now, and what it makes impossible.
-    pub(crate) fn settle(&mut self, phase: Phase, cluster_name: Option<&str>) {
+    pub(crate) fn settle(&mut self, phase: WorkloadPhase, cluster_name: Option<&str>) {
         self.0.retain(|one| match (phase, one) {
-            (Phase::Finished, _) => false,
+            (WorkloadPhase::Finished, _) => false,
             (_, Transition::Finish { .. }) => true,
             (_, Transition::Reserve(_) | Transition::Wait(_)) => !phase.holds_quota(),
             (_, Transition::Evict(_) | Transition::CheckRetry(_)) => phase.keeps_quota(),
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn wait(message: &str) -> Transition {
-        Transition::Wait(PendingReason {
+        Transition::Wait(PendingMessage {
             reason: "Pending".to_owned(),
             message: message.to_owned(),
             gated: false,
@@ -234,9 +234,9 @@ mod tests {
         let mut pending = PendingTransitions::default();
         pending.propose(wait("a"));
         pending.propose(wait("b"));
-        assert_eq!(pending.pending_reason().map(|one| &*one.message), Some("b"));
+        assert_eq!(pending.pending_message().map(|one| &*one.message), Some("b"));
         pending.propose(reserve());
-        assert!(pending.pending_reason().is_none() && pending.reservation().is_some());
+        assert!(pending.pending_message().is_none() && pending.reservation().is_some());
     }
 
     #[test]
@@ -278,16 +278,16 @@ mod tests {
             pending.settle(phase, cluster);
             (
                 pending.reservation().is_some(),
-                pending.pending_reason().is_some(),
+                pending.pending_message().is_some(),
                 pending.eviction().is_some(),
                 pending.releases(),
                 pending.check().is_some(),
             )
         };
-        assert_eq!(left(Phase::Pending, None), (true, true, false, false, false));
-        assert_eq!(left(Phase::QuotaReserved, None), (false, false, true, true, true));
-        assert_eq!(left(Phase::Admitted, Some("east")), (false, false, true, true, false));
-        assert_eq!(left(Phase::Evicting, None), (false, false, false, true, false));
-        assert_eq!(left(Phase::Finished, None), (false, false, false, false, false));
+        assert_eq!(left(WorkloadPhase::Pending, None), (true, true, false, false, false));
+        assert_eq!(left(WorkloadPhase::QuotaReserved, None), (false, false, true, true, true));
+        assert_eq!(left(WorkloadPhase::Admitted, Some("east")), (false, false, true, true, false));
+        assert_eq!(left(WorkloadPhase::Evicting, None), (false, false, false, true, false));
+        assert_eq!(left(WorkloadPhase::Finished, None), (false, false, false, false, false));
     }
 }

@@ -13,24 +13,24 @@ use crds::{
 use engine::{Time, ids::WorkloadId};
 
 use super::{
-    phase::Phase,
+    phase::WorkloadPhase,
     transition::{PendingTransitions, Transition},
 };
 use crate::control::outbox::{Stamp, Tracked};
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct WorkloadRecord {
+pub(crate) struct TrackedWorkload {
     tracked: Tracked<Workload>,
     /// Its number in the engine.
     id: WorkloadId,
-    phase: Phase,
+    phase: WorkloadPhase,
     transitions: PendingTransitions,
 }
 
-impl WorkloadRecord {
+impl TrackedWorkload {
     pub(super) fn new(object: Workload, id: WorkloadId) -> Self {
-        let phase = Phase::of(&object.status.conditions);
+        let phase = WorkloadPhase::of(&object.status.conditions);
         let transitions = PendingTransitions::default();
         Self { tracked: Tracked::new(object), id, phase, transitions }
     }
@@ -51,7 +51,7 @@ impl WorkloadRecord {
         self.tracked.stamp()
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> WorkloadPhase {
         self.phase
     }
 
@@ -121,6 +121,6 @@ impl WorkloadRecord {
     }
 
     fn parse(&mut self) {
-        self.phase = Phase::of(&self.tracked.object().status.conditions);
+        self.phase = WorkloadPhase::of(&self.tracked.object().status.conditions);
     }
 }

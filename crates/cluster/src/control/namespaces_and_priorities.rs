@@ -8,7 +8,7 @@ use k8s_openapi::api::{core::v1::Namespace, scheduling::v1::PriorityClass};
 
 /// Labels of namespaces, and values of classes.
 #[derive(Debug, Default)]
-pub(crate) struct Configuration {
+pub(crate) struct NamespacesAndPriorities {
     namespaces: BTreeMap<Box<str>, BTreeMap<String, String>>,
     priorities: BTreeMap<Box<str>, Class>,
     workload_priorities: BTreeMap<Box<str>, i32>,
@@ -20,7 +20,7 @@ struct Class {
     is_default: bool,
 }
 
-impl Configuration {
+impl NamespacesAndPriorities {
     /// The labels of a namespace; `None` if there is no such namespace.
     pub(crate) fn namespace(&self, name: &str) -> Option<&BTreeMap<String, String>> {
         self.namespaces.get(name)
