@@ -51,7 +51,7 @@ fn two_wait(block: bool) -> (ManagerControl, Decisions) {
 }
 
 #[test]
-fn nobody_is_admitted_while_pods_are_waited_for_where_that_is_asked() {
+fn admission_is_blocked_while_admitted_pods_are_not_ready_if_configured() {
     let (_, step) = two_wait(false);
     assert_eq!(reserved(&step), ["a", "bb"], "there is room for both");
 

@@ -33,7 +33,7 @@ fn first_orders(strategy: &str, workloads: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn one_that_fits_gets_quota_behind_any_number_that_do_not() {
+fn a_workload_that_fits_is_admitted_behind_any_number_of_refused_heads() {
     for n_refused in [1, 8, 9, 40] {
         // No two are alike, so that none is refused because another was.
         let mut all: Vec<Value> =

@@ -147,7 +147,7 @@ fn gone(control: &mut ManagerControl) {
 }
 
 #[test]
-fn a_job_whose_workload_was_removed_by_force_is_idle_when_its_copies_are_gone() {
+fn an_orphaned_job_shows_no_active_pods_once_its_copies_are_gone() {
     let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
     let (clone, copy) = copies();
     connect(&mut control, vec![clone], vec![copy]);
@@ -174,7 +174,7 @@ fn a_job_whose_workload_was_removed_by_force_is_idle_when_its_copies_are_gone() 
 }
 
 #[test]
-fn after_a_restart_such_a_job_waits_for_every_worker_that_may_have_it() {
+fn after_a_restart_an_orphaned_job_waits_for_every_worker() {
     let mut control = dispatching(&hub_job("60", true, &running()), &[]);
     assert_eq!(orders(&control.decide(NOW)), [""; 0], "nothing is known of the worker");
     control.observe(linked(false), NOW);
@@ -194,7 +194,7 @@ fn unreachable() -> ManagerInput {
 }
 
 #[test]
-fn it_waits_only_for_the_worker_that_had_it_when_that_is_known() {
+fn an_orphaned_job_waits_only_for_its_worker_if_that_is_known() {
     let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
     let (clone, copy) = copies();
     connect(&mut control, vec![clone], vec![copy]);
@@ -211,7 +211,7 @@ fn it_waits_only_for_the_worker_that_had_it_when_that_is_known() {
 }
 
 #[test]
-fn a_registration_that_is_taken_away_is_not_waited_for() {
+fn an_orphaned_job_does_not_wait_for_a_deleted_multikueue_cluster() {
     let mut control = dispatching(&hub_job("60", true, &running()), &[]);
     control.observe(unreachable(), NOW);
     connect(&mut control, vec![], vec![]);
@@ -239,7 +239,7 @@ pub(super) fn nominated(version: &str, evicted: bool) -> Value {
 }
 
 #[test]
-fn what_was_on_its_way_when_a_worker_was_lost_may_still_arrive() {
+fn a_create_in_flight_when_a_worker_is_lost_may_still_be_applied() {
     let waiting = hub_job("20", true, &json!({}));
     let mut control = dispatching(&waiting, &[nominated("21", false)]);
     connect(&mut control, vec![], vec![]);
@@ -269,7 +269,7 @@ fn what_was_on_its_way_when_a_worker_was_lost_may_still_arrive() {
 }
 
 #[test]
-fn a_workload_that_a_write_does_not_find_is_gone_though_no_watch_says_so() {
+fn a_404_to_a_write_removes_the_workload() {
     let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
     let (clone, copy) = copies();
     connect(&mut control, vec![clone], vec![copy]);
@@ -281,7 +281,7 @@ fn a_workload_that_a_write_does_not_find_is_gone_though_no_watch_says_so() {
 }
 
 #[test]
-fn a_hub_that_knows_less_than_its_worker_has_asks_before_anything_is_deleted() {
+fn copies_of_many_unknown_workloads_are_kept_until_a_user_confirms() {
     let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
     let (clone, copy) = copies();
     connect(&mut control, vec![clone.clone()], vec![copy.clone()]);
@@ -307,23 +307,23 @@ fn a_hub_that_knows_less_than_its_worker_has_asks_before_anything_is_deleted() {
 }
 
 #[test]
-fn a_worker_that_is_not_registered_any_more_is_said_to_be_left_behind() {
+fn a_workload_that_leaves_an_unregistered_worker_gets_an_event() {
     let mut workload = hub_workload();
     workload["status"]["clusterName"] = json!("west");
     let mut control = dispatching(&hub_job("20", false, &running()), &[workload]);
     let lost = NOW + jiff::SignedDuration::from_secs(15 * 60);
-    let told = |step: Decisions| -> Vec<String> {
+    let left_behind_notes = |step: Decisions| -> Vec<String> {
         step.events
             .into_iter()
             .filter(|news| news.reason == "LeftBehind" && news.regarding.kind == "Workload")
             .map(|news| news.note)
             .collect()
     };
-    assert_eq!(told(control.decide(NOW)), [""; 0], "it may come yet");
+    assert_eq!(left_behind_notes(control.decide(NOW)), [""; 0], "it may come yet");
     let expected = "worker cluster \"west\" is not registered any more; what it has of this workload is left behind";
-    assert_eq!(told(control.decide(lost)), [expected]);
+    assert_eq!(left_behind_notes(control.decide(lost)), [expected]);
     control.observe(linked(false), lost);
-    assert_eq!(told(control.decide(lost)), [""; 0], "it is told once");
+    assert_eq!(left_behind_notes(control.decide(lost)), [""; 0], "it is told once");
 }
 
 /// What the last write of a stop changes in the template, which the start has added to.
@@ -351,7 +351,7 @@ fn put_back(control: &mut ManagerControl, started: &Value) -> Value {
 }
 
 #[test]
-fn a_job_whose_workload_was_removed_by_force_is_put_back_as_it_was() {
+fn an_orphaned_job_is_restored_to_its_template() {
     let mut started = hub_job("20", false, &running());
     started["spec"]["template"]["spec"]["nodeSelector"] = json!({"pool": "large"});
     let template = started["spec"]["template"].clone();

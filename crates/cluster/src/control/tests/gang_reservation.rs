@@ -147,7 +147,7 @@ fn small_gets_in_when(
 }
 
 #[test]
-fn room_is_kept_as_the_policy_says() {
+fn a_gang_reservation_follows_the_dispatch_policy() {
     for (policy, seconds, gets_in) in [
         (json!({}), 29, true),
         (json!({}), 30, false),
@@ -160,7 +160,7 @@ fn room_is_kept_as_the_policy_says() {
 }
 
 #[test]
-fn nothing_is_kept_for_a_gang_that_must_not_be_looked_at() {
+fn nothing_is_reserved_for_a_gang_that_is_not_eligible() {
     let gang = |version: &str, field: &str, value: Value| {
         let mut gang = waiting("gang", 2, 8);
         gang["metadata"]["resourceVersion"] = json!(version);

@@ -26,7 +26,7 @@ fn link(control: &mut ManagerControl, active: bool) {
 }
 
 #[test]
-fn a_worker_is_asked_when_it_can_be_asked_again() {
+fn label_keys_are_written_when_a_worker_connects_again() {
     let mut control = manager(&json!({}));
     link(&mut control, false);
     flavor(&mut control, "zone");
@@ -36,7 +36,7 @@ fn a_worker_is_asked_when_it_can_be_asked_again() {
 }
 
 #[test]
-fn a_worker_that_did_not_answer_is_asked_again() {
+fn label_keys_without_an_answer_are_written_again() {
     let mut control = manager(&json!({}));
     flavor(&mut control, "zone");
     let step = control.decide(NOW);
@@ -50,7 +50,7 @@ fn a_worker_that_did_not_answer_is_asked_again() {
 }
 
 #[test]
-fn a_new_report_is_asked_for_the_labels_again() {
+fn label_keys_are_written_to_a_new_cluster_capacity() {
     let mut control = manager(&json!({}));
     flavor(&mut control, "zone");
     let step = control.decide(NOW);

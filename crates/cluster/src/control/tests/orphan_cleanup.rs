@@ -55,7 +55,7 @@ fn confirm(control: &mut ManagerControl, version: &str, confirmed: bool) {
 }
 
 #[test]
-fn a_worker_that_was_listed_before_the_hub_is_compared_when_both_were() {
+fn a_worker_is_compared_when_it_and_the_hub_were_listed() {
     let mut control = ManagerControl::new(settings());
     let mut lists = dispatching_lists(&waiting(), &[hub_workload()]);
     let of_workloads = lists.iter().position(|input| matches!(input, ManagerInput::Workload(_)));
@@ -70,7 +70,7 @@ fn a_worker_that_was_listed_before_the_hub_is_compared_when_both_were() {
 }
 
 #[test]
-fn a_hub_that_misses_much_at_once_while_it_is_watched_asks_first() {
+fn the_breaker_trips_when_many_workloads_vanish_in_one_list() {
     for (lost, asks) in [(10, false), (11, true)] {
         let mut control = with_many(20);
         control.decide(NOW);
@@ -83,7 +83,7 @@ fn a_hub_that_misses_much_at_once_while_it_is_watched_asks_first() {
 }
 
 #[test]
-fn many_that_one_after_another_are_deleted_go_and_a_new_list_stops_none_of_them() {
+fn workloads_deleted_one_by_one_never_trip_the_breaker() {
     let mut control = with_many(20);
     control.decide(NOW);
     (0..20).for_each(|number| {
@@ -111,7 +111,7 @@ fn passed_over(gc_interval: Option<std::time::Duration>) -> ManagerControl {
 }
 
 #[test]
-fn what_was_passed_over_is_found_after_the_interval_unless_it_is_zero() {
+fn garbage_collection_finds_orphans_after_each_interval() {
     let interval = settings().dispatch.and_then(|one| one.gc_interval).expect("upstream's default");
     let at = |seconds: i64| NOW + seconds.seconds();
     let mut control = passed_over(Some(interval));
@@ -124,7 +124,7 @@ fn what_was_passed_over_is_found_after_the_interval_unless_it_is_zero() {
 }
 
 #[test]
-fn a_job_of_ours_that_names_nothing_is_removed_and_so_is_the_next() {
+fn jobs_of_this_origin_that_name_no_workload_are_deleted() {
     let mut control = dispatching(&waiting(), &[]);
     connect(&mut control, vec![], vec![]);
     control.decide(NOW);
@@ -143,7 +143,7 @@ fn a_job_of_ours_that_names_nothing_is_removed_and_so_is_the_next() {
 }
 
 #[test]
-fn the_breaker_closes_when_nothing_is_left_to_ask_about() {
+fn the_breaker_closes_when_no_orphan_is_left() {
     let mut control = dispatching(&waiting(), &[]);
     connect(&mut control, vec![copies().0], vec![]);
     assert_eq!(on_east(&control.decide(NOW)), [""; 0], "it asks");

@@ -67,7 +67,7 @@ fn a_report_is_copied_at_once_and_then_every_ten_seconds_at_most() {
 }
 
 #[test]
-fn a_copy_goes_with_its_registration_and_is_made_for_the_next() {
+fn a_copy_is_created_for_each_registration() {
     let mut control = manager(&json!({}));
     let step = control.decide(NOW);
     answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);
@@ -83,7 +83,7 @@ fn a_copy_goes_with_its_registration_and_is_made_for_the_next() {
 }
 
 #[test]
-fn a_copy_that_somebody_deleted_is_made_again() {
+fn a_deleted_copy_is_created_again() {
     let mut control = manager(&json!({}));
     let step = control.decide(NOW);
     answer(&mut control, &step, WriteOutcome::Done(copy("70", None)), NOW);

@@ -75,7 +75,7 @@ fn the_old_slice_is_finished_once_the_quota_of_the_new_one_is_written() {
 }
 
 #[test]
-fn a_process_that_finds_both_finishes_the_old_one_whichever_is_listed_first() {
+fn the_old_slice_finishes_after_a_restart_in_any_order_of_lists() {
     for both in [[old(), new("30", true)], [new("30", true), old()]] {
         let step = control(&both).decide(NOW);
         assert_eq!((about(&step, "old"), about(&step, "new")), (vec!["finish".to_owned()], vec![]));
@@ -83,7 +83,7 @@ fn a_process_that_finds_both_finishes_the_old_one_whichever_is_listed_first() {
 }
 
 #[test]
-fn while_the_new_slice_is_on_its_way_out_the_old_one_stays() {
+fn the_old_slice_stays_while_the_new_one_is_evicted() {
     let mut evicted = new("30", true);
     let condition =
         json!({"type": "Evicted", "status": "True", "reason": "Preempted", "message": ""});

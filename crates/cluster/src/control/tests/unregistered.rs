@@ -18,7 +18,7 @@ fn clean(control: &mut ManagerControl) -> Vec<Box<str>> {
 }
 
 #[test]
-fn it_is_clean_when_its_watches_show_nothing_of_ours() {
+fn a_worker_is_clean_when_its_watches_show_no_copies() {
     let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
     connect(&mut control, vec![copies().0], vec![copies().1]);
     unregister(&mut control);
@@ -39,7 +39,7 @@ fn it_is_clean_when_its_watches_show_nothing_of_ours() {
 }
 
 #[test]
-fn it_is_not_clean_while_something_is_on_its_way_there() {
+fn a_worker_is_not_clean_while_a_create_may_be_applied() {
     let mut control = dispatching(&hub_job("20", true, &json!({})), &[nominated("21", false)]);
     connect(&mut control, vec![], vec![]);
     let sent = control.decide(NOW);
@@ -51,7 +51,7 @@ fn it_is_not_clean_while_something_is_on_its_way_there() {
 }
 
 #[test]
-fn it_gets_nothing_new_though_it_is_still_connected() {
+fn an_unregistered_worker_gets_no_new_work() {
     for (registered, gets_it) in [(true, true), (false, false)] {
         let mut control = manager(&json!({}));
         if !registered {
@@ -73,7 +73,7 @@ fn it_gets_nothing_new_though_it_is_still_connected() {
 }
 
 /// Events about workers, and their number.
-fn told(step: Decisions) -> Vec<String> {
+fn left_behind_notes(step: Decisions) -> Vec<String> {
     let news = step.events.into_iter().filter(|news| news.regarding.kind == "MultiKueueCluster");
     news.map(|news| format!("{} {}: {}", news.regarding.key, news.reason, news.note)).collect()
 }
@@ -91,17 +91,17 @@ fn placed(on: &[String]) -> Vec<Value> {
 }
 
 #[test]
-fn after_a_restart_each_that_workloads_name_is_told_of_once() {
+fn after_a_restart_each_unregistered_worker_with_workloads_gets_one_event() {
     let on = ["west", "east", "west"].map(str::to_owned);
     let mut control = dispatching(&hub_job("20", true, &json!({})), &placed(&on));
     let expected = "west LeftBehind: worker cluster \"west\" is not registered any more; what it has of 2 workloads is left behind, unless it is registered again";
-    assert_eq!(told(control.decide(NOW)), [expected]);
+    assert_eq!(left_behind_notes(control.decide(NOW)), [expected]);
     connect(&mut control, vec![], vec![]);
-    assert_eq!(told(control.decide(NOW)), [""; 0], "it was told");
+    assert_eq!(left_behind_notes(control.decide(NOW)), [""; 0], "it was told");
 }
 
 #[test]
-fn who_does_not_dispatch_knows_of_no_registrations_and_tells_of_none() {
+fn a_manager_without_dispatch_publishes_no_such_event() {
     let mut control = ManagerControl::new(settings());
     for mut input in lists() {
         if let ManagerInput::Workload(change) = &mut input {
@@ -110,31 +110,31 @@ fn who_does_not_dispatch_knows_of_no_registrations_and_tells_of_none() {
         control.observe(input, NOW);
     }
     assert!(control.is_complete());
-    assert_eq!(told(control.decide(NOW)), [""; 0]);
+    assert_eq!(left_behind_notes(control.decide(NOW)), [""; 0]);
 }
 
 #[test]
-fn people_are_told_of_so_many_and_no_more() {
+fn the_number_of_events_about_unregistered_workers_is_bounded() {
     let on: Vec<String> = (0..30).map(|number| format!("gone-{number}")).collect();
     let mut control = dispatching(&hub_job("20", true, &json!({})), &placed(&on));
-    assert_eq!(told(control.decide(NOW)).len(), 16);
+    assert_eq!(left_behind_notes(control.decide(NOW)).len(), 16);
 }
 
 #[test]
-fn one_that_is_given_up_with_something_there_is_told_of_until_it_is_registered_again() {
+fn a_connection_that_ends_with_copies_gets_an_event_per_registration() {
     let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
     connect(&mut control, vec![copies().0], vec![copies().1]);
     control.observe(east(WorkerInput::GivenUp), NOW);
-    assert_eq!(told(control.decide(NOW)), [""; 0], "it is registered");
+    assert_eq!(left_behind_notes(control.decide(NOW)), [""; 0], "it is registered");
     unregister(&mut control);
     for times in [1, 0] {
         control.observe(linked(false), NOW);
         control.observe(east(WorkerInput::GivenUp), NOW);
-        assert_eq!(told(control.decide(NOW)).len(), times);
+        assert_eq!(left_behind_notes(control.decide(NOW)).len(), times);
     }
     let again = json!({"metadata": {"name": "east", "resourceVersion": "9"}, "spec": {}});
     control.observe(ManagerInput::MultiKueueCluster(Change::Apply(object(again))), NOW);
     unregister(&mut control);
     control.observe(east(WorkerInput::GivenUp), NOW);
-    assert_eq!(told(control.decide(NOW)).len(), 1);
+    assert_eq!(left_behind_notes(control.decide(NOW)).len(), 1);
 }

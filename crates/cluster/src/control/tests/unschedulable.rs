@@ -22,7 +22,7 @@ fn evictions(step: &Decisions) -> usize {
 }
 
 #[test]
-fn a_clone_goes_back_when_no_node_took_a_pod_for_a_minute() {
+fn a_clone_is_evicted_when_a_pod_is_unschedulable_for_a_minute() {
     for (reason, evicted) in [("Unschedulable", 1), ("SchedulingGated", 0)] {
         let mut control = AgentControl::new(AgentSettings::new(AgentPolicy::default()));
         let mut clone = workload();

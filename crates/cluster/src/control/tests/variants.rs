@@ -65,7 +65,7 @@ fn written(step: &Decisions, name: &str) -> Vec<(Purpose, String)> {
 }
 
 #[test]
-fn a_variant_with_a_worse_flavor_goes_once_a_better_one_fits() {
+fn a_variant_with_a_worse_flavor_is_evicted_once_a_better_one_fits() {
     let mut control =
         control(&[variant("good", "default", true), variant("better", "best", false)]);
     let step = control.decide(NOW);
@@ -79,7 +79,7 @@ fn a_variant_with_a_worse_flavor_goes_once_a_better_one_fits() {
 }
 
 #[test]
-fn whoever_may_not_preempt_is_told_so() {
+fn a_closed_preemption_gate_is_the_pending_reason() {
     let busy = variant("busy", "best", true);
     let mut gated = variant("gated", "best", false);
     gated["metadata"]["ownerReferences"] = json!([]);
