@@ -25,7 +25,7 @@ unit:
 	$(CARGO) test --workspace --locked --no-run
 	$(MAKE) --no-print-directory -j2 crash-and-counts others
 
-CRASH := every_job_runs_to_its_end_whatever_write_the_programs_die_at
+CRASH := every_job_runs_to_its_end_whichever_write_the_programs_crash_at
 
 # Ends manager and agents before and after every write.
 crash:
