@@ -6,7 +6,6 @@ use crate::ids::{EquivalenceClassId, QueueId, WorkloadId};
 use crate::queues::pending_queue::PendingQueue;
 use crate::spec::{LocalQueueSpec, QueueEligibility};
 use crate::state::State;
-use crate::time::Time;
 use crate::workloads::record::{QueuePosition, WorkloadRecord};
 use crate::workloads::table::WorkloadTable;
 
@@ -65,10 +64,6 @@ fn push_pending(
     match eligibility {
         QueueEligibility::Eligible => push(pending, id, &mut state.workloads),
         QueueEligibility::AwaitsRequeue => pending.push_inadmissible(id, &mut state.workloads),
-        QueueEligibility::BackoffUntil(end) => {
-            pending.push_inadmissible(id, &mut state.workloads);
-            state.backoffs.add(end, id);
-        }
         QueueEligibility::Excluded => return,
     }
     state.list_if_head(queue);
@@ -120,23 +115,4 @@ fn alter_preemptor(state: &mut State, id: WorkloadId, class: EquivalenceClassId)
     if !old.is_same_but_for_finished_pods(new) {
         state.queue_mut(queue).pending.alter_preemptor(id);
     }
-}
-
-/// Requeues the Workloads whose backoff ended at or before `now`.
-pub(crate) fn requeue_after_backoff(state: &mut State, now: Time) {
-    while let Some((end, id)) = state.backoffs.pop_ended(now) {
-        if is_in_backoff(state, id, end) {
-            state.workloads.at_mut(id).eligibility = QueueEligibility::Eligible;
-            dequeue(state, id);
-            enqueue(state, id);
-        }
-    }
-}
-
-/// Whether a pending Workload is in a backoff that ends at `end`.
-pub(crate) fn is_in_backoff(state: &State, id: WorkloadId, end: Time) -> bool {
-    let workload = state.workloads.get(id);
-    workload.is_some_and(|one| {
-        one.eligibility == QueueEligibility::BackoffUntil(end) && one.admission.is_none()
-    })
 }

@@ -326,10 +326,9 @@ pub enum QueueEligibility {
     /// It may be queued.
     #[default]
     Eligible,
-    /// Condition Requeued is False: it is inadmissible, and no change of capacity requeues it.
+    /// It is inadmissible, and no change of capacity requeues it: a requeue backoff runs, condition Requeued is False,
+    /// or an admission check is to start over. The engine keeps no time of it; a later event makes it eligible.
     AwaitsRequeue,
-    /// It is inadmissible until the end of a backoff. The first cycle at or after this time requeues it.
-    BackoffUntil(Time),
     /// It is not queued: inactive, finished, or gated.
     Excluded,
 }

@@ -22,7 +22,6 @@ use crate::settings::EngineSettings;
 use crate::spec::{CheckSpec, FlavorSpec, Labels, LocalQueueSpec, PodSetSpec};
 use crate::topology::assignment_search::SearchBuffers;
 use crate::topology::topologies::Topologies;
-use crate::workloads::backoffs::Backoffs;
 use crate::workloads::second_passes::SecondPasses;
 use crate::workloads::slice_replacements::SliceReplacements;
 use crate::workloads::table::WorkloadTable;
@@ -51,7 +50,6 @@ pub(crate) struct State {
     pub(crate) slices: SliceReplacements,
     /// Which Workloads are variants of one another.
     pub(crate) variant_groups: VariantGroups,
-    pub(crate) backoffs: Backoffs,
     pub(crate) second_passes: SecondPasses,
     /// Consumption of LocalQueues for admission fair sharing.
     pub(crate) ledger: ConsumptionLedger,
@@ -85,7 +83,6 @@ impl State {
             classes: EquivalenceClasses::default(),
             slices: SliceReplacements::default(),
             variant_groups: VariantGroups::default(),
-            backoffs: Backoffs::default(),
             second_passes: SecondPasses::default(),
             ledger: ConsumptionLedger::default(),
             heads: HeadList::default(),

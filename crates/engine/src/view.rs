@@ -8,7 +8,6 @@ use crate::flavors::assignment::PodSetAssignment;
 use crate::ids::{
     CheckId, CohortId, FlavorId, LocalQueueId, NodeId, QueueId, ResourceId, WorkloadId,
 };
-use crate::pending::is_in_backoff;
 use crate::slices::{replaced_reservation, replacement_slice};
 use crate::spec::{AdmissionCheckRule, AdmissionSpec, FairSharingWeight, PodSetAdmission};
 use crate::time::Time;
@@ -101,15 +100,6 @@ impl Engine {
             (flavor, resource, cell.usage)
         })
         .collect()
-    }
-
-    /// When a cycle or second pass may decide something without a new event: the end of a backoff, or the next
-    /// attempt of a second pass.
-    pub fn next_deadline(&self) -> Option<Time> {
-        let mut backoffs = self.state.backoffs.iter();
-        let backoff =
-            backoffs.find(|(end, id)| is_in_backoff(&self.state, *id, *end)).map(|(end, _)| end);
-        backoff.into_iter().chain(self.state.second_passes.next()).min()
     }
 
     /// Checks that a Workload needs for its flavors, by name; none without a reservation.

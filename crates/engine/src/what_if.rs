@@ -25,7 +25,6 @@ use crate::spec::{CheckSpec, FlavorSpec, Labels, LocalQueueSpec};
 use crate::state::State;
 use crate::time::Time;
 use crate::topology::Topologies;
-use crate::workloads::backoffs::Backoffs;
 use crate::workloads::second_passes::SecondPasses;
 use crate::workloads::slice_replacements::SliceReplacements;
 use crate::workloads::variant_groups::VariantGroups;
@@ -97,7 +96,6 @@ struct Checkpoint {
     checks: Vec<Option<CheckSpec>>,
     topologies: Option<Topologies>,
     node_failures: NodeFailures,
-    backoffs: Backoffs,
     second_passes: SecondPasses,
     slices: SliceReplacements,
     variant_groups: VariantGroups,
@@ -128,7 +126,6 @@ impl Checkpoint {
             node_failures,
             workloads,
             classes,
-            backoffs,
             second_passes,
             slices,
             variant_groups,
@@ -150,7 +147,6 @@ impl Checkpoint {
             checks: checks.clone(),
             topologies: topologies.matter().then(|| topologies.clone()),
             node_failures: node_failures.clone(),
-            backoffs: backoffs.clone(),
             second_passes: second_passes.clone(),
             slices: slices.clone(),
             variant_groups: variant_groups.clone(),
@@ -172,7 +168,7 @@ impl Checkpoint {
         (state.flavors, state.checks) = (self.flavors, self.checks);
         state.topologies = self.topologies.unwrap_or_default();
         state.node_failures = self.node_failures;
-        (state.backoffs, state.second_passes) = (self.backoffs, self.second_passes);
+        state.second_passes = self.second_passes;
         (state.slices, state.variant_groups) = (self.slices, self.variant_groups);
         state.ledger = self.ledger;
         (state.heads, state.requeue_requests) = (self.heads, self.requeue_requests);

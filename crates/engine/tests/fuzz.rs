@@ -76,7 +76,7 @@ fn case() -> impl Strategy<Value = Case> {
     all.prop_map(|(settings, objects, steps, what_ifs)| Case { settings, objects, steps, what_ifs })
 }
 
-/// Admission fair sharing, backoffs, and the passing of time.
+/// Admission fair sharing, releases into a requeue backoff, and the passing of time.
 fn usage() -> impl Strategy<Value = WorldStep> {
     let lines = prop_oneof![
         Just("admission-fair-sharing half-life=5 interval=1".to_owned()),
@@ -86,7 +86,7 @@ fn usage() -> impl Strategy<Value = WorldStep> {
         (0..5, 0..9).prop_map(|(own, gpus)| format!("consumed q{own} gpu={gpus}")),
         (0..5, 0..3).prop_map(|(own, weight)| format!("lq q{own} cq=q{own} weight={weight}")),
         (0..10).prop_map(|index| format!("admitted w{index}")),
-        (0..10, 1..4).prop_map(|(index, end)| format!("release w{index} t=1 hold={end}")),
+        (0..10).prop_map(|index| format!("release w{index} t=1 hold=requeue")),
         Just("second-pass".to_owned()),
     ];
     lines.prop_map(WorldStep::Say)

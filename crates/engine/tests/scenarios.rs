@@ -6,8 +6,6 @@ mod play;
 mod admission_checks;
 #[path = "scenarios/admission_fair_sharing.rs"]
 mod admission_fair_sharing;
-#[path = "scenarios/backoff.rs"]
-mod backoff;
 #[path = "scenarios/balanced_placement.rs"]
 mod balanced_placement;
 #[path = "scenarios/borrowing.rs"]

@@ -91,7 +91,6 @@ impl Cycle {
     /// Begins a cycle. It is not counted if there is no head and no pending node replacement.
     pub(crate) fn begin(&mut self, state: &mut State, now: Time) {
         self.finish_early(state);
-        crate::pending::requeue_after_backoff(state, now);
         (self.now, self.replaced, self.used) = (now, 0, 0);
         self.order.clear();
         self.requeued.clear();

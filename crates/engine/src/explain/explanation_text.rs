@@ -45,9 +45,6 @@ fn headline(engine: &Engine, why: &PendingExplanation) -> String {
         QueueingStatus::Inactive(why) => {
             format!("{name} is pending: {queue} is inactive, {}", inactive(engine, why))
         }
-        QueueingStatus::NotEligible(QueueEligibility::BackoffUntil(_)) => {
-            format!("{name} is pending until its requeue backoff ends")
-        }
         QueueingStatus::NotEligible(QueueEligibility::AwaitsRequeue) => {
             format!("{name} is pending until its queue is resumed")
         }

@@ -1,7 +1,6 @@
 //! Workloads: their records, what they request, and what is kept beside the records.
 
 pub(crate) mod admission;
-pub(crate) mod backoffs;
 pub(crate) mod record;
 pub(crate) mod second_passes;
 pub(crate) mod slice_replacements;

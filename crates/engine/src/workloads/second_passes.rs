@@ -103,15 +103,6 @@ impl SecondPasses {
         self.0.get(&id).is_some_and(|pass| !matches!(pass, SecondPassState::Assigned(_)))
     }
 
-    /// When the next attempt is made.
-    pub(crate) fn next(&self) -> Option<Time> {
-        let ends = self.0.values().filter_map(|pass| match pass {
-            SecondPassState::Delayed { until, .. } => Some(*until),
-            SecondPassState::New | SecondPassState::Assigned(_) => None,
-        });
-        ends.min()
-    }
-
     /// Adds topology assignments that are not written yet to an observed admission without them.
     pub(crate) fn complete(
         &self,

@@ -19,7 +19,7 @@
 //!    class (its priority is that of a WorkloadPriorityClass)
 //!    gated (a preemption gate is closed) replaces=OTHER (the workload slice that it replaces)
 //!    family=NAME allowed=FLAVOR,FLAVOR (a variant and its allowed flavors; a cq says last=FLAVOR)
-//!    group=g hold=requeue hold=out hold=SECOND invalid uid=u template=1 check=NAME:STATE
+//!    group=g hold=requeue hold=out invalid uid=u template=1 check=NAME:STATE
 //! finish one, evict one, write-failed one, release one t=9 hold=requeue, reclaim one 2
 //! unhealthy one h1 h2                          (its failed nodes)
 //! delete KIND NAME

@@ -1,9 +1,6 @@
 //! The words of one line: `kind name key=value flag …`.
 
-use engine::Time;
 use engine::spec::QueueEligibility;
-
-use crate::play::SECOND;
 
 /// The words of one line.
 pub(super) struct Words<'a>(Vec<&'a str>);
@@ -62,9 +59,7 @@ impl<'a> Words<'a> {
             None => QueueEligibility::Eligible,
             Some("requeue") => QueueEligibility::AwaitsRequeue,
             Some("out") => QueueEligibility::Excluded,
-            Some(second) => QueueEligibility::BackoffUntil(Time(
-                second.parse::<i64>().expect("a second") * SECOND,
-            )),
+            Some(other) => unreachable!("unknown eligibility {other}"),
         }
     }
 }

@@ -105,6 +105,30 @@ fn an_evicted_workload_in_backoff_does_not_block_others() {
 }
 
 #[test]
+fn an_evicted_workload_is_requeued_when_its_backoff_ends() {
+    check(
+        "
+        cq team-a gpu/h100=1
+        wl one q=team-a gpu=1 t=1
+        cycle
+        evict one
+        release one t=1 hold=requeue
+        wl two q=team-a gpu=1 t=2
+        cycle
+        finish two
+        cycle
+        wl one q=team-a gpu=1 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=h100:1
+            2  reserve two team-a gpu=h100:1
+            4  reserve one team-a gpu=h100:1
+        "#]],
+    );
+}
+
+#[test]
 fn an_evicted_inactive_workload_is_not_requeued() {
     check(
         "

@@ -161,7 +161,6 @@ fn a_status_before_capacity_is_explained_alone() {
         wl holds q=team-a gpu=1 t=1
         wl sent-back q=team-a gpu=1 t=2 check=nodes:retry
         wl wrong q=team-a gpu=1 t=3 invalid
-        wl backs-off q=team-a gpu=1 t=4 hold=9
         wl restarts q=team-a gpu=1 t=4 hold=requeue
         wl out q=team-a gpu=1 t=4 hold=out
         wl stopped q=stops gpu=1 t=1
@@ -177,7 +176,6 @@ fn a_status_before_capacity_is_explained_alone() {
         cycle
         explain sent-back
         explain wrong
-        explain backs-off
         explain restarts
         explain out
         explain stopped
@@ -194,7 +192,6 @@ fn a_status_before_capacity_is_explained_alone() {
             2  inadmissible sent-back team-a FailedCheck
             ?  sent-back failed admission check nodes
             ?  wrong is invalid: resources validation failed: limits are below requests
-            ?  backs-off is pending until its requeue backoff ends
             ?  restarts is pending until its queue is resumed
             ?  out is not eligible for queueing
             ?  stopped is pending: stops is inactive, it is stopped

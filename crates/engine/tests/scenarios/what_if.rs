@@ -27,7 +27,7 @@ fn everything(player: &Player) -> String {
         engine.active_workloads(queue),
         engine.inadmissible_workloads(queue),
     );
-    format!("{}{lines:?}{:?}", engine.debug_dump(), engine.next_deadline())
+    format!("{}{lines:?}", engine.debug_dump())
 }
 
 /// The decision about a Workload in a hypothetical cycle, and whether the state is unchanged afterwards.

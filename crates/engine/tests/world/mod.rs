@@ -34,9 +34,9 @@ pub(crate) enum WorldStep {
     Reclaim(usize),
     /// It gets another priority.
     Priority(usize, i64),
-    /// The pods of all evicted Workloads are gone. With `true` the Workloads go into backoff.
+    /// The pods of all evicted Workloads are gone. With `true` the Workloads await a requeue.
     Release(bool),
-    /// All backoffs end.
+    /// All Workloads that await a requeue become eligible.
     Resume,
     /// One cycle.
     Cycle,

@@ -65,7 +65,7 @@ impl World {
                 let eligibility = if model % 2 == 0 {
                     QueueEligibility::Eligible
                 } else {
-                    QueueEligibility::BackoffUntil(Time(3))
+                    QueueEligibility::AwaitsRequeue
                 };
                 let queued_at = Time(i64::try_from(model).expect("small"));
                 Event::Released { workload: *id, eligibility, queued_at }
