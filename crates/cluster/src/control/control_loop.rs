@@ -30,7 +30,7 @@ const MAX_BATCH: usize = 1024;
 
 /// A composition of machines that decides about one cluster.
 ///
-/// Contract: implementors neither wait, nor read a clock, nor do IO; all time comes from `now`, which never goes back. The
+/// Contract: implementors neither wait, nor read a clock, nor do IO; all time comes from `now`. The
 /// caller sends every order of [`Decisions`] exactly once and brings the answer back by its ticket, also if that is
 /// [`WriteOutcome::Unknown`]. The same inputs give the same decisions.
 ///

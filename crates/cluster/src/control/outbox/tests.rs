@@ -108,3 +108,34 @@ fn an_answer_to_an_earlier_write_of_the_same_name_settles_nothing() {
     assert!(outbox.writes().is_in_flight(&target));
     assert!(agenda.take_jobs().contains(&key("waiter")), "the waiter is evaluated all the same");
 }
+
+#[test]
+fn a_create_of_an_existing_object_is_not_tried_again_before_the_object_is_observed() {
+    let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
+    let target = Target::home(Subject::Workload, &key("a"));
+    let create = submit(&mut outbox, &target, Stamp::default());
+    let settled = outbox.settle(&create, &WriteOutcome::Exists, NOW, &mut agenda);
+    assert_eq!(settled.retry_at, Some(NOW + 30.seconds()));
+    assert!(!outbox.writes().is_free(&target, &Stamp::default(), NOW));
+    assert!(outbox.writes().is_free(&target, &stamp(7), NOW), "it was observed");
+    assert!(outbox.writes().is_free(&target, &Stamp::default(), NOW + 30.seconds()));
+}
+
+#[test]
+fn failed_writes_of_objects_that_are_gone_do_not_pile_up() {
+    let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
+    let mut now = NOW;
+    for number in 0..1_000 {
+        let target = Target::home(Subject::Workload, &key(&number.to_string()));
+        let ticket = submit(&mut outbox, &target, stamp(5));
+        outbox.settle(&ticket, &WriteOutcome::Gone, now, &mut agenda);
+        now += 60.seconds();
+    }
+    let pending = (0..1_000).filter(|number| {
+        outbox.writes().is_pending(&Target::home(Subject::Workload, &key(&number.to_string())))
+    });
+    assert!(
+        pending.count() <= 65,
+        "ten minutes and half a minute of them, and what the search tolerates"
+    );
+}

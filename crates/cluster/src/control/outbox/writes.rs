@@ -68,10 +68,19 @@ pub(crate) struct Settled {
     pub(crate) retry_at: Option<Timestamp>,
 }
 
+/// Failed writes of an object are forgotten if none follows for this time. The object may be gone.
+const FORGET_AFTER: Duration = Duration::from_secs(600);
+
+/// The number of entries above which old failures are looked for.
+const MIN_EXPIRY: usize = 64;
+
 /// Writes by target. A target without an entry is free.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
     states: BTreeMap<Target, WriteState>,
+    /// The number of entries above which old failures are looked for next: twice those that were left, so that the search
+    /// costs a constant per write.
+    expire_above: usize,
 }
 
 impl Writes {
@@ -120,6 +129,15 @@ impl Writes {
         self.states.get(target).is_some_and(|state| state.progress == Progress::InFlight)
     }
 
+    /// Forgets failed writes that were not tried again for a long time.
+    fn expire(&mut self, now: Timestamp) {
+        if self.states.len() <= self.expire_above.max(MIN_EXPIRY) {
+            return;
+        }
+        self.states.retain(|_, state| !state.is_forgotten(now));
+        self.expire_above = self.states.len() * 2;
+    }
+
     /// Records that a write was sent.
     pub(super) fn begin(&mut self, ticket: &Ticket, base: Stamp) {
         let failures = self.states.get(&ticket.target).map_or(0, |state| state.failures);
@@ -134,6 +152,7 @@ impl Writes {
         answer: &WriteOutcome,
         now: Timestamp,
     ) -> Settled {
+        self.expire(now);
         let Some(state) = self.states.get_mut(&ticket.target) else {
             return Settled::default();
         };
@@ -147,7 +166,7 @@ impl Writes {
                 Some(Progress::Unconfirmed(after(now, UNCONFIRMED_FOR)))
             }
             (_, true) => None,
-            (WriteOutcome::Exists, false) if state.base == Stamp::default() => None,
+            // An object that exists already, or differs from the base, is on its way through the watch.
             (WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Gone, false) => {
                 Some(Progress::Outdated(after(now, MAX_BACKOFF)))
             }
@@ -200,6 +219,14 @@ impl WriteState {
             Progress::InFlight => true,
             Progress::Unconfirmed(until) => until > now,
             Progress::Outdated(_) | Progress::Backoff(_) => false,
+        }
+    }
+
+    /// Whether the write failed and was allowed again long ago. Unconfirmed writes stay: they say what a worker may have.
+    fn is_forgotten(&self, now: Timestamp) -> bool {
+        match self.progress {
+            Progress::Outdated(at) | Progress::Backoff(at) => after(at, FORGET_AFTER) <= now,
+            Progress::InFlight | Progress::Unconfirmed(_) => false,
         }
     }
 
