@@ -37,6 +37,7 @@ pub(crate) fn is_admitted(state: &State, id: WorkloadId) -> bool {
     let waits =
         |rule: &AdmissionCheckRule| !workload.checks.contains(&(rule.check, CheckState::Ready));
     let mut rules = rules(state.queue(admission.queue)).iter();
+    // All checks Ready is not enough while a topology assignment is pending (§3.7).
     !rules.any(|rule| binds(rule, admission) && waits(rule)) && !state.second_passes.is_pending(id)
 }
 

@@ -83,6 +83,7 @@ fn attempt(
         .as_deref()
         .expect("invariant: only reserving Workloads have a second pass");
     let (queue, pod_sets) = (admission.queue, admission.pod_sets.clone());
+    // Finished pods need no domains.
     let counts: Vec<i64> = pod_sets.iter().map(|one| one.count - one.reclaimed).collect();
     let class = state.class_of(id);
     let attempt = AssignmentAttempt {
@@ -96,6 +97,7 @@ fn attempt(
     };
     let mut assignment = held(state, queue, &pod_sets, &counts);
     let active = state.queue(queue).active;
+    // An inactive ClusterQueue gets no topology assignment; the attempt is repeated later.
     if active {
         topology::assign(state, &attempt, &mut assignment);
     }
@@ -171,6 +173,8 @@ fn held(
 ) -> Assignment {
     let mut assignment = Assignment::default();
     for (one, &count) in pod_sets.iter().zip(counts) {
+        // The search leaves marked pod sets out: here those whose domains are assigned already, or
+        // on the worker.
         let delayed_topology = !is_delayed_here(state, queue, one);
         let flavor_assignments = one.resources.iter().map(|&(resource, flavor, amount)| {
             let slot = state.tree.slot(flavor, resource);

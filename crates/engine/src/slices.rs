@@ -27,6 +27,7 @@ pub(crate) fn replaced(state: &State, id: WorkloadId, queue: QueueId) -> Option<
         return None;
     }
     let old = claimed_slice(state, id)?;
+    // A hidden old slice is preempted within a simulation and has no quota to hand over.
     let counts = reserving_queue(state, old) == Some(queue) && !state.workloads.at(old).hidden;
     let free = counts && replacement_slice(state, old).is_none() && !chain_leads_to(state, old, id);
     free.then_some(old)
@@ -83,6 +84,7 @@ pub(crate) fn replaced_reservation(state: &State, new: WorkloadId) -> Option<Wor
         return None;
     }
     let since = |id| (held_amount(id).map(|one| one.reserved_at), &state.workloads.at(id).uid);
+    // In a ring of claims a slice does not take over from one that reserved later.
     let first = chain_leads_to(state, old, new) && since(new) < since(old);
     (!first).then_some(old)
 }

@@ -52,6 +52,7 @@ fn admitted_siblings(
 ) -> impl Iterator<Item = (usize, WorkloadId)> + '_ {
     let here = move |sibling: WorkloadId| {
         let held = state.workloads.get(sibling)?.admission.as_deref()?;
+        // A sibling with a reservation whose checks are not ready is not admitted yet.
         let counts = held.queue == queue && is_admitted(state, sibling);
         Some((rank(state, sibling, queue)?, sibling)).filter(|_| counts)
     };

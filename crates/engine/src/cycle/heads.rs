@@ -95,6 +95,8 @@ impl Heads {
             HeadOutlook::Unknown => self.evaluate(state, id, workload),
             HeadOutlook::Known(ReevaluationForecast::Open) => {
                 match certain_fit(state, id, workload) {
+                    // The usage is known, so contention decides whether an evaluation can lead to a
+                    // reservation.
                     Some(fit) => self.contest.enter(state, (id, workload), fit),
                     None => self.evaluate(state, id, workload),
                 }
@@ -178,6 +180,7 @@ fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> HeadOutlook {
     let known = pending.is_refused(one)
         && !pending.is_preemptor(workload)
         && !state.settings.reevaluate_refused;
+    // With flavors left to try, the next scan starts behind those of the refusal and may succeed.
     if known && one.scan.is_none() && super::nominate::is_valid(state, id, one) {
         HeadOutlook::Known(reevaluate(state, id, workload))
     } else {

@@ -140,7 +140,9 @@ impl Cycle {
             }
             CycleStage::RequeueInadmissible(from) => self.defer_requeues(state, from),
             CycleStage::Replace => state.node_failures.put_back(&mut self.failed),
+            // Heads that were taken are still in their pending queues.
             CycleStage::TakeHeads => self.heads.close(state),
+            // Nomination removes a head from its pending queue; the commit requeues it.
             CycleStage::Nominate { mark, .. } | CycleStage::ProcessingOrder { mark, .. } => {
                 state.tree.rewind(mark);
                 state.tree.journal.close();
@@ -193,6 +195,7 @@ impl Cycle {
                 return CycleStage::TakeHeads;
             };
             if let Some(entry) = replace::replace(state, failure) {
+                // The first replacement counts the cycle; heads that follow belong to the same one.
                 state.cycle += u64::from(self.replaced == 0);
                 self.keep(entry);
                 self.replaced += 1;
@@ -322,6 +325,7 @@ impl Cycle {
             at += 1;
             match entry.outcome {
                 CycleOutcome::Reserved { .. } => admit::admit(state, entry, self.now),
+                // Still nominated: the cycle ended early, before this entry was processed.
                 CycleOutcome::Nominated => requeue::requeue_unprocessed(state, entry),
                 _ => requeue::requeue(state, entry),
             }

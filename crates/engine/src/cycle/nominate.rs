@@ -40,6 +40,7 @@ pub(super) fn is_valid(state: &State, queue: QueueId, workload: &WorkloadRecord)
 
 fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> CycleOutcome {
     let workload = state.workloads.at(id);
+    // The order of §4.2. Inactive ClusterQueues hand out no heads, so activity is not checked.
     if checks::failed(workload).is_some() {
         CycleOutcome::FailedCheck
     } else if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
@@ -139,6 +140,7 @@ fn attempt_with(
     targets.clear();
     state.scratch.invalidate();
     assign(state, attempt, assignment);
+    // Marks delayed pod sets first, so that no domains are searched for them.
     delayed_topology::delay_topology(state, attempt.queue, assignment);
     topology::assign(state, attempt, assignment);
     if assignment.mode() == FlavorAssignmentMode::Preempt {

@@ -45,6 +45,7 @@ impl ProcessingOrder {
     /// Adds an entry that is not decided yet.
     pub(super) fn enter(&mut self, state: &mut State, entries: &[CycleEntry], index: usize) {
         let entry = &entries[index];
+        // A head that was rejected before evaluation (§4.2) is not processed.
         if entry.outcome != CycleOutcome::Nominated {
             return;
         }

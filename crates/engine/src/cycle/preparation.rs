@@ -63,7 +63,9 @@ fn refresh(state: &mut State) {
     let left = NodeSet::of(state, &former_parents, root);
     for queue in state.queues.iter_mut().flatten() {
         let root = state.tree.root(queue.node);
+        // A change of quotas in the tree ends the progress of flavor scans (§4.4 step 7).
         queue.generation += u64::from(requoted.has(root));
+        // A tree that lost a child may have lost quota that the child lent.
         if all || trees.has(root) || left.has(root) {
             queue.pending.forget_refused();
         }
@@ -123,6 +125,7 @@ fn rank(state: &mut State) {
 fn update_cohort_cycle(state: &mut State, id: QueueId, all: bool, changed: &NodeSet) {
     let node = state.queue(id).node;
     let cyclic = state.tree.node(node).cyclic;
+    // As in Kueue, the end of a cohort cycle shows only when the ClusterQueue or a flavor changes.
     if cyclic || all || changed.has(node) {
         state.queue_mut(id).in_cycle = cyclic;
     }

@@ -27,6 +27,7 @@ pub(super) fn process(
     placer: &mut dyn Placer,
 ) {
     let is_variant = entry.class.allowed.is_some();
+    // One variant of a job is admitted at a time, and that one has a better flavor (§4.8 step 1).
     if is_variant && variants::better_variant(state, entry.workload, entry.queue).is_some() {
         entry.outcome = CycleOutcome::BetterVariantAdmitted;
         entry.targets.clear();
@@ -50,6 +51,7 @@ pub(super) fn process(
         entry.targets.clear();
         return;
     }
+    // A target releases its quota once, and an earlier entry has claimed it (§4.8 step 7).
     let taken = overlaps(entry, &gone) || preempted.include_replaced_slice(entry);
     if taken || !fits_without(state, entry, &gone) {
         entry.outcome = CycleOutcome::Skipped;
@@ -58,12 +60,15 @@ pub(super) fn process(
     }
     entry.outcome = match mode {
         FlavorAssignmentMode::Preempt => CycleOutcome::Preempting,
+        // It fits once the targets of earlier entries are evicted; until then it gets no
+        // reservation.
         FlavorAssignmentMode::DeferredFit => CycleOutcome::Deferred,
         FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit if is_variant => {
             grant_variant(state, entry, placer)
         }
         FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => grant(entry, placer),
     };
+    // Without a worker cluster the entry gets no quota, and later entries may use it.
     if !matches!(entry.outcome, CycleOutcome::NoClusterCapacity(_)) {
         preempted.add(state, entry);
         charge_assumed(state, entry);
@@ -93,6 +98,7 @@ fn overlaps(entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
 /// Evaluates an entry again with its flavors pinned: if its targets overlap those of an earlier entry, as if these
 /// were gone; if only its topology domains were taken, against the present usage.
 fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[WorkloadId]) {
+    // An old slice that is a target hands over no quota, so charging the difference is not enough.
     let overlap = overlaps(entry, preempted)
         || entry.replaced_slice.is_some_and(|old| preempted.contains(&old));
     if !overlap && !lost_topology_domains(state, entry, preempted) {
@@ -104,6 +110,7 @@ fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[Worklo
         evaluate(state, entry, &[], Some(&pins));
         assign_topology(state, entry);
     });
+    // It fits without the targets of earlier entries, but these still run (§4.8 step 2).
     if overlap && entry.assignment.mode() == FlavorAssignmentMode::Fit {
         entry.assignment.deferred = true;
     }
@@ -160,6 +167,8 @@ pub(super) fn assumed_usage(state: &State, entry: &CycleEntry) -> SlotUsage {
     wanted
         .map(|&(slot, amount)| {
             let cell = state.tree.at(node, slot);
+            // The bounds of §4.8 step 5; as in Kueue, only the bound without borrowing is clipped
+            // at zero.
             let bound = match (entry.assignment.borrow > 0, cell.borrowing_limit) {
                 (true, None) => return (slot, amount),
                 (true, Some(limit)) => cell.nominal + limit - cell.usage,

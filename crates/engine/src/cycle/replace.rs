@@ -48,6 +48,7 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
     let (queue, held) = (admission.queue, admission.pod_sets.clone());
     failure.nodes.retain(|node| topology::is_assigned_to(state, &held, *node));
     let &first = failure.nodes.first()?;
+    // One failed node is replaced; a second failure evicts the Workload (§4.11).
     let moved = if failure.nodes.len() > 1 {
         None
     } else {

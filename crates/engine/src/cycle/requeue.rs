@@ -14,6 +14,7 @@ use crate::workloads::table::WorkloadTable;
 /// Requeues a head and records how far its flavor scan got.
 pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     let id = entry.workload;
+    // Targets count as evicted at once, not only when the watch shows the eviction (§4.8).
     if entry.outcome == CycleOutcome::Preempting {
         for target in &entry.targets {
             crate::reservations::mark_evicted(state, target.workload);
@@ -75,15 +76,18 @@ pub(super) fn requeue_unprocessed(state: &mut State, entry: &mut CycleEntry) {
 fn destination(state: &State, entry: &CycleEntry) -> RequeueDestination {
     let queue = state.queue(entry.queue);
     match entry.outcome {
+        // Inadmissible under StrictFIFO too (§3.4): the next cycle would refuse them again.
         CycleOutcome::NamespaceMismatch | CycleOutcome::NoClusterCapacity(_) => {
             RequeueDestination::Inadmissible
         }
+        // The head of a StrictFIFO queue blocks the queue until it is admitted (§3.4).
         _ if queue.strategy == QueueingStrategy::StrictFifo => RequeueDestination::Active,
         CycleOutcome::Preempting
         | CycleOutcome::Deferred
         | CycleOutcome::Skipped
         | CycleOutcome::BetterVariantAdmitted
         | CycleOutcome::Migrating { .. } => RequeueDestination::Active,
+        // Flavors are left to try, and the next cycle continues with them (§3.4).
         _ if state.workloads.at(entry.workload).scan.is_some() => RequeueDestination::Active,
         CycleOutcome::NoFit | CycleOutcome::NoCandidates
             if state.settings.scheduling_equivalence_hashing

@@ -135,11 +135,13 @@ impl Tournament {
         let mut child = leaf;
         while let Some(cohort) = state.tree.parent(child) {
             self.drop_top(state, entries, cohort);
+            // A ClusterQueue has one head per cycle, so only cohorts send up another contender.
             if child != leaf {
                 self.advance(state, entries, child);
             }
             child = cohort;
         }
+        // A ClusterQueue without a cohort is its own root and holds its own contender.
         if child == leaf {
             self.drop_top(state, entries, leaf);
         }

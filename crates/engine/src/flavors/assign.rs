@@ -21,6 +21,7 @@ pub(crate) fn assign(state: &mut State, attempt: &AssignmentAttempt<'_>, out: &m
     out.clear();
     for first in 0..attempt.class.pod_sets.len() {
         let members = members(attempt.class, first);
+        // The whole group is assigned with its first pod set.
         if members[0] != first {
             continue;
         }
@@ -66,6 +67,7 @@ fn assign_group(
     for &(resource, amount) in &requests {
         let covering = groups.iter().position(|group| group.resources.contains(&resource));
         let Some(index) = covering else {
+            // A request of zero needs no quota, so no resource group has to cover it.
             if amount > Amount::ZERO {
                 no_fit = true;
                 chosen.clear();
@@ -77,6 +79,7 @@ fn assign_group(
             }
             continue;
         };
+        // One scan covers all resources of a resource group, so that they get the same flavor.
         if done.contains(&index) {
             continue;
         }
@@ -128,6 +131,7 @@ fn group_requests(
             }
         }
     }
+    // The requests of a single pod set are sorted already, but `pods` is appended to them.
     if members.len() > 1 || state.queue(attempt.queue).covers_pods {
         request_order::sort(&state.names, &mut sums);
     }
@@ -149,10 +153,12 @@ fn push_pod_set(
         let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {
             continue;
         };
+        // A replacement slice is charged only what it requests beyond the old slice (§4.4 step 3).
         let held =
             attempt.old.and_then(|old| slices::held_amount(state, old, &pod_set.name, resource));
         out.borrow = out.borrow.max(choice.borrow);
         charge(&mut out.usage, choice.slot, amount - held.map_or(Amount::ZERO, |(_, held)| held));
+        // The whole amount, since an admitted replacement slice is charged all of it (§4.13).
         one.flavor_assignments.push(FlavorAssignment { amount, ..*choice });
     }
     let grouped =

@@ -8,6 +8,7 @@ use crate::state::State;
 
 /// Marks the pod sets whose topology is not assigned together with the quota.
 pub(crate) fn delay_topology(state: &State, queue: QueueId, assignment: &mut Assignment) {
+    // Only an admission check can delay a topology assignment.
     if rules(state.queue(queue)).is_empty() {
         return;
     }

@@ -71,6 +71,7 @@ impl GranularMode {
     /// Whether this one is strictly better.
     pub(crate) fn better_than(self, other: Self, preference: FlavorFungibilityPreference) -> bool {
         let (own, others) = (self.rank(), other.rank());
+        // NoFit and NoCandidates lose against viable modes whatever the preference (§4.4 step 6).
         if own < 2 || others < 2 {
             return (own, other.borrow) > (others, self.borrow) && own != 0;
         }

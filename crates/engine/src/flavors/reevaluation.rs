@@ -58,6 +58,8 @@ pub(crate) fn reevaluate(state: &State, id: QueueId, workload: WorkloadId) -> Re
             alone &= pod_set_reevaluation.is_isolated(group);
         }
     }
+    // A reservation of isolated quota affects only this ClusterQueue, which has no other head in
+    // the cycle.
     if all == ReevaluationForecast::Reserves && alone { ReevaluationForecast::None } else { all }
 }
 
@@ -80,6 +82,7 @@ pub(crate) fn certain_fit(
     let mut usage = SlotUsage::new();
     for (resource, amount) in state.requests(id, pod_set, pod_set.count) {
         let group = queue.groups.iter().find(|group| group.resources.contains(&resource))?;
+        // With several flavors the scan decides, so the usage is not known in advance.
         let [flavor] = group.flavors.as_slice() else { return None };
         if !suits(state, id, pod_set, group, *flavor) {
             return None;
@@ -187,12 +190,14 @@ impl<'a> ReevaluatedPodSet<'a> {
             return ReevaluationForecast::None;
         }
         let owned_elsewhere = reach(tree, node, slot, amount).below_root;
+        // Others may have borrowed this quota, so there may be candidates to reclaim it from.
         if owned_elsewhere && reclaim != PreemptionPolicy::Never {
             return ReevaluationForecast::Open;
         }
         let waits = owned_elsewhere
             || amount <= tree.at(node, slot).nominal
             || may_preempt_while_borrowing(self.state, self.id);
+        // Under Any an entry without targets reserves nothing (§4.8 step 5).
         if waits && reclaim != PreemptionPolicy::Any {
             ReevaluationForecast::Reserves
         } else {

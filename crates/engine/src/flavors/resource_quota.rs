@@ -23,6 +23,7 @@ pub(crate) fn fit_resource_quota(
     let total = earlier + request;
     let node = state.queue(attempt.queue).node;
     let maximum = potential(&state.tree, node, slot);
+    // The tree does not offer that much even without usage, so preemption cannot help.
     if total > maximum {
         let reason = NoFitReason::ExceedsMaximum { slot, earlier, request, maximum };
         return (
@@ -40,6 +41,8 @@ pub(crate) fn fit_resource_quota(
     }
     let reason = Some(NoFitReason::InUse { slot, missing: total - left });
     let within_nominal = total <= state.tree.at(node, slot).nominal;
+    // Preemption can free the ClusterQueue's nominal quota and quota that others borrowed from a
+    // subtree below the root; any other quota only if it may preempt while borrowing (§4.4 step 4).
     if within_nominal || reach.below_root || may_preempt_while_borrowing(state, attempt.queue) {
         return (search::simulate(state, attempt, slot, total), reason);
     }

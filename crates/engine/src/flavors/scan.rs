@@ -69,6 +69,8 @@ pub(crate) fn scan(
     for index in first_flavor(state, flavor_request)..flavor_request.group.flavors.len() {
         let flavor = flavor_request.group.flavors[index];
         last = Some(index);
+        // Flavors that are skipped (§4.4 step 1) give no pending reason; those that fail a static
+        // check (step 2) give NoMatchingFlavor.
         if !is_pinned(flavor_request, flavor) {
             reasons.extend(
                 flavor_request
@@ -97,6 +99,7 @@ pub(crate) fn scan(
             best = Some((worst, flavor_assignments));
             break;
         }
+        // Only a strictly better flavor replaces the best one: the first wins ties (§4.4 step 6).
         if best.as_ref().is_none_or(|(old, _)| is_better(state, worst, *old, flavor_fungibility)) {
             best = Some((worst, flavor_assignments));
         }
@@ -327,6 +330,7 @@ fn note_progress(
         flavor_assignments.iter_mut().for_each(|choice| choice.tried = Some(0));
         return;
     }
+    // After the last flavor the next attempt starts at the first one again (§4.4 step 7).
     let left = last.filter(|&last| last + 1 < flavor_request.group.flavors.len());
     let tried = left.and_then(|last| u16::try_from(last).ok());
     for choice in flavor_assignments {

@@ -69,6 +69,7 @@ impl PreemptionCandidate {
         let admission = one.admission.as_deref();
         let (evicted, reserved_at) =
             admission.map_or((false, Time(0)), |one| (one.evicted, one.reserved_at));
+        // A candidate that is evicted already goes first: its usage is released anyway.
         let order = ((!evicted, group), (one.priority, Reverse(reserved_at)));
         Self { workload, queue, variant, common_ancestor: None, order }
     }

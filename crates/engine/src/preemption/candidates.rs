@@ -39,6 +39,8 @@ pub(super) fn of_queue<'a>(
     policy: PreemptionPolicy,
 ) -> impl Iterator<Item = WorkloadId> + 'a {
     state.queue(queue).reserving.iter().copied().filter(move |&id| {
+        // A hidden Workload is removed by an enclosing simulation. The old slice hands its quota
+        // over to the preemptor and is finished, not preempted (§4.13).
         !state.workloads.at(id).hidden
             && need.attempt.old != Some(id)
             && allowed(state, need.attempt.workload, id, policy)

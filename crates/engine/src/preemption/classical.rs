@@ -29,6 +29,8 @@ pub(super) fn find(
     pool.clear();
     collect(state, need, &mut pool);
     let forbidden = state.queue(need.attempt.queue).preemption.borrow.is_none();
+    // The runs of docs/reference/kueue.md §4.9; `true` is a run that may borrow. Without reclaim
+    // candidates every target is in the own ClusterQueue, and one run that may borrow covers all.
     let runs: &[bool] = if !pool.has_reclaim || (forbidden && !is_below_nominal(state, need)) {
         &[true]
     } else if forbidden && !pool.has_hierarchical {
@@ -66,6 +68,8 @@ fn run(
     let (mut found, mut position) = (false, 0);
     while let Some(candidate) = pool.at((&state.queues, &state.workloads), position) {
         position += 1;
+        // Checked when the candidate is drawn: targets before it may have brought its ClusterQueue
+        // back within quota.
         if !valid(state, need, &candidate, borrowing) {
             continue;
         }
@@ -86,6 +90,7 @@ fn run(
         show(state, target.workload);
     }
     state.tree.settle(mark);
+    // A partial set of targets would evict Workloads without making the preemptor fit.
     if !found {
         targets.clear();
     }
@@ -101,6 +106,7 @@ fn valid(
     if candidate.variant == PreemptionVariant::ReclaimWithoutBorrowing && borrowing {
         return false;
     }
+    // In the own ClusterQueue `withinClusterQueue` decides; there is no borrowed quota to return.
     let Some(common_ancestor) = candidate.common_ancestor else {
         return true;
     };
@@ -145,6 +151,8 @@ fn collect_reclaim(state: &State, need: &PreemptionRequest<'_>, pool: &mut Candi
             node,
             pool,
         );
+        // Tested after the subtree of `node` is collected: quota that `node` owns is an advantage
+        // only over candidates outside of that subtree.
         advantage |= fits_quota(&state.tree, node, &mut rest);
         skip = node;
     }
@@ -156,6 +164,7 @@ fn fits_quota(tree: &QuotaTree, node: NodeId, rest: &mut [(Slot, Amount)]) -> bo
     for (slot, amount) in rest {
         let cell = tree.at(node, *slot);
         fits &= !cell.borrowing_with(*amount);
+        // Local quota is used before the parent is charged, so the parent covers only the rest.
         *amount = (*amount - cell.local_available()).clip();
     }
     fits
@@ -180,6 +189,7 @@ fn collect_below(
     pool: &mut CandidatePool,
 ) {
     for &child in &state.tree.node(node).children {
+        // A subtree within its quota has borrowed nothing that could be reclaimed.
         if child == walk.skip || within_quota(state, child, need.contested) {
             continue;
         }
@@ -197,6 +207,8 @@ fn collect_below(
                     pool.add((&state.queues, &state.workloads), candidate);
                 }
             }
+            // Kueue's snapshot has no inactive ClusterQueues (§4.1), so their Workloads are no
+            // candidates.
             Some(_) => {}
         }
     }
@@ -214,6 +226,7 @@ fn variant(
     match borrow {
         _ if walk.advantage => PreemptionVariant::HierarchicalReclaim,
         None => PreemptionVariant::ReclaimWithoutBorrowing,
+        // `borrowWithinCohort` preempts only lower priorities while the preemptor borrows (§4.9).
         Some(_) if other.priority >= own.priority => PreemptionVariant::ReclaimWithoutBorrowing,
         Some(BorrowWithinCohort { max_priority: Some(bound) }) if other.priority > bound => {
             PreemptionVariant::ReclaimWithoutBorrowing

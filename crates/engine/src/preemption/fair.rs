@@ -33,9 +33,11 @@ pub(super) fn find(
     charge(state, need);
     let mut search = FairSearch::new(state, need, &candidates);
     let mut found = search.first_pass(state, strategies.first().copied());
+    // The second of two strategies is always LessThanInitialShare (§4.10).
     if !found && strategies.len() > 1 {
         found = search.second_pass(state);
     }
+    // Filling back compares the request with available quota, so it must not be charged already.
     uncharge(state, need);
     let mut targets = search.targets;
     if found {
@@ -91,6 +93,7 @@ fn collect_below(state: &State, need: &PreemptionRequest<'_>, node: NodeId, all:
             collect_below(state, need, child, all);
             continue;
         };
+        // A ClusterQueue within its nominal quota of the contested slots keeps its Workloads.
         let borrows = need.contested.iter().any(|&slot| {
             let cell = state.tree.at(child, slot);
             cell.usage > cell.nominal
@@ -128,8 +131,11 @@ impl<'a> FairSearch<'a> {
     fn first_pass(&mut self, state: &mut State, strategy: Option<FairStrategy>) -> bool {
         while let Some(queue) = self.next_queue(state) {
             let reason = if queue == self.need.attempt.queue {
+                // Within the own ClusterQueue `withinClusterQueue` decides, and shares are not
+                // compared.
                 Some(PreemptionReason::InClusterQueue)
             } else if self.within_nominal {
+                // The preemptor takes back its own nominal quota, so shares are not compared.
                 Some(PreemptionReason::InCohortReclamation)
             } else {
                 None
@@ -153,6 +159,7 @@ impl<'a> FairSearch<'a> {
     fn second_pass(&mut self, state: &mut State) -> bool {
         let retry = std::mem::take(&mut self.retry);
         self.queues = by_queue(state, &retry);
+        // The first pass pruned nodes that ran out of candidates; some have candidates to retry.
         self.pruned.clear();
         while let Some(queue) = self.next_queue(state) {
             let (own, other) = self.meeting(state, queue);
@@ -231,6 +238,7 @@ impl<'a> FairSearch<'a> {
 
     /// The ClusterQueue to preempt in next: from the root always down to the child with the largest share.
     fn next_queue(&mut self, state: &State) -> Option<QueueId> {
+        // Without a cohort there are only candidates of the own ClusterQueue.
         let Some(parent) = state.tree.parent(self.leaf) else {
             let own = self.need.attempt.queue;
             return self.front(own).map(|_| own);
@@ -254,6 +262,8 @@ impl<'a> FairSearch<'a> {
             let own = share(&state.tree, child);
             match state.tree.node(child).queue {
                 Some(queue) => {
+                    // A node that does not borrow has nothing to return. The preemptor's own
+                    // ClusterQueue stays: its candidates do not depend on borrowing.
                     if (!own.borrowing && child != self.leaf) || self.front(queue).is_none() {
                         self.pruned.push(child);
                     } else if best_queue.is_none_or(|best| self.prefer(state, (own, queue), best)) {
@@ -271,11 +281,13 @@ impl<'a> FairSearch<'a> {
         }
         match (best_cohort, best_queue) {
             (Some((cohort_share, cohort)), Some((queue_share, queue))) => {
+                // A cohort wins a tie against a ClusterQueue (§4.10).
                 if cohort_share >= queue_share { self.descend(state, cohort) } else { Some(queue) }
             }
             (Some((_, cohort)), None) => self.descend(state, cohort),
             (None, Some((_, queue))) => Some(queue),
             (None, None) => {
+                // Nothing below is left; the next walk from the root passes this cohort by.
                 self.pruned.push(cohort);
                 None
             }

@@ -14,8 +14,10 @@ pub(super) fn fits(state: &mut State, need: &PreemptionRequest<'_>, borrowing: b
     let node = state.queue(need.attempt.queue).node;
     let quota = need.usage.iter().all(|&(slot, amount)| {
         (borrowing || !state.tree.at(node, slot).borrowing_with(amount))
+            // Clipped, so that a request of zero fits even if usage exceeds quota.
             && amount <= available(&state.tree, node, slot).clip()
     });
+    // The topology search is expensive and runs only if quota suffices.
     quota && need.assignment.is_none_or(|one| topology::fits(state, need.attempt, one))
 }
 
@@ -31,6 +33,7 @@ pub(super) fn fill_back(
         let target = targets[index];
         show(state, target.workload);
         if still_fits(state) {
+            // As in Kueue, the last target takes the position of the restored one.
             targets.swap_remove(index);
         } else {
             hide(state, target.workload);

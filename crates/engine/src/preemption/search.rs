@@ -92,8 +92,10 @@ fn granular_mode_of(
     }
     let mark = state.tree.journal.mark();
     let borrow =
+        // The targets release their usage first, so a lower subtree may suffice (§4.4 step 4).
         without(state, &ids(targets), |state| reach(&state.tree, node, slot, amount).height);
     state.tree.settle(mark);
+    // Reclaim ranks above Preempt and therefore needs all targets in other ClusterQueues.
     let own = targets.iter().any(|target| queue_of(state, target.workload) == attempt.queue);
     GranularMode {
         preemption_mode: if own { PreemptionMode::Preempt } else { PreemptionMode::Reclaim },

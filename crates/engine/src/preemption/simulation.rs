@@ -42,6 +42,7 @@ pub(crate) fn without<T>(
 
 fn change(state: &mut State, id: WorkloadId, hidden: bool) {
     let workload = state.workloads.at_mut(id);
+    // Lists of targets may contain a Workload twice; its usage is removed once.
     if workload.hidden == hidden {
         return;
     }

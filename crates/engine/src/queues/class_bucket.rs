@@ -72,6 +72,7 @@ pub(super) fn is_live(ticket: &QueueTicket, workloads: &WorkloadTable) -> bool {
 pub(super) fn older(left: QueueTicket, right: QueueTicket, workloads: &WorkloadTable) -> bool {
     let rest = |ticket: QueueTicket| workloads.get(ticket.workload).map(|workload| &workload.uid);
     let order = (left.time, left.uid).cmp(&(right.time, right.uid));
+    // Longer uids may share the bytes that a ticket carries.
     order.then_with(|| rest(left).cmp(&rest(right))).is_lt()
 }
 

@@ -52,6 +52,7 @@ impl PendingQueue {
     pub(crate) fn push_active(&mut self, id: WorkloadId, workloads: &mut WorkloadTable) {
         let (class, priority) = (workloads.at(id).class, workloads.at(id).priority);
         let mut index = self.bucket_of(class, priority);
+        // The class stays inadmissible for its other Workloads.
         if self.buckets[index as usize].inadmissible {
             index = self.detached_of(class, priority);
         }
@@ -191,6 +192,7 @@ impl PendingQueue {
     ) -> usize {
         let first = self.bucket_of(class, priority);
         let mut inadmissible = usize::from(self.park(first, workloads));
+        // A refusal concerns every pending Workload of the class, detached ones included (§3.5).
         for at in 0..self.detached.len() {
             let index = self.detached[at];
             if self.buckets[index as usize].class == class {
@@ -244,6 +246,7 @@ impl PendingQueue {
         }
         let mut at = 0;
         while let Some(&id) = self.inadmissible.get(at) {
+            // Removing a Workload moves the last one to `at`, which is visited next.
             if may(workloads.at(id)) {
                 self.remove(id, workloads);
                 self.push(id, workloads);
@@ -307,6 +310,7 @@ impl PendingQueue {
         let sticky = stays(right).cmp(&stays(left));
         let (left, right) = (workloads.at(left), workloads.at(right));
         let used = self.share(left).cmp(&self.share(right));
+        // Usage of the LocalQueue precedes even a sticky preemptor (§3.2).
         used.then(sticky)
             .then(right.priority.cmp(&left.priority))
             .then(left.queued_at.cmp(&right.queued_at))
@@ -362,11 +366,14 @@ impl PendingQueue {
             return;
         }
         let (empty, inadmissible) = (bucket.live == 0, bucket.inadmissible);
+        // Only dead tickets are left.
         if empty {
             bucket.tickets.clear();
         }
         let buckets = &self.buckets;
         self.order.remove(index, |a, b| goes_first(buckets, a, b, workloads));
+        // An empty inadmissible bucket stays, so that new Workloads of its class become
+        // inadmissible (§3.5).
         if empty && !inadmissible && self.forget(index) {
             self.free.push(index);
         }

@@ -17,6 +17,7 @@ pub(crate) fn available(tree: &QuotaTree, node: NodeId, slot: Slot) -> Amount {
     };
     let mut from_parent = available(tree, parent, slot);
     if let Some(limit) = own.borrowing_limit {
+        // Usage that the parent stores already counts against the borrowing limit.
         let lent = own.subtree - own.local;
         let room = lent - own.above_local() + limit;
         from_parent = from_parent.min(room);
@@ -50,6 +51,7 @@ pub(crate) struct LowestSubtree {
 pub(crate) fn reach(tree: &QuotaTree, leaf: NodeId, slot: Slot, amount: Amount) -> LowestSubtree {
     let own = tree.at(leaf, slot);
     let has_parent = tree.parent(leaf).is_some();
+    // Without a parent there is no other subtree to borrow from.
     if !own.borrowing_with(amount) || !has_parent {
         return LowestSubtree { height: 0, below_root: has_parent };
     }
@@ -62,5 +64,6 @@ pub(crate) fn reach(tree: &QuotaTree, leaf: NodeId, slot: Slot, amount: Amount) 
         }
         rest -= cell.local_available();
     }
+    // If no subtree takes the request, Kueue uses the height of the root (§4.3).
     LowestSubtree { height: tree.node(tree.root(leaf)).height, below_root: false }
 }

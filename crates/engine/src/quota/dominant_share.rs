@@ -59,6 +59,7 @@ impl Ord for DominantShare {
             (true, true) => self.compare_unweighted(*other),
             (true, false) => Ordering::Greater,
             (false, true) => Ordering::Less,
+            // Zero shares come first: in a product with weight 0 both sides would be zero.
             (false, false) => match (self.is_zero(), other.is_zero()) {
                 (true, true) => Ordering::Equal,
                 (true, false) => Ordering::Less,
@@ -104,6 +105,7 @@ pub(crate) fn share(tree: &QuotaTree, node: NodeId) -> DominantShare {
             lendable: tree.lendable(parent, resource).0.max(0).unsigned_abs(),
             ..best
         };
+        // With nothing to lend there is no ratio, and only `borrowing` shows the usage (§4.7).
         if ratio.lendable > 0 && ratio.compare_unweighted(best) == Ordering::Greater {
             best = ratio;
         }

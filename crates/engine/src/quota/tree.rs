@@ -204,6 +204,7 @@ impl QuotaTree {
         self.keep();
         self.nodes[node.index()].weight = weight;
         let start = node.index() * self.stride;
+        // Usage outlives a removed quota: it is released with the reservations.
         for cell in &mut self.cells[start..start + self.stride] {
             *cell = QuotaCell { usage: cell.usage, ..QuotaCell::EMPTY };
         }
@@ -268,6 +269,7 @@ impl QuotaTree {
 
     /// Whether a node is in a cohort cycle or below one, by the present parents.
     pub(crate) fn is_in_cohort_cycle(&self, node: NodeId) -> bool {
+        // A path with more nodes than the forest visits a node twice.
         self.ancestors(node).nth(self.nodes.len()).is_some()
     }
 
@@ -302,6 +304,7 @@ impl QuotaTree {
         for at in 0..self.nodes[node.index()].children.len() {
             let child = self.nodes[node.index()].children[at];
             let above = match self.nodes[child.index()].queue {
+                // Kueue's snapshot has no inactive ClusterQueues (§4.1), so they add no height.
                 Some(queue) => u32::from(counts(queue)),
                 None => self.measure(child, counts) + 1,
             };
@@ -317,6 +320,8 @@ impl QuotaTree {
         for slot in 0..self.slots.len() {
             let cell = &mut self.cells[node.index() * self.stride + slot];
             cell.subtree = cell.nominal;
+            // The usage of a ClusterQueue comes from reservations; a cohort's is the sum of its
+            // children.
             if !is_queue {
                 cell.usage = Amount::ZERO;
             }
@@ -367,6 +372,7 @@ impl QuotaTree {
             let free = self.at(at, slot).local_available();
             let usage = self.at(at, slot).usage;
             self.write_usage(at, slot, usage + rest);
+            // In or below a cohort cycle the ancestors never end, and cohorts have no sums.
             if rest <= free || self.node(at).cyclic {
                 return;
             }

@@ -275,6 +275,7 @@ impl BalancedSearch<'_> {
         self.reduce_to_fewest(counts, sorted, best, selector)?;
         let count = i64::try_from(best.len()).unwrap_or(i64::MAX);
         let mut left = self.slices - count * threshold;
+        // Every domain gets at least the threshold, and that is more than there is to assign.
         if left < 0 {
             return None;
         }

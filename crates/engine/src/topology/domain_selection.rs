@@ -62,6 +62,7 @@ pub(super) fn select_domains(
     let mut level = find_level_with_fit_domains(tree, counts, request, to_assign, buffers)?;
     let slice = AssignmentUnit::Slice(request.slice_size);
     assign_pods(counts, to_assign, slice, buffers);
+    // Above the slice level the children of all selected domains are pooled (§4.11).
     while level < request.slice_level.min(tree.lowest()) {
         let SelectionBuffers { sorted, shares, .. } = buffers;
         let below = shares.iter().flat_map(|share| tree.children(share.domain));
@@ -188,6 +189,7 @@ fn find_domains_for_all(
         first = Some(domain);
         at += 1;
     }
+    // Without a domain for the leader no slice counts as fitting.
     if leaders > 0 {
         return Err(0);
     }

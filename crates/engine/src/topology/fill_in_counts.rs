@@ -227,6 +227,7 @@ fn pods_that_fit(
     let (mut fewest, mut limiting) = (i64::MAX, None);
     for &(resource, amount) in needs {
         let free = free(resource).clip().0;
+        // The implicit `pods` always requests 1, and divisions dominate the cost.
         let pods = if amount.0 == 1 { free } else { free / amount.0.max(1) };
         if pods < fewest {
             (fewest, limiting) = (pods, Some(resource));
@@ -260,6 +261,7 @@ pub(super) fn sum_children(
     let mut leader_cost: Option<(i64, i64)> = None;
     for child in tree.children(domain) {
         let count = counts[child];
+        // A unit of an inner slice layer does not span children, so remainders are lost (§4.11).
         let whole = |pods: i64| quotient(pods, unit) * unit;
         total.pods += whole(count.pods);
         total.slices += count.slices;

@@ -45,6 +45,7 @@ fn build(state: &State, topologies: &mut Topologies) {
     if !topologies.any() {
         return;
     }
+    // New trees have no usage, so every reservation is charged again.
     for index in 0..state.names.workloads.len() {
         if let Some(workload) = state.workloads.get(WorkloadId::from(index))
             && let Some(admission) = workload.admission.as_deref()
@@ -106,6 +107,7 @@ pub(crate) fn only_flavor(
             NoFitReason::NoTopologies
         });
     };
+    // A pod set may use only one flavor with a topology (§4.11).
     if given.clone().all(|flavor| flavor == first) {
         return Ok(first);
     }

@@ -117,6 +117,7 @@ fn remaining(
     for domain in held.domains.iter().filter(|domain| !is_on(domain, node)) {
         let name = domain.values.last();
         let stale = || PlacementFailure::StaleDomain { domain: name.cloned().unwrap_or_default() };
+        // An assignment with a vanished domain cannot be patched (§4.11).
         let leaf = tree.leaf(&domain.values).ok_or_else(stale)?;
         *remaining.entry(leaf).or_insert(0) += domain.count;
     }
@@ -140,6 +141,7 @@ fn topology_request(
         return (None, spec);
     };
     let is_incomplete = |size: i64| missing % size.max(1) != 0;
+    // The moved pods make up whole slices, so only a required level constrains them.
     if topology_request.slices.first().is_none_or(|&(_, size)| !is_incomplete(size)) {
         return (required_domain(tree, topology_request, remaining), spec);
     }
@@ -164,6 +166,7 @@ fn required_domain(
     let Some(TopologyMode::Required(label)) = &topology_request.mode else {
         return None;
     };
+    // All remaining pods are in the required domain, so any of their leaves identifies it.
     let (&leaf, _) = remaining.first_key_value()?;
     Some(tree.ancestor(leaf, tree.level_named(label)?))
 }

@@ -43,6 +43,7 @@ impl NormalizedRequest {
         let layers = SmallVec::new();
         let mut request =
             Self { slice_level, slice_size, layers, ..Self::start(tree, topology_request) };
+        // A slice lies within the domain of its pod set, so its level may not be higher (§4.11).
         if request.level > slice_level {
             let (slice, pod_set) =
                 (tree.levels[slice_level].clone(), tree.levels[request.level].clone());
@@ -60,6 +61,7 @@ impl NormalizedRequest {
             match topology_request.and_then(|topology_request| topology_request.mode.as_ref()) {
                 Some(TopologyMode::Required(label)) => (level(label), true, false),
                 Some(TopologyMode::Preferred(label)) => (level(label), false, false),
+                // Slices may spread over the whole tree, so the search starts at the top (§4.11).
                 Some(TopologyMode::Unconstrained) | None if only_slices => (0, false, true),
                 Some(TopologyMode::Unconstrained) | None => (tree.lowest(), false, true),
             };

@@ -75,6 +75,8 @@ impl Topologies {
         self.tainted[id.index()] = spec.as_ref().is_some_and(|one| !one.taints.is_empty());
         let old = std::mem::replace(&mut self.nodes[id.index()], spec);
         match (&old, &self.nodes[id.index()]) {
+            // In the trees, a node that stays at its leaves can change only their capacity; no
+            // rebuild is needed.
             (Some(old), Some(new)) if stays_at_its_leaves(old, new) => {
                 for tree in self.trees.iter_mut().flatten() {
                     tree.replace_capacity(id, old, new);
