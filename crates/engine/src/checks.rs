@@ -25,6 +25,7 @@ pub(crate) fn applies(rule: &AdmissionCheckRule, flavor: FlavorId) -> bool {
 
 pub(crate) fn binds(rule: &AdmissionCheckRule, admission: &Admission) -> bool {
     let mut resources = admission.pod_sets.iter().flat_map(|one| &one.resources);
+    // A rule for all flavors also binds a Workload without any flavor.
     rule.flavors.is_empty() || resources.any(|&(_, flavor, _)| applies(rule, flavor))
 }
 
@@ -47,6 +48,7 @@ fn spec(state: &State, check: CheckId) -> Option<CheckSpec> {
 
 /// Updates a check. ClusterQueues that use it may become active, and are requeued.
 pub(crate) fn set_check(state: &mut State, id: CheckId, check: Option<CheckSpec>) {
+    // A check that is observed again without a change requeues nothing.
     if spec(state, id) == check {
         return;
     }

@@ -101,6 +101,7 @@ pub(crate) fn release_quota(state: &mut State, id: WorkloadId) {
     state.queue_mut(queue).priorities.remove(priority);
     let reserving = &mut state.queue_mut(queue).reserving;
     reserving.swap_remove(place as usize);
+    // The last one was moved to the free position.
     if let Some(&moved) = reserving.get(place as usize) {
         state.workloads.at_mut(moved).place = QueuePosition::Reserving { place };
     }

@@ -158,6 +158,7 @@ fn preemption_targets(
     if targets.iter().any(|target| taken.contains(&target.workload)) {
         return Vec::new();
     }
+    // Targets count as evicted at once, also for the cycle that follows.
     for target in &targets {
         crate::reservations::mark_evicted(state, target.workload);
     }

@@ -61,6 +61,7 @@ impl Contention {
             let node = state.queue(one.queue).node;
             let fits = |&(slot, amount): &_| amount <= available(&state.tree, node, slot).clip();
             one.wins = is_open(one.root) || one.usage.iter().all(fits);
+            // A head that loses takes nothing, like a skipped entry (§4.8 step 8).
             if one.wins {
                 state.tree.charge(node, &one.usage);
             }

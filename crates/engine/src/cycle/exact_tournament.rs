@@ -17,6 +17,7 @@ pub(super) fn winner(state: &mut State, entries: &[CycleEntry], root: NodeId) ->
     let mut own: Vec<usize> = (0..entries.len()).filter(is_open).collect();
     own.retain(|&entry| state.tree.root(leaf(state, entry)) == root);
     own.sort_by_key(|&entry| state.tree.node(leaf(state, entry)).rank);
+    // A ClusterQueue without a cohort has no competitors (§4.6).
     if state.tree.node(root).queue.is_some() {
         return own.first().copied();
     }

@@ -300,6 +300,7 @@ impl Cycle {
         heads: usize,
     ) -> CycleStage {
         let entries = &self.entries[self.replaced..self.used];
+        // Without topologies no entry has assumed domains.
         let left = if state.topologies.any() { left } else { 0 };
         let begin = left.saturating_sub(heads);
         admit::forget_assumed(state, &entries[begin..left]);
@@ -318,6 +319,7 @@ impl Cycle {
             if at == entries.len() {
                 break;
             }
+            // The entry that is at `at` now may have another position, too.
             if self.order.swap(entries, at) {
                 continue;
             }

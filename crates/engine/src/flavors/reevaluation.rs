@@ -45,6 +45,7 @@ pub(crate) fn reevaluate(state: &State, id: QueueId, workload: WorkloadId) -> Re
     let (mut all, mut alone) = (ReevaluationForecast::Open, true);
     for pod_set in &class.pod_sets {
         let pod_set_reevaluation = ReevaluatedPodSet { state, id, queue, pod_set };
+        // Only a change of the configuration can cover the resource, and that forgets the refusal.
         if pod_set_reevaluation.requests_uncovered_resource() {
             return ReevaluationForecast::None;
         }

@@ -93,6 +93,7 @@ impl PendingQueue {
             }
             QueuePosition::Inadmissible { place } => {
                 self.inadmissible.swap_remove(place as usize);
+                // The last one was moved to the free position.
                 if let Some(&moved) = self.inadmissible.get(place as usize) {
                     workloads.at_mut(moved).place = QueuePosition::Inadmissible { place };
                 }

@@ -75,6 +75,7 @@ impl QuotaTree {
             let (tree, noted) = *saved;
             let journal = std::mem::take(&mut self.journal);
             *self = Self { journal, ..tree };
+            // Later notes refer to the changed structure.
             self.journal.cut(noted);
         }
         self.rewind(mark);
@@ -389,6 +390,7 @@ impl QuotaTree {
             let above = self.at(at, slot).above_local();
             let usage = self.at(at, slot).usage;
             self.write_usage(at, slot, usage - rest);
+            // Only usage above the local quota was charged to the parent (§4.3).
             rest = rest.min(above);
             if rest <= Amount::ZERO || self.node(at).cyclic {
                 return;

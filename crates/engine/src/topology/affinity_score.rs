@@ -55,6 +55,7 @@ pub(super) fn score(
     count_request: &CountRequest<'_>,
     counts: &mut CountsByDomain,
 ) {
+    // Preferred terms match labels of nodes; a leaf that aggregates nodes has none.
     if count_request.workers.preferred.is_empty() || !tree.leaves_are_nodes() {
         return;
     }
@@ -79,6 +80,7 @@ fn score_of_node(
     let Some(node) = tree.node(leaf).and_then(|id| topologies.node(id)) else {
         return 0;
     };
+    // Pods cannot run there, so the node must not raise the score of its domain.
     if node_exclusion(count_request, node).is_some() {
         return 0;
     }

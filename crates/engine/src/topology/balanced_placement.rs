@@ -100,6 +100,7 @@ impl BalancedSearch<'_> {
             balance.group.clear();
             match parent {
                 Some(parent) => balance.group.extend(self.tree.children(parent)),
+                // The domains of the top level have no parent and are siblings of each other.
                 None => balance.group.extend(self.tree.level(0)),
             }
             let Some((found, needed)) = self.evaluate_siblings(counts, balance, threshold) else {
@@ -129,6 +130,7 @@ impl BalancedSearch<'_> {
             self.greedy(pruned, sorted, group.iter().copied())?
         };
         let threshold = self.threshold(pruned, &greedy);
+        // Other siblings reached a higher threshold already.
         if threshold < least {
             return None;
         }

@@ -54,6 +54,7 @@ impl DomainSetSelector {
         for (at, &domain) in domains.iter().enumerate() {
             let later = domains.len() - at - 1;
             let fewest = count.saturating_sub(later).max(1);
+            // Downwards, so that a domain is added to a set only once.
             for taken in (fewest..=count.min(at + 1)).rev() {
                 self.take(counts, domain, taken);
             }
@@ -97,6 +98,7 @@ impl DomainSetSelector {
         let remaining = &mut self.remaining[taken];
         for request in added.drain(..) {
             let key = (request.leaders, request.pods);
+            // Of sets that leave the same request the first one stays.
             if let Err(at) = remaining.binary_search_by_key(&key, |one| (one.leaders, one.pods)) {
                 remaining.insert(at, request);
             }

@@ -78,6 +78,7 @@ impl DomainTree {
 
     /// Numbers the domains of all levels.
     fn number(&mut self, leaves: &BTreeMap<LevelValues, Vec<TopologyNodeId>>) {
+        // Level by level in path order, so that the children of a domain have consecutive numbers.
         for depth in 1..=self.levels.len() {
             for path in leaves.keys() {
                 if !self.by_path.contains_key(&path[..depth]) {
@@ -127,6 +128,7 @@ impl DomainTree {
         for &(resource, amount) in &spec.allocatable {
             self.capacity.add(row, resource, amount.times(sign));
         }
+        // Free capacity excludes pods that TAS does not manage (§4.11).
         for &(resource, amount) in &spec.foreign {
             self.capacity.add(row, resource, amount.times(-sign));
         }

@@ -99,6 +99,7 @@ impl<'a> PlacementProbe<'a> {
     /// Assumes what a pod set and its group would get, so that it counts for later pod sets.
     pub(crate) fn assume(&mut self, pod_set: usize, flavor: FlavorId) {
         let members = members(self.class, pod_set);
+        // The whole group is assumed with its first pod set.
         if self.assumed.iter().any(|one| members.contains(&one.0)) {
             return;
         }

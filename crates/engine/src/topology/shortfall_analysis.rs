@@ -57,6 +57,7 @@ pub(super) fn analyze_shortfall(
     let fit_in_domain = failed.fit(&now.counts, scope).reconciled(failed.requested, false);
     let in_scope = |&leaf: &DomainId| scope.domain().is_none_or(|one| tree.is_below(leaf, one));
     let leaves: Vec<DomainId> = open_leaves.into_iter().filter(in_scope).collect();
+    // If even the empty topology is too small, total capacity is what is missing.
     let counted = if fits_if_empty { now } else { empty };
     let limiting = limiting_resource(&failed, scope, &leaves, counted, fits_if_empty);
     let resource = limiting.as_ref().map_or(PODS, |one| one.resource);
