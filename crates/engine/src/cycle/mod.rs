@@ -208,6 +208,7 @@ impl Cycle {
         if !self.heads.take(state, heads) {
             return CycleStage::TakeHeads;
         }
+        // Replacements have counted the cycle already.
         if self.replaced == 0 {
             if !self.heads.had_heads() {
                 return CycleStage::NoCycle;

@@ -113,6 +113,8 @@ fn order_key(state: &State, index: usize, entry: &CycleEntry) -> OrderKey {
     let priority =
         if state.settings.priority_sorting_within_cohort { workload.priority } else { 0 };
     OrderKey {
+        // Kueue's first key, an existing reservation (§4.6), is not needed: second passes precede
+        // the cycle.
         new: !(state.settings.prioritize_preemptor_workloads && waits(state, entry)),
         borrow: entry.nominated_borrow,
         priority: Reverse(priority),

@@ -29,6 +29,7 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
         entry.outcome,
         CycleOutcome::Preempting | CycleOutcome::Deferred | CycleOutcome::Migrating { .. }
     );
+    // Freed quota does not help this Workload, so a requeue of its cohort tree leaves it out.
     if let CycleOutcome::NoClusterCapacity(key) = entry.outcome {
         state.workloads.await_capacity(id, key);
     }

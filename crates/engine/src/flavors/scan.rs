@@ -291,6 +291,7 @@ fn is_good_enough(
         return granular_mode.preemption_mode == PreemptionMode::Fit;
     }
     match granular_mode.preemption_mode {
+        // A later flavor may fit or have candidates (§4.4 step 5).
         PreemptionMode::NoFit(_) | PreemptionMode::NoCandidates => false,
         PreemptionMode::Preempt | PreemptionMode::Reclaim
             if flavor_fungibility.when_can_preempt == FlavorFungibilityPolicy::TryNextFlavor =>

@@ -109,6 +109,8 @@ impl PendingQueue {
             let all = self.live_tickets(false, workloads).into_iter();
             return all.min_by(|&left, &right| self.order(left, right, workloads));
         }
+        // Only BestEffortFIFO keeps its preemptor first; under StrictFIFO the queue order decides
+        // (§3.4).
         if let Some(sticky) = self.preemptor.filter(|_| self.sticky)
             && let QueuePosition::Pending { bucket } = workloads.at(sticky).place
             && !self.buckets[bucket as usize].inadmissible
