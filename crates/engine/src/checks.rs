@@ -35,11 +35,12 @@ pub(crate) fn is_admitted(state: &State, id: WorkloadId) -> bool {
     let Some(admission) = workload.admission.as_deref() else {
         return false;
     };
-    let waits =
+    let is_pending =
         |rule: &AdmissionCheckRule| !workload.checks.contains(&(rule.check, CheckState::Ready));
     let mut rules = rules(state.queue(admission.queue)).iter();
     // All checks Ready is not enough while a topology assignment is pending (§3.7).
-    !rules.any(|rule| binds(rule, admission) && waits(rule)) && !state.second_passes.is_pending(id)
+    !rules.any(|rule| binds(rule, admission) && is_pending(rule))
+        && !state.second_passes.is_pending(id)
 }
 
 fn spec(state: &State, check: CheckId) -> Option<CheckSpec> {

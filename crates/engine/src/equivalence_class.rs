@@ -106,9 +106,9 @@ impl EquivalenceClasses {
     }
 
     #[inline]
-    fn note(&mut self, deed: ClassChange) {
+    fn note(&mut self, change: ClassChange) {
         if let Some(log) = &mut self.log {
-            log.push(deed);
+            log.push(change);
         }
     }
 
@@ -119,8 +119,8 @@ impl EquivalenceClasses {
 
     /// Restores ids and references from before the what-if.
     pub(crate) fn undo(&mut self) {
-        for deed in self.log.take().unwrap_or_default().into_iter().rev() {
-            match deed {
+        for change in self.log.take().unwrap_or_default().into_iter().rev() {
+            match change {
                 ClassChange::Referred(id) => self.table[id.index()].1 -= 1,
                 ClassChange::Appended => {
                     if let Some((class, _)) = self.table.pop() {
@@ -154,7 +154,7 @@ impl EquivalenceClasses {
 
 /// Indices of the pod sets that are grouped with `first` and get the same flavors, in order.
 pub(crate) fn members(class: &EquivalenceClass, first: usize) -> SmallVec<[usize; 2]> {
-    let group = |one: &PodSetSpec| one.topology.as_ref().and_then(|wish| wish.group.clone());
+    let group = |one: &PodSetSpec| one.topology.as_ref().and_then(|request| request.group.clone());
     let Some(name) = group(&class.pod_sets[first]) else {
         return SmallVec::from_slice(&[first]);
     };

@@ -283,7 +283,7 @@ impl PodSetSpec {
 
     /// Whether it requests a topology explicitly. A ClusterQueue may also imply a request.
     pub(crate) fn asks_for_topology(&self) -> bool {
-        let asks = |wish: &TopologyRequest| wish.mode.is_some() || !wish.slices.is_empty();
+        let asks = |request: &TopologyRequest| request.mode.is_some() || !request.slices.is_empty();
         self.topology.as_ref().is_some_and(asks)
     }
 }

@@ -9,7 +9,7 @@
 //! | `jobs` | [`jobs::Jobs`] | what a job needs next, by `jobs::reconcile` |
 //! | `workloads` | [`workloads::Workloads`] | the next status of a Workload, in one write |
 //! | `scheduling` | [`scheduling::Scheduler`] | which Workload gets quota, by the engine and the index |
-//! | `multikueue` | [`multikueue::MultiKueueDispatch`] | copies on workers, by `dispatch::life`; orphan cleanup |
+//! | `multikueue` | [`multikueue::MultiKueueDispatch`] | copies on workers, by `dispatch::workload`; orphan cleanup |
 //! | `fleet` | [`fleet::FleetRegistry`] | registered workers and their policies; conditions `Active` |
 //! | `queues` | [`queues::Queues`] | the status of queues; finalizers of queues and flavors |
 //! | `capacity` | [`capacity::LocalCapacity`] | the room of an agent's cluster, and its report |

@@ -15,10 +15,10 @@ pub(super) fn requeue_cluster_queue(state: &mut State, id: QueueId) -> usize {
         return 0;
     };
     let selector = &queue.namespaces;
-    let choosy = !matches!(selector, NamespaceSelector::All(all) if all.is_empty());
+    let selects_namespaces = !matches!(selector, NamespaceSelector::All(all) if all.is_empty());
     let requeued = queue.pending.requeue_inadmissible(
         workloads,
-        choosy,
+        selects_namespaces,
         |one| {
             one.eligibility == QueueEligibility::Eligible
                 && one.awaited_capacity.is_none()

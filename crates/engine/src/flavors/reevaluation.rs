@@ -195,11 +195,11 @@ impl<'a> ReevaluatedPodSet<'a> {
         if owned_elsewhere && reclaim != PreemptionPolicy::Never {
             return ReevaluationForecast::Open;
         }
-        let waits = owned_elsewhere
+        let may_reserve = owned_elsewhere
             || amount <= tree.at(node, slot).nominal
             || may_preempt_while_borrowing(self.state, self.id);
         // Under Any an entry without targets reserves nothing (§4.8 step 5).
-        if waits && reclaim != PreemptionPolicy::Any {
+        if may_reserve && reclaim != PreemptionPolicy::Any {
             ReevaluationForecast::Reserves
         } else {
             ReevaluationForecast::None

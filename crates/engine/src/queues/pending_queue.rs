@@ -194,19 +194,19 @@ impl PendingQueue {
         workloads: &WorkloadTable,
     ) -> usize {
         let first = self.bucket_of(class, priority);
-        let mut inadmissible = usize::from(self.park(first, workloads));
+        let mut inadmissible = usize::from(self.mark_bucket_inadmissible(first, workloads));
         // A refusal concerns every pending Workload of the class, detached ones included (§3.5).
         for at in 0..self.detached.len() {
             let index = self.detached[at];
             if self.buckets[index as usize].class == class {
-                inadmissible += usize::from(self.park(index, workloads));
+                inadmissible += usize::from(self.mark_bucket_inadmissible(index, workloads));
             }
         }
         inadmissible
     }
 
     /// Makes a bucket inadmissible. Returns false if it was already.
-    fn park(&mut self, index: u32, workloads: &WorkloadTable) -> bool {
+    fn mark_bucket_inadmissible(&mut self, index: u32, workloads: &WorkloadTable) -> bool {
         let bucket = &mut self.buckets[index as usize];
         bucket.refused = true;
         if std::mem::replace(&mut bucket.inadmissible, true) {
@@ -228,12 +228,12 @@ impl PendingQueue {
     }
 
     /// Makes inadmissible classes, and single Workloads for which `may` holds, active. If the ClusterQueue is
-    /// `choosy`, Workloads of a class for which `may` does not hold become single inadmissible ones. `on_active`
+    /// `selects_namespaces`, Workloads of a class for which `may` does not hold become single inadmissible ones. `on_active`
     /// receives the classes. Returns the number of classes and single Workloads visited.
     pub(crate) fn requeue_inadmissible(
         &mut self,
         workloads: &mut WorkloadTable,
-        choosy: bool,
+        selects_namespaces: bool,
         may: impl Fn(&WorkloadRecord) -> bool,
         mut on_active: impl FnMut(EquivalenceClassId),
     ) -> usize {
@@ -243,7 +243,7 @@ impl PendingQueue {
             bucket.inadmissible = false;
             on_active(bucket.class);
             self.settle(index, workloads);
-            if choosy {
+            if selects_namespaces {
                 self.split_off(index, workloads, &may);
             }
         }
