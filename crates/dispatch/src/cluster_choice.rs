@@ -75,6 +75,8 @@ impl Fleet {
         for OutdatedVerdict { key, class, first, to_evaluate } in outdated {
             let config = self.config(&class.config);
             let mut to_evaluate = to_evaluate.into_iter();
+            // The first position is bound by the fewest reservations. If it gets no cluster, no
+            // other Workload of its class does.
             if to_evaluate.any(|id| self.evaluate(&class, first, &config.policy, id, now).is_ok()) {
                 woken.push(RequeueKey(key));
             }
@@ -97,6 +99,7 @@ impl Fleet {
     fn placement_class(&mut self, request: &PlacementRequest<'_>, now: Time) -> PlacementClass {
         let mut exclusions = Vec::new();
         if let Some(known) = self.exclusions.get_mut(&request.workload) {
+            // An expired exclusion would keep the Workload apart from the class of equal ones.
             known.retain(|exclusion| exclusion.until > now);
             exclusions.clone_from(known);
         }
@@ -194,6 +197,7 @@ impl Fleet {
         (key, pending_class): (u64, &PendingClass),
         now: Time,
     ) -> Option<OutdatedVerdict> {
+        // A configuration that was removed names no cluster, so nothing can wake the class.
         let configured = self.configs.get(&pending_class.class.config)?;
         let config_changed = configured.changed > pending_class.checked;
         let exclusion_ended = |id| {
@@ -252,6 +256,8 @@ impl FreeShare {
     fn after(nodes: &PackedNodes, work: &AssignedWorkload) -> Self {
         let shares = work.total_requests().into_iter().map(|(resource, amount)| {
             let (now, reported) = nodes.free(resource);
+            // Reused capacity of an ended Workload is not free yet, so the difference may be
+            // negative.
             Self { left: now.saturating_sub(amount.0).max(0), of: reported.max(1) }
         });
         shares.min().unwrap_or(Self { left: 1, of: 1 })

@@ -107,6 +107,8 @@ impl Fleet {
         for cluster in changed {
             self.mark_changed(cluster);
         }
+        // `mark_changed` has raised the change counter. With the value from before, each call would
+        // update the reservations again.
         self.reservation_inputs = ReservationInputs {
             fleet_changes: self.changes,
             pending_changes: self.pending.changes,
@@ -129,6 +131,7 @@ impl Fleet {
         // Work with an earlier queue position may take reserved capacity.
         let binding = |one: &&CapacityReservation| one.cluster == id && one.position < position;
         for reservation in reservations.iter().filter(binding) {
+            // Work without a bounded run time never counts as ending before the reservation.
             let ends_before_start =
                 reservation.at.is_some_and(|at| ends_at.is_some_and(|ends_at| ends_at <= at));
             let fits_beside =
@@ -154,6 +157,8 @@ impl Fleet {
             let is_eligible = |position: &WaitingPosition| {
                 self.eligible_at(*position, policy).is_some_and(|at| at <= now)
             };
+            // A cluster that fits one Workload of a class fits any, so the first eligible one
+            // stands for all.
             let Some(position) = pending_class.positions().find(is_eligible) else {
                 continue;
             };
@@ -191,6 +196,8 @@ impl Fleet {
         now: Time,
     ) {
         for candidate in candidates.iter().take(MAX_CANDIDATES) {
+            // The candidate has a reservation for another of its flavors already; this flavor gets
+            // no second one.
             if self.reservations.iter().any(|previous| previous.position == candidate.position) {
                 return;
             }
@@ -213,6 +220,8 @@ impl Fleet {
             let previous = old
                 .iter()
                 .find(|old| (old.workload, old.cluster) == (candidate.position.1, cluster));
+            // Work that was placed beside the previous reservation must stay beside this one, so it
+            // does not count as ending.
             let before = previous.map_or(self.serial + 1, |previous| previous.before);
             let Some((mut start, part)) = self.earliest_start(candidate, &config, cluster, now)
             else {
@@ -242,6 +251,7 @@ impl Fleet {
     ) -> Option<(EarliestStart, i128)> {
         self.check_eligible(&candidate.class, &config.policy, id, now).ok()?;
         let work = &candidate.class.work;
+        // `maxShare` limits all reservations of a cluster together (docs/reference/dispatch.md §1).
         let others = self.reservations.iter().filter(|one| one.cluster == id);
         let reserved: i128 = others.map(|one| one.part).sum();
         let cluster = &mut self.clusters[id.index()];
@@ -307,10 +317,12 @@ fn earliest_fit(
             release_ending(&mut nodes, cluster, leaves);
             nodes.check_fit(work).is_ok()
         };
+    // Nothing is kept where the gang can never stand (docs/reference/dispatch.md §1).
     if !fits_without(cluster, &|_| true) {
         return None;
     }
     let mut ends: Vec<Time> = cluster.placed().filter_map(|(_, placed)| placed.until).collect();
+    // No work ends by this time: it tests the nodes as they are now.
     ends.push(Time(i64::MIN));
     ends.sort_unstable();
     ends.dedup();

@@ -68,6 +68,7 @@ impl PackedNodes {
         let groups: Vec<NodeGroup> = classes
             .map(|(index, class)| NodeGroup { class: index, count: class.count, free: row(class) })
             .collect();
+        // A report may omit `size`. A node is at least as large as its free capacity.
         let size = |class: &NodeClassCapacity| -> NodeAmounts {
             let of = |resource| {
                 listed_amount(&class.size, resource).max(listed_amount(&class.free, resource))
@@ -230,6 +231,7 @@ impl PackedNodes {
         assigned: Option<&AssignedPodSet>,
     ) {
         let mut remaining = count.max(0);
+        // Pods without requests took no capacity, so there is none to release.
         let Some(need) = self.pod_need(pods).filter(|need| !need.is_empty()) else {
             return;
         };
@@ -248,6 +250,8 @@ impl PackedNodes {
         let candidates = groups.filter(|(_, group)| suitable.get(group.class) == Some(&true));
         let found = candidates.filter_map(|(index, group)| {
             let size = self.table.allocatable.get(group.class)?;
+            // The nodes of the pods are unknown. A node can have run at most what its used capacity
+            // allows.
             let used: NodeAmounts =
                 size.iter().zip(&group.free).map(|(&size, &free)| size - free).collect();
             let pods = pods_per_node(&used, need);
@@ -291,6 +295,8 @@ impl PackedNodes {
             return 0;
         };
         let pods = added.abs().max(1);
+        // Only nodes that get `pods` each are moved; the callers repeat the search for the
+        // remainder.
         let nodes = group.count.min(remaining / pods).max(1);
         let mut filled = NodeGroup { count: nodes, ..group.clone() };
         for &(column, amount) in need {

@@ -45,7 +45,9 @@ pub fn find_orphans(
     let found: BTreeSet<(&str, u64)> =
         listed.iter().filter(unwanted).map(|one| (&*one.workload, one.epoch)).collect();
     let all: BTreeSet<&str> = listed.iter().map(|one| &*one.workload).collect();
+    // Clone and job of one Workload count once.
     let lost: BTreeSet<&str> = found.iter().map(|(workload, _)| *workload).collect();
+    // Both limits must be exceeded: all copies of a small worker may go, and many of a large one.
     let many = lost.len() > MANY && lost.len() * 100 > all.len() * PERCENT;
     let tripped = many || !lost.is_empty() && n_on_hub.is_some_and(|on_hub| on_hub < all.len());
     let orphans = found.into_iter().map(|(workload, epoch)| (workload.into(), epoch)).collect();

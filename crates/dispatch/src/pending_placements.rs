@@ -102,6 +102,7 @@ impl PendingPlacements {
         at: Time,
     ) -> RequeueKey {
         let request = &class.work.request;
+        // Another request is another gang, so its waiting time starts again.
         if self
             .first_refusals
             .get(&workload)
@@ -116,6 +117,8 @@ impl PendingPlacements {
             (pending.checked, pending.at) = (checked, at);
             pending.waiting.insert((turn, workload));
         }
+        // The new position is entered before the old one is left: otherwise a class with this one
+        // Workload would be dropped, and its key with it.
         let before = self.placements.get(&workload).copied();
         if before.is_none_or(|before| (before.key, before.turn) != (key, turn)) {
             self.pause(workload);

@@ -54,6 +54,7 @@ impl WorkerCluster {
     }
 
     pub(crate) fn set_report(&mut self, report: Option<CapacityReport>) {
+        // Without a report no node is known, so no released capacity can be credited either.
         let as_of = report.as_ref().map_or(u64::MAX, |report| report.as_of);
         self.released.report_received(as_of);
         (self.report, self.packed) = (report.map(Arc::new), None);
@@ -92,6 +93,8 @@ impl WorkerCluster {
     /// Removes a Workload that ended at this resourceVersion. Its capacity is released if the report still counts it.
     pub(crate) fn workload_ended(&mut self, serial: PlacementSerial, version: u64) {
         let as_of = self.report.as_ref().map_or(u64::MAX, |report| report.as_of);
+        // Work in flight is in no report: packing again without it frees its capacity. Only what
+        // the report still counts is credited.
         let in_report = !self.in_flight(serial);
         if let Some(placed) = self.placed.remove(&serial)
             && in_report

@@ -40,12 +40,16 @@ pub fn decide(
     now: Time,
 ) -> Vec<DispatchStep> {
     let decision = DispatchDecision { hub, copies, settings, now };
+    // The final status of the hub's job stays: `clean_up` could still clear its active pods.
     if hub.finished {
         return removal::removals(copies.iter());
     }
+    // Absence on the hub is the durable intent to delete copies (docs/reference/dispatch.md §9).
     if !hub.exists || !hub.quota_reserved {
         return decision.clean_up();
     }
+    // An eviction resets the check to Pending. Without this order the Workload would be dispatched
+    // again while its copies are withdrawn.
     if hub.evicted {
         return decision.withdraw();
     }

@@ -54,6 +54,7 @@ fn same_pods<J: GenericJob>(
     gates: JobGates,
 ) -> bool {
     let theirs = job.pod_sets(gates);
+    // Tolerations are not compared once the Workload is admitted (docs/reference/kueue.md §7.4).
     let admitted = is_true(&workload.status.conditions, ADMITTED);
     let wanted = &workload.spec.pod_sets;
     let Some(infos) = infos else {

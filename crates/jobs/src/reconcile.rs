@@ -122,6 +122,7 @@ fn without_workload<J: GenericJob + Clone>(
     if context.prebuilt {
         return without_prebuilt_workload(job, others, context);
     }
+    // A Workload that differs from its job may still hold quota; it finishes with the job.
     if let Some(outcome) = job.finished() {
         return others.iter().flat_map(|other| finish(other, &outcome)).collect();
     }
@@ -134,10 +135,13 @@ fn without_workload<J: GenericJob + Clone>(
             let delete = rest.iter().map(|other| ReconcileStep::DeleteWorkload(name(other)));
             std::iter::once(ReconcileStep::UpdateWorkload(Box::new(update))).chain(delete).collect()
         }
+        // A job runs only with a matching Workload (docs/reference/kueue.md §7.4 step 5).
         _ if !job.is_suspended() => stop_and_delete(job, others, context),
         // Active pods of the last run have to be gone before the next Workload is created.
         [] if job.is_active() => vec![],
         [] => vec![ReconcileStep::CreateWorkload],
+        // The next call creates the Workload, once these are gone (docs/reference/kueue.md §7.4
+        // step 6).
         _ => others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other))).collect(),
     }
 }
@@ -186,6 +190,7 @@ fn with_workload<J: GenericJob + Clone>(
     }
     if workload.metadata.deletion_timestamp.is_some() {
         let stop = stop(job, Some(workload), StopReason::WorkloadDeleted, context);
+        // The finalizer holds the Workload, and with it the quota, until the pods are gone.
         let pods_active = stop.is_some() || job.is_active();
         return stop
             .or_else(|| remove_finalizer(workload).filter(|_| !pods_active))
@@ -226,6 +231,7 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
     if is(workload, ADMITTED) {
         return start(job, workload, context);
     }
+    // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
     let moved = !context.prebuilt
         && !is(workload, QUOTA_RESERVED)
         && workload.spec.queue_name != job.queue_name();
@@ -288,6 +294,7 @@ fn update_reclaimable_pods<J: GenericJob>(
     let reclaimable: Vec<ReclaimablePod> = job
         .reclaimable_pods()
         .into_iter()
+        // The webhook refuses more reclaimable pods than the count (docs/reference/kueue.md §5.2).
         .map(|pod| ReclaimablePod { count: pod.count.min(count_of(&pod.name)), ..pod })
         .collect();
     let changed = !reclaimable.is_empty() && reclaimable != workload.status.reclaimable_pods;

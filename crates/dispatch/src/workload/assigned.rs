@@ -29,6 +29,7 @@ impl DispatchDecision<'_> {
 
     fn follow(&self, copy: &RemoteCopy) -> Vec<DispatchStep> {
         match copy.connection {
+            // A clone that is not listed yet must not count as missing.
             RemoteConnection::NotSynced => Vec::new(),
             RemoteConnection::Disconnected { since } if self.now < self.lost_at(since) => {
                 with_deadline(Vec::new(), [self.lost_at(since)])
@@ -44,13 +45,17 @@ impl DispatchDecision<'_> {
         let Some(clone) = &copy.clone else {
             return Some(DispatchStep::SetCheckRetry(RetryReason::RemoteMissing));
         };
+        // A copy of another epoch is removed, never adopted (docs/reference/dispatch.md §6).
         if self.has_stale_job(copy) || clone.epoch != self.hub.epoch {
             return removal(copy);
         }
+        // Once the clone is gone, the check becomes Retry (`RemoteMissing`).
         if clone.deleting {
             return None;
         }
         match &clone.finished {
+            // OutOfSync is no result of the job: the Workload is dispatched again and does not
+            // finish (docs/reference/multikueue.md §2.3 step 3).
             Some((reason, _)) if **reason == *OUT_OF_SYNC => {
                 Some(DispatchStep::SetCheckRetry(RetryReason::OutOfSync(copy.cluster)))
             }
@@ -73,18 +78,24 @@ impl DispatchDecision<'_> {
     }
 
     fn run(&self, copy: &RemoteCopy, clone: &RemoteWorkload) -> Option<DispatchStep> {
+        // With a Ready check an eviction on the worker evicts here as well
+        // (docs/reference/multikueue.md §2.3 step 4b).
         if clone.evicted || clone.refused.is_some() {
             return Some(DispatchStep::SetCheckRetry(RetryReason::EvictedOnWorker(copy.cluster)));
         }
         match copy.job {
             Some(job) if job.deleting => None,
             Some(_) => self.sync(copy),
+            // A status was copied before, so the remote job existed and was deleted on the worker
+            // (docs/reference/multikueue.md §2.12).
             None if self.hub.job.started => {
                 Some(DispatchStep::SetCheckRetry(RetryReason::RemoteMissing))
             }
             None if copy.refused.is_some() => {
                 Some(DispatchStep::SetCheckRetry(RetryReason::RefusedByWorker(copy.cluster)))
             }
+            // After a race between several clusters the job is created only now
+            // (docs/reference/dispatch.md §5).
             None => copy.creates_answered.then_some(DispatchStep::CreateJob(copy.cluster)),
         }
     }

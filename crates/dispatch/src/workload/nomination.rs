@@ -52,6 +52,7 @@ impl<'a> DispatchDecision<'a> {
             copies.iter().map(|copy| self.progress(copy, single_cluster)).collect();
         let all_rejected =
             progress.iter().all(|cluster| matches!(cluster, NominationProgress::Rejected));
+        // `all` holds for an empty list, too: without a nomination there is nothing to cancel.
         if all_rejected && !copies.is_empty() {
             return self.stop_and_cancel(&copies, single_cluster);
         }
@@ -70,6 +71,8 @@ impl<'a> DispatchDecision<'a> {
         let admitted = copies.iter().filter_map(|copy| Some((self.admitted_at(copy)?, *copy)));
         let position =
             |copy: &RemoteCopy| self.copies.iter().position(|other| other.cluster == copy.cluster);
+        // Condition times have whole seconds, so ties occur. The order of `copies` breaks them in
+        // the same way after a restart.
         admitted.min_by_key(|(at, copy)| (*at, position(copy))).map(|(_, copy)| copy)
     }
 
@@ -90,6 +93,7 @@ impl<'a> DispatchDecision<'a> {
         let others = || self.copies.iter().filter(|copy| copy.cluster != winner.cluster);
         if others().any(|copy| self.may_compete(copy)) {
             let chosen = self.chosen();
+            // Copies on clusters that are not chosen are removed by `dispatch_nominated`.
             return removals(others().filter(|copy| chosen.contains(&copy.cluster)));
         }
         vec![DispatchStep::SetCheckReady(winner.cluster)]
@@ -97,6 +101,8 @@ impl<'a> DispatchDecision<'a> {
 
     /// Whether a cluster other than the winner has a copy of this epoch that has to be removed first.
     fn may_compete(&self, copy: &RemoteCopy) -> bool {
+        // On a disconnected cluster a clone alone starts nothing, but a job may run there until the
+        // cluster counts as lost.
         copy.connection == RemoteConnection::Connected
             && (!copy.creates_answered || self.is_current(copy))
             || self.has_job(copy) && !self.is_lost(copy)
@@ -116,6 +122,7 @@ impl<'a> DispatchDecision<'a> {
             {
                 NominationProgress::Ongoing(Vec::new(), Some(self.lost_at(since)))
             }
+            // No create was sent, or the cluster is lost: another cluster may be nominated.
             RemoteConnection::Disconnected { .. } => NominationProgress::Rejected,
             RemoteConnection::Connected if self.is_rejected(copy, single_cluster) => {
                 NominationProgress::Rejected
@@ -168,9 +175,11 @@ impl<'a> DispatchDecision<'a> {
         let stop = jobs.filter(|copy| copy.job.is_some_and(|job| !job.deleting));
         let stop: Vec<DispatchStep> =
             stop.map(|copy| DispatchStep::DeleteJob(copy.cluster)).collect();
+        // Only the jobs have to be gone. The clone stays, because it holds the refusal.
         match self.remote_activity(|copy| copy.job.is_none()) {
             RemoteActivity::Possible => stop,
             RemoteActivity::PossibleUntil(due) => with_deadline(stop, [due]),
+            // The epoch rises before any further nomination (docs/reference/dispatch.md §6).
             RemoteActivity::None if !self.hub.epoch_raised => vec![DispatchStep::RaiseEpoch],
             RemoteActivity::None => copies
                 .first()

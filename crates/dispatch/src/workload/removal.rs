@@ -13,6 +13,7 @@ pub(super) fn removal(copy: &RemoteCopy) -> Option<DispatchStep> {
     }
     match (&copy.job, &copy.clone) {
         (Some(job), _) => (!job.deleting).then_some(DispatchStep::DeleteJob(copy.cluster)),
+        // A create of the job without an answer may still be applied; the clone has to outlive it.
         (None, Some(clone)) => (copy.creates_answered && !clone.deleting)
             .then_some(DispatchStep::DeleteClone(copy.cluster)),
         (None, None) => None,

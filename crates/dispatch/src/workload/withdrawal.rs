@@ -77,6 +77,7 @@ impl DispatchDecision<'_> {
             }
         }
         match (due, possible) {
+            // Only a deadline needs a timer: changes of the other copies evaluate the Workload.
             (Some(due), _) => RemoteActivity::PossibleUntil(due),
             (None, true) => RemoteActivity::Possible,
             (None, false) => RemoteActivity::None,
@@ -92,6 +93,7 @@ impl DispatchDecision<'_> {
             RemoteConnection::Connected if copy.creates_answered && done(copy) => {
                 RemoteActivity::None
             }
+            // Before the first list is complete, a missing object is no proof that nothing runs.
             RemoteConnection::Connected | RemoteConnection::NotSynced => RemoteActivity::Possible,
             RemoteConnection::Disconnected { since } => self.activity_of_disconnected(copy, since),
         }

@@ -37,6 +37,8 @@ fn transform<'a>(
     let mut made = ExactAmounts::new();
     let mut kept = requests.clone();
     for one in all {
+        // Inputs are read from the pod's own requests: no output is the input of another
+        // transformation.
         let Some(&input) = requests.get(one.input.as_str()) else {
             continue;
         };
@@ -51,6 +53,8 @@ fn transform<'a>(
         }
     }
     for (name, amount) in made {
+        // A negative sum must not lower a request that is retained (docs/reference/kueue.md §2.7
+        // step 6).
         let sum = kept.entry(name).or_default();
         *sum = sum.saturating_add(amount.max(0));
     }

@@ -39,6 +39,8 @@ pub(crate) fn pod_requests<'a>(pod: &'a PodSpec, defaults: PodDefaults<'a>) -> E
         total.extend(requests);
     }
     let mut overhead = read(&pod.overhead);
+    // The RuntimeClass counts only if the pod has no overhead of its own (docs/reference/kueue.md
+    // §2.7 step 1).
     if overhead.is_empty()
         && let Some(class) = defaults.overhead
     {
@@ -55,6 +57,7 @@ fn aggregate<'a>(pod: &'a PodSpec, defaults: PodDefaults<'a>) -> ExactAmounts<'a
     }
     let (mut sidecars, mut peak) = (ExactAmounts::new(), ExactAmounts::new());
     for container in &pod.init_containers {
+        // An init container runs beside the sidecars that were started before it.
         let mut now = sidecars.clone();
         add(&mut now, &container_resources(container, defaults).0);
         raise(&mut peak, &now);
@@ -79,6 +82,8 @@ pub(crate) fn container_resources<'a>(
         complete(&mut limits, borrowed(&range.default));
         complete(&mut requests, borrowed(&range.default_request));
     }
+    // Requests default to limits last, so that a limit of a LimitRange also counts
+    // (docs/reference/kueue.md §2.7 step 3).
     complete(&mut requests, limits.iter().map(|(&name, &amount)| (name, amount)));
     (requests, limits)
 }
@@ -93,6 +98,8 @@ pub(crate) fn pod_level<'a>(
 ) -> Option<(ExactAmounts<'a>, ExactAmounts<'a>)> {
     let own = pod.resources.as_ref()?;
     let (mut requests, mut limits) = (read(&own.requests), read(&own.limits));
+    // Pod-level defaults apply only to pods that use pod-level resources (docs/reference/kueue.md
+    // §2.7 step 2).
     if requests.is_empty() && limits.is_empty() {
         return None;
     }

@@ -46,6 +46,7 @@ fn above_limits(path: &str, (pod, defaults): ValidatedPodSet<'_>) -> Vec<String>
         let (requests, limits) = container_resources(container, defaults);
         all.extend(invalid(&place, &greater(&requests, &limits), ABOVE_LIMITS));
     }
+    // Without the sum over the containers: only what the pod level itself requests is compared.
     if let Some((requests, limits)) = pod_level(pod, &ExactAmounts::new(), defaults) {
         let place = format!("{path}.resources");
         all.extend(invalid(&place, &greater(&requests, &limits), ABOVE_LIMITS));
@@ -71,6 +72,8 @@ fn out_of_range(path: &str, (pod, defaults): ValidatedPodSet<'_>) -> Vec<String>
         (borrowed(&container_range.max).collect(), borrowed(&container_range.min).collect());
     for (place, container) in containers(path, pod) {
         let (requests, limits) = container_resources(container, defaults);
+        // Bounds hold for requests and limits: the smaller is compared with Min, the larger with
+        // Max.
         let low = merged(&requests, &limits, i128::min);
         judge(&place, &low, &merged(&requests, &limits, i128::max), &max, &min);
     }

@@ -20,6 +20,8 @@ pub fn admitted_on_cluster(
     check_states::set(&mut status, check, check_states::READY, &message, at);
     let assignments = status.admission.iter_mut().flat_map(|one| &mut one.pod_set_assignments);
     for assignment in assignments {
+        // The worker assigns the topology, and its assignment is not copied
+        // (docs/reference/multikueue.md §1.4).
         if let Some(request) = &mut assignment.delayed_topology_request {
             check_states::READY.clone_into(request);
         }

@@ -25,6 +25,7 @@ pub fn pods_ready(mut status: WorkloadStatus, ready: bool, at: StatusStamp) -> W
         (true, false) if was || recovers => (reasons::WAIT_FOR_RECOVERY, FAILED),
         (_, _) => (reasons::WAIT_FOR_START, NOT_READY),
     };
+    // Ready pods do not count before the admission (docs/reference/kueue.md §7.6).
     let status_is = admitted && ready;
     condition::set(&mut status.conditions, conditions::PODS_READY, status_is, reason, message, at);
     status

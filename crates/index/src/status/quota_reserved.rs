@@ -33,6 +33,7 @@ pub fn quota_reserved(
         condition::reset(all, r#type, reasons::QUOTA_RESERVED, at);
     }
     status.admission = Some(reservation.admission);
+    // Only a pending Workload shows its requests (docs/reference/kueue.md §1.2).
     status.resource_requests = Vec::new();
     if !reservation.nominated.is_empty() {
         // The API server refuses a nomination beside a cluster name.

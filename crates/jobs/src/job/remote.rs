@@ -21,6 +21,8 @@ const MANUAL_SELECTOR: &str = "manualSelector";
 pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job {
     let mut copy = job.clone();
     let infos: Vec<PodSetInfo> = pod_sets.iter().map(PodSetInfo::of).collect();
+    // The hub's Job may be started already. Its copy starts from the template of the Workload,
+    // because the worker merges the flavors itself.
     pod_sets_info::restore(&mut copy, &infos, gates);
     copy.metadata = ObjectMeta {
         name: job.metadata.name.clone(),
@@ -32,12 +34,14 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job
     copy.status = Default::default();
     // On the worker the Job controller runs the copy.
     copy.spec.managed_by = None;
+    // The copy starts when the worker admits the clone (docs/reference/dispatch.md §5).
     copy.spec.suspend = Some(true);
     let manual = copy.spec.rest.get(MANUAL_SELECTOR) == Some(&Value::Bool(true));
     copy.spec.rest.retain(|field, _| {
         !OF_THIS_CLUSTER.contains(&field.as_str()) || manual && field == "selector"
     });
     if let Some(metadata) = copy.spec.template.metadata.as_mut() {
+        // These labels name the hub's Job; the worker's Job controller sets its own.
         metadata.labels.retain(|label, _| !pod_set::is_controllers(label));
     }
     copy

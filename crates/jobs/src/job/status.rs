@@ -22,6 +22,7 @@ pub(super) fn outcome(job: &Job) -> Option<JobOutcome> {
 /// Whether all required pods are ready or have succeeded.
 pub(super) fn pods_ready(job: &Job) -> bool {
     let status = &job.status;
+    // A pod that has succeeded is no longer ready, and the Job controller counts it later.
     let uncounted = status.uncounted_terminated_pods.as_ref();
     let uncounted = uncounted.and_then(|pods| pods.succeeded.as_ref()).map_or(0, Vec::len);
     let ready = i64::from(status.succeeded.unwrap_or(0)) + i64::from(status.ready.unwrap_or(0));
@@ -34,6 +35,7 @@ pub(super) fn reclaimable(job: &Job) -> Vec<ReclaimablePod> {
     let completions = i64::from(job.spec.completions.unwrap_or(job.parallelism()));
     let remaining = (completions - terminal(job, completions)).max(0);
     let count = i32::try_from(parallelism - remaining).unwrap_or(0);
+    // A Job with one pod at a time needs it until the end (docs/reference/kueue.md §7.8).
     if parallelism <= 1 || count <= 0 {
         return vec![];
     }

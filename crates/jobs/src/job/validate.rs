@@ -32,6 +32,8 @@ pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
         errors.extend(check_min_parallelism(job));
         errors.extend(check_sync(job));
     }
+    // Partial admission writes the admitted count into parallelism (docs/reference/kueue.md §7.8),
+    // so a running Job keeps it.
     if old.annotation(JOB_MIN_PARALLELISM).is_some()
         && !old.is_suspended()
         && job.parallelism() != old.parallelism()

@@ -50,6 +50,7 @@ impl<'a> DispatchEvaluation<'a> {
         let record = self.inputs.workloads.get(self.key);
         let check = record.and_then(|record| multikueue_check(record, self.inputs.scheduler));
         let writes = self.ctx.outbox.writes();
+        // Copies may outlive quota and check, so the workers count as well.
         let somewhere = self.workers.concerned(self.key, writes).next().is_some();
         if !somewhere && check.is_none() && self.inputs.jobs.orphan_of(self.key).is_none() {
             return Vec::new();
@@ -57,11 +58,15 @@ impl<'a> DispatchEvaluation<'a> {
         if let Some(message) =
             record.and_then(|record| undispatchable(self.key, record, self.inputs.jobs))
         {
+            // Every evaluation of such a Workload ends here, and its quota is released only once
+            // `withdrawn` is set.
             self.state.withdrawn = true;
             let message = format!("{message}, Previously: \"Pending\"");
             return vec![DispatchEffect::Propose(Transition::CheckRejected(message))];
         }
         let hub = self.hub_view(check.as_deref());
+        // A hub that was restored from a backup must not delete running work
+        // (docs/reference/dispatch.md §9).
         if !hub.exists && breaker_holds(self.workers, self.key, self.inputs.registry, self.ctx) {
             return Vec::new();
         }
@@ -90,6 +95,7 @@ impl<'a> DispatchEvaluation<'a> {
         let (Some(job), Some(orphan)) = (job, self.inputs.jobs.orphan_of(self.key)) else {
             return LocalWorkload::default();
         };
+        // After a restart the nomination is unknown, and any worker may have a copy.
         let names = match orphan.clusters.is_empty() {
             false => orphan.clusters.clone(),
             true => self.every_worker(),
@@ -123,6 +129,8 @@ impl<'a> DispatchEvaluation<'a> {
             concerned.map(|worker| copy_view(worker, self.key, &copy_inputs)).collect();
         let known: BTreeSet<ClusterId> = copies.iter().map(|copy| copy.cluster).collect();
         let unknown = chosen.difference(&known);
+        // A worker that was down before this process began times out as well
+        // (docs/reference/multikueue.md §2.8).
         copies.extend(unknown.map(|cluster| unknown_cluster(*cluster, self.began)));
         copies
     }
@@ -178,6 +186,8 @@ impl<'a> DispatchEvaluation<'a> {
         let workload = record.object();
         let mark = RemoteIdentity { origin: &self.config.origin, epoch: index::epoch(workload) };
         let clone = (self.key, &**workload);
+        // Until an answer or a list settles it, a create counts as something that can run
+        // (docs/reference/dispatch.md §6).
         if worker_writes::create_clone(worker, clone, (self.inputs.flavors, mark), self.ctx) {
             self.state.sent = true;
         }
@@ -231,6 +241,7 @@ impl<'a> DispatchEvaluation<'a> {
                 self.exclude(cluster);
             }
             RetryReason::RemoteLost => self.announce_left_behind(),
+            // These do not speak against the cluster, so it may be chosen again at once.
             RetryReason::RemoteMissing
             | RetryReason::OutOfSync(_)
             | RetryReason::NoClusterRecorded => {}
@@ -259,6 +270,7 @@ impl<'a> DispatchEvaluation<'a> {
         let name = fleet.name(cluster);
         let message = format!("worker cluster \"{name}\" did not take it: {why}");
         if let Some(record) = self.inputs.workloads.get(self.key) {
+            // A nomination is cancelled only after no job is left (`CancelNomination`).
             fleet.unplace(record.id());
             fleet.exclude_cluster(record.id(), cluster, until, why);
             self.state.withdrawn = true;
@@ -267,6 +279,7 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     fn withdrawn(&mut self) {
+        // The step repeats until the release is visible, but the placement is removed once.
         if let Some(record) = self.inputs.workloads.get(self.key)
             && !std::mem::replace(&mut self.state.withdrawn, true)
         {
@@ -296,6 +309,7 @@ impl<'a> DispatchEvaluation<'a> {
         let workload = record.object();
         let cluster = workload.status.cluster_name.as_deref();
         let unregistered = cluster.filter(|name| !self.inputs.registry.is_registered(name));
+        // The step repeats until the check is written; the first time publishes the Event.
         if let Some(cluster) = unregistered.filter(|_| !record.transitions().retries_check()) {
             let event = unregistered::workload_event(self.key, workload, cluster);
             self.ctx.outbox.publish(event);
@@ -310,6 +324,7 @@ impl<'a> DispatchEvaluation<'a> {
 /// Why a Workload with quota and without a cluster cannot be dispatched at all.
 fn undispatchable(key: &Key, record: &TrackedWorkload, jobs: &Jobs) -> Option<String> {
     let workload = record.object();
+    // With a recorded cluster the Workload was dispatched already, and its copies must be followed.
     if !record.phase().holds_quota() || workload.status.cluster_name.is_some() {
         return None;
     }

@@ -43,6 +43,7 @@ impl OrphanCleanup {
         }
         let next = after(ctx.now, interval);
         ctx.agenda.at(next, Reevaluation::GarbageCollection);
+        // The first call only starts the interval: after each list, `compare` looks at the worker.
         if self.next_at.replace(next).is_none() {
             return;
         }
@@ -63,6 +64,7 @@ pub(super) fn compare(
     (workloads, complete): (&Workloads, bool),
     ctx: &mut Context,
 ) -> bool {
+    // With an incomplete list of the hub, copies of Workloads that exist would be orphans.
     let Some(worker) = workers.by_name_mut(name).filter(|one| one.is_listed() && complete) else {
         return false;
     };

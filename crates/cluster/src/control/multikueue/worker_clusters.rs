@@ -100,6 +100,8 @@ impl WorkerClusters {
         let worker = self.worker_mut(name, registry, ctx.now);
         for key in worker.clones.observe(change) {
             ctx.outbox.writes_mut().observed(&worker.target(Subject::Workload, &key));
+            // A report with `asOf` at or above this version includes the clone
+            // (docs/reference/dispatch.md §2).
             if let (Some(record), Some(clone)) = (workloads.get(&key), worker.clones.get(&key)) {
                 registry.fleet_mut().clone_created(record.id(), clone.version());
             }
@@ -197,11 +199,14 @@ impl WorkerClusters {
                 worker.jobs.remove(key);
                 worker.job_observed(key, inputs.jobs.gates());
             }
+            // The refusal counts for this epoch; a later nomination may try the cluster again.
             WriteOutcome::Refused { message, .. } => {
                 let record = inputs.workloads.get(workload);
                 let epoch = record.map_or(1, |record| index::epoch(record.object()));
                 worker.refuse(workload.clone(), epoch, message);
             }
+            // The watch reports an object that exists or has changed. The outbox keeps a write
+            // without an answer as unconfirmed.
             WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Unknown(_) => {}
         }
         let clone = worker.clones.get(workload).filter(|_| subject == Subject::Workload);
@@ -274,6 +279,7 @@ impl WorkerClusters {
         };
         worker.report_copy.mark_stale();
         let report = worker.capacity().map(|tracked| tracked.object());
+        // A report without a protocol does not count (docs/reference/dispatch.md §2).
         let report = report.filter(|one| one.status.protocol > 0);
         let report = report.map(|capacity| index::capacity_report(scheduler.names_mut(), capacity));
         registry.fleet_mut().set_report(worker.id, report);

@@ -97,6 +97,8 @@ impl Writes {
             Progress::InFlight => false,
             Progress::Outdated(until) => current.version > state.base.version || until <= now,
             Progress::Backoff(until) => until <= now,
+            // A second write does no harm: a create meets the object of the first, a deletion names
+            // a uid.
             Progress::Unconfirmed(_) => true,
         }
     }
@@ -140,6 +142,7 @@ impl Writes {
 
     /// Records that a write was sent.
     pub(super) fn begin(&mut self, ticket: &Ticket, base: Stamp) {
+        // Failures of earlier writes count on, so that the backoff keeps doubling.
         let failures = self.states.get(&ticket.target).map_or(0, |state| state.failures);
         let state = WriteState { ticket: ticket.id, base, progress: Progress::InFlight, failures };
         self.states.insert(ticket.target.clone(), state);
@@ -153,15 +156,19 @@ impl Writes {
         now: Timestamp,
     ) -> Settled {
         self.expire(now);
+        // The watch reported the object before the answer came (`observed`).
         let Some(state) = self.states.get_mut(&ticket.target) else {
             return Settled::default();
         };
+        // A later write has replaced this one; the answer says nothing about it.
         if state.ticket != ticket.id {
             return Settled::default();
         }
         let base = Some(state.base.clone());
         let progress = match (answer, ticket.target.is_copy()) {
             (WriteOutcome::Done(_), _) => None,
+            // The write may still be applied there: an unanswered create is a possible copy
+            // (docs/reference/dispatch.md §6).
             (WriteOutcome::Unknown(_), true) => {
                 Some(Progress::Unconfirmed(after(now, UNCONFIRMED_FOR)))
             }
@@ -181,6 +188,7 @@ impl Writes {
             self.states.remove(&ticket.target);
             return Settled { base, retry_at: None };
         };
+        // A write that was based on an old object is no failure and does not lengthen the backoff.
         let failed = matches!(progress, Progress::Backoff(_));
         (state.progress, state.failures) = (progress, state.failures + u32::from(failed));
         Settled { base, retry_at: progress.until() }

@@ -92,6 +92,7 @@ impl Scheduler {
                 return run;
             }
         }
+        // The budget is used up: the next decision continues, after other machines have had theirs.
         self.pending = true;
         run
     }
@@ -158,6 +159,8 @@ impl Scheduler {
             workloads,
             not_before,
         };
+        // The engine takes the gate's refusal for a lack of cluster capacity; its message would be
+        // wrong.
         let verdict = |entry: &CycleEntry| match gated.contains(&entry.workload) {
             true => Verdict::Wait(pending_message(not_before)),
             false => inputs.verdict(entry, refusals.get(&entry.workload)),
@@ -182,6 +185,7 @@ impl Scheduler {
             match verdict {
                 Verdict::Reserve(reservation) => {
                     workloads.propose_quietly(&key, Transition::Reserve(reservation));
+                    // blockAdmission counts the reservation before the API shows it.
                     self.gate.watch(&key, workloads.get(&key));
                     run.reserved.push(key.clone());
                 }

@@ -90,6 +90,8 @@ impl<'a> Draft<'a> {
 
     /// Sets the state of the MultiKueue check.
     pub(super) fn update_check(&mut self, next: Option<&Transition>, check: Option<&str>) {
+        // The eviction has reset the check. A late decision about the old copies must not set it
+        // again.
         let Some(check) = check.filter(|_| self.holds_quota() && !self.is(EVICTED)) else {
             return;
         };
@@ -115,6 +117,8 @@ impl<'a> Draft<'a> {
         if !self.holds_quota() || self.is(EVICTED) {
             return;
         }
+        // Deactivation comes before any requested eviction: it alone clears DeactivationTarget and
+        // requeueState (docs/reference/kueue.md §2.4).
         if self.workload.spec.active == Some(false) {
             let status = status::deactivated(self.status.clone(), self.at());
             return self.apply(status, Purpose::Evict);
@@ -147,6 +151,8 @@ impl<'a> Draft<'a> {
             }
             _ => return None,
         };
+        // A Workload that is not admitted drops its reservation without Evicted
+        // (docs/reference/kueue.md §2.2), in `release`.
         self.is(ADMITTED).then(|| EvictionRequest::new(reason, message))
     }
 
@@ -164,9 +170,11 @@ impl<'a> Draft<'a> {
                 );
             }
         } else if let Some(message) = transitions.unreserve() {
+            // Nothing of it ran on a worker, so there is nothing to evict.
             let status = status::nomination_cancelled(self.status.clone(), message, self.at());
             self.apply(status, Purpose::Unplace);
         } else if inputs.stop != StopPolicy::None && !self.is(ADMITTED) {
+            // A stopped queue ends a reservation without Evicted (docs/reference/kueue.md §2.2).
             let message = "The queue is stopped";
             let status = status::nomination_cancelled(self.status.clone(), message, self.at());
             let status = status::pending(status, reasons::SUSPENDED, message, vec![], self.at());
@@ -190,6 +198,7 @@ impl<'a> Draft<'a> {
     fn reason_to_requeue(&self, kept: &str, stop: StopPolicy) -> Option<&'static str> {
         let backoff = self.status.requeue_state.as_ref().and_then(|one| one.requeue_at.as_ref());
         let (over, reason) = match kept {
+            // The reason may carry its cause: `DeactivatedDueTo<cause>`.
             kept if kept.starts_with(reasons::DEACTIVATED) => {
                 (self.workload.spec.active != Some(false), reasons::REACTIVATED)
             }

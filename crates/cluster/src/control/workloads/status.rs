@@ -75,12 +75,15 @@ pub(crate) fn next_status(
         return NextStatus::Nothing;
     }
     let before = &workload.status;
+    // The end of the job overrides every other pending transition.
     if let Some((reason, message)) = record.transitions().finish() {
         let status = status::finished(before.clone(), reason, message, at(workload, now));
         return write(before, status, Purpose::Finish);
     }
     let mut draft = Draft::new(workload, now);
     draft.reserve(record.transitions().reservation());
+    // Each step sees what the steps before it changed: a check that becomes Retry here evicts in
+    // the same write.
     draft.update_check(record.transitions().check(), inputs.multikueue_check.as_deref());
     draft.evict(record.transitions().eviction(), inputs.stop);
     draft.release(record.transitions(), inputs);
@@ -120,6 +123,7 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     let explain = if pending.gated { status::gated } else { status::pending };
     let status =
         explain(before.clone(), &pending.reason, &pending.message, requests, at(workload, now));
+    // Compared before PodsReady is added: PodsReady=False alone causes no write.
     if status == *before {
         return NextStatus::Nothing;
     }

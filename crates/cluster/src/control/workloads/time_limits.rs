@@ -42,6 +42,7 @@ pub(crate) fn deadline(record: &TrackedWorkload, inputs: &StatusInputs) -> Optio
 
 /// Applies what follows from pods and from the time.
 pub(super) fn apply(draft: &mut Draft<'_>, inputs: &StatusInputs) {
+    // Readiness comes first: pods that became ready at the last moment are not evicted.
     update_pods_ready(draft, inputs.pods_ready);
     enforce(draft, inputs);
     evict_unschedulable(draft, inputs);
@@ -72,6 +73,8 @@ fn update_pods_ready(draft: &mut Draft<'_>, pods_ready: Option<bool>) {
 }
 
 fn enforce(draft: &mut Draft<'_>, inputs: &StatusInputs) {
+    // After DeactivationTarget another write sets `spec.active`, and that evicts
+    // (docs/reference/kueue.md §2.2).
     if !inputs.enforces_time_limits || !draft.runs() || draft.is(DEACTIVATION_TARGET) {
         return;
     }
@@ -97,6 +100,7 @@ fn evict_unschedulable(draft: &mut Draft<'_>, inputs: &StatusInputs) {
         return;
     };
     let until = after(draft.now(), UNSCHEDULABLE_BACKOFF);
+    // Not counted: the count limits requeues after PodsReadyTimeout (docs/reference/kueue.md §2.4).
     let status = status::back_off(draft.status().clone(), until, false);
     let eviction = Eviction { reason: reasons::UNSCHEDULABLE, cause: "", message: &pod.message };
     draft.apply(status::evicted(status, eviction, draft.at()), Purpose::Evict);
@@ -106,6 +110,7 @@ fn evict_unschedulable(draft: &mut Draft<'_>, inputs: &StatusInputs) {
 fn evict_for_pods_ready(draft: &mut Draft<'_>, cause: &'static str, policy: &PodsReadyPolicy) {
     let count = draft.status().requeue_state.as_ref().and_then(|state| state.count);
     let eviction = count.unwrap_or(0).saturating_add(1);
+    // The count of this eviction would exceed backoffLimitCount (docs/reference/kueue.md §2.4).
     if !policy.requeues_after(eviction) {
         let message = "exceeding the maximum number of re-queuing retries";
         return deactivate(draft, reasons::REQUEUING_LIMIT_EXCEEDED, message);
