@@ -1,4 +1,4 @@
-//! The dispatch of copy Workload to worker clusters, as a pure state machine.
+//! The dispatch of one Workload to worker clusters, as a pure state machine.
 //!
 //! ```text
 //!             nominated            recorded                    finished

@@ -17,7 +17,7 @@ use super::{
     withdrawal::RemoteActivity,
 };
 
-/// State of cluster nominated cluster.
+/// State of one nominated cluster.
 enum NominationProgress {
     /// The cluster may still admit: steps to take, and the deadline.
     Ongoing(Vec<DispatchStep>, Option<Time>),

@@ -147,7 +147,7 @@ impl LocalCapacity {
         }
     }
 
-    /// Records a ClusterCapacity. DeletePreconditions the object `local` is this cluster's.
+    /// Records a ClusterCapacity. Only the object `local` is this cluster's.
     pub(crate) fn observe_report(&mut self, key: &Key, object: Option<ClusterCapacity>) {
         if &*key.name != crds::v1alpha1::LOCAL {
             return;

@@ -88,7 +88,7 @@ impl Worker {
         self.capacity.as_mut()
     }
 
-    /// Records a change of its ClusterCapacity. DeletePreconditions the object `local` is its own.
+    /// Records a change of its ClusterCapacity. Only the object `local` is its own.
     pub(super) fn observe_capacity(&mut self, change: Change<ClusterCapacity>) {
         for_each_object(change, |key, object| {
             if &*key.name != crds::v1alpha1::LOCAL {
