@@ -13,7 +13,7 @@ pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
     match entry.replaced_slice {
         None => admission.usage.clone_from(&entry.assignment.usage),
         // The assignment charges a replacement slice only the difference; its reservation counts as
-        // a whole (§4.13).
+        // a whole (docs/reference/kueue.md §4.13).
         Some(_) => admission.usage = entry.assignment.whole_usage(),
     }
     let granted = &entry.assignment.pod_sets;

@@ -153,12 +153,12 @@ fn push_pod_set(
         let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {
             continue;
         };
-        // A replacement slice is charged only what it requests beyond the old slice (§4.4 step 3).
+        // A replacement slice is charged only what it requests beyond the old slice (docs/reference/kueue.md §4.4 step 3).
         let held =
             attempt.old.and_then(|old| slices::held_amount(state, old, &pod_set.name, resource));
         out.borrow = out.borrow.max(choice.borrow);
         charge(&mut out.usage, choice.slot, amount - held.map_or(Amount::ZERO, |(_, held)| held));
-        // The whole amount, since an admitted replacement slice is charged all of it (§4.13).
+        // The whole amount, since an admitted replacement slice is charged all of it (docs/reference/kueue.md §4.13).
         one.flavor_assignments.push(FlavorAssignment { amount, ..*choice });
     }
     let grouped =

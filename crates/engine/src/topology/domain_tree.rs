@@ -128,7 +128,7 @@ impl DomainTree {
         for &(resource, amount) in &spec.allocatable {
             self.capacity.add(row, resource, amount.times(sign));
         }
-        // Free capacity excludes pods that TAS does not manage (§4.11).
+        // Free capacity excludes pods that TAS does not manage (docs/reference/kueue.md §4.11).
         for &(resource, amount) in &spec.foreign {
             self.capacity.add(row, resource, amount.times(-sign));
         }
