@@ -18,17 +18,14 @@ use super::{
     capacity::{CapacityInputs, LocalCapacity, ReportInputs, work_of},
     change::{for_each_object, is_list},
     control_loop::{Control, Decisions},
-    core::{Core, JobEnvironment, OuterInputs},
+    core::{Core, JobEnvironment, MAX_ROUNDS},
     input::AgentInput,
     listing::Listing,
     namespaces_and_priorities::NamespacesAndPriorities,
     outbox::{Subject, Ticket},
     timers::Reevaluation,
-    workloads::WorkloadChange,
+    workloads::{StatusInputs, WorkloadChange},
 };
-
-/// Rounds of one decision: more than a change needs before nothing is left to evaluate.
-const MAX_ROUNDS: usize = 64;
 
 /// Kinds that an agent lists.
 const KINDS: &[&str] = &["Workload", "Job", "Node", "Pod", "ClusterCapacity"];
@@ -214,8 +211,8 @@ impl AgentControl {
                 }
             }
             let unschedulable = self.capacity.unschedulable(key);
-            let outer = OuterInputs { unschedulable, ..OuterInputs::default() };
-            self.core.evaluate_workload(key, &outer, self.capacity.fleet_mut());
+            let inputs = StatusInputs { unschedulable, ..StatusInputs::default() };
+            self.core.evaluate_workload(key, inputs, self.capacity.fleet_mut());
         }
         keys.len()
     }

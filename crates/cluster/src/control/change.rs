@@ -1,23 +1,19 @@
 //! Changes that watches report, object by object.
 
-use k8s_openapi::{Metadata, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kube::Resource;
 use runtime::watch::{Change, Key};
 
 /// Calls `apply` with each object of a change: as it is now, or `None` if it is gone. Removals come first.
-pub(crate) fn for_each_object<K: Metadata<Ty = ObjectMeta>>(
+pub(crate) fn for_each_object<K: Resource>(
     change: Change<K>,
     mut apply: impl FnMut(Key, Option<K>),
 ) {
-    let key = |object: &K| Key {
-        namespace: object.metadata().namespace.as_deref().map(Into::into),
-        name: object.metadata().name.as_deref().unwrap_or_default().into(),
-    };
     match change {
-        Change::Apply(object) => apply(key(&object), Some(object)),
+        Change::Apply(object) => apply(Key::of(&object), Some(object)),
         Change::Delete(gone) => apply(gone, None),
         Change::Reset { objects, removed } => {
             removed.into_iter().for_each(|gone| apply(gone, None));
-            objects.into_iter().for_each(|object| apply(key(&object), Some(object)));
+            objects.into_iter().for_each(|object| apply(Key::of(&object), Some(object)));
         }
     }
 }

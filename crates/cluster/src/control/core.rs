@@ -14,12 +14,14 @@ use super::{
     outbox::after,
     scheduling::{Scheduler, SchedulerConfig},
     timers::Reevaluation,
-    unschedulable::UnschedulablePod,
     workloads::{
-        Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, StopPolicy, WorkloadChange,
-        WorkloadCommand, Workloads,
+        Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, WorkloadChange, WorkloadCommand,
+        Workloads,
     },
 };
+
+/// Rounds of one decision: more than a change needs before nothing is left to evaluate.
+pub(super) const MAX_ROUNDS: usize = 64;
 
 /// The machines of one cluster, and the context that they share.
 #[derive(Debug)]
@@ -40,31 +42,6 @@ pub(crate) struct CoreConfig {
     pub(crate) pods_ready: Option<PodsReadyPolicy>,
     /// Time limits of Workloads are enforced, and `reclaimablePods` written, by this process. A clone's manager does both.
     pub(crate) owns_workloads: bool,
-}
-
-/// What decides about a Workload beside the core.
-#[derive(Clone, Debug)]
-pub(super) struct OuterInputs {
-    pub(super) stop: StopPolicy,
-    /// The MultiKueue check, if the Workload is dispatched.
-    pub(super) multikueue_check: Option<String>,
-    /// Nothing of it runs on any worker.
-    pub(super) withdrawn: bool,
-    /// The value of its WorkloadPriorityClass.
-    pub(super) class_priority: Option<i32>,
-    pub(super) unschedulable: Option<UnschedulablePod>,
-}
-
-impl Default for OuterInputs {
-    fn default() -> Self {
-        Self {
-            stop: StopPolicy::None,
-            multikueue_check: None,
-            withdrawn: false,
-            class_priority: None,
-            unschedulable: None,
-        }
-    }
 }
 
 /// What jobs read of the configuration.
@@ -146,13 +123,13 @@ impl Core {
     pub(super) fn evaluate_workload(
         &mut self,
         key: &Key,
-        outer: &OuterInputs,
+        inputs: StatusInputs,
         fleet: &mut Fleet,
     ) -> bool {
-        let Some(inputs) = self.status_inputs(key, outer) else {
+        let Some(inputs) = self.complete_inputs(key, inputs) else {
             return false;
         };
-        let evaluation = self.workloads.evaluate(key, &inputs, outer.class_priority, &mut self.ctx);
+        let evaluation = self.workloads.evaluate(key, &inputs, &mut self.ctx);
         let Evaluation::ReservationWithdrawn(id) = evaluation else {
             return false;
         };
@@ -212,7 +189,8 @@ impl Core {
         }
     }
 
-    fn status_inputs(&self, key: &Key, outer: &OuterInputs) -> Option<StatusInputs> {
+    /// Adds what the core knows to the inputs of a composition.
+    fn complete_inputs(&self, key: &Key, inputs: StatusInputs) -> Option<StatusInputs> {
         let record = self.workloads.get(key)?;
         let workload = record.object();
         let requests = match record.transitions().pending_message() {
@@ -220,15 +198,8 @@ impl Core {
             None => Vec::new(),
         };
         let policy = self.config.pods_ready;
-        Some(StatusInputs {
-            stop: outer.stop,
-            multikueue_check: outer.multikueue_check.clone(),
-            withdrawn: outer.withdrawn,
-            requests,
-            pods_ready: policy.and_then(|_| self.jobs.pods_ready(key, workload)),
-            policy,
-            enforces_time_limits: self.config.owns_workloads,
-            unschedulable: outer.unschedulable.clone(),
-        })
+        let pods_ready = policy.and_then(|_| self.jobs.pods_ready(key, workload));
+        let enforces_time_limits = self.config.owns_workloads;
+        Some(StatusInputs { requests, pods_ready, policy, enforces_time_limits, ..inputs })
     }
 }

@@ -18,7 +18,7 @@ use runtime::{
 use super::{
     change::{for_each_object, is_list},
     control_loop::{Control, Decisions},
-    core::{Core, JobEnvironment, OuterInputs},
+    core::{Core, JobEnvironment, MAX_ROUNDS},
     fleet::{FleetRegistry, work_of},
     input::{ManagerInput, WorkerInput},
     job_selection::JobSelection,
@@ -29,11 +29,8 @@ use super::{
     outbox::{Destination, Purpose, Subject, Ticket, decode},
     queues::Queues,
     timers::Reevaluation,
-    workloads::{WorkloadChange, WorkloadCommand},
+    workloads::{StatusInputs, WorkloadChange, WorkloadCommand},
 };
-
-/// Rounds of one decision: more than a change needs before nothing is left to evaluate.
-const MAX_ROUNDS: usize = 64;
 
 /// Kinds that every manager lists.
 const KINDS: &[&str] = &[
@@ -496,14 +493,14 @@ impl ManagerControl {
             return;
         };
         let workload = Arc::clone(record.object());
-        let outer = OuterInputs {
+        let inputs = StatusInputs {
             stop: self.queues.stop_policy(key, &workload),
             multikueue_check: multikueue_check(record, &self.core.scheduler),
             withdrawn: self.multikueue.as_ref().is_some_and(|one| one.is_withdrawn(key)),
             class_priority: self.configuration.class_priority(&workload),
-            unschedulable: None,
+            ..StatusInputs::default()
         };
-        if self.core.evaluate_workload(key, &outer, self.registry.fleet_mut()) {
+        if self.core.evaluate_workload(key, inputs, self.registry.fleet_mut()) {
             self.queues.mark(key, &workload, &mut self.core.ctx.agenda);
         }
     }

@@ -45,7 +45,7 @@ use self::{
 use super::{
     context::Context,
     jobs::Jobs,
-    outbox::{Tracked, after, decode},
+    outbox::{Tracked, after, decode, upsert_single},
     scheduling::Scheduler,
     timers::Reevaluation,
     unschedulable::UnschedulablePod,
@@ -152,12 +152,7 @@ impl LocalCapacity {
         if &*key.name != crds::v1alpha1::LOCAL {
             return;
         }
-        match (&mut self.report, object) {
-            (Some(tracked), Some(object)) => {
-                tracked.observe(object);
-            }
-            (report, object) => *report = object.map(Tracked::new),
-        }
+        upsert_single(&mut self.report, object);
         self.report_stale = true;
     }
 

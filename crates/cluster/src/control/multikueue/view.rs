@@ -38,7 +38,7 @@ pub(super) fn hub_view(
         exists: workload.metadata.deletion_timestamp.is_none(),
         finished: record.phase() == WorkloadPhase::Finished,
         quota_reserved: record.phase().holds_quota(),
-        evicted: record.is(EVICTED),
+        evicted: record.phase().is_evicted(),
         check: check_state(workload, check),
         recorded_cluster: status.cluster_name.as_ref().map(&mut id),
         nominated_clusters: status.nominated_cluster_names.iter().map(&mut id).collect(),

@@ -15,7 +15,7 @@ use super::{breaker::Breaker, copies::Copies, naming::Naming, report_copies::Rep
 use crate::control::{
     change::for_each_object,
     input::Connection,
-    outbox::{Subject, Target, Tracked, Writes},
+    outbox::{Subject, Target, Tracked, Writes, upsert_single},
 };
 
 /// See the module.
@@ -94,12 +94,7 @@ impl Worker {
             if &*key.name != crds::v1alpha1::LOCAL {
                 return;
             }
-            match (&mut self.capacity, object) {
-                (Some(tracked), Some(object)) => {
-                    tracked.observe(object);
-                }
-                (capacity, object) => *capacity = object.map(Tracked::new),
-            }
+            upsert_single(&mut self.capacity, object);
         });
     }
 

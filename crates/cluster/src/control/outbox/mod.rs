@@ -37,7 +37,7 @@ pub use self::{
 };
 
 pub(crate) use self::{
-    tracked::{Tracked, after, decode, upsert, version},
+    tracked::{Tracked, after, decode, upsert, upsert_single, version},
     writes::{Settled, Stamp, UNCONFIRMED_FOR, Writes},
 };
 

@@ -106,6 +106,16 @@ where
     }
 }
 
+/// Records the only object of its kind; `None` removes it.
+pub(crate) fn upsert_single<K: Resource>(known: &mut Option<Tracked<K>>, object: Option<K>) {
+    match (known, object) {
+        (Some(tracked), Some(object)) => {
+            tracked.observe(object);
+        }
+        (known, object) => *known = object.map(Tracked::new),
+    }
+}
+
 /// `now` plus `pause`; the latest time that exists if that is out of range.
 pub(crate) fn after(now: Timestamp, pause: Duration) -> Timestamp {
     let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX);

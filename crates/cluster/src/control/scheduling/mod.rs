@@ -101,7 +101,7 @@ impl Scheduler {
             Some(after) => {
                 let now = engine_time(ctx.now);
                 events.extend(self.index.workload(self.engine.names_mut(), after, now));
-                WorkloadPhase::of(&after.status.conditions) == WorkloadPhase::Finished
+                change.phase == Some(WorkloadPhase::Finished)
             }
             None => {
                 events.extend(self.index.workload_gone(self.engine.names(), namespace, name));

@@ -130,8 +130,8 @@ impl<'a> Draft<'a> {
         let status = match request.preempted {
             Some(reason) => status::preempted(status, reason, &request.message, at),
             None => {
-                let EvictionRequest { reason, cause, message, .. } = &request;
-                status::evicted(status, Eviction { reason, cause, message }, at)
+                let EvictionRequest { reason, message, .. } = &request;
+                status::evicted(status, Eviction { reason, cause: "", message }, at)
             }
         };
         self.apply(status, Purpose::Evict);

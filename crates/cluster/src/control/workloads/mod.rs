@@ -33,10 +33,7 @@ use std::{
     time::Duration,
 };
 
-use crds::{
-    names::conditions::{FINISHED, REFUSED},
-    v1beta2::Workload,
-};
+use crds::{names::conditions::REFUSED, v1beta2::Workload};
 use engine::ids::WorkloadId;
 use index::status::{StatusStamp, set};
 use jiff::Timestamp;
@@ -76,6 +73,10 @@ pub(crate) struct WorkloadChange {
     pub(crate) before: Option<Arc<Workload>>,
     /// `None` if the Workload is gone.
     pub(crate) after: Option<Arc<Workload>>,
+    /// The phase of the last observation.
+    pub(crate) phase_before: Option<WorkloadPhase>,
+    /// The phase now.
+    pub(crate) phase: Option<WorkloadPhase>,
     /// A new spec has voided a reservation that was not written yet.
     pub(crate) voids_reservation: bool,
 }
@@ -83,8 +84,8 @@ pub(crate) struct WorkloadChange {
 impl WorkloadChange {
     /// Whether the change gave quota back.
     pub(crate) fn releases_quota(&self) -> bool {
-        let holds = |one: &Arc<Workload>| WorkloadPhase::of(&one.status.conditions).holds_quota();
-        self.before.as_ref().is_some_and(holds) && !self.after.as_ref().is_some_and(holds)
+        let holds = |phase: Option<WorkloadPhase>| phase.is_some_and(WorkloadPhase::holds_quota);
+        holds(self.phase_before) && !holds(self.phase)
     }
 }
 
@@ -165,9 +166,15 @@ impl Workloads {
     pub(crate) fn remove(&mut self, key: &Key) -> Option<WorkloadChange> {
         let record = self.records.remove(key)?;
         self.deadlines.set(key, None);
-        let before = Some(Arc::clone(record.object()));
-        let (key, id) = (key.clone(), record.id());
-        Some(WorkloadChange { key, id, before, after: None, voids_reservation: false })
+        Some(WorkloadChange {
+            key: key.clone(),
+            id: record.id(),
+            before: Some(Arc::clone(record.object())),
+            after: None,
+            phase_before: Some(record.phase()),
+            phase: None,
+            voids_reservation: false,
+        })
     }
 
     /// Keys of the Workloads that `concerned` selects.
@@ -267,10 +274,9 @@ impl Workloads {
         &mut self,
         key: &Key,
         inputs: &StatusInputs,
-        class_priority: Option<i32>,
         ctx: &mut Context,
     ) -> Evaluation {
-        if let Some(command) = self.spec_command(key, class_priority) {
+        if let Some(command) = self.spec_command(key, inputs.class_priority) {
             self.perform(key, &command, ctx);
             return Evaluation::Done;
         }
@@ -315,7 +321,8 @@ impl Workloads {
         (reason, message): (&str, &str),
         ctx: &mut Context,
     ) -> bool {
-        let refusable = |one: &&TrackedWorkload| !one.is(REFUSED) && !one.is(FINISHED);
+        let refusable =
+            |one: &&TrackedWorkload| !one.is(REFUSED) && one.phase() != WorkloadPhase::Finished;
         let Some(record) = self.records.get(key).filter(refusable) else {
             return false;
         };
@@ -377,15 +384,22 @@ impl Workloads {
         observe: impl FnOnce(&mut TrackedWorkload) -> bool,
     ) -> Option<WorkloadChange> {
         let record = self.records.get_mut(key)?;
-        let before = Arc::clone(record.object());
+        let (before, phase_before) = (Arc::clone(record.object()), record.phase());
         if !observe(record) {
             return None;
         }
         let after = Arc::clone(record.object());
         let voids_reservation =
             before.spec != after.spec && record.transitions_mut().withdraw_reservation();
-        let (before, after) = (Some(before), Some(after));
-        Some(WorkloadChange { key: key.clone(), id: record.id(), before, after, voids_reservation })
+        Some(WorkloadChange {
+            key: key.clone(),
+            id: record.id(),
+            before: Some(before),
+            after: Some(after),
+            phase_before: Some(phase_before),
+            phase: Some(record.phase()),
+            voids_reservation,
+        })
     }
 
     /// Changes of the spec that follow from the Workload itself: the value of its class, and deactivation.
@@ -427,9 +441,15 @@ fn intent(key: &Key, record: &TrackedWorkload, purpose: Purpose) -> Intent {
 }
 
 fn reentered(key: &Key, record: &TrackedWorkload) -> WorkloadChange {
-    let after = Some(Arc::clone(record.object()));
-    let (key, id) = (key.clone(), record.id());
-    WorkloadChange { key, id, before: None, after, voids_reservation: false }
+    WorkloadChange {
+        key: key.clone(),
+        id: record.id(),
+        before: None,
+        after: Some(Arc::clone(record.object())),
+        phase_before: None,
+        phase: Some(record.phase()),
+        voids_reservation: false,
+    }
 }
 
 /// What a write of this purpose means for pending transitions, beside what the status shows.

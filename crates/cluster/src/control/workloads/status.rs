@@ -5,26 +5,28 @@
 //! Source: docs/reference/kueue.md §2.
 
 use crds::{
-    names::conditions::{DEACTIVATION_TARGET, FINISHED},
+    names::conditions::DEACTIVATION_TARGET,
     v1beta2::{PodSetRequest, Workload, WorkloadStatus},
 };
 use index::status::{self, StatusStamp};
 use jiff::Timestamp;
 
 use super::{
-    draft::Draft, pods_ready::PodsReadyPolicy, stop_policy::StopPolicy, time_limits,
-    tracked_workload::TrackedWorkload,
+    draft::Draft, phase::WorkloadPhase, pods_ready::PodsReadyPolicy, stop_policy::StopPolicy,
+    time_limits, tracked_workload::TrackedWorkload,
 };
 use crate::control::{outbox::Purpose, unschedulable::UnschedulablePod};
 
 /// What decides beside the Workload itself.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct StatusInputs {
     pub(crate) stop: StopPolicy,
     /// The MultiKueue check, if the Workload is dispatched to workers.
     pub(crate) multikueue_check: Option<String>,
     /// Nothing of a dispatched Workload runs on any worker.
     pub(crate) withdrawn: bool,
+    /// The value of its WorkloadPriorityClass.
+    pub(crate) class_priority: Option<i32>,
     /// Requests, as the status of a pending Workload shows them.
     pub(crate) requests: Vec<PodSetRequest>,
     /// Whether the pods of its job are ready, where a PodsReady policy is set.
@@ -58,7 +60,7 @@ pub(crate) fn needs_deactivation(record: &TrackedWorkload) -> bool {
 /// Whether the object rules a pending reservation out: it is finished, deleted, deactivated, or about to finish.
 pub(crate) fn rules_out_reservation(record: &TrackedWorkload) -> bool {
     let workload = record.object();
-    record.is(FINISHED)
+    record.phase() == WorkloadPhase::Finished
         || workload.metadata.deletion_timestamp.is_some()
         || workload.spec.active == Some(false)
         || record.transitions().finish().is_some()
@@ -71,7 +73,7 @@ pub(crate) fn next_status(
     now: Timestamp,
 ) -> NextStatus {
     let workload = record.object();
-    if record.is(FINISHED) {
+    if record.phase() == WorkloadPhase::Finished {
         return NextStatus::Nothing;
     }
     let before = &workload.status;

@@ -1,9 +1,10 @@
 //! The stop policy that counts for a Workload: that of its ClusterQueue or of its LocalQueue, the stricter first.
 
 /// What keeps a Workload from getting or keeping quota.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum StopPolicy {
     /// Neither queue is stopped.
+    #[default]
     None,
     /// The ClusterQueue reserves no quota.
     HoldClusterQueue,

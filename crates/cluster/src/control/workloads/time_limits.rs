@@ -169,6 +169,7 @@ mod tests {
             stop: StopPolicy::None,
             multikueue_check: None,
             withdrawn: false,
+            class_priority: None,
             requests: vec![],
             pods_ready,
             policy: Some(PodsReadyPolicy::from(&file)),

@@ -70,15 +70,13 @@ impl TrackedWorkload {
     /// Records an observation. Returns whether it is newer.
     pub(super) fn observe(&mut self, object: Workload) -> bool {
         let newer = self.tracked.observe(object);
-        self.parse();
-        newer
+        self.parse_if(newer)
     }
 
     /// Records the object that a write was answered with. Returns whether it is newer.
     pub(super) fn observe_answer(&mut self, answer: serde_json::Value) -> bool {
         let newer = self.tracked.observe_answer(answer);
-        self.parse();
-        newer
+        self.parse_if(newer)
     }
 
     /// Removes transitions that the status shows by now.
@@ -120,7 +118,11 @@ impl TrackedWorkload {
         is_true(&self.object().status.conditions, condition)
     }
 
-    fn parse(&mut self) {
-        self.phase = WorkloadPhase::of(&self.tracked.object().status.conditions);
+    /// Parses the phase of a newer object.
+    fn parse_if(&mut self, newer: bool) -> bool {
+        if newer {
+            self.phase = WorkloadPhase::of(&self.tracked.object().status.conditions);
+        }
+        newer
     }
 }

@@ -59,7 +59,6 @@ pub(crate) struct PendingMessage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EvictionRequest {
     pub(crate) reason: &'static str,
-    pub(crate) cause: String,
     pub(crate) message: String,
     /// The reason of the condition `Preempted`, of a preemption.
     pub(crate) preempted: Option<PreemptionReason>,
@@ -68,7 +67,7 @@ pub(crate) struct EvictionRequest {
 impl EvictionRequest {
     /// An eviction that is not a preemption.
     pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, cause: String::new(), message: message.into(), preempted: None }
+        Self { reason, message: message.into(), preempted: None }
     }
 }
 
