@@ -106,6 +106,7 @@ struct ConvertedParts {
 pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, ConversionError> {
     let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
     let (kind, from) = (text("kind"), text("apiVersion"));
+    // Nothing is re-encoded: the API server asked for no change.
     if from == desired_api_version {
         return Ok(object);
     }
@@ -119,6 +120,7 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
     else {
         return Err(unknown());
     };
+    // Before the parts are moved, so that the path of a wrong field is that of the sent object.
     schema_check::check(&object).map_err(|mismatch| ConversionError::Mismatch {
         kind: kind.clone(),
         name: name(&object),
@@ -126,7 +128,8 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
     })?;
     let mut parts =
         ConvertedParts { spec: take(&mut object, "spec"), status: take(&mut object, "status") };
-    let encode = edit(&kind, to, &mut parts).ok_or_else(unknown)?;
+    let (edit, encode) = steps(&kind, to).ok_or_else(unknown)?;
+    edit(&mut parts);
     let encoded = encode(parts).map_err(|(part, source)| ConversionError::Malformed {
         part,
         kind: kind.clone(),
@@ -141,49 +144,44 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
 
 type Encoded = Result<ConvertedParts, (&'static str, serde_json::Error)>;
 
-/// Renames and moves fields; the answer encodes the outcome in the wanted version.
-fn edit(
-    kind: &str,
-    to: ConversionVersion,
-    parts: &mut ConvertedParts,
-) -> Option<fn(ConvertedParts) -> Encoded> {
+/// A step that renames and moves fields, and one that encodes the outcome in the wanted version.
+type ConversionSteps = (fn(&mut ConvertedParts), fn(ConvertedParts) -> Encoded);
+
+/// The steps of a conversion; `None` if the kind has none.
+fn steps(kind: &str, to: ConversionVersion) -> Option<ConversionSteps> {
     use ConversionVersion::{V1Beta1, V1Beta2};
     Some(match (kind, to) {
-        ("Workload", V1Beta2) => {
-            workload::to_v1beta2(parts);
-            |parts| workload::encode::<v1beta2::WorkloadSpec, v1beta2::WorkloadStatus>(parts)
-        }
-        ("Workload", V1Beta1) => {
-            workload::to_v1beta1(parts);
-            |parts| workload::encode::<v1beta1::WorkloadSpec, v1beta1::WorkloadStatus>(parts)
-        }
-        ("ClusterQueue", V1Beta2) => {
-            cluster_queue::to_v1beta2(parts);
-            encode::<v1beta2::ClusterQueueSpec, v1beta2::ClusterQueueStatus>
-        }
-        ("ClusterQueue", V1Beta1) => {
-            cluster_queue::to_v1beta1(parts);
-            encode::<v1beta1::ClusterQueueSpec, v1beta1::ClusterQueueStatus>
-        }
+        ("Workload", V1Beta2) => (workload::to_v1beta2, |parts| {
+            workload::encode::<v1beta2::WorkloadSpec, v1beta2::WorkloadStatus>(parts)
+        }),
+        ("Workload", V1Beta1) => (workload::to_v1beta1, |parts| {
+            workload::encode::<v1beta1::WorkloadSpec, v1beta1::WorkloadStatus>(parts)
+        }),
+        ("ClusterQueue", V1Beta2) => (
+            cluster_queue::to_v1beta2,
+            encode::<v1beta2::ClusterQueueSpec, v1beta2::ClusterQueueStatus>,
+        ),
+        ("ClusterQueue", V1Beta1) => (
+            cluster_queue::to_v1beta1,
+            encode::<v1beta1::ClusterQueueSpec, v1beta1::ClusterQueueStatus>,
+        ),
         ("LocalQueue", V1Beta2) => {
-            local_queue::to_v1beta2(parts);
-            encode::<v1beta2::LocalQueueSpec, v1beta2::LocalQueueStatus>
+            (local_queue::to_v1beta2, encode::<v1beta2::LocalQueueSpec, v1beta2::LocalQueueStatus>)
         }
         ("LocalQueue", V1Beta1) => {
-            local_queue::to_v1beta1(parts);
-            encode::<v1beta1::LocalQueueSpec, v1beta1::LocalQueueStatus>
+            (local_queue::to_v1beta1, encode::<v1beta1::LocalQueueSpec, v1beta1::LocalQueueStatus>)
         }
         // A Cohort only loses the admission fair sharing status, which v1beta2 does not have.
-        ("Cohort", V1Beta2) => encode::<v1beta2::CohortSpec, v1beta2::CohortStatus>,
-        ("Cohort", V1Beta1) => encode::<v1beta1::CohortSpec, v1beta1::CohortStatus>,
-        ("MultiKueueCluster", V1Beta2) => {
-            multi_kueue_cluster::to_v1beta2(parts);
-            encode::<v1beta2::MultiKueueClusterSpec, v1beta2::MultiKueueClusterStatus>
-        }
-        ("MultiKueueCluster", V1Beta1) => {
-            multi_kueue_cluster::to_v1beta1(parts);
-            encode::<v1beta1::MultiKueueClusterSpec, v1beta1::MultiKueueClusterStatus>
-        }
+        ("Cohort", V1Beta2) => (|_| {}, encode::<v1beta2::CohortSpec, v1beta2::CohortStatus>),
+        ("Cohort", V1Beta1) => (|_| {}, encode::<v1beta1::CohortSpec, v1beta1::CohortStatus>),
+        ("MultiKueueCluster", V1Beta2) => (
+            multi_kueue_cluster::to_v1beta2,
+            encode::<v1beta2::MultiKueueClusterSpec, v1beta2::MultiKueueClusterStatus>,
+        ),
+        ("MultiKueueCluster", V1Beta1) => (
+            multi_kueue_cluster::to_v1beta1,
+            encode::<v1beta1::MultiKueueClusterSpec, v1beta1::MultiKueueClusterStatus>,
+        ),
         _ => return None,
     })
 }

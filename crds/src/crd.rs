@@ -1,6 +1,8 @@
 //! The CustomResourceDefinitions, generated from the types.
 
 mod definitions;
+mod field_types;
+pub mod inventory;
 mod structural;
 
 use std::collections::BTreeMap;
@@ -8,24 +10,30 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 pub use definitions::all;
+pub use field_types::field_types;
+pub use structural::of as structural_schema;
 
-const GENERATED: &str =
-    "# Generated from the types of this crate: cargo run -p crds --bin crdgen\n";
+/// The first line of a generated file.
+fn generated(command: &str) -> String {
+    format!("# Generated from the types of this crate: {command}\n")
+}
 
-/// The manifest as text. Keys are sorted, so that equal types give equal bytes.
+/// The manifest as text. Keys are sorted, so that equal types give equal bytes. `command` writes the file.
 ///
 /// # Errors
 /// If the manifest cannot be written as YAML, which would be a defect of the writer.
-pub fn yaml(definition: &Definition) -> Result<String, serde_saphyr::ser::Error> {
-    Ok(GENERATED.to_owned() + &serde_saphyr::to_string(&sorted(definition.manifest()))?)
+pub fn yaml(definition: &Definition, command: &str) -> Result<String, serde_saphyr::ser::Error> {
+    Ok(generated(command) + &serde_saphyr::to_string(&sorted(definition.manifest()))?)
 }
 
 /// The kustomization that lists all manifests.
 #[must_use]
-pub fn kustomization() -> String {
-    let files: String = all().iter().map(|kind| format!("- {}\n", kind.file_name())).collect();
+pub fn kustomization(definitions: &[Definition], command: &str) -> String {
+    let files: String =
+        definitions.iter().map(|kind| format!("- {}\n", kind.file_name())).collect();
+    let generated = generated(command);
     format!(
-        "{GENERATED}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{files}"
+        "{generated}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{files}"
     )
 }
 
@@ -54,35 +62,58 @@ pub enum Conversion {
 /// A kind with all its versions.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    group: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    singular: &'static str,
-    short_names: &'static [&'static str],
-    namespaced: bool,
-    conversion: Conversion,
-    versions: Vec<VersionDefinition>,
+    /// The API group.
+    pub group: &'static str,
+    /// The kind, as objects name it.
+    pub kind: &'static str,
+    /// The name in URLs.
+    pub plural: &'static str,
+    /// The name for one object in commands.
+    pub singular: &'static str,
+    /// Further names in commands.
+    pub short_names: &'static [&'static str],
+    /// Sets of kinds that a command may name, such as `all`.
+    pub categories: &'static [&'static str],
+    /// Whether objects are in a namespace.
+    pub namespaced: bool,
+    /// How objects are converted.
+    pub conversion: Conversion,
+    /// All versions, of which one is stored.
+    pub versions: Vec<VersionDefinition>,
 }
 
 /// One version of a kind.
 #[derive(Clone, Debug)]
 pub struct VersionDefinition {
-    name: &'static str,
-    storage: bool,
-    deprecated: bool,
-    status: bool,
-    columns: &'static [Column],
-    selectable: &'static [&'static str],
-    schema: Value,
+    /// The version.
+    pub name: &'static str,
+    /// Whether objects are stored in this version.
+    pub storage: bool,
+    /// Whether clients are warned.
+    pub deprecated: bool,
+    /// The text of the warning; the API server has one of its own.
+    pub deprecation_warning: Option<&'static str>,
+    /// Whether the status is a subresource.
+    pub status: bool,
+    /// Columns of `kubectl get`.
+    pub columns: &'static [Column],
+    /// Paths of fields for field selectors.
+    pub selectable: &'static [&'static str],
+    /// The structural schema.
+    pub schema: Value,
 }
 
 /// A column of `kubectl get`.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    name: &'static str,
-    r#type: &'static str,
-    path: &'static str,
-    priority: u8,
+    /// The title.
+    pub name: &'static str,
+    /// `string`, `integer`, `boolean` or `date`.
+    pub r#type: &'static str,
+    /// The JSONPath of the value.
+    pub path: &'static str,
+    /// 0 is always shown, 1 in the wide output.
+    pub priority: u8,
 }
 
 impl Definition {
@@ -96,13 +127,6 @@ impl Definition {
     #[must_use]
     pub fn file_name(&self) -> String {
         format!("{}_{}.yaml", self.group, self.plural)
-    }
-
-    /// The schemas of all versions, by `apiVersion` and `kind`.
-    pub(crate) fn into_schemas(self) -> impl Iterator<Item = ((String, String), Value)> {
-        let Self { group, kind, versions, .. } = self;
-        let key = move |version: &str| (format!("{group}/{version}"), kind.to_owned());
-        versions.into_iter().map(move |version| (key(version.name), version.schema))
     }
 
     /// The CRD object.
@@ -131,6 +155,9 @@ impl Definition {
         });
         if !self.short_names.is_empty() {
             names["shortNames"] = json!(self.short_names);
+        }
+        if !self.categories.is_empty() {
+            names["categories"] = json!(self.categories);
         }
         names
     }
@@ -166,10 +193,9 @@ impl VersionDefinition {
         version.insert("storage".into(), self.storage.into());
         if self.deprecated {
             version.insert("deprecated".into(), true.into());
-            version.insert(
-                "deprecationWarning".into(),
-                "This version is deprecated. Use v1beta2 instead.".into(),
-            );
+        }
+        if let Some(warning) = self.deprecation_warning {
+            version.insert("deprecationWarning".into(), warning.into());
         }
         if !self.columns.is_empty() {
             let columns = self.columns.iter().map(Column::manifest).collect();

@@ -77,7 +77,7 @@ impl de::Visitor<'_> for ExpectedConstant {
 }
 
 /// Whether a struct that is left out when nothing in it is set can be left out.
-pub(crate) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+pub fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

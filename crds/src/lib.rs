@@ -5,23 +5,27 @@
 //! | [`v1beta2`], [`v1beta1`] | Kueue's kinds: the stored version, and the one served for old clients |
 //! | [`v1alpha1`] | Sluice's kinds: ClusterCapacity and DispatchPolicy |
 //! | [`conversion`] | conversion between v1beta1 and v1beta2 |
+//! | [`decode`] | decoders of objects, compiled once |
 //! | [`crd`] | the CustomResourceDefinitions, generated from the types |
 //! | [`names`] | labels, annotations, finalizers, conditions and reasons |
 //! | [`kind`], [`meta`], [`pod`], [`quantity`] | API kinds, shared Kubernetes types, pod templates, quantities |
 //! | [`validation`], [`schema_check`] | errors of fields, and the JSON types of an object |
+//! | [`schema`], [`go_duration`] | schemas that fields of several kinds share; durations as Go writes them |
 //!
 //! Invariant: types are total. Every object that an API server may hold decodes; limits belong to the schema, cross-field
 //! rules to CEL or the webhooks.
 
 pub mod conversion;
 pub mod crd;
+pub mod decode;
+pub mod go_duration;
 pub mod kind;
 pub mod meta;
 pub mod names;
 pub mod pod;
 pub mod quantity;
 mod rules;
-mod schema;
+pub mod schema;
 pub mod schema_check;
 pub mod v1alpha1;
 pub mod v1beta1;

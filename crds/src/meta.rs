@@ -41,6 +41,12 @@ pub fn is_true(conditions: &[Condition], r#type: &str) -> bool {
     conditions.iter().any(|condition| condition.r#type == r#type && condition.status == "True")
 }
 
+/// The condition of this type.
+#[must_use]
+pub fn find<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.r#type == r#type)
+}
+
 /// Selects objects by label; empty selects everything.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -44,8 +44,26 @@ names! {
     DEFAULT_WORKLOAD_PRIORITY_CLASS = "default";
     /// The generated queue, and flavor, of an agent-mode worker.
     THIN_QUEUE = "sluice-thin";
+    /// The ConfigMap of the manager's incarnation.
+    INCARNATION_CONFIG_MAP = "sluice-incarnation";
     /// The lease of the leader.
     LEADER_LEASE = "c1f6bfd2.kueue.x-k8s.io";
+}
+
+/// Reporting controllers of Events (docs/reference/kueue.md §6.3).
+pub mod reporters {
+    names! {
+        /// The scheduler.
+        SCHEDULER = "kueue-admission";
+        /// The controller of Workloads.
+        WORKLOAD_CONTROLLER = "kueue-workload-controller";
+    }
+
+    /// The controller of a kind of jobs, by the name of its integration.
+    #[must_use]
+    pub fn of_framework(framework: &str) -> String {
+        format!("{framework}-kueue-controller")
+    }
 }
 
 /// Labels.
@@ -148,6 +166,14 @@ pub mod annotations {
         MULTI_KUEUE_ORIGIN_UID = "kueue.x-k8s.io/multikueue-origin-uid";
         /// Fences old copies of a Workload.
         EPOCH = "sluice.dev/epoch";
+        /// The incarnation of the manager that created a copy.
+        INCARNATION = "sluice.dev/incarnation";
+        /// The term of the leader that created a copy.
+        TERM = "sluice.dev/term";
+        /// The resourceVersion of the manager's Workload when a copy was created.
+        HUB_VERSION = "sluice.dev/hub-version";
+        /// The uid of the manager's Workload.
+        WORKLOAD_UID = "sluice.dev/workload-uid";
         /// The DispatchPolicy of a MultiKueueConfig.
         POLICY = "sluice.dev/policy";
         /// Node labels and tolerations of each pod set on a thin worker.
@@ -228,6 +254,14 @@ pub mod reasons {
         QUOTA_RESERVED = "QuotaReserved";
         /// The Workload was admitted.
         ADMITTED = "Admitted";
+        /// Before UnadmittedWorkloadsObservability: no quota is reserved.
+        PENDING = "Pending";
+        /// Before UnadmittedWorkloadsObservability: no cycle may evaluate the Workload.
+        INADMISSIBLE = "Inadmissible";
+        /// Before UnadmittedWorkloadsObservability: other Workloads come first.
+        WAITING = "Waiting";
+        /// Before UnadmittedWorkloadsObservability: checks are not ready.
+        UNSATISFIED_CHECKS = "UnsatisfiedChecks";
         /// No flavor suits the pods.
         NO_MATCHING_FLAVOR = "NoMatchingFlavor";
         /// The request exceeds the total capacity.
@@ -254,10 +288,26 @@ pub mod reasons {
         DEACTIVATED = "Deactivated";
         /// A worker does not run Workloads of this namespace.
         NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed";
+        /// Integrations are enabled that this version does not have.
+        INTEGRATION_NOT_BUILT = "IntegrationNotBuilt";
+        /// An object that the pod sets of a job need is missing.
+        NEEDED_OBJECT_MISSING = "NeededObjectMissing";
+        /// A worker has an object of another owner under the name of a copy.
+        NAME_TAKEN = "NameTaken";
         /// A worker does not run jobs of this kind.
         KIND_NOT_ALLOWED = "KindNotAllowed";
         /// No node accepts a pod: on pods set by the scheduler, on remote copies the reason of their eviction.
         UNSCHEDULABLE = "Unschedulable";
+        /// The API server of a worker refuses pods of a remote copy: the reason of its eviction.
+        PODS_REFUSED = "PodsRefused";
+        /// Of an event: a Rejected check deactivates a Workload.
+        ADMISSION_CHECK_REJECTED = "AdmissionCheckRejected";
+        /// Of an event: no admission gate is left.
+        ADMISSION_GATE_CLEARED = "AdmissionGateCleared";
+        /// Of an event: a worker has admitted a Workload.
+        MULTI_KUEUE = "MultiKueue";
+        /// Of an event: a Workload has preempted another one.
+        PREEMPTED_WORKLOAD = "PreemptedWorkload";
         /// Of an event: a removed worker still has objects of a Workload.
         LEFT_BEHIND = "LeftBehind";
         /// No quota is reserved.
@@ -314,6 +364,18 @@ pub mod reasons {
         OWNER_NOT_FOUND = "OwnerNotFound";
         /// The job cannot be started.
         FAILED_TO_START = "FailedToStart";
+        /// Pods of a group failed.
+        PODS_FAILED = "PodsFailed";
+        /// No pod of a group is missing any more.
+        PODS_READY = "PodsReady";
+        /// Of an event: the members of a group make up no Workload.
+        ERR_WORKLOAD_COMPOSE = "ErrWorkloadCompose";
+        /// Of an event: a Workload with the name of a group is not the group's.
+        WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict";
+        /// Of an event: a group has more pods than it needs.
+        EXCESS_POD_DELETED = "ExcessPodDeleted";
+        /// Of an event: a pod joined a group whose Workload exists.
+        OWNER_REFERENCES_ADDED = "OwnerReferencesAdded";
         /// Pods became ready.
         STARTED = "Started";
         /// Pods became ready again.
@@ -364,6 +426,8 @@ pub mod reasons {
         CLIENT_CONNECTION_FAILED = "ClientConnectionFailed";
         /// The cluster is registered under another name, too.
         CLUSTER_ALREADY_REGISTERED = "ClusterAlreadyRegistered";
+        /// Another cluster answers than the one that work is recorded on.
+        CLUSTER_CHANGED = "ClusterChanged";
         /// Some workers of a check are not active.
         SOME_ACTIVE_CLUSTERS = "SomeActiveClusters";
         /// No worker of a check is active.

@@ -53,6 +53,18 @@ impl Quantity {
         Self { nanos: i128::from(milli) * NANOS_PER_MILLI, ..Self::default() }
     }
 
+    /// A number of billionths, written with suffixes of this family.
+    #[must_use]
+    pub fn from_nanos(nanos: i128, format: Format) -> Self {
+        Self { nanos, format, written: None }
+    }
+
+    /// The family of suffixes.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     /// The value in billionths: exact.
     #[must_use]
     pub fn nanos(&self) -> i128 {
@@ -155,6 +167,7 @@ impl de::Visitor<'_> for IntOrString {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Quantity, E> {
+        // As in apimachinery, spaces are accepted in JSON and nowhere else.
         text.trim().parse().map_err(E::custom)
     }
 
@@ -167,6 +180,7 @@ impl de::Visitor<'_> for IntOrString {
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Quantity, E> {
+        // The decimal text is exact, the binary fraction is not.
         value.to_string().parse().map_err(E::custom)
     }
 

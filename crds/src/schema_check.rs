@@ -1,17 +1,20 @@
-//! Checks the JSON types of an object: objects, lists and numbers where the schema has them.
+//! Checks the JSON types of an object: objects, lists, numbers and quantities where the schema has them.
 //!
 //! Serde alone accepts a list for a struct. This check walks the schema of the kind and reports the first field with another
-//! type.
+//! type. `field_types.json` has the schemas, reduced to types: `crdgen` writes it, so that programs hold no generator.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::sync::LazyLock;
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::crd;
+use crate::quantity::Quantity;
 
-/// The schemas of all kinds, by `apiVersion` and `kind`.
-static SCHEMAS: LazyLock<BTreeMap<(String, String), Value>> =
-    LazyLock::new(|| crd::all().into_iter().flat_map(crd::Definition::into_schemas).collect());
+/// Reduced schemas: kinds by `apiVersion`, schemas by kind.
+const FIELD_TYPES: &str = include_str!("field_types.json");
+
+static SCHEMAS: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(FIELD_TYPES).unwrap_or_default());
 
 /// A field whose type differs from the schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,37 +28,76 @@ pub struct Mismatch {
     pub found: &'static str,
 }
 
-/// Checks an object. Objects of other kinds pass.
+/// A field that is no quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct InvalidQuantity {
+    /// The path of the field.
+    pub field: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Checks the types of an object. Objects of other kinds pass.
 ///
 /// # Errors
 /// The first field of a wrong type.
 pub fn check(object: &Value) -> Result<(), Mismatch> {
-    let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
-    match SCHEMAS.get(&(text("apiVersion"), text("kind"))) {
-        Some(schema) => walk("", object, schema),
+    walk_object(object, &|path, value, schema| {
+        if fits(value, schema) {
+            return Ok(());
+        }
+        let expected = expected(schema).to_owned();
+        Err(Mismatch { field: field(path), expected, found: found(value) })
+    })
+}
+
+/// Checks the quantities of an object. Objects of other kinds pass. A decoder would refuse them too, but name no field.
+///
+/// # Errors
+/// The first field that is no quantity.
+pub fn check_quantities(object: &Value) -> Result<(), InvalidQuantity> {
+    walk_object(object, &|path, value, schema| {
+        if schema["format"] != "quantity" {
+            return Ok(());
+        }
+        let quantity = Quantity::deserialize(value).map(drop);
+        quantity.map_err(|error| InvalidQuantity { field: field(path), problem: error.to_string() })
+    })
+}
+
+fn field(path: &str) -> String {
+    path.trim_start_matches('.').to_owned()
+}
+
+/// A check of one field: path, value and schema.
+type FieldCheck<'a, E> = &'a dyn Fn(&str, &Value, &Value) -> Result<(), E>;
+
+fn walk_object<E>(object: &Value, check: FieldCheck<'_, E>) -> Result<(), E> {
+    let text = |key: &str| object[key].as_str().unwrap_or_default();
+    match SCHEMAS.get(text("apiVersion")).and_then(|kinds| kinds.get(text("kind"))) {
+        Some(schema) => walk("", object, schema, check),
         None => Ok(()),
     }
 }
 
-fn walk(path: &str, value: &Value, schema: &Value) -> Result<(), Mismatch> {
+fn walk<E>(path: &str, value: &Value, schema: &Value, check: FieldCheck<'_, E>) -> Result<(), E> {
+    // Null is an unset field, of whatever type.
     if value.is_null() {
         return Ok(());
     }
-    let expected = expected(schema);
-    if !fits(value, schema) {
-        let field = path.trim_start_matches('.').to_owned();
-        return Err(Mismatch { field, expected: expected.to_owned(), found: found(value) });
-    }
+    check(path, value, schema)?;
     match value {
         Value::Object(object) => object.iter().try_for_each(|(name, value)| {
             let below =
                 schema["properties"].get(name).or_else(|| schema.get("additionalProperties"));
-            below.map_or(Ok(()), |schema| walk(&format!("{path}.{name}"), value, schema))
+            let path = || format!("{path}.{name}");
+            // A field without a schema is dropped later, whatever its type.
+            below.map_or(Ok(()), |schema| walk(&path(), value, schema, check))
         }),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .try_for_each(|(at, value)| walk(&format!("{path}[{at}]"), value, &schema["items"])),
+        Value::Array(items) => items.iter().enumerate().try_for_each(|(at, value)| {
+            walk(&format!("{path}[{at}]"), value, &schema["items"], check)
+        }),
         _ => Ok(()),
     }
 }
@@ -77,6 +119,7 @@ fn expected(schema: &Value) -> &str {
 
 fn fits(value: &Value, schema: &Value) -> bool {
     if schema["x-kubernetes-int-or-string"] == true {
+        // Whether the text is a quantity is checked apart: a port has the same schema.
         return value.is_string() || value.is_number();
     }
     match schema["type"].as_str() {
@@ -137,6 +180,27 @@ mod tests {
             json!({"podSets": [{"template": {"spec": {"containers": [{"name": 1}]}}}]}),
             "spec.podSets[0].template.spec.containers[0].name: must be text, not a number",
         );
+    }
+
+    #[test]
+    fn the_first_field_that_is_no_quantity_is_reported() {
+        let requests =
+            |cpu: &str| json!({"containers": [{"resources": {"requests": {"cpu": cpu}}}]});
+        let check = |cpu: &str| {
+            let pod_set = json!({"template": {"spec": requests(cpu)}});
+            check_quantities(&json!({
+                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "kind": "Workload",
+                "spec": {"podSets": [pod_set]},
+            }))
+        };
+        assert_eq!(check("1500m"), Ok(()));
+        let error = check("many").expect_err("no quantity");
+        assert_eq!(
+            error.field,
+            "spec.podSets[0].template.spec.containers[0].resources.requests.cpu"
+        );
+        assert!(error.problem.starts_with("quantities must match"), "{error}");
     }
 
     #[test]

@@ -6,5 +6,6 @@ mod field_error;
 pub mod gated_by;
 pub mod labels;
 pub mod selector;
+pub mod slice_layers;
 
 pub use field_error::{Errors, FieldError, denial, immutable, negative};

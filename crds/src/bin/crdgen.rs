@@ -1,16 +1,21 @@
-//! Writes the CRD manifests: `cargo run -p crds --bin crdgen [-- FOLDER]`.
+//! Writes the CRD manifests and `src/field_types.json`: `cargo run -p crds --bin crdgen [-- FOLDER]`.
 
 use std::{error::Error, fs, path::PathBuf};
 
 use crds::crd;
 
+const COMMAND: &str = "cargo run -p crds --bin crdgen";
+
 fn main() -> Result<(), Box<dyn Error>> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests");
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| default.to_owned()));
     fs::create_dir_all(&folder)?;
-    for definition in crd::all() {
-        fs::write(folder.join(definition.file_name()), crd::yaml(&definition)?)?;
+    let definitions = crd::all();
+    for definition in &definitions {
+        fs::write(folder.join(definition.file_name()), crd::yaml(definition, COMMAND)?)?;
     }
-    fs::write(folder.join("kustomization.yaml"), crd::kustomization())?;
+    fs::write(folder.join("kustomization.yaml"), crd::kustomization(&definitions, COMMAND))?;
+    let types = concat!(env!("CARGO_MANIFEST_DIR"), "/src/field_types.json");
+    fs::write(types, crd::field_types(&definitions))?;
     Ok(())
 }

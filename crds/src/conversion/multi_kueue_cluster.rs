@@ -11,6 +11,7 @@ pub(super) fn to_v1beta2(parts: &mut ConvertedParts) {
             source.insert(member.to_owned(), value);
         }
     }
+    // v1beta1 writes an empty `kubeConfig` beside a ClusterProfile; v1beta2 allows one source.
     let located = |config: &Value| config["location"].as_str().is_some_and(|text| !text.is_empty());
     if !source.get("kubeConfig").is_some_and(located) {
         source.remove("kubeConfig");

@@ -35,6 +35,7 @@ fn write_like_an_encoder(value: &mut Value, schema: &Value) {
 }
 
 fn write_struct(object: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    // The API server prunes unknown fields as well.
     object.retain(|name, value| properties.contains_key(name) && !value.is_null());
     for (name, schema) in properties {
         let always = schema["x-written"] == "always";
@@ -59,6 +60,7 @@ fn zero(schema: &Value) -> Option<Value> {
     }
     match schema["type"].as_str()? {
         "object" if schema["properties"].is_object() => Some(Value::Object(Map::new())),
+        // The unset value of a point in time is null, as those of lists and maps.
         "string" if schema["format"].is_null() => Some("".into()),
         "integer" => Some(0.into()),
         "boolean" => Some(false.into()),

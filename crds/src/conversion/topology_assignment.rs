@@ -59,6 +59,7 @@ fn slices(assignment: &v1beta1::TopologyAssignment) -> v1beta2::TopologyAssignme
     };
     let whole = encode(&[&assignment.domains]);
     match runs_of_pools(&assignment.domains) {
+        // Each run repeats its prefix and its other levels, so runs may be longer than one slice.
         Some(runs) => shorter(encode(&runs), whole),
         None => whole,
     }
@@ -74,11 +75,13 @@ fn shorter(
 /// Runs of domains whose lowest values share a prefix that ends in `-`: the longest prefixes that give few enough runs.
 fn runs_of_pools(domains: &[TopologyDomain]) -> Option<Vec<&[TopologyDomain]>> {
     let dashes = domains.iter().map(|domain| lowest(domain).matches('-').count()).max()?;
+    // The longest prefixes first, because they leave the shortest rest of each name.
     (1..=dashes).rev().find_map(|dashes| {
         let same_pool = |a: &TopologyDomain, b: &TopologyDomain| {
             pool(lowest(a), dashes) == pool(lowest(b), dashes)
         };
         let runs: Vec<&[TopologyDomain]> = domains.chunk_by(same_pool).collect();
+        // One run is the whole list, and the API allows no more slices than this.
         (2..=MOST_SLICES).contains(&runs.len()).then_some(runs)
     })
 }
@@ -137,6 +140,7 @@ fn level_values(values: &[&str]) -> v1beta2::TopologyAssignmentSliceLevelValues 
 fn individual(values: &[&str]) -> v1beta2::TopologyAssignmentSliceLevelIndividualValues {
     let prefix = common_prefix(values);
     let tails: Vec<&str> = values.iter().filter_map(|value| value.strip_prefix(prefix)).collect();
+    // Of what the prefix leaves, so that the two never overlap.
     let suffix = common_suffix(&tails);
     let roots =
         tails.iter().filter_map(|tail| tail.strip_suffix(suffix)).map(str::to_owned).collect();
@@ -181,20 +185,11 @@ fn common_suffix<'a>(values: &[&'a str]) -> &'a str {
 }
 
 fn domains(assignment: &v1beta2::TopologyAssignment) -> v1beta1::TopologyAssignment {
+    let domain = |(values, count)| v1beta1::TopologyDomainAssignment { count, values };
     v1beta1::TopologyAssignment {
         levels: assignment.levels.clone(),
-        domains: assignment.slices.iter().flat_map(slice_domains).collect(),
+        domains: assignment.domains().map(domain).collect(),
     }
-}
-
-fn slice_domains(
-    slice: &v1beta2::TopologyAssignmentSlice,
-) -> impl Iterator<Item = v1beta1::TopologyDomainAssignment> {
-    let count = usize::try_from(slice.domain_count).unwrap_or_default();
-    (0..count).map(|at| v1beta1::TopologyDomainAssignment {
-        count: slice.pod_counts.of_domain(at),
-        values: slice.values_per_level.iter().map(|level| level.of_domain(at)).collect(),
-    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::names::{
 };
 
 const PAST_TIME: &str = "accumulatedPastExecutionTimeSeconds";
+// The misspelt name is the one of v1beta1.
 const PAST_TIME_V1BETA1: &str = "accumulatedPastExexcutionTimeSeconds";
 
 pub(super) fn to_v1beta2(parts: &mut ConvertedParts) {
@@ -37,6 +38,7 @@ where
     let mut parts = super::encode::<Spec, Status>(parts)?;
     for pod_set in items(&mut parts.spec, "podSets") {
         if let Some(template) = pod_set.get_mut("template") {
+            // No type has all fields of a template, so its schema encodes it.
             pod_template::rewrite(template);
         }
     }

@@ -9,6 +9,9 @@ use crate::{rules, schema::Rule, v1alpha1, v1beta1, v1beta2};
 const KUEUE: &str = "kueue.x-k8s.io";
 const SLUICE: &str = "sluice.dev";
 
+/// The warning of `v1beta1`.
+const OLD_VERSION: &str = "This version is deprecated. Use v1beta2 instead.";
+
 const fn column(name: &'static str, r#type: &'static str, path: &'static str) -> Column {
     Column { name, r#type, path, priority: 0 }
 }
@@ -65,143 +68,175 @@ pub fn all() -> Vec<Definition> {
 }
 
 fn queues() -> Vec<Definition> {
-    vec![
-        Definition {
-            namespaced: true,
-            short_names: &["kwl", "kueueworkload", "kueueworkloads"],
-            conversion: Conversion::Webhook,
-            ..kueue(
-                "Workload",
-                "workloads",
-                [
-                    VersionDefinition {
-                        columns: WORKLOAD,
-                        ..old::<v1beta1::WorkloadSpec>()
-                            .status::<v1beta1::WorkloadStatus>()
-                            .rules(rules::WORKLOAD_V1BETA1)
-                    },
-                    VersionDefinition {
-                        columns: WORKLOAD,
-                        selectable: &[".status.admission.clusterQueue"],
-                        ..new::<v1beta2::WorkloadSpec>()
-                            .status::<v1beta2::WorkloadStatus>()
-                            .rules(rules::WORKLOAD)
-                    },
-                ],
-            )
-        },
-        Definition {
-            short_names: &["cq"],
-            conversion: Conversion::Webhook,
-            ..kueue(
-                "ClusterQueue",
-                "clusterqueues",
-                [
-                    VersionDefinition {
-                        columns: CLUSTER_QUEUE_V1BETA1,
-                        ..old::<v1beta1::ClusterQueueSpec>().status::<v1beta1::ClusterQueueStatus>()
-                    },
-                    VersionDefinition {
-                        columns: CLUSTER_QUEUE,
-                        ..new::<v1beta2::ClusterQueueSpec>().status::<v1beta2::ClusterQueueStatus>()
-                    },
-                ],
-            )
-        },
-        Definition {
-            namespaced: true,
-            short_names: &["queue", "queues", "lq"],
-            conversion: Conversion::Webhook,
-            ..kueue(
-                "LocalQueue",
-                "localqueues",
-                [
-                    VersionDefinition {
-                        columns: LOCAL_QUEUE,
-                        ..old::<v1beta1::LocalQueueSpec>().status::<v1beta1::LocalQueueStatus>()
-                    },
-                    VersionDefinition {
-                        columns: LOCAL_QUEUE,
-                        ..new::<v1beta2::LocalQueueSpec>().status::<v1beta2::LocalQueueStatus>()
-                    },
-                ],
-            )
-        },
-        Definition {
-            short_names: &["co"],
-            conversion: Conversion::Webhook,
-            ..kueue(
-                "Cohort",
-                "cohorts",
-                [
-                    old::<v1beta1::CohortSpec>().status::<v1beta1::CohortStatus>(),
-                    new::<v1beta2::CohortSpec>().status::<v1beta2::CohortStatus>(),
-                ],
-            )
-        },
-    ]
+    vec![workload(), cluster_queue(), local_queue(), cohort()]
+}
+
+fn workload() -> Definition {
+    Definition {
+        namespaced: true,
+        short_names: &["kwl", "kueueworkload", "kueueworkloads"],
+        conversion: Conversion::Webhook,
+        ..kueue(
+            "Workload",
+            "workloads",
+            [
+                VersionDefinition {
+                    columns: WORKLOAD,
+                    ..old::<v1beta1::WorkloadSpec>()
+                        .status::<v1beta1::WorkloadStatus>()
+                        .rules(rules::WORKLOAD_V1BETA1)
+                },
+                VersionDefinition {
+                    columns: WORKLOAD,
+                    selectable: &[".status.admission.clusterQueue"],
+                    ..new::<v1beta2::WorkloadSpec>()
+                        .status::<v1beta2::WorkloadStatus>()
+                        .rules(rules::WORKLOAD)
+                },
+            ],
+        )
+    }
+}
+
+fn cluster_queue() -> Definition {
+    Definition {
+        short_names: &["cq"],
+        conversion: Conversion::Webhook,
+        ..kueue(
+            "ClusterQueue",
+            "clusterqueues",
+            [
+                VersionDefinition {
+                    columns: CLUSTER_QUEUE_V1BETA1,
+                    ..old::<v1beta1::ClusterQueueSpec>().status::<v1beta1::ClusterQueueStatus>()
+                },
+                VersionDefinition {
+                    columns: CLUSTER_QUEUE,
+                    ..new::<v1beta2::ClusterQueueSpec>().status::<v1beta2::ClusterQueueStatus>()
+                },
+            ],
+        )
+    }
+}
+
+fn local_queue() -> Definition {
+    Definition {
+        namespaced: true,
+        short_names: &["queue", "queues", "lq"],
+        conversion: Conversion::Webhook,
+        ..kueue(
+            "LocalQueue",
+            "localqueues",
+            [
+                VersionDefinition {
+                    columns: LOCAL_QUEUE,
+                    ..old::<v1beta1::LocalQueueSpec>().status::<v1beta1::LocalQueueStatus>()
+                },
+                VersionDefinition {
+                    columns: LOCAL_QUEUE,
+                    ..new::<v1beta2::LocalQueueSpec>().status::<v1beta2::LocalQueueStatus>()
+                },
+            ],
+        )
+    }
+}
+
+fn cohort() -> Definition {
+    Definition {
+        short_names: &["co"],
+        conversion: Conversion::Webhook,
+        ..kueue(
+            "Cohort",
+            "cohorts",
+            [
+                old::<v1beta1::CohortSpec>().status::<v1beta1::CohortStatus>(),
+                new::<v1beta2::CohortSpec>().status::<v1beta2::CohortStatus>(),
+            ],
+        )
+    }
 }
 
 fn cluster_objects() -> Vec<Definition> {
     vec![
-        Definition {
-            short_names: &["ac"],
-            ..kueue(
-                "AdmissionCheck",
-                "admissionchecks",
-                [
-                    old::<v1beta1::AdmissionCheckSpec>().status::<v1beta1::AdmissionCheckStatus>(),
-                    new::<v1beta2::AdmissionCheckSpec>().status::<v1beta2::AdmissionCheckStatus>(),
-                ],
-            )
-        },
-        Definition {
-            short_names: &["flavor", "flavors", "rf"],
-            ..kueue(
-                "ResourceFlavor",
-                "resourceflavors",
-                [old::<v1beta1::ResourceFlavorSpec>(), new::<v1beta2::ResourceFlavorSpec>()],
-            )
-        },
-        Definition {
-            short_names: &["topo"],
-            ..kueue(
-                "Topology",
-                "topologies",
-                [old::<v1beta1::TopologySpec>(), new::<v1beta2::TopologySpec>()],
-            )
-        },
-        Definition {
-            short_names: &["prc"],
-            ..kueue(
-                "ProvisioningRequestConfig",
-                "provisioningrequestconfigs",
-                [
-                    old::<v1beta1::ProvisioningRequestConfigSpec>(),
-                    new::<v1beta2::ProvisioningRequestConfigSpec>(),
-                ],
-            )
-        },
-        Definition {
-            short_names: &["wpc"],
-            ..kueue(
-                "WorkloadPriorityClass",
-                "workloadpriorityclasses",
-                [
-                    VersionDefinition {
-                        columns: PRIORITY_CLASS,
-                        deprecated: true,
-                        ..priority_class("v1beta1", json!({"type": "string"}))
-                    },
-                    VersionDefinition {
-                        columns: PRIORITY_CLASS,
-                        storage: true,
-                        ..priority_class("v1beta2", json!({"type": "string", "maxLength": 2048}))
-                    },
-                ],
-            )
-        },
+        admission_check(),
+        resource_flavor(),
+        topology(),
+        provisioning_request_config(),
+        workload_priority_class(),
     ]
+}
+
+fn admission_check() -> Definition {
+    Definition {
+        short_names: &["ac"],
+        ..kueue(
+            "AdmissionCheck",
+            "admissionchecks",
+            [
+                old::<v1beta1::AdmissionCheckSpec>().status::<v1beta1::AdmissionCheckStatus>(),
+                new::<v1beta2::AdmissionCheckSpec>().status::<v1beta2::AdmissionCheckStatus>(),
+            ],
+        )
+    }
+}
+
+fn resource_flavor() -> Definition {
+    Definition {
+        short_names: &["flavor", "flavors", "rf"],
+        ..kueue(
+            "ResourceFlavor",
+            "resourceflavors",
+            [old::<v1beta1::ResourceFlavorSpec>(), new::<v1beta2::ResourceFlavorSpec>()],
+        )
+    }
+}
+
+fn topology() -> Definition {
+    Definition {
+        short_names: &["topo"],
+        ..kueue(
+            "Topology",
+            "topologies",
+            [old::<v1beta1::TopologySpec>(), new::<v1beta2::TopologySpec>()],
+        )
+    }
+}
+
+fn provisioning_request_config() -> Definition {
+    Definition {
+        short_names: &["prc"],
+        ..kueue(
+            "ProvisioningRequestConfig",
+            "provisioningrequestconfigs",
+            [
+                old::<v1beta1::ProvisioningRequestConfigSpec>(),
+                new::<v1beta2::ProvisioningRequestConfigSpec>(),
+            ],
+        )
+    }
+}
+
+fn workload_priority_class() -> Definition {
+    Definition {
+        short_names: &["wpc"],
+        ..kueue(
+            "WorkloadPriorityClass",
+            "workloadpriorityclasses",
+            [
+                VersionDefinition {
+                    columns: PRIORITY_CLASS,
+                    deprecated: true,
+                    deprecation_warning: Some(OLD_VERSION),
+                    ..priority_class("v1beta1", json!({"type": "string"}))
+                },
+                VersionDefinition {
+                    columns: PRIORITY_CLASS,
+                    storage: true,
+                    ..priority_class("v1beta2", json!({"type": "string", "maxLength": 2048}))
+                },
+            ],
+        )
+    }
 }
 
 fn multi_kueue() -> Vec<Definition> {
@@ -235,6 +270,7 @@ fn multi_kueue() -> Vec<Definition> {
                     // The one old version that Kueue does not mark as deprecated.
                     VersionDefinition {
                         deprecated: false,
+                        deprecation_warning: None,
                         ..old::<v1beta1::MultiKueueConfigSpec>()
                     },
                     new::<v1beta2::MultiKueueConfigSpec>(),
@@ -292,6 +328,7 @@ fn kueue<const N: usize>(
         plural,
         singular: singular(kind),
         short_names: &[],
+        categories: &[],
         namespaced: false,
         conversion: Conversion::None,
         versions: versions.into(),
@@ -317,7 +354,13 @@ fn singular(kind: &str) -> &'static str {
 }
 
 fn old<Spec: JsonSchema>() -> VersionDefinition {
-    VersionDefinition { name: "v1beta1", storage: false, deprecated: true, ..new::<Spec>() }
+    VersionDefinition {
+        name: "v1beta1",
+        storage: false,
+        deprecated: true,
+        deprecation_warning: Some(OLD_VERSION),
+        ..new::<Spec>()
+    }
 }
 
 fn new<Spec: JsonSchema>() -> VersionDefinition {
@@ -327,6 +370,7 @@ fn new<Spec: JsonSchema>() -> VersionDefinition {
         name: "v1beta2",
         storage: true,
         deprecated: false,
+        deprecation_warning: None,
         status: false,
         columns: &[],
         selectable: &[],
@@ -344,6 +388,7 @@ fn priority_class(name: &'static str, description: Value) -> VersionDefinition {
         name,
         storage: false,
         deprecated: false,
+        deprecation_warning: None,
         status: false,
         columns: &[],
         selectable: &[],

@@ -6,8 +6,9 @@
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-/// The schema of one type.
-pub(super) fn of<T: JsonSchema>() -> Value {
+/// The structural schema of one type.
+#[must_use]
+pub fn of<T: JsonSchema>() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -19,6 +20,7 @@ fn structural(schema: &mut Value) {
     let Value::Object(schema) = schema else {
         return;
     };
+    // The API server would apply the `default` of serde; the other keywords are of no use to it.
     for mark in ["$schema", "title", "default", "x-written", "x-zero"] {
         schema.remove(mark);
     }
@@ -44,6 +46,7 @@ fn structural(schema: &mut Value) {
 fn drop_null(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");
+        // A structural schema has one type and not a list of types.
         if let [only] = types.as_slice() {
             let only = only.clone();
             schema.insert("type".into(), only);
@@ -62,6 +65,7 @@ fn drop_null(schema: &mut Map<String, Value>) {
         let only = only.clone();
         schema.remove("anyOf");
         for (key, value) in only {
+            // Keywords of the field count before those of its type.
             schema.entry(key).or_insert(value);
         }
     }

@@ -35,6 +35,7 @@ fn binary(mut units: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn decimal(nanos: i128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    // Beyond `E` the digits grow; upstream drops the suffix there, and with it the value.
     let (digits, thousands) = without_thousands(nanos, DECIMAL.len() - 1);
     write!(f, "{digits}{}", DECIMAL.get(thousands).unwrap_or(&""))
 }

@@ -138,6 +138,7 @@ fn unscaled(parts: &QuantityParts<'_>) -> Result<i128, ParseQuantityError> {
     if digits.is_empty() {
         return Ok(0);
     }
+    // Every number of 38 digits fits into an i128; larger ones saturate.
     if digits.len() > 38 {
         return Ok(i128::MAX);
     }

@@ -9,7 +9,7 @@ use crate::{
     schema::{ConditionShape, DnsLabel, DnsSubdomain, KindName},
 };
 
-/// Who runs a check, and with which parameters.
+/// The controller of a check, and its parameters.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["controllerName"]))]

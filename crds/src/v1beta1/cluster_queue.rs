@@ -41,7 +41,7 @@ pub struct ClusterQueueSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Selector")]
     pub namespace_selector: Option<LabelSelector>,
-    /// Whom Workloads of this queue may preempt.
+    /// Workloads that those of this queue may preempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = {}, "x-kubernetes-validations" = rules::PREEMPTION))]
     pub preemption: Option<ClusterQueuePreemption>,

@@ -56,7 +56,7 @@ pub struct ClusterQueueSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Selector")]
     pub namespace_selector: Option<LabelSelector>,
-    /// Whom Workloads of this queue may preempt.
+    /// Workloads that those of this queue may preempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = {}, "x-kubernetes-validations" = rules::PREEMPTION))]
     pub preemption: Option<ClusterQueuePreemption>,
@@ -82,11 +82,11 @@ pub struct ClusterQueuePreemption {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = {}))]
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
-    /// Whom a Workload within its quota may preempt in the cohort.
+    /// Workloads in the cohort that one within its quota may preempt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["Never", "LowerPriority", "Any"], "x-default" = "Never"))]
     pub reclaim_within_cohort: String,
-    /// Whom a Workload may preempt in its own queue.
+    /// Workloads in its own queue that a Workload may preempt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["Never", "LowerPriority", "LowerOrNewerEqualPriority"], "x-default" = "Never"))]
     pub within_cluster_queue: String,
@@ -99,7 +99,7 @@ pub struct BorrowWithinCohort {
     /// Highest priority that may be preempted while borrowing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_priority_threshold: Option<i32>,
-    /// Whom a borrowing Workload may preempt in the cohort.
+    /// Workloads in the cohort that a borrowing one may preempt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(extend("enum" = ["Never", "LowerPriority"], "x-default" = "Never"))]
     pub policy: String,

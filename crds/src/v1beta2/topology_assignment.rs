@@ -89,6 +89,26 @@ pub struct TopologyAssignmentSliceLevelIndividualValues {
     pub suffix: Option<String>,
 }
 
+/// The most domains of an assignment: the limit of its lists. A slice with one value for all domains has no list, and
+/// `domainCount` no bound in the schema.
+const MOST_DOMAINS: usize = 100_000;
+
+impl TopologyAssignment {
+    /// Values and number of pods of every domain, in order; at most as many as a list may have.
+    pub fn domains(&self) -> impl Iterator<Item = (Vec<String>, i32)> {
+        let of_slice = |slice: &'_ TopologyAssignmentSlice| {
+            0..usize::try_from(slice.domain_count).unwrap_or_default()
+        };
+        let places = self.slices.iter().flat_map(move |slice| {
+            of_slice(slice).map(move |at| {
+                let values = slice.values_per_level.iter().map(|level| level.of_domain(at));
+                (values.collect(), slice.pod_counts.of_domain(at))
+            })
+        });
+        places.take(MOST_DOMAINS)
+    }
+}
+
 impl TopologyAssignmentSlicePodCounts {
     /// The pods of the domain at this index.
     #[must_use]
@@ -111,5 +131,28 @@ impl TopologyAssignmentSliceLevelValues {
         let prefix = values.prefix.as_deref().unwrap_or_default();
         let suffix = values.suffix.as_deref().unwrap_or_default();
         [prefix, root, suffix].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_domains_have_a_limit() {
+        let slice = TopologyAssignmentSlice {
+            domain_count: i32::MAX,
+            pod_counts: TopologyAssignmentSlicePodCounts { universal: Some(1), individual: vec![] },
+            values_per_level: vec![TopologyAssignmentSliceLevelValues {
+                universal: Some("rack".to_owned()),
+                individual: None,
+            }],
+        };
+        let assignment = TopologyAssignment {
+            levels: vec!["rack".to_owned()],
+            slices: vec![slice.clone(), slice],
+        };
+        assert_eq!(assignment.domains().count(), MOST_DOMAINS);
+        assert_eq!(assignment.domains().next(), Some((vec!["rack".to_owned()], 1)));
     }
 }

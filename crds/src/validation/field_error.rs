@@ -142,6 +142,7 @@ impl fmt::Display for FieldError {
 pub fn denial(errors: &[FieldError]) -> Option<String> {
     let mut texts: Vec<String> = Vec::new();
     for text in errors.iter().map(ToString::to_string) {
+        // As apimachinery does when it joins errors.
         if !texts.contains(&text) {
             texts.push(text);
         }

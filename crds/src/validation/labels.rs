@@ -35,6 +35,7 @@ pub fn key_problems(key: &str) -> Vec<String> {
     } else if name.len() > LONGEST_NAME {
         problems.push(format!("name part {}", too_long(LONGEST_NAME)));
     }
+    // An empty name has both problems, as in apimachinery.
     if !is_name(name) {
         problems.push(format!(
             "name part {CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{NAME}')"
@@ -70,7 +71,8 @@ fn prefix_problems(prefix: &str) -> Vec<String> {
 pub fn subdomain_problems(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > LONGEST_PREFIX {
-        problems.push(too_long(LONGEST_PREFIX));
+        // Kubernetes words this one differently from the lengths of labels.
+        problems.push(format!("must be no more than {LONGEST_PREFIX} characters"));
     }
     if !is_subdomain(text) {
         problems.push(SUBDOMAIN.to_owned());
@@ -90,6 +92,7 @@ fn is_name(name: &str) -> bool {
 
 /// Whether a text is a DNS subdomain, its length aside.
 fn is_subdomain(text: &str) -> bool {
+    // As in apimachinery, the length of a single part is not bounded here.
     text.split('.').all(is_part)
 }
 

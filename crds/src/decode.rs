@@ -1,0 +1,49 @@
+//! Decoders of API objects, compiled once.
+//!
+//! A generic decoder is compiled again in every crate that uses it, and the decoders of all kinds are a quarter of the code of a
+//! crate that observes them. [`Decode`] has one function per kind, which every crate calls.
+
+use k8s_openapi::api::{
+    core::v1::{ConfigMap, LimitRange, Namespace},
+    node::v1::RuntimeClass,
+    scheduling::v1::PriorityClass,
+};
+use serde_json::{Error, Value};
+
+use crate::{
+    v1alpha1::{ClusterCapacity, DispatchPolicy},
+    v1beta2::{
+        AdmissionCheck, ClusterQueue, Cohort, LocalQueue, MultiKueueCluster, MultiKueueConfig,
+        ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
+    },
+};
+
+/// An API object that decodes from JSON.
+///
+/// Contract: as `serde_json::from_value`. Implementations are functions of one type, so that the decoder is compiled with the
+/// type.
+pub trait Decode: Sized {
+    /// Decodes an object.
+    ///
+    /// # Errors
+    /// If a field has another type than the kind says.
+    fn decode(value: Value) -> Result<Self, Error>;
+}
+
+macro_rules! decode {
+    ($($kind:ty),* $(,)?) => {
+        $(impl Decode for $kind {
+            // Inlined, it would be compiled by the callers again.
+            #[inline(never)]
+            fn decode(value: Value) -> Result<Self, Error> {
+                serde_json::from_value(value)
+            }
+        })*
+    };
+}
+
+decode! {
+    AdmissionCheck, ClusterCapacity, ClusterQueue, Cohort, DispatchPolicy, LocalQueue, MultiKueueCluster, MultiKueueConfig,
+    ResourceFlavor, Topology, Workload, WorkloadPriorityClass,
+    ConfigMap, LimitRange, Namespace, PriorityClass, RuntimeClass,
+}

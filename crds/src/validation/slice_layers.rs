@@ -1,0 +1,58 @@
+//! Layers of topology slices (docs/reference/kueue.md §4.11, §5.3): no level twice, and each size divides the one before.
+
+use std::collections::BTreeSet;
+
+use super::{Errors, FieldError};
+use crate::v1beta2::PodSetSliceTopologyConstraint;
+
+/// Errors of layers, the outermost first. Sizes below one are errors of the schema, or of the caller.
+#[must_use]
+pub fn check(field: &str, layers: &[PodSetSliceTopologyConstraint]) -> Errors {
+    let mut errors = Errors::new();
+    let mut levels = BTreeSet::new();
+    for (at, layer) in layers.iter().enumerate() {
+        if !levels.insert(&layer.topology) {
+            errors.push(FieldError::duplicate(
+                format!("{field}[{at}].topology"),
+                &layer.topology,
+                "",
+            ));
+        }
+    }
+    let pairs = layers.iter().zip(layers.iter().skip(1)).enumerate();
+    for (at, (outer, inner)) in pairs.filter(|(_, (_, inner))| inner.size > 0) {
+        if outer.size % inner.size != 0 {
+            let detail = format!("must divide the size {} of the layer before", outer.size);
+            let field = format!("{field}[{}].size", at + 1);
+            errors.push(FieldError::invalid(field, inner.size, detail));
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_have_distinct_levels_and_sizes_that_divide() {
+        let problems = |layers: &[(&str, i32)]| -> Vec<String> {
+            let one = |(topology, size): &(&str, i32)| PodSetSliceTopologyConstraint {
+                topology: (*topology).to_owned(),
+                size: *size,
+            };
+            let layers: Vec<_> = layers.iter().map(one).collect();
+            check("f", &layers).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(problems(&[]), [""; 0]);
+        assert_eq!(problems(&[("block", 8), ("rack", 4), ("host", 2)]), [""; 0]);
+        assert_eq!(
+            problems(&[("rack", 4), ("rack", 2)]),
+            ["f[1].topology: Duplicate value: \"rack\""]
+        );
+        assert_eq!(
+            problems(&[("block", 8), ("rack", 3), ("host", 0)]),
+            ["f[1].size: Invalid value: 3: must divide the size 8 of the layer before"]
+        );
+    }
+}
