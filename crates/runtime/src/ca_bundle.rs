@@ -13,7 +13,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::failpoint::{CA_BUNDLE, around};
+use crate::failpoint::{CA_BUNDLE, with_failpoints};
 
 /// Why the CA could not be injected.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +73,7 @@ impl InjectedKind {
         match self {
             Self::CustomResourceDefinition => {
                 let pointer = "/spec/conversion/webhook/clientConfig";
+                // The API server refuses a client configuration under any other strategy.
                 let converts = object["spec"]["conversion"]["strategy"] == "Webhook"
                     && object.pointer(pointer).is_some();
                 converts.then(|| pointer.to_owned()).into_iter().collect()
@@ -117,10 +118,12 @@ pub fn patch(kind: InjectedKind, object: &Value, ca_pem: &str) -> Option<Value> 
     if pointers.is_empty() {
         return None;
     }
+    // Webhooks are addressed by their position, which is valid for the version that was read only.
     let version = &object["metadata"]["resourceVersion"];
     let mut operations =
         vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
     operations.extend(pointers.iter().map(
+        // `add` replaces a value as well, and succeeds where `caBundle` is absent.
         |pointer| json!({"op": "add", "path": format!("{pointer}/caBundle"), "value": bundle}),
     ));
     Some(Value::Array(operations))
@@ -153,7 +156,7 @@ pub async fn inject(
     };
     let operations: JsonPatch = serde_json::from_value(operations).map_err(invalid)?;
     let patch = Patch::Json::<()>(operations);
-    match around(CA_BUNDLE, api.patch(name, &PatchParams::default(), &patch)).await {
+    match with_failpoints(CA_BUNDLE, api.patch(name, &PatchParams::default(), &patch)).await {
         Ok(_) => Ok(Injection::Injected),
         // 422 is the response to a failed `test` operation.
         Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => {

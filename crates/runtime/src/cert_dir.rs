@@ -64,6 +64,7 @@ impl CertDir {
         let certificate = self.read("tls.crt").await?;
         let key = self.read("tls.key").await?;
         let found = CertPair { certificate, key };
+        // A mounted Secret is replaced as a whole; an unchanged pair is not parsed again.
         if self.loaded.as_ref() == Some(&found) {
             return Ok(false);
         }
@@ -88,6 +89,8 @@ impl CertDir {
             match self.reload().await {
                 Ok(true) => tracing::info!(dir = %self.dir.display(), "certificate loaded"),
                 Ok(false) => {}
+                // Certificate and key are two files: a pair that does not match may be half of a
+                // rotation.
                 Err(error) => tracing::warn!(%error, "keeping the certificate in use"),
             }
         }

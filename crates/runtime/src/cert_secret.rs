@@ -11,7 +11,7 @@ use kube::{Api, Client, api::PostParams};
 
 use crate::{
     certs::{self, CertError, CertPair},
-    failpoint::{CERT_SECRET, around},
+    failpoint::{CERT_SECRET, with_failpoints},
 };
 
 /// Attempts before conflicts become an error.
@@ -78,6 +78,7 @@ pub fn plan(
     let authority = pair(data, "ca");
     let good = authority.filter(|authority| !certs::authority_needs_renewal(authority, now));
     let Some(authority) = good else {
+        // Clients trust the new CA only, so the serving certificate is replaced with it.
         let authority = certs::make_authority(subject, now)?;
         let serving = certs::issue(&authority, names, now)?;
         return Ok(SecretPlan::Write(CertBundle { authority, serving }));
@@ -130,6 +131,7 @@ impl CertSecret {
             let data = found.as_ref().and_then(|secret| secret.data.clone()).unwrap_or_default();
             match plan(&data, &format!("{}-ca", self.name), &self.names, now)? {
                 SecretPlan::Keep(bundle) => return Ok(bundle),
+                // After a conflict the certificates that the other replica has written are used.
                 SecretPlan::Write(bundle) => {
                     if self.write(&api, found, &bundle).await? {
                         tracing::info!(secret = %self.name, "wrote certificates");
@@ -152,6 +154,7 @@ impl CertSecret {
         bundle: &CertBundle,
     ) -> Result<bool, CertSecretError> {
         let exists = found.is_some();
+        // The resourceVersion makes the write conditional; labels and other keys stay.
         let mut secret = found.unwrap_or_default();
         secret.metadata.name = Some(self.name.clone());
         let data = secret.data.get_or_insert_default();
@@ -159,9 +162,9 @@ impl CertSecret {
         write(data, "tls", &bundle.serving);
         let post = PostParams::default();
         let (operation, written) = if exists {
-            ("replace", around(CERT_SECRET, api.replace(&self.name, &post, &secret)).await)
+            ("replace", with_failpoints(CERT_SECRET, api.replace(&self.name, &post, &secret)).await)
         } else {
-            ("create", around(CERT_SECRET, api.create(&post, &secret)).await)
+            ("create", with_failpoints(CERT_SECRET, api.create(&post, &secret)).await)
         };
         match written {
             Ok(_) => Ok(true),
@@ -169,6 +172,7 @@ impl CertSecret {
             Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) && exists => {
                 Ok(false)
             }
+            // A 404 of a create is about the namespace, and the next attempt would meet it as well.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(self.failed(operation, error)),
         }

@@ -43,6 +43,7 @@ pub struct CertPair {
 
 impl std::fmt::Debug for CertPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the key, which must not reach a log.
         f.debug_struct("CertPair").field("certificate", &self.certificate).finish_non_exhaustive()
     }
 }
@@ -54,6 +55,7 @@ impl std::fmt::Debug for CertPair {
 pub fn make_authority(subject: &str, now: Timestamp) -> Result<CertPair, CertError> {
     let failed = |source| CertError::Make { subject: subject.to_owned(), source };
     let mut params = params(subject, &[], AUTHORITY_DAYS, now)?;
+    // Path length 0: the CA signs serving certificates and no other CA.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     let key = KeyPair::generate().map_err(failed)?;
@@ -120,7 +122,9 @@ pub fn needs_renewal(
     !matches_key(pair)
         || !with_certificate(&pair.certificate, |certificate| {
             is_valid_until_renewal(certificate, now)
+                // A certificate with further names stays valid for the names that are used now.
                 && names.iter().all(|name| has_name(certificate, name))
+                // Objects with an injected CA trust no certificate of a former one.
                 && with_certificate(&authority.certificate, |authority| {
                     certificate.verify_signature(Some(authority.public_key())).is_ok()
                 })
@@ -168,6 +172,7 @@ fn has_name(certificate: &X509Certificate<'_>, wanted: &str) -> bool {
         return false;
     };
     names.value.general_names.iter().any(|name| match (name, &octets) {
+        // A client that calls an address compares it with addresses only, never with DNS names.
         (GeneralName::DNSName(name), None) => *name == wanted,
         (GeneralName::IPAddress(bytes), Some(octets)) => *bytes == octets.as_slice(),
         _ => false,

@@ -51,6 +51,7 @@ pub async fn connect(
     let value = HeaderValue::from_str(user_agent)
         .map_err(|_| ClientError::UserAgent(user_agent.to_owned()))?;
     config.headers.push((USER_AGENT, value));
+    // Writer, watches and elector retry with deadlines of their own.
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(10));
     let builder = ClientBuilder::try_from(config).map_err(ClientError::Client)?;

@@ -18,7 +18,7 @@ pub const EVENT_SERIES: &str = "event-series";
 
 /// Sends a write between two failpoints: `PURPOSE.before`, when the write was decided but not sent, and `PURPOSE.after`, when it
 /// may have been handled but the response is not used yet.
-pub async fn around<T>(purpose: &'static str, write: impl Future<Output = T>) -> T {
+pub async fn with_failpoints<T>(purpose: &'static str, write: impl Future<Output = T>) -> T {
     hit(purpose, "before");
     let answer = write.await;
     hit(purpose, "after");
@@ -29,6 +29,7 @@ pub async fn around<T>(purpose: &'static str, write: impl Future<Output = T>) ->
 #[cfg(feature = "failpoints")]
 fn hit(purpose: &'static str, moment: &'static str) {
     let name = format!("{purpose}.{moment}");
+    // As after a kill: no destructor runs, and the Lease is not released.
     let end = || fail::fail_point!(&name, |_| std::process::abort());
     end();
 }
@@ -41,6 +42,7 @@ fn hit(_: &'static str, _: &'static str) {}
 /// Reads the environment. Call it once, at the start of the process.
 #[cfg(feature = "failpoints")]
 pub fn set_up() {
+    // Dropping the scenario would remove the failpoints.
     std::mem::forget(fail::FailScenario::setup());
 }
 

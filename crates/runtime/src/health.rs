@@ -41,6 +41,7 @@ impl HealthChecks {
             .filter(|(name, _)| selected(name))
             .map(|(name, holds)| (*name, holds()))
             .collect();
+        // An endpoint without checks succeeds, but a check that does not exist is an error.
         if only.is_some() && results.is_empty() {
             return (StatusCode::NOT_FOUND, "no such check\n".to_owned());
         }
@@ -52,6 +53,7 @@ impl HealthChecks {
             .iter()
             .map(|(name, holds)| match holds {
                 true => format!("[+]{name} ok\n"),
+                // Probes are not authenticated; the text is that of Kubernetes' own checks.
                 false => format!("[-]{name} failed: reason withheld\n"),
             })
             .collect();
@@ -88,6 +90,7 @@ async fn serve(
     RawQuery(query): RawQuery,
 ) -> Response {
     let verbose = query.is_some_and(|query| {
+        // As in Kubernetes, the parameter counts by its presence, whatever its value.
         query.split('&').any(|part| part.split('=').next() == Some("verbose"))
     });
     let only = only.as_ref().map(|Path(name)| name.as_str());

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`client`] | the client of the process's own cluster |
 //! | [`lease`] | leader election |
-//! | [`watch`] | watches: [`watch::Change`]s by [`watch::Key`] |
+//! | [`watch`] | watches: [`watch::Change`]s by [`watch::Key`], and the [`watch::Stores`] that they fill |
 //! | [`write`](mod@write), [`writer`] | a write request as a value, and sending it |
 //! | [`failpoint`] | where a test ends the process around a write |
 //! | [`requests`] | request counters of clients |

@@ -132,6 +132,7 @@ impl RequestTarget {
             ["apis", _, _, "namespaces", _, rest @ ..] if !rest.is_empty() => rest,
             ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
             other => {
+                // Paths outside the API, such as `/version`, have the verb `get` in audit logs.
                 let first = other.first().copied().unwrap_or_default();
                 return Self { resource: first.to_owned(), named: true };
             }
@@ -139,6 +140,7 @@ impl RequestTarget {
         match rest {
             [resource] => Self { resource: (*resource).to_owned(), named: false },
             [resource, _name] => Self { resource: (*resource).to_owned(), named: true },
+            // Segments below a subresource, such as a proxied path, never become labels.
             [resource, _name, part, ..] => {
                 Self { resource: format!("{resource}/{part}"), named: true }
             }

@@ -85,6 +85,7 @@ impl Server {
             };
             tokio::spawn(connection.serve(stream, connections.watcher(), stop.clone()));
         }
+        // Closed before the drain, so that new clients are refused and do not wait for its end.
         drop(listener);
         if timeout(self.limits.drain, connections.shutdown()).await.is_err() {
             tracing::warn!("requests in flight were cut off");
@@ -99,6 +100,7 @@ impl Server {
         stop: &Stop,
     ) -> Option<(TcpStream, OwnedSemaphorePermit)> {
         let accept = async {
+            // The permit first: connections beyond the limit stay in the queue of the kernel.
             let permit = permits.clone().acquire_owned().await.ok()?;
             loop {
                 match listener.accept().await {
@@ -111,6 +113,7 @@ impl Server {
             }
         };
         tokio::select! {
+            // The stop first: no connection is accepted after it, even if one is waiting.
             biased;
             () = stop.cancelled() => None,
             accepted = accept => accepted,
@@ -136,6 +139,7 @@ impl ServerConnection {
         };
         let handshake = timeout(self.handshake, acceptor.accept(stream));
         let accepted = tokio::select! {
+            // No request is in flight before the handshake, so the drain does not wait for it.
             () = stop.cancelled() => return,
             accepted = handshake => accepted,
         };
@@ -152,6 +156,7 @@ impl ServerConnection {
     {
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(self.handshake);
+        // A client that disappeared does not answer the ping, and its permit becomes free.
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
         let service = TowerToHyperService::new(self.service);
         let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();

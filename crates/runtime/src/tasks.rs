@@ -22,6 +22,7 @@ pub enum TaskError {
 pub async fn supervise(mut tasks: JoinSet<()>, stop: Stop) -> Result<(), TaskError> {
     let mut outcome = Ok(());
     while let Some(ended) = tasks.join_next().await {
+        // A panic is an error also after the stop; an end is one only before it.
         if let Err(error) = ended {
             outcome = Err(error.into());
         } else if !stop.is_cancelled() {

@@ -2,7 +2,13 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::{EnvFilter, fmt, util::SubscriberInitExt};
+use tracing_subscriber::{
+    Layer, Registry,
+    filter::{ParseError, Targets},
+    fmt,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
 /// The default filter. The client logs whole bodies at `warn` if they do not parse, and a body may be a Secret.
 const DEFAULT_FILTER: &str = "kube_client=error,hyper=warn,rustls=warn";
@@ -26,7 +32,7 @@ pub enum TelemetryError {
         /// The filter.
         filter: String,
         /// What is wrong.
-        source: tracing_subscriber::filter::ParseError,
+        source: ParseError,
     },
     /// Logs are set up already.
     #[error("logs are set up already: {0}")]
@@ -34,9 +40,10 @@ pub enum TelemetryError {
 }
 
 /// The given filter after the default one.
-fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
+fn filter(level: &str) -> Result<Targets, TelemetryError> {
+    // The later directive for a target counts, so `level` may replace a default.
     let filter = format!("{DEFAULT_FILTER},{level}");
-    EnvFilter::try_new(&filter).map_err(|source| TelemetryError::Filter { filter, source })
+    filter.parse().map_err(|source| TelemetryError::Filter { filter, source })
 }
 
 /// Starts logging. `level` is a level or a list of `target=level`.
@@ -44,14 +51,15 @@ fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
 /// # Errors
 /// If the filter is invalid, or logs are set up already.
 pub fn init(format: LogFormat, level: &str) -> Result<(), TelemetryError> {
-    let builder = fmt()
-        .with_env_filter(filter(level)?)
+    let lines = fmt::layer::<Registry>()
         .with_writer(std::io::stderr)
+        // Collected logs would keep the escape codes.
         .with_ansi(std::io::stderr().is_terminal());
-    match format {
-        LogFormat::Text => builder.finish().try_init()?,
-        LogFormat::Json => builder.json().flatten_event(true).finish().try_init()?,
-    }
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    tracing_subscriber::registry().with(lines.with_filter(filter(level)?)).try_init()?;
     Ok(())
 }
 

@@ -82,6 +82,7 @@ impl CertificateSlot {
         }
         let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes())
             .map_err(|source| TlsError::Pem { what: "private key", source })?;
+        // Checked before the slot changes: a wrong pair leaves the former certificate in use.
         let certified = CertifiedKey::from_der(chain, key, &ring::default_provider())?;
         self.current.store(Some(Arc::new(certified)));
         Ok(())
@@ -108,10 +109,12 @@ pub fn server_config(
     slot: Arc<CertificateSlot>,
     min: MinVersion,
 ) -> Result<Arc<ServerConfig>, TlsError> {
+    // An explicit provider does not depend on which features dependencies enable in rustls.
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(min.versions())?
         .with_no_client_auth()
         .with_cert_resolver(slot);
+    // The API server multiplexes its calls of webhooks over one connection of HTTP/2.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

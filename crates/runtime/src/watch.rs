@@ -9,36 +9,43 @@
 //! * An API server may lose an event. [`Watch::check_every`] lists names and versions periodically and restarts the stream
 //!   if a change was not delivered.
 //!
+//! * A kind may be [optional](Watch::optional): while a cluster does not serve it, or forbids it, the watch says so with
+//!   [`Change::Unavailable`] and tries again.
+//!
+//! Objects of every kind travel as `watched_object` and are decoded once, by a function. So `task` is compiled once, and a
+//! kind may be known at run time only.
+//!
+//! Changes go to a channel, or into a [`Store`] that several tasks subscribe to.
+//!
 //! `known_objects` decides what an event means, `backoff` when to retry, `missed_events` what was lost, and `consistency`
 //! lists; [`Watch`] is the task.
 
+mod availability;
 mod backoff;
+mod change;
+mod coalesced_changes;
 mod consistency;
+mod delivery;
 mod key;
 mod known_objects;
 mod metrics;
 mod missed_events;
+mod source;
+mod store;
+mod stores;
 mod task;
 #[cfg(test)]
 mod tests;
+mod typed;
+mod watched_object;
 
+pub use availability::Unavailable;
+pub use change::{Change, WatchChange};
 pub use key::Key;
-pub use kube::{core::DeserializeGuard as Guarded, runtime::watcher::Config};
+pub use kube::{core::ApiResource, runtime::watcher::Config};
 pub use metrics::WatchMetrics;
-pub use task::{Watch, WatchEnd};
-
-/// A change of the objects of a watch. Changes of one object arrive in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change<K> {
-    /// The object is new or changed.
-    Apply(K),
-    /// The object was deleted.
-    Delete(Key),
-    /// All objects were listed. The first `Reset` completes the initial list.
-    Reset {
-        /// Objects that are new or changed since the last change that was sent.
-        objects: Vec<K>,
-        /// Objects that were deleted since they were last sent.
-        removed: Vec<Key>,
-    },
-}
+pub use source::WatchSource;
+pub use store::{Store, Subscription};
+pub use stores::Stores;
+pub use task::WatchEnd;
+pub use typed::{DecodeFn, Watch};

@@ -7,8 +7,10 @@
 use http::{HeaderValue, Request, header::CONTENT_TYPE};
 use kube::{
     Resource,
-    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy},
-    core::{Request as Requests, request},
+    api::{
+        DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
+    },
+    core::{ApiResource, DynamicObject, Request as Requests, request},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -24,7 +26,7 @@ pub struct WriteError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// A create, apply, patch or delete request.
+/// A create, apply, patch or delete request, or a consistent read.
 #[derive(Debug)]
 pub struct Write {
     /// What the write is for: one word of lower-case letters and dashes.
@@ -55,21 +57,26 @@ pub enum DeletePropagation {
 /// The field manager of every write that is not a server-side apply.
 pub const FIELD_MANAGER: &str = "sluice";
 
-/// Builds requests for kind `K` in a namespace.
-fn requests<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Requests {
-    Requests::new(K::url_path(&(), namespace))
+/// Builds writes of objects of one resource, with one purpose.
+#[derive(Clone, Copy, Debug)]
+pub struct ResourceWrites<'a> {
+    purpose: &'static str,
+    resource: &'a ApiResource,
 }
 
-/// Kind, namespace and name, for logs.
-fn describe<K: Resource<DynamicType = ()>>(key: &Key) -> String {
-    format!("{} {key}", K::kind(&()))
-}
+type RequestResult = Result<Request<Vec<u8>>, Box<dyn std::error::Error + Send + Sync>>;
 
 impl Write {
     /// The HTTP request.
     #[must_use]
     pub fn request(&self) -> &Request<Vec<u8>> {
         &self.request
+    }
+
+    /// Writes of objects of a resource that is known at run time.
+    #[must_use]
+    pub fn of<'a>(purpose: &'static str, resource: &'a ApiResource) -> ResourceWrites<'a> {
+        ResourceWrites { purpose, resource }
     }
 
     /// Creates `object`.
@@ -80,13 +87,71 @@ impl Write {
     where
         K: Resource<DynamicType = ()> + Serialize,
     {
-        let key = Key::of(object);
+        let value = serde_json::to_value(object).map_err(Into::into);
+        Self::of(purpose, &resource_of::<K>()).create_encoded(&Key::of(object), value)
+    }
+
+    /// See [`ResourceWrites::apply`].
+    ///
+    /// # Errors
+    /// If the fields cannot be encoded.
+    pub fn apply<K: Resource<DynamicType = ()>>(
+        purpose: &'static str,
+        key: &Key,
+        subresource: Option<&str>,
+        manager: &str,
+        fields: &Value,
+    ) -> Result<Self, WriteError> {
+        Self::of(purpose, &resource_of::<K>()).apply(key, subresource, manager, fields)
+    }
+
+    /// See [`ResourceWrites::merge`].
+    ///
+    /// # Errors
+    /// If the fields cannot be encoded.
+    pub fn merge<K: Resource<DynamicType = ()>>(
+        purpose: &'static str,
+        key: &Key,
+        subresource: Option<&str>,
+        fields: &Value,
+    ) -> Result<Self, WriteError> {
+        Self::of(purpose, &resource_of::<K>()).merge(key, subresource, fields)
+    }
+
+    /// See [`ResourceWrites::delete`].
+    ///
+    /// # Errors
+    /// If the request cannot be encoded.
+    pub fn delete<K: Resource<DynamicType = ()>>(
+        purpose: &'static str,
+        key: &Key,
+        preconditions: DeletePreconditions,
+        propagation: DeletePropagation,
+    ) -> Result<Self, WriteError> {
+        Self::of(purpose, &resource_of::<K>()).delete(key, preconditions, propagation)
+    }
+}
+
+impl ResourceWrites<'_> {
+    /// Lists the object of this name, if it has the labels: a consistent read that changes nothing and needs no right but `list`.
+    ///
+    /// # Errors
+    /// If the request cannot be encoded.
+    pub fn read(self, key: &Key, labels: &str) -> Result<Write, WriteError> {
         let params =
-            PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        let request = typed(object).map_err(Into::into).and_then(|body| {
-            requests::<K>(key.namespace.as_deref()).create(&params, body).map_err(request_error)
-        });
-        Self::from_request::<K>(purpose, &key, request)
+            ListParams::default().fields(&format!("metadata.name={}", key.name)).labels(labels);
+        self.write(key, self.requests(key).list(&params).map_err(request_error))
+    }
+
+    /// Creates `object`, with `apiVersion` and `kind` of the resource.
+    ///
+    /// # Errors
+    /// If the object cannot be encoded.
+    pub fn create(self, object: Value) -> Result<Write, WriteError> {
+        let text = |field: &str| object.pointer(field).and_then(Value::as_str).map(Box::from);
+        let name = text("/metadata/name").unwrap_or_default();
+        let key = Key { namespace: text("/metadata/namespace"), name };
+        self.create_encoded(&key, Ok(object))
     }
 
     /// Server-side apply of `fields` as field manager `manager`, with force: `manager` becomes the owner of the fields.
@@ -94,74 +159,44 @@ impl Write {
     ///
     /// # Errors
     /// If the fields cannot be encoded.
-    pub fn apply<K>(
-        purpose: &'static str,
+    pub fn apply(
+        self,
         key: &Key,
         subresource: Option<&str>,
         manager: &str,
         fields: &Value,
-    ) -> Result<Self, WriteError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        Self::patch::<K>(
-            purpose,
-            key,
-            subresource,
-            &PatchParams::apply(manager).force(),
-            &Patch::Apply(fields),
-        )
+    ) -> Result<Write, WriteError> {
+        // A former writer of these fields may be another version of this program: the applied ones
+        // are ours.
+        let params = PatchParams::apply(manager).force();
+        self.patch(key, subresource, &params, &Patch::Apply(fields))
     }
 
     /// JSON merge patch: null removes a field. `subresource` is for example `status`.
     ///
     /// # Errors
     /// If the fields cannot be encoded.
-    pub fn merge<K>(
-        purpose: &'static str,
+    pub fn merge(
+        self,
         key: &Key,
         subresource: Option<&str>,
         fields: &Value,
-    ) -> Result<Self, WriteError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
+    ) -> Result<Write, WriteError> {
         let params =
             PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        Self::patch::<K>(purpose, key, subresource, &params, &Patch::Merge(fields))
-    }
-
-    fn patch<K>(
-        purpose: &'static str,
-        key: &Key,
-        subresource: Option<&str>,
-        params: &PatchParams,
-        patch: &Patch<&Value>,
-    ) -> Result<Self, WriteError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        let requests = requests::<K>(key.namespace.as_deref());
-        let request = match subresource {
-            Some(subresource) => requests.patch_subresource(subresource, &key.name, params, patch),
-            None => requests.patch(&key.name, params, patch),
-        };
-        Self::from_request::<K>(purpose, key, request.map_err(request_error))
+        self.patch(key, subresource, &params, &Patch::Merge(fields))
     }
 
     /// Deletes the object if it matches `preconditions`.
     ///
     /// # Errors
     /// If the request cannot be encoded.
-    pub fn delete<K>(
-        purpose: &'static str,
+    pub fn delete(
+        self,
         key: &Key,
         preconditions: DeletePreconditions,
         propagation: DeletePropagation,
-    ) -> Result<Self, WriteError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
+    ) -> Result<Write, WriteError> {
         let policy = match propagation {
             DeletePropagation::Background => PropagationPolicy::Background,
             DeletePropagation::Foreground => PropagationPolicy::Foreground,
@@ -174,21 +209,57 @@ impl Write {
             }),
             ..DeleteParams::default()
         };
-        let request = requests::<K>(key.namespace.as_deref()).delete(&key.name, &params);
-        Self::from_request::<K>(purpose, key, request.map_err(request_error)).map(as_json)
+        let request = self.requests(key).delete(&key.name, &params);
+        self.write(key, request.map_err(request_error)).map(as_json)
     }
 
-    fn from_request<K: Resource<DynamicType = ()>>(
-        purpose: &'static str,
+    fn create_encoded(
+        self,
         key: &Key,
-        request: Result<Request<Vec<u8>>, Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Result<Self, WriteError> {
-        let object = describe::<K>(key);
+        object: Result<Value, Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Result<Write, WriteError> {
+        let params =
+            PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let request = object.and_then(|object| {
+            // Types encode neither field, and the API server needs both.
+            let body = serde_json::to_vec(&typed(object, self.resource))?;
+            self.requests(key).create(&params, body).map_err(request_error)
+        });
+        self.write(key, request)
+    }
+
+    fn patch(
+        self,
+        key: &Key,
+        subresource: Option<&str>,
+        params: &PatchParams,
+        patch: &Patch<&Value>,
+    ) -> Result<Write, WriteError> {
+        let requests = self.requests(key);
+        let request = match subresource {
+            Some(subresource) => requests.patch_subresource(subresource, &key.name, params, patch),
+            None => requests.patch(&key.name, params, patch),
+        };
+        self.write(key, request.map_err(request_error))
+    }
+
+    /// Builds requests in the namespace of an object.
+    fn requests(self, key: &Key) -> Requests {
+        Requests::new(DynamicObject::url_path(self.resource, key.namespace.as_deref()))
+    }
+
+    fn write(self, key: &Key, request: RequestResult) -> Result<Write, WriteError> {
+        let Self { purpose, resource } = self;
+        let object = format!("{} {key}", resource.kind);
         match request {
-            Ok(request) => Ok(Self { purpose, object, request }),
+            Ok(request) => Ok(Write { purpose, object, request }),
             Err(source) => Err(WriteError { purpose, object, source }),
         }
     }
+}
+
+fn resource_of<K: Resource<DynamicType = ()>>() -> ApiResource {
+    ApiResource::erase::<K>(&())
 }
 
 fn request_error(error: request::Error) -> Box<dyn std::error::Error + Send + Sync> {
@@ -201,22 +272,19 @@ fn as_json(mut write: Write) -> Write {
 }
 
 /// An object with its `apiVersion` and `kind`, which not all types carry.
-fn typed<K>(object: &K) -> serde_json::Result<Vec<u8>>
-where
-    K: Resource<DynamicType = ()> + Serialize,
-{
-    let mut value = serde_json::to_value(object)?;
-    if let Value::Object(fields) = &mut value {
-        fields.insert("apiVersion".to_owned(), K::api_version(&()).into());
-        fields.insert("kind".to_owned(), K::kind(&()).into());
+fn typed(mut object: Value, resource: &ApiResource) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.insert("apiVersion".to_owned(), resource.api_version.as_str().into());
+        fields.insert("kind".to_owned(), resource.kind.as_str().into());
     }
-    serde_json::to_vec(&value)
+    object
 }
 
 /// What is to be merged into `before` to make it `after`; nothing when they are equal.
 #[must_use]
 pub fn difference(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        // A merge patch replaces a list as a whole.
         return (before != after).then(|| after.clone());
     };
     let mut patch = serde_json::Map::new();
@@ -225,6 +293,7 @@ pub fn difference(before: &Value, after: &Value) -> Option<Value> {
             patch.insert(key.clone(), change);
         }
     }
+    // A merge patch removes a field by null.
     for key in old.keys().filter(|key| !new.contains_key(*key)) {
         patch.insert(key.clone(), Value::Null);
     }
@@ -237,6 +306,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_read_lists_one_name_without_a_version() {
+        let key = Key { namespace: Some("ns".into()), name: "a".into() };
+        let write = Write::of("settle", &resource_of::<ConfigMap>()).read(&key, "l=v");
+        let request = write.expect("a request").request;
+        assert_eq!(request.method(), http::Method::GET);
+        let uri = request.uri().to_string();
+        assert!(uri.starts_with("/api/v1/namespaces/ns/configmaps?"), "{uri}");
+        assert!(uri.contains("fieldSelector=metadata.name%3Da"), "{uri}");
+        assert!(uri.contains("labelSelector=l%3Dv") && !uri.contains("resourceVersion"), "{uri}");
+    }
 
     #[test]
     fn a_difference_names_what_changed_and_what_went() {
@@ -262,5 +343,39 @@ mod tests {
         let body: Value = serde_json::from_slice(write.request.body()).expect("JSON");
         assert_eq!(body["preconditions"], json!({"uid": "u"}));
         assert_eq!(body["propagationPolicy"], "Foreground");
+    }
+
+    #[test]
+    fn a_resource_that_is_known_at_run_time_is_written_like_a_typed_one() {
+        let resource = ApiResource::erase::<ConfigMap>(&());
+        let key = Key { namespace: Some("ns".into()), name: "m".into() };
+        let object = json!({"metadata": {"namespace": "ns", "name": "m"}, "data": {"a": "1"}});
+        let map: ConfigMap = serde_json::from_value(object.clone()).expect("decodes");
+        let fields = json!({"data": {"a": "2"}});
+        let only = DeletePreconditions { uid: Some("u".to_owned()), resource_version: None };
+        let (status, background) = (Some("status"), DeletePropagation::Background);
+        let dynamic = Write::of("test", &resource);
+        for (typed, dynamic) in [
+            (Write::create("test", &map), dynamic.create(object)),
+            (
+                Write::merge::<ConfigMap>("test", &key, None, &fields),
+                dynamic.merge(&key, None, &fields),
+            ),
+            (
+                Write::apply::<ConfigMap>("test", &key, status, "m", &fields),
+                dynamic.apply(&key, status, "m", &fields),
+            ),
+            (
+                Write::delete::<ConfigMap>("test", &key, only.clone(), background),
+                dynamic.delete(&key, only, background),
+            ),
+        ] {
+            let (typed, dynamic) = (typed.expect("a write"), dynamic.expect("a write"));
+            assert_eq!((typed.purpose, &typed.object), (dynamic.purpose, &dynamic.object));
+            assert_eq!(typed.request.uri(), dynamic.request.uri());
+            assert_eq!(typed.request.method(), dynamic.request.method());
+            let body = |write: &Write| serde_json::from_slice::<Value>(write.request.body());
+            assert_eq!(body(&typed).expect("JSON"), body(&dynamic).expect("JSON"));
+        }
     }
 }

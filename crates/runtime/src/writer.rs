@@ -122,11 +122,12 @@ impl Writer {
             Ok(Err(_)) => return unknown("the writer is closed".to_owned()),
             Err(_) => return unknown(format!("no free slot within {:?}", self.deadline)),
         };
+        // After the wait for the slot, during which another process may have taken the lease.
         if !self.leadership.leads() {
             return unknown("this process does not lead".to_owned());
         }
         let request = self.client.request::<Value>(request);
-        match failpoint::around(purpose, time::timeout_at(until, request)).await {
+        match failpoint::with_failpoints(purpose, time::timeout_at(until, request)).await {
             Ok(Ok(value)) => WriteOutcome::Done(value),
             Ok(Err(error)) => classify(error),
             Err(_) => unknown(format!("no answer within {:?}", self.deadline)),
@@ -166,6 +167,7 @@ impl WriteOutcome {
 /// Classifies an error. An overloaded or starting server counts as unknown, so that the write is sent again.
 fn classify(error: kube::Error) -> WriteOutcome {
     let kube::Error::Api(status) = error else {
+        // A connection may fail after the API server has stored the object.
         return WriteOutcome::Unknown(error.to_string());
     };
     match (status.code, status.reason.as_str()) {
@@ -173,6 +175,7 @@ fn classify(error: kube::Error) -> WriteOutcome {
         (409, _) => WriteOutcome::Stale,
         // A 404 for the namespace means that the object can never be created there, not that it is absent.
         (404, _) if !is_namespace(&status) => WriteOutcome::Gone,
+        // A 5xx may come after the object was stored.
         (408 | 429, _) | (500.., _) => WriteOutcome::Unknown(status.message),
         (code, reason) => {
             WriteOutcome::Refused { code, reason: reason.to_owned(), message: status.message }

@@ -82,11 +82,13 @@ impl EventCache {
                 entry.last = now;
                 match self.bucket.take(now.steady) {
                     Ok(()) => entry.write_count(),
+                    // `unwritten_series` writes the count later, together with those that follow.
                     Err(_) => EventDecision::Counted,
                 }
             }
             None => match self.bucket.take(now.steady) {
                 Ok(()) => self.create(record, now),
+                // The text is in no Event yet, so the first record of a series waits.
                 Err(wait) => EventDecision::Wait(wait),
             },
         }
@@ -114,9 +116,12 @@ impl EventCache {
     }
 
     fn create(&mut self, record: &EventRecord, now: EventTime) -> EventDecision {
+        // The time is part of the name of the Event. A wall clock that goes back must not repeat
+        // one.
         self.newest = now.wall.as_nanosecond().max(self.newest + 1);
         let key = object::key(record, self.newest);
         let event = object::event(&self.reporter, record, &key, now.wall);
+        // Before the insertion, so that the table never exceeds its capacity.
         self.evict(now);
         let entry = EventSeries { key: key.clone(), count: 1, written: 1, last: now };
         self.entries.insert(record.clone(), entry);
@@ -127,6 +132,7 @@ impl EventCache {
         if self.entries.len() < CAPACITY {
             return;
         }
+        // The next record of an expired series creates a new Event in any case.
         self.entries.retain(|_, entry| entry.is_active(now));
         if self.entries.len() < CAPACITY {
             return;

@@ -39,9 +39,11 @@ pub(super) fn within_limits(mut record: EventRecord) -> EventRecord {
 pub(super) fn key(record: &EventRecord, nanosecond: i128) -> Key {
     let end = format!(".{nanosecond:x}");
     let mut name = record.regarding.key.name.to_string();
+    // Only the name of the object is cut: the end makes the name of the Event unique.
     truncate(&mut name, MAX_NAME - end.len());
     // A DNS label ends with a letter or a digit.
     let name = name.trim_end_matches(['.', '-']);
+    // Events are namespaced even if the object is not; the API server accepts `default` for these.
     let namespace = record.regarding.key.namespace.as_deref().unwrap_or(CLUSTER_SCOPED_NAMESPACE);
     Key { namespace: Some(namespace.into()), name: format!("{name}{end}").into() }
 }
@@ -59,7 +61,7 @@ pub(super) fn event(reporter: &Reporter, record: &EventRecord, key: &Key, at: Ti
             ..ObjectMeta::default()
         },
         event_time: Some(MicroTime(at)),
-        reporting_controller: text(&reporter.component),
+        reporting_controller: text(record.controller.as_ref().unwrap_or(&reporter.component)),
         reporting_instance: Some(instance),
         action: text(&record.action),
         reason: text(&record.reason),
@@ -101,6 +103,7 @@ mod tests {
             action: "Act".to_owned(),
             reason: "Why".to_owned(),
             note: note.to_owned(),
+            controller: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! One occurrence, as the input of an Event.
 
-use kube::Resource;
+use kube::{Resource, core::ApiResource};
 
 use crate::watch::Key;
 
@@ -37,6 +37,17 @@ impl Regarding {
             uid: object.meta().uid.clone().unwrap_or_default(),
         }
     }
+
+    /// Refers to an object of a kind that is known at run time. `uid` is empty if unknown.
+    #[must_use]
+    pub fn dynamic(resource: &ApiResource, key: Key, uid: &str) -> Self {
+        Self {
+            api_version: resource.api_version.clone(),
+            kind: resource.kind.clone(),
+            key,
+            uid: uid.to_owned(),
+        }
+    }
 }
 
 /// One occurrence. Equal records may become one Event with a count. The API server refuses an empty action or reason.
@@ -52,6 +63,8 @@ pub struct EventRecord {
     pub reason: String,
     /// The message, in plain text.
     pub note: String,
+    /// The reporting controller; that of the recorder if unset.
+    pub controller: Option<String>,
 }
 
 impl EventType {
@@ -61,5 +74,23 @@ impl EventType {
             Self::Normal => "Normal",
             Self::Warning => "Warning",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::batch::v1::Job;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_that_is_known_at_run_time_is_referred_to_like_a_typed_one() {
+        let metadata = json!({"namespace": "ns", "name": "a", "uid": "u"});
+        let job: Job = serde_json::from_value(json!({"metadata": metadata})).expect("a Job");
+        let resource = ApiResource::erase::<Job>(&());
+        let dynamic = Regarding::dynamic(&resource, Key::of(&job), "u");
+        assert_eq!(dynamic, Regarding::of(&job));
+        assert_eq!((&*dynamic.api_version, &*dynamic.kind), ("batch/v1", "Job"));
     }
 }

@@ -90,10 +90,12 @@ impl EventBroadcaster {
     /// Returns when the channel is closed and empty.
     async fn work(&mut self, stop: &Stop) {
         let mut tick = time::interval(SERIES_PERIOD);
+        // Missed ticks are not made up: one tick writes all counts that are due.
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut open = true;
         loop {
             tokio::select! {
+                // The stop first: records that arrive after it are not taken.
                 biased;
                 () = stop.cancelled(), if open => {
                     open = false;
@@ -102,6 +104,8 @@ impl EventBroadcaster {
                 _ = tick.tick() => self.write_counts().await,
                 record = self.inbox.recv() => match record {
                     Some(record) => self.handle(&record).await,
+                    // Counts are kept in the cache and not in the channel, so they are written
+                    // after the last record.
                     None => return self.write_counts().await,
                 },
             }
@@ -145,6 +149,7 @@ impl EventBroadcaster {
         };
         if !done {
             self.metrics.count_dropped(DropReason::Failed, 1);
+            // The Event may not exist; the next record creates a new one.
             self.cache.forget(key);
         }
     }

@@ -32,6 +32,7 @@ fn record(name: &str, note: &str) -> EventRecord {
         action: "Act".to_owned(),
         reason: "Why".to_owned(),
         note: note.to_owned(),
+        controller: None,
     }
 }
 

@@ -28,6 +28,7 @@ impl TokenBucket {
     pub(super) fn take(&mut self, now: Instant) -> Result<(), Duration> {
         let since = self.last.map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
         self.last = Some(now);
+        // A content in units of time keeps the fraction of a token between two calls.
         self.filled = self.filled.saturating_add(since).min(self.full);
         match self.filled.checked_sub(self.each) {
             Some(rest) => {

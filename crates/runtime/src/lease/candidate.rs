@@ -64,9 +64,13 @@ impl LeaseCandidate {
     pub(super) fn observe(&mut self, found: Option<FoundLease>, now: Instant) {
         match (found, &mut self.observed) {
             (None, None) => {}
+            // A deletion does not end the time of the holder; only the next write has to be a
+            // create.
             (None, Some(observed)) => observed.version = None,
             (Some(found), None) => self.observed = Some(observation(found, now, None)),
             (Some(found), Some(observed)) if observed.record == found.record => {
+                // An equal record keeps the time of its change: a write of other fields does not
+                // extend the lease.
                 observed.version = Some(found.version);
             }
             (Some(found), Some(observed)) => {
@@ -90,6 +94,7 @@ impl LeaseCandidate {
     /// The write that releases the Lease; none if this candidate is not the holder.
     pub(super) fn propose_release(&self, wall: Timestamp) -> Option<LeaseWrite> {
         let observed = self.observed.as_ref()?;
+        // A Lease that was deleted needs no release.
         let version = observed.version.clone()?;
         (observed.record.holder == self.me)
             .then(|| LeaseWrite { record: observed.record.released(wall), expects: Some(version) })
@@ -97,6 +102,7 @@ impl LeaseCandidate {
 
     /// A write that was sent at `sent` succeeded.
     pub(super) fn confirm(&mut self, found: FoundLease, sent: Instant) {
+        // From the time of sending: a follower sees the write later than that.
         self.observed = Some(observation(found, sent, Some(sent)));
     }
 

@@ -107,12 +107,16 @@ pub fn decide(
     timing: &LeaseTiming,
 ) -> ElectionStep {
     let Some(observed) = observed else {
+        // No Lease exists: of several creates the API server accepts one.
         return ElectionStep::Acquire;
     };
     let holder = observed.record.holder.as_str();
     match observed.confirmed {
+        // The other holder may act already, so the rest of the renew deadline does not count.
         Some(_) if holder != me => ElectionStep::Lost,
         Some(sent) => leader_step(sent, now, timing),
+        // Its own record without a confirmation: a write without an answer, or an earlier process
+        // with this identity.
         None if holder.is_empty() || holder == me => ElectionStep::Acquire,
         None => follower_step(observed, now, timing),
     }
@@ -120,18 +124,20 @@ pub fn decide(
 
 /// The step of a leader.
 fn leader_step(sent: Instant, now: Instant, timing: &LeaseTiming) -> ElectionStep {
-    let due = sent + timing.retry;
+    let renew_at = sent + timing.retry;
+    // The deadline first: after a suspension of the process both moments may have passed.
     if now >= sent + timing.renew_deadline {
         ElectionStep::Lost
-    } else if now >= due {
+    } else if now >= renew_at {
         ElectionStep::Renew
     } else {
-        ElectionStep::Wait { until: due }
+        ElectionStep::Wait { until: renew_at }
     }
 }
 
 /// The step of a follower while another process holds the Lease. The holder's lease duration counts.
 fn follower_step(observed: &ObservedLease, now: Instant, timing: &LeaseTiming) -> ElectionStep {
+    // Another implementation may leave the duration unset.
     let until = observed.changed + observed.record.duration.unwrap_or(timing.lease);
     if now >= until { ElectionStep::Acquire } else { ElectionStep::Wait { until } }
 }

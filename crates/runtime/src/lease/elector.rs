@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Stop,
-    failpoint::{LEASE, around},
+    failpoint::{LEASE, with_failpoints},
 };
 
 /// The Lease of an election.
@@ -87,15 +87,17 @@ impl Elector {
             () = self.compete() => ElectionEnd::Lost,
             () = stop.cancelled() => ElectionEnd::Stopped,
         };
-        let led = self.candidate.leads_until().is_some();
+        let was_leader = self.candidate.leads_until().is_some();
+        // Leadership ends before the release: another process may lead from then on.
         self.candidate.stand_down();
         self.announcer.publish(LeaderRole::Following);
         let lease = &self.name.name;
         match ended {
+            // The Lease is not released: it may have another holder already.
             ElectionEnd::Lost => {
                 tracing::error!(%lease, holder = self.candidate.holder(), "lost the lease");
             }
-            ElectionEnd::Stopped if led => self.release().await,
+            ElectionEnd::Stopped if was_leader => self.release().await,
             ElectionEnd::Stopped => {}
         }
         ended
@@ -104,6 +106,7 @@ impl Elector {
     /// Returns when leadership is lost.
     async fn compete(&mut self) {
         loop {
+            // A leader needs no read: its conditional writes fail once another process has written.
             if self.candidate.leads_until().is_none() {
                 self.read().await;
             }
@@ -123,13 +126,14 @@ impl Elector {
     /// One write to get or keep the lease.
     async fn advance(&mut self) -> LeaseResponse {
         let proposal = self.candidate.propose(Timestamp::now());
-        let led = self.candidate.leads_until().is_some();
+        let was_leader = self.candidate.leads_until().is_some();
         let answer = self.write(proposal).await;
         if let Some(until) = self.candidate.leads_until()
+            // The answer may arrive after the end of the time that it confirms.
             && self.candidate.leads(now())
         {
             self.announcer.publish(LeaderRole::Leading { until });
-            if !led {
+            if !was_leader {
                 tracing::info!(lease = %self.name.name, "acquired the lease");
             }
         }
@@ -139,8 +143,8 @@ impl Elector {
     /// After a conflict. A leader acts on the new record at once: either it has lost, or the other write was its own. A follower
     /// first pauses.
     async fn reread(&mut self) {
-        let led = self.candidate.leads_until().is_some();
-        if matches!(self.read().await, LeaseResponse::Failed) || !led {
+        let was_leader = self.candidate.leads_until().is_some();
+        if matches!(self.read().await, LeaseResponse::Failed) || !was_leader {
             self.pause(ElectionStep::Renew).await;
         }
     }
@@ -207,14 +211,15 @@ impl Elector {
         async move {
             let params = PostParams::default();
             match exists {
-                true => around(LEASE, api.replace(&name.name, &params, &lease)).await,
-                false => around(LEASE, api.create(&params, &lease)).await,
+                true => with_failpoints(LEASE, api.replace(&name.name, &params, &lease)).await,
+                false => with_failpoints(LEASE, api.create(&params, &lease)).await,
             }
         }
     }
 
     /// The deadline of a request: half of the renew deadline, and not after the end of the leader's time.
     fn request_deadline(&self, sent: Instant) -> Instant {
+        // Half of it leaves time for a second attempt.
         let request_deadline = sent + self.timing.renew_deadline / 2;
         self.candidate.leads_until().map_or(request_deadline, |until| request_deadline.min(until))
     }

@@ -61,6 +61,7 @@ impl Leadership {
             }
             tokio::select! {
                 changed = self.role.changed() => if changed.is_err() { return },
+                // Renewals do not wake this task, so the time may have been extended meanwhile.
                 () = time::sleep_until(until.into()) => {}
             }
         }
@@ -92,6 +93,7 @@ impl Announcer {
 
 impl Drop for Announcer {
     fn drop(&mut self) {
+        // Also after a panic of the elector: nothing would extend or end the time of the leader.
         self.publish(LeaderRole::Following);
     }
 }

@@ -32,6 +32,7 @@ impl LeaseRecord {
         Self {
             holder: me.to_owned(),
             duration: Some(duration),
+            // As client-go does, only a change of the holder sets the time and counts a transition.
             acquired: if mine { self.acquired.or(Some(now)) } else { Some(now) },
             renewed: Some(now),
             transitions: if mine { self.transitions } else { self.transitions.saturating_add(1) },
@@ -41,6 +42,7 @@ impl LeaseRecord {
     /// The record that the first holder of a new Lease writes.
     #[must_use]
     pub fn first(me: &str, duration: Duration, now: Timestamp) -> Self {
+        // A new Lease had no holder before, so its first one is no transition.
         Self { transitions: 0, ..Self::default().held_by(me, duration, now) }
     }
 
@@ -49,6 +51,7 @@ impl LeaseRecord {
     pub fn released(&self, now: Timestamp) -> Self {
         Self {
             holder: String::new(),
+            // The API server refuses a duration of zero; one second is the shortest.
             duration: Some(Duration::from_secs(1)),
             acquired: Some(now),
             renewed: Some(now),

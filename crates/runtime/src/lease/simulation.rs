@@ -103,6 +103,7 @@ impl Simulation {
 
     fn push(&mut self, at: Duration, candidate: usize, event: SimulatedEvent) {
         self.pushed += 1;
+        // The number orders events of one moment, so that a run depends on its inputs only.
         self.queue.push(Reverse((at, self.pushed, candidate, event)));
     }
 
@@ -136,10 +137,12 @@ impl Simulation {
         self.reads_next[candidate] = true;
         match self.candidates[candidate].step(instant) {
             ElectionStep::Lost => {
+                // A process ends here; the candidate goes on as the process that follows it.
                 self.candidates[candidate].stand_down();
                 self.push(now + self.timing.retry, candidate, SimulatedEvent::Wake);
             }
             ElectionStep::Wait { until } => {
+                // The elector of a follower reads after every retry period as well.
                 let at = (until - self.start).min(now + self.timing.retry);
                 self.push(at, candidate, SimulatedEvent::Wake);
             }
@@ -195,6 +198,7 @@ impl Simulation {
         reply: SimulatedResponse,
         (sent, number): SentRequest,
     ) {
+        // The candidate abandoned the request at its timeout, or was answered before it.
         if self.waiting_for[candidate] != number {
             return;
         }

@@ -74,13 +74,13 @@ async fn new_connections_use_a_replaced_certificate() {
     let server = tokio::spawn(Server::tls(hello(), config).run(listener, stop.clone()));
 
     assert!(connect(address, &first).await.is_err(), "nothing is loaded");
-    let shown = pair(&first);
-    slot.load(&shown.certificate, &shown.key).expect("loaded");
+    let served = pair(&first);
+    slot.load(&served.certificate, &served.key).expect("loaded");
     let mut old = connect(address, &first).await.expect("a connection");
     assert_eq!(body(&mut old).await, "hello");
 
-    let shown = pair(&second);
-    slot.load(&shown.certificate, &shown.key).expect("loaded");
+    let served = pair(&second);
+    slot.load(&served.certificate, &served.key).expect("loaded");
     assert!(connect(address, &first).await.is_err(), "the first CA is not trusted any more");
     let mut new = connect(address, &second).await.expect("a connection");
     assert_eq!(body(&mut new).await, "hello");

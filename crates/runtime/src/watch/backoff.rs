@@ -48,6 +48,7 @@ impl WatchBackoff {
             self.in_a_row = 0;
         }
         self.last = Some(now);
+        // A shift by the width of the number would overflow; the maximum is reached long before.
         let pause = MIN_DELAY.saturating_mul(1 << self.in_a_row.min(16)).min(MAX_DELAY);
         self.in_a_row = self.in_a_row.saturating_add(1);
         let restart = failure == WatchFailure::TooOld

@@ -3,16 +3,16 @@
 //! The list is the most recent one (no resourceVersion is given), so it contains every change that happened before the
 //! request.
 
-use std::{fmt::Debug, time::Duration};
+use std::time::Duration;
 
 use futures::{Stream, stream};
-use kube::{Api, Resource, api::ListParams, core::PartialObjectMeta, runtime::watcher::Config};
-use serde::de::DeserializeOwned;
+use kube::{Api, api::ListParams, core::PartialObjectMeta, runtime::watcher::Config};
 use tokio::time;
 
 use super::{
     Key,
     missed_events::{ObjectVersions, number},
+    watched_object::WatchedObject,
 };
 
 /// Timeout of a page.
@@ -51,15 +51,12 @@ enum ListError {
 }
 
 /// Repeats the check forever, once per interval. Without an interval the stream is always pending.
-pub(super) fn consistency_checks<'a, K>(
+pub(super) fn consistency_checks<'a>(
     watch: &'a str,
-    api: &'a Api<K>,
+    api: &'a Api<WatchedObject>,
     config: &'a Config,
     interval: Option<Duration>,
-) -> impl Stream<Item = ConsistencyCheck> + 'a
-where
-    K: Resource + Clone + Debug + DeserializeOwned,
-{
+) -> impl Stream<Item = ConsistencyCheck> + 'a {
     let wait = interval.map_or(GRACE_PERIOD, |interval| GRACE_PERIOD.min(interval / 2));
     stream::unfold(NextPhase::Pause, move |next| async move {
         Some(match next {
@@ -71,10 +68,12 @@ where
             NextPhase::List => match list(api, config).await {
                 Ok(listed) => (ConsistencyCheck::Listed(listed), NextPhase::Wait),
                 Err(error) => {
+                    // The watch reports its own failures; the next check lists again.
                     tracing::debug!(watch, %error, "cannot look at what is there");
                     (ConsistencyCheck::Ended, NextPhase::Pause)
                 }
             },
+            // Events of changes before the list may still be on their way.
             NextPhase::Wait => {
                 time::sleep(wait).await;
                 (ConsistencyCheck::Ended, NextPhase::Pause)
@@ -83,10 +82,7 @@ where
     })
 }
 
-async fn list<K>(api: &Api<K>, config: &Config) -> Result<ObjectVersions, ListError>
-where
-    K: Resource + Clone + Debug + DeserializeOwned,
-{
+async fn list(api: &Api<WatchedObject>, config: &Config) -> Result<ObjectVersions, ListError> {
     let mut params = ListParams {
         label_selector: config.label_selector.clone(),
         field_selector: config.field_selector.clone(),
@@ -97,6 +93,7 @@ where
     loop {
         let page = time::timeout(PAGE_TIMEOUT, api.list_metadata(&params)).await??;
         let version = page.metadata.resource_version.as_deref().and_then(number);
+        // All pages of a list have the version of the first.
         listed.version = version.ok_or(ListError::Unnumbered)?;
         listed.objects.extend(page.items.iter().filter_map(entry));
         params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
@@ -106,6 +103,6 @@ where
     }
 }
 
-fn entry<K: Resource>(object: &PartialObjectMeta<K>) -> Option<(Key, u64)> {
+fn entry(object: &PartialObjectMeta<WatchedObject>) -> Option<(Key, u64)> {
     Some((Key::of(object), number(object.metadata.resource_version.as_deref()?)?))
 }

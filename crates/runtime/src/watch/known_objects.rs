@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::{Resource, runtime::watcher::Event};
 
 use super::{
-    Change, Guarded, Key,
+    Key, Unavailable, WatchChange,
+    delivery::Decoder,
     missed_events::{ObjectVersions, Suspects, number},
+    watched_object::WatchedObject,
 };
 
 type ResourceVersion = Box<str>;
@@ -24,21 +26,23 @@ pub(super) struct Unreadable {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WatchEffect<K> {
     /// The consumer receives this change.
-    Change(Change<K>),
+    Change(WatchChange<K>),
     /// An object does not decode. Reported once per version of the object.
     Unreadable(Unreadable),
     /// No effect.
     Nothing,
 }
 
-#[derive(Debug)]
 pub(super) struct KnownObjects<K> {
+    decode: Decoder<K>,
     known: BTreeMap<Key, ResourceVersion>,
     unreadable: BTreeMap<Key, ResourceVersion>,
     listing: ListInProgress<K>,
     /// Objects that were deleted between the request of a consistency list and its answer.
     deleted: Option<BTreeSet<Key>>,
     suspects: Suspects,
+    /// Why the kind is not available; `None` before the first answer, and after a list.
+    unavailable: Option<Unavailable>,
 }
 
 /// A list in progress.
@@ -55,15 +59,34 @@ impl<K> Default for ListInProgress<K> {
     }
 }
 
-impl<K: Resource> KnownObjects<K> {
-    pub(super) fn new() -> Self {
+impl<K> KnownObjects<K> {
+    pub(super) fn new(decode: Decoder<K>) -> Self {
         Self {
+            decode,
             known: BTreeMap::new(),
             unreadable: BTreeMap::new(),
             listing: ListInProgress::default(),
             deleted: None,
             suspects: Suspects::default(),
+            unavailable: None,
         }
+    }
+
+    /// The kind is not available. Returns the change, once per transition.
+    pub(super) fn unavailable(&mut self, reason: Unavailable) -> Option<WatchChange<K>> {
+        if self.unavailable.replace(reason) == Some(reason) {
+            return None;
+        }
+        let removed = match reason {
+            // No object outlives its kind. One that exists again later is sent with the next list.
+            Unavailable::NotServed => {
+                self.unreadable.clear();
+                std::mem::take(&mut self.known).into_keys().collect()
+            }
+            // The objects still exist, and most of them have not changed.
+            Unavailable::Forbidden => Vec::new(),
+        };
+        Some(WatchChange::Unavailable { reason, removed })
     }
 
     /// A consistency list is requested now.
@@ -96,10 +119,12 @@ impl<K: Resource> KnownObjects<K> {
         self.unreadable.len()
     }
 
-    pub(super) fn handle(&mut self, event: Event<Guarded<K>>) -> WatchEffect<K> {
+    pub(super) fn handle(&mut self, event: Event<WatchedObject>) -> WatchEffect<K> {
         match event {
             Event::Init => {
+                // A list that was interrupted starts again with its first page.
                 self.listing = ListInProgress::default();
+                // The new list itself shows what a consistency check would look for.
                 self.suspects = Suspects::default();
                 WatchEffect::Nothing
             }
@@ -110,61 +135,68 @@ impl<K: Resource> KnownObjects<K> {
         }
     }
 
-    fn list(&mut self, object: Guarded<K>) -> WatchEffect<K> {
+    fn list(&mut self, object: WatchedObject) -> WatchEffect<K> {
         let (key, version) = (Key::of(&object), version(&object));
-        match object.0 {
+        // An object that was sent decodes, so it is not decoded again.
+        if same(self.known.get(&key), &version) {
+            self.listing.seen.insert(key, version);
+            return WatchEffect::Nothing;
+        }
+        match (self.decode)(&key, object.into_value()) {
             Ok(object) => {
-                if !same(self.known.get(&key), &version) {
-                    self.listing.objects.push(stripped(object));
-                }
+                self.listing.objects.push(object);
                 self.listing.seen.insert(key, version);
                 WatchEffect::Nothing
             }
-            Err(invalid) => {
+            Err(error) => {
                 // The object exists, so it is not removed: the consumer keeps the last version that decoded.
                 if let Some(before) = self.known.get(&key) {
                     self.listing.seen.insert(key.clone(), before.clone());
                 }
                 let reported = same(self.unreadable.get(&key), &version);
                 self.listing.unreadable.insert(key.clone(), version);
-                report(reported, key, invalid.error)
+                report(reported, key, error)
             }
         }
     }
 
-    fn finish_list(&mut self) -> Change<K> {
+    fn finish_list(&mut self) -> WatchChange<K> {
         let ListInProgress { objects, seen, unreadable } = std::mem::take(&mut self.listing);
         let before = std::mem::replace(&mut self.known, seen);
         let removed = before.into_keys().filter(|key| !self.known.contains_key(key)).collect();
         self.unreadable = unreadable;
-        Change::Reset { objects, removed }
+        self.unavailable = None;
+        WatchChange::Reset { objects, removed }
     }
 
-    fn apply(&mut self, object: Guarded<K>) -> WatchEffect<K> {
+    fn apply(&mut self, object: WatchedObject) -> WatchEffect<K> {
         let (key, version) = (Key::of(&object), version(&object));
-        match object.0 {
+        if same(self.known.get(&key), &version) {
+            // The version that the consumer has came back, after one that did not decode.
+            self.unreadable.remove(&key);
+            return WatchEffect::Nothing;
+        }
+        match (self.decode)(&key, object.into_value()) {
             Ok(object) => {
                 self.unreadable.remove(&key);
-                if same(self.known.get(&key), &version) {
-                    return WatchEffect::Nothing;
-                }
                 self.known.insert(key, version);
-                WatchEffect::Change(Change::Apply(stripped(object)))
+                WatchEffect::Change(WatchChange::Apply(object))
             }
-            Err(invalid) => {
+            Err(error) => {
                 let before = self.unreadable.insert(key.clone(), version.clone());
-                report(same(before.as_ref(), &version), key, invalid.error)
+                report(same(before.as_ref(), &version), key, error)
             }
         }
     }
 
     fn delete(&mut self, key: &Key) -> WatchEffect<K> {
+        // The answer to a consistency list that was requested before may still contain the object.
         if let Some(deleted) = &mut self.deleted {
             deleted.insert(key.clone());
         }
         self.unreadable.remove(key);
         match self.known.remove_entry(key) {
-            Some((key, _)) => WatchEffect::Change(Change::Delete(key)),
+            Some((key, _)) => WatchEffect::Change(WatchChange::Delete(key)),
             None => WatchEffect::Nothing,
         }
     }
@@ -183,11 +215,6 @@ fn same(before: Option<&ResourceVersion>, now: &ResourceVersion) -> bool {
     !now.is_empty() && before == Some(now)
 }
 
-fn stripped<K: Resource>(mut object: K) -> K {
-    object.meta_mut().managed_fields = None;
-    object
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
@@ -204,16 +231,21 @@ mod tests {
         }})
     }
 
-    fn good(name: &str, version: &str) -> Guarded<ConfigMap> {
+    fn known_objects() -> KnownObjects<ConfigMap> {
+        KnownObjects::new(Box::new(|_, value| {
+            serde_json::from_value(value).map_err(|error| error.to_string())
+        }))
+    }
+
+    fn good(name: &str, version: &str) -> WatchedObject {
         serde_json::from_value(json_map(name, version)).expect("an object")
     }
 
-    fn bad(name: &str, version: &str) -> Guarded<ConfigMap> {
+    fn bad(name: &str, version: &str) -> WatchedObject {
         let mut object = json_map(name, version);
         object["data"] = json!("not a map");
-        let guarded: Guarded<ConfigMap> = serde_json::from_value(object).expect("a guarded object");
-        assert!(guarded.0.is_err());
-        guarded
+        assert!(serde_json::from_value::<ConfigMap>(object.clone()).is_err());
+        serde_json::from_value(object).expect("an object")
     }
 
     fn key(name: &str) -> Key {
@@ -223,13 +255,13 @@ mod tests {
     /// Delivers a list. Returns name and version of each object sent, and the name of each object removed.
     fn list(
         known_objects: &mut KnownObjects<ConfigMap>,
-        objects: Vec<Guarded<ConfigMap>>,
+        objects: Vec<WatchedObject>,
     ) -> (Vec<String>, Vec<String>) {
         known_objects.handle(Event::Init);
         for object in objects {
             known_objects.handle(Event::InitApply(object));
         }
-        let WatchEffect::Change(Change::Reset { objects, removed }) =
+        let WatchEffect::Change(WatchChange::Reset { objects, removed }) =
             known_objects.handle(Event::InitDone)
         else {
             panic!("a list is a reset");
@@ -239,12 +271,12 @@ mod tests {
     }
 
     fn is_apply(effect: &Effect) -> bool {
-        matches!(effect, WatchEffect::Change(Change::Apply(_)))
+        matches!(effect, WatchEffect::Change(WatchChange::Apply(_)))
     }
 
     #[test]
     fn a_re_list_sends_changed_objects_and_names_removed_ones() {
-        let mut known_objects = KnownObjects::new();
+        let mut known_objects = known_objects();
         let (sent, removed) =
             list(&mut known_objects, vec![good("a", "1"), good("b", "1"), good("c", "1")]);
         assert_eq!(sent, ["here/a@1", "here/b@1", "here/c@1"]);
@@ -259,7 +291,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_list_has_no_effect() {
-        let mut known_objects = KnownObjects::new();
+        let mut known_objects = known_objects();
         list(&mut known_objects, vec![good("a", "1")]);
         known_objects.handle(Event::Init);
         known_objects.handle(Event::InitApply(good("b", "2")));
@@ -270,11 +302,11 @@ mod tests {
 
     #[test]
     fn each_version_is_delivered_once() {
-        let mut known_objects: KnownObjects<ConfigMap> = KnownObjects::new();
+        let mut known_objects = known_objects();
         assert!(is_apply(&known_objects.handle(Event::Apply(good("a", "1")))));
         assert_eq!(known_objects.handle(Event::Apply(good("a", "1"))), WatchEffect::Nothing);
         assert!(is_apply(&known_objects.handle(Event::Apply(good("a", "2")))));
-        let deleted = WatchEffect::Change(Change::Delete(key("a")));
+        let deleted = WatchEffect::Change(WatchChange::Delete(key("a")));
         assert_eq!(known_objects.handle(Event::Delete(good("a", "3"))), deleted);
         assert_eq!(known_objects.handle(Event::Delete(good("a", "3"))), WatchEffect::Nothing);
         assert!(is_apply(&known_objects.handle(Event::Apply(good("a", "2")))));
@@ -282,8 +314,8 @@ mod tests {
 
     #[test]
     fn managed_fields_are_removed() {
-        let mut known_objects = KnownObjects::new();
-        let WatchEffect::Change(Change::Apply(object)) =
+        let mut known_objects = known_objects();
+        let WatchEffect::Change(WatchChange::Apply(object)) =
             known_objects.handle(Event::Apply(good("a", "1")))
         else {
             panic!("an object is applied");
@@ -303,7 +335,7 @@ mod tests {
 
     #[test]
     fn an_undecodable_object_is_reported_once_per_version_and_counted() {
-        let mut known_objects: KnownObjects<ConfigMap> = KnownObjects::new();
+        let mut known_objects = known_objects();
         for (object, reported) in
             [(bad("a", "1"), true), (bad("a", "1"), false), (bad("a", "2"), true)]
         {
@@ -323,7 +355,7 @@ mod tests {
 
     #[test]
     fn an_undecodable_object_keeps_its_last_decoded_version_until_it_is_deleted() {
-        let mut known_objects = KnownObjects::new();
+        let mut known_objects = known_objects();
         list(&mut known_objects, vec![good("a", "1"), good("b", "1")]);
         let (sent, removed) =
             list(&mut known_objects, vec![bad("a", "2"), good("b", "1"), bad("c", "1")]);
@@ -335,10 +367,54 @@ mod tests {
 
     #[test]
     fn an_undecodable_object_that_is_deleted_is_removed() {
-        let mut known_objects = KnownObjects::new();
+        let mut known_objects = known_objects();
         list(&mut known_objects, vec![good("a", "1")]);
         known_objects.handle(Event::Apply(bad("a", "2")));
-        let deleted = WatchEffect::Change(Change::Delete(key("a")));
+        let deleted = WatchEffect::Change(WatchChange::Delete(key("a")));
         assert_eq!(known_objects.handle(Event::Delete(bad("a", "3"))), deleted);
+    }
+
+    fn unavailable(
+        known_objects: &mut KnownObjects<ConfigMap>,
+        reason: Unavailable,
+    ) -> Option<Vec<String>> {
+        match known_objects.unavailable(reason)? {
+            WatchChange::Unavailable { reason: sent, removed } if sent == reason => {
+                Some(removed.iter().map(ToString::to_string).collect())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_kind_that_is_not_served_any_more_removes_every_object_once() {
+        let mut known_objects = known_objects();
+        list(&mut known_objects, vec![good("a", "1"), bad("b", "1"), good("c", "1")]);
+        let removed = unavailable(&mut known_objects, Unavailable::NotServed);
+        assert_eq!(removed.expect("a change"), ["here/a", "here/c"]);
+        assert_eq!(known_objects.n_unreadable(), 0);
+        assert_eq!(unavailable(&mut known_objects, Unavailable::NotServed), None);
+        let (sent, removed) = list(&mut known_objects, vec![good("a", "1")]);
+        assert_eq!((sent, removed), (vec!["here/a@1".to_owned()], Vec::new()));
+        assert!(unavailable(&mut known_objects, Unavailable::NotServed).is_some());
+    }
+
+    #[test]
+    fn a_forbidden_kind_keeps_its_objects_until_it_is_listed_again() {
+        let mut known_objects = known_objects();
+        list(&mut known_objects, vec![good("a", "1"), good("b", "1")]);
+        assert_eq!(unavailable(&mut known_objects, Unavailable::Forbidden), Some(Vec::new()));
+        assert_eq!(unavailable(&mut known_objects, Unavailable::Forbidden), None);
+        let (sent, removed) = list(&mut known_objects, vec![good("a", "2")]);
+        assert_eq!((sent, removed), (vec!["here/a@2".to_owned()], vec!["here/b".to_owned()]));
+    }
+
+    #[test]
+    fn a_forbidden_kind_may_turn_out_not_to_be_served() {
+        let mut known_objects = known_objects();
+        list(&mut known_objects, vec![good("a", "1")]);
+        assert_eq!(unavailable(&mut known_objects, Unavailable::Forbidden), Some(Vec::new()));
+        let removed = unavailable(&mut known_objects, Unavailable::NotServed);
+        assert_eq!(removed.expect("a change"), ["here/a"]);
     }
 }

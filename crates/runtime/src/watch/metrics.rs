@@ -6,7 +6,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// The watch, as named by [`Watch::new`](super::Watch::new).
+/// The watch, as named by [`Watch::of`](super::Watch::of).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct WatchLabels {
     watch: String,
@@ -19,6 +19,7 @@ pub struct WatchMetrics {
     failures: Family<WatchLabels, Counter>,
     restarts: Family<WatchLabels, Counter>,
     lost: Family<WatchLabels, Counter>,
+    available: Family<WatchLabels, Gauge>,
 }
 
 impl WatchMetrics {
@@ -32,6 +33,8 @@ impl WatchMetrics {
         registry.register("watch_restarts", restarts, self.restarts.clone());
         let lost = "Consistency checks that found a change which the watch had not delivered";
         registry.register("watch_lost", lost, self.lost.clone());
+        let available = "1 if the objects were listed; 0 before, and while an optional kind is not served or forbidden";
+        registry.register("watch_available", available, self.available.clone());
     }
 
     /// The metrics of one watch.
@@ -42,6 +45,7 @@ impl WatchMetrics {
             failures: self.failures.get_or_create_owned(&labels),
             restarts: self.restarts.get_or_create_owned(&labels),
             lost: self.lost.get_or_create_owned(&labels),
+            available: self.available.get_or_create_owned(&labels),
         }
     }
 }
@@ -52,4 +56,5 @@ pub(super) struct SingleWatchMetrics {
     pub(super) failures: Counter,
     pub(super) restarts: Counter,
     pub(super) lost: Counter,
+    pub(super) available: Gauge,
 }

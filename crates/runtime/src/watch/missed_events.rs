@@ -33,10 +33,12 @@ impl Suspects {
     ) -> Self {
         let older = listed.objects.iter().filter_map(|(key, version)| {
             let delivered = delivered(key);
+            // After a deletion the stream rightly has no version of a listed object.
             let behind = delivered.is_none_or(|delivered| delivered < *version) && !deleted(key);
             behind.then(|| (key.clone(), delivered))
         });
         let absent = all_delivered.filter_map(|(key, delivered)| {
+            // A version above that of the list may belong to an object that was created after it.
             let missing = delivered <= listed.version && !listed.objects.contains_key(key);
             missing.then(|| (key.clone(), Some(delivered)))
         });
@@ -45,6 +47,7 @@ impl Suspects {
 
     /// The first suspect about which the stream delivered nothing since.
     pub(super) fn lost(&self, delivered: impl Fn(&Key) -> Option<u64>) -> Option<&Key> {
+        // Any later version, or a deletion, shows that the stream still delivers.
         self.0.iter().find(|(key, before)| delivered(key) == **before).map(|(key, _)| key)
     }
 }

@@ -1,24 +1,23 @@
-//! The task of a watch: reads the stream, passes events to `KnownObjects`, and sends the changes.
+//! The task of a watch: reads the stream, passes events to `KnownObjects`, and delivers the changes. The same for every kind.
 
-use std::{fmt::Debug, pin::pin, time::Duration};
+use std::{pin::pin, time::Duration};
 
-use futures::StreamExt;
+use futures::{StreamExt, future::BoxFuture};
 use kube::{
-    Api, Resource,
+    Api,
+    core::ApiResource,
     runtime::watcher::{self, Config, Event, watcher},
 };
-use serde::de::DeserializeOwned;
-use tokio::{
-    sync::mpsc::{Sender, error::SendError},
-    time,
-};
+use tokio::time;
 
 use super::{
-    Change, Guarded, WatchMetrics,
+    Unavailable, WatchMetrics, WatchSource,
     backoff::{WatchBackoff, WatchFailure},
     consistency::{ConsistencyCheck, consistency_checks},
+    delivery::{Decoder, Delivered, Delivery, ErasedObject, ReceiverClosed},
     known_objects::{KnownObjects, WatchEffect},
     metrics::SingleWatchMetrics,
+    watched_object::WatchedObject,
 };
 use crate::Stop;
 
@@ -31,70 +30,90 @@ pub enum WatchEnd {
     ReceiverClosed,
 }
 
-/// A watch of one kind, to be started with [`run`](Self::run).
-pub struct Watch<K> {
+/// A watch of objects of one resource.
+pub(super) struct WatchTask {
     name: String,
-    api: Api<Guarded<K>>,
+    api: Api<WatchedObject>,
     config: Config,
     metrics: SingleWatchMetrics,
-    check_every: Option<Duration>,
+    /// The interval of consistency checks, if any.
+    pub(super) check_every: Option<Duration>,
+    /// The kind may be absent or forbidden.
+    pub(super) optional: bool,
 }
 
-impl<K> Watch<K>
-where
-    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
-{
-    /// Watches the objects that `api` reaches and `config` selects. `name` labels logs and metrics: the kind, with the cluster
-    /// if there are several.
-    ///
-    /// A dead connection is detected after the timeout of `config` (five minutes by default); set a shorter one for remote
-    /// clusters.
-    #[must_use]
-    pub fn new(name: &str, api: Api<Guarded<K>>, config: Config, metrics: &WatchMetrics) -> Self {
-        Self { name: name.to_owned(), api, config, metrics: metrics.of(name), check_every: None }
-    }
+/// Why one stream is not read any more.
+enum StreamEnd {
+    /// It has to be restarted with a list.
+    Restart,
+    /// The kind is not available. A list is tried after this pause.
+    Unavailable(Duration),
+}
 
-    /// Also lists names and versions once per interval, and restarts the stream if a change was not delivered. An API server
-    /// that loses an event reports no error, so nothing else detects it.
-    #[must_use]
-    pub fn check_every(self, interval: Option<Duration>) -> Self {
-        Self { check_every: interval, ..self }
-    }
-
-    /// Sends changes until stopped, or until the receiver is dropped. A slow receiver delays only this watch; changes that it
-    /// missed arrive with the next list.
-    pub async fn run(self, changes: Sender<Change<K>>, stop: Stop) -> WatchEnd {
-        let receiver = changes.clone();
-        let ended = tokio::select! {
-            () = stop.cancelled() => WatchEnd::Stopped,
-            () = receiver.closed() => WatchEnd::ReceiverClosed,
-            _ = self.supervise(&changes) => WatchEnd::ReceiverClosed,
-        };
-        self.metrics.unreadable.set(0);
-        ended
-    }
-
-    /// Runs one stream after the other; `KnownObjects` outlives them.
-    async fn supervise(&self, changes: &Sender<Change<K>>) -> Result<(), SendError<Change<K>>> {
-        let mut known_objects = KnownObjects::new();
-        let mut backoff = WatchBackoff::default();
-        loop {
-            self.follow(&mut known_objects, &mut backoff, changes).await?;
-            tracing::info!(watch = %self.name, "restarting the watch with a list");
-            self.metrics.restarts.inc();
+impl WatchTask {
+    pub(super) fn new(
+        name: &str,
+        resource: &ApiResource,
+        source: &WatchSource,
+        metrics: &WatchMetrics,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            api: source.api(resource),
+            config: source.config.clone(),
+            metrics: metrics.of(name),
+            check_every: None,
+            optional: false,
         }
     }
 
-    /// Runs one stream until it has to be restarted.
+    /// Delivers changes until stopped, or until `closed` is ready.
+    pub(super) async fn run(
+        self,
+        decode: Decoder<ErasedObject>,
+        deliver: Delivery,
+        closed: BoxFuture<'static, ()>,
+        stop: Stop,
+    ) -> WatchEnd {
+        let ended = tokio::select! {
+            () = stop.cancelled() => WatchEnd::Stopped,
+            () = closed => WatchEnd::ReceiverClosed,
+            _ = self.supervise(KnownObjects::new(decode), &deliver) => WatchEnd::ReceiverClosed,
+        };
+        // A gauge would keep its last value after the end of its watch.
+        self.metrics.unreadable.set(0);
+        self.metrics.available.set(0);
+        ended
+    }
+
+    /// Runs one stream after the other.
+    async fn supervise(
+        &self,
+        mut known_objects: KnownObjects<ErasedObject>,
+        deliver: &Delivery,
+    ) -> Delivered {
+        let mut backoff = WatchBackoff::default();
+        loop {
+            match self.follow(&mut known_objects, &mut backoff, deliver).await? {
+                StreamEnd::Restart => {
+                    tracing::info!(watch = %self.name, "restarting the watch with a list");
+                    self.metrics.restarts.inc();
+                }
+                StreamEnd::Unavailable(pause) => time::sleep(pause).await,
+            }
+        }
+    }
+
+    /// Runs one stream until it ends or has to be restarted.
     async fn follow(
         &self,
-        known_objects: &mut KnownObjects<K>,
+        known_objects: &mut KnownObjects<ErasedObject>,
         backoff: &mut WatchBackoff,
-        changes: &Sender<Change<K>>,
-    ) -> Result<(), SendError<Change<K>>> {
+        deliver: &Delivery,
+    ) -> Result<StreamEnd, ReceiverClosed> {
         let mut stream = pin!(watcher(self.api.clone(), self.config.clone()));
-        let consistency_checks =
-            |interval| consistency_checks(&self.name, &self.api, &self.config, interval);
+        let Self { name, api, config, .. } = self;
+        let consistency_checks = |interval| consistency_checks(name, api, config, interval);
         // Consistency checks start after the initial list: before that there is nothing to compare with.
         let mut checks = pin!(consistency_checks(None));
         loop {
@@ -104,44 +123,94 @@ where
                 event = stream.next() => event,
                 Some(phase) = checks.next() => {
                     if self.check(known_objects, phase) {
-                        return Ok(());
+                        return Ok(StreamEnd::Restart);
                     }
                     continue;
                 }
             };
             match event {
-                None => return Ok(()),
+                None => return Ok(StreamEnd::Restart),
                 Some(Ok(event)) => {
-                    // `Init` precedes the first request, so it is no sign of success.
-                    if !matches!(event, Event::Init) {
-                        backoff.succeeded();
-                    }
                     let listed = matches!(event, Event::InitDone);
-                    self.handle(known_objects, event, changes).await?;
+                    self.observe(known_objects, backoff, event, deliver).await?;
                     if listed {
                         checks.set(consistency_checks(self.check_every));
                     }
                 }
                 Some(Err(error)) => {
-                    if self.back_off(backoff, &error).await {
-                        return Ok(());
+                    if let Some(end) = self.fail(known_objects, backoff, &error, deliver).await? {
+                        return Ok(end);
                     }
                 }
             }
         }
     }
 
+    /// Handles one event of the stream.
+    async fn observe(
+        &self,
+        known_objects: &mut KnownObjects<ErasedObject>,
+        backoff: &mut WatchBackoff,
+        event: Event<WatchedObject>,
+        deliver: &Delivery,
+    ) -> Delivered {
+        // `Init` precedes the first request, so it is no sign of success.
+        if !matches!(event, Event::Init) {
+            backoff.succeeded();
+        }
+        if matches!(event, Event::InitDone) {
+            self.metrics.available.set(1);
+        }
+        self.handle(known_objects, event, deliver).await
+    }
+
+    /// Handles a failure of the stream. Returns how the stream ends, unless it goes on after a pause.
+    async fn fail(
+        &self,
+        known_objects: &mut KnownObjects<ErasedObject>,
+        backoff: &mut WatchBackoff,
+        error: &watcher::Error,
+        deliver: &Delivery,
+    ) -> Result<Option<StreamEnd>, ReceiverClosed> {
+        if let Some(reason) = Unavailable::of(error).filter(|_| self.optional) {
+            self.report_unavailable(known_objects, reason, deliver).await?;
+            // The version of the stream says nothing about a kind that is served again: start with a list.
+            let retry = backoff.failed(WatchFailure::Other, now());
+            return Ok(Some(StreamEnd::Unavailable(retry.pause)));
+        }
+        Ok(self.back_off(backoff, error).await.then_some(StreamEnd::Restart))
+    }
+
+    async fn report_unavailable(
+        &self,
+        known_objects: &mut KnownObjects<ErasedObject>,
+        reason: Unavailable,
+        deliver: &Delivery,
+    ) -> Delivered {
+        self.metrics.available.set(0);
+        let Some(change) = known_objects.unavailable(reason) else {
+            return Ok(());
+        };
+        tracing::info!(watch = %self.name, ?reason, "the kind is not available");
+        self.set_unreadable(known_objects);
+        deliver(change).await
+    }
+
     /// Sleeps after a failure. True if the stream has to be restarted.
     async fn back_off(&self, backoff: &mut WatchBackoff, error: &watcher::Error) -> bool {
         self.metrics.failures.inc();
-        let retry = backoff.failed(failure(error), time::Instant::now().into_std());
+        let retry = backoff.failed(failure(error), now());
         tracing::warn!(watch = %self.name, %error, pause = ?retry.pause, "the watch failed");
         time::sleep(retry.pause).await;
         retry.restart
     }
 
     /// Handles one phase of a consistency check. True if an event was lost.
-    fn check(&self, known_objects: &mut KnownObjects<K>, phase: ConsistencyCheck) -> bool {
+    fn check(
+        &self,
+        known_objects: &mut KnownObjects<ErasedObject>,
+        phase: ConsistencyCheck,
+    ) -> bool {
         match phase {
             ConsistencyCheck::Started => known_objects.start_check(),
             ConsistencyCheck::Listed(listed) => known_objects.compare(&listed),
@@ -158,16 +227,14 @@ where
 
     async fn handle(
         &self,
-        known_objects: &mut KnownObjects<K>,
-        event: Event<Guarded<K>>,
-        changes: &Sender<Change<K>>,
-    ) -> Result<(), SendError<Change<K>>> {
+        known_objects: &mut KnownObjects<ErasedObject>,
+        event: Event<WatchedObject>,
+        deliver: &Delivery,
+    ) -> Delivered {
         let effect = known_objects.handle(event);
-        self.metrics
-            .unreadable
-            .set(i64::try_from(known_objects.n_unreadable()).unwrap_or(i64::MAX));
+        self.set_unreadable(known_objects);
         match effect {
-            WatchEffect::Change(change) => changes.send(change).await?,
+            WatchEffect::Change(change) => deliver(change).await?,
             WatchEffect::Unreadable(one) => {
                 let error = one.error;
                 tracing::warn!(watch = %self.name, object = %one.key, error, "skipped an object that does not decode");
@@ -176,10 +243,20 @@ where
         }
         Ok(())
     }
+
+    fn set_unreadable(&self, known_objects: &KnownObjects<ErasedObject>) {
+        let n_unreadable = i64::try_from(known_objects.n_unreadable()).unwrap_or(i64::MAX);
+        self.metrics.unreadable.set(n_unreadable);
+    }
+}
+
+fn now() -> std::time::Instant {
+    time::Instant::now().into_std()
 }
 
 fn failure(error: &watcher::Error) -> WatchFailure {
     match error {
+        // The watcher itself lists after a 410 within a stream, but not after one at its start.
         watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410 => {
             WatchFailure::TooOld
         }

@@ -10,11 +10,12 @@ use std::{
 
 use http::{Request, Response, StatusCode};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, Client, client::Body, core::Status};
+use kube::{Client, client::Body, core::Status};
+use prometheus_client::{encoding::text, registry::Registry};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time};
 
-use super::{Change, Config, Guarded, Watch, WatchEnd, WatchMetrics};
+use super::{Change, Key, Stores, Watch, WatchEnd, WatchMetrics, WatchSource};
 use crate::Stop;
 
 /// A timeout on the paused clock: an event that never comes fails the test at once.
@@ -97,13 +98,22 @@ fn map(name: &str, version: &str) -> Value {
     })
 }
 
-/// Runs a watch against the server and returns the first `wanted` changes as text.
-async fn changes(server: &Server, wanted: usize) -> Vec<String> {
+/// A watch of the server, with consistency checks.
+fn watch_of(server: &Server, metrics: &WatchMetrics) -> Watch<ConfigMap> {
     let service = server.clone();
     let service = tower::service_fn(move |request| service.clone().answer(request));
-    let api: Api<Guarded<ConfigMap>> = Api::all(Client::new(service, "here"));
-    let watch = Watch::new("maps", api, Config::default(), &WatchMetrics::default());
-    let watch = watch.check_every(Some(Duration::from_secs(60)));
+    let source = WatchSource::all(Client::new(service, "here"));
+    Watch::of("maps", serde_json::from_value, &source, metrics)
+        .check_every(Some(Duration::from_secs(60)))
+}
+
+/// Runs a watch against the server and returns the first `wanted` changes as text.
+async fn changes(server: &Server, wanted: usize) -> Vec<String> {
+    changes_of(watch_of(server, &WatchMetrics::default()), wanted).await
+}
+
+/// Runs a watch and returns the first `wanted` changes as text.
+async fn changes_of(watch: Watch<ConfigMap>, wanted: usize) -> Vec<String> {
     let (sender, mut receiver) = mpsc::channel(1);
     let task = tokio::spawn(watch.run(sender, Stop::new()));
     let mut changes = Vec::new();
@@ -117,16 +127,22 @@ async fn changes(server: &Server, wanted: usize) -> Vec<String> {
 }
 
 fn text(change: &Change<ConfigMap>) -> String {
-    let name = |map: &ConfigMap| map.metadata.name.clone().unwrap_or_default();
+    let name = |map: &Arc<ConfigMap>| map.metadata.name.clone().unwrap_or_default();
     match change {
         Change::Apply(map) => format!("apply {}", name(map)),
         Change::Delete(key) => format!("delete {key}"),
         Change::Reset { objects, removed } => {
             let objects: Vec<String> = objects.iter().map(name).collect();
-            let removed: Vec<String> = removed.iter().map(ToString::to_string).collect();
-            format!("reset {objects:?} without {removed:?}")
+            format!("reset {objects:?} without {:?}", names(removed))
+        }
+        Change::Unavailable { reason, removed } => {
+            format!("{reason:?} without {:?}", names(removed))
         }
     }
+}
+
+fn names(keys: &[Key]) -> Vec<String> {
+    keys.iter().map(ToString::to_string).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,4 +240,145 @@ async fn a_failed_consistency_list_is_retried_after_the_interval() {
     ]);
     assert_eq!(changes(&server, 2).await.last().expect("a change"), r#"reset ["b"] without []"#);
     assert_eq!(server.asked(), ["list", "watch", "look", "look", "list"]);
+}
+
+/// Runs a watch of an optional kind and returns the first `wanted` changes as text.
+async fn optional_changes(server: &Server, wanted: usize) -> Vec<String> {
+    changes_of(watch_of(server, &WatchMetrics::default()).optional(), wanted).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_absent_optional_kind_is_reported_once_and_appears_later() {
+    let absent = std::iter::repeat_n(Answer::Fails(404), 9);
+    let server = Server::new(absent.chain([
+        Answer::List("10", vec![map("a", "1")]),
+        Answer::Watch(vec![json!({"type": "ADDED", "object": map("b", "11")})]),
+    ]));
+    let expected = ["NotServed without []", r#"reset ["a"] without []"#, "apply b"];
+    assert_eq!(optional_changes(&server, 3).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unavailable_kind_is_tried_at_least_every_minute() {
+    let before = time::Instant::now();
+    let absent = std::iter::repeat_n(Answer::Fails(404), 20);
+    let server = Server::new(absent.chain([Answer::List("10", Vec::new())]));
+    assert_eq!(optional_changes(&server, 2).await[1], "reset [] without []");
+    assert!(before.elapsed() <= Duration::from_secs(20 * 60), "{:?}", before.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_optional_kind_that_vanishes_removes_its_objects() {
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1"), map("b", "2")]),
+        Answer::Watch(vec![json!({"type": "DELETED", "object": map("a", "11")})]),
+        Answer::Fails(404),
+        Answer::Fails(404),
+        Answer::List("20", vec![map("b", "2"), map("c", "15")]),
+    ]);
+    let expected = [
+        r#"reset ["a", "b"] without []"#,
+        "delete here/a",
+        r#"NotServed without ["here/b"]"#,
+        r#"reset ["b", "c"] without []"#,
+    ];
+    assert_eq!(optional_changes(&server, 4).await, expected);
+    assert_eq!(server.asked(), ["list", "watch", "watch", "list", "list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_kind_keeps_its_objects_and_is_compared_when_it_is_granted_again() {
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1"), map("b", "2"), map("c", "3")]),
+        Answer::Watch(Vec::new()),
+        Answer::Fails(403),
+        Answer::Fails(403),
+        Answer::List("20", vec![map("a", "1"), map("b", "15")]),
+    ]);
+    let expected = [
+        r#"reset ["a", "b", "c"] without []"#,
+        "Forbidden without []",
+        r#"reset ["b"] without ["here/c"]"#,
+    ];
+    assert_eq!(optional_changes(&server, 3).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_required_kind_is_never_reported_as_unavailable() {
+    let failures = [Answer::Fails(404), Answer::Fails(403)];
+    let server = Server::new(failures.into_iter().chain([Answer::List("10", Vec::new())]));
+    assert_eq!(changes(&server, 1).await, ["reset [] without []"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gauge_says_whether_a_kind_is_available() {
+    let (absent, list) = (Answer::Fails(404), || Answer::List("10", Vec::new()));
+    for (answers, n_changes, expected) in [
+        (vec![absent.clone()], 1, "0"),
+        (vec![absent, list()], 2, "1"),
+        (vec![list(), Answer::Fails(403)], 2, "0"),
+        (vec![list(), Answer::Fails(403), list()], 3, "1"),
+    ] {
+        let server = Server::new(answers);
+        let metrics = WatchMetrics::default();
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        let (sender, mut changes) = mpsc::channel(1);
+        let task = tokio::spawn(watch_of(&server, &metrics).optional().run(sender, Stop::new()));
+        for _ in 0..n_changes {
+            changes.recv().await.expect("a change");
+        }
+        let mut text = String::new();
+        text::encode(&mut text, &registry).expect("text");
+        let line = format!("watch_available{{watch=\"maps\"}} {expected}\n");
+        assert!(text.contains(&line), "{text}");
+        task.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_known_at_run_time_is_decoded_by_a_function() {
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1"), map("b", "2")]),
+        Answer::Watch(vec![json!({"type": "ADDED", "object": map("c", "11")})]),
+    ]);
+    let service = server.clone();
+    let service = tower::service_fn(move |request| service.clone().answer(request));
+    let source = WatchSource::all(Client::new(service, "here"));
+    let resource = kube::core::ApiResource::erase::<ConfigMap>(&());
+    let decode = |value: Value| match value["metadata"]["name"].as_str() {
+        Some("b") => Err("it is b"),
+        name => Ok(name.map(str::to_owned)),
+    };
+    let metrics = WatchMetrics::default();
+    let watch: Watch<Option<String>> =
+        Watch::dynamic("maps", (&resource, decode), &source, &metrics);
+    let (sender, mut changes) = mpsc::channel(1);
+    let task = tokio::spawn(watch.run(sender, Stop::new()));
+    let named = |name: &str| Arc::new(Some(name.to_owned()));
+    let objects = vec![named("a")];
+    let expected = Change::Reset { objects, removed: Vec::new() };
+    assert_eq!(changes.recv().await, Some(expected));
+    assert_eq!(changes.recv().await, Some(Change::Apply(named("c"))));
+    task.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_is_watched_once_however_many_components_read_it() {
+    let server = Server::new([Answer::List("10", vec![map("a", "1")])]);
+    let service = server.clone();
+    let service = tower::service_fn(move |request| service.clone().answer(request));
+    let (metrics, stop) = (WatchMetrics::default(), Stop::new());
+    let client = Client::new(service, "here");
+    let mut stores = Stores::new(client, &metrics, stop.clone());
+    let mut subscriptions =
+        [(); 2].map(|()| stores.of::<ConfigMap>(serde_json::from_value).subscribe());
+    for subscription in &mut subscriptions {
+        assert_eq!(text(&subscription.next().await), r#"reset ["a"] without []"#);
+    }
+    let late = text(&stores.of::<ConfigMap>(serde_json::from_value).subscribe().next().await);
+    assert_eq!(late, r#"reset ["a"] without []"#);
+    assert_eq!(server.asked(), ["list"]);
+    stop.cancel();
+    stores.run().await;
 }
