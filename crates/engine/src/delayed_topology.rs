@@ -5,39 +5,50 @@
 
 use crate::checks;
 use crate::ids::{QueueId, WorkloadId};
+use crate::queues::layer::QueueLayer;
 use crate::spec::{CheckState, PodSetAdmission, TopologyTiming};
 use crate::state::State;
+use crate::topology::layer::TopologyLayer;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::WorkloadRecord;
 
 /// Starts or ends the second pass of a Workload that changed.
-pub(crate) fn update(state: &mut State, id: WorkloadId) {
-    let needed = state.workloads.get(id).is_some_and(|workload| is_needed(state, workload));
-    state.second_passes.update(id, needed);
+pub(crate) fn update(workloads: &mut WorkloadLayer, queues: &QueueLayer, id: WorkloadId) {
+    let needed = workloads.get(id).is_some_and(|workload| is_needed(queues, workload));
+    workloads.second_passes_mut().update(id, needed);
 }
 
-fn is_needed(state: &State, workload: &WorkloadRecord) -> bool {
+fn is_needed(queues: &QueueLayer, workload: &WorkloadRecord) -> bool {
     let Some(admission) = workload.admission.as_deref().filter(|one| !one.evicted) else {
         return false;
     };
+    // A check that the status does not list is pending, and only a check delays a topology
+    // assignment.
     let ready = !workload.checks.is_empty()
         && workload.checks.iter().all(|&(_, state)| state == CheckState::Ready);
-    ready && admission.pod_sets.iter().any(|one| is_delayed_here(state, admission.queue, one))
+    ready && admission.pod_sets.iter().any(|one| is_delayed_here(queues, admission.queue, one))
 }
 
 /// Whether a pod set waits for a topology assignment that this engine makes.
-pub(crate) fn is_delayed_here(state: &State, queue: QueueId, pod_set: &PodSetAdmission) -> bool {
+pub(crate) fn is_delayed_here(
+    queues: &QueueLayer,
+    queue: QueueId,
+    pod_set: &PodSetAdmission,
+) -> bool {
+    // With a MultiKueue check the worker assigns the topology, never this cluster.
     let mut flavors = pod_set.resources.iter().map(|(_, flavor, _)| *flavor);
     pod_set.delayed_topology
-        && !flavors
-            .any(|flavor| checks::topology_timing(state, queue, flavor) == TopologyTiming::OnWorker)
+        && !flavors.any(|flavor| {
+            checks::topology_timing(queues, queue, flavor) == TopologyTiming::OnWorker
+        })
 }
 
 /// Rolls back a topology assignment whose write failed; the second pass starts again. Returns whether there was one.
 pub(crate) fn roll_back(state: &mut State, id: WorkloadId) -> bool {
-    let Some(found) = state.second_passes.assigned(id).map(<[usize]>::to_vec) else {
+    let Some(found) = state.workloads.second_passes().assigned(id).map(<[usize]>::to_vec) else {
         return false;
     };
-    let Some(admission) = state.workloads.at(id).admission.as_deref() else {
+    let Some(admission) = state.workloads.admission(id) else {
         return false;
     };
     let (queue, mut pod_sets) = (admission.queue, admission.pod_sets.clone());
@@ -47,21 +58,36 @@ pub(crate) fn roll_back(state: &mut State, id: WorkloadId) -> bool {
             one.delayed_topology = true;
         }
     }
-    set_pod_sets(state, id, pod_sets);
-    state.requeue_cohort_tree(queue);
-    state.second_passes.remove(id);
-    update(state, id);
+    set_pod_sets(&mut state.workloads, &mut state.topology, id, pod_sets);
+    // The domains are free for other Workloads again.
+    state.queues.requeue_cohort_tree(queue);
+    state.workloads.second_passes_mut().remove(id);
+    update(&mut state.workloads, &state.queues, id);
     true
 }
 
 /// Replaces the pod sets of an admission; the charged quota stays.
-pub(crate) fn set_pod_sets(state: &mut State, id: WorkloadId, pod_sets: Vec<PodSetAdmission>) {
-    let workload = state.workloads.at_mut(id);
-    let class = workload.class;
-    let Some(admission) = workload.admission.as_deref_mut() else {
-        return;
-    };
-    state.topologies.release_admission(admission, &class, &state.classes);
-    admission.pod_sets = pod_sets;
-    state.topologies.charge_admission(admission, &class, &state.classes);
+pub(crate) fn set_pod_sets(
+    workloads: &mut WorkloadLayer,
+    topology: &mut TopologyLayer,
+    id: WorkloadId,
+    pod_sets: Vec<PodSetAdmission>,
+) {
+    reassign(workloads, topology, id, |held| *held = pod_sets);
+}
+
+/// Changes the pod sets of an admission together with the topology usage that they charge.
+pub(crate) fn reassign(
+    workloads: &mut WorkloadLayer,
+    topology: &mut TopologyLayer,
+    id: WorkloadId,
+    change: impl FnOnce(&mut Vec<PodSetAdmission>),
+) {
+    if let Some(admission) = workloads.admission(id) {
+        topology.release_admission(admission, workloads.class(id));
+    }
+    workloads.change_pod_sets(id, change);
+    if let Some(admission) = workloads.admission(id) {
+        topology.charge_admission(admission, workloads.class(id));
+    }
 }

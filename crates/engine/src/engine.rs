@@ -58,17 +58,21 @@ impl Engine {
         self.cycle.entries()
     }
 
+    /// Whether a Workload's message may have old numbers, because its refusal was predicted and not evaluated.
+    /// [`Event::RefreshMessages`] has it evaluated.
+    pub fn has_stale_messages(&self) -> bool {
+        self.state.queues.has_predictions()
+    }
+
     /// Whether the next cycle may decide something: an active ClusterQueue has a head, the configuration changed, a
     /// requeue is requested, or a node replacement is pending. The head of a StrictFIFO ClusterQueue stays active if
     /// it cannot be admitted.
     pub fn has_pending_heads(&self) -> bool {
-        let queue = |id| self.state.queue(id);
-        let State { requeue_requests, changes, node_failures, .. } = &self.state;
-        let waiting = !requeue_requests.is_empty()
-            || changes.need_rebuild()
-            || node_failures.need_replacement();
-        waiting
-            || self.state.heads.iter().map(queue).any(|one| one.active && one.pending.has_head())
+        let State { quota, topology, queues, .. } = &self.state;
+        queues.has_requeue_requests()
+            || quota.needs_rebuild()
+            || topology.node_failures().need_replacement()
+            || queues.has_active_head()
     }
 }
 

@@ -1,17 +1,17 @@
 //! Events: everything that changes the engine's tables from outside.
 
-use crate::admission_fair_sharing::AdmissionFairSharing;
+use crate::admission_fair_sharing::AdmissionFairSharingSettings;
 use crate::amount::Amount;
 use crate::ids::{
     CheckId, CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, RequeueKey, ResourceId,
     TopologyId, TopologyNodeId, WorkloadId,
 };
 use crate::spec::{
-    CheckSpec, ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, QueueEligibility,
-    WorkloadSpec,
+    CheckSpec, ClusterQueueInfo, CohortInfo, FlavorSpec, LocalQueueInfo, QueueEligibility,
+    WorkloadInfo,
 };
 use crate::time::Time;
-use crate::topology::{TopologyNodeSpec, TopologySpec};
+use crate::topology::{TopologyLevels, TopologyNodeSpec};
 
 /// One change. A spec of `None` means that the object is deleted.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,19 +21,19 @@ pub enum Event {
     /// A ResourceFlavor.
     Flavor(FlavorId, Option<FlavorSpec>),
     /// A Topology.
-    Topology(TopologyId, Option<TopologySpec>),
+    Topology(TopologyId, Option<TopologyLevels>),
     /// A Kubernetes node.
     Node(TopologyNodeId, Option<TopologyNodeSpec>),
     /// An AdmissionCheck.
     Check(CheckId, Option<CheckSpec>),
     /// A cohort. A cohort that only other objects refer to needs no event.
-    Cohort(CohortId, Option<CohortSpec>),
+    Cohort(CohortId, Option<CohortInfo>),
     /// A ClusterQueue.
-    ClusterQueue(QueueId, Option<Box<ClusterQueueSpec>>),
+    ClusterQueue(QueueId, Option<Box<ClusterQueueInfo>>),
     /// A LocalQueue.
-    LocalQueue(LocalQueueId, Option<LocalQueueSpec>),
+    LocalQueue(LocalQueueId, Option<LocalQueueInfo>),
     /// Configuration of admission fair sharing; `None` switches it off.
-    AdmissionFairSharing(Option<AdmissionFairSharing>),
+    AdmissionFairSharing(Option<AdmissionFairSharingSettings>),
     /// The recorded consumption of a LocalQueue at a time.
     ConsumedResources(LocalQueueId, Vec<(ResourceId, Amount)>, Time),
     /// Time to sample the usage of LocalQueues.
@@ -41,7 +41,7 @@ pub enum Event {
     /// A Workload with a reservation is admitted: all its checks are passed.
     Admitted(WorkloadId, Time),
     /// A Workload, new or changed. A spec without admission releases no quota; only [`Event::Released`] does.
-    Workload(WorkloadId, Box<WorkloadSpec>),
+    Workload(WorkloadId, Box<WorkloadInfo>),
     /// A Workload is finished or deleted. Its id may be reused.
     WorkloadGone(WorkloadId),
     /// A Workload with a reservation is being evicted, for a reason outside of the engine.
@@ -59,6 +59,8 @@ pub enum Event {
     UnhealthyNodes(WorkloadId, Vec<TopologyNodeId>),
     /// A cluster may have capacity for the Workloads that wait under this key.
     ClusterCapacity(RequeueKey),
+    /// Messages may have old numbers: Workloads whose refusal was predicted are evaluated again.
+    RefreshMessages,
     /// The last decision about this Workload is written.
     Written(WorkloadId),
     /// The last decision about this Workload could not be written: it is rolled back.

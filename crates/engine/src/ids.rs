@@ -4,11 +4,11 @@
 //! whenever an order leaves the engine it is the order of names, times or uids, never of ids.
 
 /// Declares a newtype index with conversions to and from `usize`.
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
+macro_rules! dense_id {
+    ($(#[$doc:meta])* $visibility:vis $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
+        $visibility struct $name(pub u32);
 
         impl From<usize> for $name {
             fn from(index: usize) -> Self {
@@ -21,6 +21,13 @@ macro_rules! id {
                 id.0 as Self
             }
         }
+    };
+}
+
+/// Declares a public id.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        dense_id!($(#[$doc])* pub $name);
 
         impl $name {
             /// The position in the table of this kind.
@@ -70,6 +77,10 @@ id!(
 id!(
     /// An equivalence class: what a Workload requests, and its priority.
     EquivalenceClassId
+);
+dense_id!(
+    /// A bucket of one pending queue.
+    pub(crate) BucketId
 );
 id!(
     /// A Topology.

@@ -5,24 +5,28 @@
 //! clock and no hash order in a decision: the same events give the same decisions. Source: docs/reference/kueue.md
 //! §3-4.
 //!
+//! The state has four layers that own their data: quota (cohort tree, usage, flavors), workloads (records, equivalence
+//! classes), topology (nodes, domain trees) and queues (ClusterQueues, LocalQueues, pending Workloads). Other files read
+//! a layer and change it through its methods; a lower layer never knows a higher one (`state.rs`). On top of the layers
+//! stand flavor assignment, preemption and the cycle. README.md has the map of files.
+//!
 //! Simulations run on the live tables: changes of usage are journalled and rewound, nothing is copied.
 
 mod admission_fair_sharing;
 mod amount;
 mod apply;
 mod checks;
+mod cohort_view;
 mod cycle;
 mod debug_dump;
 mod delayed_topology;
 mod dense_table;
 mod engine;
-mod equivalence_class;
 mod event;
 pub mod explain;
 mod flavors;
 pub mod ids;
 mod names;
-mod node_failures;
 mod node_moves;
 pub mod node_selection;
 mod pending;
@@ -46,7 +50,7 @@ mod view;
 mod what_if;
 mod workloads;
 
-pub use crate::admission_fair_sharing::{AdmissionFairSharing, FairSharingUsage};
+pub use crate::admission_fair_sharing::{AdmissionFairSharingSettings, FairSharingUsage};
 pub use crate::amount::Amount;
 pub use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
 pub use crate::engine::{CycleInProgress, Engine};

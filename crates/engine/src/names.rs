@@ -32,6 +32,7 @@ impl<Id: From<usize> + Into<usize> + Copy> Interner<Id> {
         if let Some(&id) = self.ids.get(name) {
             return Id::from(id as usize);
         }
+        // Only ids of Workloads are given back; the order of reuse does not show in any decision.
         let index = match self.free.pop() {
             Some(index) => {
                 self.names[index as usize] = name.into();

@@ -29,7 +29,7 @@ impl TaintEffect {
 
 /// A taint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Taint {
+pub struct NodeTaint {
     /// Key.
     pub key: Box<str>,
     /// Value, may be empty.
@@ -39,7 +39,7 @@ pub struct Taint {
 }
 
 /// As people write it.
-impl fmt::Display for Taint {
+impl fmt::Display for NodeTaint {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = if self.value.is_empty() { "" } else { "=" };
         write!(to, "{}{value}{}:{}", self.key, self.value, self.effect.name())
@@ -48,7 +48,7 @@ impl fmt::Display for Taint {
 
 /// A toleration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Toleration {
+pub struct PodToleration {
     /// Key; empty tolerates every key (with [`TolerationOperator::Exists`]).
     pub key: Box<str>,
     /// Which values.
@@ -70,8 +70,8 @@ pub enum TolerationOperator {
     Lt(i64),
 }
 
-impl Toleration {
-    fn tolerates(&self, taint: &Taint) -> bool {
+impl PodToleration {
+    fn tolerates(&self, taint: &NodeTaint) -> bool {
         self.effect.is_none_or(|effect| effect == taint.effect)
             && (self.key.is_empty() || self.key == taint.key)
             && match &self.operator {
@@ -181,17 +181,17 @@ pub struct NodeSelection {
     /// Required node affinity: any of these terms. `None` asks for nothing.
     pub affinity: Option<Vec<NodeSelectorTerm>>,
     /// Tolerations.
-    pub tolerations: Vec<Toleration>,
+    pub tolerations: Vec<PodToleration>,
 }
 
 impl NodeSelection {
     /// The first taint that keeps the pods away, given `extra` tolerations.
     pub fn untolerated<'a>(
         &self,
-        taints: &'a [Taint],
-        extra: &[Toleration],
-    ) -> Option<(usize, &'a Taint)> {
-        let tolerated = |taint: &Taint| {
+        taints: &'a [NodeTaint],
+        extra: &[PodToleration],
+    ) -> Option<(usize, &'a NodeTaint)> {
+        let tolerated = |taint: &NodeTaint| {
             taint.effect == TaintEffect::PreferNoSchedule
                 || self.tolerations.iter().chain(extra).any(|one| one.tolerates(taint))
         };
@@ -204,7 +204,7 @@ impl NodeSelection {
     }
 
     /// Whether the node selector picks a node with these labels.
-    pub fn selects_node(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
+    pub(crate) fn selects_node(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
         self.selects(labels, |_| true)
     }
 
@@ -222,7 +222,7 @@ impl NodeSelection {
 
     /// Whether a flavor with these labels suits: only keys that it labels count, and fields never do. A term of which
     /// nothing is left matches everything, and so does an affinity without terms.
-    pub fn matches_flavor(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
+    pub(crate) fn matches_flavor(&self, labels: &[(Box<str>, Box<str>)]) -> bool {
         let counts = |key: &str| labels.iter().any(|(known, _)| **known == *key);
         let asks = self.affinity.as_ref().is_some_and(|terms| !terms.is_empty());
         self.selects(labels, counts) && (!asks || self.one_term(|term| term.met(labels, counts)))
@@ -318,11 +318,12 @@ mod tests {
 
     #[test]
     fn a_toleration_names_key_value_and_effect() {
-        let taint = Taint { key: "team".into(), value: "a".into(), effect: TaintEffect::NoExecute };
+        let taint =
+            NodeTaint { key: "team".into(), value: "a".into(), effect: TaintEffect::NoExecute };
         let tolerates = |key: &str, value: Option<&str>, effect| {
             let operator = value
                 .map_or(TolerationOperator::Exists, |one| TolerationOperator::Equal(one.into()));
-            Toleration { key: key.into(), operator, effect }.tolerates(&taint)
+            PodToleration { key: key.into(), operator, effect }.tolerates(&taint)
         };
         assert!(tolerates("", None, None));
         assert!(tolerates("team", Some("a"), None));
@@ -334,8 +335,8 @@ mod tests {
     fn a_toleration_may_compare_integers() {
         let tolerates = |operator: &TolerationOperator, value: &str| {
             let (key, effect): (Box<str>, _) = ("failures".into(), TaintEffect::NoSchedule);
-            let taint = Taint { key: key.clone(), value: value.into(), effect };
-            Toleration { key, operator: operator.clone(), effect: None }.tolerates(&taint)
+            let taint = NodeTaint { key: key.clone(), value: value.into(), effect };
+            PodToleration { key, operator: operator.clone(), effect: None }.tolerates(&taint)
         };
         let (few, many) = (TolerationOperator::Lt(5), TolerationOperator::Gt(5));
         assert!(tolerates(&few, "4") && tolerates(&many, "6"));

@@ -1,7 +1,7 @@
 //! The placer: reserves quota only together with a worker cluster. Source: docs/reference/dispatch.md §1.
 
 use crate::cycle::entry::CycleEntry;
-use crate::ids::{ClusterId, RequeueKey};
+use crate::ids::{ClusterId, RequeueKey, WorkloadId};
 
 /// Chooses a worker cluster for a Workload whose quota fits.
 ///
@@ -32,6 +32,21 @@ pub trait Placer {
     /// # Errors
     /// The key to wait under, if no cluster has capacity.
     fn place(&mut self, entry: &CycleEntry) -> Result<Option<ClusterId>, RequeueKey>;
+
+    /// Whether a cluster takes the entry once the Workloads in `gone` are gone. Called before their preemption: no Workload
+    /// is evicted for an entry that would get no cluster after it.
+    ///
+    /// # Errors
+    /// The key to wait under, if no cluster would have capacity.
+    fn place_after(&mut self, _: &CycleEntry, _gone: &[WorkloadId]) -> Result<(), RequeueKey> {
+        Ok(())
+    }
+
+    /// Per cluster that may take the entry if Workloads are preempted there, in order of preference: the Workloads placed on
+    /// it, sorted.
+    fn preemptible(&mut self, _: &CycleEntry) -> Vec<Vec<WorkloadId>> {
+        Vec::new()
+    }
 }
 
 /// Accepts every Workload without a cluster: plain Kueue.

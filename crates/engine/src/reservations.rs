@@ -6,50 +6,55 @@
 use crate::admission_fair_sharing::consumption;
 use crate::apply::cluster_queue::queue_record;
 use crate::ids::WorkloadId;
+use crate::queues::layer::QueueLayer;
+use crate::quota::layer::QuotaLayer;
 use crate::slice_changes;
 use crate::spec::{AdmissionSpec, PodSetAdmission};
 use crate::state::State;
-use crate::workloads::admission::Admission;
+use crate::workloads::admission::AdmissionRecord;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::QueuePosition;
 use crate::workloads::usage::{SlotUsage, charge};
 
 /// Marks a Workload as evicted: it will release its quota.
-pub(crate) fn mark_evicted(state: &mut State, id: WorkloadId) {
-    let admission = state.workloads.get_mut(id).and_then(|one| one.admission.as_deref_mut());
-    if let Some(admission) = admission {
-        admission.evicted = true;
-        let queue = admission.queue;
-        state.queue_mut(queue).generation += 1;
+pub(crate) fn mark_evicted(workloads: &mut WorkloadLayer, queues: &mut QueueLayer, id: WorkloadId) {
+    if let Some(queue) = workloads.mark_evicted(id) {
+        queues.note_reserving_change(queue);
     }
 }
 
 /// Releases and charges the usage of a reserving Workload that was observed again, as upstream does.
-pub(crate) fn recharge(state: &mut State, id: WorkloadId) {
-    if let Some(admission) = state.workloads.at(id).admission.as_deref() {
-        let node = state.queue(admission.queue).node;
-        state.tree.recharge(node, &admission.usage);
+pub(crate) fn recharge(
+    quota: &mut QuotaLayer,
+    workloads: &WorkloadLayer,
+    queues: &QueueLayer,
+    id: WorkloadId,
+) {
+    if let Some(admission) = workloads.admission(id) {
+        let node = queues.at(admission.queue).node;
+        quota.recharge(node, &admission.usage);
     }
 }
 
 pub(crate) fn reserve(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
-    queue_record(state, spec.queue);
-    let admission = Admission {
+    queue_record(&mut state.quota, &mut state.queues, spec.queue);
+    let admission = AdmissionRecord {
         queue: spec.queue,
         reserved_at: spec.reserved_at,
         evicted: spec.evicted,
         taken_over: false,
-        usage: usage_of(state, &spec.pod_sets),
+        usage: usage_of(&mut state.quota, &spec.pod_sets),
         pod_sets: spec.pod_sets,
     };
     enter_reservation(state, id, Box::new(admission));
 }
 
 /// Usage of admitted pod sets, without finished pods.
-pub(crate) fn usage_of(state: &mut State, pod_sets: &[PodSetAdmission]) -> SlotUsage {
+pub(crate) fn usage_of(quota: &mut QuotaLayer, pod_sets: &[PodSetAdmission]) -> SlotUsage {
     let mut usage = SlotUsage::new();
     for pod_set in pod_sets {
         for &(resource, flavor, total) in &pod_set.resources {
-            let slot = state.tree.slot(flavor, resource);
+            let slot = quota.slot(flavor, resource);
             charge(&mut usage, slot, pod_set.left_of(total));
         }
     }
@@ -57,57 +62,47 @@ pub(crate) fn usage_of(state: &mut State, pod_sets: &[PodSetAdmission]) -> SlotU
 }
 
 /// Enters an admission and charges its usage.
-pub(crate) fn enter_reservation(state: &mut State, id: WorkloadId, mut admission: Box<Admission>) {
+pub(crate) fn enter_reservation(
+    state: &mut State,
+    id: WorkloadId,
+    mut admission: Box<AdmissionRecord>,
+) {
+    // Sorted, so that the observed admission compares equal to the assumed one.
     admission.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
     let queue = admission.queue;
-    state.tree.charge(state.queue(queue).node, &admission.usage);
-    state.topologies.charge_admission(&admission, &state.workloads.at(id).class, &state.classes);
-    let reserving = &mut state.queue_mut(queue).reserving;
-    reserving.push(id);
-    let place = u32::try_from(reserving.len() - 1).expect("invariant: fewer than 2^32 Workloads");
-    let workload = state.workloads.at_mut(id);
-    workload.queue = Some(queue);
-    workload.place = QueuePosition::Reserving { place };
-    workload.admission = Some(admission);
-    let priority = workload.priority;
-    let queue = state.queue_mut(queue);
-    queue.priorities.add(priority);
-    queue.pending.clear_preemptor(id);
-    queue.generation += 1;
+    state.quota.charge(state.queues.at(queue).node, &admission.usage);
+    state.topology.charge_admission(&admission, state.workloads.class(id));
+    let priority = state.workloads.at(id).priority;
+    let place = state.queues.add_reserving(queue, id, priority);
+    state.workloads.set_admission(id, admission, place);
     slice_changes::reserved(state, id);
-    crate::delayed_topology::update(state, id);
+    crate::delayed_topology::update(&mut state.workloads, &state.queues, id);
 }
 
 /// Releases the quota of a Workload, and requeues the cohort tree.
 pub(crate) fn release_quota(state: &mut State, id: WorkloadId) {
-    let workload = state.workloads.at_mut(id);
-    let (Some(_), QueuePosition::Reserving { place }) = (&workload.admission, workload.place)
-    else {
+    let workload = state.workloads.at(id);
+    let QueuePosition::Reserving { place } = workload.place else {
         return;
     };
-    workload.place = QueuePosition::Out;
-    let (class, priority) = (workload.class, workload.priority);
-    state.second_passes.remove(id);
-    consumption::drop_penalty(state, id);
-    let Some(admission) = state.workloads.at_mut(id).admission.take() else {
+    let priority = workload.priority;
+    // Without quota there is no topology assignment to find.
+    state.workloads.second_passes_mut().remove(id);
+    consumption::drop_penalty(&mut state.queues, id);
+    let Some(admission) = state.workloads.take_admission(id) else {
         return;
     };
-    state.topologies.release_admission(&admission, &class, &state.classes);
+    state.topology.release_admission(&admission, state.workloads.class(id));
     let queue = admission.queue;
-    let node = state.queue(queue).node;
-    for &(slot, amount) in &admission.usage {
-        state.tree.remove_usage(node, slot, amount);
-    }
-    state.queue_mut(queue).priorities.remove(priority);
-    let reserving = &mut state.queue_mut(queue).reserving;
-    reserving.swap_remove(place as usize);
-    // The last one was moved to the free position.
-    if let Some(&moved) = reserving.get(place as usize) {
-        state.workloads.at_mut(moved).place = QueuePosition::Reserving { place };
+    let node = state.queues.at(queue).node;
+    state.quota.uncharge(node, &admission.usage);
+    // The last reserving Workload moves to the free place.
+    if let Some(moved) = state.queues.remove_reserving(queue, place, priority) {
+        state.workloads.set_position(moved, QueuePosition::Reserving { place });
     }
     state.workloads.keep_released(admission);
-    state.queue_mut(queue).generation += 1;
-    state.node_failures.capacity_changed();
-    state.requeue_cohort_tree(queue);
+    // The domains that became free may replace failed nodes.
+    state.topology.node_failures_mut().capacity_changed();
+    state.queues.requeue_cohort_tree(queue);
     slice_changes::released(state, id);
 }

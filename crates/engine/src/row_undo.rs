@@ -4,58 +4,57 @@
 
 use std::collections::BTreeMap;
 
+use crate::dense_table::DenseTable;
+
 /// Saved rows of one table.
 #[derive(Debug)]
-pub(crate) struct RowUndo<T> {
+pub(crate) struct RowUndo<Id, T> {
     /// Length of the table when the what-if began; `None` outside.
     length: Option<usize>,
-    rows: BTreeMap<usize, Option<T>>,
+    rows: BTreeMap<Id, Option<T>>,
 }
 
-impl<T> Default for RowUndo<T> {
+impl<Id, T> Default for RowUndo<Id, T> {
     fn default() -> Self {
         Self { length: None, rows: BTreeMap::new() }
     }
 }
 
-impl<T: Clone> RowUndo<T> {
+impl<Id: From<usize> + Into<usize> + Copy + Ord, T: Clone> RowUndo<Id, T> {
     /// Begins a what-if.
-    pub(crate) fn begin(&mut self, table: &[Option<T>]) {
+    pub(crate) fn begin(&mut self, table: &DenseTable<Id, Option<T>>) {
         self.length = Some(table.len());
-    }
-
-    /// Whether a what-if is open.
-    pub(crate) fn is_open(&self) -> bool {
-        self.length.is_some()
     }
 
     /// Saves a row before a change.
     #[inline]
-    pub(crate) fn keep(&mut self, table: &[Option<T>], index: usize) {
-        if self.length.is_some_and(|length| index < length) {
-            self.save(table, index);
+    pub(crate) fn keep(&mut self, table: &DenseTable<Id, Option<T>>, id: Id) {
+        // Rows that the what-if added are dropped with the end of the table.
+        if self.length.is_some_and(|length| id.into() < length) {
+            self.save(table, id);
         }
     }
 
     // Out of line, so that a change outside of a what-if costs only the comparison.
     #[cold]
     #[inline(never)]
-    fn save(&mut self, table: &[Option<T>], index: usize) {
-        self.rows.entry(index).or_insert_with(|| table.get(index).cloned().flatten());
+    fn save(&mut self, table: &DenseTable<Id, Option<T>>, id: Id) {
+        self.rows.entry(id).or_insert_with(|| table.find(id).cloned());
     }
 
     /// Saves all rows.
-    pub(crate) fn keep_all(&mut self, table: &[Option<T>]) {
+    pub(crate) fn keep_all(&mut self, table: &DenseTable<Id, Option<T>>) {
         for index in 0..self.length.unwrap_or_default() {
-            self.keep(table, index);
+            self.keep(table, Id::from(index));
         }
     }
 
     /// Ends the what-if: restores the table.
-    pub(crate) fn undo(&mut self, table: &mut Vec<Option<T>>) {
+    pub(crate) fn undo(&mut self, table: &mut DenseTable<Id, Option<T>>) {
+        // Rows behind the former end were added by the what-if.
         table.truncate(self.length.take().unwrap_or(table.len()));
-        for (index, row) in std::mem::take(&mut self.rows) {
-            table[index] = row;
+        for (id, row) in std::mem::take(&mut self.rows) {
+            table[id] = row;
         }
     }
 }

@@ -18,11 +18,15 @@ use crate::ids::{QueueId, WorkloadId};
 use crate::preemption::request::PreemptionRequest;
 use crate::preemption::search;
 use crate::preemption::target::{PreemptionTarget, WorkloadIds};
+use crate::queues::layer::QueueLayer;
+use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::time::Time;
 use crate::topology;
+use crate::topology::layer::TopologyLayer;
+use crate::workloads::layer::WorkloadLayer;
 
 /// The result of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,16 +46,18 @@ impl Engine {
     /// Makes the attempts whose delay is over. Call it before a cycle: second passes precede heads.
     pub fn second_pass(&mut self, now: Time) -> Vec<SecondPass> {
         let state = &mut self.state;
-        if state.second_passes.is_empty() {
+        if state.workloads.second_passes().is_empty() {
             return Vec::new();
         }
-        topology::rebuild(state);
+        state.rebuild_topologies();
+        // A second pass precedes the cycle, which would otherwise apply these changes first.
         preparation::apply_configuration(state);
-        let ready = ready(state, now);
+        let ready = ready(&mut state.workloads, now);
         let mut taken = WorkloadIds::new();
         let mut passes = Vec::with_capacity(ready.len());
         for (id, failed) in ready {
             let pass = attempt(state, (id, failed), now, &taken);
+            // A target is preempted for one second pass; later ones wait for another attempt.
             taken.extend(pass.targets.iter().map(|target| target.workload));
             passes.push(pass);
         }
@@ -60,10 +66,10 @@ impl Engine {
 }
 
 /// Second passes whose delay is over, with their failed attempts: higher priority first, then older, then by uid.
-fn ready(state: &mut State, now: Time) -> Vec<(WorkloadId, u32)> {
-    let mut ready = state.second_passes.take_ready(now);
+fn ready(workloads: &mut WorkloadLayer, now: Time) -> Vec<(WorkloadId, u32)> {
+    let mut ready = workloads.second_passes_mut().take_ready(now);
     ready.sort_by(|&(left, _), &(right, _)| {
-        let (left, right) = (state.workloads.at(left), state.workloads.at(right));
+        let (left, right) = (workloads.at(left), workloads.at(right));
         let by_age = left.queued_at.cmp(&right.queued_at);
         right.priority.cmp(&left.priority).then(by_age).then_with(|| left.uid.cmp(&right.uid))
     });
@@ -92,20 +98,22 @@ fn attempt(
         class: &class,
         counts: Some(&counts),
         tried: &[],
-        old: None,
-        pins: None,
+        replaced_slice: None,
+        nominated: None,
+        candidates: None,
     };
-    let mut assignment = held(state, queue, &pod_sets, &counts);
-    let active = state.queue(queue).active;
+    let mut assignment = held(&mut state.quota, &state.queues, queue, &pod_sets, &counts);
+    let active = state.queues.at(queue).active;
     // An inactive ClusterQueue gets no topology assignment; the attempt is repeated later.
     if active {
         topology::assign(state, &attempt, &mut assignment);
     }
     if active && assignment.mode() == FlavorAssignmentMode::Fit {
-        let outcome = Ok(settle(state, id, pod_sets, &mut assignment));
+        let outcome =
+            Ok(settle(&mut state.workloads, &mut state.topology, id, pod_sets, &mut assignment));
         return SecondPass { workload: id, queue, outcome, targets: Vec::new() };
     }
-    state.second_passes.delay(id, now, failed + 1);
+    state.workloads.second_passes_mut().delay(id, now, failed + 1);
     let targets = preemption_targets(state, &attempt, &assignment, taken);
     let reasons = assignment.pod_sets.into_iter().flat_map(|one| one.reasons);
     SecondPass { workload: id, queue, outcome: Err(reasons.collect()), targets }
@@ -113,7 +121,8 @@ fn attempt(
 
 /// Applies the topology assignments that were found.
 fn settle(
-    state: &mut State,
+    workloads: &mut WorkloadLayer,
+    topology: &mut TopologyLayer,
     id: WorkloadId,
     mut pod_sets: Vec<PodSetAdmission>,
     assignment: &mut Assignment,
@@ -125,8 +134,8 @@ fn settle(
             placed.push(index);
         }
     }
-    set_pod_sets(state, id, pod_sets.clone());
-    state.second_passes.assign(id, placed);
+    set_pod_sets(workloads, topology, id, pod_sets.clone());
+    workloads.second_passes_mut().assign(id, placed);
     pod_sets
 }
 
@@ -139,7 +148,7 @@ fn preemption_targets(
     assignment: &Assignment,
     taken: &[WorkloadId],
 ) -> Vec<PreemptionTarget> {
-    let admission = state.workloads.at(attempt.workload).admission.as_deref();
+    let admission = state.workloads.admission(attempt.workload);
     let (FlavorAssignmentMode::Preempt, Some(admission)) = (assignment.mode(), admission) else {
         return Vec::new();
     };
@@ -147,27 +156,28 @@ fn preemption_targets(
         return Vec::new();
     }
     let (usage, contested) = (admission.usage.clone(), assignment.contested());
-    let need = PreemptionRequest {
+    let request = PreemptionRequest {
         attempt,
         usage: &usage,
         contested: &contested,
         assignment: Some(assignment),
     };
     let mut targets = Vec::new();
-    search::find(state, &need, &mut targets);
+    search::find(state, &request, &mut targets);
     if targets.iter().any(|target| taken.contains(&target.workload)) {
         return Vec::new();
     }
     // Targets count as evicted at once, also for the cycle that follows.
     for target in &targets {
-        crate::reservations::mark_evicted(state, target.workload);
+        crate::reservations::mark_evicted(&mut state.workloads, &mut state.queues, target.workload);
     }
     targets
 }
 
 /// The reservation as an assignment, in which only pod sets without a topology assignment are searched.
 fn held(
-    state: &mut State,
+    quota: &mut QuotaLayer,
+    queues: &QueueLayer,
     queue: QueueId,
     pod_sets: &[PodSetAdmission],
     counts: &[i64],
@@ -176,9 +186,9 @@ fn held(
     for (one, &count) in pod_sets.iter().zip(counts) {
         // The search leaves marked pod sets out: here those whose domains are assigned already, or
         // on the worker.
-        let delayed_topology = !is_delayed_here(state, queue, one);
+        let delayed_topology = !is_delayed_here(queues, queue, one);
         let flavor_assignments = one.resources.iter().map(|&(resource, flavor, amount)| {
-            let slot = state.tree.slot(flavor, resource);
+            let slot = quota.slot(flavor, resource);
             FlavorAssignment {
                 resource,
                 flavor,

@@ -52,6 +52,10 @@ pub struct EngineSettings {
     pub multi_kueue_orchestrated_preemption: bool,
     /// Gate ConcurrentAdmission: variants; preemption gates are respected.
     pub concurrent_admission: bool,
+    /// Gate RecomputeAssignmentUponPreemptionTargetsOverlap.
+    pub recompute_upon_target_overlap: bool,
+    /// Gate TASRecomputeAssignmentWithinSchedulingCycle.
+    pub tas_recompute_within_cycle: bool,
 }
 
 impl EngineSettings {
@@ -83,6 +87,8 @@ impl Default for EngineSettings {
             elastic_jobs_via_workload_slices_with_tas: false,
             multi_kueue_orchestrated_preemption: false,
             concurrent_admission: false,
+            recompute_upon_target_overlap: true,
+            tas_recompute_within_cycle: true,
         }
     }
 }

@@ -17,86 +17,111 @@
 
 use crate::amount::Amount;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::names::Names;
 use crate::spec::PodSetAdmission;
-use crate::state::State;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::slice_replacements::AffectedSlices;
 
 /// The old slice whose quota a Workload takes over if it reserves quota in `queue`.
-pub(crate) fn replaced(state: &State, id: WorkloadId, queue: QueueId) -> Option<WorkloadId> {
-    if state.slices.is_empty() {
+pub(crate) fn replaced(
+    names: &Names,
+    workloads: &WorkloadLayer,
+    id: WorkloadId,
+    queue: QueueId,
+) -> Option<WorkloadId> {
+    if !workloads.has_claims() {
         return None;
     }
-    let old = claimed_slice(state, id)?;
-    // A hidden old slice is preempted within a simulation and has no quota to hand over.
-    let counts = reserving_queue(state, old) == Some(queue) && !state.workloads.at(old).hidden;
-    let free = counts && replacement_slice(state, old).is_none() && !chain_leads_to(state, old, id);
+    let old = claimed_slice(names, workloads, id)?;
+    // An old slice that a simulation removes is preempted and has no quota to hand over.
+    let counts = reserving_queue(workloads, old) == Some(queue) && !workloads.at(old).removed;
+    let free = counts
+        && replacement_slice(names, workloads, old).is_none()
+        && !chain_leads_to(names, workloads, old, id);
     free.then_some(old)
 }
 
 /// The reserving Workload that took over the quota of `old`.
-pub(crate) fn replacement_slice(state: &State, old: WorkloadId) -> Option<WorkloadId> {
-    let mut claims = state.slices.of(state.names.workloads.name(old));
-    claims.find(|&new| replaced_reservation(state, new) == Some(old))
+pub(crate) fn replacement_slice(
+    names: &Names,
+    workloads: &WorkloadLayer,
+    old: WorkloadId,
+) -> Option<WorkloadId> {
+    let mut claims = workloads.claims_on(names.workloads.name(old));
+    claims.find(|&new| replaced_reservation(names, workloads, new) == Some(old))
 }
 
-fn reserving_queue(state: &State, id: WorkloadId) -> Option<QueueId> {
-    Some(state.workloads.get(id)?.admission.as_deref()?.queue)
+fn reserving_queue(workloads: &WorkloadLayer, id: WorkloadId) -> Option<QueueId> {
+    Some(workloads.admission(id)?.queue)
 }
 
 /// The admission of an old slice's pod set with this name.
 pub(crate) fn pod_set_admission<'a>(
-    state: &'a State,
+    workloads: &'a WorkloadLayer,
     old: WorkloadId,
     pod_set: &str,
 ) -> Option<&'a PodSetAdmission> {
-    let workload = state.workloads.get(old)?;
-    let class = state.classes.at(workload.class);
+    let workload = workloads.get(old)?;
+    let class = workloads.class_at(workload.class);
     let at = class.pod_sets.iter().position(|one| *one.name == *pod_set)?;
     workload.admission.as_deref()?.pod_sets.get(at)
 }
 
 /// Flavor and amount of a resource in that admission.
 pub(crate) fn held_amount(
-    state: &State,
+    workloads: &WorkloadLayer,
     old: WorkloadId,
     pod_set: &str,
     resource: ResourceId,
 ) -> Option<(FlavorId, Amount)> {
-    let one = pod_set_admission(state, old, pod_set)?;
+    let one = pod_set_admission(workloads, old, pod_set)?;
     let &(_, flavor, total) = one.resources.iter().find(|(known, ..)| *known == resource)?;
     Some((flavor, one.left_of(total)))
 }
 
 /// The known Workload that `id` claims to replace.
-fn claimed_slice(state: &State, id: WorkloadId) -> Option<WorkloadId> {
-    let workload = state.workloads.get(id)?;
-    let name = state.classes.at(workload.class).replaced_slice.as_deref()?;
-    let old = state.names.workloads.get(name)?;
-    let known = state.workloads.get(old)?;
+fn claimed_slice(names: &Names, workloads: &WorkloadLayer, id: WorkloadId) -> Option<WorkloadId> {
+    let workload = workloads.get(id)?;
+    let name = workloads.class_at(workload.class).replaced_slice.as_deref()?;
+    let old = names.workloads.get(name)?;
+    let known = workloads.get(old)?;
+    // The slices of a job are in one namespace.
     (old != id && known.namespace == workload.namespace).then_some(old)
 }
 
 /// The reserving Workload whose quota `new` took over, if both reserve in one ClusterQueue.
-pub(crate) fn replaced_reservation(state: &State, new: WorkloadId) -> Option<WorkloadId> {
-    let old = claimed_slice(state, new)?;
-    let held_amount = |id| state.workloads.get(id)?.admission.as_deref();
+pub(crate) fn replaced_reservation(
+    names: &Names,
+    workloads: &WorkloadLayer,
+    new: WorkloadId,
+) -> Option<WorkloadId> {
+    let old = claimed_slice(names, workloads, new)?;
+    // Quota is taken over within one ClusterQueue only; in another one both are charged.
+    let held_amount = |id| workloads.get(id)?.admission.as_deref();
     if held_amount(old)?.queue != held_amount(new)?.queue {
         return None;
     }
-    let since = |id| (held_amount(id).map(|one| one.reserved_at), &state.workloads.at(id).uid);
+    let since = |id| (held_amount(id).map(|one| one.reserved_at), &workloads.at(id).uid);
     // In a ring of claims a slice does not take over from one that reserved later.
-    let first = chain_leads_to(state, old, new) && since(new) < since(old);
+    let first = chain_leads_to(names, workloads, old, new) && since(new) < since(old);
     (!first).then_some(old)
 }
 
 /// Whether the chain of claims between reserving Workloads leads from `old` to `new`.
-fn chain_leads_to(state: &State, old: WorkloadId, new: WorkloadId) -> bool {
+fn chain_leads_to(
+    names: &Names,
+    workloads: &WorkloadLayer,
+    old: WorkloadId,
+    new: WorkloadId,
+) -> bool {
     let mut at = Some(old);
     // A chain is not longer than the number of claims.
-    for _ in 0..=state.slices.len() {
+    for _ in 0..=workloads.n_claims() {
         match at {
             Some(one) if one == new => return true,
-            Some(one) if reserving_queue(state, one).is_some() => at = claimed_slice(state, one),
+            Some(one) if reserving_queue(workloads, one).is_some() => {
+                at = claimed_slice(names, workloads, one);
+            }
             _ => return false,
         }
     }
@@ -104,12 +129,16 @@ fn chain_leads_to(state: &State, old: WorkloadId, new: WorkloadId) -> bool {
 }
 
 /// `id`, the Workload it claims to replace, and so on.
-pub(crate) fn claim_chain(state: &State, id: WorkloadId) -> AffectedSlices {
+pub(crate) fn claim_chain(
+    names: &Names,
+    workloads: &WorkloadLayer,
+    id: WorkloadId,
+) -> AffectedSlices {
     let mut all = AffectedSlices::new();
     let mut at = Some(id);
     while let Some(one) = at.filter(|one| !all.contains(one)) {
         all.push(one);
-        at = claimed_slice(state, one);
+        at = claimed_slice(names, workloads, one);
     }
     all
 }

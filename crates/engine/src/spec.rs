@@ -6,13 +6,13 @@ use crate::amount::Amount;
 use crate::ids::{
     CheckId, CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, ResourceId, TopologyId,
 };
-use crate::node_selection::{NodeSelection, Taint, Toleration};
+use crate::node_selection::{NodeSelection, NodeTaint, PodToleration};
 use crate::time::Time;
 use crate::topology::{DomainAssignment, PreferredTerm, TopologyRequest};
 
 /// Quota of one resource in one flavor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResourceQuota {
+pub struct QuotaSpec {
     /// Which resource.
     pub resource: ResourceId,
     /// `nominalQuota`: what the owner may always use.
@@ -25,20 +25,20 @@ pub struct ResourceQuota {
 
 /// One flavor of a resource group, in the order of preference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlavorQuotas {
+pub struct FlavorQuotaSpec {
     /// Which flavor.
     pub flavor: FlavorId,
     /// One entry per covered resource.
-    pub resources: Vec<ResourceQuota>,
+    pub resources: Vec<QuotaSpec>,
 }
 
 /// Resources that are assigned a flavor together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ResourceGroup {
+pub struct ResourceGroupSpec {
     /// The covered resources.
     pub resources: Vec<ResourceId>,
     /// The flavors to try, in order.
-    pub flavors: Vec<FlavorQuotas>,
+    pub flavors: Vec<FlavorQuotaSpec>,
 }
 
 /// `queueingStrategy`: how heads are taken from a ClusterQueue.
@@ -67,7 +67,7 @@ pub enum PreemptionPolicy {
 
 /// `borrowWithinCohort`: whether a borrowing preemptor may reclaim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BorrowWithinCohort {
+pub struct BorrowWithinCohortSpec {
     /// Workloads above this priority are no targets; `None` is unlimited.
     pub max_priority: Option<i64>,
 }
@@ -80,7 +80,7 @@ pub struct PreemptionSpec {
     /// `reclaimWithinCohort`: in other ClusterQueues of the cohort tree that use more than their quota.
     pub reclaim: PreemptionPolicy,
     /// `None` is the policy `Never`.
-    pub borrow: Option<BorrowWithinCohort>,
+    pub borrow: Option<BorrowWithinCohortSpec>,
 }
 
 /// Whether a flavor scan stops at a flavor that needs borrowing or preemption.
@@ -116,13 +116,13 @@ pub struct FungibilitySpec {
 
 /// A ClusterQueue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClusterQueueSpec {
+pub struct ClusterQueueInfo {
     /// `metadata.generation`: a new one requeues the inadmissible Workloads, whatever changed.
     pub generation: i64,
     /// Its cohort (an id of [`crate::Names::cohorts`]).
     pub cohort: Option<CohortId>,
     /// Quotas.
-    pub groups: Vec<ResourceGroup>,
+    pub groups: Vec<ResourceGroupSpec>,
     /// Queueing strategy.
     pub strategy: QueueingStrategy,
     /// Preemption policies.
@@ -160,7 +160,10 @@ pub struct CheckSpec {
     /// Its controller is active. A ClusterQueue with an inactive check is inactive.
     pub active: bool,
     /// When topology assignments are made.
-    pub places: TopologyTiming,
+    pub topology: TopologyTiming,
+    /// Generation of its spec. The placer may follow its parameters, so Workloads that wait for cluster capacity are
+    /// evaluated again when it changes.
+    pub generation: i64,
 }
 
 /// When the topology assignment of a pod set is made.
@@ -191,11 +194,11 @@ pub enum CheckState {
 
 /// A cohort.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CohortSpec {
+pub struct CohortInfo {
     /// Its parent (an id of [`crate::Names::cohorts`]).
     pub parent: Option<CohortId>,
     /// Quotas of its own.
-    pub groups: Vec<ResourceGroup>,
+    pub groups: Vec<ResourceGroupSpec>,
     /// Fair-sharing weight.
     pub weight: FairSharingWeight,
 }
@@ -216,16 +219,16 @@ pub struct FlavorSpec {
     /// Node labels, sorted by key.
     pub labels: Vec<(Box<str>, Box<str>)>,
     /// Taints of its nodes.
-    pub taints: Vec<Taint>,
+    pub taints: Vec<NodeTaint>,
     /// Tolerations given to pods that get the flavor.
-    pub tolerations: Vec<Toleration>,
+    pub tolerations: Vec<PodToleration>,
     /// Topology of its nodes.
     pub topology: Option<TopologyId>,
 }
 
 /// A LocalQueue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LocalQueueSpec {
+pub struct LocalQueueInfo {
     /// The ClusterQueue it points to.
     pub queue: QueueId,
     /// `stopPolicy` is set: its Workloads are not queued.
@@ -335,7 +338,7 @@ pub enum QueueEligibility {
 
 /// A Workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkloadSpec {
+pub struct WorkloadInfo {
     /// Its namespace.
     pub namespace: NamespaceId,
     /// The LocalQueue it names.

@@ -11,7 +11,8 @@
 
 use crate::checks::is_admitted;
 use crate::ids::{FlavorId, QueueId, WorkloadId};
-use crate::state::State;
+use crate::queues::layer::QueueLayer;
+use crate::workloads::layer::WorkloadLayer;
 
 /// What has to happen before a fitting variant reserves quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,49 +24,71 @@ pub(crate) enum Migration {
 }
 
 /// A sibling that is admitted with an earlier flavor than `id`.
-pub(crate) fn better_variant(state: &State, id: WorkloadId, queue: QueueId) -> Option<WorkloadId> {
-    let own = rank(state, id, queue)?;
-    admitted_siblings(state, id, queue).find(|&(rank, _)| rank < own).map(|(_, sibling)| sibling)
+pub(crate) fn better_variant(
+    queues: &QueueLayer,
+    workloads: &WorkloadLayer,
+    id: WorkloadId,
+    queue: QueueId,
+) -> Option<WorkloadId> {
+    let own = rank(queues, workloads, id, queue)?;
+    admitted_siblings(queues, workloads, id, queue)
+        .find(|&(rank, _)| rank < own)
+        .map(|(_, sibling)| sibling)
 }
 
 /// The migration that precedes a reservation of `id`, which fits.
-pub(crate) fn migration(state: &State, id: WorkloadId, queue: QueueId) -> Option<Migration> {
-    let own = rank(state, id, queue)?;
-    let worst = admitted_siblings(state, id, queue).max().filter(|&(rank, _)| rank > own);
+pub(crate) fn migration(
+    queues: &QueueLayer,
+    workloads: &WorkloadLayer,
+    id: WorkloadId,
+    queue: QueueId,
+) -> Option<Migration> {
+    let own = rank(queues, workloads, id, queue)?;
+    let worst =
+        admitted_siblings(queues, workloads, id, queue).max().filter(|&(rank, _)| rank > own);
+    // Of several siblings on worse flavors the worst is evicted first; upstream takes any.
     worst.map(|(_, sibling)| {
-        if may_migrate(state, queue, own) { Migration::From(sibling) } else { Migration::Refused }
+        if may_migrate(queues, queue, own) { Migration::From(sibling) } else { Migration::Refused }
     })
 }
 
 /// Whether the ClusterQueue allows migration to its flavor with this rank.
-fn may_migrate(state: &State, queue: QueueId, to: usize) -> bool {
-    let spec = state.queue(queue).spec.as_deref();
+fn may_migrate(queues: &QueueLayer, queue: QueueId, to: usize) -> bool {
+    let spec = queues.at(queue).spec.as_deref();
     let last = spec.and_then(|spec| spec.last_acceptable_flavor);
-    last.and_then(|last| rank_of(state, queue, last)).is_none_or(|last| to <= last)
+    // Without a last acceptable flavor, or if the ClusterQueue does not list it, every flavor is
+    // acceptable.
+    last.and_then(|last| rank_of(queues, queue, last)).is_none_or(|last| to <= last)
 }
 
 /// Siblings that are admitted in the same ClusterQueue, with the ranks of their flavors.
-fn admitted_siblings(
-    state: &State,
+fn admitted_siblings<'a>(
+    queues: &'a QueueLayer,
+    workloads: &'a WorkloadLayer,
     id: WorkloadId,
     queue: QueueId,
-) -> impl Iterator<Item = (usize, WorkloadId)> + '_ {
+) -> impl Iterator<Item = (usize, WorkloadId)> + 'a {
     let here = move |sibling: WorkloadId| {
-        let held = state.workloads.get(sibling)?.admission.as_deref()?;
+        let held = workloads.admission(sibling)?;
         // A sibling with a reservation whose checks are not ready is not admitted yet.
-        let counts = held.queue == queue && is_admitted(state, sibling);
-        Some((rank(state, sibling, queue)?, sibling)).filter(|_| counts)
+        let counts = held.queue == queue && is_admitted(queues, workloads, sibling);
+        Some((rank(queues, workloads, sibling, queue)?, sibling)).filter(|_| counts)
     };
-    state.variant_groups.siblings(id).filter_map(here)
+    workloads.siblings(id).filter_map(here)
 }
 
 /// The rank of a variant's first allowed flavor in the order of the ClusterQueue.
-fn rank(state: &State, id: WorkloadId, queue: QueueId) -> Option<usize> {
-    let class = state.classes.at(state.workloads.at(id).class);
-    rank_of(state, queue, *class.allowed.as_ref()?.first()?)
+fn rank(
+    queues: &QueueLayer,
+    workloads: &WorkloadLayer,
+    id: WorkloadId,
+    queue: QueueId,
+) -> Option<usize> {
+    let class = workloads.class(id);
+    rank_of(queues, queue, *class.allowed.as_ref()?.first()?)
 }
 
-fn rank_of(state: &State, queue: QueueId, flavor: FlavorId) -> Option<usize> {
-    let group = state.queue(queue).groups.first()?;
+fn rank_of(queues: &QueueLayer, queue: QueueId, flavor: FlavorId) -> Option<usize> {
+    let group = queues.at(queue).groups.first()?;
     group.flavors.iter().position(|&known| known == flavor)
 }

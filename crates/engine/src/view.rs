@@ -8,6 +8,7 @@ use crate::flavors::assignment::PodSetAssignment;
 use crate::ids::{
     CheckId, CohortId, FlavorId, LocalQueueId, NodeId, QueueId, ResourceId, WorkloadId,
 };
+use crate::quota::dominant_share::share;
 use crate::slices::{replaced_reservation, replacement_slice};
 use crate::spec::{AdmissionCheckRule, AdmissionSpec, FairSharingWeight, PodSetAdmission};
 use crate::time::Time;
@@ -24,31 +25,31 @@ pub struct AssignedTopology {
 impl Engine {
     /// Active Workloads of a ClusterQueue, in queue order.
     pub fn active_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
-        self.state.queue(queue).pending.active(&self.state.workloads)
+        self.state.queues.at(queue).pending.active(&self.state.workloads)
     }
 
     /// Inadmissible Workloads of a ClusterQueue, in queue order.
     pub fn inadmissible_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
-        self.state.queue(queue).pending.inadmissible(&self.state.workloads)
+        self.state.queues.at(queue).pending.inadmissible(&self.state.workloads)
     }
 
     /// Workloads with a reservation in a ClusterQueue, by name.
     pub fn reserving_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
         let names = &self.state.names.workloads;
-        let mut ids = self.state.queue(queue).reserving.clone();
+        let mut ids = self.state.queues.at(queue).reserving.clone();
         ids.sort_by(|&left, &right| names.name(left).cmp(names.name(right)));
         ids
     }
 
     /// Admitted pod sets of a Workload; `None` without a reservation.
     pub fn admission(&self, workload: WorkloadId) -> Option<&[PodSetAdmission]> {
-        let admission = self.state.workloads.get(workload)?.admission.as_deref()?;
+        let admission = self.state.workloads.admission(workload)?;
         Some(&admission.pod_sets)
     }
 
     /// The reservation of a Workload as a spec for another engine.
     pub fn admission_spec(&self, workload: WorkloadId) -> Option<AdmissionSpec> {
-        let admission = self.state.workloads.get(workload)?.admission.as_deref()?;
+        let admission = self.state.workloads.admission(workload)?;
         Some(AdmissionSpec {
             queue: admission.queue,
             reserved_at: admission.reserved_at,
@@ -59,9 +60,11 @@ impl Engine {
 
     /// A pod set's topology assignment in the API object's terms: only the hostname if that is the lowest level.
     pub fn topology_assignment(&self, pod_set: &PodSetAssignment) -> Option<AssignedTopology> {
-        let topologies = &self.state.topologies;
+        let topologies = self.state.topology.topologies();
         let tree =
             pod_set.flavor_assignments.iter().find_map(|choice| topologies.tree(choice.flavor))?;
+        // The API stores only the hostname where that is the lowest level (docs/reference/kueue.md
+        // §1.2).
         let skip = if tree.leaves_are_nodes() { tree.levels.len() - 1 } else { 0 };
         let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
         let domains = pod_set.domains.iter().map(|one| (text(&one.values), one.count)).collect();
@@ -82,17 +85,41 @@ impl Engine {
 
     /// Usage of a ClusterQueue; zeros are left out.
     pub fn queue_usage(&self, queue: QueueId) -> Vec<(FlavorId, ResourceId, Amount)> {
-        self.usage(self.state.queue(queue).node)
+        self.usage(self.state.queues.at(queue).node)
+    }
+
+    /// The place of a ClusterQueue in its tree, from the root down: `/root/cohort/queue`.
+    pub fn cohort_path(&self, queue: QueueId) -> String {
+        let (quota, names) = (&self.state.quota, &self.state.names);
+        let mut nodes = vec![self.state.queues.at(queue).node];
+        let mut next = nodes.first().and_then(|&node| quota.tree().parent(node));
+        // A cohort may be its own ancestor.
+        while let Some(node) = next.filter(|node| !nodes.contains(node)) {
+            nodes.push(node);
+            next = quota.tree().parent(node);
+        }
+        let parts = nodes.iter().rev().map(|&node| format!("/{}", quota.node_name(names, node)));
+        parts.collect()
+    }
+
+    /// The weighted share of a ClusterQueue, as its status shows it.
+    pub fn queue_weighted_share(&self, queue: QueueId) -> i64 {
+        share(self.state.quota.tree(), self.state.queues.at(queue).node).rounded()
+    }
+
+    /// The weighted share of a cohort, as its status shows it; 0 for an unknown one.
+    pub fn cohort_weighted_share(&self, cohort: CohortId) -> i64 {
+        let node = self.state.quota.cohort(cohort);
+        node.map_or(0, |node| share(self.state.quota.tree(), node).rounded())
     }
 
     /// Usage of a cohort; empty for an unknown one.
     pub fn cohort_usage(&self, cohort: CohortId) -> Vec<(FlavorId, ResourceId, Amount)> {
-        let node = self.state.cohorts.get(cohort.index()).copied().flatten();
-        node.map(|node| self.usage(node)).unwrap_or_default()
+        self.state.quota.cohort(cohort).map(|node| self.usage(node)).unwrap_or_default()
     }
 
     fn usage(&self, node: NodeId) -> Vec<(FlavorId, ResourceId, Amount)> {
-        let tree = &self.state.tree;
+        let tree = self.state.quota.tree();
         let row = tree.row(node).iter().enumerate();
         let used = row.filter(|(_, cell)| cell.usage != Amount::ZERO);
         used.map(|(slot, cell)| {
@@ -114,7 +141,8 @@ impl Engine {
     /// Whether a Workload is admitted: it has a reservation, all its checks are ready, and no topology assignment is
     /// delayed.
     pub fn is_admitted(&self, id: WorkloadId) -> bool {
-        self.state.workloads.get(id).is_some() && is_admitted(&self.state, id)
+        self.state.workloads.get(id).is_some()
+            && is_admitted(&self.state.queues, &self.state.workloads, id)
     }
 
     fn checks_where(
@@ -122,7 +150,7 @@ impl Engine {
         queue: QueueId,
         needs: impl Fn(&AdmissionCheckRule) -> bool,
     ) -> Vec<CheckId> {
-        let rules = rules(self.state.queue(queue)).iter().filter(|rule| needs(rule));
+        let rules = rules(self.state.queues.at(queue)).iter().filter(|rule| needs(rule));
         let mut checks: Vec<CheckId> = rules.map(|rule| rule.check).collect();
         let names = &self.state.names.checks;
         checks.sort_by(|&left, &right| names.name(left).cmp(names.name(right)));
@@ -132,12 +160,20 @@ impl Engine {
 
     /// The slice that took over the quota of `old`. When its reservation is written, the old slice is to be finished.
     pub fn replacement_slice(&self, old: WorkloadId) -> Option<WorkloadId> {
-        if self.state.slices.is_empty() { None } else { replacement_slice(&self.state, old) }
+        if self.state.workloads.has_claims() {
+            replacement_slice(&self.state.names, &self.state.workloads, old)
+        } else {
+            None
+        }
     }
 
     /// The slice whose quota `new` took over.
     pub fn replaced_slice(&self, new: WorkloadId) -> Option<WorkloadId> {
-        if self.state.slices.is_empty() { None } else { replaced_reservation(&self.state, new) }
+        if self.state.workloads.has_claims() {
+            replaced_reservation(&self.state.names, &self.state.workloads, new)
+        } else {
+            None
+        }
     }
 
     /// Consumption of a LocalQueue in base units, rounded down, and the time of the last update.
@@ -145,12 +181,15 @@ impl Engine {
         &self,
         id: LocalQueueId,
     ) -> (Vec<(ResourceId, Amount)>, Option<Time>) {
-        self.state.ledger.consumed(id)
+        self.state.queues.ledger().consumed(id)
     }
 
     /// Weighted consumption of a LocalQueue, including entry penalties.
     pub fn fair_sharing_usage(&self, id: LocalQueueId) -> FairSharingUsage {
-        let spec = self.state.local_queues.get(id.index()).and_then(Option::as_ref);
-        self.state.ledger.usage(id, spec.map_or(FairSharingWeight::default(), |spec| spec.weight))
+        let spec = self.state.queues.local_queue(id);
+        self.state
+            .queues
+            .ledger()
+            .usage(id, spec.map_or(FairSharingWeight::default(), |spec| spec.weight))
     }
 }

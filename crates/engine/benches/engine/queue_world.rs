@@ -4,9 +4,9 @@
 use engine::ids::{CohortId, FlavorId, LocalQueueId, NamespaceId, QueueId, ResourceId, WorkloadId};
 use engine::node_selection::NodeSelection;
 use engine::spec::{
-    ClusterQueueSpec, CohortSpec, FairSharingWeight, FlavorQuotas, FlavorSpec, FungibilitySpec,
-    LocalQueueSpec, NamespaceSelector, PodSetSpec, PreemptionPolicy, PreemptionSpec,
-    QueueEligibility, QueueingStrategy, ResourceGroup, ResourceQuota, WorkloadSpec,
+    ClusterQueueInfo, CohortInfo, FairSharingWeight, FlavorQuotaSpec, FlavorSpec, FungibilitySpec,
+    LocalQueueInfo, NamespaceSelector, PodSetSpec, PreemptionPolicy, PreemptionSpec,
+    QueueEligibility, QueueingStrategy, QuotaSpec, ResourceGroupSpec, WorkloadInfo,
 };
 use engine::{Amount, Engine, EngineSettings, Event, Time};
 
@@ -80,7 +80,7 @@ impl World {
                 let parent = parents.get(index / FAN_OUT).copied();
                 let quota = if parent.is_some() { 0 } else { quota };
                 let groups = vec![self.group(quota, None)];
-                let spec = CohortSpec { parent, groups, ..CohortSpec::default() };
+                let spec = CohortInfo { parent, groups, ..CohortInfo::default() };
                 self.engine.apply(Event::Cohort(id, Some(spec)));
                 self.cohorts.push(id);
             }
@@ -93,7 +93,7 @@ impl World {
         self.queues.push(queue);
         self.set_quota(index, self.house.nominal);
         let line = self.engine.names_mut().local_queues.intern(&name);
-        let local = LocalQueueSpec { queue, stopped: false, weight: FairSharingWeight::default() };
+        let local = LocalQueueInfo { queue, stopped: false, weight: FairSharingWeight::default() };
         self.engine.apply(Event::LocalQueue(line, Some(local)));
         self.lines.push(line);
     }
@@ -101,7 +101,7 @@ impl World {
     /// Replaces a queue's quota.
     pub(crate) fn set_quota(&mut self, index: usize, nominal: i64) {
         let per_cohort = self.house.queues.div_ceil(self.cohorts.len().max(1));
-        let spec = ClusterQueueSpec {
+        let spec = ClusterQueueInfo {
             cohort: self.cohorts.get(index / per_cohort).copied(),
             groups: vec![self.group(nominal, self.house.shared.map(Amount))],
             strategy: QueueingStrategy::BestEffortFifo,
@@ -122,22 +122,22 @@ impl World {
         self.engine.apply(Event::ClusterQueue(self.queues[index], Some(Box::new(spec))));
     }
 
-    fn group(&self, nominal: i64, limit: Option<Amount>) -> ResourceGroup {
-        let quota = ResourceQuota {
+    fn group(&self, nominal: i64, limit: Option<Amount>) -> ResourceGroupSpec {
+        let quota = QuotaSpec {
             resource: self.resource,
             nominal: Amount(nominal),
             borrowing_limit: limit,
             lending_limit: limit,
         };
-        let flavors = vec![FlavorQuotas { flavor: self.flavor, resources: vec![quota] }];
-        ResourceGroup { resources: vec![self.resource], flavors }
+        let flavors = vec![FlavorQuotaSpec { flavor: self.flavor, resources: vec![quota] }];
+        ResourceGroupSpec { resources: vec![self.resource], flavors }
     }
 
     /// A new Workload of one pod, younger than all before.
     pub(crate) fn submit(&mut self, queue: usize, request: i64, priority: i64) -> WorkloadId {
         self.submitted += 1;
         let number = self.submitted;
-        let spec = WorkloadSpec {
+        let spec = WorkloadInfo {
             namespace: self.namespace,
             local_queue: Some(self.lines[queue]),
             uid: uid(number).into(),

@@ -11,12 +11,12 @@ use allocation_counter::measure;
 use engine::ids::{FlavorId, WorkloadId};
 use engine::node_selection::{LabelOperator, LabelRequirement, NodeSelection, NodeSelectorTerm};
 use engine::spec::{
-    ClusterQueueSpec, FairSharingWeight, FlavorQuotas, FlavorSpec, FungibilitySpec, LocalQueueSpec,
-    NamespaceSelector, PodSetSpec, PreemptionSpec, QueueEligibility, QueueingStrategy,
-    ResourceGroup, ResourceQuota, WorkloadSpec,
+    ClusterQueueInfo, FairSharingWeight, FlavorQuotaSpec, FlavorSpec, FungibilitySpec,
+    LocalQueueInfo, NamespaceSelector, PodSetSpec, PreemptionSpec, QueueEligibility,
+    QueueingStrategy, QuotaSpec, ResourceGroupSpec, WorkloadInfo,
 };
 use engine::topology::{
-    HOSTNAME_LABEL, PreferredTerm, TopologyMode, TopologyNodeSpec, TopologyRequest, TopologySpec,
+    HOSTNAME_LABEL, PreferredTerm, TopologyLevels, TopologyMode, TopologyNodeSpec, TopologyRequest,
 };
 use engine::{AcceptAll, Amount, CycleOutcome, Engine, EngineSettings, Event, Time};
 use rustix::time::{ClockId, clock_gettime};
@@ -39,7 +39,7 @@ fn machines(count: usize, balanced: bool) -> (Engine, FlavorId) {
     let topology = names.topologies.intern("racks");
     let flavor = names.flavors.intern("machines");
     let levels = vec![BLOCK.into(), RACK.into(), HOSTNAME_LABEL.into()];
-    engine.apply(Event::Topology(topology, Some(TopologySpec { levels })));
+    engine.apply(Event::Topology(topology, Some(TopologyLevels { levels })));
     let spec = FlavorSpec { topology: Some(topology), ..FlavorSpec::default() };
     engine.apply(Event::Flavor(flavor, Some(spec)));
     for index in 0..count {
@@ -75,16 +75,16 @@ fn queue(engine: &mut Engine, flavor: FlavorId) {
     let names = engine.names_mut();
     let (namespace, cpu) = (names.namespaces.intern("team"), names.resources.intern("cpu"));
     let (queue, line) = (names.queues.intern("all"), names.local_queues.intern("team/all"));
-    let quota = ResourceQuota {
+    let quota = QuotaSpec {
         resource: cpu,
         nominal: Amount::UNLIMITED,
         borrowing_limit: None,
         lending_limit: None,
     };
-    let flavors = vec![FlavorQuotas { flavor, resources: vec![quota] }];
-    let spec = ClusterQueueSpec {
+    let flavors = vec![FlavorQuotaSpec { flavor, resources: vec![quota] }];
+    let spec = ClusterQueueInfo {
         cohort: None,
-        groups: vec![ResourceGroup { resources: vec![cpu], flavors }],
+        groups: vec![ResourceGroupSpec { resources: vec![cpu], flavors }],
         strategy: QueueingStrategy::BestEffortFifo,
         preemption: PreemptionSpec::default(),
         flavor_fungibility: FungibilitySpec::default(),
@@ -101,7 +101,7 @@ fn queue(engine: &mut Engine, flavor: FlavorId) {
     engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
     engine.apply(Event::LocalQueue(
         line,
-        Some(LocalQueueSpec { queue, stopped: false, weight: FairSharingWeight::default() }),
+        Some(LocalQueueInfo { queue, stopped: false, weight: FairSharingWeight::default() }),
     ));
 }
 
@@ -131,7 +131,7 @@ fn submit(
     };
     let workers = pod_set("workers", 9 * 256, 8_000);
     let leader = leader.then(|| pod_set("leader", 1, 72_000));
-    let spec = WorkloadSpec {
+    let spec = WorkloadInfo {
         namespace: names.namespaces.intern("team"),
         local_queue: Some(names.local_queues.intern("team/all")),
         uid: "0".into(),

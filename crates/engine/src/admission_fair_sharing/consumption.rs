@@ -6,130 +6,155 @@
 //! Cost: per sample one pass over the reserving Workloads of the ClusterQueue; per reservation one ledger entry; nothing
 //! without admission fair sharing.
 
-use crate::admission_fair_sharing::AdmissionFairSharing;
+use crate::admission_fair_sharing::AdmissionFairSharingSettings;
 use crate::admission_fair_sharing::ledger::{Sums, exact};
 use crate::amount::Amount;
 use crate::checks;
 use crate::ids::{LocalQueueId, QueueId, ResourceId, WorkloadId};
+use crate::queues::layer::QueueLayer;
+use crate::quota::layer::QuotaLayer;
 use crate::spec::FairSharingWeight;
-use crate::state::State;
 use crate::time::Time;
+use crate::workloads::layer::WorkloadLayer;
 
 /// Applies a new configuration to all ClusterQueues. `None` switches admission fair sharing off.
-pub(crate) fn configure(state: &mut State, settings: Option<AdmissionFairSharing>) {
-    state.ledger.configure(settings);
-    for index in 0..state.queues.len() {
-        cluster_queue_changed(state, QueueId::from(index));
+pub(crate) fn configure(queues: &mut QueueLayer, settings: Option<AdmissionFairSharingSettings>) {
+    queues.ledger_mut().configure(settings);
+    for id in queues.ids() {
+        cluster_queue_changed(queues, id);
     }
 }
 
 /// Replaces the consumption of a LocalQueue by the one recorded in its status.
 pub(crate) fn set_consumed(
-    state: &mut State,
+    queues: &mut QueueLayer,
     id: LocalQueueId,
     consumed: &[(ResourceId, Amount)],
     at: Time,
 ) {
-    state.ledger.set_consumed(id, consumed, at);
-    update_usage(state, id);
+    queues.ledger_mut().set_consumed(id, consumed, at);
+    update_usage(queues, id);
 }
 
 /// Samples every LocalQueue whose last sample is at least one sampling interval old.
-pub(crate) fn sample(state: &mut State, now: Time) {
-    if !state.ledger.is_on() {
+pub(crate) fn sample(
+    quota: &QuotaLayer,
+    workloads: &WorkloadLayer,
+    queues: &mut QueueLayer,
+    now: Time,
+) {
+    if !queues.ledger().is_on() {
         return;
     }
-    for id in (0..state.local_queues.len()).map(LocalQueueId::from) {
-        if state.ledger.needs_sample(id, now) && sharing_queue(state, id).is_some() {
-            let usage = usage_of_local_queue(state, id);
-            state.ledger.sample(id, &usage, now);
-            update_usage(state, id);
+    for id in queues.local_queue_ids() {
+        // Each LocalQueue has a sampling interval of its own, from its last sample.
+        if queues.ledger().needs_sample(id, now) && sharing_queue(queues, id).is_some() {
+            let usage = usage_of_local_queue(quota, workloads, queues, id);
+            queues.ledger_mut().sample(id, &usage, now);
+            update_usage(queues, id);
         }
     }
 }
 
 /// Adds the entry penalty of a Workload that reserved quota.
-pub(crate) fn add_penalty(state: &mut State, id: WorkloadId) {
-    let Some(local_queue) = state.workloads.at(id).local_queue else {
+pub(crate) fn add_penalty(
+    quota: &QuotaLayer,
+    workloads: &WorkloadLayer,
+    queues: &mut QueueLayer,
+    id: WorkloadId,
+) {
+    let Some(local_queue) = workloads.at(id).local_queue else {
         return;
     };
-    if sharing_queue(state, local_queue).is_none() {
+    if sharing_queue(queues, local_queue).is_none() {
         return;
     }
     let mut usage = Sums::new();
-    add_usage(state, id, &mut usage);
-    state.ledger.add_penalty(id, local_queue, &usage);
-    update_usage(state, local_queue);
+    add_usage(quota, workloads, id, &mut usage);
+    queues.ledger_mut().add_penalty(id, local_queue, &usage);
+    update_usage(queues, local_queue);
 }
 
 /// Turns the entry penalty of a Workload into consumption when it is admitted.
-pub(crate) fn admitted(state: &mut State, id: WorkloadId, now: Time) {
-    if let Some(local_queue) = state.ledger.penalized(id) {
-        let usage = usage_of_local_queue(state, local_queue);
-        state.ledger.consume_penalty(id, &usage, now);
-        update_usage(state, local_queue);
+pub(crate) fn admitted(
+    quota: &QuotaLayer,
+    workloads: &WorkloadLayer,
+    queues: &mut QueueLayer,
+    id: WorkloadId,
+    now: Time,
+) {
+    if let Some(local_queue) = queues.ledger().penalized(id) {
+        let usage = usage_of_local_queue(quota, workloads, queues, local_queue);
+        queues.ledger_mut().consume_penalty(id, &usage, now);
+        update_usage(queues, local_queue);
     }
 }
 
 /// Drops the entry penalty of a Workload that releases its quota before admission.
-pub(crate) fn drop_penalty(state: &mut State, id: WorkloadId) {
-    if let Some(local_queue) = state.ledger.drop_penalty(id) {
-        update_usage(state, local_queue);
+pub(crate) fn drop_penalty(queues: &mut QueueLayer, id: WorkloadId) {
+    if let Some(local_queue) = queues.ledger_mut().drop_penalty(id) {
+        update_usage(queues, local_queue);
     }
 }
 
 /// Usage of the admitted Workloads of a LocalQueue.
-fn usage_of_local_queue(state: &State, id: LocalQueueId) -> Sums {
+fn usage_of_local_queue(
+    quota: &QuotaLayer,
+    workloads: &WorkloadLayer,
+    queues: &QueueLayer,
+    id: LocalQueueId,
+) -> Sums {
     let mut usage = Sums::new();
-    let Some(queue) = sharing_queue(state, id) else {
+    let Some(queue) = sharing_queue(queues, id) else {
         return usage;
     };
-    for &workload in &state.queue(queue).reserving {
-        let own = state.workloads.at(workload).local_queue == Some(id);
-        if own && checks::is_admitted(state, workload) {
-            add_usage(state, workload, &mut usage);
+    for &workload in &queues.at(queue).reserving {
+        // A reservation that is not admitted counts by its entry penalty (§3.8).
+        let own = workloads.at(workload).local_queue == Some(id);
+        if own && checks::is_admitted(queues, workloads, workload) {
+            add_usage(quota, workloads, workload, &mut usage);
         }
     }
     usage
 }
 
-fn add_usage(state: &State, id: WorkloadId, usage: &mut Sums) {
-    let admission = state.workloads.at(id).admission.as_deref();
+fn add_usage(quota: &QuotaLayer, workloads: &WorkloadLayer, id: WorkloadId, usage: &mut Sums) {
+    let admission = workloads.admission(id);
     for &(slot, amount) in admission.iter().flat_map(|one| &one.usage) {
-        let (_, resource) = state.tree.pair(slot);
+        let (_, resource) = quota.tree().pair(slot);
         *usage.entry(resource).or_default() += exact(amount);
     }
 }
 
 /// The ClusterQueue that a LocalQueue points to, if admission fair sharing is on there.
-fn sharing_queue(state: &State, id: LocalQueueId) -> Option<QueueId> {
-    let queue = state.local_queues.get(id.index())?.as_ref()?.queue;
-    let spec = state.queue(queue).spec.as_ref()?;
-    (spec.admission_fair_sharing && state.ledger.is_on()).then_some(queue)
+fn sharing_queue(queues: &QueueLayer, id: LocalQueueId) -> Option<QueueId> {
+    let queue = queues.local_queue(id)?.queue;
+    let spec = queues.at(queue).spec.as_ref()?;
+    (spec.admission_fair_sharing && queues.ledger().is_on()).then_some(queue)
 }
 
 /// Copies the usage of a LocalQueue to the pending queue that orders by it.
-pub(crate) fn update_usage(state: &mut State, id: LocalQueueId) {
-    let Some(queue) = sharing_queue(state, id) else {
+pub(crate) fn update_usage(queues: &mut QueueLayer, id: LocalQueueId) {
+    let Some(queue) = sharing_queue(queues, id) else {
         return;
     };
-    let spec = state.local_queues.get(id.index()).and_then(Option::as_ref);
+    let spec = queues.local_queue(id);
     let weight = spec.map_or(FairSharingWeight::default(), |spec| spec.weight);
-    let usage = state.ledger.usage(id, weight);
-    state.queue_mut(queue).pending.set_usage(id, usage);
+    let usage = queues.ledger().usage(id, weight);
+    queues.change_pending(queue, |pending| pending.set_usage(id, usage));
 }
 
 /// Switches the order of a ClusterQueue's pending queue after a change of its spec or of the configuration.
-pub(crate) fn cluster_queue_changed(state: &mut State, id: QueueId) {
-    let Some(queue) = &state.queues[id.index()] else {
+pub(crate) fn cluster_queue_changed(queues: &mut QueueLayer, id: QueueId) {
+    let Some(queue) = queues.find(id) else {
         return;
     };
     let asked = queue.spec.as_ref().is_some_and(|spec| spec.admission_fair_sharing);
-    let sharing = asked && state.ledger.is_on();
+    let sharing = asked && queues.ledger().is_on();
     if sharing != queue.pending.has_fair_sharing() {
-        state.queue_mut(id).pending.use_fair_sharing(sharing);
+        queues.change_pending(id, |pending| pending.use_fair_sharing(sharing));
     }
     if sharing {
-        (0..state.local_queues.len()).for_each(|one| update_usage(state, LocalQueueId::from(one)));
+        queues.local_queue_ids().for_each(|one| update_usage(queues, one));
     }
 }

@@ -31,6 +31,7 @@ impl DecayFactor {
         let mut factor = ONE / 2;
         for bit in (0..FRACTION_BITS).rev() {
             factor = (factor << FACTOR_BITS).isqrt();
+            // Each bit of the fraction is a factor of its own.
             if fraction >> bit & 1 == 1 {
                 power = (power * factor) >> FACTOR_BITS;
             }

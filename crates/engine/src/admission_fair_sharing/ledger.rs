@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::admission_fair_sharing::decay::{BITS, DecayFactor};
-use crate::admission_fair_sharing::{AdmissionFairSharing, FairSharingUsage};
+use crate::admission_fair_sharing::{AdmissionFairSharingSettings, FairSharingUsage};
 use crate::amount::Amount;
 use crate::ids::{LocalQueueId, ResourceId, WorkloadId};
 use crate::spec::FairSharingWeight;
@@ -31,14 +31,15 @@ struct LocalQueueAccount {
 /// The accounts of all LocalQueues.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConsumptionLedger {
-    settings: Option<AdmissionFairSharing>,
+    settings: Option<AdmissionFairSharingSettings>,
     accounts: BTreeMap<LocalQueueId, LocalQueueAccount>,
     penalties: BTreeMap<WorkloadId, (LocalQueueId, Sums)>,
 }
 
 impl ConsumptionLedger {
     /// Sets the configuration. `None` switches admission fair sharing off and clears all accounts.
-    pub(crate) fn configure(&mut self, settings: Option<AdmissionFairSharing>) {
+    pub(crate) fn configure(&mut self, settings: Option<AdmissionFairSharingSettings>) {
+        // Switched on again, admission fair sharing starts without a past.
         if settings.is_none() {
             *self = Self::default();
         }
@@ -86,6 +87,7 @@ impl ConsumptionLedger {
         let Some(settings) = &self.settings else {
             return FairSharingUsage::default();
         };
+        // A weight of 0 makes the usage infinite (§3.8).
         if weight.0 == 0 {
             return FairSharingUsage::INFINITE;
         }
@@ -113,6 +115,7 @@ impl ConsumptionLedger {
             return;
         };
         let factor = DecayFactor::left(settings.interval, settings.usage_half_life).rest();
+        // With a half-life of 0 nothing is remembered, so there is no penalty.
         let factor = if settings.usage_half_life > 0 { factor } else { factor.rest() };
         let penalty = scaled(usage, factor);
         let account = self.accounts.entry(local_queue).or_default();
@@ -150,6 +153,7 @@ impl ConsumptionLedger {
         let account = self.accounts.entry(id).or_default();
         let elapsed = account.updated.map_or(0, |at| now.0.saturating_sub(at.0));
         account.updated = Some(now);
+        // A half-life of 0 resets the consumption (§3.8).
         if half_life <= 0 {
             return account.consumed.clear();
         }

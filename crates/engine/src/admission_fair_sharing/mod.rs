@@ -14,7 +14,7 @@ use crate::spec::FairSharingWeight;
 
 /// Configuration of admission fair sharing. Spans are in nanoseconds, the unit of [`crate::Time`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AdmissionFairSharing {
+pub struct AdmissionFairSharingSettings {
     /// Past consumption halves in this span; with 0 every sample clears it.
     pub usage_half_life: i64,
     /// Time between two samples of a LocalQueue.

@@ -9,101 +9,111 @@ mod workload;
 use crate::admission_fair_sharing::consumption;
 use crate::apply::cluster_queue::{cluster_queue, cluster_queue_gone, cohort, local_queue};
 use crate::apply::workload::{
-    cluster_capacity, released, unhealthy_nodes, workload, workload_gone, write_failed,
+    cluster_capacity, released, unhealthy_nodes, workload, workload_gone, write_failed, written,
 };
-use crate::dense_table::put;
+use crate::checks::rules;
 use crate::event::Event;
-use crate::ids::{QueueId, TopologyNodeId};
+use crate::ids::{CheckId, NamespaceId, TopologyNodeId};
+use crate::queues::cluster_queue::ClusterQueueRecord;
+use crate::queues::layer::QueueLayer;
+use crate::quota::layer::QuotaLayer;
 use crate::reservations::mark_evicted;
-use crate::slice_changes;
+use crate::spec::{CheckSpec, Labels};
 use crate::state::State;
 use crate::topology::TopologyNodeSpec;
+use crate::topology::layer::TopologyLayer;
 use crate::topology::topologies::NodeChange;
 
 /// Applies one event.
 pub(crate) fn apply(state: &mut State, event: Event) {
+    let State { settings, quota, workloads, topology, queues, .. } = state;
     match event {
-        Event::Namespace(id, labels) => {
-            put(&mut state.namespaces, id.index(), labels);
-            requeue_all(state);
-        }
+        Event::Namespace(id, labels) => namespace(queues, id, labels),
         Event::Flavor(id, spec) => {
-            put(&mut state.flavors, id.index(), spec);
-            flavors_changed(state);
+            quota.set_flavor(id, spec);
+            flavors_changed(quota, topology, queues);
         }
         Event::Topology(id, spec) => {
-            state.topologies.set_topology(id, spec);
-            flavors_changed(state);
+            topology.set_topology(id, spec);
+            flavors_changed(quota, topology, queues);
         }
-        Event::Node(id, spec) => node(state, id, spec),
-        Event::Check(id, spec) => crate::checks::set_check(state, id, spec),
-        Event::Cohort(id, spec) => cohort(state, id, &spec.unwrap_or_default()),
-        Event::ClusterQueue(id, Some(spec)) => cluster_queue(state, id, spec),
-        Event::ClusterQueue(id, None) => cluster_queue_gone(state, id),
-        Event::LocalQueue(id, spec) => local_queue(state, id, spec),
-        Event::AdmissionFairSharing(sharing) => consumption::configure(state, sharing),
-        Event::ConsumedResources(id, consumed, at) => {
-            consumption::set_consumed(state, id, &consumed, at);
-        }
-        Event::SampleUsage(now) => consumption::sample(state, now),
-        Event::Admitted(id, now) => consumption::admitted(state, id, now),
-        Event::Workload(id, spec) => {
-            let affected = slice_changes::before_change(state, id, Some(&spec));
-            workload(state, id, *spec);
-            slice_changes::after_change(state, id, &affected);
-        }
-        Event::WorkloadGone(id) => {
-            let affected = slice_changes::before_change(state, id, None);
-            workload_gone(state, id);
-            slice_changes::after_change(state, id, &affected);
-        }
-        Event::Evicting(id) => {
-            mark_evicted(state, id);
-        }
+        Event::Node(id, spec) => node(topology, queues, id, spec),
+        Event::Check(id, spec) => check(quota, queues, id, spec),
+        Event::Cohort(id, spec) => cohort(quota, queues, id, &spec.unwrap_or_default()),
+        Event::ClusterQueue(id, Some(spec)) => cluster_queue(quota, queues, id, spec),
+        Event::ClusterQueue(id, None) => cluster_queue_gone(quota, queues, id),
+        Event::LocalQueue(id, spec) => local_queue(quota, workloads, queues, id, spec),
+        Event::AdmissionFairSharing(sharing) => consumption::configure(queues, sharing),
+        Event::ConsumedResources(id, used, at) => consumption::set_consumed(queues, id, &used, at),
+        Event::SampleUsage(now) => consumption::sample(quota, workloads, queues, now),
+        Event::Admitted(id, now) => consumption::admitted(quota, workloads, queues, id, now),
+        Event::Workload(id, spec) => workload(state, id, *spec),
+        Event::WorkloadGone(id) => workload_gone(state, id),
+        Event::Evicting(id) => mark_evicted(workloads, queues, id),
         Event::Released { workload, eligibility, queued_at } => {
             released(state, workload, eligibility, queued_at);
         }
-        Event::UnhealthyNodes(id, hosts) => unhealthy_nodes(state, id, hosts),
-        Event::ClusterCapacity(key) => cluster_capacity(state, key),
-        Event::Written(id) => {
-            state.second_passes.written(id);
-            state.node_failures.written(id);
+        Event::UnhealthyNodes(id, hosts) => {
+            unhealthy_nodes(settings, workloads, topology, id, hosts);
         }
+        Event::ClusterCapacity(key) => cluster_capacity(workloads, queues, key),
+        Event::RefreshMessages => queues.refresh_predicted(quota.tree()),
+        Event::Written(id) => written(workloads, topology, id),
         Event::WriteFailed(id) => write_failed(state, id),
     }
 }
 
-fn requeue_all(state: &mut State) {
-    for index in 0..state.queues.len() {
-        if state.queues[index].is_some() {
-            state.requeue_cohort_tree(QueueId::from(index));
-        }
-    }
+/// Which selectors match the new labels for the first time is not tracked, so every cohort tree is requeued. Source:
+/// docs/reference/kueue.md §3.6.
+fn namespace(queues: &mut QueueLayer, id: NamespaceId, labels: Option<Labels>) {
+    queues.set_namespace(id, labels);
+    requeue_all(queues);
+}
+
+fn requeue_all(queues: &mut QueueLayer) {
+    queues.requeue_where(|_| true);
 }
 
 /// A node that changed requeues all ClusterQueues; pods that left a node, the ClusterQueues with that node in a
 /// topology. Source: docs/reference/kueue.md §3.6.
-fn node(state: &mut State, id: TopologyNodeId, spec: Option<TopologyNodeSpec>) {
-    let change = state.topologies.set_node(id, spec);
+fn node(
+    topology: &mut TopologyLayer,
+    queues: &mut QueueLayer,
+    id: TopologyNodeId,
+    spec: Option<TopologyNodeSpec>,
+) {
+    let change = topology.set_node(id, spec);
     if change == NodeChange::Unchanged {
         return;
     }
-    state.node_failures.capacity_changed();
-    if change == NodeChange::Changed || state.topologies.stale {
-        return requeue_all(state);
+    topology.node_failures_mut().capacity_changed();
+    // Stale trees do not say which flavors have the node.
+    if change == NodeChange::Changed || topology.topologies().is_stale() {
+        return requeue_all(queues);
     }
-    for index in 0..state.queues.len() {
-        let groups = state.queues[index].iter().flat_map(|queue| queue.groups.iter());
-        let mut flavors = groups.flat_map(|group| &group.flavors);
-        if flavors.any(|&flavor| state.topologies.has_node(flavor, id)) {
-            state.requeue_cohort_tree(QueueId::from(index));
-        }
-    }
+    let topologies = topology.topologies();
+    queues.requeue_where(|queue| {
+        let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors);
+        flavors.any(|&flavor| topologies.has_node(flavor, id))
+    });
 }
 
-fn flavors_changed(state: &mut State) {
-    state.changes.flavors_changed();
-    state.topologies.stale = true;
-    state.node_failures.capacity_changed();
-    requeue_all(state);
+/// Updates a check. ClusterQueues that use it may become active, and are requeued.
+fn check(quota: &mut QuotaLayer, queues: &mut QueueLayer, id: CheckId, check: Option<CheckSpec>) {
+    // A check that is observed again without a change requeues nothing.
+    if queues.check(id) == check {
+        return;
+    }
+    queues.set_check(id, check);
+    quota.request_rebuild();
+    let uses = |queue: &ClusterQueueRecord| rules(queue).iter().any(|rule| rule.check == id);
+    queues.requeue_where(uses);
+    queues.note_configuration_where(uses);
+}
+
+fn flavors_changed(quota: &mut QuotaLayer, topology: &mut TopologyLayer, queues: &mut QueueLayer) {
+    quota.note_flavor_change();
+    topology.mark_stale();
+    topology.node_failures_mut().capacity_changed();
+    requeue_all(queues);
 }

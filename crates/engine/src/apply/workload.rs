@@ -1,30 +1,70 @@
 //! Events of Workloads: new, changed, released, deleted, and results of writes. Source: docs/reference/kueue.md §2.5.
 
-use crate::equivalence_class::EquivalenceClass;
 use crate::flavors::request_order;
 use crate::ids::{EquivalenceClassId, TopologyNodeId, WorkloadId};
 use crate::pending::{dequeue, enqueue, enqueue_active, replace};
+use crate::queues::layer::QueueLayer;
 use crate::reservations::{recharge, release_quota, reserve};
-use crate::spec::{AdmissionSpec, PodSetAdmission, QueueEligibility, WorkloadSpec};
+use crate::settings::EngineSettings;
+use crate::slice_changes;
+use crate::spec::{AdmissionSpec, PodSetAdmission, QueueEligibility, WorkloadInfo};
 use crate::state::State;
 use crate::time::Time;
+use crate::topology::layer::TopologyLayer;
+use crate::workloads::admission::AdmissionRecord;
+use crate::workloads::equivalence_class::EquivalenceClass;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::{QueuePosition, WorkloadRecord};
 
-pub(crate) fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec) {
-    request_order::sort_requests(&state.names, &mut spec.pod_sets);
-    let replaced_slice =
-        spec.replaced_slice.filter(|_| state.settings.elastic_jobs_via_workload_slices);
-    let allowed = spec.allowed_flavors.filter(|_| state.settings.concurrent_admission);
-    let allowed = allowed.map(Into::into);
-    let class = EquivalenceClass {
+/// A Workload that is new or changed.
+pub(crate) fn workload(state: &mut State, id: WorkloadId, spec: WorkloadInfo) {
+    let affected = slice_changes::before_change(state, id, Some(&spec));
+    update(state, id, spec);
+    slice_changes::after_change(state, id, &affected);
+}
+
+fn update(state: &mut State, id: WorkloadId, mut spec: WorkloadInfo) {
+    state.workloads.set_variant_group(id, spec.variant_of.as_deref());
+    let admission = spec.admission.take();
+    let class = acquire_class(state, &mut spec);
+    let new = record(spec, class);
+    let mut was_active = false;
+    match state.workloads.get(id) {
+        None => state.workloads.insert(id, new),
+        Some(old) if old.admission.is_some() => {
+            return update_reserving(state, id, new, admission);
+        }
+        // An equal observation moves nothing: an inadmissible Workload stays inadmissible (§3.4).
+        Some(old) if is_unchanged(old, &new) && admission.is_none() => {
+            return state.workloads.release_class(class);
+        }
+        Some(_) => was_active = replace(state, id, new, admission.is_none()),
+    }
+    match admission {
+        Some(admission) => reserve(state, id, admission),
+        None if was_active => enqueue_active(&mut state.queues, &mut state.workloads, id),
+        None => enqueue(&mut state.queues, &mut state.workloads, id),
+    }
+}
+
+/// The equivalence class of a Workload, which takes over its pod sets.
+fn acquire_class(state: &mut State, spec: &mut WorkloadInfo) -> EquivalenceClassId {
+    let mut pod_sets = std::mem::take(&mut spec.pod_sets);
+    request_order::sort_requests(&state.names, &mut pod_sets);
+    // Without its gate a slice or variant is queued like any other Workload.
+    let slices = state.settings.elastic_jobs_via_workload_slices;
+    let variants = state.settings.concurrent_admission;
+    state.workloads.acquire_class(EquivalenceClass {
         priority: spec.priority,
-        pod_sets: spec.pod_sets,
-        replaced_slice,
-        allowed,
-    };
-    state.variant_groups.tell(id, spec.variant_of.as_deref());
-    let class = state.classes.acquire(class);
-    let new = WorkloadRecord {
+        pod_sets,
+        replaced_slice: spec.replaced_slice.take().filter(|_| slices),
+        allowed: spec.allowed_flavors.take().filter(|_| variants).map(Into::into),
+    })
+}
+
+/// The record of a Workload that is in no queue and holds no quota yet.
+fn record(spec: WorkloadInfo, class: EquivalenceClassId) -> WorkloadRecord {
+    WorkloadRecord {
         uid: spec.uid,
         namespace: spec.namespace,
         local_queue: spec.local_queue,
@@ -36,29 +76,14 @@ pub(crate) fn workload(state: &mut State, id: WorkloadId, mut spec: WorkloadSpec
         eligibility: spec.eligibility,
         place: QueuePosition::Out,
         ticket: 0,
-        hidden: false,
+        removed: false,
         preemption_gated: spec.preemption_gated,
         awaited_capacity: None,
+        awaits_quota: false,
         invalid: spec.invalid,
         checks: spec.checks.into(),
-        scan: None,
+        last_assignment: None,
         admission: None,
-    };
-    let mut awake = false;
-    match state.workloads.get(id) {
-        None => state.workloads.insert(id, new),
-        Some(old) if old.admission.is_some() => {
-            return update_reserving(state, id, new, spec.admission);
-        }
-        Some(old) if is_unchanged(old, &new) && spec.admission.is_none() => {
-            return state.classes.release(class);
-        }
-        Some(_) => awake = replace(state, id, new, spec.admission.is_none()),
-    }
-    match spec.admission {
-        Some(admission) => reserve(state, id, admission),
-        None if awake => enqueue_active(state, id),
-        None => enqueue(state, id),
     }
 }
 
@@ -77,29 +102,19 @@ fn update_reserving(
     new: WorkloadRecord,
     admission: Option<AdmissionSpec>,
 ) {
-    let old = state.workloads.at_mut(id);
-    let changed = old.class != new.class;
-    let (reserving_queue, before) = (old.admission.as_deref().map(|held| held.queue), old.priority);
-    let reweighed = new.has_priority_class && new.priority != before;
-    (old.priority, old.has_priority_class) = (new.priority, new.has_priority_class);
-    (old.eligibility, old.queued_at) = (new.eligibility, new.queued_at);
-    (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
-    old.preemption_gated = new.preemption_gated;
-    if let Some(queue) = reserving_queue {
-        let priorities = &mut state.queue_mut(queue).priorities;
-        priorities.remove(before);
-        priorities.add(new.priority);
-    }
-    replace_class(state, id, new.class);
-    let Some(current) = state.workloads.at(id).admission.as_deref() else {
+    let old = state.workloads.at(id);
+    let (class_changed, before) = (old.class != new.class, old.priority);
+    let (class, priority) = (new.class, new.priority);
+    let priority_changed = new.has_priority_class && priority != before;
+    state.workloads.update_reserving(id, new);
+    replace_class(&mut state.workloads, &mut state.topology, id, class);
+    let Some(current) = state.workloads.admission(id) else {
         return;
     };
     let queue = current.queue;
-    let observed = admission.map(|mut observed| {
-        observed.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
-        let observed = state.second_passes.complete(id, current, observed);
-        state.node_failures.complete(id, current, observed)
-    });
+    state.queues.change_priority(queue, before, priority);
+    let observed = admission
+        .map(|observed| complete(&state.workloads, &mut state.topology, id, (current, observed)));
     if let Some(admission) = observed
         && current.pod_sets != admission.pod_sets
     {
@@ -107,55 +122,83 @@ fn update_reserving(
         release_quota(state, id);
         reserve(state, id, AdmissionSpec { evicted, ..admission });
     } else {
-        recharge(state, id);
-        if changed {
-            state.queue_mut(queue).generation += 1;
+        // Upstream releases and charges every observed Workload, which shows where sums cannot be
+        // counted.
+        recharge(&mut state.quota, &state.workloads, &state.queues, id);
+        if class_changed {
+            state.queues.note_reserving_change(queue);
         }
-        if reweighed {
+        if priority_changed {
             // Other Workloads may be able to preempt it now.
-            state.requeue_cohort_tree(queue);
+            state.queues.requeue_cohort_tree(queue);
         }
     }
-    crate::delayed_topology::update(state, id);
+    crate::delayed_topology::update(&mut state.workloads, &state.queues, id);
+}
+
+/// The observed admission, with the topology assignments that are decided and not observed yet.
+fn complete(
+    workloads: &WorkloadLayer,
+    topology: &mut TopologyLayer,
+    id: WorkloadId,
+    (current, mut observed): (&AdmissionRecord, AdmissionSpec),
+) -> AdmissionSpec {
+    observed.pod_sets.iter_mut().for_each(PodSetAdmission::sort);
+    let observed = workloads.second_passes().complete(id, current, observed);
+    topology.node_failures_mut().complete(id, current, observed)
 }
 
 /// Replaces the class of a reserving Workload. Topology usage is charged per class, so that of the old class is
 /// released first.
-fn replace_class(state: &mut State, id: WorkloadId, class: EquivalenceClassId) {
-    let workload = state.workloads.at_mut(id);
-    let old = std::mem::replace(&mut workload.class, class);
-    if let Some(admission) = workload.admission.as_deref() {
-        state.topologies.release_admission(admission, &old, &state.classes);
-        state.topologies.charge_admission(admission, &class, &state.classes);
+fn replace_class(
+    workloads: &mut WorkloadLayer,
+    topology: &mut TopologyLayer,
+    id: WorkloadId,
+    class: EquivalenceClassId,
+) {
+    if let Some(admission) = workloads.admission(id) {
+        topology.release_admission(admission, workloads.class(id));
+        topology.charge_admission(admission, workloads.class_at(class));
     }
-    state.classes.release(old);
+    workloads.set_class(id, class);
 }
 
-pub(crate) fn unhealthy_nodes(state: &mut State, id: WorkloadId, hosts: Vec<TopologyNodeId>) {
-    let holds = state.workloads.get(id).is_some_and(|one| one.admission.is_some());
-    if holds && state.settings.tas_failed_node_replacement {
-        state.node_failures.set(id, hosts.into());
+pub(crate) fn unhealthy_nodes(
+    settings: &EngineSettings,
+    workloads: &WorkloadLayer,
+    topology: &mut TopologyLayer,
+    id: WorkloadId,
+    hosts: Vec<TopologyNodeId>,
+) {
+    // Only the pods of a reserving Workload are on nodes.
+    let holds = workloads.get(id).is_some_and(|one| one.admission.is_some());
+    if holds && settings.tas_failed_node_replacement {
+        topology.node_failures_mut().set(id, hosts.into());
     }
 }
 
 pub(crate) fn workload_gone(state: &mut State, id: WorkloadId) {
+    let affected = slice_changes::before_change(state, id, None);
+    remove(state, id);
+    slice_changes::after_change(state, id, &affected);
+}
+
+fn remove(state: &mut State, id: WorkloadId) {
     let Some(workload) = state.workloads.get(id) else {
         return;
     };
     let queue = workload.queue;
-    state.node_failures.remove(id);
-    state.variant_groups.tell(id, None);
-    dequeue(state, id);
+    state.topology.node_failures_mut().remove(id);
+    state.workloads.set_variant_group(id, None);
+    dequeue(&mut state.queues, &mut state.workloads, id);
     release_quota(state, id);
     if let Some(queue) = queue {
-        state.queue_mut(queue).pending.clear_preemptor(id);
-        state.requeue_cohort_tree(queue);
+        state.queues.change_pending(queue, |pending| pending.clear_preemptor(id));
+        state.queues.requeue_cohort_tree(queue);
     }
-    if let Some(workload) = state.workloads.remove(id) {
-        state.classes.release(workload.class);
-        if !state.workloads.is_watched() {
-            state.names.workloads.forget(id);
-        }
+    // A what-if restores the Workload under its id, so the id stays in use.
+    if state.workloads.remove(id) && !state.workloads.is_in_what_if() {
+        state.names.workloads.forget(id);
     }
 }
 
@@ -168,15 +211,24 @@ pub(crate) fn released(
     if state.workloads.get(id).is_none_or(|workload| workload.admission.is_none()) {
         return;
     }
-    state.node_failures.remove(id);
+    state.topology.node_failures_mut().remove(id);
     release_quota(state, id);
-    let workload = state.workloads.at_mut(id);
-    (workload.eligibility, workload.queued_at) = (eligibility, queued_at);
-    enqueue(state, id);
+    state.workloads.set_eligibility(id, eligibility, queued_at);
+    enqueue(&mut state.queues, &mut state.workloads, id);
+}
+
+/// What is written counts as observed; later observations are taken as they are.
+pub(crate) fn written(workloads: &mut WorkloadLayer, topology: &mut TopologyLayer, id: WorkloadId) {
+    workloads.second_passes_mut().written(id);
+    topology.node_failures_mut().written(id);
 }
 
 pub(crate) fn write_failed(state: &mut State, id: WorkloadId) {
-    if crate::delayed_topology::roll_back(state, id) || crate::node_moves::roll_back(state, id) {
+    // A second pass or a node replacement gives back only what it assigned; the quota stays
+    // reserved.
+    if crate::delayed_topology::roll_back(state, id)
+        || crate::node_moves::roll_back(&mut state.workloads, &mut state.topology, id)
+    {
         return;
     }
     if state.workloads.get(id).is_some_and(|workload| workload.admission.is_some()) {
@@ -186,9 +238,13 @@ pub(crate) fn write_failed(state: &mut State, id: WorkloadId) {
 }
 
 /// The placer may have capacity for the Workloads that wait under `key`: they are requeued.
-pub(crate) fn cluster_capacity(state: &mut State, key: crate::ids::RequeueKey) {
-    for id in state.workloads.end_waits(key) {
-        dequeue(state, id);
-        enqueue(state, id);
+pub(crate) fn cluster_capacity(
+    workloads: &mut WorkloadLayer,
+    queues: &mut QueueLayer,
+    key: crate::ids::RequeueKey,
+) {
+    for id in workloads.end_waits(key) {
+        dequeue(queues, workloads, id);
+        enqueue(queues, workloads, id);
     }
 }

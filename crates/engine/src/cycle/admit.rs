@@ -24,6 +24,7 @@ pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
         (one.count, one.reclaimed) = (granted.count, (granted.count - asked.count).max(0));
         too_many |= one.reclaimed > 0;
         let resources = granted.flavor_assignments.iter().map(|c| (c.resource, c.flavor, c.amount));
+        // The admission is a reused one, filled in place.
         one.resources.clear();
         one.resources.extend(resources);
         one.domains.clone_from(&granted.domains);
@@ -31,16 +32,21 @@ pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
     }
     if too_many {
         // A partial admission may count finished pods; these use nothing.
-        admission.usage = crate::reservations::usage_of(state, &admission.pod_sets);
+        admission.usage = crate::reservations::usage_of(&mut state.quota, &admission.pod_sets);
     }
-    state.workloads.at_mut(entry.workload).scan = None;
+    state.workloads.set_last_assignment(entry.workload, None);
     crate::reservations::enter_reservation(state, entry.workload, admission);
-    crate::admission_fair_sharing::consumption::add_penalty(state, entry.workload);
+    crate::admission_fair_sharing::consumption::add_penalty(
+        &state.quota,
+        &state.workloads,
+        &mut state.queues,
+        entry.workload,
+    );
 }
 
 /// Releases the topology usage that entries assumed within the cycle, in reverse order.
 pub(super) fn forget_assumed(state: &mut State, entries: &[CycleEntry]) {
     for entry in entries.iter().rev() {
-        crate::topology::forget(state, entry);
+        crate::topology::forget(&state.settings, &state.workloads, &mut state.topology, entry);
     }
 }

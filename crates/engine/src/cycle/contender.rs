@@ -3,11 +3,14 @@
 use std::cmp::Ordering;
 
 use crate::amount::Amount;
-
 use crate::cycle::entry::CycleEntry;
 use crate::ids::NodeId;
+use crate::queues::layer::QueueLayer;
 use crate::quota::dominant_share::{DominantShare, share};
+use crate::quota::layer::QuotaLayer;
+use crate::settings::EngineSettings;
 use crate::state::State;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::usage::charged;
 
 /// The best entry of a subtree, as it competes one level up.
@@ -25,27 +28,27 @@ pub(crate) fn weigh(
     node: NodeId,
     index: usize,
 ) -> TournamentContender {
-    let leaf = state.queue(entries[index].queue).node;
-    let mark = state.tree.journal.mark();
-    state.tree.charge(leaf, &entries[index].assignment.usage);
-    let candidate = measure(state, entries, node, index);
-    state.tree.rewind(mark);
-    state.tree.journal.close();
-    candidate
+    let leaf = state.queues.at(entries[index].queue).node;
+    let mark = state.quota.begin_simulation();
+    state.quota.charge(leaf, &entries[index].assignment.usage);
+    let contender = measure(&state.quota, entries, node, index);
+    state.quota.end_simulation(mark);
+    contender
 }
 
 /// Measures the share of `node`; the entry must be charged.
 pub(super) fn measure(
-    state: &State,
+    quota: &QuotaLayer,
     entries: &[CycleEntry],
     node: NodeId,
     index: usize,
 ) -> TournamentContender {
     let usage = &entries[index].assignment.usage;
+    // Only pairs that the entry requests make it a borrower (§4.6).
     let borrows = usage
         .iter()
-        .any(|&(slot, _)| charged(usage, slot) > Amount::ZERO && state.tree.borrows(node, slot));
-    TournamentContender { entry: index, share: share(&state.tree, node), borrows }
+        .any(|&(slot, _)| charged(usage, slot) > Amount::ZERO && quota.tree().borrows(node, slot));
+    TournamentContender { entry: index, share: share(quota.tree(), node), borrows }
 }
 
 pub(super) fn wins(
@@ -60,33 +63,44 @@ pub(super) fn wins(
     } else {
         Ordering::Equal
     };
-    preemptor_first(state, a, b)
+    preemptor_first(&state.settings, &state.queues, a, b)
         .then(borrowing)
         .then_with(|| left.share.cmp(&right.share))
-        .then_with(|| by_age(state, a, b))
+        .then_with(|| by_age(&state.settings, &state.workloads, a, b))
+        // Entries are in the order of the names of their ClusterQueues, which breaks the last tie.
         .then_with(|| left.entry.cmp(&right.entry))
         .is_lt()
 }
 
 /// Whether the head still waits for the preemption targets of its present request. Its queue position is kept even if
 /// the request changed; precedence over other ClusterQueues is not.
-pub(crate) fn waits(state: &State, entry: &CycleEntry) -> bool {
-    state.queue(entry.queue).pending.is_unaltered_preemptor(entry.workload)
+pub(crate) fn is_preemptor(queues: &QueueLayer, entry: &CycleEntry) -> bool {
+    queues.at(entry.queue).pending.is_unaltered_preemptor(entry.workload)
 }
 
 /// Under the gate PrioritizePreemptorWorkloads, heads with pending preemption go first.
-pub(super) fn preemptor_first(state: &State, left: &CycleEntry, right: &CycleEntry) -> Ordering {
-    if !state.settings.prioritize_preemptor_workloads {
+pub(super) fn preemptor_first(
+    settings: &EngineSettings,
+    queues: &QueueLayer,
+    left: &CycleEntry,
+    right: &CycleEntry,
+) -> Ordering {
+    if !settings.prioritize_preemptor_workloads {
         return Ordering::Equal;
     }
-    waits(state, right).cmp(&waits(state, left))
+    is_preemptor(queues, right).cmp(&is_preemptor(queues, left))
 }
 
 /// Higher priority first (gate PrioritySortingWithinCohort), then older.
-pub(super) fn by_age(state: &State, left: &CycleEntry, right: &CycleEntry) -> Ordering {
-    let (a, b) = (state.workloads.at(left.workload), state.workloads.at(right.workload));
+pub(super) fn by_age(
+    settings: &EngineSettings,
+    workloads: &WorkloadLayer,
+    left: &CycleEntry,
+    right: &CycleEntry,
+) -> Ordering {
+    let (a, b) = (workloads.at(left.workload), workloads.at(right.workload));
     let by_time = a.queued_at.cmp(&b.queued_at);
-    if state.settings.priority_sorting_within_cohort {
+    if settings.priority_sorting_within_cohort {
         b.priority.cmp(&a.priority).then(by_time)
     } else {
         by_time

@@ -44,30 +44,32 @@ impl Contention {
         (queue, workload): (QueueId, WorkloadId),
         (borrow, usage): (u32, SlotUsage),
     ) {
-        let node = state.queue(queue).node;
+        let node = state.queues.at(queue).node;
         let one = state.workloads.at(workload);
         let priority = if state.settings.priority_sorting_within_cohort { one.priority } else { 0 };
-        let order_key = (borrow, Reverse(priority), one.queued_at, state.tree.node(node).rank);
-        let root = state.tree.root(node);
+        let order_key =
+            (borrow, Reverse(priority), one.queued_at, state.quota.tree().node(node).rank);
+        let root = state.quota.tree().root(node);
         self.all.push(ContendingHead { root, order_key, queue, workload, usage, wins: false });
     }
 
     /// Marks as winners the heads that still fit after those before them. In trees for which `is_open` holds, some
     /// head is evaluated anyway, so all of them win.
     pub(super) fn decide(&mut self, state: &mut State, is_open: impl Fn(NodeId) -> bool) {
+        // The classical order: under fair sharing no head is certain to fit.
         self.all.sort_unstable_by_key(|one| (one.root, one.order_key));
-        let mark = state.tree.journal.mark();
+        let mark = state.quota.begin_simulation();
         for one in &mut self.all {
-            let node = state.queue(one.queue).node;
-            let fits = |&(slot, amount): &_| amount <= available(&state.tree, node, slot).clip();
+            let node = state.queues.at(one.queue).node;
+            let fits =
+                |&(slot, amount): &_| amount <= available(state.quota.tree(), node, slot).clip();
             one.wins = is_open(one.root) || one.usage.iter().all(fits);
             // A head that loses takes nothing, like a skipped entry (§4.8 step 8).
             if one.wins {
-                state.tree.charge(node, &one.usage);
+                state.quota.charge(node, &one.usage);
             }
         }
-        state.tree.rewind(mark);
-        state.tree.journal.close();
+        state.quota.end_simulation(mark);
     }
 
     pub(super) fn winners(&self) -> impl Iterator<Item = (QueueId, WorkloadId)> + '_ {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::equivalence_class::EquivalenceClass;
 use crate::flavors::assignment::Assignment;
 use crate::ids::{ClusterId, QueueId, RequeueKey, WorkloadId};
 use crate::preemption::target::PreemptionTarget;
 use crate::state::State;
+use crate::workloads::equivalence_class::EquivalenceClass;
 
 /// The decision about a head, or about a Workload with a failed node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -102,7 +102,7 @@ impl CycleEntry {
             requeue: RequeueDestination::NotRequeued,
             nominated_borrow: 0,
             reserved: false,
-            generation: state.queue(queue).generation,
+            generation: state.queues.at(queue).generation,
             class: state.class_of(workload),
         }
     }
@@ -111,6 +111,7 @@ impl CycleEntry {
     pub(super) fn renew(&mut self, state: &State, queue: QueueId, workload: WorkloadId) {
         let (mut assignment, mut targets) =
             (std::mem::take(&mut self.assignment), std::mem::take(&mut self.targets));
+        // The buffers of an earlier cycle are reused, so that a head in balance allocates nothing.
         assignment.clear();
         targets.clear();
         *self = Self { assignment, targets, ..Self::new(state, queue, workload) };

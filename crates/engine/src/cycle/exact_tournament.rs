@@ -12,24 +12,26 @@ use crate::state::State;
 
 /// The next entry of the tree below `root` among those that are not processed.
 pub(super) fn winner(state: &mut State, entries: &[CycleEntry], root: NodeId) -> Option<usize> {
-    let leaf = |state: &State, entry: usize| state.queue(entries[entry].queue).node;
+    let leaf = |state: &State, entry: usize| state.queues.at(entries[entry].queue).node;
     let is_open = |entry: &usize| entries[*entry].outcome == CycleOutcome::Nominated;
     let mut own: Vec<usize> = (0..entries.len()).filter(is_open).collect();
-    own.retain(|&entry| state.tree.root(leaf(state, entry)) == root);
-    own.sort_by_key(|&entry| state.tree.node(leaf(state, entry)).rank);
+    own.retain(|&entry| state.quota.tree().root(leaf(state, entry)) == root);
+    own.sort_by_key(|&entry| state.quota.tree().node(leaf(state, entry)).rank);
     // A ClusterQueue without a cohort has no competitors (§4.6).
-    if state.tree.node(root).queue.is_some() {
+    if state.quota.tree().node(root).queue.is_some() {
         return own.first().copied();
     }
     let mut weighed = Vec::new();
     for entry in own {
         let leaf = leaf(state, entry);
-        state.tree.charge(leaf, &entries[entry].assignment.usage);
-        let levels = std::iter::once(leaf).chain(state.tree.ancestors(leaf));
-        weighed.extend(levels.map(|node| (node, measure(state, entries, node, entry))));
-        state.tree.uncharge(leaf, &entries[entry].assignment.usage);
+        state.quota.charge(leaf, &entries[entry].assignment.usage);
+        let levels = std::iter::once(leaf).chain(state.quota.tree().ancestors(leaf));
+        weighed.extend(levels.map(|node| (node, measure(&state.quota, entries, node, entry))));
+        // Released one by one and not rewound: where sums cannot be counted, the difference is
+        // upstream's, too.
+        state.quota.uncharge(leaf, &entries[entry].assignment.usage);
     }
-    play(state, entries, &weighed, root).map(|candidate| candidate.entry)
+    play(state, entries, &weighed, root).map(|contender| contender.entry)
 }
 
 /// The winner of a subtree, as measured at its top.
@@ -41,12 +43,12 @@ fn play(
 ) -> Option<TournamentContender> {
     let at = |node: NodeId, entry: usize| {
         let mut here = weighed.iter().filter(|(level, one)| *level == node && one.entry == entry);
-        here.next().map(|(_, candidate)| *candidate)
+        here.next().map(|(_, contender)| *contender)
     };
-    if state.tree.node(node).queue.is_some() {
-        return weighed.iter().find(|(level, _)| *level == node).map(|(_, candidate)| *candidate);
+    if state.quota.tree().node(node).queue.is_some() {
+        return weighed.iter().find(|(level, _)| *level == node).map(|(_, contender)| *contender);
     }
-    let children = state.tree.node(node).children.iter();
+    let children = state.quota.tree().node(node).children.iter();
     let best = children
         .filter_map(|&child| play(state, entries, weighed, child))
         .reduce(|best, next| if wins(state, entries, next, best) { next } else { best })?;

@@ -9,10 +9,13 @@
 //! Cost: one re-evaluation check per head that was refused before.
 
 use crate::cycle::contention::Contention;
-use crate::cycle::requeue::make_class_inadmissible;
+use crate::dense_table::DenseTable;
 use crate::flavors::reevaluation::{ReevaluationForecast, certain_fit, reevaluate};
 use crate::ids::{NodeId, QueueId, WorkloadId};
+use crate::queues::layer::QueueLayer;
+use crate::quota::layer::QuotaLayer;
 use crate::state::State;
+use crate::workloads::layer::WorkloadLayer;
 
 /// The heads of one cycle. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
@@ -21,7 +24,7 @@ pub(super) struct Heads {
     heads: Vec<(u32, QueueId, WorkloadId)>,
     /// Heads that can at most reserve quota against others.
     reserving: Vec<(QueueId, WorkloadId)>,
-    contest: Contention,
+    contention: Contention,
     /// Trees with a head to evaluate.
     evaluated_trees: TreeSet,
     /// Trees with a head that can reserve quota.
@@ -52,7 +55,7 @@ impl Heads {
     pub(super) fn begin(&mut self) {
         self.heads.clear();
         self.reserving.clear();
-        self.contest.clear();
+        self.contention.clear();
         self.evaluated_trees.clear();
         self.reserved.clear();
         (self.seen, self.kept, self.had_head) = (0, 0, false);
@@ -60,35 +63,39 @@ impl Heads {
 
     /// Takes the heads of the next `queues` ClusterQueues. Returns true if all were visited.
     pub(super) fn take(&mut self, state: &mut State, queues: usize) -> bool {
-        let end = self.seen.saturating_add(queues).min(state.heads.len());
+        let end = self.seen.saturating_add(queues).min(state.queues.n_listed());
         while self.seen < end {
-            let id = state.heads.at(self.seen);
+            let id = state.queues.listed_at(self.seen);
             self.seen += 1;
-            if !state.queue(id).pending.has_head() {
-                state.queue_mut(id).listed = false;
+            if !state.queues.at(id).pending.has_head() {
+                // Only here a ClusterQueue leaves the list, so that a dequeue needs no search in
+                // it.
+                state.queues.unlist(id);
                 continue;
             }
-            state.heads.move_to(self.kept, id);
+            state.queues.move_listed(self.kept, id);
             self.kept += 1;
-            self.had_head |= state.queue(id).active && self.take_head(state, id);
+            // An inactive ClusterQueue hands out no head (§4.1 step 2) and stays listed for the
+            // time when it is active.
+            self.had_head |= state.queues.at(id).active && self.take_head(state, id);
         }
-        if self.seen < state.heads.len() {
+        if self.seen < state.queues.n_listed() {
             return false;
         }
-        self.close(state);
+        self.close(&mut state.queues);
         self.decide(state);
         true
     }
 
     /// Removes ClusterQueues without a head from the head list.
-    pub(super) fn close(&mut self, state: &mut State) {
-        state.heads.remove(self.kept..self.seen);
+    pub(super) fn close(&mut self, queues: &mut QueueLayer) {
+        queues.remove_listed(self.kept..self.seen);
         (self.seen, self.kept) = (0, 0);
     }
 
     /// Takes the head of a ClusterQueue. Returns false if there is none.
     fn take_head(&mut self, state: &mut State, id: QueueId) -> bool {
-        let Some(workload) = state.queue(id).pending.head(&state.workloads) else {
+        let Some(workload) = state.queues.at(id).pending.head(&state.workloads) else {
             return false;
         };
         match outlook(state, id, workload) {
@@ -97,56 +104,58 @@ impl Heads {
                 match certain_fit(state, id, workload) {
                     // The usage is known, so contention decides whether an evaluation can lead to a
                     // reservation.
-                    Some(fit) => self.contest.enter(state, (id, workload), fit),
+                    Some(fit) => self.contention.enter(state, (id, workload), fit),
                     None => self.evaluate(state, id, workload),
                 }
             }
             HeadOutlook::Known(ReevaluationForecast::Reserves) => {
-                self.reserved.mark(root(state, id));
+                self.reserved.mark(root(&state.quota, &state.queues, id));
                 self.reserving.push((id, workload));
             }
             HeadOutlook::Known(ReevaluationForecast::None) => {
-                make_inadmissible_again(state, id, workload);
+                make_inadmissible_again(&mut state.workloads, &mut state.queues, id, workload);
             }
         }
         true
     }
 
     fn evaluate(&mut self, state: &State, id: QueueId, workload: WorkloadId) {
-        self.evaluated_trees.mark(root(state, id));
-        self.heads.push((state.tree.node(state.queue(id).node).rank, id, workload));
+        self.evaluated_trees.mark(root(&state.quota, &state.queues, id));
+        self.heads.push((state.quota.tree().node(state.queues.at(id).node).rank, id, workload));
     }
 
     /// Decides which contending and reserving heads are evaluated. A quota reservation without targets matters only
     /// if another head of the tree is evaluated.
     fn decide(&mut self, state: &mut State) {
-        let mut contest = std::mem::take(&mut self.contest);
-        contest.decide(state, |root| self.evaluated_trees.has(root) || self.reserved.has(root));
-        for (id, workload) in contest.winners() {
+        let mut contention = std::mem::take(&mut self.contention);
+        contention.decide(state, |root| self.evaluated_trees.has(root) || self.reserved.has(root));
+        for (id, workload) in contention.winners() {
             self.evaluate(state, id, workload);
         }
-        self.contest = contest;
+        self.contention = contention;
         let mut reserving = std::mem::take(&mut self.reserving);
         for (id, workload) in reserving.drain(..) {
-            if self.evaluated_trees.has(root(state, id)) {
+            if self.evaluated_trees.has(root(&state.quota, &state.queues, id)) {
                 self.evaluate(state, id, workload);
             } else {
-                make_inadmissible_again(state, id, workload);
+                make_inadmissible_again(&mut state.workloads, &mut state.queues, id, workload);
             }
         }
         self.reserving = reserving;
+        // The head list has no particular order; sorted by name, equal states nominate in equal
+        // order.
         self.heads.sort_unstable();
     }
 }
 
-fn root(state: &State, id: QueueId) -> NodeId {
-    state.tree.root(state.queue(id).node)
+fn root(quota: &QuotaLayer, queues: &QueueLayer, id: QueueId) -> NodeId {
+    quota.tree().root(queues.at(id).node)
 }
 
 /// A set of cohort trees by root, cleared in constant time.
 #[derive(Debug, Default)]
 struct TreeSet {
-    stamps: Vec<u64>,
+    stamps: DenseTable<NodeId, u64>,
     present: u64,
 }
 
@@ -156,14 +165,11 @@ impl TreeSet {
     }
 
     fn mark(&mut self, root: NodeId) {
-        if self.stamps.len() <= root.index() {
-            self.stamps.resize(root.index() + 1, 0);
-        }
-        self.stamps[root.index()] = self.present;
+        *self.stamps.entry(root) = self.present;
     }
 
     fn has(&self, root: NodeId) -> bool {
-        self.stamps.get(root.index()) == Some(&self.present)
+        self.stamps.get(root) == Some(&self.present)
     }
 }
 
@@ -175,21 +181,29 @@ enum HeadOutlook {
 }
 
 fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> HeadOutlook {
-    let pending = &state.queue(id).pending;
+    let pending = &state.queues.at(id).pending;
     let one = state.workloads.at(workload);
+    // A prediction needs a refusal under the present configuration.
     let known = pending.is_refused(one)
         && !pending.is_preemptor(workload)
         && !state.settings.reevaluate_refused;
     // With flavors left to try, the next scan starts behind those of the refusal and may succeed.
-    if known && one.scan.is_none() && super::nominate::is_valid(state, id, one) {
+    if known && one.last_assignment.is_none() && super::nominate::is_valid(&state.queues, id, one) {
         HeadOutlook::Known(reevaluate(state, id, workload))
     } else {
         HeadOutlook::Unknown
     }
 }
 
-fn make_inadmissible_again(state: &mut State, id: QueueId, workload: WorkloadId) {
-    let State { queues, workloads, classes, .. } = state;
-    let queue = queues[id.index()].as_mut().expect("invariant: listed queues exist");
-    make_class_inadmissible(&mut queue.pending, workload, workloads, classes);
+fn make_inadmissible_again(
+    workloads: &mut WorkloadLayer,
+    queues: &mut QueueLayer,
+    id: QueueId,
+    workload: WorkloadId,
+) {
+    queues.note_prediction();
+    queues.change_pending(id, |pending| {
+        pending.note_prediction();
+        pending.mark_class_inadmissible(workload, workloads);
+    });
 }

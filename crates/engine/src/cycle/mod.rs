@@ -17,20 +17,20 @@ mod heads;
 mod nominate;
 mod order;
 mod preempted_workloads;
+mod preemption_on_clusters;
 pub(crate) mod preparation;
 mod process;
 mod replace;
 mod requeue;
-mod requeue_inadmissible;
 mod tournament;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::cycle::preparation::Preparation;
 use crate::ids::{QueueId, WorkloadId};
-use crate::node_failures::NodeFailure;
 use crate::placer::Placer;
 use crate::state::State;
 use crate::time::Time;
+use crate::topology::node_failures::NodeFailure;
 
 /// The next step of a cycle, with its progress in ClusterQueues or entries.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -94,8 +94,8 @@ impl Cycle {
         (self.now, self.replaced, self.used) = (now, 0, 0);
         self.order.clear();
         self.requeued.clear();
-        crate::topology::rebuild(state);
-        self.stage = CycleStage::Prepare(Preparation::first(state));
+        state.rebuild_topologies();
+        self.stage = CycleStage::Prepare(Preparation::first(&state.quota));
     }
 
     /// Continues for about `heads` ClusterQueues or heads. Returns true when the cycle is complete.
@@ -105,6 +105,7 @@ impl Cycle {
         placer: &mut dyn Placer,
         heads: usize,
     ) -> bool {
+        // A part of no heads would never complete the cycle.
         let heads = heads.max(1);
         self.stage = match self.stage {
             CycleStage::NoCycle => CycleStage::NoCycle,
@@ -139,13 +140,12 @@ impl Cycle {
                 self.defer_requeues(state, 0);
             }
             CycleStage::RequeueInadmissible(from) => self.defer_requeues(state, from),
-            CycleStage::Replace => state.node_failures.put_back(&mut self.failed),
+            CycleStage::Replace => state.topology.node_failures_mut().put_back(&mut self.failed),
             // Heads that were taken are still in their pending queues.
-            CycleStage::TakeHeads => self.heads.close(state),
+            CycleStage::TakeHeads => self.heads.close(&mut state.queues),
             // Nomination removes a head from its pending queue; the commit requeues it.
             CycleStage::Nominate { mark, .. } | CycleStage::ProcessingOrder { mark, .. } => {
-                state.tree.rewind(mark);
-                state.tree.journal.close();
+                state.quota.end_simulation(mark);
                 self.commit(state, 0, usize::MAX);
             }
             CycleStage::Process { mark } => {
@@ -166,7 +166,7 @@ impl Cycle {
     /// Leaves requeues that were not carried out to the next cycle.
     fn defer_requeues(&self, state: &mut State, from: usize) {
         for &queue in &self.requeued[from..] {
-            state.requeue_cohort_tree(queue);
+            state.queues.requeue_cohort_tree(queue);
         }
     }
 
@@ -181,10 +181,11 @@ impl Cycle {
             if left == 0 {
                 return CycleStage::RequeueInadmissible(at);
             }
-            left =
-                left.saturating_sub(1 + requeue_inadmissible::requeue_cluster_queue(state, queue));
+            // A visited class or Workload counts like a head, so that a part stays short.
+            left = left
+                .saturating_sub(1 + state.queues.requeue_inadmissible(queue, &mut state.workloads));
         }
-        self.failed = replace::take_pending(state);
+        self.failed = replace::take_pending(&state.names, &state.workloads, &mut state.topology);
         CycleStage::Replace
     }
 
@@ -196,7 +197,9 @@ impl Cycle {
             };
             if let Some(entry) = replace::replace(state, failure) {
                 // The first replacement counts the cycle; heads that follow belong to the same one.
-                state.cycle += u64::from(self.replaced == 0);
+                if self.replaced == 0 {
+                    state.queues.count_cycle();
+                }
                 self.keep(entry);
                 self.replaced += 1;
             }
@@ -213,9 +216,10 @@ impl Cycle {
             if !self.heads.had_heads() {
                 return CycleStage::NoCycle;
             }
-            state.cycle += 1;
+            state.queues.count_cycle();
         }
-        CycleStage::Nominate { from: 0, mark: state.tree.journal.mark() }
+        // Usage that nomination and processing assume is rewound to this mark before the commit.
+        CycleStage::Nominate { from: 0, mark: state.quota.begin_simulation() }
     }
 
     fn nominate(
@@ -302,13 +306,14 @@ impl Cycle {
     ) -> CycleStage {
         let entries = &self.entries[self.replaced..self.used];
         // Without topologies no entry has assumed domains.
-        let left = if state.topologies.any() { left } else { 0 };
+        let left = if state.topology.any() { left } else { 0 };
         let begin = left.saturating_sub(heads);
         admit::forget_assumed(state, &entries[begin..left]);
-        if !state.tree.rewind_some(mark, heads) || begin > 0 {
+        if !state.quota.rewind_some(mark, heads) || begin > 0 {
             return CycleStage::Rewind { left: begin, mark };
         }
-        state.tree.journal.close();
+        state.quota.end_simulation(mark);
+        // The commit swaps entries into processing order, which is the order of the decisions.
         self.order.number(entries.len());
         CycleStage::Commit(0)
     }
@@ -329,7 +334,9 @@ impl Cycle {
             match entry.outcome {
                 CycleOutcome::Reserved { .. } => admit::admit(state, entry, self.now),
                 // Still nominated: the cycle ended early, before this entry was processed.
-                CycleOutcome::Nominated => requeue::requeue_unprocessed(state, entry),
+                CycleOutcome::Nominated => {
+                    requeue::requeue_unprocessed(&mut state.workloads, &mut state.queues, entry);
+                }
                 _ => requeue::requeue(state, entry),
             }
         }

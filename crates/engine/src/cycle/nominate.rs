@@ -14,36 +14,51 @@ use crate::flavors::{delayed_topology, podset_reducer};
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::preemption::target::PreemptionTarget;
 use crate::preemption::{search, simulation, target};
-use crate::queues::cluster_queue::namespace_matches;
+use crate::queues::layer::QueueLayer;
+use crate::settings::EngineSettings;
 use crate::state::State;
-use crate::workloads::record::{ScanMemory, WorkloadRecord};
+use crate::workloads::layer::WorkloadLayer;
+use crate::workloads::record::{LastAssignment, WorkloadRecord};
 use crate::{checks, slices, topology};
 
 /// Takes a head out of its pending queue and computes its assignment and preemption targets.
 pub(super) fn nominate(state: &mut State, entry: &mut CycleEntry) {
-    crate::pending::dequeue(state, entry.workload);
-    entry.outcome = rejection(state, entry.queue, entry.workload);
+    crate::pending::dequeue(&mut state.queues, &mut state.workloads, entry.workload);
+    entry.outcome = rejection(&state.workloads, &state.queues, entry.queue, entry.workload);
     if entry.outcome == CycleOutcome::Nominated {
-        let tried = tried(state, entry.queue, entry.workload);
-        evaluate(state, entry, &tried, None);
+        let tried = last_tried_flavors(
+            &state.settings,
+            &state.workloads,
+            &state.queues,
+            entry.queue,
+            entry.workload,
+        );
+        evaluate(state, entry, (&tried, None, None));
+        // A head that waits for preemption takes its domains for this cycle, too, so that later
+        // heads do not.
         assign_topology(state, entry);
         entry.nominated_borrow = entry.assignment.borrow;
     }
 }
 
 /// Whether nothing rejects the Workload before evaluation.
-pub(super) fn is_valid(state: &State, queue: QueueId, workload: &WorkloadRecord) -> bool {
+pub(super) fn is_valid(queues: &QueueLayer, queue: QueueId, workload: &WorkloadRecord) -> bool {
     workload.invalid.is_none()
         && checks::failed(workload).is_none()
-        && namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload)
+        && queues.matches_namespace(queue, workload)
 }
 
-fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> CycleOutcome {
-    let workload = state.workloads.at(id);
+fn rejection(
+    workloads: &WorkloadLayer,
+    queues: &QueueLayer,
+    queue: QueueId,
+    id: WorkloadId,
+) -> CycleOutcome {
+    let workload = workloads.at(id);
     // The order of §4.2. Inactive ClusterQueues hand out no heads, so activity is not checked.
     if checks::failed(workload).is_some() {
         CycleOutcome::FailedCheck
-    } else if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
+    } else if !queues.matches_namespace(queue, workload) {
         CycleOutcome::NamespaceMismatch
     } else if workload.invalid.is_some() {
         CycleOutcome::Invalid
@@ -54,55 +69,82 @@ fn rejection(state: &State, queue: QueueId, id: WorkloadId) -> CycleOutcome {
 
 /// Where the last flavor scan stopped. It is used if the ClusterQueue's generation is unchanged or, under the gate
 /// FlavorFungibilityPreserveScanProgress, if the last attempt was in the cycle before.
-fn tried(state: &State, queue: QueueId, id: WorkloadId) -> TriedFlavors {
-    let workload = state.workloads.at(id);
-    let valid = |memory: &&ScanMemory| {
-        let fresh = state.settings.flavor_fungibility_preserve_scan_progress
-            && memory.cycle + 1 == state.cycle;
-        fresh || memory.generation >= state.queue(queue).generation
+fn last_tried_flavors(
+    settings: &EngineSettings,
+    workloads: &WorkloadLayer,
+    queues: &QueueLayer,
+    queue: QueueId,
+    id: WorkloadId,
+) -> TriedFlavors {
+    let workload = workloads.at(id);
+    let valid = |last: &&LastAssignment| {
+        let fresh =
+            settings.flavor_fungibility_preserve_scan_progress && last.cycle + 1 == queues.cycle();
+        fresh || last.generation >= queues.at(queue).generation
     };
-    workload.scan.as_deref().filter(valid).map(|memory| memory.tried.clone()).unwrap_or_default()
+    workload
+        .last_assignment
+        .as_deref()
+        .filter(valid)
+        .map(|last| last.tried.clone())
+        .unwrap_or_default()
 }
 
 type TriedFlavors = SmallVec<[(u16, ResourceId, u16); 4]>;
 
 /// Assigns topology domains to a head that needs preemption, as if its targets were gone.
 pub(super) fn assign_topology(state: &mut State, entry: &mut CycleEntry) {
-    if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !state.topologies.any() {
+    if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !state.topology.any() {
         return;
     }
     let class = Arc::clone(&entry.class);
     let (workload, queue) = (entry.workload, entry.queue);
-    let old = entry.replaced_slice;
+    let replaced_slice = entry.replaced_slice;
     let attempt = AssignmentAttempt {
         workload,
         queue,
         class: &class,
         counts: None,
         tried: &[],
-        old,
-        pins: None,
+        replaced_slice,
+        nominated: None,
+        candidates: None,
     };
-    let (gone, assignment) = (target::ids(&entry.targets), &mut entry.assignment);
-    simulation::without(state, &gone, |state| {
-        topology::assign_assuming_preemption(state, &attempt, assignment, gone.is_empty());
+    let (removed, assignment) = (target::ids(&entry.targets), &mut entry.assignment);
+    simulation::simulate_removal(state, &removed, |state| {
+        topology::assign_assuming_preemption(state, &attempt, assignment, removed.is_empty());
     });
 }
+
+/// Limits of an evaluation: where earlier scans stopped, flavors that must not change, and the only preemption candidates.
+pub(super) type EvaluationLimits<'a> = (
+    &'a [(u16, ResourceId, u16)],
+    Option<&'a [(u16, ResourceId, FlavorId)]>,
+    Option<&'a [WorkloadId]>,
+);
 
 /// Computes assignment, topology and targets. If the Workload does not fit, tries fewer pods (gate PartialAdmission).
 pub(super) fn evaluate(
     state: &mut State,
     entry: &mut CycleEntry,
-    tried: &[(u16, ResourceId, u16)],
-    pins: Option<&[(u16, ResourceId, FlavorId)]>,
+    (tried, nominated, candidates): EvaluationLimits<'_>,
 ) {
     let class = Arc::clone(&entry.class);
     let (workload, queue) = (entry.workload, entry.queue);
-    let old = slices::replaced(state, workload, queue);
-    entry.replaced_slice = old;
-    let attempt =
-        AssignmentAttempt { workload, queue, class: &class, counts: None, tried, old, pins };
+    let replaced_slice = slices::replaced(&state.names, &state.workloads, workload, queue);
+    entry.replaced_slice = replaced_slice;
+    let attempt = AssignmentAttempt {
+        workload,
+        queue,
+        class: &class,
+        counts: None,
+        tried,
+        replaced_slice,
+        nominated,
+        candidates,
+    };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
+    // Fewer pods are tried only if the full count leads to no admission (§4.5).
     if can_be_admitted(&entry.assignment, &entry.targets) || !state.settings.partial_admission {
         return;
     }
@@ -113,6 +155,7 @@ pub(super) fn evaluate(
         attempt_with(state, &attempt, &mut assignment, &mut targets);
         let can_be_admitted = can_be_admitted(&assignment, &targets);
         if can_be_admitted {
+            // Of several counts that work, the bisection accepts the largest last.
             best = Some((assignment, targets));
         }
         can_be_admitted
@@ -138,10 +181,11 @@ fn attempt_with(
     targets: &mut Vec<PreemptionTarget>,
 ) {
     targets.clear();
+    // Targets that were simulated for another attempt do not hold for this one.
     state.scratch.invalidate();
     assign(state, attempt, assignment);
     // Marks delayed pod sets first, so that no domains are searched for them.
-    delayed_topology::delay_topology(state, attempt.queue, assignment);
+    delayed_topology::delay_topology(&state.topology, &state.queues, attempt.queue, assignment);
     topology::assign(state, attempt, assignment);
     if assignment.mode() == FlavorAssignmentMode::Preempt {
         search::find_for(state, attempt, assignment, targets);

@@ -5,11 +5,14 @@
 
 use std::cmp::Reverse;
 
-use crate::cycle::contender::waits;
+use crate::cycle::contender::is_preemptor;
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::cycle::tournament::Tournament;
+use crate::queues::layer::QueueLayer;
+use crate::settings::EngineSettings;
 use crate::state::State;
 use crate::time::Time;
+use crate::workloads::layer::WorkloadLayer;
 
 /// Hands out entries in processing order. Its buffers are kept between cycles.
 #[derive(Debug, Default)]
@@ -38,7 +41,7 @@ impl ProcessingOrder {
     pub(super) fn begin(&mut self, state: &State) {
         self.remaining.clear();
         if state.settings.fair_sharing.is_some() {
-            self.tournament.begin(state);
+            self.tournament.begin(&state.quota);
         }
     }
 
@@ -52,7 +55,13 @@ impl ProcessingOrder {
         if state.settings.fair_sharing.is_some() {
             self.tournament.enter(state, entries, index);
         } else {
-            self.remaining.push(order_key(state, index, entry));
+            self.remaining.push(order_key(
+                &state.settings,
+                &state.workloads,
+                &state.queues,
+                index,
+                entry,
+            ));
         }
     }
 
@@ -91,6 +100,7 @@ impl ProcessingOrder {
         for (place, &index) in sequence.iter().enumerate() {
             places[index] = place;
         }
+        // Rejected heads were never handed out; they follow in the order of nomination.
         let rejected = places.iter_mut().filter(|place| **place == usize::MAX);
         for (place, behind) in rejected.zip(sequence.len()..) {
             *place = behind;
@@ -108,14 +118,19 @@ impl ProcessingOrder {
     }
 }
 
-fn order_key(state: &State, index: usize, entry: &CycleEntry) -> OrderKey {
-    let workload = state.workloads.at(entry.workload);
-    let priority =
-        if state.settings.priority_sorting_within_cohort { workload.priority } else { 0 };
+fn order_key(
+    settings: &EngineSettings,
+    workloads: &WorkloadLayer,
+    queues: &QueueLayer,
+    index: usize,
+    entry: &CycleEntry,
+) -> OrderKey {
+    let workload = workloads.at(entry.workload);
+    let priority = if settings.priority_sorting_within_cohort { workload.priority } else { 0 };
     OrderKey {
         // Kueue's first key, an existing reservation (§4.6), is not needed: second passes precede
         // the cycle.
-        new: !(state.settings.prioritize_preemptor_workloads && waits(state, entry)),
+        new: !(settings.prioritize_preemptor_workloads && is_preemptor(queues, entry)),
         borrow: entry.nominated_borrow,
         priority: Reverse(priority),
         queued_at: workload.queued_at,

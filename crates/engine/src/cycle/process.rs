@@ -7,15 +7,19 @@ use smallvec::SmallVec;
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::cycle::nominate::{assign_topology, evaluate};
 use crate::cycle::preempted_workloads::PreemptedWorkloads;
+use crate::cycle::preemption_on_clusters;
 use crate::flavors::assignment::FlavorAssignmentMode;
 use crate::ids::{FlavorId, ResourceId, WorkloadId};
 use crate::placer::Placer;
-use crate::preemption::simulation::without;
+use crate::preemption::simulation::simulate_removal;
 use crate::preemption::target::WorkloadIds;
+use crate::queues::layer::QueueLayer;
 use crate::quota::available::available;
+use crate::quota::layer::QuotaLayer;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 use crate::variants::Migration;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::usage::SlotUsage;
 use crate::{topology, variants};
 
@@ -26,88 +30,125 @@ pub(super) fn process(
     preempted: &mut PreemptedWorkloads,
     placer: &mut dyn Placer,
 ) {
-    let is_variant = entry.class.allowed.is_some();
     // One variant of a job is admitted at a time, and that one has a better flavor (§4.8 step 1).
-    if is_variant && variants::better_variant(state, entry.workload, entry.queue).is_some() {
+    if has_better_variant(&state.queues, &state.workloads, entry) {
         entry.outcome = CycleOutcome::BetterVariantAdmitted;
         entry.targets.clear();
         return;
     }
-    let gone = preempted.relevant_to(state, entry);
-    evaluate_again(state, entry, &gone);
+    let earlier = preempted.relevant_to(&state.quota, &state.topology, &state.queues, entry);
+    evaluate_again(state, entry, &earlier);
     let mode = entry.assignment.mode();
-    if mode == FlavorAssignmentMode::NoFit {
-        entry.outcome = CycleOutcome::NoFit;
-        return;
-    }
-    if mode == FlavorAssignmentMode::Preempt && entry.targets.is_empty() {
-        entry.outcome = CycleOutcome::NoCandidates;
-        reserve_quota(state, entry);
-        return;
-    }
-    if mode == FlavorAssignmentMode::Preempt && state.is_preemption_gated(entry.workload) {
-        // A gated entry claims no targets and reserves no quota against later entries.
-        entry.outcome = CycleOutcome::PreemptionGated;
-        entry.targets.clear();
-        return;
+    if let Some(outcome) = refusal(state, entry, mode) {
+        return refuse(state, entry, outcome);
     }
     // A target releases its quota once, and an earlier entry has claimed it (§4.8 step 7).
-    let taken = overlaps(entry, &gone) || preempted.include_replaced_slice(entry);
-    if taken || !fits_without(state, entry, &gone) {
+    let taken = overlaps(entry, &earlier) || preempted.include_replaced_slice(entry);
+    if taken || !fits_without(state, entry, &earlier) {
         entry.outcome = CycleOutcome::Skipped;
         entry.targets.clear();
         return;
     }
     entry.outcome = match mode {
-        FlavorAssignmentMode::Preempt => CycleOutcome::Preempting,
+        FlavorAssignmentMode::Preempt => {
+            preemption_on_clusters::preempt(state, entry, &earlier, placer)
+        }
         // It fits once the targets of earlier entries are evicted; until then it gets no
         // reservation.
         FlavorAssignmentMode::DeferredFit => CycleOutcome::Deferred,
-        FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit if is_variant => {
-            grant_variant(state, entry, placer)
+        FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => {
+            grant(&state.workloads, &state.queues, entry, placer)
         }
-        FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => grant(entry, placer),
     };
     // Without a worker cluster the entry gets no quota, and later entries may use it.
     if !matches!(entry.outcome, CycleOutcome::NoClusterCapacity(_)) {
-        preempted.add(state, entry);
+        preempted.add(&state.quota, &state.workloads, &state.queues, entry);
         charge_assumed(state, entry);
     }
 }
 
-/// The outcome of a variant that fits.
-fn grant_variant(state: &State, entry: &CycleEntry, placer: &mut dyn Placer) -> CycleOutcome {
-    match variants::migration(state, entry.workload, entry.queue) {
-        Some(Migration::From(from)) => CycleOutcome::Migrating { from },
-        Some(Migration::Refused) => CycleOutcome::MigrationRefused,
-        None => grant(entry, placer),
+fn has_better_variant(queues: &QueueLayer, workloads: &WorkloadLayer, entry: &CycleEntry) -> bool {
+    is_variant(entry)
+        && variants::better_variant(queues, workloads, entry.workload, entry.queue).is_some()
+}
+
+fn is_variant(entry: &CycleEntry) -> bool {
+    entry.class.allowed.is_some()
+}
+
+/// The outcome of an entry that neither fits nor may preempt.
+fn refusal(state: &State, entry: &CycleEntry, mode: FlavorAssignmentMode) -> Option<CycleOutcome> {
+    match mode {
+        FlavorAssignmentMode::NoFit => Some(CycleOutcome::NoFit),
+        FlavorAssignmentMode::Preempt if entry.targets.is_empty() => {
+            Some(CycleOutcome::NoCandidates)
+        }
+        FlavorAssignmentMode::Preempt if state.is_preemption_gated(entry.workload) => {
+            Some(CycleOutcome::PreemptionGated)
+        }
+        FlavorAssignmentMode::Preempt
+        | FlavorAssignmentMode::DeferredFit
+        | FlavorAssignmentMode::Fit => None,
     }
 }
 
-fn grant(entry: &CycleEntry, placer: &mut dyn Placer) -> CycleOutcome {
+fn refuse(state: &mut State, entry: &mut CycleEntry, outcome: CycleOutcome) {
+    entry.outcome = outcome;
+    if outcome == CycleOutcome::NoCandidates {
+        reserve_quota(state, entry);
+    }
+    // A gated entry claims no targets and reserves no quota against later entries.
+    if outcome == CycleOutcome::PreemptionGated {
+        entry.targets.clear();
+    }
+}
+
+/// The outcome of an entry that fits.
+fn grant(
+    workloads: &WorkloadLayer,
+    queues: &QueueLayer,
+    entry: &CycleEntry,
+    placer: &mut dyn Placer,
+) -> CycleOutcome {
+    let migration = if is_variant(entry) {
+        variants::migration(queues, workloads, entry.workload, entry.queue)
+    } else {
+        None
+    };
+    match migration {
+        Some(Migration::From(from)) => CycleOutcome::Migrating { from },
+        Some(Migration::Refused) => CycleOutcome::MigrationRefused,
+        None => place(entry, placer),
+    }
+}
+
+fn place(entry: &CycleEntry, placer: &mut dyn Placer) -> CycleOutcome {
     match placer.place(entry) {
         Ok(cluster) => CycleOutcome::Reserved { cluster },
         Err(key) => CycleOutcome::NoClusterCapacity(key),
     }
 }
 
-fn overlaps(entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
+/// Whether a target of the entry is among these Workloads.
+pub(super) fn overlaps(entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
     entry.targets.iter().any(|target| preempted.contains(&target.workload))
 }
 
-/// Evaluates an entry again with its flavors pinned: if its targets overlap those of an earlier entry, as if these
+/// Evaluates an entry again with the flavors of its nomination: if its targets overlap those of an earlier entry, as if these
 /// were gone; if only its topology domains were taken, against the present usage.
 fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[WorkloadId]) {
     // An old slice that is a target hands over no quota, so charging the difference is not enough.
-    let overlap = overlaps(entry, preempted)
-        || entry.replaced_slice.is_some_and(|old| preempted.contains(&old));
-    if !overlap && !lost_topology_domains(state, entry, preempted) {
+    let replaced = || entry.replaced_slice.is_some_and(|old| preempted.contains(&old));
+    let overlap =
+        state.settings.recompute_upon_target_overlap && (overlaps(entry, preempted) || replaced());
+    let moves = state.settings.tas_recompute_within_cycle;
+    if !(overlap || moves && lost_topology_domains(state, entry, preempted)) {
         return;
     }
-    let gone = if overlap { preempted } else { &[] };
-    without(state, gone, |state| {
-        let pins = pins(entry);
-        evaluate(state, entry, &[], Some(&pins));
+    let removed = if overlap { preempted } else { &[] };
+    simulate_removal(state, removed, |state| {
+        let nominated = nominated_flavors(entry);
+        evaluate(state, entry, (&[], Some(&nominated), None));
         assign_topology(state, entry);
     });
     // It fits without the targets of earlier entries, but these still run (§4.8 step 2).
@@ -118,55 +159,68 @@ fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[Worklo
 
 /// Whether quota suffices once all targets are gone, but the topology domains are taken.
 fn lost_topology_domains(state: &mut State, entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
-    if !state.topologies.any() {
+    if !state.topology.any() {
         return false;
     }
     let all = all_targets(entry, preempted);
-    without(state, &all, |state| {
-        quota_suffices(state, entry) && !topology::still_fits(state, entry)
+    simulate_removal(state, &all, |state| {
+        quota_suffices(&state.quota, &state.queues, entry)
+            && !topology::still_fits(&state.settings, &state.workloads, &state.topology, entry)
     })
 }
 
 /// The targets of the cycle and of the entry.
-fn all_targets(entry: &CycleEntry, preempted: &[WorkloadId]) -> WorkloadIds {
+pub(super) fn all_targets(entry: &CycleEntry, preempted: &[WorkloadId]) -> WorkloadIds {
     let own = entry.targets.iter().map(|target| target.workload);
     preempted.iter().copied().chain(own).collect()
 }
 
-fn quota_suffices(state: &State, entry: &CycleEntry) -> bool {
-    let node = state.queue(entry.queue).node;
+fn quota_suffices(quota: &QuotaLayer, queues: &QueueLayer, entry: &CycleEntry) -> bool {
+    let node = queues.at(entry.queue).node;
     let mut usage = entry.assignment.usage.iter();
-    usage.all(|&(slot, amount)| amount <= available(&state.tree, node, slot).clip())
+    usage.all(|&(slot, amount)| amount <= available(quota.tree(), node, slot).clip())
 }
 
-fn pins(entry: &CycleEntry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
-    let mut pins = SmallVec::new();
+/// The flavors of the entry's assignment.
+pub(super) fn nominated_flavors(entry: &CycleEntry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
+    let mut nominated = SmallVec::new();
     for (index, one) in entry.assignment.pod_sets.iter().enumerate() {
         let index = u16::try_from(index).unwrap_or(u16::MAX);
-        pins.extend(
+        nominated.extend(
             one.flavor_assignments.iter().map(|choice| (index, choice.resource, choice.flavor)),
         );
     }
-    pins
+    nominated
 }
 
 /// Whether the entry fits once the targets of the cycle and its own are gone.
-fn fits_without(state: &mut State, entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
+pub(super) fn fits_without(
+    state: &mut State,
+    entry: &CycleEntry,
+    preempted: &[WorkloadId],
+) -> bool {
     let all = all_targets(entry, preempted);
-    without(state, &all, |state| quota_suffices(state, entry) && topology::still_fits(state, entry))
+    simulate_removal(state, &all, |state| {
+        quota_suffices(&state.quota, &state.queues, entry)
+            && topology::still_fits(&state.settings, &state.workloads, &state.topology, entry)
+    })
 }
 
 /// The usage that an entry counts for during the cycle: all of it, or, for an entry without targets that needs
 /// preemption, what it may reserve.
-pub(super) fn assumed_usage(state: &State, entry: &CycleEntry) -> SlotUsage {
+pub(super) fn assumed_usage(
+    quota: &QuotaLayer,
+    queues: &QueueLayer,
+    entry: &CycleEntry,
+) -> SlotUsage {
     if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !entry.targets.is_empty() {
         return entry.assignment.usage.clone();
     }
-    let node = state.queue(entry.queue).node;
+    let node = queues.at(entry.queue).node;
     let wanted = entry.assignment.usage.iter();
     wanted
         .map(|&(slot, amount)| {
-            let cell = state.tree.at(node, slot);
+            let cell = quota.tree().at(node, slot);
             // The bounds of §4.8 step 5; as in Kueue, only the bound without borrowing is clipped
             // at zero.
             let bound = match (entry.assignment.borrow > 0, cell.borrowing_limit) {
@@ -182,17 +236,17 @@ pub(super) fn assumed_usage(state: &State, entry: &CycleEntry) -> SlotUsage {
 /// Reserves quota for an entry that needs preemption but has no targets, so that later entries cannot take it. A
 /// ClusterQueue that may reclaim from any Workload needs no reservation.
 fn reserve_quota(state: &mut State, entry: &mut CycleEntry) {
-    if state.queue(entry.queue).preemption.reclaim == PreemptionPolicy::Any {
+    if state.queues.at(entry.queue).preemption.reclaim == PreemptionPolicy::Any {
         return;
     }
-    let node = state.queue(entry.queue).node;
-    let usage = assumed_usage(state, entry);
-    state.tree.charge(node, &usage);
-    topology::reserve(state, entry);
+    let node = state.queues.at(entry.queue).node;
+    let usage = assumed_usage(&state.quota, &state.queues, entry);
+    state.quota.charge(node, &usage);
+    topology::reserve(&state.settings, &state.workloads, &mut state.topology, entry);
 }
 
 fn charge_assumed(state: &mut State, entry: &CycleEntry) {
-    let node = state.queue(entry.queue).node;
-    state.tree.charge(node, &entry.assignment.usage);
-    topology::assume(state, entry);
+    let node = state.queues.at(entry.queue).node;
+    state.quota.charge(node, &entry.assignment.usage);
+    topology::assume(&state.settings, &state.workloads, &mut state.topology, entry);
 }

@@ -9,19 +9,28 @@ use crate::flavors::assignment::{
     Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetAssignment,
 };
 use crate::ids::{QueueId, WorkloadId};
-use crate::node_failures::{NodeFailure, NodeReplacement};
+use crate::names::Names;
 use crate::node_moves::move_pods;
+use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
+use crate::reservations::mark_evicted;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::topology;
 use crate::topology::PlacementFailure;
+use crate::topology::layer::TopologyLayer;
+use crate::topology::node_failures::{NodeFailure, NodeReplacement};
+use crate::workloads::layer::WorkloadLayer;
 
 /// Failures to attempt now; the most urgent Workload comes last. Workloads that are being evicted are dropped.
-pub(super) fn take_pending(state: &mut State) -> Vec<NodeFailure> {
-    let State { node_failures, workloads, names, .. } = state;
-    let mut pending = node_failures.take_pending(|one| {
+pub(super) fn take_pending(
+    names: &Names,
+    workloads: &WorkloadLayer,
+    topology: &mut TopologyLayer,
+) -> Vec<NodeFailure> {
+    let mut pending = topology.node_failures_mut().take_pending(|one| {
         let admission = workloads.get(one.workload).and_then(|one| one.admission.as_deref());
+        // The pods of an evicted Workload end anyway.
         admission.is_some_and(|admission| !admission.evicted)
     });
     pending.sort_by_key(|one| {
@@ -37,51 +46,60 @@ pub(super) fn take_pending(state: &mut State) -> Vec<NodeFailure> {
 pub(super) fn replace(state: &mut State, mut failure: NodeFailure) -> Option<CycleEntry> {
     let entry = decide(state, &mut failure)?;
     if entry.outcome == CycleOutcome::NodeNotReplaced {
-        state.node_failures.retry_later(failure);
+        state.topology.node_failures_mut().retry_later(failure);
     }
     Some(entry)
 }
 
 fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
     let id = failure.workload;
-    let admission = state.workloads.at(id).admission.as_deref()?;
+    let admission = state.workloads.admission(id)?;
     let (queue, held) = (admission.queue, admission.pod_sets.clone());
-    failure.nodes.retain(|node| topology::is_assigned_to(state, &held, *node));
+    failure
+        .nodes
+        .retain(|node| topology::is_assigned_to(&state.names, &state.topology, &held, *node));
+    // Nodes from which the pods were moved already are gone from the list.
     let &first = failure.nodes.first()?;
     // One failed node is replaced; a second failure evicts the Workload (§4.11).
-    let moved = if failure.nodes.len() > 1 {
-        None
-    } else {
-        Some(topology::find_replacement_assignment(state, id, first))
-    };
-    Some(match moved {
-        Some(Ok(moved)) => {
-            state.node_failures.replaced(id, NodeReplacement { node: first, before: held });
-            move_pods(state, id, moved);
+    if failure.nodes.len() > 1 {
+        return Some(evict(state, failure, queue));
+    }
+    Some(match topology::find_replacement_assignment(state, id, first) {
+        Ok(moved) => {
+            let replacement = NodeReplacement { node: first, before: held };
+            state.topology.node_failures_mut().replaced(id, replacement);
+            move_pods(&mut state.workloads, &mut state.topology, id, moved);
             entry(state, id, queue, CycleOutcome::NodeReplaced)
         }
-        Some(Err(failed)) if !state.settings.tas_failed_node_replacement_fail_fast => {
+        Err(_) if state.settings.tas_failed_node_replacement_fail_fast => {
+            evict(state, failure, queue)
+        }
+        // Without fail-fast the Workload keeps its other pods, and the attempt is repeated when
+        // capacity changes.
+        Err(failed) => {
             let mut entry = entry(state, id, queue, CycleOutcome::NodeNotReplaced);
             explain(&mut entry, failed);
-            entry
-        }
-        _ => {
-            let mut entry = entry(state, id, queue, CycleOutcome::NodesFailed);
-            let nodes = failure.nodes.iter().copied().collect();
-            if let Some(one) = entry.assignment.pod_sets.first_mut() {
-                one.reasons.push(NoFitReason::NodesFailed(nodes));
-            }
-            crate::reservations::mark_evicted(state, id);
             entry
         }
     })
 }
 
+/// Evicts a Workload whose failed nodes have no replacement.
+fn evict(state: &mut State, failure: &NodeFailure, queue: QueueId) -> CycleEntry {
+    let mut entry = entry(state, failure.workload, queue, CycleOutcome::NodesFailed);
+    let nodes = failure.nodes.iter().copied().collect();
+    if let Some(one) = entry.assignment.pod_sets.first_mut() {
+        one.reasons.push(NoFitReason::NodesFailed(nodes));
+    }
+    mark_evicted(&mut state.workloads, &mut state.queues, failure.workload);
+    entry
+}
+
 /// The entry of a decision, with the present admission as its assignment.
 fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcome) -> CycleEntry {
-    let admission = state.workloads.at(id).admission.as_deref();
+    let admission = state.workloads.admission(id);
     let held = admission.map(|one| one.pod_sets.clone()).unwrap_or_default();
-    let pod_sets = held.into_iter().map(|one| as_assigned(state, one)).collect();
+    let pod_sets = held.into_iter().map(|one| as_assigned(&mut state.quota, one)).collect();
     CycleEntry {
         workload: id,
         queue,
@@ -92,17 +110,17 @@ fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcom
         requeue: RequeueDestination::NotRequeued,
         nominated_borrow: 0,
         reserved: false,
-        generation: state.queue(queue).generation,
+        generation: state.queues.at(queue).generation,
         class: state.class_of(id),
     }
 }
 
-fn as_assigned(state: &mut State, held: PodSetAdmission) -> PodSetAssignment {
+fn as_assigned(quota: &mut QuotaLayer, held: PodSetAdmission) -> PodSetAssignment {
     let flavor_assignments =
         held.resources.iter().map(|&(resource, flavor, amount)| FlavorAssignment {
             resource,
             flavor,
-            slot: state.tree.slot(flavor, resource),
+            slot: quota.slot(flavor, resource),
             amount,
             mode: FlavorAssignmentMode::Fit,
             borrow: 0,

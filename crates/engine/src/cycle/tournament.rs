@@ -17,8 +17,10 @@ use std::cmp::Reverse;
 use crate::cycle::contender::{TournamentContender, weigh, wins};
 use crate::cycle::entry::CycleEntry;
 use crate::cycle::exact_tournament;
+use crate::dense_table::DenseTable;
 use crate::ids::NodeId;
 use crate::queues::heap::Heap;
+use crate::quota::layer::QuotaLayer;
 use crate::state::State;
 
 /// The tournaments of all cohort trees, in the order of the names of the roots. Its tables are kept between cycles.
@@ -26,8 +28,7 @@ use crate::state::State;
 pub(super) struct Tournament {
     /// Roots of the trees that have entries, last one first.
     roots: Vec<NodeId>,
-    /// By node.
-    rounds: Vec<TournamentRound>,
+    rounds: DenseTable<NodeId, TournamentRound>,
     /// Cohorts whose winner has not been sent up yet, with their depth.
     cohorts: Vec<(usize, NodeId)>,
     /// The ClusterQueue whose head was popped last.
@@ -38,35 +39,37 @@ pub(super) struct Tournament {
 #[derive(Debug, Default)]
 struct TournamentRound {
     /// One per child; a ClusterQueue without a cohort has its own head.
-    candidates: Heap<TournamentContender>,
+    contenders: Heap<TournamentContender>,
     /// Is in [`Tournament::cohorts`].
     listed: bool,
 }
 
 impl Tournament {
     /// Begins a cycle.
-    pub(super) fn begin(&mut self, state: &State) {
+    pub(super) fn begin(&mut self, quota: &QuotaLayer) {
         self.played = None;
         self.roots.clear();
-        self.rounds.iter_mut().for_each(|round| round.candidates.clear());
-        self.rounds.resize_with(state.tree.ids().len(), TournamentRound::default);
+        self.rounds.rows_mut().for_each(|round| round.contenders.clear());
+        self.rounds.reach(quota.tree().ids().len());
     }
 
     /// Adds an entry as contender of its ClusterQueue.
     pub(super) fn enter(&mut self, state: &mut State, entries: &[CycleEntry], entry: usize) {
-        let leaf = state.queue(entries[entry].queue).node;
-        self.list_above(state, leaf);
+        let leaf = state.queues.at(entries[entry].queue).node;
+        self.list_above(&state.quota, leaf);
         self.send(state, entries, leaf, entry);
     }
 
     /// Sends winners up, lowest cohorts first.
     pub(super) fn close(&mut self, state: &mut State, entries: &[CycleEntry]) {
+        // The deepest cohort is taken first, so that a cohort has all its contenders before its
+        // winner goes up.
         self.cohorts.sort_unstable();
         while let Some((_, cohort)) = self.cohorts.pop() {
-            self.rounds[cohort.index()].listed = false;
+            self.rounds[cohort].listed = false;
             self.advance(state, entries, cohort);
         }
-        self.roots.sort_by_key(|&root| Reverse(state.tree.node(root).rank));
+        self.roots.sort_by_key(|&root| Reverse(state.quota.tree().node(root).rank));
     }
 
     /// The next entry. The usage of the last one must be charged already.
@@ -74,12 +77,13 @@ impl Tournament {
         if let Some(leaf) = self.played.take() {
             self.replay(state, entries, leaf);
         }
-        if !state.tree.is_countable_twice() {
+        // If one more charge may saturate, shares that were measured earlier do not hold any more.
+        if !state.quota.tree().is_countable_twice() {
             return self.pop_exact(state, entries);
         }
         let root = *self.roots.last()?;
         let winner = self.winner(root)?;
-        self.played = Some(state.queue(entries[winner].queue).node);
+        self.played = Some(state.queues.at(entries[winner].queue).node);
         Some(winner)
     }
 
@@ -94,20 +98,21 @@ impl Tournament {
     }
 
     fn winner(&self, node: NodeId) -> Option<usize> {
-        self.rounds[node.index()].candidates.peek().map(|candidate| candidate.entry)
+        self.rounds[node].contenders.peek().map(|contender| contender.entry)
     }
 
     /// Lists the cohorts above `leaf`, and the root of its tree, unless they are listed.
-    fn list_above(&mut self, state: &State, leaf: NodeId) {
-        if state.tree.parent(leaf).is_none() {
+    fn list_above(&mut self, quota: &QuotaLayer, leaf: NodeId) {
+        if quota.tree().parent(leaf).is_none() {
             self.roots.push(leaf);
         }
-        for cohort in state.tree.ancestors(leaf) {
-            if std::mem::replace(&mut self.rounds[cohort.index()].listed, true) {
+        for cohort in quota.tree().ancestors(leaf) {
+            if std::mem::replace(&mut self.rounds[cohort].listed, true) {
                 return;
             }
-            self.cohorts.push((state.tree.ancestors(cohort).count(), cohort));
-            if state.tree.parent(cohort).is_none() {
+            // With the depth as key the list sorts into levels.
+            self.cohorts.push((quota.tree().ancestors(cohort).count(), cohort));
+            if quota.tree().parent(cohort).is_none() {
                 self.roots.push(cohort);
             }
         }
@@ -115,7 +120,7 @@ impl Tournament {
 
     /// Makes the winner of `node` a contender one level up.
     fn advance(&mut self, state: &mut State, entries: &[CycleEntry], node: NodeId) {
-        if state.tree.parent(node).is_some()
+        if state.quota.tree().parent(node).is_some()
             && let Some(winner) = self.winner(node)
         {
             self.send(state, entries, node, winner);
@@ -124,16 +129,16 @@ impl Tournament {
 
     /// Adds an entry as contender at the parent of `child`, or at `child` itself if it is a root.
     fn send(&mut self, state: &mut State, entries: &[CycleEntry], child: NodeId, entry: usize) {
-        let candidate = weigh(state, entries, child, entry);
-        let at = state.tree.parent(child).unwrap_or(child);
-        let candidates = &mut self.rounds[at.index()].candidates;
-        candidates.push(candidate, |left, right| wins(state, entries, left, right));
+        let contender = weigh(state, entries, child, entry);
+        let at = state.quota.tree().parent(child).unwrap_or(child);
+        let contenders = &mut self.rounds[at].contenders;
+        contenders.push(contender, |left, right| wins(state, entries, left, right));
     }
 
     /// Removes the last winner from the heaps above its ClusterQueue.
     fn replay(&mut self, state: &mut State, entries: &[CycleEntry], leaf: NodeId) {
         let mut child = leaf;
-        while let Some(cohort) = state.tree.parent(child) {
+        while let Some(cohort) = state.quota.tree().parent(child) {
             self.drop_top(state, entries, cohort);
             // A ClusterQueue has one head per cycle, so only cohorts send up another contender.
             if child != leaf {
@@ -151,7 +156,7 @@ impl Tournament {
     }
 
     fn drop_top(&mut self, state: &State, entries: &[CycleEntry], node: NodeId) {
-        let candidates = &mut self.rounds[node.index()].candidates;
-        candidates.pop(|left, right| wins(state, entries, left, right));
+        let contenders = &mut self.rounds[node].contenders;
+        contenders.pop(|left, right| wins(state, entries, left, right));
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! Source: docs/reference/kueue.md §4.12.
 
+use crate::amount::Amount;
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::engine::Engine;
 use crate::explain::quantity::{format_missing, format_quantity};
 use crate::flavors::assignment::FlavorAssignmentMode;
-use crate::ids::{FlavorId, Slot};
+use crate::ids::{FlavorId, ResourceId, Slot, TopologyNodeId};
 use crate::reason::NoFitReason;
 
 /// Reason of the condition `QuotaReserved=False`; of `Evicted` for a Workload whose failed nodes have no
@@ -46,10 +47,7 @@ pub fn condition_message(engine: &Engine, entry: &CycleEntry) -> String {
         CycleOutcome::NamespaceMismatch => {
             "workload namespace doesn't match ClusterQueue selector".to_owned()
         }
-        CycleOutcome::Invalid => {
-            let workload = engine.state.workloads.get(entry.workload);
-            workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default().to_owned()
-        }
+        CycleOutcome::Invalid => invalid(engine, entry),
         CycleOutcome::BetterVariantAdmitted => {
             "A more favorable variant is already admitted".to_owned()
         }
@@ -63,11 +61,7 @@ pub fn condition_message(engine: &Engine, entry: &CycleEntry) -> String {
         CycleOutcome::Skipped => {
             "Workload no longer fits after processing another workload".to_owned()
         }
-        CycleOutcome::Deferred => {
-            "Workload has overlapping preemption targets with another workload, but will \
-             fit after these preemptions complete"
-                .to_owned()
-        }
+        CycleOutcome::Deferred => OVERLAPPING_TARGETS.to_owned(),
         CycleOutcome::NoClusterCapacity(_) => "no cluster has room".to_owned(),
         CycleOutcome::NoFit | CycleOutcome::NoCandidates | CycleOutcome::NodeNotReplaced => {
             summary(engine, entry)
@@ -80,6 +74,15 @@ pub fn condition_message(engine: &Engine, entry: &CycleEntry) -> String {
     }
 }
 
+const OVERLAPPING_TARGETS: &str = "Workload has overlapping preemption targets with another workload, but will fit \
+                                   after these preemptions complete";
+
+/// The error of a Workload that the caller found invalid.
+fn invalid(engine: &Engine, entry: &CycleEntry) -> String {
+    let workload = engine.state.workloads.get(entry.workload);
+    workload.and_then(|one| one.invalid.as_deref()).unwrap_or_default().to_owned()
+}
+
 fn failed_nodes(engine: &Engine, entry: &CycleEntry) -> String {
     let reasons = entry.assignment.pod_sets.iter().flat_map(|one| &one.reasons);
     let parts = reasons.filter(|one| matches!(one, NoFitReason::NodesFailed(_)));
@@ -90,6 +93,7 @@ fn failed_nodes(engine: &Engine, entry: &CycleEntry) -> String {
 fn summary(engine: &Engine, entry: &CycleEntry) -> String {
     let pod_sets = entry.assignment.pod_sets.iter().zip(&entry.class.pod_sets);
     let error = pod_sets.clone().find(|(one, _)| one.reasons.iter().any(NoFitReason::is_error));
+    // Upstream returns on an error and reports nothing else.
     if let Some((one, spec)) = error {
         let reasons = reason_messages(engine, &one.reasons);
         return format!(
@@ -118,45 +122,20 @@ pub(super) fn reason_message(engine: &Engine, reason: &NoFitReason) -> String {
     let flavor = |id: FlavorId| engine.names().flavors.name(id);
     match reason {
         NoFitReason::ExceedsMaximum { slot, earlier, request, maximum } => {
-            let (flavor, resource) = slot_names(engine, *slot);
-            format!(
-                "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + \
-                 current podset request ({}) > maximum capacity ({})",
-                format_quantity(resource, *earlier),
-                format_quantity(resource, *request),
-                format_quantity(resource, *maximum)
-            )
+            exceeds_maximum(engine, *slot, (*earlier, *request), *maximum)
         }
-        NoFitReason::InUse { slot, missing } => {
-            let (flavor, resource) = slot_names(engine, *slot);
-            let missing = format_missing(resource, *missing);
-            format!(
-                "insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed"
-            )
-        }
-        NoFitReason::Taint { flavor: id, taint } => {
-            let taint = engine.state.flavor(*id).and_then(|spec| spec.taints.get(*taint));
-            let words = taint.map_or_else(String::new, |one| {
-                format!("{{{} {} {} <nil>}}", one.key, one.value, one.effect.name())
-            });
-            format!("untolerated taint {words} in flavor {}", flavor(*id))
-        }
+        NoFitReason::InUse { slot, missing } => in_use(engine, *slot, *missing),
+        NoFitReason::Taint { flavor: id, taint } => untolerated_taint(engine, *id, *taint),
         NoFitReason::Affinity(id) => format!("flavor {} doesn't match node affinity", flavor(*id)),
         NoFitReason::FlavorNotFound(id) => format!("flavor {} not found", flavor(*id)),
-        NoFitReason::NotNominated { flavor: id, resource } => format!(
-            "skipping flavor {} as it is not found in the nomination mapping for resource {}",
-            flavor(*id),
-            engine.names().resources.name(*resource)
-        ),
+        NoFitReason::NotNominated { flavor, resource } => not_nominated(engine, *flavor, *resource),
         NoFitReason::FlavorNotAllowed(id) => format!(
             "skipping flavor {} due to WorkloadAllowedResourceFlavorAnnotation annotation",
             flavor(*id)
         ),
-        NoFitReason::DiffersFromReplacedSlice { flavor: id, original } => format!(
-            "could not assign {} flavor since the original workload is assigned: {}",
-            flavor(*id),
-            original.map_or("", flavor)
-        ),
+        NoFitReason::DiffersFromReplacedSlice { flavor, original } => {
+            differs_from_replaced_slice(engine, *flavor, *original)
+        }
         NoFitReason::ResourceNotCovered(id) => {
             format!("resource {} unavailable in ClusterQueue", engine.names().resources.name(*id))
         }
@@ -173,33 +152,89 @@ pub(super) fn reason_message(engine: &Engine, reason: &NoFitReason) -> String {
         NoFitReason::NoTopologies => {
             "workload requires Topology, but there is no TAS cache information".to_owned()
         }
-        NoFitReason::TopologyFlavors(flavors) => {
-            let names: Vec<&str> = flavors.iter().map(|&id| flavor(id)).collect();
-            format!("more than one TAS flavor assigned: {}", names.join(", "))
-        }
-        NoFitReason::ElasticConstraint { required } => {
-            let how = if *required { "required" } else { "preferred" };
-            format!("{how} topology is not supported with ElasticJobsViaWorkloadSlices")
-        }
-        NoFitReason::NodesFailed(hosts) => {
-            let names: Vec<&str> = hosts.iter().map(|&id| engine.names().nodes.name(id)).collect();
-            match names[..] {
-                [one] => {
-                    format!(
-                        "Workload was evicted as there was no replacement for a failed node: {one}"
-                    )
-                }
-                _ => format!(
-                    "Workload eviction triggered due to multiple TAS assigned node failures, including: {}",
-                    names.join(", ")
-                ),
-            }
-        }
+        NoFitReason::TopologyFlavors(flavors) => several_topology_flavors(engine, flavors),
+        NoFitReason::ElasticConstraint { required } => elastic_constraint(*required),
+        NoFitReason::NodesFailed(nodes) => nodes_failed(engine, nodes),
         NoFitReason::TopologyPlacement(reason) => reason.message(),
     }
 }
 
+fn exceeds_maximum(
+    engine: &Engine,
+    slot: Slot,
+    (earlier, request): (Amount, Amount),
+    maximum: Amount,
+) -> String {
+    let (flavor, resource) = slot_names(engine, slot);
+    format!(
+        "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + \
+         current podset request ({}) > maximum capacity ({})",
+        format_quantity(resource, earlier),
+        format_quantity(resource, request),
+        format_quantity(resource, maximum)
+    )
+}
+
+fn in_use(engine: &Engine, slot: Slot, missing: Amount) -> String {
+    let (flavor, resource) = slot_names(engine, slot);
+    let missing = format_missing(resource, missing);
+    format!("insufficient unused quota for {resource} in flavor {flavor}, {missing} more needed")
+}
+
+fn not_nominated(engine: &Engine, flavor: FlavorId, resource: ResourceId) -> String {
+    format!(
+        "skipping flavor {} as it is not found in the nomination mapping for resource {}",
+        engine.names().flavors.name(flavor),
+        engine.names().resources.name(resource)
+    )
+}
+
+fn differs_from_replaced_slice(
+    engine: &Engine,
+    flavor: FlavorId,
+    original: Option<FlavorId>,
+) -> String {
+    let name = |id: FlavorId| engine.names().flavors.name(id);
+    format!(
+        "could not assign {} flavor since the original workload is assigned: {}",
+        name(flavor),
+        original.map_or("", name)
+    )
+}
+
+fn several_topology_flavors(engine: &Engine, flavors: &[FlavorId]) -> String {
+    let names: Vec<&str> = flavors.iter().map(|&id| engine.names().flavors.name(id)).collect();
+    format!("more than one TAS flavor assigned: {}", names.join(", "))
+}
+
+fn elastic_constraint(required: bool) -> String {
+    let how = if required { "required" } else { "preferred" };
+    format!("{how} topology is not supported with ElasticJobsViaWorkloadSlices")
+}
+
+fn untolerated_taint(engine: &Engine, flavor: FlavorId, taint: usize) -> String {
+    let taint = engine.state.quota.flavor(flavor).and_then(|spec| spec.taints.get(taint));
+    // As Go prints the struct of a taint; its last field is the time that it was added.
+    let words = taint.map_or_else(String::new, |one| {
+        format!("{{{} {} {} <nil>}}", one.key, one.value, one.effect.name())
+    });
+    format!("untolerated taint {words} in flavor {}", engine.names().flavors.name(flavor))
+}
+
+fn nodes_failed(engine: &Engine, nodes: &[TopologyNodeId]) -> String {
+    let names: Vec<&str> = nodes.iter().map(|&id| engine.names().nodes.name(id)).collect();
+    match names[..] {
+        [one] => {
+            format!("Workload was evicted as there was no replacement for a failed node: {one}")
+        }
+        _ => format!(
+            "Workload eviction triggered due to multiple TAS assigned node failures, including: {}",
+            names.join(", ")
+        ),
+    }
+}
+
 pub(super) fn slot_names(engine: &Engine, slot: Slot) -> (&str, &str) {
-    let (flavor, resource) = engine.state.tree.pair(slot);
+    let (flavor, resource) = engine.state.quota.tree().pair(slot);
     (engine.names().flavors.name(flavor), engine.names().resources.name(resource))
 }

@@ -9,7 +9,7 @@ use crate::explain::explanation::{
 use crate::explain::quantity::format_quantity;
 use crate::explain::quota_shortage::{QuotaRemedy, QuotaShortage};
 use crate::explain::topology_text;
-use crate::node_selection::Taint;
+use crate::node_selection::NodeTaint;
 use crate::reason::NoFitReason;
 use crate::spec::QueueEligibility;
 
@@ -142,8 +142,8 @@ fn flavor_lines(engine: &Engine, one: &FlavorExplanation, indent: &str, lines: &
 fn unsuitable(engine: &Engine, reason: &NoFitReason) -> String {
     match reason {
         NoFitReason::Taint { flavor, taint } => {
-            let spec = engine.state.flavor(*flavor);
-            let taint = spec.and_then(|spec| spec.taints.get(*taint)).map(Taint::to_string);
+            let spec = engine.state.quota.flavor(*flavor);
+            let taint = spec.and_then(|spec| spec.taints.get(*taint)).map(NodeTaint::to_string);
             format!("its taint {} is not tolerated", taint.unwrap_or_default())
         }
         NoFitReason::Affinity(_) => "node selector or affinity exclude it".to_owned(),

@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 
 use crate::amount::Amount;
 use crate::engine::Engine;
-use crate::equivalence_class::members;
 use crate::explain::explanation::{
     FlavorExplanation, PendingExplanation, PodSetExplanation, QueueInactiveReason, QueueingStatus,
     TopologyExplanation,
@@ -20,11 +19,16 @@ use crate::explain::quota_shortage::shortage;
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::flavors::scan::{FlavorRequest, beyond_replaced_slice, not_allowed, unsuitable};
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
-use crate::queues::cluster_queue::{GroupSlots, namespace_matches};
+use crate::queues::cluster_queue::GroupSlots;
+use crate::queues::layer::QueueLayer;
+use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
 use crate::spec::{PodSetSpec, QueueEligibility, TopologyTiming};
 use crate::state::State;
+use crate::topology::layer::TopologyLayer;
 use crate::topology::{PlacementProbe, ProbeFailure};
+use crate::workloads::equivalence_class::members;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::WorkloadRecord;
 use crate::workloads::usage::{SlotUsage, charge, charged};
 use crate::{checks, slices, topology, variants};
@@ -45,8 +49,9 @@ impl Engine {
         let queue = workload.queue;
         let pod_sets = queue.filter(|_| matters).map(|queue| pod_sets(state, id, queue));
         let preemption_gated = matters && state.is_preemption_gated(id);
-        let better =
-            queue.filter(|_| matters).and_then(|queue| variants::better_variant(state, id, queue));
+        let better = queue
+            .filter(|_| matters)
+            .and_then(|queue| variants::better_variant(&state.queues, &state.workloads, id, queue));
         let pod_sets = pod_sets.unwrap_or_default();
         Some(PendingExplanation { workload: id, queue, status, preemption_gated, better, pod_sets })
     }
@@ -63,13 +68,13 @@ fn queueing_status(engine: &Engine, id: WorkloadId, workload: &WorkloadRecord) -
     let Some(queue) = workload.queue else {
         return QueueingStatus::NoLocalQueue;
     };
-    if let Some(why) = inactive(state, queue) {
+    if let Some(why) = inactive(&state.quota, &state.topology, &state.queues, queue) {
         return QueueingStatus::Inactive(why);
     }
     if let Some(check) = checks::failed(workload) {
         return QueueingStatus::FailedCheck(check);
     }
-    if !namespace_matches(&state.queue(queue).namespaces, &state.namespaces, workload) {
+    if !state.queues.matches_namespace(queue, workload) {
         return QueueingStatus::NamespaceMismatch;
     }
     if workload.invalid.is_some() {
@@ -82,8 +87,13 @@ fn queueing_status(engine: &Engine, id: WorkloadId, workload: &WorkloadRecord) -
     ahead.map_or(QueueingStatus::Inadmissible, QueueingStatus::Pending)
 }
 
-fn inactive(state: &State, id: QueueId) -> Option<QueueInactiveReason> {
-    let queue = state.queue(id);
+fn inactive(
+    quota: &QuotaLayer,
+    topology: &TopologyLayer,
+    queues: &QueueLayer,
+    id: QueueId,
+) -> Option<QueueInactiveReason> {
+    let queue = queues.at(id);
     if queue.spec.is_none() {
         return Some(QueueInactiveReason::Missing);
     }
@@ -91,18 +101,18 @@ fn inactive(state: &State, id: QueueId) -> Option<QueueInactiveReason> {
         return Some(QueueInactiveReason::Stopped);
     }
     // A cycle may be newer than the last scheduling cycle, which sets `in_cycle`.
-    if queue.in_cycle || state.tree.is_in_cohort_cycle(queue.node) {
+    if queue.in_cycle || quota.tree().is_in_cohort_cycle(queue.node) {
         return Some(QueueInactiveReason::CohortCycle);
     }
     let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors).copied();
     let exists = |id: FlavorId| {
-        let topology = state.flavor(id).map(|flavor| flavor.topology);
-        topology.is_some_and(|one| one.is_none_or(|topology| state.topologies.exists(topology)))
+        let exists = |one| topology.topologies().exists(one);
+        quota.flavor(id).is_some_and(|flavor| flavor.topology.is_none_or(exists))
     };
     if let Some(flavor) = flavors.find(|&flavor| !exists(flavor)) {
         return Some(QueueInactiveReason::Flavor(flavor));
     }
-    if let Some(check) = checks::inactive(state, queue) {
+    if let Some(check) = checks::inactive(queues, queue) {
         return Some(QueueInactiveReason::Check(check));
     }
     (!queue.ready).then_some(QueueInactiveReason::NotReady)
@@ -110,15 +120,16 @@ fn inactive(state: &State, id: QueueId) -> Option<QueueInactiveReason> {
 
 fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetExplanation> {
     let class = state.class_of(id);
-    let old = slices::replaced(state, id, queue);
+    let replaced_slice = slices::replaced(&state.names, &state.workloads, id, queue);
     let attempt = AssignmentAttempt {
         workload: id,
         queue,
         class: &class,
         counts: None,
         tried: &[],
-        old,
-        pins: None,
+        replaced_slice,
+        nominated: None,
+        candidates: None,
     };
     let mut earlier =
         EarlierPodSets { usage: SlotUsage::new(), probe: PlacementProbe::new(state, &class) };
@@ -142,8 +153,8 @@ fn pod_set(
     earlier: &mut EarlierPodSets<'_>,
 ) -> PodSetExplanation {
     let spec = &attempt.class.pod_sets[index];
-    let requests = requests(state, attempt, spec);
-    let groups = &state.queue(attempt.queue).groups;
+    let requests = requests(&state.workloads, &state.queues, attempt, spec);
+    let groups = &state.queues.at(attempt.queue).groups;
     let covered = |resource: &ResourceId| groups.iter().any(|one| one.resources.contains(resource));
     let uncovered = requests.iter().map(|one| one.0).filter(|one| !covered(one)).collect();
     let mut flavors = Vec::new();
@@ -165,13 +176,20 @@ fn pod_set(
     PodSetExplanation { name, count, uncovered, flavors, topology_error }
 }
 
-fn requests(state: &State, attempt: &AssignmentAttempt<'_>, spec: &PodSetSpec) -> Requests {
-    let held = |resource| slices::held_amount(state, attempt.old?, &spec.name, resource);
-    let all = state.requests(attempt.queue, spec, spec.count);
+fn requests(
+    workloads: &WorkloadLayer,
+    queues: &QueueLayer,
+    attempt: &AssignmentAttempt<'_>,
+    spec: &PodSetSpec,
+) -> Requests {
+    let held =
+        |resource| slices::held_amount(workloads, attempt.replaced_slice?, &spec.name, resource);
+    let all = queues.requests(attempt.queue, spec, spec.count);
     let mut requests: Requests = all.filter(|one| one.1 > Amount::ZERO).collect();
     for (resource, amount) in &mut requests {
         *amount -= held(*resource).map_or(Amount::ZERO, |(_, held)| held);
     }
+    // What the replaced slice holds already cannot be short.
     requests.retain(|one| one.1 > Amount::ZERO);
     requests
 }
@@ -187,6 +205,7 @@ fn resource_group(
     let all: Vec<FlavorExplanation> =
         (0..group.flavors.len()).map(|at| flavor(state, request, at, earlier)).collect();
     let first = all.iter().position(FlavorExplanation::fits);
+    // Without a fitting flavor, later pod sets are explained beside the first with enough quota.
     let first = first.or_else(|| all.iter().position(FlavorExplanation::has_quota));
     if let Some(first) = first {
         charge_requests(group, first, request.requests, &mut earlier.usage);
@@ -206,14 +225,18 @@ fn topology_error(
     spec: &PodSetSpec,
     assigned: &[FlavorId],
 ) -> Option<NoFitReason> {
-    let asks = spec.asks_for_topology() || state.queue(queue).topology_only;
+    let asks = spec.asks_for_topology() || state.queues.at(queue).topology_only;
     let follows =
         assigned.is_empty() && spec.topology.as_ref().is_some_and(|one| one.group.is_some());
-    let later = assigned
-        .iter()
-        .any(|&flavor| checks::topology_timing(state, queue, flavor) > TopologyTiming::WithQuota);
+    let later = assigned.iter().any(|&flavor| {
+        checks::topology_timing(&state.queues, queue, flavor) > TopologyTiming::WithQuota
+    });
     let matters = asks && spec.count > 0 && !follows && !later;
-    matters.then(|| topology::only_flavor(state, queue, assigned.iter().copied()).err()).flatten()
+    if !matters {
+        return None;
+    }
+    let State { names, topology, queues, .. } = state;
+    topology::only_flavor(names, topology, queues, queue, assigned.iter().copied()).err()
 }
 
 fn flavor(
@@ -226,8 +249,9 @@ fn flavor(
     // A pod set group gets one flavor, which must suit all its pod sets.
     let group_members = members(request.attempt.class, request.members[0]);
     let whole = FlavorRequest { members: &group_members, ..*request };
-    let differs_from_replaced =
-        |&(resource, amount): &_| beyond_replaced_slice(state, request, resource, flavor, amount).1;
+    let differs_from_replaced = |&(resource, amount): &_| {
+        beyond_replaced_slice(&state.workloads, request, resource, flavor, amount).1
+    };
     let unsuitable = not_allowed(request, flavor)
         .or_else(|| unsuitable(state, &whole, flavor))
         .or_else(|| request.requests.iter().find_map(differs_from_replaced));
@@ -240,7 +264,7 @@ fn flavor(
     }
     let suits = unsuitable.is_none() && earlier.probe.has_topology(flavor);
     let topology = if suits {
-        explain_topology(state, request, flavor, earlier)
+        explain_topology(&state.queues, request, flavor, earlier)
     } else {
         TopologyExplanation::NotNeeded
     };
@@ -248,13 +272,13 @@ fn flavor(
 }
 
 fn explain_topology(
-    state: &State,
+    queues: &QueueLayer,
     request: &FlavorRequest<'_>,
     id: FlavorId,
     earlier: &mut EarlierPodSets<'_>,
 ) -> TopologyExplanation {
     let pod_set = request.members[0];
-    match checks::topology_timing(state, request.attempt.queue, id) {
+    match checks::topology_timing(queues, request.attempt.queue, id) {
         _ if request.attempt.class.pod_sets[pod_set].count == 0 => TopologyExplanation::NotNeeded,
         TopologyTiming::WithQuota => match earlier.probe.probe(pod_set, id) {
             Ok(()) => TopologyExplanation::Fits,

@@ -15,6 +15,7 @@ pub fn format_quantity(resource: &str, amount: Amount) -> String {
             format!("{value}m")
         };
     }
+    // As Kubernetes prints them: amounts of bytes in binary units.
     let binary = resource == "memory"
         || resource == "ephemeral-storage"
         || resource.starts_with("hugepages-");
@@ -26,7 +27,7 @@ pub fn format_quantity(resource: &str, amount: Amount) -> String {
 }
 
 /// An amount that is missing, which may be more than can be counted.
-pub fn format_missing(resource: &str, amount: Amount) -> String {
+pub(crate) fn format_missing(resource: &str, amount: Amount) -> String {
     if amount.is_unlimited() { "<unlimited>".to_owned() } else { format_quantity(resource, amount) }
 }
 

@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use crate::amount::Amount;
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{NodeId, QueueId, Slot};
+use crate::names::Names;
 use crate::quota::available::{available, potential};
+use crate::quota::layer::QuotaLayer;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 use crate::workloads::usage::charged;
@@ -74,9 +76,11 @@ pub(super) fn shortage(
     earlier: Amount,
     request: Amount,
 ) -> Option<QuotaShortage> {
-    let node = state.queue(attempt.queue).node;
-    let (free, maximum) =
-        (available(&state.tree, node, slot).clip(), potential(&state.tree, node, slot));
+    let node = state.queues.at(attempt.queue).node;
+    let (free, maximum) = (
+        available(state.quota.tree(), node, slot).clip(),
+        potential(state.quota.tree(), node, slot),
+    );
     let wanted = earlier + request;
     if wanted <= free {
         return None;
@@ -84,28 +88,28 @@ pub(super) fn shortage(
     let exceeds_maximum = wanted > maximum;
     let missing = wanted - if exceeds_maximum { maximum.clip() } else { free };
     let remedies = if exceeds_maximum {
-        vec![remedy_for_limit(state, node, slot, wanted, missing)]
+        vec![remedy_for_limit(&state.quota, node, slot, wanted, missing)]
     } else {
         remedies_for_usage(state, attempt, slot, wanted, missing)
     };
-    let users = users(state, node, slot);
+    let users = users(&state.names, &state.quota, node, slot);
     Some(QuotaShortage { slot, request, earlier, free, maximum, missing, users, remedies })
 }
 
 /// Queues of the tree that use a slot, most first, then by name.
-fn users(state: &State, node: NodeId, slot: Slot) -> Vec<QueueUsage> {
-    let root = state.tree.root(node);
+fn users(names: &Names, quota: &QuotaLayer, node: NodeId, slot: Slot) -> Vec<QueueUsage> {
+    let root = quota.tree().root(node);
     let mut users: Vec<QueueUsage> = Vec::new();
-    for one in state.tree.ids().filter(|&one| state.tree.root(one) == root) {
-        let cell = state.tree.at(one, slot);
-        if let Some(queue) = state.tree.node(one).queue
+    for one in quota.tree().ids().filter(|&one| quota.tree().root(one) == root) {
+        let cell = quota.tree().at(one, slot);
+        if let Some(queue) = quota.tree().node(one).queue
             && cell.usage > Amount::ZERO
         {
             let borrowed = (cell.usage - cell.subtree).clip();
             users.push(QueueUsage { queue, amount: cell.usage, borrowed });
         }
     }
-    let names = &state.names.queues;
+    let names = &names.queues;
     users.sort_by(|left, right| {
         let by_amount = Reverse(left.amount).cmp(&Reverse(right.amount));
         by_amount.then_with(|| names.name(left.queue).cmp(names.name(right.queue)))
@@ -115,21 +119,23 @@ fn users(state: &State, node: NodeId, slot: Slot) -> Vec<QueueUsage> {
 
 /// The limit that makes the request exceed the maximum.
 fn remedy_for_limit(
-    state: &State,
+    quota: &QuotaLayer,
     node: NodeId,
     slot: Slot,
     wanted: Amount,
     missing: Amount,
 ) -> QuotaRemedy {
-    let tree = &state.tree;
+    let tree = quota.tree();
     let own = tree.at(node, slot);
     let lent = tree.parent(node).map_or(Amount::ZERO, |parent| potential(tree, parent, slot));
+    // The tree has enough; only the limit of the ClusterQueue is in the way.
     if own.borrowing_limit.is_some() && own.local + lent >= wanted {
         return QuotaRemedy::RaiseBorrowingLimit(missing);
     }
     let root = tree.root(node);
     let all = tree.ids().filter(|&one| tree.root(one) == root);
     let owned = all.map(|one| tree.at(one, slot).nominal).fold(Amount::ZERO, |sum, one| sum + one);
+    // The tree owns enough, but others lend too little of it.
     if owned >= wanted && owned > own.nominal {
         return QuotaRemedy::LendMore(missing);
     }
@@ -145,13 +151,14 @@ fn remedies_for_usage(
     missing: Amount,
 ) -> Vec<QuotaRemedy> {
     let mut remedies = vec![QuotaRemedy::ReleaseQuota(missing)];
-    let queue = state.queue(attempt.queue);
-    let cell = state.tree.at(queue.node, slot);
+    let queue = state.queues.at(attempt.queue);
+    let cell = state.quota.tree().at(queue.node, slot);
     let own_free = cell.nominal - cell.usage;
     let is_never = |policy| policy == PreemptionPolicy::Never;
     if is_never(queue.preemption.reclaim) && wanted <= own_free {
         remedies.push(QuotaRemedy::AllowReclaim(missing));
     }
+    // Only Workloads that use the missing resource would make room.
     let lower = queue.reserving.iter().filter(|&&id| {
         let one = state.workloads.at(id);
         let usage = one.admission.as_deref().map_or(&[][..], |admission| &admission.usage);

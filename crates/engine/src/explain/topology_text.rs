@@ -168,7 +168,7 @@ fn topology_users(engine: &Engine, shortfall: &PlacementShortfall) -> String {
         let Some(id) = user.workload else {
             return format!("pods not managed by TAS {amount}");
         };
-        let admission = engine.state.workloads.get(id).and_then(|one| one.admission.as_deref());
+        let admission = engine.state.workloads.admission(id);
         let queue = admission.map_or("", |one| engine.names().queues.name(one.queue));
         format!("{} ({queue}) {amount}", engine.names().workloads.name(id))
     };

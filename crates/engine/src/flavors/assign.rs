@@ -7,14 +7,18 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::equivalence_class::{EquivalenceClass, members};
 use crate::flavors::assignment::{Assignment, FlavorAssignment, PodSetAssignment};
 use crate::flavors::attempt::{AssignmentAttempt, PodSetRequests};
 use crate::flavors::{request_order, scan};
+use crate::ids::ResourceId;
+use crate::names::Names;
+use crate::queues::layer::QueueLayer;
 use crate::reason::{NoFitReason, PendingReason};
 use crate::slices;
 use crate::state::State;
-use crate::workloads::usage::charge;
+use crate::topology::layer::TopologyLayer;
+use crate::workloads::equivalence_class::{EquivalenceClass, members};
+use crate::workloads::usage::{SlotUsage, charge};
 
 /// Computes an assignment into `out`.
 pub(crate) fn assign(state: &mut State, attempt: &AssignmentAttempt<'_>, out: &mut Assignment) {
@@ -57,74 +61,117 @@ fn assign_group(
     members: &[usize],
     out: &mut Assignment,
 ) -> bool {
-    let requests = group_requests(state, attempt, members);
-    let mut chosen: SmallVec<[FlavorAssignment; 4]> = SmallVec::new();
-    let mut reasons: SmallVec<[NoFitReason; 1]> = SmallVec::new();
-    let mut no_fit = false;
-    let mut pending_reason = None;
-    let groups = Arc::clone(&state.queue(attempt.queue).groups);
-    let mut done: SmallVec<[usize; 4]> = SmallVec::new();
-    for &(resource, amount) in &requests {
-        let covering = groups.iter().position(|group| group.resources.contains(&resource));
-        let Some(index) = covering else {
-            // A request of zero needs no quota, so no resource group has to cover it.
-            if amount > Amount::ZERO {
-                no_fit = true;
-                chosen.clear();
-                reasons = smallvec::smallvec![NoFitReason::ResourceNotCovered(resource)];
-                // Upstream gives no reason if it looked at flavors before.
-                pending_reason =
-                    pending_reason.or(done.is_empty().then_some(PendingReason::NoMatchingFlavor));
-                break;
-            }
-            continue;
-        };
-        // One scan covers all resources of a resource group, so that they get the same flavor.
-        if done.contains(&index) {
-            continue;
-        }
-        done.push(index);
-        let known = reasons.len();
-        let flavor_request =
-            scan::FlavorRequest { attempt, members, group: &groups[index], requests: &requests };
-        let found = scan::scan(state, &flavor_request, &out.usage, &mut reasons);
-        pending_reason = pending_reason.max(found.pending_reason);
-        if let Some(flavor_assignments) = found.flavor_assignments {
-            chosen.extend(flavor_assignments);
-            continue;
-        }
-        if attempt.class.allowed.is_some() && done.len() == 1 {
-            // No flavor was looked at.
-            pending_reason = pending_reason.or(Some(PendingReason::NoMatchingFlavor));
-        }
-        // Only the failed resource group explains the failure; earlier ones still contribute to the reason.
-        no_fit = true;
-        chosen.clear();
-        reasons.drain(..known);
-        break;
-    }
-    if no_fit {
-        out.pending_reason = out.pending_reason.max(pending_reason);
+    let requests = group_requests(&state.names, &state.queues, attempt, members);
+    let mut found = GroupAssignment::default();
+    found.assign_resources(state, attempt, (members, &requests), &out.usage);
+    if found.no_fit {
+        out.pending_reason = out.pending_reason.max(found.pending_reason);
     }
     for &member in members {
-        push_pod_set(state, attempt, member, &chosen, out);
+        push_pod_set(state, attempt, member, &found.chosen, out);
     }
     let start = out.pod_sets.len() - members.len();
     for one in &mut out.pod_sets[start..] {
-        (one.no_fit, one.reasons) = (no_fit, reasons.clone());
+        (one.no_fit, one.reasons) = (found.no_fit, found.reasons.clone());
     }
-    !no_fit
+    !found.no_fit
+}
+
+/// The flavors of one group of pod sets.
+#[derive(Debug, Default)]
+struct GroupAssignment {
+    /// One entry per resource; empty if some resource has no flavor.
+    chosen: SmallVec<[FlavorAssignment; 4]>,
+    reasons: SmallVec<[NoFitReason; 1]>,
+    no_fit: bool,
+    pending_reason: Option<PendingReason>,
+}
+
+impl GroupAssignment {
+    /// Ends the assignment: some resource has no flavor.
+    fn fail(&mut self) {
+        self.no_fit = true;
+        self.chosen.clear();
+    }
+
+    /// Scans one resource group after the other until all requested resources have a flavor.
+    fn assign_resources(
+        &mut self,
+        state: &mut State,
+        attempt: &AssignmentAttempt<'_>,
+        (members, requests): (&[usize], &[(ResourceId, Amount)]),
+        assumed: &SlotUsage,
+    ) {
+        let groups = Arc::clone(&state.queues.at(attempt.queue).groups);
+        let mut done: SmallVec<[usize; 4]> = SmallVec::new();
+        for &(resource, amount) in requests {
+            let covering = groups.iter().position(|group| group.resources.contains(&resource));
+            let Some(index) = covering else {
+                // A request of zero needs no quota, so no resource group has to cover it.
+                if amount <= Amount::ZERO {
+                    continue;
+                }
+                return self.fail_uncovered(resource, done.is_empty());
+            };
+            // One scan covers all resources of a resource group, so that they get the same flavor.
+            if done.contains(&index) {
+                continue;
+            }
+            let first = done.is_empty();
+            done.push(index);
+            let flavor_request =
+                scan::FlavorRequest { attempt, members, group: &groups[index], requests };
+            self.scan_group(state, &flavor_request, assumed, first);
+            if self.no_fit {
+                return;
+            }
+        }
+    }
+
+    /// Scans one resource group; `first` if it is the first one.
+    fn scan_group(
+        &mut self,
+        state: &mut State,
+        flavor_request: &scan::FlavorRequest<'_>,
+        assumed: &SlotUsage,
+        first: bool,
+    ) {
+        let known = self.reasons.len();
+        let found = scan::scan(state, flavor_request, assumed, &mut self.reasons);
+        self.pending_reason = self.pending_reason.max(found.pending_reason);
+        if let Some(flavor_assignments) = found.flavor_assignments {
+            self.chosen.extend(flavor_assignments);
+            return;
+        }
+        if flavor_request.attempt.class.allowed.is_some() && first {
+            // No flavor was looked at.
+            self.pending_reason = self.pending_reason.or(Some(PendingReason::NoMatchingFlavor));
+        }
+        // Only the failed resource group explains the failure; earlier ones still contribute to the reason.
+        self.fail();
+        self.reasons.drain(..known);
+    }
+
+    /// No resource group covers the resource; `first` if no flavor was looked at before.
+    fn fail_uncovered(&mut self, resource: ResourceId, first: bool) {
+        self.fail();
+        self.reasons = smallvec::smallvec![NoFitReason::ResourceNotCovered(resource)];
+        // Upstream gives no reason if it looked at flavors before.
+        let reason = first.then_some(PendingReason::NoMatchingFlavor);
+        self.pending_reason = self.pending_reason.or(reason);
+    }
 }
 
 fn group_requests(
-    state: &State,
+    names: &Names,
+    queues: &QueueLayer,
     attempt: &AssignmentAttempt<'_>,
     members: &[usize],
 ) -> PodSetRequests {
     let mut sums = PodSetRequests::new();
     for &member in members {
         let pod_set = &attempt.class.pod_sets[member];
-        for (resource, amount) in state.requests(attempt.queue, pod_set, attempt.count(member)) {
+        for (resource, amount) in queues.requests(attempt.queue, pod_set, attempt.count(member)) {
             match sums.iter_mut().find(|(known, _)| *known == resource) {
                 Some((_, sum)) => *sum += amount,
                 None => sums.push((resource, amount)),
@@ -132,8 +179,8 @@ fn group_requests(
         }
     }
     // The requests of a single pod set are sorted already, but `pods` is appended to them.
-    if members.len() > 1 || state.queue(attempt.queue).covers_pods {
-        request_order::sort(&state.names, &mut sums);
+    if members.len() > 1 || queues.at(attempt.queue).covers_pods {
+        request_order::sort(names, &mut sums);
     }
     sums
 }
@@ -149,13 +196,14 @@ fn push_pod_set(
     let count = attempt.count(member);
     let mut one = PodSetAssignment { count, ..PodSetAssignment::default() };
     let pod_set = &attempt.class.pod_sets[member];
-    for (resource, amount) in state.requests(attempt.queue, pod_set, count) {
+    for (resource, amount) in state.queues.requests(attempt.queue, pod_set, count) {
         let Some(choice) = chosen.iter().find(|choice| choice.resource == resource) else {
             continue;
         };
         // A replacement slice is charged only what it requests beyond the old slice (docs/reference/kueue.md §4.4 step 3).
-        let held =
-            attempt.old.and_then(|old| slices::held_amount(state, old, &pod_set.name, resource));
+        let held = attempt
+            .replaced_slice
+            .and_then(|old| slices::held_amount(&state.workloads, old, &pod_set.name, resource));
         out.borrow = out.borrow.max(choice.borrow);
         charge(&mut out.usage, choice.slot, amount - held.map_or(Amount::ZERO, |(_, held)| held));
         // The whole amount, since an admitted replacement slice is charged all of it (docs/reference/kueue.md §4.13).
@@ -163,8 +211,8 @@ fn push_pod_set(
     }
     let grouped =
         pod_set.topology.as_ref().is_some_and(|flavor_request| flavor_request.group.is_some());
-    if grouped && state.requests(attempt.queue, pod_set, count).next().is_none() {
-        add_topology_flavors(state, chosen, &mut one.flavor_assignments);
+    if grouped && state.queues.requests(attempt.queue, pod_set, count).next().is_none() {
+        add_topology_flavors(&state.topology, chosen, &mut one.flavor_assignments);
     }
     out.pod_sets.push(one);
 }
@@ -172,11 +220,11 @@ fn push_pod_set(
 /// A grouped pod set without requests that count as quota, e.g. a leader, gets the topology flavor of its group with
 /// amount zero, so that it is placed with the group.
 fn add_topology_flavors(
-    state: &State,
+    topology: &TopologyLayer,
     chosen: &[FlavorAssignment],
     flavor_assignments: &mut SmallVec<[FlavorAssignment; 4]>,
 ) {
-    let of_machines = |choice: &&FlavorAssignment| state.topologies.tree(choice.flavor).is_some();
+    let of_machines = |choice: &&FlavorAssignment| topology.tree(choice.flavor).is_some();
     let chosen = chosen.iter().filter(of_machines);
     flavor_assignments
         .extend(chosen.map(|choice| FlavorAssignment { amount: Amount::ZERO, ..*choice }));

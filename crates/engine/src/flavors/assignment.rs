@@ -110,6 +110,7 @@ impl Assignment {
     pub(crate) fn contested(&self) -> SmallVec<[Slot; 4]> {
         let mut slots = SmallVec::new();
         for choice in self.pod_sets.iter().flat_map(|one| &one.flavor_assignments) {
+            // Several pod sets may need preemption of one slot.
             if choice.mode == FlavorAssignmentMode::Preempt && !slots.contains(&choice.slot) {
                 slots.push(choice.slot);
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
-use crate::equivalence_class::EquivalenceClass;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::workloads::equivalence_class::EquivalenceClass;
 
 /// The input of one flavor assignment.
 #[derive(Debug, Clone)]
@@ -19,12 +19,19 @@ pub(crate) struct AssignmentAttempt<'a> {
     /// Where earlier scans stopped: (pod set, resource, flavor index).
     pub(crate) tried: &'a [(u16, ResourceId, u16)],
     /// The old slice whose quota the Workload takes over.
-    pub(crate) old: Option<WorkloadId>,
+    pub(crate) replaced_slice: Option<WorkloadId>,
     /// Flavors that must not change, when an entry is evaluated again within a cycle.
-    pub(crate) pins: Option<&'a [(u16, ResourceId, FlavorId)]>,
+    pub(crate) nominated: Option<&'a [(u16, ResourceId, FlavorId)]>,
+    /// The only preemption candidates, sorted.
+    pub(crate) candidates: Option<&'a [WorkloadId]>,
 }
 
 impl AssignmentAttempt<'_> {
+    /// Whether a Workload may be a preemption candidate.
+    pub(crate) fn considers(&self, candidate: WorkloadId) -> bool {
+        self.candidates.is_none_or(|all| all.binary_search(&candidate).is_ok())
+    }
+
     pub(crate) fn count(&self, pod_set: usize) -> i64 {
         self.counts.map_or(self.class.pod_sets[pod_set].count, |counts| counts[pod_set])
     }

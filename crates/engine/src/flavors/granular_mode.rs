@@ -30,6 +30,10 @@ pub(crate) struct GranularMode {
 }
 
 impl GranularMode {
+    pub(crate) const fn no_fit(reason: PendingReason) -> Self {
+        Self { preemption_mode: PreemptionMode::NoFit(reason), borrow: 0 }
+    }
+
     pub(crate) fn is_no_fit(self) -> bool {
         matches!(self.preemption_mode, PreemptionMode::NoFit(_))
     }
@@ -47,6 +51,7 @@ impl GranularMode {
     /// The worse of two; of two that do not fit, the one with the more severe reason.
     pub(crate) fn or_worse(self, other: Self, preference: FlavorFungibilityPreference) -> Self {
         match (self.preemption_mode, other.preemption_mode) {
+            // The most severe reason over the resources of a flavor explains it (§4.4).
             (PreemptionMode::NoFit(left), PreemptionMode::NoFit(right)) if right > left => other,
             _ if self.better_than(other, preference) => other,
             _ => self,

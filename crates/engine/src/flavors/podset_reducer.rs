@@ -7,8 +7,8 @@
 
 use smallvec::SmallVec;
 
-use crate::equivalence_class::EquivalenceClass;
 use crate::spec::PodSetSpec;
+use crate::workloads::equivalence_class::EquivalenceClass;
 
 /// Counts of all pod sets.
 pub(crate) type Counts = SmallVec<[i64; 4]>;
@@ -18,6 +18,7 @@ pub(crate) fn search(class: &EquivalenceClass, mut works: impl FnMut(&Counts) ->
     let whole = |one: &PodSetSpec| one.count + one.reclaimed;
     let spare = |one: &PodSetSpec| whole(one) - one.min_count.unwrap_or(whole(one));
     let total: i64 = class.pod_sets.iter().map(spare).sum();
+    // Without a minimum below its count no pod set can shrink.
     if total == 0 {
         return false;
     }
@@ -29,6 +30,7 @@ pub(crate) fn search(class: &EquivalenceClass, mut works: impl FnMut(&Counts) ->
         };
         class.pod_sets.iter().map(count).collect()
     };
+    // `total + 1` stands for: no reduction works.
     let (mut low, mut high, mut accepted) = (0, total + 1, None);
     while low < high {
         let middle = low + (high - low) / 2;

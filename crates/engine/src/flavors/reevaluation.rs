@@ -13,6 +13,8 @@ use crate::flavors::scan::suits;
 use crate::ids::{QueueId, ResourceId, Slot, WorkloadId};
 use crate::queues::cluster_queue::{ClusterQueueRecord, GroupSlots};
 use crate::quota::available::{available, potential, reach};
+use crate::quota::layer::QuotaLayer;
+use crate::settings::EngineSettings;
 use crate::spec::{PodSetSpec, PreemptionPolicy};
 use crate::state::State;
 use crate::workloads::usage::{SlotUsage, charge};
@@ -31,14 +33,15 @@ pub(crate) enum ReevaluationForecast {
 /// Predicts the evaluation of a Workload whose class was refused in this ClusterQueue under the present
 /// configuration.
 pub(crate) fn reevaluate(state: &State, id: QueueId, workload: WorkloadId) -> ReevaluationForecast {
-    let queue = state.queue(id);
+    let queue = state.queues.at(id);
     let priority = state.workloads.at(workload).priority;
-    let class = state.classes.at(state.workloads.at(workload).class);
-    let plain =
-        state.settings.flavor_fungibility && class.allowed.is_none() && !has_topology(state, queue);
+    let class = state.workloads.class(workload);
+    let plain = state.settings.flavor_fungibility
+        && class.allowed.is_none()
+        && !has_topology(&state.quota, queue);
     if !plain
         || has_targets_in_cluster_queue(queue, priority)
-        || may_reclaim_any_quota(state, queue)
+        || may_reclaim_any_quota(&state.settings, &state.quota, queue)
     {
         return ReevaluationForecast::Open;
     }
@@ -71,17 +74,17 @@ pub(crate) fn certain_fit(
     id: QueueId,
     workload: WorkloadId,
 ) -> Option<(u32, SlotUsage)> {
-    let queue = state.queue(id);
-    let class = state.classes.at(state.workloads.at(workload).class);
+    let queue = state.queues.at(id);
+    let class = state.workloads.class(workload);
     let [pod_set] = class.pod_sets.as_slice() else { return None };
     let fair = state.settings.fair_sharing.is_some();
     // A topology request in a ClusterQueue without topologies may get quota, and is refused nevertheless.
-    let places = has_topology(state, queue) || pod_set.asks_for_topology();
-    if fair || class.allowed.is_some() || !state.settings.flavor_fungibility || places {
+    let needs_topology = has_topology(&state.quota, queue) || pod_set.asks_for_topology();
+    if fair || class.allowed.is_some() || !state.settings.flavor_fungibility || needs_topology {
         return None;
     }
     let mut usage = SlotUsage::new();
-    for (resource, amount) in state.requests(id, pod_set, pod_set.count) {
+    for (resource, amount) in state.queues.requests(id, pod_set, pod_set.count) {
         let group = queue.groups.iter().find(|group| group.resources.contains(&resource))?;
         // With several flavors the scan decides, so the usage is not known in advance.
         let [flavor] = group.flavors.as_slice() else { return None };
@@ -92,11 +95,11 @@ pub(crate) fn certain_fit(
     }
     let mut borrow = 0;
     for &(slot, amount) in &usage {
-        let left = available(&state.tree, queue.node, slot).clip();
-        if amount > left.min(potential(&state.tree, queue.node, slot)) {
+        let left = available(state.quota.tree(), queue.node, slot).clip();
+        if amount > left.min(potential(state.quota.tree(), queue.node, slot)) {
             return None;
         }
-        borrow = borrow.max(reach(&state.tree, queue.node, slot, amount).height);
+        borrow = borrow.max(reach(state.quota.tree(), queue.node, slot, amount).height);
     }
     Some((borrow, usage))
 }
@@ -113,15 +116,19 @@ fn has_targets_in_cluster_queue(queue: &ClusterQueueRecord, priority: i64) -> bo
 }
 
 /// Whether it may reclaim more than its side of the cohort tree owns.
-fn may_reclaim_any_quota(state: &State, queue: &ClusterQueueRecord) -> bool {
+fn may_reclaim_any_quota(
+    settings: &EngineSettings,
+    quota: &QuotaLayer,
+    queue: &ClusterQueueRecord,
+) -> bool {
     queue.preemption.reclaim != PreemptionPolicy::Never
-        && state.tree.parent(queue.node).is_some()
-        && (queue.preemption.borrow.is_some() || state.settings.fair_sharing.is_some())
+        && quota.tree().parent(queue.node).is_some()
+        && (queue.preemption.borrow.is_some() || settings.fair_sharing.is_some())
 }
 
-fn has_topology(state: &State, queue: &ClusterQueueRecord) -> bool {
+fn has_topology(quota: &QuotaLayer, queue: &ClusterQueueRecord) -> bool {
     let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors);
-    flavors.any(|&id| state.flavor(id).is_some_and(|flavor| flavor.topology.is_some()))
+    flavors.any(|&id| quota.flavor(id).is_some_and(|flavor| flavor.topology.is_some()))
 }
 
 /// One pod set of the Workload in its ClusterQueue.
@@ -138,7 +145,7 @@ impl<'a> ReevaluatedPodSet<'a> {
     fn requests(self) -> impl Iterator<Item = (ResourceId, Amount)> + 'a {
         let partly = self.state.settings.partial_admission;
         let smallest = if partly { self.pod_set.least() } else { self.pod_set.count };
-        self.state.requests(self.id, self.pod_set, smallest)
+        self.state.queues.requests(self.id, self.pod_set, smallest)
     }
 
     /// Whether it requests a resource that no resource group covers.
@@ -182,7 +189,7 @@ impl<'a> ReevaluatedPodSet<'a> {
     /// The prediction for one slot, along the lines of [`crate::flavors::resource_quota`].
     #[inline]
     fn predict_slot(self, slot: Slot, amount: Amount) -> ReevaluationForecast {
-        let (tree, node) = (&self.state.tree, self.queue.node);
+        let (tree, node) = (self.state.quota.tree(), self.queue.node);
         let reclaim = self.queue.preemption.reclaim;
         if amount <= available(tree, node, slot).clip() {
             return ReevaluationForecast::Open;
@@ -197,7 +204,7 @@ impl<'a> ReevaluatedPodSet<'a> {
         }
         let may_reserve = owned_elsewhere
             || amount <= tree.at(node, slot).nominal
-            || may_preempt_while_borrowing(self.state, self.id);
+            || may_preempt_while_borrowing(&self.state.settings, &self.state.queues, self.id);
         // Under Any an entry without targets reserves nothing (§4.8 step 5).
         if may_reserve && reclaim != PreemptionPolicy::Any {
             ReevaluationForecast::Reserves
@@ -208,7 +215,7 @@ impl<'a> ReevaluatedPodSet<'a> {
 
     /// Whether charges here do not affect other ClusterQueues: there is no parent, or nothing is borrowed or lent.
     fn is_isolated(self, group: &GroupSlots) -> bool {
-        let (tree, node) = (&self.state.tree, self.queue.node);
+        let (tree, node) = (self.state.quota.tree(), self.queue.node);
         tree.parent(node).is_none()
             || group.slots.iter().all(|&slot| {
                 let cell = tree.at(node, slot);

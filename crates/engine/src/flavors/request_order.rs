@@ -11,6 +11,7 @@ use crate::spec::PodSetSpec;
 /// Sort key of resources: 64 bits of FNV-1a, then the name.
 fn rank(name: &str) -> (u64, &str) {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    // The name breaks ties of the hash.
     (name.bytes().fold(0xcbf2_9ce4_8422_2325, mix), name)
 }
 

@@ -14,13 +14,16 @@ use crate::flavors::resource_quota::fit_resource_quota;
 use crate::ids::{FlavorId, QueueId, ResourceId};
 use crate::queues::cluster_queue::GroupSlots;
 use crate::reason::{NoFitReason, PendingReason};
+use crate::settings::EngineSettings;
+use crate::slices;
 use crate::spec::{
     FlavorFungibilityPolicy, FlavorFungibilityPreference, FlavorSpec, FungibilitySpec, PodSetSpec,
 };
 use crate::state::State;
 use crate::topology::topologies::TopologySupport;
+use crate::workloads::equivalence_class;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::usage::{SlotUsage, charged};
-use crate::{equivalence_class, slices};
 
 /// The input of a scan.
 #[derive(Debug, Clone, Copy)]
@@ -41,15 +44,22 @@ impl FlavorRequest<'_> {
     }
 }
 
-pub(crate) type Choices = SmallVec<[FlavorAssignment; 4]>;
+pub(crate) type FlavorAssignments = SmallVec<[FlavorAssignment; 4]>;
 
 /// The result of a scan.
 #[derive(Debug)]
 pub(crate) struct ScanResult {
     /// The best flavor, if any is possible.
-    pub(crate) flavor_assignments: Option<Choices>,
+    pub(crate) flavor_assignments: Option<FlavorAssignments>,
     /// The least severe reason among the flavors that do not fit.
     pub(crate) pending_reason: Option<PendingReason>,
+}
+
+/// A scan in progress.
+#[derive(Debug, Default)]
+struct FlavorScan {
+    best: Option<(GranularMode, FlavorAssignments)>,
+    pending_reason: Option<PendingReason>,
 }
 
 /// Finds the best flavor for the covered resources.
@@ -59,55 +69,20 @@ pub(crate) fn scan(
     assumed: &SlotUsage,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
 ) -> ScanResult {
-    let flavor_fungibility = state.queue(flavor_request.attempt.queue).flavor_fungibility;
-    let mut best: Option<(GranularMode, Choices)> = None;
-    let mut pending_reason: Option<PendingReason> = None;
-    let mut note_reason =
-        |one: PendingReason| pending_reason = Some(pending_reason.map_or(one, |old| old.min(one)));
+    let mut found = FlavorScan::default();
     let mut last = None;
     let known = reasons.len();
-    for index in first_flavor(state, flavor_request)..flavor_request.group.flavors.len() {
-        let flavor = flavor_request.group.flavors[index];
+    for index in first_flavor(&state.settings, flavor_request)..flavor_request.group.flavors.len() {
         last = Some(index);
-        // Flavors that are skipped (§4.4 step 1) give no pending reason; those that fail a static
-        // check (step 2) give NoMatchingFlavor.
-        if !is_pinned(flavor_request, flavor) {
-            reasons.extend(
-                flavor_request
-                    .first_resource()
-                    .map(|resource| NoFitReason::NotNominated { flavor, resource }),
-            );
-            continue;
-        }
-        if let Some(reason) = not_allowed(flavor_request, flavor) {
-            reasons.push(reason);
-            continue;
-        }
-        if let Some(reason) = unsuitable(state, flavor_request, flavor) {
-            reasons.push(reason);
-            note_reason(PendingReason::NoMatchingFlavor);
-            continue;
-        }
-        let preference = flavor_fungibility.preference;
-        let trial = FlavorTrial { index, assumed, preference };
-        let (worst, flavor_assignments) = fit_flavor(state, flavor_request, &trial, reasons);
-        if let PreemptionMode::NoFit(found) = worst.preemption_mode {
-            note_reason(found);
-            continue;
-        }
-        if is_good_enough(state, worst, flavor_fungibility) {
-            best = Some((worst, flavor_assignments));
+        if found.try_flavor(state, flavor_request, (index, assumed), reasons) {
             break;
         }
-        // Only a strictly better flavor replaces the best one: the first wins ties (§4.4 step 6).
-        if best.as_ref().is_none_or(|(old, _)| is_better(state, worst, *old, flavor_fungibility)) {
-            best = Some((worst, flavor_assignments));
-        }
     }
+    let FlavorScan { best, pending_reason } = found;
     let Some((granular_mode, mut flavor_assignments)) = best else {
         return ScanResult { flavor_assignments: None, pending_reason };
     };
-    note_progress(state, flavor_request, last, &mut flavor_assignments);
+    note_progress(&state.settings, flavor_request, last, &mut flavor_assignments);
     if granular_mode.preemption_mode == PreemptionMode::Fit {
         // A fit needs no reasons.
         reasons.truncate(known);
@@ -115,9 +90,69 @@ pub(crate) fn scan(
     ScanResult { flavor_assignments: Some(flavor_assignments), pending_reason }
 }
 
+impl FlavorScan {
+    /// Tries one flavor. Returns whether it is good enough to end the scan.
+    fn try_flavor(
+        &mut self,
+        state: &mut State,
+        flavor_request: &FlavorRequest<'_>,
+        (index, assumed): (usize, &SlotUsage),
+        reasons: &mut SmallVec<[NoFitReason; 1]>,
+    ) -> bool {
+        let flavor = flavor_request.group.flavors[index];
+        if let Some((reason, pending)) = exclusion(state, flavor_request, flavor) {
+            reasons.extend(reason);
+            pending.into_iter().for_each(|one| self.note_reason(one));
+            return false;
+        }
+        let fungibility = state.queues.at(flavor_request.attempt.queue).flavor_fungibility;
+        let trial = FlavorTrial { index, assumed, preference: fungibility.preference };
+        let (worst, flavor_assignments) = fit_flavor(state, flavor_request, &trial, reasons);
+        if let PreemptionMode::NoFit(found) = worst.preemption_mode {
+            self.note_reason(found);
+            return false;
+        }
+        // Taken at once, without a comparison with the flavors before it (§4.4 step 5).
+        let is_last = is_good_enough(&state.settings, worst, fungibility);
+        // Only a strictly better flavor replaces the best one: the first wins ties (§4.4 step 6).
+        let is_best =
+            |best: &(GranularMode, _)| is_better(&state.settings, worst, best.0, fungibility);
+        if is_last || self.best.as_ref().is_none_or(is_best) {
+            self.best = Some((worst, flavor_assignments));
+        }
+        is_last
+    }
+
+    /// Keeps the least severe reason.
+    fn note_reason(&mut self, reason: PendingReason) {
+        self.pending_reason = Some(self.pending_reason.map_or(reason, |old| old.min(reason)));
+    }
+}
+
+/// Why a flavor is not tried, with the pending reason. Flavors that are skipped (§4.4 step 1) give no pending reason;
+/// those that fail a static check (step 2) give NoMatchingFlavor.
+fn exclusion(
+    state: &State,
+    flavor_request: &FlavorRequest<'_>,
+    flavor: FlavorId,
+) -> Option<(Option<NoFitReason>, Option<PendingReason>)> {
+    if !is_nominated(flavor_request, flavor) {
+        let resource = flavor_request.first_resource();
+        return Some((
+            resource.map(|resource| NoFitReason::NotNominated { flavor, resource }),
+            None,
+        ));
+    }
+    if let Some(reason) = not_allowed(flavor_request, flavor) {
+        return Some((Some(reason), None));
+    }
+    let reason = unsuitable(state, flavor_request, flavor)?;
+    Some((Some(reason), Some(PendingReason::NoMatchingFlavor)))
+}
+
 /// Index of the first flavor to try.
-fn first_flavor(state: &State, flavor_request: &FlavorRequest<'_>) -> usize {
-    if !state.settings.flavor_fungibility {
+fn first_flavor(settings: &EngineSettings, flavor_request: &FlavorRequest<'_>) -> usize {
+    if !settings.flavor_fungibility {
         return 0;
     }
     let first = flavor_request.members[0];
@@ -131,15 +166,15 @@ fn first_flavor(state: &State, flavor_request: &FlavorRequest<'_>) -> usize {
     if next < flavor_request.group.flavors.len() { next } else { 0 }
 }
 
-fn is_pinned(flavor_request: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
-    let Some(pins) = flavor_request.attempt.pins else {
+fn is_nominated(flavor_request: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
+    let Some(nominated) = flavor_request.attempt.nominated else {
         return true;
     };
-    let of_request = |pin: &&(u16, ResourceId, FlavorId)| {
-        flavor_request.members.contains(&usize::from(pin.0))
-            && flavor_request.group.resources.contains(&pin.1)
+    let of_request = |one: &&(u16, ResourceId, FlavorId)| {
+        flavor_request.members.contains(&usize::from(one.0))
+            && flavor_request.group.resources.contains(&one.1)
     };
-    pins.iter().filter(of_request).any(|pin| pin.2 == flavor)
+    nominated.iter().filter(of_request).any(|one| one.2 == flavor)
 }
 
 /// Why a variant may not get the flavor, if it may not.
@@ -181,11 +216,11 @@ fn unfit(
     group: &GroupSlots,
     id: FlavorId,
 ) -> Option<NoFitReason> {
-    let Some(flavor) = state.flavor(id) else {
+    let Some(flavor) = state.quota.flavor(id) else {
         return Some(NoFitReason::FlavorNotFound(id));
     };
-    let (implied, covered) = (state.queue(queue).topology_only, &group.resources);
-    match state.topologies.topology_support(pod_set, flavor.topology, implied, covered) {
+    let (implied, covered) = (state.queues.at(queue).topology_only, &group.resources);
+    match state.topology.topologies().topology_support(pod_set, flavor.topology, implied, covered) {
         TopologySupport::Supported => mismatch(flavor, id, pod_set),
         TopologySupport::NoTopology => Some(NoFitReason::NoTopology(id)),
         TopologySupport::NoLevel => Some(NoFitReason::NoTopologyLevel(id)),
@@ -216,17 +251,17 @@ fn fit_flavor(
     flavor_request: &FlavorRequest<'_>,
     trial: &FlavorTrial<'_>,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
-) -> (GranularMode, Choices) {
+) -> (GranularMode, FlavorAssignments) {
     let &FlavorTrial { index, assumed, preference } = trial;
     let mut worst = GranularMode { preemption_mode: PreemptionMode::Fit, borrow: 0 };
-    let mut flavor_assignments = Choices::new();
+    let mut flavor_assignments = FlavorAssignments::new();
     for &(resource, amount) in flavor_request.requests {
         let Some(slot) = flavor_request.group.slot(index, resource) else {
             continue;
         };
         let flavor = flavor_request.group.flavors[index];
         let (amount, other) =
-            beyond_replaced_slice(state, flavor_request, resource, flavor, amount);
+            beyond_replaced_slice(&state.workloads, flavor_request, resource, flavor, amount);
         if let Some(reason) = other {
             reasons.push(reason);
             worst = worst.or_worse(NO_MATCH, preference);
@@ -236,36 +271,31 @@ fn fit_flavor(
             fit_resource_quota(state, flavor_request.attempt, slot, earlier, amount);
         reasons.extend(reason);
         worst = worst.or_worse(granular_mode, preference);
+        // The other resources are fitted nevertheless: their reasons are part of the message.
         if granular_mode.is_no_fit() {
             continue;
         }
-        flavor_assignments.push(FlavorAssignment {
-            resource,
-            flavor,
-            slot,
-            amount,
-            mode: granular_mode.mode(),
-            borrow: granular_mode.borrow,
-            tried: None,
-        });
+        let (mode, borrow) = (granular_mode.mode(), granular_mode.borrow);
+        let choice = FlavorAssignment { resource, flavor, slot, amount, mode, borrow, tried: None };
+        flavor_assignments.push(choice);
     }
     (worst, flavor_assignments)
 }
 
 /// The request beyond what the old slice has; or the reason, if the old slice has another flavor.
 pub(crate) fn beyond_replaced_slice(
-    state: &State,
+    workloads: &WorkloadLayer,
     flavor_request: &FlavorRequest<'_>,
     resource: ResourceId,
     flavor: FlavorId,
     mut amount: Amount,
 ) -> (Amount, Option<NoFitReason>) {
-    let Some(old) = flavor_request.attempt.old else {
+    let Some(old) = flavor_request.attempt.replaced_slice else {
         return (amount, None);
     };
     for &member in flavor_request.members {
         let pod_set = &flavor_request.attempt.class.pod_sets[member];
-        match slices::held_amount(state, old, &pod_set.name, resource) {
+        match slices::held_amount(workloads, old, &pod_set.name, resource) {
             Some((known, held)) if known == flavor => amount -= held,
             other => {
                 let original = other.map(|(known, _)| known);
@@ -277,17 +307,14 @@ pub(crate) fn beyond_replaced_slice(
 }
 
 /// The result for a flavor that does not suit the pods.
-const NO_MATCH: GranularMode = GranularMode {
-    preemption_mode: PreemptionMode::NoFit(PendingReason::NoMatchingFlavor),
-    borrow: 0,
-};
+const NO_MATCH: GranularMode = GranularMode::no_fit(PendingReason::NoMatchingFlavor);
 
 fn is_good_enough(
-    state: &State,
+    settings: &EngineSettings,
     granular_mode: GranularMode,
     flavor_fungibility: FungibilitySpec,
 ) -> bool {
-    if !state.settings.flavor_fungibility {
+    if !settings.flavor_fungibility {
         return granular_mode.preemption_mode == PreemptionMode::Fit;
     }
     match granular_mode.preemption_mode {
@@ -307,12 +334,12 @@ fn is_good_enough(
 
 /// Whether a flavor is better than the best so far. Without the gate borrowing does not count.
 fn is_better(
-    state: &State,
+    settings: &EngineSettings,
     new: GranularMode,
     old: GranularMode,
     flavor_fungibility: FungibilitySpec,
 ) -> bool {
-    if state.settings.flavor_fungibility {
+    if settings.flavor_fungibility {
         new.better_than(old, flavor_fungibility.preference)
     } else {
         new.grants_more_than(old)
@@ -321,12 +348,12 @@ fn is_better(
 
 /// Records where the scan stopped, unless it reached the last flavor.
 fn note_progress(
-    state: &State,
+    settings: &EngineSettings,
     flavor_request: &FlavorRequest<'_>,
     last: Option<usize>,
-    flavor_assignments: &mut Choices,
+    flavor_assignments: &mut FlavorAssignments,
 ) {
-    if !state.settings.flavor_fungibility {
+    if !settings.flavor_fungibility {
         // Without the gate progress is neither kept nor used, but an entry with an assignment counts as unfinished.
         flavor_assignments.iter_mut().for_each(|choice| choice.tried = Some(0));
         return;

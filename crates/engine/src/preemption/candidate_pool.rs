@@ -6,11 +6,12 @@
 use std::cmp::{Ordering, Reverse};
 
 use crate::ids::{NodeId, QueueId, WorkloadId};
+use crate::preemption::tables::CandidateTables;
 use crate::queues::heap::Heap;
-use crate::queues::table::ClusterQueueTable;
+use crate::queues::layer::QueueLayer;
 use crate::reason::PreemptionReason;
 use crate::time::Time;
-use crate::workloads::table::WorkloadTable;
+use crate::workloads::layer::WorkloadLayer;
 
 /// Why the policies allow a candidate. Kueue: `preemptionVariant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +55,7 @@ type CandidateOrder = ((bool, u8), (i64, Reverse<Time>));
 
 impl PreemptionCandidate {
     pub(super) fn new(
-        workloads: &WorkloadTable,
+        workloads: &WorkloadLayer,
         queue: QueueId,
         workload: WorkloadId,
         variant: PreemptionVariant,
@@ -75,8 +76,10 @@ impl PreemptionCandidate {
     }
 
     #[inline]
-    fn goes_before(&self, tables: PoolTables<'_>, other: &Self, fair_sharing: bool) -> bool {
-        let uid = |one: &Self| &tables.1.at(one.workload).uid;
+    fn goes_before(&self, tables: CandidateTables<'_>, other: &Self, fair_sharing: bool) -> bool {
+        let uid = |one: &Self| &tables.workloads.at(one.workload).uid;
+        // Usage is read only where it can differ; without admission fair sharing the stored key
+        // suffices.
         let order = if fair_sharing {
             self.cmp_with_usage(tables, other)
         } else {
@@ -86,20 +89,22 @@ impl PreemptionCandidate {
     }
 
     /// Compares two candidates if a ClusterQueue has admission fair sharing: more LocalQueue usage goes before priority.
-    fn cmp_with_usage(&self, tables: PoolTables<'_>, other: &Self) -> Ordering {
+    fn cmp_with_usage(&self, tables: CandidateTables<'_>, other: &Self) -> Ordering {
         let of_queue = |one: &Self| (one.queue, one.workload);
         let (left, right) = (self.order, other.order);
         left.0
             .cmp(&right.0)
-            .then_with(|| by_usage(tables.0, tables.1, of_queue(self), of_queue(other)))
+            .then_with(|| {
+                by_usage(tables.queues, tables.workloads, of_queue(self), of_queue(other))
+            })
             .then(left.1.cmp(&right.1))
     }
 }
 
 /// Compares two Workloads of one ClusterQueue with admission fair sharing: more LocalQueue usage first. Others are equal.
 pub(super) fn by_usage(
-    queues: &ClusterQueueTable,
-    workloads: &WorkloadTable,
+    queues: &QueueLayer,
+    workloads: &WorkloadLayer,
     (queue, left): (QueueId, WorkloadId),
     (other, right): (QueueId, WorkloadId),
 ) -> Ordering {
@@ -110,9 +115,6 @@ pub(super) fn by_usage(
     let usage = |id| pending.share(workloads.at(id));
     usage(right).cmp(&usage(left))
 }
-
-/// The tables that the order of candidates depends on.
-type PoolTables<'a> = (&'a ClusterQueueTable, &'a WorkloadTable);
 
 /// The candidates of one search.
 #[derive(Debug, Default)]
@@ -135,7 +137,7 @@ impl CandidatePool {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, tables: PoolTables<'_>, candidate: PreemptionCandidate) {
+    pub(super) fn add(&mut self, tables: CandidateTables<'_>, candidate: PreemptionCandidate) {
         self.has_reclaim |= candidate.variant != PreemptionVariant::WithinClusterQueue;
         self.has_hierarchical |= candidate.variant == PreemptionVariant::HierarchicalReclaim;
         let fair_sharing = self.fair_sharing;
@@ -143,16 +145,17 @@ impl CandidatePool {
     }
 
     /// Announces candidates of a ClusterQueue. The order of those already added does not depend on usage and stays.
-    pub(super) fn enter(&mut self, queues: &ClusterQueueTable, queue: QueueId) {
+    pub(super) fn enter(&mut self, queues: &QueueLayer, queue: QueueId) {
         self.fair_sharing |= queues.at(queue).pending.has_fair_sharing();
     }
 
     /// The candidate at `position` of the order, `None` behind the last.
     pub(super) fn at(
         &mut self,
-        tables: PoolTables<'_>,
+        tables: CandidateTables<'_>,
         position: usize,
     ) -> Option<PreemptionCandidate> {
+        // Drawn candidates are kept: the second run starts again at the first one.
         if position == self.drawn.len() {
             let fair_sharing = self.fair_sharing;
             let next =

@@ -13,25 +13,28 @@ use crate::preemption::candidate_pool::{CandidatePool, PreemptionCandidate, Pree
 use crate::preemption::candidates::{of_queue, within_quota};
 use crate::preemption::fit::{fill_back, fits};
 use crate::preemption::request::PreemptionRequest;
-use crate::preemption::simulation::{hide, show};
+use crate::preemption::simulation::{remove_workload, restore_workload};
+use crate::preemption::tables::CandidateTables;
 use crate::preemption::target::PreemptionTarget;
 use crate::quota::tree::QuotaTree;
-use crate::spec::{BorrowWithinCohort, PreemptionPolicy};
+use crate::spec::{BorrowWithinCohortSpec, PreemptionPolicy};
 use crate::state::State;
 
-/// Finds preemption targets for `need` into `targets`; none if preemption does not make it fit.
+/// Finds preemption targets for `request` into `targets`; none if preemption does not make it fit.
 pub(super) fn find(
     state: &mut State,
-    need: &PreemptionRequest<'_>,
+    request: &PreemptionRequest<'_>,
     targets: &mut Vec<PreemptionTarget>,
 ) {
     let mut pool = std::mem::take(&mut state.scratch.pool);
     pool.clear();
-    collect(state, need, &mut pool);
-    let forbidden = state.queue(need.attempt.queue).preemption.borrow.is_none();
+    collect(state.candidate_tables(), request, &mut pool);
+    let forbidden = state.queues.at(request.attempt.queue).preemption.borrow.is_none();
     // The runs of docs/reference/kueue.md §4.9; `true` is a run that may borrow. Without reclaim
     // candidates every target is in the own ClusterQueue, and one run that may borrow covers all.
-    let runs: &[bool] = if !pool.has_reclaim || (forbidden && !is_below_nominal(state, need)) {
+    let runs: &[bool] = if !pool.has_reclaim
+        || (forbidden && !is_below_nominal(state.candidate_tables(), request))
+    {
         &[true]
     } else if forbidden && !pool.has_hierarchical {
         &[false, true]
@@ -39,7 +42,7 @@ pub(super) fn find(
         &[true, false]
     };
     for &borrowing in runs {
-        run(state, need, &mut pool, borrowing, targets);
+        run(state, request, &mut pool, borrowing, targets);
         if !targets.is_empty() {
             break;
         }
@@ -48,10 +51,11 @@ pub(super) fn find(
 }
 
 /// Whether the preemptor's ClusterQueue uses less than its nominal quota of every contested slot.
-fn is_below_nominal(state: &State, need: &PreemptionRequest<'_>) -> bool {
-    let node = state.queue(need.attempt.queue).node;
-    need.contested.iter().all(|&slot| {
-        let cell = state.tree.at(node, slot);
+fn is_below_nominal(tables: CandidateTables<'_>, request: &PreemptionRequest<'_>) -> bool {
+    let CandidateTables { quota, queues, .. } = tables;
+    let node = queues.at(request.attempt.queue).node;
+    request.contested.iter().all(|&slot| {
+        let cell = quota.tree().at(node, slot);
         cell.usage < cell.nominal
     })
 }
@@ -59,37 +63,37 @@ fn is_below_nominal(state: &State, need: &PreemptionRequest<'_>) -> bool {
 /// Removes candidates in order until the request fits. Usage is the same afterwards.
 fn run(
     state: &mut State,
-    need: &PreemptionRequest<'_>,
+    request: &PreemptionRequest<'_>,
     pool: &mut CandidatePool,
     borrowing: bool,
     targets: &mut Vec<PreemptionTarget>,
 ) {
-    let mark = state.tree.journal.mark();
+    let mark = state.quota.begin_simulation();
     let (mut found, mut position) = (false, 0);
-    while let Some(candidate) = pool.at((&state.queues, &state.workloads), position) {
+    while let Some(candidate) = pool.at(state.candidate_tables(), position) {
         position += 1;
         // Checked when the candidate is drawn: targets before it may have brought its ClusterQueue
         // back within quota.
-        if !valid(state, need, &candidate, borrowing) {
+        if !valid(state.candidate_tables(), request, &candidate, borrowing) {
             continue;
         }
-        hide(state, candidate.workload);
+        remove_workload(state, candidate.workload);
         targets.push(PreemptionTarget {
             workload: candidate.workload,
             reason: candidate.variant.reason(),
         });
-        if fits(state, need, borrowing) {
+        if fits(state, request, borrowing) {
             found = true;
             break;
         }
     }
     if found {
-        fill_back(state, targets, |state| fits(state, need, borrowing));
+        fill_back(state, targets, |state| fits(state, request, borrowing));
     }
     for target in &*targets {
-        show(state, target.workload);
+        restore_workload(state, target.workload);
     }
-    state.tree.settle(mark);
+    state.quota.settle_simulation(mark);
     // A partial set of targets would evict Workloads without making the preemptor fit.
     if !found {
         targets.clear();
@@ -98,11 +102,12 @@ fn run(
 
 /// A reclaim ends once the candidate's ClusterQueue, or a cohort between it and the common ancestor, is within its quota.
 fn valid(
-    state: &State,
-    need: &PreemptionRequest<'_>,
+    tables: CandidateTables<'_>,
+    request: &PreemptionRequest<'_>,
     candidate: &PreemptionCandidate,
     borrowing: bool,
 ) -> bool {
+    let CandidateTables { quota, queues, .. } = tables;
     if candidate.variant == PreemptionVariant::ReclaimWithoutBorrowing && borrowing {
         return false;
     }
@@ -110,24 +115,25 @@ fn valid(
     let Some(common_ancestor) = candidate.common_ancestor else {
         return true;
     };
-    let node = state.queue(candidate.queue).node;
-    let below = state.tree.ancestors(node).take_while(|&above| above != common_ancestor);
-    std::iter::once(node).chain(below).all(|node| !within_quota(state, node, need.contested))
+    let node = queues.at(candidate.queue).node;
+    let below = quota.tree().ancestors(node).take_while(|&above| above != common_ancestor);
+    std::iter::once(node).chain(below).all(|node| !within_quota(quota, node, request.contested))
 }
 
 /// Collects all candidates.
-fn collect(state: &State, need: &PreemptionRequest<'_>, pool: &mut CandidatePool) {
-    let own = need.attempt.queue;
-    let policy = state.queue(own).preemption;
+fn collect(tables: CandidateTables<'_>, request: &PreemptionRequest<'_>, pool: &mut CandidatePool) {
+    let CandidateTables { workloads, queues, .. } = tables;
+    let own = request.attempt.queue;
+    let policy = queues.at(own).preemption;
     if policy.reclaim != PreemptionPolicy::Never {
-        collect_reclaim(state, need, pool);
+        collect_reclaim(tables, request, pool);
     }
-    pool.enter(&state.queues, own);
-    for workload in of_queue(state, need, own, policy.within_cluster_queue) {
+    pool.enter(queues, own);
+    for workload in of_queue(tables, request, own, policy.within_cluster_queue) {
         pool.add(
-            (&state.queues, &state.workloads),
+            tables,
             PreemptionCandidate::new(
-                &state.workloads,
+                workloads,
                 own,
                 workload,
                 PreemptionVariant::WithinClusterQueue,
@@ -138,22 +144,27 @@ fn collect(state: &State, need: &PreemptionRequest<'_>, pool: &mut CandidatePool
 
 /// Collects candidates of other ClusterQueues, walking up from the parent. Once the request fits within the quota of a node
 /// on the way, candidates further up are hierarchical reclaims: that node owns the quota.
-fn collect_reclaim(state: &State, need: &PreemptionRequest<'_>, pool: &mut CandidatePool) {
-    let leaf = state.queue(need.attempt.queue).node;
-    let mut rest: smallvec::SmallVec<[_; 4]> = need.usage.into();
-    let mut advantage = fits_quota(&state.tree, leaf, &mut rest);
+fn collect_reclaim(
+    tables: CandidateTables<'_>,
+    request: &PreemptionRequest<'_>,
+    pool: &mut CandidatePool,
+) {
+    let CandidateTables { quota, queues, .. } = tables;
+    let leaf = queues.at(request.attempt.queue).node;
+    let mut rest: smallvec::SmallVec<[_; 4]> = request.usage.into();
+    let mut advantage = fits_quota(quota.tree(), leaf, &mut rest);
     let mut skip = leaf;
-    for node in state.tree.ancestors(leaf) {
+    for node in quota.tree().ancestors(leaf) {
         collect_below(
-            state,
-            need,
+            tables,
+            request,
             &CohortWalk { common_ancestor: node, skip, advantage },
             node,
             pool,
         );
         // Tested after the subtree of `node` is collected: quota that `node` owns is an advantage
         // only over candidates outside of that subtree.
-        advantage |= fits_quota(&state.tree, node, &mut rest);
+        advantage |= fits_quota(quota.tree(), node, &mut rest);
         skip = node;
     }
 }
@@ -182,29 +193,29 @@ struct CohortWalk {
 }
 
 fn collect_below(
-    state: &State,
-    need: &PreemptionRequest<'_>,
+    tables: CandidateTables<'_>,
+    request: &PreemptionRequest<'_>,
     walk: &CohortWalk,
     node: NodeId,
     pool: &mut CandidatePool,
 ) {
-    for &child in &state.tree.node(node).children {
+    let CandidateTables { quota, workloads, queues } = tables;
+    for &child in &quota.tree().node(node).children {
         // A subtree within its quota has borrowed nothing that could be reclaimed.
-        if child == walk.skip || within_quota(state, child, need.contested) {
+        if child == walk.skip || within_quota(quota, child, request.contested) {
             continue;
         }
-        match state.tree.node(child).queue {
-            None => collect_below(state, need, walk, child, pool),
-            Some(queue) if state.queue(queue).active => {
-                let policy = state.queue(need.attempt.queue).preemption;
-                pool.enter(&state.queues, queue);
-                for workload in of_queue(state, need, queue, policy.reclaim) {
-                    let variant = variant(state, need, workload, walk);
-                    let candidate =
-                        PreemptionCandidate::new(&state.workloads, queue, workload, variant);
+        match quota.tree().node(child).queue {
+            None => collect_below(tables, request, walk, child, pool),
+            Some(queue) if queues.at(queue).active => {
+                let policy = queues.at(request.attempt.queue).preemption;
+                pool.enter(queues, queue);
+                for workload in of_queue(tables, request, queue, policy.reclaim) {
+                    let variant = variant(tables, request, workload, walk);
+                    let candidate = PreemptionCandidate::new(workloads, queue, workload, variant);
                     let common_ancestor = Some(walk.common_ancestor);
                     let candidate = PreemptionCandidate { common_ancestor, ..candidate };
-                    pool.add((&state.queues, &state.workloads), candidate);
+                    pool.add(tables, candidate);
                 }
             }
             // Kueue's snapshot has no inactive ClusterQueues (§4.1), so their Workloads are no
@@ -216,19 +227,20 @@ fn collect_below(
 
 /// The variant of a candidate in another ClusterQueue, by the preemptor's `borrowWithinCohort` policy.
 fn variant(
-    state: &State,
-    need: &PreemptionRequest<'_>,
+    tables: CandidateTables<'_>,
+    request: &PreemptionRequest<'_>,
     candidate: WorkloadId,
     walk: &CohortWalk,
 ) -> PreemptionVariant {
-    let borrow = state.queue(need.attempt.queue).preemption.borrow;
-    let (own, other) = (state.workloads.at(need.attempt.workload), state.workloads.at(candidate));
+    let CandidateTables { workloads, queues, .. } = tables;
+    let borrow = queues.at(request.attempt.queue).preemption.borrow;
+    let (own, other) = (workloads.at(request.attempt.workload), workloads.at(candidate));
     match borrow {
         _ if walk.advantage => PreemptionVariant::HierarchicalReclaim,
         None => PreemptionVariant::ReclaimWithoutBorrowing,
         // `borrowWithinCohort` preempts only lower priorities while the preemptor borrows (§4.9).
         Some(_) if other.priority >= own.priority => PreemptionVariant::ReclaimWithoutBorrowing,
-        Some(BorrowWithinCohort { max_priority: Some(bound) }) if other.priority > bound => {
+        Some(BorrowWithinCohortSpec { max_priority: Some(bound) }) if other.priority > bound => {
             PreemptionVariant::ReclaimWithoutBorrowing
         }
         Some(_) => PreemptionVariant::ReclaimWhileBorrowing,

@@ -13,4 +13,5 @@ pub(crate) mod request;
 pub(crate) mod scratch;
 pub(crate) mod search;
 pub(crate) mod simulation;
+pub(crate) mod tables;
 pub(crate) mod target;

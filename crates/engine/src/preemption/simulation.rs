@@ -1,63 +1,61 @@
 //! Simulated removal of Workloads: their usage is taken away, something is evaluated, and the usage is put back.
 //!
-//! Only usage of quota and topologies changes. A removed Workload is hidden, so that it is no preemption candidate. Callers
-//! restore it; a search that leaves one hidden is a bug.
+//! Only usage of quota and topologies changes. A removed Workload is no preemption candidate. Callers
+//! restore it; a search that leaves one removed is a bug.
 
 use crate::ids::{QueueId, WorkloadId};
 use crate::state::State;
+use crate::workloads::layer::WorkloadLayer;
 
 /// The ClusterQueue of a Workload's reservation.
-pub(crate) fn queue_of(state: &State, id: WorkloadId) -> QueueId {
-    let admission = state.workloads.at(id).admission.as_deref();
+pub(crate) fn queue_of(workloads: &WorkloadLayer, id: WorkloadId) -> QueueId {
+    let admission = workloads.admission(id);
     admission
         .map(|admission| admission.queue)
         .expect("invariant: preemption targets have a reservation")
 }
 
 /// Removes a Workload's usage within a simulation.
-pub(crate) fn hide(state: &mut State, id: WorkloadId) {
+pub(crate) fn remove_workload(state: &mut State, id: WorkloadId) {
     change(state, id, true);
 }
 
-/// Restores what [`hide`] removed.
-pub(crate) fn show(state: &mut State, id: WorkloadId) {
+/// Restores what [`remove_workload`] removed.
+pub(crate) fn restore_workload(state: &mut State, id: WorkloadId) {
     change(state, id, false);
 }
 
-/// Evaluates `look` while the Workloads `gone` are hidden.
-pub(crate) fn without<T>(
+/// Calls `evaluate` while the Workloads are removed. Kueue: `SimulateWorkloadRemoval`.
+pub(crate) fn simulate_removal<T>(
     state: &mut State,
-    gone: &[WorkloadId],
-    look: impl FnOnce(&mut State) -> T,
+    removed_workloads: &[WorkloadId],
+    evaluate: impl FnOnce(&mut State) -> T,
 ) -> T {
-    for &id in gone {
-        hide(state, id);
+    for &id in removed_workloads {
+        remove_workload(state, id);
     }
-    let seen = look(state);
-    for &id in gone {
-        show(state, id);
+    let result = evaluate(state);
+    for &id in removed_workloads {
+        restore_workload(state, id);
     }
-    seen
+    result
 }
 
-fn change(state: &mut State, id: WorkloadId, hidden: bool) {
-    let workload = state.workloads.at_mut(id);
+fn change(state: &mut State, id: WorkloadId, removed: bool) {
     // Lists of targets may contain a Workload twice; its usage is removed once.
-    if workload.hidden == hidden {
+    if !state.workloads.set_removed(id, removed) {
         return;
     }
-    workload.hidden = hidden;
-    let class = workload.class;
-    let Some(admission) = workload.admission.take() else {
+    let Some(admission) = state.workloads.admission(id) else {
         return;
     };
-    let node = state.queue(admission.queue).node;
-    if hidden {
-        state.tree.uncharge(node, &admission.usage);
-        state.topologies.release_admission(&admission, &class, &state.classes);
+    let node = state.queues.at(admission.queue).node;
+    let class = state.workloads.class(id);
+    if removed {
+        state.quota.uncharge(node, &admission.usage);
+        state.topology.release_admission(admission, class);
     } else {
-        state.tree.charge(node, &admission.usage);
-        state.topologies.charge_admission(&admission, &class, &state.classes);
+        state.quota.charge(node, &admission.usage);
+        state.topology.charge_admission(admission, class);
     }
-    state.workloads.at_mut(id).admission = Some(admission);
 }

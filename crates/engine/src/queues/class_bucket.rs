@@ -3,11 +3,12 @@
 //! A Workload that leaves the bucket leaves its ticket behind; the ticket is dropped when it reaches the top. Until
 //! then it is compared with others, so a ticket carries its own sort key, independent of its Workload.
 
-use crate::ids::{EquivalenceClassId, NamespaceId, WorkloadId};
+use crate::dense_table::DenseTable;
+use crate::ids::{BucketId, EquivalenceClassId, NamespaceId, WorkloadId};
 use crate::queues::heap::Heap;
 use crate::time::Time;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::{QueuePosition, WorkloadRecord};
-use crate::workloads::table::WorkloadTable;
 
 /// The position of a Workload in a bucket. It is dead if the Workload has another ticket number or is not pending.
 #[derive(Debug, Clone, Copy)]
@@ -63,13 +64,13 @@ impl ClassBucket {
     }
 }
 
-pub(super) fn is_live(ticket: &QueueTicket, workloads: &WorkloadTable) -> bool {
+pub(super) fn is_live(ticket: &QueueTicket, workloads: &WorkloadLayer) -> bool {
     workloads.get(ticket.workload).is_some_and(|workload| {
         workload.ticket == ticket.number && matches!(workload.place, QueuePosition::Pending { .. })
     })
 }
 
-pub(super) fn older(left: QueueTicket, right: QueueTicket, workloads: &WorkloadTable) -> bool {
+pub(super) fn older(left: QueueTicket, right: QueueTicket, workloads: &WorkloadLayer) -> bool {
     let rest = |ticket: QueueTicket| workloads.get(ticket.workload).map(|workload| &workload.uid);
     let order = (left.time, left.uid).cmp(&(right.time, right.uid));
     // Longer uids may share the bytes that a ticket carries.
@@ -77,12 +78,13 @@ pub(super) fn older(left: QueueTicket, right: QueueTicket, workloads: &WorkloadT
 }
 
 pub(super) fn goes_first(
-    buckets: &[ClassBucket],
-    left: u32,
-    right: u32,
-    workloads: &WorkloadTable,
+    buckets: &DenseTable<BucketId, ClassBucket>,
+    left: BucketId,
+    right: BucketId,
+    workloads: &WorkloadLayer,
 ) -> bool {
-    let (left, right) = (&buckets[left as usize], &buckets[right as usize]);
+    let (left, right) = (&buckets[left], &buckets[right]);
+    // Priority is the same for a whole class, so it is compared before any ticket is read.
     if left.priority != right.priority {
         return left.priority > right.priority;
     }

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::ids::{FlavorId, NodeId, ResourceId, Slot, WorkloadId};
+use crate::ids::{FlavorId, NodeId, PODS, ResourceId, Slot, WorkloadId};
 use crate::queues::pending_queue::PendingQueue;
 use crate::queues::priority_counts::PriorityCounts;
 use crate::spec::{
-    ClusterQueueSpec, FungibilitySpec, Labels, NamespaceSelector, PreemptionSpec, QueueingStrategy,
+    ClusterQueueInfo, FungibilitySpec, NamespaceSelector, PreemptionSpec, QueueingStrategy,
 };
-use crate::workloads::record::WorkloadRecord;
 
 /// A resource group with the slots of every (flavor, resource).
 #[derive(Debug, Default, Clone)]
@@ -32,7 +31,7 @@ impl GroupSlots {
 pub(crate) struct ClusterQueueRecord {
     pub(crate) node: NodeId,
     /// The last observed spec; `None` while only Workloads or LocalQueues refer to it, and after deletion.
-    pub(crate) spec: Option<Box<ClusterQueueSpec>>,
+    pub(crate) spec: Option<Box<ClusterQueueInfo>>,
     /// Hands out heads: it exists, is ready, not stopped, not in a cohort cycle, and its flavors and checks exist.
     pub(crate) active: bool,
     /// It was in a cohort cycle at the last check. Upstream notices the end of a cycle only when the ClusterQueue
@@ -60,15 +59,40 @@ pub(crate) struct ClusterQueueRecord {
     pub(crate) priorities: PriorityCounts,
 }
 
-/// Whether the namespace selector of a ClusterQueue matches the namespace of `workload`.
-pub(crate) fn namespace_matches(
-    selector: &NamespaceSelector,
-    namespaces: &[Option<Labels>],
-    workload: &WorkloadRecord,
-) -> bool {
-    let labels = namespaces.get(workload.namespace.index()).and_then(Option::as_ref);
-    match (selector, labels) {
-        (NamespaceSelector::Nothing, _) | (_, None) => false,
-        (NamespaceSelector::All(all), Some(labels)) => all.iter().all(|one| one.matches(labels)),
+impl ClusterQueueRecord {
+    /// A ClusterQueue without a spec, which hands out no heads.
+    pub(super) fn new(node: NodeId) -> Self {
+        Self {
+            node,
+            spec: None,
+            active: false,
+            in_cycle: false,
+            stopped: false,
+            ready: false,
+            listed: false,
+            strategy: QueueingStrategy::default(),
+            preemption: PreemptionSpec::default(),
+            flavor_fungibility: FungibilitySpec::default(),
+            namespaces: NamespaceSelector::Nothing,
+            groups: Arc::default(),
+            covers_pods: false,
+            topology_only: false,
+            generation: 0,
+            pending: PendingQueue::default(),
+            reserving: Vec::new(),
+            priorities: PriorityCounts::default(),
+        }
+    }
+
+    pub(super) fn set_spec(&mut self, spec: Box<ClusterQueueInfo>, groups: Vec<GroupSlots>) {
+        self.stopped = spec.stopped;
+        self.ready = spec.ready;
+        self.strategy = spec.strategy;
+        self.preemption = spec.preemption;
+        self.flavor_fungibility = spec.flavor_fungibility;
+        self.namespaces.clone_from(&spec.namespaces);
+        self.covers_pods = spec.groups.iter().any(|group| group.resources.contains(&PODS));
+        self.groups = Arc::new(groups);
+        self.spec = Some(spec);
     }
 }

@@ -1,5 +1,7 @@
 //! Two binary heaps whose order is passed in by the caller, since it depends on other tables.
 
+use crate::dense_table::DenseTable;
+
 /// A heap of plain values.
 #[derive(Debug, Clone)]
 pub(crate) struct Heap<T> {
@@ -69,48 +71,52 @@ fn first_child<T: Copy>(items: &[T], at: usize, before: &impl Fn(T, T) -> bool) 
     }
 }
 
-/// A heap of small integers with their positions, so that any of them can be removed or moved.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct IndexHeap {
-    items: Vec<u32>,
-    /// Position of each integer; `NOWHERE` if it is not in the heap.
-    places: Vec<u32>,
+/// A heap of ids with their positions, so that any of them can be removed or moved.
+#[derive(Debug, Clone)]
+pub(crate) struct IndexHeap<Id> {
+    items: Vec<Id>,
+    /// Position of each id; `NOWHERE` if it is not in the heap.
+    places: DenseTable<Id, u32>,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
-impl IndexHeap {
-    pub(crate) fn peek(&self) -> Option<u32> {
+impl<Id> Default for IndexHeap<Id> {
+    fn default() -> Self {
+        Self { items: Vec::new(), places: DenseTable::default() }
+    }
+}
+
+impl<Id: From<usize> + Into<usize> + Copy + PartialEq> IndexHeap<Id> {
+    pub(crate) fn peek(&self) -> Option<Id> {
         self.items.first().copied()
     }
 
-    pub(crate) fn contains(&self, item: u32) -> bool {
-        self.places.get(item as usize).is_some_and(|&place| place != NOWHERE)
+    pub(crate) fn contains(&self, item: Id) -> bool {
+        self.places.get(item).is_some_and(|&place| place != NOWHERE)
     }
 
     /// Inserts `item`, or moves it to its position if it is in the heap already.
-    pub(crate) fn settle(&mut self, item: u32, before: impl Fn(u32, u32) -> bool) {
-        if self.places.len() <= item as usize {
-            self.places.resize(item as usize + 1, NOWHERE);
-        }
+    pub(crate) fn settle(&mut self, item: Id, before: impl Fn(Id, Id) -> bool) {
+        self.places.reach_with(item, NOWHERE);
         if !self.contains(item) {
             self.items.push(item);
             self.note(self.items.len() - 1);
         }
-        let at = self.rise(self.places[item as usize] as usize, &before);
+        let at = self.rise(self.places[item] as usize, &before);
         self.sink(at, &before);
     }
 
-    pub(crate) fn remove(&mut self, item: u32, before: impl Fn(u32, u32) -> bool) {
+    pub(crate) fn remove(&mut self, item: Id, before: impl Fn(Id, Id) -> bool) {
         if !self.contains(item) {
             return;
         }
-        let at = self.places[item as usize] as usize;
-        self.places[item as usize] = NOWHERE;
+        let at = std::mem::replace(&mut self.places[item], NOWHERE) as usize;
         let Some(last) = self.items.pop() else { return };
         if last != item {
             self.items[at] = last;
             self.note(at);
+            // The last item comes from another subtree, so it may belong above or below `at`.
             let at = self.rise(at, &before);
             self.sink(at, &before);
         }
@@ -118,7 +124,7 @@ impl IndexHeap {
 
     fn note(&mut self, at: usize) {
         let place = u32::try_from(at).expect("invariant: heaps hold fewer than 2^32 items");
-        self.places[self.items[at] as usize] = place;
+        self.places[self.items[at]] = place;
     }
 
     fn swap(&mut self, left: usize, right: usize) {
@@ -127,7 +133,7 @@ impl IndexHeap {
         self.note(right);
     }
 
-    fn rise(&mut self, mut at: usize, before: &impl Fn(u32, u32) -> bool) -> usize {
+    fn rise(&mut self, mut at: usize, before: &impl Fn(Id, Id) -> bool) -> usize {
         while at > 0 {
             let parent = (at - 1) / 2;
             if !before(self.items[at], self.items[parent]) {
@@ -139,7 +145,7 @@ impl IndexHeap {
         at
     }
 
-    fn sink(&mut self, mut at: usize, before: &impl Fn(u32, u32) -> bool) {
+    fn sink(&mut self, mut at: usize, before: &impl Fn(Id, Id) -> bool) {
         while let Some(child) = first_child(&self.items, at, before) {
             if !before(self.items[child], self.items[at]) {
                 break;
@@ -158,16 +164,16 @@ mod tests {
     fn any_item_can_be_moved_or_removed() {
         let mut keys = [5, 3, 8, 1, 9, 2, 7];
         let mut heap = IndexHeap::default();
-        for item in 0..7 {
-            heap.settle(item, |a, b| keys[a as usize] < keys[b as usize]);
+        for item in 0..7_usize {
+            heap.settle(item, |a, b| keys[a] < keys[b]);
         }
         keys[4] = 0;
-        heap.settle(4, |a, b| keys[a as usize] < keys[b as usize]);
-        heap.remove(3, |a, b| keys[a as usize] < keys[b as usize]);
+        heap.settle(4, |a, b| keys[a] < keys[b]);
+        heap.remove(3, |a, b| keys[a] < keys[b]);
         let mut order = Vec::new();
         while let Some(top) = heap.peek() {
             order.push(top);
-            heap.remove(top, |a, b| keys[a as usize] < keys[b as usize]);
+            heap.remove(top, |a, b| keys[a] < keys[b]);
         }
         assert_eq!(order, [4, 5, 1, 0, 6, 2]);
     }

@@ -12,60 +12,64 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::admission_fair_sharing::FairSharingUsage;
-use crate::ids::{EquivalenceClassId, LocalQueueId, WorkloadId};
+use crate::dense_table::DenseTable;
+use crate::ids::{BucketId, EquivalenceClassId, LocalQueueId, WorkloadId};
 use crate::queues::class_bucket::{ClassBucket, QueueTicket, goes_first, is_live, older};
 use crate::queues::heap::IndexHeap;
+use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::{QueuePosition, WorkloadRecord};
-use crate::workloads::table::WorkloadTable;
 
 /// The pending Workloads of one ClusterQueue.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct PendingQueue {
-    buckets: Vec<ClassBucket>,
-    free: Vec<u32>,
+    buckets: DenseTable<BucketId, ClassBucket>,
+    free: Vec<BucketId>,
     /// The bucket of each class that new Workloads enter.
-    by_class: HashMap<EquivalenceClassId, u32>,
+    by_class: HashMap<EquivalenceClassId, BucketId>,
     /// Further buckets: active Workloads whose class became inadmissible.
-    detached: Vec<u32>,
-    order: IndexHeap,
+    detached: Vec<BucketId>,
+    order: IndexHeap<BucketId>,
     inadmissible: Vec<WorkloadId>,
-    inadmissible_buckets: Vec<u32>,
+    inadmissible_buckets: Vec<BucketId>,
     /// The head that waits for its preemption targets.
     preemptor: Option<WorkloadId>,
     /// The preemptor stays first, whatever is added (BestEffortFIFO).
     sticky: bool,
     /// The preemptor's requests changed since its targets were found.
     altered: bool,
+    /// A refusal was predicted since refusals were forgotten last: messages may show old numbers.
+    predicted: bool,
+    /// The configuration changed since the last requeue: the placer may be asked for something else.
+    reconfigured: bool,
     /// Usage of LocalQueues if the ClusterQueue has admission fair sharing. It goes before every other key.
     shares: Option<BTreeMap<LocalQueueId, FairSharingUsage>>,
 }
 
 impl PendingQueue {
     /// Adds a Workload to its class. It is inadmissible if the class is.
-    pub(crate) fn push(&mut self, id: WorkloadId, workloads: &mut WorkloadTable) {
+    pub(crate) fn push(&mut self, id: WorkloadId, workloads: &mut WorkloadLayer) {
         let workload = workloads.at(id);
         let index = self.bucket_of(workload.class, workload.priority);
         self.enter(index, id, workloads);
     }
 
     /// Adds a Workload as active even if its class is inadmissible.
-    pub(crate) fn push_active(&mut self, id: WorkloadId, workloads: &mut WorkloadTable) {
+    pub(crate) fn push_active(&mut self, id: WorkloadId, workloads: &mut WorkloadLayer) {
         let (class, priority) = (workloads.at(id).class, workloads.at(id).priority);
         let mut index = self.bucket_of(class, priority);
         // The class stays inadmissible for its other Workloads.
-        if self.buckets[index as usize].inadmissible {
+        if self.buckets[index].inadmissible {
             index = self.detached_of(class, priority);
         }
         self.enter(index, id, workloads);
     }
 
-    fn enter(&mut self, index: u32, id: WorkloadId, workloads: &mut WorkloadTable) {
-        let number = workloads.stamp();
-        let workload = workloads.at_mut(id);
-        workload.place = QueuePosition::Pending { bucket: index };
-        workload.ticket = number;
+    fn enter(&mut self, index: BucketId, id: WorkloadId, workloads: &mut WorkloadLayer) {
+        let workload =
+            workloads.set_position_with_ticket(id, QueuePosition::Pending { bucket: index });
         let (ticket, namespace) = (QueueTicket::new(id, workload), workload.namespace);
-        let bucket = &mut self.buckets[index as usize];
+        let bucket = &mut self.buckets[index];
+        // Requeues check the namespace once for a whole bucket if it has only one.
         let alike = bucket.live == 0 || bucket.namespace == Some(namespace);
         bucket.namespace = alike.then_some(namespace);
         bucket.tickets.push(ticket, |a, b| older(a, b, workloads));
@@ -74,20 +78,18 @@ impl PendingQueue {
     }
 
     /// Adds a single inadmissible Workload.
-    pub(crate) fn push_inadmissible(&mut self, id: WorkloadId, workloads: &mut WorkloadTable) {
+    pub(crate) fn push_inadmissible(&mut self, id: WorkloadId, workloads: &mut WorkloadLayer) {
         let place =
             u32::try_from(self.inadmissible.len()).expect("invariant: fewer than 2^32 Workloads");
-        workloads.at_mut(id).place = QueuePosition::Inadmissible { place };
+        workloads.set_position(id, QueuePosition::Inadmissible { place });
         self.inadmissible.push(id);
     }
 
     /// Removes a Workload, active or inadmissible.
-    pub(crate) fn remove(&mut self, id: WorkloadId, workloads: &mut WorkloadTable) {
-        let workload = workloads.at_mut(id);
-        let place = std::mem::replace(&mut workload.place, QueuePosition::Out);
-        match place {
+    pub(crate) fn remove(&mut self, id: WorkloadId, workloads: &mut WorkloadLayer) {
+        match workloads.set_position(id, QueuePosition::Out) {
             QueuePosition::Pending { bucket } => {
-                self.buckets[bucket as usize].live -= 1;
+                self.buckets[bucket].live -= 1;
                 self.drop_dead(bucket, workloads);
                 self.settle(bucket, workloads);
             }
@@ -95,7 +97,7 @@ impl PendingQueue {
                 self.inadmissible.swap_remove(place as usize);
                 // The last one was moved to the free position.
                 if let Some(&moved) = self.inadmissible.get(place as usize) {
-                    workloads.at_mut(moved).place = QueuePosition::Inadmissible { place };
+                    workloads.set_position(moved, QueuePosition::Inadmissible { place });
                 }
             }
             QueuePosition::Out | QueuePosition::Reserving { .. } => {}
@@ -103,7 +105,7 @@ impl PendingQueue {
     }
 
     /// The first active Workload.
-    pub(crate) fn head(&self, workloads: &WorkloadTable) -> Option<WorkloadId> {
+    pub(crate) fn head(&self, workloads: &WorkloadLayer) -> Option<WorkloadId> {
         if self.shares.is_some() {
             // Usage may change at any time, so no heap is kept in its order.
             let all = self.live_tickets(false, workloads).into_iter();
@@ -113,12 +115,12 @@ impl PendingQueue {
         // (§3.4).
         if let Some(sticky) = self.preemptor.filter(|_| self.sticky)
             && let QueuePosition::Pending { bucket } = workloads.at(sticky).place
-            && !self.buckets[bucket as usize].inadmissible
+            && !self.buckets[bucket].inadmissible
         {
             return Some(sticky);
         }
         let first = self.order.peek()?;
-        self.buckets[first as usize].tickets.peek().map(|ticket| ticket.workload)
+        self.buckets[first].tickets.peek().map(|ticket| ticket.workload)
     }
 
     /// Whether the ClusterQueue has admission fair sharing.
@@ -156,7 +158,7 @@ impl PendingQueue {
 
     /// Whether a Workload is active: it is evaluated without a requeue.
     pub(crate) fn is_active(&self, workload: &WorkloadRecord) -> bool {
-        matches!(workload.place, QueuePosition::Pending { bucket } if !self.buckets[bucket as usize].inadmissible)
+        matches!(workload.place, QueuePosition::Pending { bucket } if !self.buckets[bucket].inadmissible)
     }
 
     /// Removes the preemptor mark if `id` has it.
@@ -186,63 +188,83 @@ impl PendingQueue {
         self.preemptor == Some(id)
     }
 
-    /// Makes a class inadmissible. Returns the number of buckets that were active before.
+    /// Makes all pending Workloads of one equivalence class inadmissible: that of `id`.
     pub(crate) fn mark_class_inadmissible(
         &mut self,
-        class: EquivalenceClassId,
-        priority: i64,
-        workloads: &WorkloadTable,
-    ) -> usize {
+        id: WorkloadId,
+        workloads: &mut WorkloadLayer,
+    ) {
+        let (class, priority) = (workloads.at(id).class, workloads.at(id).priority);
         let first = self.bucket_of(class, priority);
-        let mut inadmissible = usize::from(self.mark_bucket_inadmissible(first, workloads));
+        self.mark_bucket_inadmissible(first, workloads);
         // A refusal concerns every pending Workload of the class, detached ones included (§3.5).
         for at in 0..self.detached.len() {
             let index = self.detached[at];
-            if self.buckets[index as usize].class == class {
-                inadmissible += usize::from(self.mark_bucket_inadmissible(index, workloads));
+            if self.buckets[index].class == class {
+                self.mark_bucket_inadmissible(index, workloads);
             }
         }
-        inadmissible
     }
 
-    /// Makes a bucket inadmissible. Returns false if it was already.
-    fn mark_bucket_inadmissible(&mut self, index: u32, workloads: &WorkloadTable) -> bool {
-        let bucket = &mut self.buckets[index as usize];
+    fn mark_bucket_inadmissible(&mut self, index: BucketId, workloads: &mut WorkloadLayer) {
+        let bucket = &mut self.buckets[index];
         bucket.refused = true;
         if std::mem::replace(&mut bucket.inadmissible, true) {
-            return false;
+            return;
         }
+        // The bucket outlives its last Workload, and its class must not be reused meanwhile.
+        workloads.retain_class(bucket.class);
         self.inadmissible_buckets.push(index);
         self.settle(index, workloads);
-        true
+    }
+
+    /// Notes that a refusal was predicted and not evaluated.
+    pub(crate) fn note_prediction(&mut self) {
+        self.predicted = true;
+    }
+
+    /// Whether a refusal was predicted since refusals were forgotten last.
+    pub(crate) fn has_predictions(&self) -> bool {
+        self.predicted
     }
 
     /// Whether the class of an active Workload was refused under the present configuration.
     pub(crate) fn is_refused(&self, workload: &WorkloadRecord) -> bool {
-        matches!(workload.place, QueuePosition::Pending { bucket } if self.buckets[bucket as usize].refused)
+        matches!(workload.place, QueuePosition::Pending { bucket } if self.buckets[bucket].refused)
     }
 
     /// Forgets refusals after a change of quotas or flavors: all classes are evaluated again.
     pub(crate) fn forget_refused(&mut self) {
-        self.buckets.iter_mut().for_each(|bucket| bucket.refused = false);
+        self.predicted = false;
+        self.buckets.rows_mut().for_each(|bucket| bucket.refused = false);
+    }
+
+    /// Notes a change of the configuration: the next requeue includes Workloads that wait for cluster capacity.
+    pub(crate) fn note_configuration(&mut self) {
+        self.reconfigured = true;
+    }
+
+    /// Whether the configuration changed since the last call.
+    pub(crate) fn take_reconfigured(&mut self) -> bool {
+        std::mem::take(&mut self.reconfigured)
     }
 
     /// Makes inadmissible classes, and single Workloads for which `may` holds, active. If the ClusterQueue is
-    /// `selects_namespaces`, Workloads of a class for which `may` does not hold become single inadmissible ones. `on_active`
-    /// receives the classes. Returns the number of classes and single Workloads visited.
+    /// `selects_namespaces`, Workloads of a class for which `may` does not hold become single inadmissible ones. Returns the number of classes and single Workloads visited.
     pub(crate) fn requeue_inadmissible(
         &mut self,
-        workloads: &mut WorkloadTable,
+        workloads: &mut WorkloadLayer,
         selects_namespaces: bool,
         may: impl Fn(&WorkloadRecord) -> bool,
-        mut on_active: impl FnMut(EquivalenceClassId),
     ) -> usize {
         let all = self.inadmissible_buckets.len() + self.inadmissible.len();
         while let Some(index) = self.inadmissible_buckets.pop() {
-            let bucket = &mut self.buckets[index as usize];
+            let bucket = &mut self.buckets[index];
             bucket.inadmissible = false;
-            on_active(bucket.class);
+            workloads.release_class(bucket.class);
             self.settle(index, workloads);
+            // The labels of a namespace may have changed since its Workloads became inadmissible
+            // (§3.6).
             if selects_namespaces {
                 self.split_off(index, workloads, &may);
             }
@@ -264,11 +286,12 @@ impl PendingQueue {
     /// namespace.
     fn split_off(
         &mut self,
-        index: u32,
-        workloads: &mut WorkloadTable,
+        index: BucketId,
+        workloads: &mut WorkloadLayer,
         may: impl Fn(&WorkloadRecord) -> bool,
     ) {
-        let bucket = &self.buckets[index as usize];
+        let bucket = &self.buckets[index];
+        // An empty bucket has no namespace to check.
         let Some(first) = bucket.tickets.peek() else { return };
         if bucket.namespace.is_some() && may(workloads.at(first.workload)) {
             return;
@@ -283,32 +306,32 @@ impl PendingQueue {
     }
 
     /// Active Workloads in queue order.
-    pub(crate) fn active(&self, workloads: &WorkloadTable) -> Vec<WorkloadId> {
+    pub(crate) fn active(&self, workloads: &WorkloadLayer) -> Vec<WorkloadId> {
         let mut ids = self.live_tickets(false, workloads);
         self.sort(&mut ids, workloads);
         ids
     }
 
     /// Inadmissible Workloads in queue order.
-    pub(crate) fn inadmissible(&self, workloads: &WorkloadTable) -> Vec<WorkloadId> {
+    pub(crate) fn inadmissible(&self, workloads: &WorkloadLayer) -> Vec<WorkloadId> {
         let mut ids = self.live_tickets(true, workloads);
         ids.extend(&self.inadmissible);
         self.sort(&mut ids, workloads);
         ids
     }
 
-    fn live_tickets(&self, inadmissible: bool, workloads: &WorkloadTable) -> Vec<WorkloadId> {
-        let buckets = self.buckets.iter().filter(|bucket| bucket.inadmissible == inadmissible);
+    fn live_tickets(&self, inadmissible: bool, workloads: &WorkloadLayer) -> Vec<WorkloadId> {
+        let buckets = self.buckets.rows().filter(|bucket| bucket.inadmissible == inadmissible);
         let tickets = buckets.flat_map(|bucket| bucket.tickets.items());
         tickets.filter(|ticket| is_live(ticket, workloads)).map(|ticket| ticket.workload).collect()
     }
 
-    fn sort(&self, ids: &mut [WorkloadId], workloads: &WorkloadTable) {
+    fn sort(&self, ids: &mut [WorkloadId], workloads: &WorkloadLayer) {
         ids.sort_by(|&left, &right| self.order(left, right, workloads));
     }
 
     /// The queue order.
-    fn order(&self, left: WorkloadId, right: WorkloadId, workloads: &WorkloadTable) -> Ordering {
+    fn order(&self, left: WorkloadId, right: WorkloadId, workloads: &WorkloadLayer) -> Ordering {
         let stays = |id| self.sticky && self.preemptor == Some(id);
         let sticky = stays(right).cmp(&stays(left));
         let (left, right) = (workloads.at(left), workloads.at(right));
@@ -320,7 +343,7 @@ impl PendingQueue {
             .then(left.uid.cmp(&right.uid))
     }
 
-    fn bucket_of(&mut self, class: EquivalenceClassId, priority: i64) -> u32 {
+    fn bucket_of(&mut self, class: EquivalenceClassId, priority: i64) -> BucketId {
         if let Some(&index) = self.by_class.get(&class) {
             return index;
         }
@@ -330,9 +353,9 @@ impl PendingQueue {
     }
 
     /// The active bucket of a class that is inadmissible.
-    fn detached_of(&mut self, class: EquivalenceClassId, priority: i64) -> u32 {
-        let fits = |&&index: &&u32| {
-            let bucket = &self.buckets[index as usize];
+    fn detached_of(&mut self, class: EquivalenceClassId, priority: i64) -> BucketId {
+        let fits = |&&index: &&BucketId| {
+            let bucket = &self.buckets[index];
             bucket.class == class && !bucket.inadmissible
         };
         if let Some(&index) = self.detached.iter().find(fits) {
@@ -343,26 +366,25 @@ impl PendingQueue {
         index
     }
 
-    fn new_bucket(&mut self, class: EquivalenceClassId, priority: i64) -> u32 {
+    fn new_bucket(&mut self, class: EquivalenceClassId, priority: i64) -> BucketId {
         if let Some(index) = self.free.pop() {
-            let bucket = &mut self.buckets[index as usize];
+            let bucket = &mut self.buckets[index];
             (bucket.class, bucket.priority, bucket.refused) = (class, priority, false);
             return index;
         }
-        self.buckets.push(ClassBucket::new(class, priority));
-        u32::try_from(self.buckets.len() - 1).expect("invariant: fewer than 2^32 shapes")
+        self.buckets.push(ClassBucket::new(class, priority))
     }
 
-    fn drop_dead(&mut self, index: u32, workloads: &WorkloadTable) {
-        let tickets = &mut self.buckets[index as usize].tickets;
+    fn drop_dead(&mut self, index: BucketId, workloads: &WorkloadLayer) {
+        let tickets = &mut self.buckets[index].tickets;
         while tickets.peek().is_some_and(|top| !is_live(&top, workloads)) {
             tickets.pop(|a, b| older(a, b, workloads));
         }
     }
 
     /// Restores the invariants after a change of a bucket.
-    fn settle(&mut self, index: u32, workloads: &WorkloadTable) {
-        let bucket = &mut self.buckets[index as usize];
+    fn settle(&mut self, index: BucketId, workloads: &WorkloadLayer) {
+        let bucket = &mut self.buckets[index];
         if bucket.live > 0 && !bucket.inadmissible {
             let buckets = &self.buckets;
             self.order.settle(index, |a, b| goes_first(buckets, a, b, workloads));
@@ -383,8 +405,8 @@ impl PendingQueue {
     }
 
     /// Unlinks a bucket from its class. Returns false if it was not linked.
-    fn forget(&mut self, index: u32) -> bool {
-        let class = self.buckets[index as usize].class;
+    fn forget(&mut self, index: BucketId) -> bool {
+        let class = self.buckets[index].class;
         if self.by_class.get(&class) == Some(&index) {
             return self.by_class.remove(&class).is_some();
         }

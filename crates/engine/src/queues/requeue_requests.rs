@@ -13,6 +13,8 @@ pub(crate) struct RequeueRequests(Vec<NodeId>);
 impl RequeueRequests {
     /// Requests a requeue of the tree that `node` is in when the next cycle begins.
     pub(crate) fn add(&mut self, node: NodeId) {
+        // Releases in one ClusterQueue often follow each other; other duplicates are removed when
+        // requests are taken.
         if self.0.last() != Some(&node) {
             self.0.push(node);
         }
@@ -26,6 +28,7 @@ impl RequeueRequests {
     /// Removes all requests and hands the root of every requested tree to `requeue`, each once.
     pub(crate) fn take(&mut self, tree: &QuotaTree, mut requeue: impl FnMut(NodeId)) {
         self.0.retain_mut(|node| {
+            // A cohort cycle blocks its whole tree (§3.6).
             let cyclic = tree.node(*node).cyclic;
             *node = tree.root(*node);
             !cyclic

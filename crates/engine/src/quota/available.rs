@@ -33,6 +33,7 @@ pub(crate) fn potential(tree: &QuotaTree, node: NodeId, slot: Slot) -> Amount {
     };
     let all = own.local + potential(tree, parent, slot);
     match own.borrowing_limit {
+        // The limit counts from the whole subtree quota, of which the local quota is a part.
         Some(limit) => all.min(own.subtree + limit),
         None => all,
     }

@@ -44,6 +44,7 @@ impl QuotaCell {
     /// Whether `more` usage would exceed the subtree quota.
     #[inline]
     pub(crate) fn borrowing_with(&self, more: Amount) -> bool {
+        // An unlimited sum absorbs: no usage exceeds it, not even an unlimited one.
         !self.subtree.is_unlimited() && self.usage + more > self.subtree
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct PendingChanges {
     /// Nodes whose configuration changed.
     pub(crate) configured: Vec<NodeId>,
     /// Nodes whose quotas or parent changed, and their former parents.
-    pub(crate) requoted: Vec<NodeId>,
+    pub(crate) quota_changed: Vec<NodeId>,
     /// Nodes that lost a child.
     pub(crate) former_parents: Vec<NodeId>,
 }
@@ -50,8 +50,8 @@ impl ConfigurationChanges {
 
     /// Notes that quotas or parent of a node change: flavor scans of its tree, and of the tree that it leaves, start again.
     pub(crate) fn quotas_changed(&mut self, node: NodeId, parent: Option<NodeId>) {
-        self.pending.requoted.push(node);
-        self.pending.requoted.extend(parent);
+        self.pending.quota_changed.push(node);
+        self.pending.quota_changed.extend(parent);
     }
 
     /// Notes that a child may have left `parent`.

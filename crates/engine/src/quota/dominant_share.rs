@@ -1,8 +1,9 @@
 //! Dominant resource share: usage above the subtree quota relative to what the parent can lend. Kueue:
 //! `dominantResourceShare`.
 //!
-//! Per resource, borrowed amount over lendable amount; the largest ratio, divided by the node's weight. Kept as a
-//! fraction of integers and compared exactly. Source: docs/reference/kueue.md §4.7. Cost: the slots of one row.
+//! Per resource, borrowed amount over lendable amount; the largest ratio, divided by the node's weight. Computed in floating
+//! point in upstream's order of operations: shares that are equal as fractions may differ by a rounding, and upstream decides
+//! by it. Source: docs/reference/kueue.md §4.7. Cost: the slots of one row.
 
 use std::cmp::Ordering;
 
@@ -11,62 +12,54 @@ use crate::ids::{NodeId, ResourceId, Slot};
 use crate::quota::tree::QuotaTree;
 use crate::spec::FairSharingWeight;
 
-/// A share: `borrowed / lendable / weight`.
+/// A share, in thousandths.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DominantShare {
-    borrowed: u64,
-    lendable: u64,
-    weight: u64,
+    /// The largest ratio over the resources, before the weight.
+    unweighted: f64,
+    weight: f64,
     /// Usage exceeds the subtree quota of a slot, even if nothing is lendable.
     pub(crate) borrowing: bool,
 }
 
 impl DominantShare {
     /// The share without borrowing.
-    pub(crate) const NONE: Self = Self { borrowed: 0, lendable: 1, weight: 1, borrowing: false };
+    pub(crate) const NONE: Self = Self { unweighted: 0.0, weight: 1.0, borrowing: false };
 
     /// True when the share counts as zero.
     pub(crate) fn is_zero(self) -> bool {
-        self.borrowed == 0
+        self.unweighted == 0.0
+    }
+
+    /// The share as a status shows it: rounded up, the largest integer for weight 0.
+    pub(crate) fn rounded(self) -> i64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a cast from float saturates: infinity is the largest integer"
+        )]
+        let rounded = self.weighted().ceil() as i64;
+        rounded
     }
 
     fn is_infinite(self) -> bool {
-        self.weight == 0 && self.borrowed > 0
+        self.weight == 0.0 && !self.is_zero()
     }
 
-    fn compare_unweighted(self, other: Self) -> Ordering {
-        let left = u128::from(self.borrowed) * u128::from(other.lendable);
-        left.cmp(&(u128::from(other.borrowed) * u128::from(self.lendable)))
+    fn weighted(self) -> f64 {
+        match (self.is_zero(), self.is_infinite()) {
+            (true, _) => 0.0,
+            (_, true) => f64::INFINITY,
+            _ => self.unweighted / self.weight,
+        }
     }
-
-    fn compare_weighted(self, other: Self) -> Ordering {
-        let left = wide(u128::from(other.lendable) * u128::from(other.weight), self.borrowed);
-        left.cmp(&wide(u128::from(self.lendable) * u128::from(self.weight), other.borrowed))
-    }
-}
-
-/// `a * b` as (high, low).
-fn wide(a: u128, b: u64) -> (u128, u128) {
-    let b = u128::from(b);
-    let low = (a & u128::from(u64::MAX)) * b;
-    let high = (a >> 64) * b + (low >> 64);
-    (high >> 64, (high << 64) | (low & u128::from(u64::MAX)))
 }
 
 impl Ord for DominantShare {
     fn cmp(&self, other: &Self) -> Ordering {
-        match (self.is_infinite(), other.is_infinite()) {
-            (true, true) => self.compare_unweighted(*other),
-            (true, false) => Ordering::Greater,
-            (false, true) => Ordering::Less,
-            // Zero shares come first: in a product with weight 0 both sides would be zero.
-            (false, false) => match (self.is_zero(), other.is_zero()) {
-                (true, true) => Ordering::Equal,
-                (true, false) => Ordering::Less,
-                (false, true) => Ordering::Greater,
-                (false, false) => self.compare_weighted(*other),
-            },
+        if self.is_infinite() && other.is_infinite() {
+            return self.unweighted.total_cmp(&other.unweighted);
         }
+        self.weighted().total_cmp(&other.weighted())
     }
 }
 
@@ -84,31 +77,44 @@ impl PartialEq for DominantShare {
 
 impl Eq for DominantShare {}
 
+/// A weight as upstream reads it from the canonical form of its quantity: the digits times a power of ten.
+fn weight_of(FairSharingWeight(nanos): FairSharingWeight) -> f64 {
+    const SCALES: [(u64, f64); 4] =
+        [(1_000_000_000, 1.0), (1_000_000, 1e-3), (1_000, 1e-6), (1, 1e-9)];
+    let scale = SCALES.iter().find(|(unit, _)| nanos % unit == 0);
+    scale.map_or(0.0, |(unit, factor)| float(nanos / unit) * factor)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "upstream rounds, too")]
+fn float(number: u64) -> f64 {
+    number as f64
+}
+
 /// The present share of `node`. Roots have none.
 pub(crate) fn share(tree: &QuotaTree, node: NodeId) -> DominantShare {
     let Some(parent) = tree.parent(node) else {
         return DominantShare::NONE;
     };
-    let FairSharingWeight(weight) = tree.node(node).weight;
-    let mut best = DominantShare { weight, ..DominantShare::NONE };
+    let mut best = DominantShare::NONE;
     for slot in (0..tree.row(node).len()).map(Slot::from) {
         if !tree.borrows(node, slot) {
             continue;
         }
         best.borrowing = true;
         let (_, resource) = tree.pair(slot);
+        // A resource is summed over its flavors once, at the first slot in which it is borrowed.
         if first_slot_of(tree, node, resource) != Some(slot) {
             continue;
         }
-        let ratio = DominantShare {
-            borrowed: borrowed(tree, node, resource),
-            lendable: tree.lendable(parent, resource).0.max(0).unsigned_abs(),
-            ..best
-        };
+        let lendable = tree.lendable(parent, resource).0.max(0).unsigned_abs();
         // With nothing to lend there is no ratio, and only `borrowing` shows the usage (§4.7).
-        if ratio.lendable > 0 && ratio.compare_unweighted(best) == Ordering::Greater {
-            best = ratio;
+        if lendable > 0 {
+            let ratio = float(borrowed(tree, node, resource)) * 1000.0 / float(lendable);
+            best.unweighted = best.unweighted.max(ratio);
         }
+    }
+    if best.borrowing {
+        best.weight = weight_of(tree.node(node).weight);
     }
     best
 }
@@ -140,26 +146,51 @@ fn borrowed(tree: &QuotaTree, node: NodeId, resource: ResourceId) -> u64 {
 mod tests {
     use super::*;
 
-    fn fraction(borrowed: u64, lendable: u64, weight: u64) -> DominantShare {
-        DominantShare { borrowed, lendable, weight, borrowing: borrowed > 0 }
+    fn share(unweighted: f64, weight: u64) -> DominantShare {
+        let weight = weight_of(FairSharingWeight(weight));
+        DominantShare { unweighted, weight, borrowing: unweighted > 0.0 }
+    }
+
+    const ONE: u64 = 1_000_000_000;
+
+    #[test]
+    fn shares_are_divided_by_their_weight() {
+        assert!(share(200.0, 2 * ONE) < share(200.0, ONE));
+        assert_eq!(share(200.0, 2 * ONE), share(100.0, ONE));
+        assert!(share(0.0, 0) < share(f64::MIN_POSITIVE, u64::MAX));
+        assert!(share(1.0, 0) > share(1e18, 1));
+        assert!(share(1.0, 0) < share(2.0, 0));
     }
 
     #[test]
-    fn shares_compare_as_fractions() {
-        assert_eq!(fraction(1, 3, 1), fraction(2, 6, 1));
-        assert!(fraction(1, 3, 2) < fraction(1, 3, 1));
-        assert!(fraction(0, 3, 0) < fraction(1, u64::MAX, u64::MAX));
-        assert!(fraction(1, 9, 0) > fraction(9, 1, 1));
-        assert!(fraction(1, 9, 0) < fraction(2, 9, 0));
+    fn fractions_that_are_equal_may_differ_by_a_rounding() {
+        let ratio = |borrowed: u64, lendable: u64| float(borrowed) * 1000.0 / float(lendable);
+        // A third over weight 3 is a ninth over weight 1, and the smaller one for upstream.
+        assert!(share(ratio(1, 3), 3 * ONE) < share(ratio(1, 9), ONE));
+        assert_eq!(share(ratio(1, 2), 2 * ONE), share(ratio(1, 4), ONE));
     }
 
     #[test]
-    fn huge_products_do_not_overflow() {
-        let big = u64::MAX;
-        assert!(fraction(big, big, big) < fraction(big, big, big - 1));
-        assert_eq!(
-            wide(u128::MAX, u64::MAX),
-            (u128::from(u64::MAX - 1), u128::MAX - u128::from(u64::MAX) + 1)
-        );
+    fn a_weight_is_its_digits_times_a_power_of_ten() {
+        for (nanos, weight) in [
+            (0, 0.0),
+            (2 * ONE, 2.0),
+            (ONE / 2, 500.0 * 1e-3),
+            (3_000, 3.0 * 1e-6),
+            (7, 7.0 * 1e-9),
+        ] {
+            assert_eq!(
+                weight_of(FairSharingWeight(nanos)).to_bits(),
+                f64::to_bits(weight),
+                "{nanos}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_status_rounds_up_and_shows_weight_zero_as_the_largest_integer() {
+        assert_eq!(share(333.1, ONE).rounded(), 334);
+        assert_eq!(share(0.0, 0).rounded(), 0);
+        assert_eq!(share(1.0, 0).rounded(), i64::MAX);
     }
 }

@@ -47,6 +47,7 @@ impl Journal {
     }
 
     pub(super) fn note(&mut self, index: usize, old: Amount) {
+        // Outside of a simulation nothing is rewound, so nothing is noted.
         if self.open > 0 {
             self.entries.push((index, old));
         }

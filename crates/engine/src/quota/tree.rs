@@ -9,6 +9,7 @@
 //! be counted. Beyond that it depends on the order of charges and releases, as upstream.
 
 use crate::amount::Amount;
+use crate::dense_table::DenseTable;
 use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::quota::available::potential;
 use crate::quota::cell::QuotaCell;
@@ -23,17 +24,18 @@ const CHANGES_PER_HEAD: usize = 8;
 /// The quota trees of all cohorts; a forest.
 #[derive(Debug, Default)]
 pub(crate) struct QuotaTree {
-    nodes: Vec<QuotaNode>,
+    nodes: DenseTable<NodeId, QuotaNode>,
+    /// One row per node, `stride` cells each.
     cells: Vec<QuotaCell>,
-    lines: DeclaredQuotas,
+    declared: DeclaredQuotas,
     stride: usize,
-    slots: Vec<(FlavorId, ResourceId)>,
+    slots: DenseTable<Slot, (FlavorId, ResourceId)>,
     lendable: Vec<Amount>,
     n_resources: usize,
     /// The highest usage of any cell so far. If it cannot be counted, a release does not always undo a charge.
     peak: Amount,
     /// Former usage, for rewinding.
-    pub(crate) journal: Journal,
+    journal: Journal,
     /// The structure that a what-if restores.
     before: StructureUndo,
 }
@@ -51,7 +53,7 @@ enum StructureUndo {
 
 /// The quota of one slot.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SlotQuota {
+pub(super) struct SlotQuota {
     /// Which slot.
     pub(crate) slot: Slot,
     /// Own quota.
@@ -64,13 +66,13 @@ pub(crate) struct SlotQuota {
 
 impl QuotaTree {
     /// Begins a what-if. Returns the mark for [`QuotaTree::undo`].
-    pub(crate) fn begin(&mut self) -> usize {
+    pub(super) fn begin(&mut self) -> usize {
         self.before = StructureUndo::On;
         self.journal.mark()
     }
 
     /// Ends the what-if: restores structure and usage.
-    pub(crate) fn undo(&mut self, mark: usize) {
+    pub(super) fn undo(&mut self, mark: usize) {
         if let StructureUndo::RowUndo(saved) = std::mem::take(&mut self.before) {
             let (tree, noted) = *saved;
             let journal = std::mem::take(&mut self.journal);
@@ -84,11 +86,12 @@ impl QuotaTree {
 
     /// Saves the structure before its first change in a what-if.
     fn keep(&mut self) {
+        // Copied at the first change of structure; most what-ifs change usage only.
         if matches!(self.before, StructureUndo::On) {
             let tree = Self {
                 nodes: self.nodes.clone(),
                 cells: self.cells.clone(),
-                lines: self.lines.clone(),
+                declared: self.declared.clone(),
                 stride: self.stride,
                 slots: self.slots.clone(),
                 lendable: self.lendable.clone(),
@@ -102,40 +105,41 @@ impl QuotaTree {
     }
 
     /// A new node without quota or parent.
-    pub(crate) fn add_node(&mut self, queue: Option<QueueId>) -> NodeId {
+    pub(super) fn add_node(&mut self, queue: Option<QueueId>) -> NodeId {
         self.keep();
-        let id = NodeId::from(self.nodes.len());
-        self.nodes.push(QuotaNode { queue, root: Some(id), ..QuotaNode::default() });
+        let id = self.nodes.push(QuotaNode { queue, ..QuotaNode::default() });
+        self.nodes[id].root = Some(id);
         self.cells.resize(self.nodes.len() * self.stride, QuotaCell::EMPTY);
-        self.lines.resize(self.nodes.len(), self.stride);
+        self.declared.resize(self.nodes.len(), self.stride);
         id
     }
 
     /// The slot of a (flavor, resource), created if it is new.
-    pub(crate) fn slot(&mut self, flavor: FlavorId, resource: ResourceId) -> Slot {
+    pub(super) fn slot(&mut self, flavor: FlavorId, resource: ResourceId) -> Slot {
         if let Some(slot) = self.find_slot(flavor, resource) {
             return slot;
         }
         self.keep();
-        self.slots.push((flavor, resource));
+        let slot = self.slots.push((flavor, resource));
         if self.slots.len() > self.stride {
             self.widen();
         }
-        Slot::from(self.slots.len() - 1)
+        slot
     }
 
     /// The slot of a (flavor, resource), if there was ever quota or usage for it.
-    pub(crate) fn find_slot(&self, flavor: FlavorId, resource: ResourceId) -> Option<Slot> {
-        self.slots.iter().position(|&pair| pair == (flavor, resource)).map(Slot::from)
+    fn find_slot(&self, flavor: FlavorId, resource: ResourceId) -> Option<Slot> {
+        self.slots.rows().position(|&pair| pair == (flavor, resource)).map(Slot::from)
     }
 
     /// Flavor and resource of a slot.
     pub(crate) fn pair(&self, slot: Slot) -> (FlavorId, ResourceId) {
-        self.slots[slot.index()]
+        self.slots[slot]
     }
 
     /// Amount of `resource`, over all flavors, that the children of `node` could borrow if there were no usage.
     pub(crate) fn lendable(&self, node: NodeId, resource: ResourceId) -> Amount {
+        // A resource that was interned after the last rebuild has no quota yet.
         if resource.index() >= self.n_resources {
             return Amount::ZERO;
         }
@@ -145,36 +149,47 @@ impl QuotaTree {
 
     /// A node.
     pub(crate) fn node(&self, node: NodeId) -> &QuotaNode {
-        &self.nodes[node.index()]
+        &self.nodes[node]
     }
 
     /// Ranks the nodes in the given order.
-    pub(crate) fn rank(&mut self, order: &[NodeId]) {
+    pub(super) fn rank(&mut self, order: &[NodeId]) {
         self.keep();
-        for (rank, node) in (0..).zip(order) {
-            self.nodes[node.index()].rank = rank;
+        for (rank, &node) in (0..).zip(order) {
+            self.nodes[node].rank = rank;
         }
     }
 
     /// All node ids.
     pub(crate) fn ids(&self) -> impl ExactSizeIterator<Item = NodeId> + use<> {
-        (0..self.nodes.len()).map(NodeId::from)
+        self.nodes.ids()
     }
 
     /// The parent of a node.
     pub(crate) fn parent(&self, node: NodeId) -> Option<NodeId> {
-        self.nodes[node.index()].parent
+        self.nodes[node].parent
     }
 
     /// The topmost ancestor of a node, itself if it has no parent.
     pub(crate) fn root(&self, node: NodeId) -> NodeId {
-        self.nodes[node.index()].root.unwrap_or(node)
+        self.nodes[node].root.unwrap_or(node)
     }
 
     /// The cell of a node and slot.
     #[inline]
     pub(crate) fn at(&self, node: NodeId, slot: Slot) -> &QuotaCell {
-        &self.cells[node.index() * self.stride + slot.index()]
+        &self.cells[self.cell_index(node, slot)]
+    }
+
+    #[inline]
+    fn at_mut(&mut self, node: NodeId, slot: Slot) -> &mut QuotaCell {
+        let index = self.cell_index(node, slot);
+        &mut self.cells[index]
+    }
+
+    #[inline]
+    fn cell_index(&self, node: NodeId, slot: Slot) -> usize {
+        node.index() * self.stride + slot.index()
     }
 
     /// All cells of a node, by slot.
@@ -187,7 +202,7 @@ impl QuotaTree {
     #[inline]
     pub(crate) fn borrows(&self, node: NodeId, slot: Slot) -> bool {
         let cell = self.at(node, slot);
-        cell.usage > cell.subtree && self.lines.name(node, slot)
+        cell.usage > cell.subtree && self.declared.name(node, slot)
     }
 
     /// The ancestors of a node from its parent up.
@@ -196,22 +211,22 @@ impl QuotaTree {
     }
 
     /// Replaces quotas and weight of a node. Call [`QuotaTree::rebuild`] afterwards.
-    pub(crate) fn set_quotas(
+    pub(super) fn set_quotas(
         &mut self,
         node: NodeId,
         weight: FairSharingWeight,
         quotas: &[SlotQuota],
     ) {
         self.keep();
-        self.nodes[node.index()].weight = weight;
+        self.nodes[node].weight = weight;
         let start = node.index() * self.stride;
         // Usage outlives a removed quota: it is released with the reservations.
         for cell in &mut self.cells[start..start + self.stride] {
             *cell = QuotaCell { usage: cell.usage, ..QuotaCell::EMPTY };
         }
-        self.lines.set(node, quotas.iter().map(|quota| quota.slot));
+        self.declared.set(node, quotas.iter().map(|quota| quota.slot));
         for quota in quotas {
-            let cell = &mut self.cells[start + quota.slot.index()];
+            let cell = self.at_mut(node, quota.slot);
             cell.nominal = quota.nominal;
             cell.borrowing_limit = quota.borrowing_limit;
             cell.lending_limit = quota.lending_limit;
@@ -219,32 +234,32 @@ impl QuotaTree {
     }
 
     /// Moves a node below another parent. Call [`QuotaTree::rebuild`] afterwards.
-    pub(crate) fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
+    pub(super) fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
         self.keep();
-        if let Some(old) = self.nodes[node.index()].parent {
-            self.nodes[old.index()].children.retain(|&child| child != node);
+        if let Some(old) = self.nodes[node].parent {
+            self.nodes[old].children.retain(|&child| child != node);
         }
-        self.nodes[node.index()].parent = parent;
+        self.nodes[node].parent = parent;
         if let Some(new) = parent {
-            self.nodes[new.index()].children.push(node);
+            self.nodes[new].children.push(node);
         }
     }
 
     /// Recomputes everything that follows from parents, quotas and the usage of the leaves.
-    pub(crate) fn rebuild(&mut self) {
+    pub(super) fn rebuild(&mut self) {
         self.keep();
         for node in self.ids() {
             let cyclic = self.is_in_cohort_cycle(node);
-            self.nodes[node.index()].cyclic = cyclic;
-            self.nodes[node.index()].root = None;
+            self.nodes[node].cyclic = cyclic;
+            self.nodes[node].root = None;
         }
         for node in self.ids() {
-            if self.parent(node).is_none() && !self.nodes[node.index()].cyclic {
+            if self.parent(node).is_none() && !self.nodes[node].cyclic {
                 self.rebuild_below(node, node);
             }
         }
         for node in self.ids() {
-            if self.nodes[node.index()].cyclic {
+            if self.nodes[node].cyclic {
                 self.clear_sums(node);
             }
         }
@@ -252,16 +267,18 @@ impl QuotaTree {
     }
 
     fn rebuild_lendable(&mut self) {
-        let widest = self.slots.iter().map(|(_, resource)| resource.index() + 1).max();
+        let widest = self.slots.rows().map(|(_, resource)| resource.index() + 1).max();
         self.n_resources = widest.unwrap_or(0);
         self.lendable.clear();
         self.lendable.resize(self.nodes.len() * self.n_resources, Amount::ZERO);
         for node in self.ids() {
-            if self.nodes[node.index()].queue.is_some() || self.nodes[node.index()].cyclic {
+            // A ClusterQueue has no children that could borrow; in a cohort cycle the walk to the
+            // root would not end.
+            if self.nodes[node].queue.is_some() || self.nodes[node].cyclic {
                 continue;
             }
-            for slot in 0..self.slots.len() {
-                let amount = potential(self, node, Slot::from(slot));
+            for slot in self.slots.ids() {
+                let amount = potential(self, node, slot);
                 let index = node.index() * self.n_resources + self.slots[slot].1.index();
                 self.lendable[index] += amount;
             }
@@ -276,8 +293,8 @@ impl QuotaTree {
 
     /// Post-order: children first, then the sums of the node. Recursion depth is the height of the tree.
     fn rebuild_below(&mut self, node: NodeId, root: NodeId) {
-        self.nodes[node.index()].root = Some(root);
-        let children = std::mem::take(&mut self.nodes[node.index()].children);
+        self.nodes[node].root = Some(root);
+        let children = std::mem::take(&mut self.nodes[node].children);
         for &child in &children {
             self.rebuild_below(child, root);
         }
@@ -285,13 +302,13 @@ impl QuotaTree {
         for &child in &children {
             self.add_child_sums(node, child);
         }
-        self.nodes[node.index()].children = children;
+        self.nodes[node].children = children;
         self.split_off_local(node);
     }
 
     /// Recomputes heights. ClusterQueues for which `counts` is false are ignored: a cohort without other children is
     /// as low as a ClusterQueue.
-    pub(crate) fn rebuild_heights(&mut self, counts: &impl Fn(QueueId) -> bool) {
+    pub(super) fn rebuild_heights(&mut self, counts: &impl Fn(QueueId) -> bool) {
         self.keep();
         for node in self.ids() {
             if self.parent(node).is_none() {
@@ -302,24 +319,24 @@ impl QuotaTree {
 
     fn measure(&mut self, node: NodeId, counts: &impl Fn(QueueId) -> bool) -> u32 {
         let mut height = 0;
-        for at in 0..self.nodes[node.index()].children.len() {
-            let child = self.nodes[node.index()].children[at];
-            let above = match self.nodes[child.index()].queue {
+        for at in 0..self.nodes[node].children.len() {
+            let child = self.nodes[node].children[at];
+            let above = match self.nodes[child].queue {
                 // Kueue's snapshot has no inactive ClusterQueues (§4.1), so they add no height.
                 Some(queue) => u32::from(counts(queue)),
                 None => self.measure(child, counts) + 1,
             };
             height = height.max(above);
         }
-        self.nodes[node.index()].height = height;
+        self.nodes[node].height = height;
         height
     }
 
     fn clear_sums(&mut self, node: NodeId) {
-        let is_queue = self.nodes[node.index()].queue.is_some();
-        self.lines.begin(node);
-        for slot in 0..self.slots.len() {
-            let cell = &mut self.cells[node.index() * self.stride + slot];
+        let is_queue = self.nodes[node].queue.is_some();
+        self.declared.begin(node);
+        for slot in self.slots.ids() {
+            let cell = self.at_mut(node, slot);
             cell.subtree = cell.nominal;
             // The usage of a ClusterQueue comes from reservations; a cohort's is the sum of its
             // children.
@@ -333,40 +350,41 @@ impl QuotaTree {
     }
 
     fn add_child_sums(&mut self, node: NodeId, child: NodeId) {
-        self.lines.adopt(node, child);
-        for slot in 0..self.slots.len() {
-            let below = self.cells[child.index() * self.stride + slot];
-            let cell = &mut self.cells[node.index() * self.stride + slot];
+        self.declared.adopt(node, child);
+        for slot in self.slots.ids() {
+            let below = *self.at(child, slot);
+            let cell = self.at_mut(node, slot);
             cell.subtree += below.subtree - below.local;
             cell.usage += below.above_local();
-            self.peak = self.peak.max(cell.usage);
+            let usage = cell.usage;
+            self.peak = self.peak.max(usage);
         }
     }
 
     fn split_off_local(&mut self, node: NodeId) {
-        for slot in 0..self.slots.len() {
-            let cell = &mut self.cells[node.index() * self.stride + slot];
+        for slot in self.slots.ids() {
+            let cell = self.at_mut(node, slot);
             cell.local =
                 cell.lending_limit.map_or(Amount::ZERO, |limit| (cell.subtree - limit).clip());
         }
     }
 
     /// Charges `usage` to a leaf.
-    pub(crate) fn charge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
+    pub(super) fn charge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
         for &(slot, amount) in usage {
             self.add_usage(leaf, slot, amount);
         }
     }
 
     /// Releases what [`QuotaTree::charge`] charged.
-    pub(crate) fn uncharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
+    pub(super) fn uncharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
         for &(slot, amount) in usage {
             self.remove_usage(leaf, slot, amount);
         }
     }
 
     /// Charges `amount` to a leaf, and what exceeds local quota to its ancestors.
-    pub(crate) fn add_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
+    fn add_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
         let mut node = Some(leaf);
         let mut rest = amount;
         while let Some(at) = node {
@@ -383,7 +401,7 @@ impl QuotaTree {
     }
 
     /// Releases what [`QuotaTree::add_usage`] charged.
-    pub(crate) fn remove_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
+    fn remove_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
         let mut node = Some(leaf);
         let mut rest = amount;
         while let Some(at) = node {
@@ -400,7 +418,7 @@ impl QuotaTree {
     }
 
     fn write_usage(&mut self, node: NodeId, slot: Slot, usage: Amount) {
-        let index = node.index() * self.stride + slot.index();
+        let index = self.cell_index(node, slot);
         self.journal.note(index, self.cells[index].usage);
         self.cells[index].usage = usage;
         self.peak = self.peak.max(usage);
@@ -418,16 +436,31 @@ impl QuotaTree {
 
     /// Releases and charges the same amounts. Usage is unchanged unless a sum on the path cannot be counted: such a
     /// sum does not shrink, and its parent may be charged again.
-    pub(crate) fn recharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
+    pub(super) fn recharge(&mut self, leaf: NodeId, usage: &[(Slot, Amount)]) {
         if !self.is_countable() {
             self.uncharge(leaf, usage);
             self.charge(leaf, usage);
         }
     }
 
+    /// Opens a simulation and returns the mark of the present usage.
+    pub(super) fn begin_simulation(&mut self) -> usize {
+        self.journal.mark()
+    }
+
+    /// Closes the innermost simulation after its changes were rewound.
+    pub(super) fn close_simulation(&mut self) {
+        self.journal.close();
+    }
+
+    /// Whether no simulation is open.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.journal.is_empty()
+    }
+
     /// Closes a simulation whose changes were undone one by one. If a sum cannot be counted, the undo is not exact,
     /// and the difference stays until the enclosing simulation is rewound: a search changes usage upstream, too.
-    pub(crate) fn settle(&mut self, mark: usize) {
+    pub(super) fn settle(&mut self, mark: usize) {
         if self.is_countable() || self.journal.is_outermost() {
             self.rewind(mark);
         }
@@ -436,21 +469,23 @@ impl QuotaTree {
 
     /// Rewinds usage to the state at `mark`.
     #[inline]
-    pub(crate) fn rewind(&mut self, mark: usize) {
+    pub(super) fn rewind(&mut self, mark: usize) {
         while let Some((index, usage)) = self.journal.undo(mark) {
             self.cells[index].usage = usage;
         }
     }
 
     /// Rewinds usage towards `mark` by about the changes of `heads` heads. Returns true when `mark` is reached.
-    pub(crate) fn rewind_some(&mut self, mark: usize, heads: usize) -> bool {
+    pub(super) fn rewind_some(&mut self, mark: usize, heads: usize) -> bool {
         let present = self.journal.len();
+        // In parts, so that the rewind of a large cycle does not pause the caller.
         let target = present.saturating_sub(heads.saturating_mul(CHANGES_PER_HEAD)).max(mark);
         self.rewind(target);
         target == mark
     }
 
     fn widen(&mut self) {
+        // Doubled, so that flavors that are added one by one do not copy all cells each time.
         let stride = (self.stride * 2).max(4);
         let mut cells = vec![QuotaCell::EMPTY; self.nodes.len() * stride];
         for node in 0..self.nodes.len() {
@@ -459,6 +494,6 @@ impl QuotaTree {
         }
         self.cells = cells;
         self.stride = stride;
-        self.lines.resize(self.nodes.len(), stride);
+        self.declared.resize(self.nodes.len(), stride);
     }
 }

@@ -8,6 +8,7 @@
 //! Source: docs/reference/kueue.md §4.11, gate TASRespectNodeAffinityPreferred. Cost: leaves times terms, once per
 //! search with preferred terms.
 
+use crate::dense_table::DenseTable;
 use crate::ids::DomainId;
 use crate::node_selection::NodeSelectorTerm;
 use crate::topology::domain_tree::DomainTree;
@@ -25,7 +26,7 @@ pub struct PreferredTerm {
 
 /// Score per domain; empty if the request has no preferred terms.
 #[derive(Debug, Default)]
-pub(super) struct AffinityScores(Vec<i64>);
+pub(super) struct AffinityScores(DenseTable<DomainId, i64>);
 
 impl AffinityScores {
     pub(super) fn clear(&mut self) {
@@ -38,11 +39,11 @@ impl AffinityScores {
 
     /// Whether the request has preferred terms.
     pub(super) fn any(&self) -> bool {
-        !self.0.is_empty()
+        self.0.len() > 0
     }
 
     pub(super) fn of(&self, domain: DomainId) -> i64 {
-        self.0.get(domain.index()).copied().unwrap_or_default()
+        self.0.get(domain).copied().unwrap_or_default()
     }
 }
 
@@ -60,13 +61,13 @@ pub(super) fn score(
         return;
     }
     let scores = &mut counts.scores.0;
-    scores.resize(tree.size(), 0);
+    scores.reach(tree.size());
     for leaf in tree.leaves() {
-        scores[leaf.index()] = score_of_node(topologies, tree, count_request, leaf);
+        scores[leaf] = score_of_node(topologies, tree, count_request, leaf);
     }
     for level in (0..tree.lowest()).rev() {
         for domain in tree.level(level) {
-            scores[domain.index()] = tree.children(domain).map(|one| scores[one.index()]).sum();
+            scores[domain] = tree.children(domain).map(|one| scores[one]).sum();
         }
     }
 }

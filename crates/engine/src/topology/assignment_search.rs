@@ -8,8 +8,10 @@
 use smallvec::SmallVec;
 
 use crate::ids::{DomainId, FlavorId, PODS};
+use crate::names::Names;
+use crate::quota::layer::QuotaLayer;
+use crate::settings::EngineSettings;
 use crate::spec::PodSetSpec;
-use crate::state::State;
 use crate::topology::balanced_placement::{BalanceBuffers, apply_balanced_placement};
 use crate::topology::domain_selection::{
     DomainShare, NotEnoughDomains, PodsToAssign, SelectionBuffers, select_domains,
@@ -45,6 +47,16 @@ pub(super) struct TasPodSetRequest<'a> {
     pub(super) retained: &'a [(DomainId, i64)],
 }
 
+/// What a search reads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SearchTables<'a> {
+    pub(super) names: &'a Names,
+    pub(super) settings: &'a EngineSettings,
+    /// Flavors and their tolerations.
+    pub(super) quota: &'a QuotaLayer,
+    pub(super) topologies: &'a Topologies,
+}
+
 /// Result of a search, and buffers kept between searches.
 #[derive(Debug, Default)]
 pub(crate) struct SearchBuffers {
@@ -71,7 +83,7 @@ impl SearchBuffers {
 /// # Errors
 /// The index of the pod set without an assignment, and the reason.
 pub(super) fn find_assignments(
-    state: &State,
+    tables: SearchTables<'_>,
     buffers: &mut SearchBuffers,
     all: &[TasPodSetRequest<'_>],
     empty: bool,
@@ -83,11 +95,11 @@ pub(super) fn find_assignments(
             flavors.push(request.flavor);
         }
     }
-    flavors.sort_by_key(|&flavor| state.names.flavors.name(flavor));
+    flavors.sort_by_key(|&flavor| tables.names.flavors.name(flavor));
     for flavor in flavors {
+        // A pod set without pods to assign, e.g. with all of them retained, needs no search.
         for first in all.iter().filter(|one| one.flavor == flavor && one.pods > 0) {
-            let Some(search) = AssignmentSearch::of(state, &state.topologies, all, first, empty)
-            else {
+            let Some(search) = AssignmentSearch::of(tables, all, first, empty) else {
                 continue;
             };
             search.run(buffers).map_err(|reason| (search.workers.pod_set, reason))?;
@@ -124,8 +136,7 @@ fn workers_and_leader<'a>(
 /// One search in one tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AssignmentSearch<'a> {
-    pub(super) state: &'a State,
-    pub(super) topologies: &'a Topologies,
+    pub(super) tables: SearchTables<'a>,
     pub(super) tree: &'a DomainTree,
     pub(super) all: &'a [TasPodSetRequest<'a>],
     pub(super) workers: &'a TasPodSetRequest<'a>,
@@ -137,15 +148,14 @@ impl<'a> AssignmentSearch<'a> {
     /// The search for the group that starts with `first`; `None` if that group was searched already or the flavor
     /// has no tree.
     pub(super) fn of(
-        state: &'a State,
-        topologies: &'a Topologies,
+        tables: SearchTables<'a>,
         all: &'a [TasPodSetRequest<'a>],
         first: &'a TasPodSetRequest<'a>,
         empty: bool,
     ) -> Option<Self> {
-        let tree = topologies.tree(first.flavor)?;
+        let tree = tables.topologies.tree(first.flavor)?;
         let (workers, leader) = workers_and_leader(all, first)?;
-        Some(Self { state, topologies, tree, all, workers, leader, empty })
+        Some(Self { tables, tree, all, workers, leader, empty })
     }
 
     /// Input of the counting phase. `taken` is the usage of other pod sets of the same Workload.
@@ -154,7 +164,7 @@ impl<'a> AssignmentSearch<'a> {
         request: &'t NormalizedRequest,
         taken: Option<&'t ResourceTable>,
     ) -> CountRequest<'t> {
-        let tolerations = self.state.flavor(self.workers.flavor);
+        let tolerations = self.tables.quota.flavor(self.workers.flavor);
         CountRequest {
             workers: self.workers.spec,
             leader: self.leader.map(|leader| leader.spec),
@@ -168,24 +178,27 @@ impl<'a> AssignmentSearch<'a> {
 
     pub(super) fn run(&self, buffers: &mut SearchBuffers) -> Result<(), PlacementFailure> {
         let SearchBuffers { assigned, counts, taken, exclusions, buffers, balance } = buffers;
-        let (state, tree) = (self.state, self.tree);
+        let (SearchTables { names, settings, topologies, .. }, tree) = (self.tables, self.tree);
         let request = NormalizedRequest::new(tree, self.workers.spec.topology.as_ref())?;
         let count_request = self.count_request(&request, self.note_taken(assigned, taken));
         // Phase one counts what fits, phase two chooses domains.
-        fill_in_counts(self.topologies, &state.names, tree, &count_request, counts, exclusions);
-        if state.settings.tas_respect_node_affinity_preferred {
-            affinity_score::score(self.topologies, tree, &count_request, counts);
+        fill_in_counts(topologies, names, tree, &count_request, counts, exclusions);
+        if settings.tas_respect_node_affinity_preferred {
+            affinity_score::score(topologies, tree, &count_request, counts);
         }
         let load = PodsToAssign {
             pods: self.workers.pods,
             leaders: i64::from(self.leader.is_some()),
-            least_free: state.settings.tas_profile_mixed && request.unconstrained,
+            // LeastFreeCapacity is for unconstrained requests only (§4.11, gate TASProfileMixed).
+            least_free: settings.tas_profile_mixed && request.unconstrained,
         };
+        // Balanced placement is for preferred topologies (§4.11).
         let may_balance =
-            state.settings.tas_balanced_placement && !request.required && !request.unconstrained;
+            settings.tas_balanced_placement && !request.required && !request.unconstrained;
         let balanced = may_balance
             .then(|| apply_balanced_placement(tree, counts, &request, load, balance, buffers))
             .flatten();
+        // Where the pods cannot be balanced, best fit applies.
         if balanced.is_none() {
             select_domains(tree, counts, &request, load, buffers)
                 .map_err(|shortage| self.failure(&request, counts, exclusions, shortage))?;
@@ -220,7 +233,8 @@ impl<'a> AssignmentSearch<'a> {
         if assigned.is_empty() && !retained {
             return None;
         }
-        taken.reset(self.tree.leaves().count(), self.state.names.resources.len());
+        // Kept apart from usage: a search charges nothing.
+        taken.reset(self.tree.leaves().count(), self.tables.names.resources.len());
         for one in assigned {
             let request = self.all.iter().find(|request| request.pod_set == one.pod_set);
             request.into_iter().for_each(|request| self.take(taken, request, one.leaf, one.pods));
@@ -254,7 +268,8 @@ impl<'a> AssignmentSearch<'a> {
         if flavor == self.workers.flavor {
             return Some(leaf);
         }
-        let node = self.topologies.tree(flavor).and_then(|tree| tree.node(leaf));
+        // Another flavor counts where its tree has the same node.
+        let node = self.tables.topologies.tree(flavor).and_then(|tree| tree.node(leaf));
         node.and_then(|node| self.tree.node_leaf(node))
     }
 
@@ -265,8 +280,9 @@ impl<'a> AssignmentSearch<'a> {
         exclusions: &ExclusionStats,
         shortage: NotEnoughDomains,
     ) -> PlacementFailure {
+        // A negative count says that the level has no domain.
         let Some(level) = self.tree.levels.get(shortage.level).filter(|_| shortage.fit < 0) else {
-            let names = &self.state.names;
+            let names = self.tables.names;
             let excluded = exclusions.messages(names);
             let topology = names.topologies.name(self.tree.topology).into();
             let leaves = self.tree.leaves().count();

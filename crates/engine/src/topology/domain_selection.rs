@@ -175,27 +175,10 @@ fn find_domains_for_all(
     unit: AssignmentUnit,
     sorted: &mut SortedDomains,
 ) -> Result<(), i64> {
-    let (mut left, mut leaders, mut at) = (slices, to_assign.leaders, 0);
-    let mut first = None;
-    sorted.move_leader_domain_first(counts, slices, leaders, unit);
-    while leaders > 0
-        && let Some(next) = sorted.get(at).filter(|&one| counts[one].leader > 0)
-    {
-        let domain =
-            best_fit_domain_at(counts, sorted, at, to_assign.least_free, left, leaders, unit)
-                .unwrap_or(next);
-        (leaders, left) =
-            (leaders - counts[domain].leader, left - counts[domain].slices_with_leader);
-        first = Some(domain);
-        at += 1;
-    }
-    // Without a domain for the leader no slice counts as fitting.
-    if leaders > 0 {
-        return Err(0);
-    }
+    sorted.move_leader_domain_first(counts, slices, to_assign.leaders, unit);
+    let (first, at, mut left) = find_leader_domains(counts, to_assign, slices, unit, sorted)?;
     sorted.resort(counts, at, to_assign.least_free);
-    at = 0;
-    let mut last = None;
+    let (mut last, mut at) = (None, 0);
     while left > 0
         && let Some(next) = sorted.get(at)
     {
@@ -210,6 +193,30 @@ fn find_domains_for_all(
     }
     sorted.keep(at, first, last);
     Ok(())
+}
+
+/// Finds the domains of the leaders: the last of them, their number, and the slices left for other domains.
+fn find_leader_domains(
+    counts: &CountsByDomain,
+    to_assign: PodsToAssign,
+    slices: i64,
+    unit: AssignmentUnit,
+    sorted: &SortedDomains,
+) -> Result<(Option<DomainId>, usize, i64), i64> {
+    let PodsToAssign { mut leaders, least_free, .. } = to_assign;
+    let (mut found, mut at, mut left) = (None, 0, slices);
+    while leaders > 0
+        && let Some(next) = sorted.get(at).filter(|&one| counts[one].leader > 0)
+    {
+        let domain =
+            best_fit_domain_at(counts, sorted, at, least_free, left, leaders, unit).unwrap_or(next);
+        leaders -= counts[domain].leader;
+        left -= counts[domain].slices_with_leader;
+        found = Some(domain);
+        at += 1;
+    }
+    // Without a domain for the leader no slice counts as fitting.
+    if leaders > 0 { Err(0) } else { Ok((found, at, left)) }
 }
 
 /// The domain at `at`; if it holds the rest, the smallest one from there on that does.

@@ -10,10 +10,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::amount::Amount;
+use crate::dense_table::DenseTable;
 use crate::ids::{DomainId, ResourceId, TopologyId, TopologyNodeId};
 use crate::spec::FlavorSpec;
 use crate::topology::resource_table::ResourceTable;
-use crate::topology::{HOSTNAME_LABEL, TopologyNodeSpec, TopologySpec};
+use crate::topology::{HOSTNAME_LABEL, TopologyLevels, TopologyNodeSpec};
 
 /// Label values of a domain, from the top level down.
 pub(super) type LevelValues = Arc<[Box<str>]>;
@@ -31,7 +32,7 @@ struct Domain {
 pub(crate) struct DomainTree {
     pub(crate) topology: TopologyId,
     pub(crate) levels: Vec<Box<str>>,
-    domains: Vec<Domain>,
+    domains: DenseTable<DomainId, Domain>,
     /// First domain number of each level, and the end of the last level.
     starts: Vec<u32>,
     /// The node of each leaf, if leaves are nodes.
@@ -49,15 +50,15 @@ pub(crate) struct DomainTree {
 impl DomainTree {
     pub(super) fn build(
         topology: TopologyId,
-        spec: &TopologySpec,
+        spec: &TopologyLevels,
         flavor: &FlavorSpec,
-        nodes: &[Option<TopologyNodeSpec>],
+        nodes: &DenseTable<TopologyNodeId, Option<TopologyNodeSpec>>,
         width: usize,
     ) -> Self {
         let mut tree = Self {
             topology,
             levels: spec.levels.clone(),
-            domains: Vec::new(),
+            domains: DenseTable::default(),
             starts: vec![0],
             leaf_nodes: Vec::new(),
             capacity: ResourceTable::default(),
@@ -90,23 +91,22 @@ impl DomainTree {
     }
 
     fn add_domain(&mut self, values: &[Box<str>]) {
-        let id = DomainId::from(self.domains.len());
         let path: LevelValues = values.into();
         let parent = self.by_path.get(&values[..values.len() - 1]).copied();
+        let id = self.domains.push(Domain { path: Arc::clone(&path), parent, children: 0..0 });
         if let Some(parent) = parent {
-            let children = &mut self.domains[parent.index()].children;
+            let children = &mut self.domains[parent].children;
             let start = if children.end == 0 { id.0 } else { children.start };
             *children = start..id.0 + 1;
         }
-        self.by_path.insert(Arc::clone(&path), id);
-        self.domains.push(Domain { path, parent, children: 0..0 });
+        self.by_path.insert(path, id);
     }
 
     fn fill_leaf(
         &mut self,
         path: &LevelValues,
         members: &[TopologyNodeId],
-        nodes: &[Option<TopologyNodeSpec>],
+        nodes: &DenseTable<TopologyNodeId, Option<TopologyNodeSpec>>,
     ) {
         let (Some(&leaf), Some(&first)) = (self.by_path.get(path), members.first()) else {
             return;
@@ -117,7 +117,7 @@ impl DomainTree {
         }
         for &node in members {
             self.by_node.insert(node, leaf);
-            if let Some(spec) = nodes.get(node.index()).and_then(Option::as_ref) {
+            if let Some(spec) = nodes.find(node) {
                 self.add_capacity(leaf, spec, 1);
             }
         }
@@ -141,6 +141,7 @@ impl DomainTree {
         old: &TopologyNodeSpec,
         new: &TopologyNodeSpec,
     ) {
+        // A node outside of the tree changes nothing in it.
         if let Some(&leaf) = self.by_node.get(&node) {
             self.add_capacity(leaf, old, -1);
             self.add_capacity(leaf, new, 1);
@@ -196,13 +197,13 @@ impl DomainTree {
     }
 
     pub(super) fn children(&self, of: DomainId) -> impl Iterator<Item = DomainId> + Clone + use<> {
-        self.domains[of.index()].children.clone().map(DomainId)
+        self.domains[of].children.clone().map(DomainId)
     }
 
     /// The domain of `level` above `of`, or `of` itself.
     pub(super) fn ancestor(&self, of: DomainId, level: usize) -> DomainId {
         let mut at = of;
-        while let Some(parent) = self.domains[at.index()].parent
+        while let Some(parent) = self.domains[at].parent
             && self.depth(at) > level
         {
             at = parent;
@@ -211,7 +212,7 @@ impl DomainTree {
     }
 
     fn depth(&self, of: DomainId) -> usize {
-        self.domains[of.index()].path.len() - 1
+        self.domains[of].path.len() - 1
     }
 
     pub(super) fn is_below(&self, leaf: DomainId, domain: DomainId) -> bool {
@@ -219,7 +220,7 @@ impl DomainTree {
     }
 
     pub(crate) fn path(&self, of: DomainId) -> &LevelValues {
-        &self.domains[of.index()].path
+        &self.domains[of].path
     }
 
     pub(super) fn node(&self, leaf: DomainId) -> Option<TopologyNodeId> {
@@ -239,24 +240,26 @@ impl DomainTree {
 
 /// The nodes of each leaf.
 fn leaves(
-    spec: &TopologySpec,
+    spec: &TopologyLevels,
     flavor: &FlavorSpec,
-    nodes: &[Option<TopologyNodeSpec>],
+    nodes: &DenseTable<TopologyNodeId, Option<TopologyNodeSpec>>,
 ) -> BTreeMap<LevelValues, Vec<TopologyNodeId>> {
     let mut leaves: BTreeMap<LevelValues, Vec<TopologyNodeId>> = BTreeMap::new();
-    for (index, node) in nodes.iter().enumerate() {
-        if let Some(node) = node
+    for id in nodes.ids() {
+        if let Some(node) = nodes.find(id)
             && node.usable
+            // Only ready, schedulable nodes with the labels of the flavor and of all levels take
+            // pods (§4.11).
             && flavor.labels.iter().all(|label| node.labels.contains(label))
             && let Some(path) = path(spec, node)
         {
-            leaves.entry(path).or_default().push(TopologyNodeId::from(index));
+            leaves.entry(path).or_default().push(id);
         }
     }
     leaves
 }
 
-fn path(spec: &TopologySpec, node: &TopologyNodeSpec) -> Option<LevelValues> {
+fn path(spec: &TopologyLevels, node: &TopologyNodeSpec) -> Option<LevelValues> {
     let value = |level: &str| node.labels.iter().find(|(key, _)| **key == *level);
     spec.levels.iter().map(|level| value(level).map(|(_, value)| value.clone())).collect()
 }

@@ -12,15 +12,18 @@
 use smallvec::SmallVec;
 
 use crate::cycle::entry::CycleEntry;
-use crate::equivalence_class::members;
 use crate::flavors::assignment::Assignment;
 use crate::flavors::attempt::AssignmentAttempt;
-use crate::ids::{DomainId, FlavorId, WorkloadId};
+use crate::ids::{DomainId, WorkloadId};
 use crate::reason::NoFitReason;
+use crate::settings::EngineSettings;
 use crate::slices;
-use crate::spec::PodSetSpec;
-use crate::state::State;
+use crate::spec::{PodSetAdmission, PodSetSpec};
+use crate::topology::domain_tree::DomainTree;
+use crate::topology::layer::TopologyLayer;
 use crate::topology::{DomainAssignment, TopologyMode};
+use crate::workloads::equivalence_class::members;
+use crate::workloads::layer::WorkloadLayer;
 
 /// Leaves and pods retained from the replaced slice, by pod set.
 #[derive(Debug, Default)]
@@ -32,12 +35,14 @@ pub(super) type RetainedLeaves = SmallVec<[(DomainId, i64); 4]>;
 impl RetainedAssignments {
     /// What an assignment retains of the slice that it replaces; nothing if it replaces none.
     pub(super) fn of(
-        state: &State,
+        settings: &EngineSettings,
+        workloads: &WorkloadLayer,
+        topology: &TopologyLayer,
         attempt: &AssignmentAttempt<'_>,
         assignment: &Assignment,
     ) -> Self {
         let Some(old) =
-            attempt.old.filter(|_| state.settings.elastic_jobs_via_workload_slices_with_tas)
+            attempt.replaced_slice.filter(|_| settings.elastic_jobs_via_workload_slices_with_tas)
         else {
             return Self::default();
         };
@@ -46,7 +51,8 @@ impl RetainedAssignments {
         for first in 0..count {
             let group = members(attempt.class, first);
             if group[0] == first
-                && let Some(found) = predict_group(state, attempt, assignment, old, &group)
+                && let Some(found) =
+                    predict_group(workloads, topology, attempt, assignment, old, &group)
             {
                 found.into_iter().for_each(|(at, retained)| all.0[at] = retained);
             }
@@ -65,7 +71,8 @@ impl RetainedAssignments {
 
 /// What a pod set group retains; `None` if all its pods are assigned again.
 fn predict_group(
-    state: &State,
+    workloads: &WorkloadLayer,
+    topology: &TopologyLayer,
     attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,
     old: WorkloadId,
@@ -77,9 +84,11 @@ fn predict_group(
     let mut found = Vec::new();
     for &at in group {
         let spec = &attempt.class.pod_sets[at];
-        let retained = previous_leaves(state, assignment, old, at, spec)?;
+        let retained = previous_leaves(workloads, topology, assignment, old, at, spec)?;
         let before: i64 = retained.iter().map(|one| one.1).sum();
         let fills_slices = |pods: i64| slice_size(spec).is_none_or(|size| pods % size == 0);
+        // The kept leaves hold whole slices, before and after; otherwise all pods are assigned
+        // again.
         if at == workers && (before == 0 || !fills_slices(before) || !fills_slices(count(at))) {
             return None;
         }
@@ -95,7 +104,8 @@ fn slice_size(spec: &PodSetSpec) -> Option<i64> {
 
 /// Leaves of the replaced slice's pods in a pod set; `None` if one of them no longer exists.
 fn previous_leaves(
-    state: &State,
+    workloads: &WorkloadLayer,
+    topology: &TopologyLayer,
     assignment: &Assignment,
     old: WorkloadId,
     at: usize,
@@ -103,11 +113,11 @@ fn previous_leaves(
 ) -> Option<RetainedLeaves> {
     let mut flavors =
         assignment.pod_sets.get(at)?.flavor_assignments.iter().map(|choice| choice.flavor);
-    let Some(tree) = flavors.find_map(|flavor| state.topologies.tree(flavor)) else {
+    let Some(tree) = flavors.find_map(|flavor| topology.tree(flavor)) else {
         return Some(RetainedLeaves::new());
     };
     let domains =
-        slices::pod_set_admission(state, old, &spec.name).map(|one| one.domains.as_slice());
+        slices::pod_set_admission(workloads, old, &spec.name).map(|one| one.domains.as_slice());
     let leaf = |place: &DomainAssignment| Some((tree.leaf(&place.values)?, place.count));
     domains.unwrap_or_default().iter().map(leaf).collect()
 }
@@ -125,11 +135,11 @@ fn first_pods(retained: RetainedLeaves, mut pods: i64) -> RetainedLeaves {
 
 /// The reason why a pod set of an elastic job cannot use TAS: required and preferred topologies cannot grow.
 pub(super) fn unsupported_constraint(
-    state: &State,
+    settings: &EngineSettings,
     attempt: &AssignmentAttempt<'_>,
     spec: &PodSetSpec,
 ) -> Option<NoFitReason> {
-    let elastic = state.settings.elastic_jobs_via_workload_slices_with_tas
+    let elastic = settings.elastic_jobs_via_workload_slices_with_tas
         && attempt.class.replaced_slice.is_some();
     match spec.topology.as_ref().filter(|_| elastic)?.mode.as_ref()? {
         TopologyMode::Required(_) => Some(NoFitReason::ElasticConstraint { required: true }),
@@ -138,22 +148,26 @@ pub(super) fn unsupported_constraint(
     }
 }
 
-/// Pods of an entry in a domain beyond those that the replaced slice has there.
-pub(super) fn pods_beyond_previous(
-    state: &State,
+/// The admission of the replaced slice's pod set; its pods keep their domains. `None` without the gate.
+pub(super) fn previous_pod_set<'a>(
+    settings: &EngineSettings,
+    workloads: &'a WorkloadLayer,
     entry: &CycleEntry,
     pod_set: usize,
-    flavor: FlavorId,
-    place: &DomainAssignment,
-) -> i64 {
+) -> Option<&'a PodSetAdmission> {
     let old =
-        entry.replaced_slice.filter(|_| state.settings.elastic_jobs_via_workload_slices_with_tas);
-    let held = old
-        .and_then(|old| slices::pod_set_admission(state, old, &entry.class.pod_sets[pod_set].name));
-    let (Some(held), Some(tree)) = (held, state.topologies.tree(flavor)) else {
-        return place.count;
-    };
-    let leaf = tree.leaf(&place.values);
-    let in_leaf = held.domains.iter().filter(|one| tree.leaf(&one.values) == leaf);
-    (place.count - in_leaf.map(|one| one.count).sum::<i64>()).max(0)
+        entry.replaced_slice.filter(|_| settings.elastic_jobs_via_workload_slices_with_tas)?;
+    slices::pod_set_admission(workloads, old, &entry.class.pod_sets[pod_set].name)
+}
+
+/// Pods in a domain beyond those that the replaced slice has there.
+pub(super) fn pods_beyond_previous(
+    tree: &DomainTree,
+    previous: Option<&PodSetAdmission>,
+    domain: &DomainAssignment,
+) -> i64 {
+    let Some(previous) = previous else { return domain.count };
+    let leaf = tree.leaf(&domain.values);
+    let in_leaf = previous.domains.iter().filter(|one| tree.leaf(&one.values) == leaf);
+    (domain.count - in_leaf.map(|one| one.count).sum::<i64>()).max(0)
 }

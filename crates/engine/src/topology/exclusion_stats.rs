@@ -3,12 +3,12 @@
 
 use crate::ids::ResourceId;
 use crate::names::Names;
-use crate::node_selection::Taint;
+use crate::node_selection::NodeTaint;
 
 /// Reason why no pod fits on a leaf.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LeafExclusion<'a> {
-    Taint(&'a Taint),
+    Taint(&'a NodeTaint),
     Selector,
     Affinity,
     /// The leaf is outside the domain required for a replacement.
@@ -21,7 +21,7 @@ pub(super) enum LeafExclusion<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeMismatch {
     /// The taint is not tolerated.
-    Taint(Taint),
+    Taint(NodeTaint),
     /// The pods' node selector does not match.
     Selector,
     /// The pods' required node affinity does not match.
@@ -31,7 +31,7 @@ pub enum NodeMismatch {
 /// Number of excluded leaves by reason.
 #[derive(Debug, Default)]
 pub(super) struct ExclusionStats {
-    taints: Vec<(Taint, usize)>,
+    taints: Vec<(NodeTaint, usize)>,
     selector: usize,
     affinity: usize,
     other_domain: usize,
@@ -71,6 +71,7 @@ impl ExclusionStats {
         let tainted = tainted.map(|(taint, leaves)| (NodeMismatch::Taint(taint.clone()), *leaves));
         let unmatched =
             [(NodeMismatch::Selector, self.selector), (NodeMismatch::Affinity, self.affinity)];
+        // Reasons without leaves are left out of the message.
         tainted.chain(unmatched.into_iter().filter(|(_, leaves)| *leaves > 0)).collect()
     }
 

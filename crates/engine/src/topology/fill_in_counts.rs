@@ -8,9 +8,10 @@ use std::ops::{Index, IndexMut};
 use smallvec::SmallVec;
 
 use crate::amount::Amount;
+use crate::dense_table::DenseTable;
 use crate::ids::{DomainId, PODS, ResourceId, TopologyNodeId};
 use crate::names::Names;
-use crate::node_selection::Toleration;
+use crate::node_selection::PodToleration;
 use crate::spec::PodSetSpec;
 use crate::topology::TopologyNodeSpec;
 use crate::topology::affinity_score::AffinityScores;
@@ -35,14 +36,14 @@ pub(super) struct DomainCounts {
 /// What fits into every domain of a tree, and the affinity score of each.
 #[derive(Debug, Default)]
 pub(super) struct CountsByDomain {
-    counts: Vec<DomainCounts>,
+    counts: DenseTable<DomainId, DomainCounts>,
     pub(super) scores: AffinityScores,
 }
 
 impl CountsByDomain {
     fn reset(&mut self, size: usize) {
         self.counts.clear();
-        self.counts.resize(size, DomainCounts::default());
+        self.counts.reach(size);
         self.scores.clear();
     }
 
@@ -55,13 +56,13 @@ impl CountsByDomain {
 impl Index<DomainId> for CountsByDomain {
     type Output = DomainCounts;
     fn index(&self, id: DomainId) -> &DomainCounts {
-        &self.counts[id.index()]
+        &self.counts[id]
     }
 }
 
 impl IndexMut<DomainId> for CountsByDomain {
     fn index_mut(&mut self, id: DomainId) -> &mut DomainCounts {
-        &mut self.counts[id.index()]
+        &mut self.counts[id]
     }
 }
 
@@ -71,7 +72,7 @@ pub(super) struct CountRequest<'a> {
     pub(super) workers: &'a PodSetSpec,
     pub(super) leader: Option<&'a PodSetSpec>,
     pub(super) request: &'a NormalizedRequest,
-    pub(super) tolerations: &'a [Toleration],
+    pub(super) tolerations: &'a [PodToleration],
     /// Ignores current usage.
     pub(super) empty: bool,
     /// Usage by other pod sets of the same Workload, by row of leaf; `None` if there is none.
@@ -98,6 +99,7 @@ pub(super) fn fill_in_counts(
     let leader = count_request.leader.map(|leader| requests_with_pods(names, leader));
     for leaf in tree.leaves() {
         if let Err(exclusion) = check_leaf(topologies, tree, count_request, leaf) {
+            // Excluded leaves keep counts of zero.
             exclusions.add(exclusion);
             continue;
         }
@@ -108,6 +110,7 @@ pub(super) fn fill_in_counts(
                 .into_iter()
                 .for_each(|resource| exclusions.add(LeafExclusion::Resource(resource)));
         }
+        // Slices are counted at their level, from the pods below; here the leaf is that level.
         if tree.lowest() == count_request.request.slice_level {
             count_slices(&mut count, count_request.request.slice_size);
         }
@@ -206,6 +209,7 @@ fn leaf_counts(
     let (pods, limiting) = pods_that_fit(workers, |resource| free.amount(resource));
     let mut count = DomainCounts { pods, pods_with_leader: pods, ..DomainCounts::default() };
     if let Some(leader) = leader
+        // At most one leader is placed, so more than one fitting leader does not matter.
         && pods_that_fit(leader, |resource| free.amount(resource)).0 > 0
     {
         count.leader = 1;
@@ -266,6 +270,7 @@ pub(super) fn sum_children(
         total.pods += whole(count.pods);
         total.slices += count.slices;
         total.leader = total.leader.max(count.leader);
+        // A child without capacity for the leader cannot be the one that bears its cost.
         if !has_leader || count.leader > 0 {
             let pods = whole(count.pods) - whole(count.pods_with_leader);
             let slices = count.slices - count.slices_with_leader;

@@ -3,7 +3,6 @@
 //! Input: an [`Assignment`] whose flavors may have a topology. Output: the domains of each pod set, or a lower
 //! flavor assignment mode. Source: docs/reference/kueue.md §4.11 (Kueue: `tas_flavorassigner.go`).
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -12,54 +11,24 @@ use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::flavors::assignment::{Assignment, FlavorAssignmentMode};
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{FlavorId, QueueId, WorkloadId};
+use crate::names::Names;
+use crate::queues::layer::QueueLayer;
 use crate::reason::{NoFitReason, PendingReason};
+use crate::settings::EngineSettings;
 use crate::state::State;
-use crate::topology::assignment_search::{TasPodSetRequest, find_assignments};
+use crate::topology::assignment_search::TasPodSetRequest;
 use crate::topology::elastic_assignment::{
-    RetainedAssignments, pods_beyond_previous, unsupported_constraint,
+    RetainedAssignments, pods_beyond_previous, previous_pod_set, unsupported_constraint,
 };
-use crate::topology::{DomainAssignment, PlacementFailure, Topologies};
-
-/// Rebuilds stale trees and charges all existing topology assignments.
-pub(crate) fn rebuild(state: &mut State) {
-    if !std::mem::take(&mut state.topologies.stale) {
-        return;
-    }
-    let mut topologies = std::mem::take(&mut state.topologies);
-    build(state, &mut topologies);
-    state.topologies = topologies;
-}
-
-/// The topologies as the next search will see them.
-pub(super) fn up_to_date(state: &State) -> Cow<'_, Topologies> {
-    if !state.topologies.stale {
-        return Cow::Borrowed(&state.topologies);
-    }
-    let mut topologies = state.topologies.clone();
-    build(state, &mut topologies);
-    Cow::Owned(topologies)
-}
-
-fn build(state: &State, topologies: &mut Topologies) {
-    topologies.build(&state.flavors, state.names.resources.len());
-    if !topologies.any() {
-        return;
-    }
-    // New trees have no usage, so every reservation is charged again.
-    for index in 0..state.names.workloads.len() {
-        if let Some(workload) = state.workloads.get(WorkloadId::from(index))
-            && let Some(admission) = workload.admission.as_deref()
-        {
-            topologies.charge_admission(admission, &workload.class, &state.classes);
-        }
-    }
-}
+use crate::topology::layer::TopologyLayer;
+use crate::topology::{DomainAssignment, PlacementFailure};
+use crate::workloads::layer::WorkloadLayer;
 
 /// The flavor with a topology that a pod set was assigned, if it needs a topology assignment now.
-fn flavor_of(state: &State, assignment: &Assignment, index: usize) -> Option<FlavorId> {
+fn flavor_of(topology: &TopologyLayer, assignment: &Assignment, index: usize) -> Option<FlavorId> {
     let one = assignment.pod_sets.get(index).filter(|one| !one.delayed_topology)?;
     let mut flavors = one.flavor_assignments.iter().map(|choice| choice.flavor);
-    flavors.find(|&flavor| state.topologies.tree(flavor).is_some())
+    flavors.find(|&flavor| topology.tree(flavor).is_some())
 }
 
 /// Topology requests of the pod sets of an assignment, without retained pods.
@@ -72,16 +41,18 @@ fn pod_set_requests<'a>(
     assignment: &Assignment,
     retained: &'a RetainedAssignments,
 ) -> Result<SmallVec<[TasPodSetRequest<'a>; 2]>, (usize, NoFitReason)> {
-    let implied = state.queue(attempt.queue).topology_only;
+    let implied = state.queues.at(attempt.queue).topology_only;
     let mut all = SmallVec::new();
     let pod_sets = attempt.class.pod_sets.iter().zip(&assignment.pod_sets).enumerate();
     for (pod_set, (spec, one)) in pod_sets {
+        // A pod set that got no pods, or is delayed, needs no domains now.
         let asks = implied || spec.asks_for_topology();
         if asks && one.count > 0 && !one.delayed_topology {
             let given = one.flavor_assignments.iter().map(|choice| choice.flavor);
-            let flavor = only_flavor(state, attempt.queue, given);
+            let flavor =
+                only_flavor(&state.names, &state.topology, &state.queues, attempt.queue, given);
             let flavor = flavor.map_err(|reason| (pod_set, reason))?;
-            if let Some(reason) = unsupported_constraint(state, attempt, spec) {
+            if let Some(reason) = unsupported_constraint(&state.settings, attempt, spec) {
                 return Err((pod_set, reason));
             }
             let (retained, pods) = (retained.get(pod_set), one.count - retained.pods(pod_set));
@@ -93,14 +64,16 @@ fn pod_set_requests<'a>(
 
 /// The one flavor with a topology among the flavors given to a pod set. It is an error to have none, or several.
 pub(crate) fn only_flavor(
-    state: &State,
+    names: &Names,
+    topology: &TopologyLayer,
+    queues: &QueueLayer,
     queue: QueueId,
     given: impl Iterator<Item = FlavorId> + Clone,
 ) -> Result<FlavorId, NoFitReason> {
-    let has_tree = |flavor: &FlavorId| state.topologies.tree(*flavor).is_some();
+    let has_tree = |flavor: &FlavorId| topology.tree(*flavor).is_some();
     let mut given = given.filter(has_tree);
     let Some(first) = given.next() else {
-        let mut all = state.queue(queue).groups.iter().flat_map(|group| &group.flavors);
+        let mut all = queues.at(queue).groups.iter().flat_map(|group| &group.flavors);
         return Err(if all.any(has_tree) {
             NoFitReason::NoTopologyFlavor
         } else {
@@ -112,21 +85,19 @@ pub(crate) fn only_flavor(
         return Ok(first);
     }
     let mut several: Vec<FlavorId> = given.chain([first]).collect();
-    several.sort_by_key(|&flavor| state.names.flavors.name(flavor));
+    several.sort_by_key(|&flavor| names.flavors.name(flavor));
     several.dedup();
     Err(NoFitReason::TopologyFlavors(several.into()))
 }
 
-/// Searches with the buffers of the state.
+/// Searches in the present topologies.
 pub(super) fn search(
     state: &mut State,
     all: &[TasPodSetRequest<'_>],
     empty: bool,
 ) -> Result<(), (usize, PlacementFailure)> {
-    let mut search_buffers = std::mem::take(&mut state.topology_search);
-    let found = find_assignments(state, &mut search_buffers, all, empty);
-    state.topology_search = search_buffers;
-    found
+    let State { names, settings, quota, topology, .. } = state;
+    topology.search(names, settings, quota, all, empty)
 }
 
 /// Adds topology assignments to a new flavor assignment. If quota fits but no topology assignment exists, the mode
@@ -139,7 +110,13 @@ pub(crate) fn assign(
     if assignment.mode() == FlavorAssignmentMode::NoFit {
         return;
     }
-    let retained = RetainedAssignments::of(state, attempt, assignment);
+    let retained = RetainedAssignments::of(
+        &state.settings,
+        &state.workloads,
+        &state.topology,
+        attempt,
+        assignment,
+    );
     let all = match pod_set_requests(state, attempt, assignment, &retained) {
         Ok(all) if all.is_empty() => return,
         Ok(all) => all,
@@ -151,23 +128,26 @@ pub(crate) fn assign(
     };
     if assignment.mode() == FlavorAssignmentMode::Fit {
         match search(state, &all, false) {
-            Ok(()) => return record_domains(state, assignment, &all),
+            Ok(()) => return record_domains(&state.topology, assignment, &all),
+            // The reason for the present usage is kept, whatever the search in the empty topology
+            // finds.
             Err((index, reason)) => record_failure(assignment, index, reason),
         }
     }
     match search(state, &all, true) {
         // Free capacity may be in the wrong domains, so every resource of the pod set needs preemption.
         Ok(()) => all.iter().for_each(|one| require_preemption(assignment, one.pod_set)),
-        Err((index, _)) => {
-            // Earlier reasons stay. A pod set without reasons gets none, and then the condition names no obstacle,
-            // as in upstream.
-            let one = &mut assignment.pod_sets[index];
-            one.no_fit = true;
-            let no_reasons = one.reasons.is_empty();
-            assignment.pending_reason =
-                (!no_reasons).then_some(PendingReason::TopologyPlacementFailed);
-        }
+        Err((index, _)) => record_no_fit(assignment, index),
     }
+}
+
+/// Not even the empty topology is large enough for a pod set. Its earlier reasons stay.
+fn record_no_fit(assignment: &mut Assignment, index: usize) {
+    let pod_set = &mut assignment.pod_sets[index];
+    pod_set.no_fit = true;
+    // A pod set without reasons gets none, and then the condition names no obstacle, as in upstream.
+    let has_reasons = !pod_set.reasons.is_empty();
+    assignment.pending_reason = has_reasons.then_some(PendingReason::TopologyPlacementFailed);
 }
 
 fn record_failure(assignment: &mut Assignment, index: usize, reason: PlacementFailure) {
@@ -183,17 +163,22 @@ fn require_preemption(assignment: &mut Assignment, index: usize) {
 }
 
 /// Writes the domains that the search found, and the retained ones, into the assignment.
-fn record_domains(state: &State, assignment: &mut Assignment, all: &[TasPodSetRequest<'_>]) {
+fn record_domains(
+    topology: &TopologyLayer,
+    assignment: &mut Assignment,
+    all: &[TasPodSetRequest<'_>],
+) {
     for one in &mut assignment.pod_sets {
         one.domains.clear();
     }
-    let found = state.topology_search.assigned.iter();
+    let found = topology.assigned().iter();
     let found = found.map(|one| (one.flavor, one.pod_set, one.leaf, one.pods));
+    // Pods that keep their domains were not searched for.
     let retained = all.iter().flat_map(|one| {
         one.retained.iter().map(|&(leaf, pods)| (one.flavor, one.pod_set, leaf, pods))
     });
     for (flavor, pod_set, leaf, count) in found.chain(retained) {
-        if let Some(tree) = state.topologies.tree(flavor) {
+        if let Some(tree) = topology.tree(flavor) {
             let values = Arc::clone(tree.path(leaf));
             assignment.pod_sets[pod_set].domains.push(DomainAssignment { values, count });
         }
@@ -223,13 +208,19 @@ pub(crate) fn assign_assuming_preemption(
     assignment: &mut Assignment,
     empty: bool,
 ) {
-    let retained = RetainedAssignments::of(state, attempt, assignment);
+    let retained = RetainedAssignments::of(
+        &state.settings,
+        &state.workloads,
+        &state.topology,
+        attempt,
+        assignment,
+    );
     if assignment.mode() == FlavorAssignmentMode::Preempt
         && let Ok(all) = pod_set_requests(state, attempt, assignment, &retained)
         && !all.is_empty()
         && search(state, &all, empty).is_ok()
     {
-        record_domains(state, assignment, &all);
+        record_domains(&state.topology, assignment, &all);
     }
 }
 
@@ -239,7 +230,13 @@ pub(crate) fn fits(
     attempt: &AssignmentAttempt<'_>,
     assignment: &Assignment,
 ) -> bool {
-    let retained = RetainedAssignments::of(state, attempt, assignment);
+    let retained = RetainedAssignments::of(
+        &state.settings,
+        &state.workloads,
+        &state.topology,
+        attempt,
+        assignment,
+    );
     pod_set_requests(state, attempt, assignment, &retained)
         .is_ok_and(|all| all.is_empty() || search(state, &all, false).is_ok())
 }
@@ -262,28 +259,34 @@ pub(crate) fn finds_topology_assignment(
             retained: &[],
         })
         .collect();
-    rebuild(state);
+    state.rebuild_topologies();
     search(state, &all, false).is_ok()
 }
 
 /// Whether the domains of an entry still have enough free capacity.
-pub(crate) fn still_fits(state: &State, entry: &CycleEntry) -> bool {
+pub(crate) fn still_fits(
+    settings: &EngineSettings,
+    workloads: &WorkloadLayer,
+    topology: &TopologyLayer,
+    entry: &CycleEntry,
+) -> bool {
     entry.assignment.pod_sets.iter().enumerate().all(|(index, one)| {
-        let Some(flavor) = flavor_of(state, &entry.assignment, index) else {
+        let Some(flavor) = flavor_of(topology, &entry.assignment, index) else {
             return true;
         };
-        let Some(tree) = state.topologies.tree(flavor) else {
+        let Some(tree) = topology.tree(flavor) else {
             return true;
         };
         let spec = &entry.class.pod_sets[index];
+        let previous = previous_pod_set(settings, workloads, entry, index);
         one.domains.iter().all(|domain| {
             let Some(leaf) = tree.leaf(&domain.values) else {
                 return false;
             };
             // The implicit resource `pods` is not checked here, as in upstream.
-            let pods = pods_beyond_previous(state, entry, index, flavor, domain);
+            let pods = pods_beyond_previous(tree, previous, domain);
             spec.takes().iter().all(|&(resource, amount)| {
-                let used = state.topologies.used(tree, leaf, resource);
+                let used = topology.topologies().used(tree, leaf, resource);
                 amount.times(pods) + used <= tree.capacity_of(leaf, resource)
             })
         })
@@ -291,18 +294,33 @@ pub(crate) fn still_fits(state: &State, entry: &CycleEntry) -> bool {
 }
 
 /// Charges the domains of an entry for the rest of the cycle.
-pub(crate) fn assume(state: &mut State, entry: &CycleEntry) {
-    charge(state, entry, 1);
+pub(crate) fn assume(
+    settings: &EngineSettings,
+    workloads: &WorkloadLayer,
+    topology: &mut TopologyLayer,
+    entry: &CycleEntry,
+) {
+    charge(settings, workloads, topology, entry, 1);
 }
 
 /// Charges the domains of a head that must wait, so that later heads of the cycle do not use them.
-pub(crate) fn reserve(state: &mut State, entry: &mut CycleEntry) {
+pub(crate) fn reserve(
+    settings: &EngineSettings,
+    workloads: &WorkloadLayer,
+    topology: &mut TopologyLayer,
+    entry: &mut CycleEntry,
+) {
     entry.reserved = true;
-    charge(state, entry, 1);
+    charge(settings, workloads, topology, entry, 1);
 }
 
 /// Reverts [`assume`] or [`reserve`].
-pub(crate) fn forget(state: &mut State, entry: &CycleEntry) {
+pub(crate) fn forget(
+    settings: &EngineSettings,
+    workloads: &WorkloadLayer,
+    topology: &mut TopologyLayer,
+    entry: &CycleEntry,
+) {
     let taken = matches!(
         entry.outcome,
         CycleOutcome::Reserved { .. }
@@ -311,20 +329,29 @@ pub(crate) fn forget(state: &mut State, entry: &CycleEntry) {
             | CycleOutcome::Migrating { .. }
             | CycleOutcome::MigrationRefused
     );
+    // Entries with another outcome took no domains in the cycle.
     if taken || entry.reserved {
-        charge(state, entry, -1);
+        charge(settings, workloads, topology, entry, -1);
     }
 }
 
-fn charge(state: &mut State, entry: &CycleEntry, sign: i64) {
+fn charge(
+    settings: &EngineSettings,
+    workloads: &WorkloadLayer,
+    topology: &mut TopologyLayer,
+    entry: &CycleEntry,
+    sign: i64,
+) {
     let pairs = entry.assignment.pod_sets.iter().zip(&entry.class.pod_sets).enumerate();
     for (index, (one, spec)) in pairs {
-        let Some(flavor) = flavor_of(state, &entry.assignment, index) else {
+        let Some(flavor) = flavor_of(topology, &entry.assignment, index) else {
             continue;
         };
+        let previous = previous_pod_set(settings, workloads, entry, index);
         for domain in &one.domains {
-            let pods = pods_beyond_previous(state, entry, index, flavor, domain);
-            state.topologies.charge(flavor, &domain.values, spec, pods * sign);
+            let tree = topology.tree(flavor);
+            let pods = tree.map_or(0, |tree| pods_beyond_previous(tree, previous, domain));
+            topology.charge(flavor, &domain.values, spec, pods * sign);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::amount::Amount;
 use crate::ids::{DomainId, PODS, ResourceId};
 use crate::spec::PodSetSpec;
 use crate::topology::assignment_search::{
-    AssignedLeaf, AssignmentSearch, SearchBuffers, TasPodSetRequest,
+    AssignedLeaf, AssignmentSearch, SearchBuffers, SearchTables, TasPodSetRequest,
 };
 use crate::topology::exclusion_stats::ExclusionStats;
 use crate::topology::fill_in_counts::{CountsByDomain, FreeCapacity, fill_in_counts};
@@ -46,7 +46,7 @@ pub(super) fn limiting_resource(
 
 /// The implicit resource `pods`, then the requested resources in name order.
 fn resources(failed: &FailedSearch<'_>) -> Vec<ResourceId> {
-    let names = &failed.search.state.names.resources;
+    let names = &failed.search.tables.names.resources;
     let specs = [Some(failed.search.workers), failed.search.leader].into_iter().flatten();
     let asked = specs.flat_map(|one| one.spec.takes());
     let asked = asked.filter(|&&(one, amount)| one != PODS && amount > Amount::ZERO);
@@ -99,15 +99,8 @@ impl SingleResourceCounts {
             (ResourceTable::default(), CountsByDomain::default(), ExclusionStats::default());
         let count_request =
             search.count_request(failed.request, search.note_taken(other_assignments, &mut taken));
-        let AssignmentSearch { state, topologies, tree, .. } = search;
-        fill_in_counts(
-            topologies,
-            &state.names,
-            tree,
-            &count_request,
-            &mut counts,
-            &mut exclusions,
-        );
+        let AssignmentSearch { tables: SearchTables { names, topologies, .. }, tree, .. } = search;
+        fill_in_counts(topologies, names, tree, &count_request, &mut counts, &mut exclusions);
         let free = tree.leaves().map(|leaf| {
             FreeCapacity::of(topologies, tree, &count_request, leaf).amount(resource).clip()
         });
@@ -159,10 +152,13 @@ impl SingleResourceCounts {
         let domains: BTreeSet<DomainId> =
             leaves.iter().map(|&leaf| tree.ancestor(leaf, request.slice_level)).collect();
         let count = |counts: &CountsByDomain, domain| counts[domain].slices;
+        // A domain that holds no more units when it is empty cannot take a missing one.
         let grows = |domain: &DomainId| {
             empty.is_none_or(|empty| count(&empty.counts, *domain) > count(&self.counts, *domain))
         };
         let rest = |domain| {
+            // In a leaf the remainder is an amount; above, only whole pods of the leaves below
+            // count.
             if request.slice_level == tree.lowest() {
                 Amount(self.free_at(failed, domain).0 % unit.0.max(1))
             } else {
@@ -173,6 +169,7 @@ impl SingleResourceCounts {
             domains.into_iter().filter(grows).map(|domain| unit - rest(domain)).collect();
         needs.sort_unstable();
         needs.truncate(units);
+        // Units beyond one per domain start without a remainder.
         let further = i64::try_from(units - needs.len()).unwrap_or_default();
         needs.into_iter().fold(unit.times(further), |sum, need| sum + need)
     }

@@ -11,7 +11,7 @@
 //! * Explanation: [`placement_probe`] searches without changing anything, [`shortfall_analysis`] says what is
 //!   missing.
 //!
-//! Invariant: a search only reads the trees; usage changes through [`Topologies`]. Source: docs/reference/kueue.md
+//! Invariant: a search only reads the trees; usage changes through [`layer::TopologyLayer`]. Source: docs/reference/kueue.md
 //! §4.11.
 
 mod affinity_score;
@@ -24,7 +24,9 @@ mod elastic_assignment;
 mod exclusion_stats;
 mod fill_in_counts;
 mod flavor_assigner;
+pub(crate) mod layer;
 mod limiting_resource;
+pub(crate) mod node_failures;
 mod node_replacement;
 mod normalized_request;
 mod placement_probe;
@@ -40,7 +42,7 @@ pub use affinity_score::PreferredTerm;
 pub use exclusion_stats::NodeMismatch;
 pub(crate) use flavor_assigner::{
     assign, assign_assuming_preemption, assume, finds_topology_assignment, fits, forget,
-    only_flavor, rebuild, reserve, still_fits,
+    only_flavor, reserve, still_fits,
 };
 pub(crate) use node_replacement::{
     ReplacementAssignments, find_replacement_assignment, is_assigned_to,
@@ -49,12 +51,11 @@ pub(crate) use placement_probe::{PlacementProbe, ProbeFailure};
 pub use placement_shortfall::{
     FittingCount, LimitingResource, PlacementRemedy, PlacementShortfall,
 };
-pub(crate) use topologies::Topologies;
 pub use topology_usage::TopologyUsage;
 
 use crate::amount::Amount;
 use crate::ids::ResourceId;
-use crate::node_selection::Taint;
+use crate::node_selection::NodeTaint;
 
 /// Node label of the lowest level of a topology whose leaves are single nodes.
 pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
@@ -93,7 +94,7 @@ pub struct DomainAssignment {
 
 /// A Topology: the node labels of its levels, from the top down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TopologySpec {
+pub struct TopologyLevels {
     /// Node labels.
     pub levels: Vec<Box<str>>,
 }
@@ -106,7 +107,7 @@ pub struct TopologyNodeSpec {
     /// Labels.
     pub labels: Vec<(Box<str>, Box<str>)>,
     /// Taints.
-    pub taints: Vec<Taint>,
+    pub taints: Vec<NodeTaint>,
     /// Ready and schedulable.
     pub usable: bool,
     /// Allocatable resources.

@@ -10,12 +10,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ids::{DomainId, FlavorId, TopologyNodeId, WorkloadId};
+use crate::names::Names;
 use crate::spec::{PodSetAdmission, PodSetSpec};
 use crate::state::State;
 use crate::topology::assignment_search::TasPodSetRequest;
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::flavor_assigner::search;
+use crate::topology::layer::TopologyLayer;
 use crate::topology::{DomainAssignment, PlacementFailure, TopologyMode, TopologyRequest};
+use crate::workloads::layer::WorkloadLayer;
 
 /// New topology assignments, complete, of the pod sets that used the failed node.
 pub(crate) type ReplacementAssignments = Vec<(usize, Vec<DomainAssignment>)>;
@@ -34,18 +37,22 @@ struct AffectedPodSet {
 
 /// Whether a topology assignment contains a node.
 pub(crate) fn is_assigned_to(
-    state: &State,
+    names: &Names,
+    topology: &TopologyLayer,
     pod_sets: &[PodSetAdmission],
     node: TopologyNodeId,
 ) -> bool {
-    let name = state.names.nodes.name(node);
-    let mut assigned = pod_sets.iter().filter(|held| node_tree(state, held).is_some());
+    let name = names.nodes.name(node);
+    let mut assigned = pod_sets.iter().filter(|held| node_tree(topology, held).is_some());
     assigned.any(|held| held.domains.iter().any(|domain| is_on(domain, name)))
 }
 
 /// The flavor and tree of a pod set whose leaves are single nodes.
-fn node_tree<'a>(state: &'a State, held: &PodSetAdmission) -> Option<(FlavorId, &'a DomainTree)> {
-    let tree = |&(_, flavor, _): &(_, FlavorId, _)| Some((flavor, state.topologies.tree(flavor)?));
+fn node_tree<'a>(
+    topology: &'a TopologyLayer,
+    held: &PodSetAdmission,
+) -> Option<(FlavorId, &'a DomainTree)> {
+    let tree = |&(_, flavor, _): &(_, FlavorId, _)| Some((flavor, topology.tree(flavor)?));
     let (flavor, tree) = held.resources.iter().find_map(tree)?;
     tree.leaves_are_nodes().then_some((flavor, tree))
 }
@@ -63,7 +70,7 @@ pub(crate) fn find_replacement_assignment(
     workload: WorkloadId,
     node: TopologyNodeId,
 ) -> Result<ReplacementAssignments, (usize, PlacementFailure)> {
-    let affected = affected(state, workload, node)?;
+    let affected = affected(&state.names, &state.workloads, &state.topology, workload, node)?;
     let wanted = affected.iter().map(|affected_pod_set| TasPodSetRequest {
         pod_set: affected_pod_set.pod_set,
         spec: &affected_pod_set.spec,
@@ -77,29 +84,33 @@ pub(crate) fn find_replacement_assignment(
     Ok(affected
         .iter()
         .map(|affected_pod_set| {
-            (affected_pod_set.pod_set, merge_assignments(state, affected_pod_set))
+            (affected_pod_set.pod_set, merge_assignments(&state.topology, affected_pod_set))
         })
         .collect())
 }
 
 fn affected(
-    state: &State,
+    names: &Names,
+    workloads: &WorkloadLayer,
+    topology: &TopologyLayer,
     workload: WorkloadId,
     node: TopologyNodeId,
 ) -> Result<Vec<AffectedPodSet>, (usize, PlacementFailure)> {
-    let name = state.names.nodes.name(node);
-    let workload = state.workloads.at(workload);
-    let class = state.classes.at(workload.class);
+    let name = names.nodes.name(node);
+    let workload = workloads.at(workload);
+    let class = workloads.class_at(workload.class);
     let held = workload.admission.iter().flat_map(|one| &one.pod_sets);
     let mut affected = Vec::new();
     for (pod_set, (held, spec)) in held.zip(&class.pod_sets).enumerate() {
         let on_node = held.domains.iter().filter(|domain| is_on(domain, name));
         let missing: i64 = on_node.map(|domain| domain.count).sum();
-        let Some((flavor, tree)) = node_tree(state, held) else {
+        let Some((flavor, tree)) = node_tree(topology, held) else {
             continue;
         };
         if missing > 0 {
             let remaining = remaining(tree, held, name).map_err(|reason| (pod_set, reason))?;
+            // Only the moved pods are searched for, so the request is narrowed to what still binds
+            // them.
             let (within, spec) = topology_request(tree, spec, &remaining, missing);
             affected.push(AffectedPodSet { pod_set, flavor, spec, missing, remaining, within });
         }
@@ -188,13 +199,16 @@ fn incomplete_slice_domain(
 }
 
 /// The remaining leaves together with those that the search found.
-fn merge_assignments(state: &State, affected_pod_set: &AffectedPodSet) -> Vec<DomainAssignment> {
+fn merge_assignments(
+    topology: &TopologyLayer,
+    affected_pod_set: &AffectedPodSet,
+) -> Vec<DomainAssignment> {
     let mut all = affected_pod_set.remaining.clone();
-    let assigned = state.topology_search.assigned.iter();
+    let assigned = topology.assigned().iter();
     for one in assigned.filter(|one| one.pod_set == affected_pod_set.pod_set) {
         *all.entry(one.leaf).or_insert(0) += one.pods;
     }
-    let tree = state.topologies.tree(affected_pod_set.flavor);
+    let tree = topology.tree(affected_pod_set.flavor);
     let domain = |(leaf, count)| {
         tree.map(|tree| DomainAssignment { values: Arc::clone(tree.path(leaf)), count })
     };

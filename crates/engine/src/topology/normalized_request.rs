@@ -87,6 +87,7 @@ impl NormalizedRequest {
             if size_above % size != 0 {
                 return Err(PlacementFailure::SliceLayerSizeMismatch { size, size_above });
             }
+            // Levels between two layers take the size of the lower layer.
             self.layers.resize(level - self.slice_level, size);
             (level_above, size_above) = (level, size);
         }

@@ -7,18 +7,17 @@
 
 use std::borrow::Cow;
 
-use crate::equivalence_class::{EquivalenceClass, members};
 use crate::ids::FlavorId;
 use crate::state::State;
 use crate::topology::PlacementFailure;
 use crate::topology::assignment_search::{
-    AssignedLeaf, AssignmentSearch, SearchBuffers, TasPodSetRequest,
+    AssignedLeaf, AssignmentSearch, SearchBuffers, SearchTables, TasPodSetRequest,
 };
-use crate::topology::flavor_assigner::up_to_date;
 use crate::topology::normalized_request::NormalizedRequest;
 use crate::topology::placement_shortfall::PlacementShortfall;
 use crate::topology::shortfall_analysis::analyze_shortfall;
 use crate::topology::topologies::Topologies;
+use crate::workloads::equivalence_class::{EquivalenceClass, members};
 
 /// Searches for topology assignments without changing the state.
 pub(crate) struct PlacementProbe<'a> {
@@ -58,8 +57,10 @@ pub(crate) enum ProbeFailure {
 
 impl<'a> PlacementProbe<'a> {
     pub(crate) fn new(state: &'a State, class: &'a EquivalenceClass) -> Self {
+        let State { names, quota, workloads, topology, .. } = state;
+        let topologies = topology.up_to_date(names, quota, workloads);
         let (now, empty) = (ProbeBuffers::default(), ProbeBuffers::default());
-        Self { state, class, topologies: up_to_date(state), assumed: Vec::new(), now, empty }
+        Self { state, class, topologies, assumed: Vec::new(), now, empty }
     }
 
     /// Whether a flavor has a tree of domains.
@@ -75,7 +76,7 @@ impl<'a> PlacementProbe<'a> {
         let members = members(self.class, pod_set);
         let all = self.requests(&members, flavor);
         let Self { state, topologies, now, empty, .. } = self;
-        let Some(search) = search(state, topologies, &all, &members) else {
+        let Some(search) = search(tables(state, topologies), &all, &members) else {
             return Ok(());
         };
         let request = NormalizedRequest::new(search.tree, search.workers.spec.topology.as_ref());
@@ -84,11 +85,13 @@ impl<'a> PlacementProbe<'a> {
         if search.run(&mut now.search_buffers).is_ok() {
             return Ok(());
         }
+        // Repeated in an empty topology, to tell missing capacity from capacity in use.
         empty.begin(&members);
         let fits_if_empty =
             AssignmentSearch { empty: true, ..search }.run(&mut empty.search_buffers).is_ok();
         Err(ProbeFailure::Shortfall(Box::new(analyze_shortfall(
             &search,
+            &state.workloads,
             &request,
             &now.search_buffers,
             &empty.search_buffers,
@@ -105,7 +108,7 @@ impl<'a> PlacementProbe<'a> {
         }
         let all = self.requests(&members, flavor);
         let Self { state, topologies, assumed, now, empty, .. } = self;
-        let Some(search) = search(state, topologies, &all, &members) else {
+        let Some(search) = search(tables(state, topologies), &all, &members) else {
             return;
         };
         for (view, empty) in [(now, false), (empty, true)] {
@@ -137,13 +140,16 @@ impl<'a> PlacementProbe<'a> {
     }
 }
 
+fn tables<'s>(state: &'s State, topologies: &'s Topologies) -> SearchTables<'s> {
+    SearchTables { names: &state.names, settings: &state.settings, quota: &state.quota, topologies }
+}
+
 /// The search for `members`; `None` if they need no topology assignment.
 fn search<'s>(
-    state: &'s State,
-    topologies: &'s Topologies,
+    tables: SearchTables<'s>,
     all: &'s [TasPodSetRequest<'s>],
     members: &[usize],
 ) -> Option<AssignmentSearch<'s>> {
     let first = all.iter().find(|one| members.contains(&one.pod_set))?;
-    AssignmentSearch::of(state, topologies, all, first, false)
+    AssignmentSearch::of(tables, all, first, false)
 }

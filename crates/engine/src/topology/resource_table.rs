@@ -39,6 +39,7 @@ impl ResourceTable {
             self.widen(resource.index() + 1);
         }
         if let Some(cell) = self.cells.get_mut(row * self.width + resource.index()) {
+            // Amounts may be negative, so nothing is clipped at zero.
             cell.0 = cell.0.saturating_add(amount.0);
         }
     }

@@ -17,8 +17,9 @@ use crate::topology::fill_in_counts::{CountsByDomain, check_leaf};
 use crate::topology::limiting_resource::limiting_resource;
 use crate::topology::normalized_request::NormalizedRequest;
 use crate::topology::placement_shortfall::{FittingCount, PlacementRemedy, PlacementShortfall};
-use crate::topology::topology_usage::{MAX_LISTED_USERS, usage_in_leaves};
+use crate::topology::topology_usage::{MAX_LISTED_USERS, TopologyUsage, usage_in_leaves};
 use crate::topology::{TopologyMode, TopologyRequest};
+use crate::workloads::layer::WorkloadLayer;
 
 /// The domains that explain the failure.
 #[derive(Debug, Clone, Copy)]
@@ -39,58 +40,57 @@ pub(super) struct FailedSearch<'a> {
 /// `fits_if_empty` is the result of the repetition.
 pub(super) fn analyze_shortfall(
     search: &AssignmentSearch<'_>,
+    workloads: &WorkloadLayer,
     request: &NormalizedRequest,
     now: &SearchBuffers,
     empty: &SearchBuffers,
     fits_if_empty: bool,
 ) -> PlacementShortfall {
-    let (tree, workers) = (search.tree, search.workers);
-    let failed = FailedSearch { search, request, requested: request.slices(workers.pods) };
+    let failed = FailedSearch { search, request, requested: request.slices(search.workers.pods) };
     let open_leaves = failed.open_leaves();
     let scopes = failed.scopes(&open_leaves);
-    let (fit, maximum) = (failed.best(&now.counts, &scopes), failed.best(&empty.counts, &scopes));
-    let (fit, maximum) = (
-        fit.reconciled(failed.requested, false),
-        maximum.reconciled(failed.requested, fits_if_empty),
-    );
     let scope = failed.nearest_scope(&now.counts, &empty.counts, &scopes);
-    let fit_in_domain = failed.fit(&now.counts, scope).reconciled(failed.requested, false);
-    let in_scope = |&leaf: &DomainId| scope.domain().is_none_or(|one| tree.is_below(leaf, one));
-    let leaves: Vec<DomainId> = open_leaves.into_iter().filter(in_scope).collect();
+    let leaves = failed.in_scope(open_leaves, scope);
     // If even the empty topology is too small, total capacity is what is missing.
     let counted = if fits_if_empty { now } else { empty };
-    let limiting = limiting_resource(&failed, scope, &leaves, counted, fits_if_empty);
-    let resource = limiting.as_ref().map_or(PODS, |one| one.resource);
-    let mut users =
-        if fits_if_empty { usage_in_leaves(search, &leaves, resource) } else { Vec::new() };
-    let more_users = users.len().saturating_sub(MAX_LISTED_USERS);
-    users.truncate(MAX_LISTED_USERS);
-    let topology_request = workers.spec.topology.as_ref();
+    let limiting_resource = limiting_resource(&failed, scope, &leaves, counted, fits_if_empty);
+    let resource = limiting_resource.as_ref().map_or(PODS, |one| one.resource);
+    let users = || usage_in_leaves(search, workloads, &leaves, resource);
+    let (users, more_users) = listed(if fits_if_empty { users() } else { Vec::new() });
+    let (mode, slice) = constraints(search.workers.spec);
     PlacementShortfall {
-        mode: topology_request
-            .and_then(|topology_request| topology_request.mode.clone())
-            .unwrap_or(TopologyMode::Unconstrained),
-        slice: topology_request
-            .and_then(|topology_request| topology_request.slices.first().cloned()),
+        mode,
+        slice,
         has_leader: search.leader.is_some(),
         requested: failed.requested,
-        fit,
-        maximum,
-        domain: scope.domain().map(|domain| Arc::clone(tree.path(domain))),
-        fit_in_domain,
-        earlier: failed
-            .earlier_pods(now)
-            .filter(|one| leaves.binary_search(&one.0).is_ok())
-            .map(|one| one.1)
-            .sum(),
-        limiting_resource: limiting,
-        leaves: tree.leaves().count(),
-        lowest_level: tree.levels.last().cloned().unwrap_or_default(),
+        fit: failed.best(&now.counts, &scopes, false),
+        maximum: failed.best(&empty.counts, &scopes, fits_if_empty),
+        domain: scope.domain().map(|domain| Arc::clone(search.tree.path(domain))),
+        fit_in_domain: failed.best(&now.counts, &[scope], false),
+        earlier: failed.earlier_pods_in(&leaves, now),
+        limiting_resource,
+        leaves: search.tree.leaves().count(),
+        lowest_level: search.tree.levels.last().cloned().unwrap_or_default(),
         mismatches: now.exclusions.mismatches(),
         users,
         more_users,
         remedies: failed.remedies(now, fits_if_empty),
     }
+}
+
+/// The constraint on the whole pod set, and the level and size of its slices.
+fn constraints(spec: &PodSetSpec) -> (TopologyMode, Option<(Box<str>, i64)>) {
+    let request = spec.topology.as_ref();
+    let mode = request.and_then(|request| request.mode.clone());
+    let slice = request.and_then(|request| request.slices.first().cloned());
+    (mode.unwrap_or(TopologyMode::Unconstrained), slice)
+}
+
+/// The largest users, and the number of the others.
+fn listed(mut users: Vec<TopologyUsage>) -> (Vec<TopologyUsage>, usize) {
+    let others = users.len().saturating_sub(MAX_LISTED_USERS);
+    users.truncate(MAX_LISTED_USERS);
+    (users, others)
 }
 
 impl ShortfallScope {
@@ -105,16 +105,25 @@ impl ShortfallScope {
 impl FailedSearch<'_> {
     /// The leaves that pods can run on, whatever their free capacity.
     fn open_leaves(&self) -> Vec<DomainId> {
-        let AssignmentSearch { topologies, tree, .. } = *self.search;
+        let AssignmentSearch { tables, tree, .. } = *self.search;
         let count_request = self.search.count_request(self.request, None);
         tree.leaves()
-            .filter(|&leaf| check_leaf(topologies, tree, &count_request, leaf).is_ok())
+            .filter(|&leaf| check_leaf(tables.topologies, tree, &count_request, leaf).is_ok())
             .collect()
+    }
+
+    /// The leaves of a scope.
+    fn in_scope(&self, mut leaves: Vec<DomainId>, scope: ShortfallScope) -> Vec<DomainId> {
+        if let Some(domain) = scope.domain() {
+            leaves.retain(|&leaf| self.search.tree.is_below(leaf, domain));
+        }
+        leaves
     }
 
     /// Candidate scopes: for a required level each of its domains with open leaves, otherwise the whole topology.
     fn scopes(&self, open_leaves: &[DomainId]) -> Vec<ShortfallScope> {
         let NormalizedRequest { level, required, unconstrained, .. } = *self.request;
+        // A request that is only preferred may spread, so the whole topology is its scope.
         if !required {
             return vec![ShortfallScope::Level(if unconstrained { level } else { 0 })];
         }
@@ -145,9 +154,11 @@ impl FailedSearch<'_> {
         }
     }
 
-    fn best(&self, counts: &CountsByDomain, scopes: &[ShortfallScope]) -> FittingCount {
+    /// Units that fit into the best of the scopes; `fits` is the result of the search with these counts.
+    fn best(&self, counts: &CountsByDomain, scopes: &[ShortfallScope], fits: bool) -> FittingCount {
         let none = FittingCount { leader: self.search.leader.is_none(), units: 0 };
-        scopes.iter().map(|&scope| self.fit(counts, scope)).max().unwrap_or(none)
+        let best = scopes.iter().map(|&scope| self.fit(counts, scope)).max().unwrap_or(none);
+        best.reconciled(self.requested, fits)
     }
 
     /// The scope to report. Domains are in name order; of equal ones the first is reported.
@@ -159,6 +170,7 @@ impl FailedSearch<'_> {
     ) -> ShortfallScope {
         let nearest = scopes.iter().copied().rev().max_by_key(|&scope| {
             let (fit, maximum) = (self.fit(now, scope), self.fit(empty, scope));
+            // A domain that is too small even when empty is nearest only if all domains are.
             if maximum.fits_all(self.requested) {
                 (true, fit, maximum)
             } else {
@@ -178,12 +190,13 @@ impl FailedSearch<'_> {
         search_buffers.assigned.iter().copied().filter(move |one| !own.contains(&Some(one.pod_set)))
     }
 
-    fn earlier_pods<'s>(
-        &'s self,
-        now: &'s SearchBuffers,
-    ) -> impl Iterator<Item = (DomainId, i64)> + 's {
-        let leaf = |one: &AssignedLeaf| self.search.leaf_here(one.flavor, one.leaf);
-        self.other_assignments(now).filter_map(move |one| Some((leaf(&one)?, one.pods)))
+    /// Pods of earlier pod sets in these leaves, which are sorted.
+    fn earlier_pods_in(&self, leaves: &[DomainId], now: &SearchBuffers) -> i64 {
+        let pods = self.other_assignments(now).filter_map(|one| {
+            let leaf = self.search.leaf_here(one.flavor, one.leaf)?;
+            leaves.binary_search(&leaf).is_ok().then_some(one.pods)
+        });
+        pods.sum()
     }
 
     fn remedies(&self, now: &SearchBuffers, fits_if_empty: bool) -> Vec<PlacementRemedy> {
@@ -192,6 +205,7 @@ impl FailedSearch<'_> {
         } else {
             PlacementRemedy::AddNodes
         };
+        // Searched only where it can be a remedy: one more search.
         let fits_as_preferred = self.request.required && self.fits_if_preferred(now);
         std::iter::once(first)
             .chain(fits_as_preferred.then_some(PlacementRemedy::PreferInsteadOfRequire))

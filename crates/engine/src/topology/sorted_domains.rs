@@ -67,6 +67,7 @@ impl SortedDomains {
         self.0.clear();
         self.0.extend(domains.into_iter().map(|domain| {
             let count = counts[domain];
+            // Domains that take the leader come first, then the highest affinity score.
             if with_leader {
                 let rank = rank(counts, domain, count.leader);
                 (rank, order(count.slices_with_leader), count.pods_with_leader, domain)
@@ -114,6 +115,7 @@ impl SortedDomains {
         let fitting = |domain: DomainId| unit.fitting(counts[domain], leaders > 0);
         let rest = self.0.get(start..).unwrap_or_default().iter().map(|place| place.3);
         let score = self.get(start).map(|first| counts.scores.of(first));
+        // Domains are sorted by score, so the first with another score ends the candidates.
         let rest = rest.take_while(|&one| Some(counts.scores.of(one)) == score);
         let candidates =
             rest.filter(|&one| counts[one].leader >= leaders && fitting(one) >= needed);
@@ -152,6 +154,7 @@ impl SortedDomains {
         };
         let at = self.domains().position(leaves_enough);
         if let Some(at) = at {
+            // The order of the domains before it stays.
             self.0[..=at].rotate_right(1);
         }
     }

@@ -4,18 +4,15 @@
 //! change of a node's resources updates the trees in place; a change of the set of nodes, or of their labels, marks
 //! the trees stale, and they are rebuilt before the next cycle.
 
-use std::sync::Arc;
-
 use crate::amount::Amount;
-use crate::equivalence_class::EquivalenceClasses;
-use crate::ids::{
-    DomainId, EquivalenceClassId, FlavorId, PODS, ResourceId, TopologyId, TopologyNodeId,
-};
+use crate::dense_table::DenseTable;
+use crate::ids::{DomainId, FlavorId, PODS, ResourceId, TopologyId, TopologyNodeId};
 use crate::spec::{FlavorSpec, PodSetAdmission, PodSetSpec};
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::resource_table::ResourceTable;
-use crate::topology::{TopologyMode, TopologyNodeSpec, TopologySpec};
-use crate::workloads::admission::Admission;
+use crate::topology::{TopologyLevels, TopologyMode, TopologyNodeSpec};
+use crate::workloads::admission::AdmissionRecord;
+use crate::workloads::equivalence_class::EquivalenceClass;
 
 /// Whether a flavor can serve a topology request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,47 +35,50 @@ pub(super) enum UsageLocation {
 /// Topologies, nodes and domain trees of all flavors.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Topologies {
-    specs: Vec<Option<TopologySpec>>,
-    nodes: Vec<Option<TopologyNodeSpec>>,
-    /// Whether a node has taints, by node.
-    tainted: Vec<bool>,
-    trees: Vec<Option<DomainTree>>,
+    specs: DenseTable<TopologyId, Option<TopologyLevels>>,
+    nodes: DenseTable<TopologyNodeId, Option<TopologyNodeSpec>>,
+    /// Whether a node has taints.
+    tainted: DenseTable<TopologyNodeId, bool>,
+    trees: DenseTable<FlavorId, Option<DomainTree>>,
     /// TAS usage of nodes.
     used: ResourceTable,
     /// The trees must be rebuilt.
-    pub(crate) stale: bool,
+    stale: bool,
 }
 
 impl Topologies {
     /// Whether any topology or node was ever set.
-    pub(crate) fn matter(&self) -> bool {
-        !self.specs.is_empty() || !self.nodes.is_empty() || self.stale
+    pub(super) fn matter(&self) -> bool {
+        self.specs.len() > 0 || self.nodes.len() > 0 || self.stale
     }
 
-    pub(crate) fn set_topology(&mut self, id: TopologyId, spec: Option<TopologySpec>) {
-        if self.specs.len() <= id.index() {
-            self.specs.resize_with(id.index() + 1, || None);
-        }
-        self.specs[id.index()] = spec;
+    /// Notes that the trees must be rebuilt.
+    pub(super) fn mark_stale(&mut self) {
         self.stale = true;
     }
 
-    pub(crate) fn set_node(
+    /// Whether the trees must be rebuilt.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.stale
+    }
+
+    pub(super) fn set_topology(&mut self, id: TopologyId, spec: Option<TopologyLevels>) {
+        *self.specs.entry(id) = spec;
+        self.stale = true;
+    }
+
+    pub(super) fn set_node(
         &mut self,
         id: TopologyNodeId,
         spec: Option<TopologyNodeSpec>,
     ) -> NodeChange {
-        if self.nodes.len() <= id.index() {
-            self.nodes.resize_with(id.index() + 1, || None);
-            self.tainted.resize(id.index() + 1, false);
-        }
-        self.tainted[id.index()] = spec.as_ref().is_some_and(|one| !one.taints.is_empty());
-        let old = std::mem::replace(&mut self.nodes[id.index()], spec);
-        match (&old, &self.nodes[id.index()]) {
+        *self.tainted.entry(id) = spec.as_ref().is_some_and(|one| !one.taints.is_empty());
+        let old = std::mem::replace(self.nodes.entry(id), spec);
+        match (&old, &self.nodes[id]) {
             // In the trees, a node that stays at its leaves can change only their capacity; no
             // rebuild is needed.
             (Some(old), Some(new)) if stays_at_its_leaves(old, new) => {
-                for tree in self.trees.iter_mut().flatten() {
+                for tree in self.trees.rows_mut().flatten() {
                     tree.replace_capacity(id, old, new);
                 }
                 change(old, new)
@@ -96,41 +96,44 @@ impl Topologies {
     }
 
     pub(crate) fn exists(&self, id: TopologyId) -> bool {
-        self.specs.get(id.index()).is_some_and(Option::is_some)
+        self.specs.find(id).is_some()
     }
 
     pub(super) fn is_tainted(&self, id: TopologyNodeId) -> bool {
-        self.tainted.get(id.index()).copied().unwrap_or_default()
+        self.tainted.get(id).copied().unwrap_or_default()
     }
 
     pub(crate) fn node(&self, id: TopologyNodeId) -> Option<&TopologyNodeSpec> {
-        self.nodes.get(id.index()).and_then(Option::as_ref)
+        self.nodes.find(id)
     }
 
     /// All known nodes.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (TopologyNodeId, &TopologyNodeSpec)> {
-        let all = self.nodes.iter().enumerate();
-        all.filter_map(|(index, node)| Some((TopologyNodeId::from(index), node.as_ref()?)))
+        self.nodes.ids().filter_map(|id| Some((id, self.nodes.find(id)?)))
     }
 
     pub(crate) fn tree(&self, flavor: FlavorId) -> Option<&DomainTree> {
-        self.trees.get(flavor.index()).and_then(Option::as_ref)
+        self.trees.find(flavor)
     }
 
     /// Whether any flavor has a tree.
     pub(crate) fn any(&self) -> bool {
-        self.trees.iter().any(Option::is_some)
+        self.trees.rows().any(Option::is_some)
     }
 
     /// Builds all trees without usage, for `width` known resources.
-    pub(super) fn build(&mut self, flavors: &[Option<FlavorSpec>], width: usize) {
+    pub(super) fn build(
+        &mut self,
+        flavors: &DenseTable<FlavorId, Option<FlavorSpec>>,
+        width: usize,
+    ) {
         self.stale = false;
         self.used.reset(self.nodes.len(), width);
         let Self { specs, nodes, .. } = self;
-        let trees = flavors.iter().map(|flavor| {
+        let trees = flavors.rows().map(|flavor| {
             let flavor = flavor.as_ref()?;
             let topology = flavor.topology?;
-            let spec = specs.get(topology.index())?.as_ref()?;
+            let spec = specs.find(topology)?;
             Some(DomainTree::build(topology, spec, flavor, nodes, width))
         });
         self.trees = trees.collect();
@@ -145,9 +148,11 @@ impl Topologies {
         implied: bool,
         covered: &[ResourceId],
     ) -> TopologySupport {
-        let levels = topology.and_then(|id| self.specs.get(id.index())).and_then(Option::as_ref);
+        let levels = topology.and_then(|id| self.specs.find(id));
         let request = pod_set.topology.as_ref().filter(|_| pod_set.asks_for_topology());
         let (request, spec) = match (request, levels) {
+            // A flavor with a topology rejects pod sets without a request, unless the ClusterQueue
+            // implies one (docs/reference/kueue.md §4.4 step 2).
             (None, Some(_)) if !implied => return TopologySupport::TopologyOnly,
             (None, _) => return TopologySupport::Supported,
             (Some(_), None) if pod_set.takes().iter().any(|one| covered.contains(&one.0)) => {
@@ -179,40 +184,32 @@ impl Topologies {
     }
 
     /// Charges the topology assignment of an admission, unless another workload slice has taken it over.
-    pub(crate) fn charge_admission(
+    pub(super) fn charge_admission(
         &mut self,
-        admission: &Admission,
-        class: &EquivalenceClassId,
-        classes: &EquivalenceClasses,
+        admission: &AdmissionRecord,
+        class: &EquivalenceClass,
     ) {
         if !admission.taken_over {
-            self.charge_all(&admission.pod_sets, *class, classes, 1);
+            self.charge_all(&admission.pod_sets, class, 1);
         }
     }
 
     /// Reverts [`Topologies::charge_admission`].
-    pub(crate) fn release_admission(
+    pub(super) fn release_admission(
         &mut self,
-        admission: &Admission,
-        class: &EquivalenceClassId,
-        classes: &EquivalenceClasses,
+        admission: &AdmissionRecord,
+        class: &EquivalenceClass,
     ) {
         if !admission.taken_over {
-            self.charge_all(&admission.pod_sets, *class, classes, -1);
+            self.charge_all(&admission.pod_sets, class, -1);
         }
     }
 
-    fn charge_all(
-        &mut self,
-        all: &[PodSetAdmission],
-        class: EquivalenceClassId,
-        classes: &EquivalenceClasses,
-        sign: i64,
-    ) {
-        if self.trees.is_empty() || all.iter().all(|one| one.domains.is_empty()) {
+    fn charge_all(&mut self, all: &[PodSetAdmission], class: &EquivalenceClass, sign: i64) {
+        // Most admissions have no domains.
+        if self.trees.len() == 0 || all.iter().all(|one| one.domains.is_empty()) {
             return;
         }
-        let class = Arc::clone(classes.at(class));
         for (one, spec) in all.iter().zip(&class.pod_sets) {
             let mut flavors = one.resources.iter().map(|(_, flavor, _)| *flavor);
             let Some(flavor) = flavors.find(|&flavor| self.tree(flavor).is_some()) else {
@@ -237,14 +234,15 @@ impl Topologies {
             Some(tree.node(leaf).map_or(UsageLocation::Leaf(leaf), UsageLocation::Node))
         };
         let found = location(tree);
+        // A leaf that aggregates nodes exists in its own tree only.
         if found.is_some() || !tree.leaves_are_nodes() {
             return found;
         }
-        self.trees.iter().flatten().filter(|tree| tree.leaves_are_nodes()).find_map(location)
+        self.trees.rows().flatten().filter(|tree| tree.leaves_are_nodes()).find_map(location)
     }
 
     /// Charges `count` pods of a pod set to their domain; a negative count releases.
-    pub(crate) fn charge(
+    pub(super) fn charge(
         &mut self,
         flavor: FlavorId,
         values: &[Box<str>],
@@ -252,7 +250,7 @@ impl Topologies {
         count: i64,
     ) {
         let location = self.usage_location(flavor, values);
-        let tree = self.trees.get_mut(flavor.index()).and_then(Option::as_mut);
+        let tree = self.trees.get_mut(flavor).and_then(Option::as_mut);
         let (table, row) = match (location, tree) {
             (Some(UsageLocation::Node(node)), _) => (&mut self.used, node.index()),
             (Some(UsageLocation::Leaf(leaf)), Some(tree)) => {
@@ -286,6 +284,7 @@ fn change(old: &TopologyNodeSpec, new: &TopologyNodeSpec) -> NodeChange {
     }
     let now = |resource| new.foreign.iter().find(|one| one.0 == resource).map(|one| one.1);
     let decreased = |&(resource, amount): &_| now(resource).unwrap_or_default() < amount;
+    // More usage on a node makes no pending Workload fit, so it requeues nothing.
     if old.foreign.iter().any(decreased) {
         NodeChange::UsageDecreased
     } else {

@@ -11,6 +11,9 @@ use crate::spec::PodSetAdmission;
 use crate::topology::assignment_search::AssignmentSearch;
 use crate::topology::limiting_resource::request_of_one_pod;
 use crate::topology::topologies::UsageLocation;
+use crate::workloads::admission::AdmissionRecord;
+use crate::workloads::equivalence_class::EquivalenceClass;
+use crate::workloads::layer::WorkloadLayer;
 
 /// Number of users listed in a shortfall.
 pub(super) const MAX_LISTED_USERS: usize = 8;
@@ -29,14 +32,18 @@ pub struct TopologyUsage {
 /// Users of a resource in `leaves` (sorted), largest first, then by name.
 pub(super) fn usage_in_leaves(
     search: &AssignmentSearch<'_>,
+    workloads: &WorkloadLayer,
     leaves: &[DomainId],
     resource: ResourceId,
 ) -> Vec<TopologyUsage> {
-    let names = &search.state.names;
-    let ids = (0..names.workloads.len()).map(WorkloadId::from);
-    let workloads = ids.filter_map(|id| usage_of_workload(search, leaves, resource, id));
+    let names = search.tables.names;
+    let assigned = workloads.iter().filter_map(|(id, workload)| {
+        let class = workloads.class_at(workload.class);
+        let admission = workload.admission.as_deref()?;
+        Some(usage_of_workload(search, leaves, resource, (id, admission, class)))
+    });
     let mut all: Vec<TopologyUsage> =
-        workloads.chain([non_tas_usage(search, leaves, resource)]).collect();
+        assigned.chain([non_tas_usage(search, leaves, resource)]).collect();
     all.retain(|one| one.amount > Amount::ZERO);
     all.sort_by_key(|one| {
         let name = one.workload.map(|id| names.workloads.name(id));
@@ -49,18 +56,15 @@ fn usage_of_workload(
     search: &AssignmentSearch<'_>,
     leaves: &[DomainId],
     resource: ResourceId,
-    id: WorkloadId,
-) -> Option<TopologyUsage> {
-    let workload = search.state.workloads.get(id)?;
-    let admission = workload.admission.as_deref()?;
-    let class = search.state.classes.at(workload.class);
-    let mut holder = TopologyUsage { workload: Some(id), pods: 0, amount: Amount::ZERO };
+    (id, admission, class): (WorkloadId, &AdmissionRecord, &EquivalenceClass),
+) -> TopologyUsage {
+    let mut usage = TopologyUsage { workload: Some(id), pods: 0, amount: Amount::ZERO };
     for (assigned, spec) in admission.pod_sets.iter().zip(&class.pod_sets) {
         let pods = pods_in_leaves(search, leaves, assigned);
-        holder.pods += pods;
-        holder.amount += request_of_one_pod(spec, resource).times(pods);
+        usage.pods += pods;
+        usage.amount += request_of_one_pod(spec, resource).times(pods);
     }
-    Some(holder)
+    usage
 }
 
 fn pods_in_leaves(
@@ -68,12 +72,13 @@ fn pods_in_leaves(
     leaves: &[DomainId],
     admission: &PodSetAdmission,
 ) -> i64 {
-    let has_tree = |&flavor: &FlavorId| search.topologies.tree(flavor).is_some();
+    let has_tree = |&flavor: &FlavorId| search.tables.topologies.tree(flavor).is_some();
     let Some(flavor) = admission.resources.iter().map(|one| one.1).find(has_tree) else {
         return 0;
     };
     let assigned = admission.domains.iter().filter(|domain| {
-        let leaf = match search.topologies.usage_location(flavor, &domain.values) {
+        // A Workload may be assigned through another flavor with the same node in its tree.
+        let leaf = match search.tables.topologies.usage_location(flavor, &domain.values) {
             Some(UsageLocation::Node(node)) => search.tree.node_leaf(node),
             Some(UsageLocation::Leaf(leaf)) => {
                 Some(leaf).filter(|_| flavor == search.workers.flavor)
@@ -90,17 +95,17 @@ fn non_tas_usage(
     leaves: &[DomainId],
     resource: ResourceId,
 ) -> TopologyUsage {
-    let mut holder = TopologyUsage { workload: None, pods: 0, amount: Amount::ZERO };
-    for (id, node) in search.topologies.nodes() {
+    let mut usage = TopologyUsage { workload: None, pods: 0, amount: Amount::ZERO };
+    for (id, node) in search.tables.topologies.nodes() {
         let leaf = search.tree.leaf_of_node(id);
         if leaf.is_some_and(|leaf| leaves.binary_search(&leaf).is_ok()) {
             let of = |resource| {
                 let all = node.foreign.iter().filter(move |one| one.0 == resource);
                 all.map(|one| one.1).fold(Amount::ZERO, |sum, one| sum + one)
             };
-            holder.pods += of(PODS).0;
-            holder.amount += of(resource);
+            usage.pods += of(PODS).0;
+            usage.amount += of(resource);
         }
     }
-    holder
+    usage
 }

@@ -7,7 +7,7 @@ use crate::workloads::usage::SlotUsage;
 
 /// The quota reservation of a Workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Admission {
+pub(crate) struct AdmissionRecord {
     pub(crate) queue: QueueId,
     pub(crate) reserved_at: Time,
     pub(crate) evicted: bool,

@@ -1,9 +1,11 @@
-//! Workloads: their records, what they request, and what is kept beside the records.
+//! Workloads: their records, what they request, and what is kept beside the records. [`layer`] owns the data.
 
 pub(crate) mod admission;
+pub(crate) mod equivalence_class;
+pub(crate) mod layer;
 pub(crate) mod record;
 pub(crate) mod second_passes;
 pub(crate) mod slice_replacements;
-pub(crate) mod table;
+mod table;
 pub(crate) mod usage;
-pub(crate) mod variant_groups;
+mod variant_groups;

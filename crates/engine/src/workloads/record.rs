@@ -3,11 +3,12 @@
 use smallvec::SmallVec;
 
 use crate::ids::{
-    CheckId, EquivalenceClassId, LocalQueueId, NamespaceId, QueueId, RequeueKey, ResourceId,
+    BucketId, CheckId, EquivalenceClassId, LocalQueueId, NamespaceId, QueueId, RequeueKey,
+    ResourceId,
 };
 use crate::spec::{CheckState, QueueEligibility};
 use crate::time::Time;
-use crate::workloads::admission::Admission;
+use crate::workloads::admission::AdmissionRecord;
 
 /// The position of a Workload in its ClusterQueue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(crate) enum QueuePosition {
     /// In a class bucket of the pending queue.
     Pending {
         /// The bucket's index.
-        bucket: u32,
+        bucket: BucketId,
     },
     /// Among the single inadmissible Workloads.
     Inadmissible {
@@ -31,9 +32,9 @@ pub(crate) enum QueuePosition {
     },
 }
 
-/// Progress of the last flavor scan, for the next attempt. Kueue: `LastAssignment`.
+/// Progress of the last flavor scan, from which the next attempt continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScanMemory {
+pub(crate) struct LastAssignment {
     /// The cycle that wrote it.
     pub(crate) cycle: u64,
     /// The ClusterQueue's generation at that time.
@@ -57,13 +58,15 @@ pub(crate) struct WorkloadRecord {
     pub(crate) place: QueuePosition,
     pub(crate) ticket: u32,
     /// Removed in a simulation: not a preemption candidate.
-    pub(crate) hidden: bool,
+    pub(crate) removed: bool,
     /// One of its preemption gates is closed.
     pub(crate) preemption_gated: bool,
     /// It waits for cluster capacity under this key.
     pub(crate) awaited_capacity: Option<RequeueKey>,
+    /// It waits for quota, too: it would have to preempt.
+    pub(crate) awaits_quota: bool,
     pub(crate) invalid: Option<Box<str>>,
     pub(crate) checks: Box<[(CheckId, CheckState)]>,
-    pub(crate) scan: Option<Box<ScanMemory>>,
-    pub(crate) admission: Option<Box<Admission>>,
+    pub(crate) last_assignment: Option<Box<LastAssignment>>,
+    pub(crate) admission: Option<Box<AdmissionRecord>>,
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::ids::WorkloadId;
 use crate::spec::AdmissionSpec;
 use crate::time::Time;
-use crate::workloads::admission::Admission;
+use crate::workloads::admission::AdmissionRecord;
 
 /// Nanoseconds of one second: the first delay, and the unit of the others.
 const SECOND: i64 = 1_000_000_000;
@@ -46,7 +46,9 @@ impl SecondPasses {
     /// Starts or ends the second pass of a Workload. A topology assignment that is not written yet stays.
     pub(crate) fn update(&mut self, id: WorkloadId, needed: bool) {
         match self.0.get(&id) {
+            // The object may be observed without the assignment until its write arrives.
             Some(SecondPassState::Assigned(_)) => {}
+            // A check left Ready, or the Workload is being evicted.
             Some(_) if !needed => self.remove(id),
             None if needed => {
                 self.0.insert(id, SecondPassState::New);
@@ -107,7 +109,7 @@ impl SecondPasses {
     pub(crate) fn complete(
         &self,
         id: WorkloadId,
-        current: &Admission,
+        current: &AdmissionRecord,
         mut observed: AdmissionSpec,
     ) -> AdmissionSpec {
         for &index in self.assigned(id).unwrap_or_default() {

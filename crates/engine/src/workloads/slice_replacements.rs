@@ -29,6 +29,7 @@ impl SliceReplacements {
 
     /// Records that `new` names `old` as the slice that it replaces.
     pub(crate) fn add(&mut self, old: &str, new: WorkloadId) {
+        // A claim that is known already must not copy a table that a what-if shares.
         if !self.0.get(old).is_some_and(|claims| claims.contains(&new)) {
             Arc::make_mut(&mut self.0).entry(old.into()).or_default().insert(new);
         }

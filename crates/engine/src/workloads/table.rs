@@ -5,24 +5,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::dense_table::DenseTable;
 use crate::ids::{QueueId, RequeueKey, WorkloadId};
 use crate::row_undo::RowUndo;
 use crate::time::Time;
-use crate::workloads::admission::Admission;
+use crate::workloads::admission::AdmissionRecord;
 use crate::workloads::record::WorkloadRecord;
 use crate::workloads::usage::SlotUsage;
 
 /// Workloads by id.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadTable {
-    table: Vec<Option<WorkloadRecord>>,
+    table: DenseTable<WorkloadId, Option<WorkloadRecord>>,
     stamps: u32,
-    saved: RowUndo<WorkloadRecord>,
+    saved: RowUndo<WorkloadId, WorkloadRecord>,
     /// `stamps` when the what-if began.
     saved_stamps: u32,
     /// Released admissions, for reuse.
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
-    released_admissions: Vec<Box<Admission>>,
+    released_admissions: Vec<Box<AdmissionRecord>>,
     capacity_waits: CapacityWaits,
     /// `capacity_waits` when the what-if began.
     saved_capacity_waits: CapacityWaits,
@@ -36,19 +37,24 @@ const MAX_RELEASED: usize = 16_384;
 
 impl WorkloadTable {
     pub(crate) fn get(&self, id: WorkloadId) -> Option<&WorkloadRecord> {
-        self.table.get(id.index()).and_then(Option::as_ref)
+        self.table.find(id)
     }
 
-    pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut WorkloadRecord> {
-        self.saved.keep(&self.table, id.index());
-        self.table.get_mut(id.index()).and_then(Option::as_mut)
+    pub(super) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut WorkloadRecord> {
+        self.saved.keep(&self.table, id);
+        self.table.get_mut(id).and_then(Option::as_mut)
+    }
+
+    /// All Workloads in the order of their ids.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (WorkloadId, &WorkloadRecord)> {
+        self.table.ids().filter_map(|id| Some((id, self.table.find(id)?)))
     }
 
     pub(crate) fn at(&self, id: WorkloadId) -> &WorkloadRecord {
         self.get(id).expect("invariant: queues and admissions refer to known Workloads")
     }
 
-    pub(crate) fn at_mut(&mut self, id: WorkloadId) -> &mut WorkloadRecord {
+    pub(super) fn at_mut(&mut self, id: WorkloadId) -> &mut WorkloadRecord {
         self.get_mut(id).expect("invariant: queues and admissions refer to known Workloads")
     }
 
@@ -59,9 +65,9 @@ impl WorkloadTable {
     }
 
     /// An admission to fill in, reused if possible.
-    pub(crate) fn new_admission(&mut self) -> Box<Admission> {
+    pub(crate) fn new_admission(&mut self) -> Box<AdmissionRecord> {
         self.released_admissions.pop().unwrap_or_else(|| {
-            Box::new(Admission {
+            Box::new(AdmissionRecord {
                 queue: QueueId(0),
                 reserved_at: Time(0),
                 evicted: false,
@@ -73,17 +79,19 @@ impl WorkloadTable {
     }
 
     /// Keeps a released admission for reuse.
-    pub(crate) fn keep_released(&mut self, mut admission: Box<Admission>) {
+    pub(crate) fn keep_released(&mut self, mut admission: Box<AdmissionRecord>) {
         if self.released_admissions.len() < MAX_RELEASED {
+            // Domains share the paths of a tree, which would stay in memory with them.
             admission.pod_sets.iter_mut().for_each(|one| one.domains.clear());
             self.released_admissions.push(admission);
         }
     }
 
-    /// Makes a Workload wait for cluster capacity.
-    pub(crate) fn await_capacity(&mut self, id: WorkloadId, key: RequeueKey) {
+    /// Makes a Workload wait for cluster capacity, or for that and quota.
+    pub(crate) fn await_capacity(&mut self, id: WorkloadId, key: RequeueKey, quota: bool) {
         self.end_wait(id);
-        self.at_mut(id).awaited_capacity = Some(key);
+        let workload = self.at_mut(id);
+        (workload.awaited_capacity, workload.awaits_quota) = (Some(key), quota);
         self.capacity_waits.entry(key).or_default().insert(id);
     }
 
@@ -96,13 +104,15 @@ impl WorkloadTable {
         end_waits
     }
 
-    fn end_wait(&mut self, id: WorkloadId) {
+    /// Ends the wait of a Workload for cluster capacity, if it waits.
+    pub(crate) fn end_wait(&mut self, id: WorkloadId) {
         let Some(key) = self.get(id).and_then(|one| one.awaited_capacity) else {
             return;
         };
         self.at_mut(id).awaited_capacity = None;
         if let Some(ids) = self.capacity_waits.get_mut(&key) {
             ids.remove(&id);
+            // Keys come from the placer without bound, so no empty set is kept.
             if ids.is_empty() {
                 self.capacity_waits.remove(&key);
             }
@@ -111,17 +121,14 @@ impl WorkloadTable {
 
     pub(crate) fn insert(&mut self, id: WorkloadId, workload: WorkloadRecord) {
         self.end_wait(id);
-        if self.table.len() <= id.index() {
-            self.table.resize_with(id.index() + 1, || None);
-        }
-        self.saved.keep(&self.table, id.index());
-        self.table[id.index()] = Some(workload);
+        self.saved.keep(&self.table, id);
+        *self.table.entry(id) = Some(workload);
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<WorkloadRecord> {
         self.end_wait(id);
-        self.saved.keep(&self.table, id.index());
-        self.table.get_mut(id.index()).and_then(Option::take)
+        self.saved.keep(&self.table, id);
+        self.table.get_mut(id).and_then(Option::take)
     }
 
     /// Begins a what-if.
@@ -129,11 +136,6 @@ impl WorkloadTable {
         self.saved.begin(&self.table);
         self.saved_stamps = self.stamps;
         self.saved_capacity_waits.clone_from(&self.capacity_waits);
-    }
-
-    /// Whether a what-if is open.
-    pub(crate) fn is_watched(&self) -> bool {
-        self.saved.is_open()
     }
 
     /// Ends the what-if.

@@ -16,9 +16,10 @@ struct VariantTables {
 
 impl VariantGroups {
     /// Sets the group of a Workload, or removes it from its group.
-    pub(crate) fn tell(&mut self, id: WorkloadId, family: Option<&str>) {
+    pub(crate) fn set(&mut self, id: WorkloadId, parent: Option<&str>) {
         let known = self.0.of.get(&id).map(|known| &**known);
-        if known == family {
+        // Cloned for what-ifs only if it changes.
+        if known == parent {
             return;
         }
         let tables = Arc::make_mut(&mut self.0);
@@ -30,14 +31,14 @@ impl VariantGroups {
                 tables.members.remove(&old);
             }
         }
-        if let Some(new) = family {
+        if let Some(new) = parent {
             tables.of.insert(id, new.into());
             tables.members.entry(new.into()).or_default().insert(id);
         }
     }
 
     pub(crate) fn siblings(&self, id: WorkloadId) -> impl Iterator<Item = WorkloadId> + '_ {
-        let family = self.0.of.get(&id).and_then(|family| self.0.members.get(family));
-        family.into_iter().flatten().copied().filter(move |&one| one != id)
+        let parent = self.0.of.get(&id).and_then(|parent| self.0.members.get(parent));
+        parent.into_iter().flatten().copied().filter(move |&one| one != id)
     }
 }

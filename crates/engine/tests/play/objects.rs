@@ -2,19 +2,20 @@
 
 use engine::ids::CheckId;
 use engine::node_selection::{
-    LabelOperator, LabelRequirement, NodeSelection, NodeSelectorTerm, Taint, TaintEffect,
-    Toleration, TolerationOperator,
+    LabelOperator, LabelRequirement, NodeSelection, NodeSelectorTerm, NodeTaint, PodToleration,
+    TaintEffect, TolerationOperator,
 };
 use engine::spec::{
-    AdmissionCheckRule, BorrowWithinCohort, CheckSpec, CheckState, ClusterQueueSpec, CohortSpec,
-    FairSharingWeight, FlavorFungibilityPolicy, FlavorFungibilityPreference, FlavorQuotas,
-    FlavorSpec, FungibilitySpec, LocalQueueSpec, NamespaceSelector, PodSetSpec, PreemptionPolicy,
-    PreemptionSpec, QueueingStrategy, ResourceGroup, ResourceQuota, TopologyTiming, WorkloadSpec,
+    AdmissionCheckRule, BorrowWithinCohortSpec, CheckSpec, CheckState, ClusterQueueInfo,
+    CohortInfo, FairSharingWeight, FlavorFungibilityPolicy, FlavorFungibilityPreference,
+    FlavorQuotaSpec, FlavorSpec, FungibilitySpec, LocalQueueInfo, NamespaceSelector, PodSetSpec,
+    PreemptionPolicy, PreemptionSpec, QueueingStrategy, QuotaSpec, ResourceGroupSpec,
+    TopologyTiming, WorkloadInfo,
 };
 use engine::topology::{
-    HOSTNAME_LABEL, PreferredTerm, TopologyMode, TopologyNodeSpec, TopologyRequest, TopologySpec,
+    HOSTNAME_LABEL, PreferredTerm, TopologyLevels, TopologyMode, TopologyNodeSpec, TopologyRequest,
 };
-use engine::{AdmissionFairSharing, Amount, Event, Names, Time};
+use engine::{AdmissionFairSharingSettings, Amount, Event, Names, Time};
 
 use crate::play::words::{Words, label, pair};
 use crate::play::{Player, SECOND};
@@ -76,7 +77,7 @@ impl Player {
     fn topology(&mut self, words: &Words<'_>) {
         let levels = words.text("levels").unwrap_or_default().split(',').map(level).collect();
         let id = self.engine.names_mut().topologies.intern(words.name());
-        let event = Event::Topology(id, Some(TopologySpec { levels }));
+        let event = Event::Topology(id, Some(TopologyLevels { levels }));
         self.apply_object("topology", words.name(), event);
     }
 
@@ -118,13 +119,14 @@ impl Player {
     }
 
     fn check(&mut self, words: &Words<'_>) {
-        let places = match words.text("topology") {
+        let topology = match words.text("topology") {
             None => TopologyTiming::WithQuota,
             Some("after-checks") => TopologyTiming::AfterChecks,
             Some("on-worker") => TopologyTiming::OnWorker,
             Some(other) => unreachable!("unknown time {other}"),
         };
-        let spec = CheckSpec { active: !words.has("inactive"), places };
+        let generation = words.number("generation").unwrap_or_default();
+        let spec = CheckSpec { active: !words.has("inactive"), topology, generation };
         let id = self.engine.names_mut().checks.intern(words.name());
         self.apply_object("check", words.name(), Event::Check(id, Some(spec)));
     }
@@ -136,7 +138,7 @@ impl Player {
         let names = self.engine.names_mut();
         let weights = weighed.map(|(key, text)| (names.resources.intern(key), weight_of(text)));
         let sharing =
-            AdmissionFairSharing { usage_half_life, interval, weights: weights.collect() };
+            AdmissionFairSharingSettings { usage_half_life, interval, weights: weights.collect() };
         self.engine.apply(Event::AdmissionFairSharing(Some(sharing)));
     }
 
@@ -155,7 +157,7 @@ impl Player {
         let names = self.engine.names_mut();
         let parent = words.text("parent").map(|one| names.cohorts.intern(one));
         let id = names.cohorts.intern(words.name());
-        let spec = CohortSpec { parent, groups, weight: weight(words) };
+        let spec = CohortInfo { parent, groups, weight: weight(words) };
         self.apply_object("cohort", words.name(), Event::Cohort(id, Some(spec)));
     }
 
@@ -175,7 +177,7 @@ impl Player {
                 FlavorFungibilityPolicy::MayStopSearch
             }
         };
-        let spec = ClusterQueueSpec {
+        let spec = ClusterQueueInfo {
             generation: words.number("generation").unwrap_or(0),
             cohort,
             groups,
@@ -188,7 +190,7 @@ impl Player {
                 within_cluster_queue: policy(words.text("within")),
                 reclaim: policy(words.text("reclaim")),
                 borrow: borrow_within_cohort
-                    .map(|max_priority| BorrowWithinCohort { max_priority }),
+                    .map(|max_priority| BorrowWithinCohortSpec { max_priority }),
             },
             flavor_fungibility: FungibilitySpec {
                 when_can_borrow: chosen("borrow-next"),
@@ -222,12 +224,12 @@ impl Player {
         let names = self.engine.names_mut();
         let queue = names.queues.intern(words.text("cq").expect("a queue"));
         let id = names.local_queues.intern(words.name());
-        let spec = LocalQueueSpec { queue, stopped: words.has("stopped"), weight: weight(words) };
+        let spec = LocalQueueInfo { queue, stopped: words.has("stopped"), weight: weight(words) };
         self.apply_object("lq", words.name(), Event::LocalQueue(id, Some(spec)));
     }
 
     /// All `resource/flavor=amount` words; `borrow` and `lend` apply to those without their own.
-    fn groups(&mut self, words: &Words<'_>) -> Vec<ResourceGroup> {
+    fn groups(&mut self, words: &Words<'_>) -> Vec<ResourceGroupSpec> {
         let limit = |name| words.number(name).map(Amount);
         let limits = (limit("borrow"), limit("lend"));
         let parts = words.parts().into_iter().map(|part| self.group(&part, limits));
@@ -238,8 +240,8 @@ impl Player {
         &mut self,
         words: &Words<'_>,
         (borrow, lend): (Option<Amount>, Option<Amount>),
-    ) -> ResourceGroup {
-        let mut group = ResourceGroup::default();
+    ) -> ResourceGroupSpec {
+        let mut group = ResourceGroupSpec::default();
         for (key, value) in words.pairs() {
             let Some((resource, name)) = key.split_once('/') else {
                 continue;
@@ -255,7 +257,7 @@ impl Player {
             }
             match group.flavors.iter_mut().find(|one| one.flavor == flavor) {
                 Some(one) => one.resources.push(quota),
-                None => group.flavors.push(FlavorQuotas { flavor, resources: vec![quota] }),
+                None => group.flavors.push(FlavorQuotaSpec { flavor, resources: vec![quota] }),
             }
         }
         group
@@ -267,7 +269,7 @@ impl Player {
         let pod_sets = pod_sets.collect();
         let names = self.engine.names_mut();
         let checks = words.all("check").map(|text| state(names, text)).collect();
-        let spec = WorkloadSpec {
+        let spec = WorkloadInfo {
             namespace: names.namespaces.intern(words.text("ns").unwrap_or("ns")),
             local_queue: words.text("q").map(|queue| names.local_queues.intern(queue)),
             uid: words.text("uid").unwrap_or(words.name()).into(),
@@ -354,7 +356,7 @@ fn quota(
     text: &str,
     borrow: Option<Amount>,
     lend: Option<Amount>,
-) -> ResourceQuota {
+) -> QuotaSpec {
     let mut parts = text.split(',');
     let nominal = amount(parts.next().unwrap_or_default());
     let (mut borrowing_limit, mut lending_limit) = (borrow, lend);
@@ -367,7 +369,7 @@ fn quota(
             other => unreachable!("unknown limit {other}"),
         }
     }
-    ResourceQuota { resource, nominal, borrowing_limit, lending_limit }
+    QuotaSpec { resource, nominal, borrowing_limit, lending_limit }
 }
 
 /// A number, or `unlimited`.
@@ -428,7 +430,7 @@ fn level(name: &str) -> Box<str> {
     if name == "node" { HOSTNAME_LABEL.into() } else { name.into() }
 }
 
-fn taint(text: &str) -> Taint {
+fn taint(text: &str) -> NodeTaint {
     let (key, rest) = label(text);
     let (value, effect) = label(&rest);
     let effect = match &*effect {
@@ -437,13 +439,13 @@ fn taint(text: &str) -> Taint {
         "NoExecute" => TaintEffect::NoExecute,
         other => unreachable!("unknown effect {other}"),
     };
-    Taint { key, value, effect }
+    NodeTaint { key, value, effect }
 }
 
-fn toleration(text: &str) -> Toleration {
+fn toleration(text: &str) -> PodToleration {
     let (key, value) = pair(text);
     let operator = value.map_or(TolerationOperator::Exists, TolerationOperator::Equal);
-    Toleration { key, operator, effect: None }
+    PodToleration { key, operator, effect: None }
 }
 
 fn selector(words: &Words<'_>) -> NamespaceSelector {

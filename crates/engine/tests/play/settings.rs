@@ -18,6 +18,8 @@ pub(super) fn settings(words: &Words<'_>) -> EngineSettings {
             "no-prioritize-non-borrowing" => settings.fair_sharing_prioritize_non_borrowing = false,
             "no-priority-sorting" => settings.priority_sorting_within_cohort = false,
             "prioritize-preemptors" => settings.prioritize_preemptor_workloads = true,
+            "no-overlap-recompute" => settings.recompute_upon_target_overlap = false,
+            "no-topology-recompute" => settings.tas_recompute_within_cycle = false,
             "reevaluate-refused" => settings.reevaluate_refused = true,
             "no-mixed-profile" => settings.tas_profile_mixed = false,
             "no-replacement" => settings.tas_failed_node_replacement = false,

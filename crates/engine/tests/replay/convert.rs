@@ -4,8 +4,8 @@ use std::hash::{Hash, Hasher};
 
 use anyhow::{Context, Result, bail};
 use engine::node_selection::{
-    LabelOperator, LabelRequirement, NodeSelection, NodeSelectorTerm, Taint, TaintEffect,
-    Toleration, TolerationOperator, integer,
+    LabelOperator, LabelRequirement, NodeSelection, NodeSelectorTerm, NodeTaint, PodToleration,
+    TaintEffect, TolerationOperator, integer,
 };
 use engine::spec as input;
 use engine::topology::{TopologyMode, TopologyNodeSpec, TopologyRequest};
@@ -46,6 +46,12 @@ pub(crate) fn settings(case: &Case) -> Result<EngineSettings> {
             }
             "PrioritySortingWithinCohort" => settings.priority_sorting_within_cohort = on,
             "PrioritizePreemptorWorkloads" => settings.prioritize_preemptor_workloads = on,
+            "RecomputeAssignmentUponPreemptionTargetsOverlap" => {
+                settings.recompute_upon_target_overlap = on;
+            }
+            "TASRecomputeAssignmentWithinSchedulingCycle" => {
+                settings.tas_recompute_within_cycle = on;
+            }
             "TASProfileMixed" => settings.tas_profile_mixed = on,
             "TASBalancedPlacement" => settings.tas_balanced_placement = on,
             // They change what is written, not what is decided.
@@ -83,14 +89,14 @@ fn effect(name: &str) -> Result<TaintEffect> {
     })
 }
 
-fn taint(one: &case::Taint) -> Result<Taint> {
+fn taint(one: &case::Taint) -> Result<NodeTaint> {
     let (key, value) = (one.key.as_str().into(), one.value.as_str().into());
-    Ok(Taint { key, value, effect: effect(&one.effect)? })
+    Ok(NodeTaint { key, value, effect: effect(&one.effect)? })
 }
 
-fn toleration(one: &case::Toleration) -> Result<Toleration> {
+fn toleration(one: &case::Toleration) -> Result<PodToleration> {
     let bound = || integer(&one.value).context("a toleration that compares");
-    Ok(Toleration {
+    Ok(PodToleration {
         key: one.key.as_str().into(),
         operator: match one.operator.as_str() {
             "Exists" => TolerationOperator::Exists,
@@ -130,7 +136,10 @@ fn node_term(one: &case::NodeSelectorTerm) -> Result<NodeSelectorTerm> {
     Ok(NodeSelectorTerm { labels: read(&one.match_expressions)?, fields: read(&one.match_fields)? })
 }
 
-fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input::ResourceGroup>> {
+fn groups(
+    names: &mut Names,
+    groups: &[case::ResourceGroup],
+) -> Result<Vec<input::ResourceGroupSpec>> {
     let mut all = Vec::new();
     for group in groups {
         let covered = group.covered_resources.iter();
@@ -142,19 +151,19 @@ fn groups(names: &mut Names, groups: &[case::ResourceGroup]) -> Result<Vec<input
                 quotas.push(resource_quota(names, quota)?);
             }
             let flavor = names.flavors.intern(&one.name);
-            flavors.push(input::FlavorQuotas { flavor, resources: quotas });
+            flavors.push(input::FlavorQuotaSpec { flavor, resources: quotas });
         }
-        all.push(input::ResourceGroup { resources, flavors });
+        all.push(input::ResourceGroupSpec { resources, flavors });
     }
     Ok(all)
 }
 
-fn resource_quota(names: &mut Names, quota: &case::ResourceQuota) -> Result<input::ResourceQuota> {
+fn resource_quota(names: &mut Names, quota: &case::ResourceQuota) -> Result<input::QuotaSpec> {
     let parse = |text: &Option<String>| -> Result<Option<Amount>> {
         let one = text.as_deref().map(|text| amount(&quota.name, text)).transpose()?;
         Ok(one.map(|one| one.as_quota_of(&quota.name)))
     };
-    Ok(input::ResourceQuota {
+    Ok(input::QuotaSpec {
         resource: names.resources.intern(&quota.name),
         nominal: parse(&quota.nominal_quota)?.unwrap_or_default(),
         borrowing_limit: parse(&quota.borrowing_limit)?,
@@ -172,10 +181,10 @@ fn weight(one: Option<&case::FairSharingWeight>) -> Result<input::FairSharingWei
 pub(crate) fn cohort(
     names: &mut Names,
     object: &Object<case::CohortSpec>,
-) -> Result<input::CohortSpec> {
+) -> Result<input::CohortInfo> {
     let spec = object.spec.clone().unwrap_or_default();
     let parent = spec.parent_name.as_deref().filter(|name| !name.is_empty());
-    Ok(input::CohortSpec {
+    Ok(input::CohortInfo {
         parent: parent.map(|name| names.cohorts.intern(name)),
         groups: groups(names, &spec.resource_groups)?,
         weight: weight(spec.fair_sharing.as_ref())?,
@@ -207,12 +216,12 @@ fn search(
 pub(crate) fn queue(
     names: &mut Names,
     object: &Object<case::QueueSpec>,
-) -> Result<input::ClusterQueueSpec> {
+) -> Result<input::ClusterQueueInfo> {
     let spec = object.spec.clone().unwrap_or_default();
     let cohort = spec.cohort_name.as_deref().filter(|name| !name.is_empty());
     let borrow = spec.preemption.borrow_within_cohort.as_ref();
     let borrow = borrow.filter(|one| !matches!(one.policy.as_str(), "" | "Never"));
-    Ok(input::ClusterQueueSpec {
+    Ok(input::ClusterQueueInfo {
         generation: 0,
         cohort: cohort.map(|name| names.cohorts.intern(name)),
         groups: groups(names, &spec.resource_groups)?,
@@ -223,8 +232,9 @@ pub(crate) fn queue(
         preemption: input::PreemptionSpec {
             within_cluster_queue: policy(&spec.preemption.within_cluster_queue)?,
             reclaim: policy(&spec.preemption.reclaim_within_cohort)?,
-            borrow: borrow
-                .map(|one| input::BorrowWithinCohort { max_priority: one.max_priority_threshold }),
+            borrow: borrow.map(|one| input::BorrowWithinCohortSpec {
+                max_priority: one.max_priority_threshold,
+            }),
         },
         flavor_fungibility: input::FungibilitySpec {
             when_can_borrow: search(
@@ -276,7 +286,7 @@ pub(crate) fn host(names: &mut Names, object: &Object<case::NodeSpec>) -> Result
 pub(crate) fn workload(
     names: &mut Names,
     object: &Object<case::WorkloadSpec>,
-) -> Result<input::WorkloadSpec> {
+) -> Result<input::WorkloadInfo> {
     let spec = object.spec.clone().unwrap_or_default();
     let namespace = &object.metadata.namespace;
     let local_queue = format!("{namespace}/{}", spec.queue_name);
@@ -286,7 +296,7 @@ pub(crate) fn workload(
         pod_sets.push(pod_set(names, one, gone.map_or(0, |gone| gone.count))?);
     }
     let created = object.metadata.creation_timestamp.map_or(0, |stamp| stamp.0);
-    Ok(input::WorkloadSpec {
+    Ok(input::WorkloadInfo {
         namespace: names.namespaces.intern(namespace),
         local_queue: Some(names.local_queues.intern(&local_queue)),
         uid: object.metadata.uid.as_str().into(),

@@ -89,7 +89,7 @@ impl Player<'_> {
             let id = self.engine.names_mut().topologies.intern(&one.metadata.name);
             let levels = one.spec.iter().flat_map(|spec| &spec.levels);
             let levels = levels.map(|level| level.node_label.as_str().into()).collect();
-            let spec = engine::topology::TopologySpec { levels };
+            let spec = engine::topology::TopologyLevels { levels };
             self.engine.apply(Event::Topology(id, Some(spec)));
         }
         for one in &case.nodes {
@@ -109,7 +109,7 @@ impl Player<'_> {
                 one.spec.as_ref().map(|spec| spec.cluster_queue.as_str()).unwrap_or_default();
             let queue = self.engine.names_mut().queues.intern(queue);
             let id = self.engine.names_mut().local_queues.intern(&name);
-            let spec = engine::spec::LocalQueueSpec {
+            let spec = engine::spec::LocalQueueInfo {
                 queue,
                 stopped: false,
                 weight: engine::spec::FairSharingWeight::default(),

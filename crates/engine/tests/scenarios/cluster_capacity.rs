@@ -213,6 +213,103 @@ fn a_changed_request_asks_the_placer_again() {
 }
 
 #[test]
+fn a_changed_queue_asks_the_placer_again() {
+    check(
+        "
+        capacity h100=2
+        cq team-a gpu/h100=9
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        cq team-a gpu/h100=8
+        cycle 2
+        ",
+        &expect![[r#"
+            1  no capacity for gang team-a in h100
+            2  no capacity for gang team-a in h100
+        "#]],
+    );
+}
+
+#[test]
+fn a_changed_flavor_asks_the_placer_again() {
+    check(
+        "
+        capacity h100=2
+        cq team-a gpu/h100=9
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        flavor h100 label=zone:a
+        cycle 2
+        ",
+        &expect![[r#"
+            1  no capacity for gang team-a in h100
+            2  no capacity for gang team-a in h100
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_that_becomes_active_again_asks_the_placer_again() {
+    check(
+        "
+        capacity h100=2
+        cq team-a gpu/h100=9 check=mk
+        check mk
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        check mk inactive
+        cycle
+        check mk
+        cycle
+        ",
+        &expect![[r#"
+            1  no capacity for gang team-a in h100
+            3  no capacity for gang team-a in h100
+        "#]],
+    );
+}
+
+#[test]
+fn a_check_with_other_parameters_asks_the_placer_again() {
+    check(
+        "
+        capacity h100=2
+        cq team-a gpu/h100=9 check=mk
+        check mk generation=1
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        check mk generation=2
+        cycle 2
+        ",
+        &expect![[r#"
+            1  no capacity for gang team-a in h100
+            2  no capacity for gang team-a in h100
+        "#]],
+    );
+}
+
+#[test]
+fn a_wait_for_cluster_capacity_ends_with_another_outcome() {
+    check(
+        "
+        capacity h100=2
+        cq team-a gpu/h100=9
+        wl gang q=team-a gpu=4 t=1
+        cycle
+        cq team-a gpu/h100=3
+        cycle
+        cq team-a gpu/h100=9
+        cycle
+        ",
+        &expect![[r#"
+            1  no capacity for gang team-a in h100
+            2  inadmissible-class gang team-a ExceedsMaxQuota
+            3  no capacity for gang team-a in h100
+        "#]],
+    );
+}
+
+#[test]
 fn an_unchanged_request_stays_inadmissible() {
     check(
         "

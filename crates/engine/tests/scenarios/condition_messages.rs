@@ -186,6 +186,29 @@ fn overlapping_preemption_targets_have_their_own_message() {
 }
 
 #[test]
+fn without_its_gate_overlapping_targets_are_not_computed_again() {
+    check(
+        "
+        settings no-overlap-recompute
+        cq team-a cohort=ml reclaim=any gpu/h100=2
+        cq team-b cohort=ml gpu/h100=0
+        cq team-c cohort=ml reclaim=any gpu/h100=2
+        wl guest q=team-b gpu=4 t=1
+        cycle
+        wl one q=team-a gpu=2 t=2
+        wl two q=team-c gpu=2 t=3
+        messages
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve guest team-b gpu=h100:4 (borrows, height 1)
+            2  preempt for one team-a: guest InCohortReclamation
+            2  requeue two team-c Skipped: Workload no longer fits after processing another workload
+        "#]],
+    );
+}
+
+#[test]
 fn a_topology_message_counts_the_pods_that_fit() {
     check(
         "

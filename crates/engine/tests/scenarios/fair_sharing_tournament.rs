@@ -173,10 +173,10 @@ fn a_weight_divides_the_share() {
     );
 }
 
-/// Three of 22 with weight 1.5 and two of 22 are equal shares. In floating point, which upstream compares, they
-/// differ.
+/// Three of 22 with weight 1.5 and two of 22 are equal fractions. In floating point, which upstream compares, the second is
+/// smaller by a rounding.
 #[test]
-fn equal_shares_compare_equal_whatever_their_weights() {
+fn shares_compare_as_floating_point() {
     check(
         "
         settings fair=final
@@ -188,8 +188,8 @@ fn equal_shares_compare_equal_whatever_their_weights() {
         cycle
         ",
         &expect![[r#"
-            1  reserve heavy team-a gpu=h100:3 (borrows, height 1)
             1  reserve light team-b gpu=h100:2 (borrows, height 1)
+            1  reserve heavy team-a gpu=h100:3 (borrows, height 1)
         "#]],
     );
 }

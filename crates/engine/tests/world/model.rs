@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ids::WorkloadId;
-use engine::spec::{FairSharingWeight, PodSetAdmission, ResourceGroup, WorkloadSpec};
+use engine::spec::{FairSharingWeight, PodSetAdmission, ResourceGroupSpec, WorkloadInfo};
 use engine::{CycleEntry, Event, FlavorAssignment, Names};
 
 use crate::play::Player;
@@ -150,7 +150,7 @@ fn is_superseded(player: &Player, old: WorkloadId) -> bool {
     })
 }
 
-fn quotas(groups: &[ResourceGroup], names: &Names) -> BTreeMap<Slot, Quota> {
+fn quotas(groups: &[ResourceGroupSpec], names: &Names) -> BTreeMap<Slot, Quota> {
     let mut all = BTreeMap::new();
     for flavor in groups.iter().flat_map(|group| &group.flavors) {
         for quota in &flavor.resources {
@@ -200,7 +200,7 @@ pub(crate) fn taken(player: &Player, entry: &CycleEntry) -> BTreeMap<Slot, i64> 
 }
 
 /// The latest spec of a Workload.
-pub(crate) fn known<'a>(player: &'a Player, workload: &str) -> &'a WorkloadSpec {
+pub(crate) fn known<'a>(player: &'a Player, workload: &str) -> &'a WorkloadInfo {
     match player.known.get(&("wl", workload.to_owned())) {
         Some(Event::Workload(_, spec)) => spec,
         _ => unreachable!("heads, and those whom they replace, are known"),

@@ -15,7 +15,7 @@ type Verdict = Result<(), TestCaseError>;
 pub(crate) type Held = BTreeMap<String, Vec<PodSetAdmission>>;
 
 /// Pods by domain.
-type TopologyTiming = BTreeMap<String, i64>;
+type PodsByNode = BTreeMap<String, i64>;
 
 impl World {
     pub(crate) fn held(&self) -> Held {
@@ -65,7 +65,7 @@ impl World {
             if before.domains == after.domains {
                 continue;
             }
-            let (old, new) = (places(&before.domains), places(&after.domains));
+            let (old, new) = (pods_by_node(&before.domains), pods_by_node(&after.domains));
             // The node may have recovered and fit some of the pods again.
             let left = |(place, pods): &(&String, &i64)| new.get(*place).is_none_or(|n| n < *pods);
             lost.extend(old.iter().filter(left).map(|(place, _)| place.clone()));
@@ -91,7 +91,7 @@ impl World {
         let level = |label: &str| usize::from(label != "rack");
         let wishes = self.pod_sets(name).iter().zip(before).map(|(one, held)| {
             let wish = one.topology.as_ref()?;
-            let pods: i64 = places(&held.domains).values().sum();
+            let pods: i64 = pods_by_node(&held.domains).values().sum();
             let whole = wish.slices.iter().all(|(_, size)| pods % size == 0);
             match &wish.mode {
                 Some(TopologyMode::Required(label)) if whole => Some(level(label)),
@@ -122,7 +122,7 @@ impl World {
         let used = self.held().into_iter().flat_map(|(name, held)| {
             let specs = self.pod_sets(&name).iter().map(|one| sum(&one.requests));
             let here =
-                held.into_iter().map(|one| places(&one.domains).remove(machine).unwrap_or(0));
+                held.into_iter().map(|one| pods_by_node(&one.domains).remove(machine).unwrap_or(0));
             here.zip(specs).map(|(pods, each)| pods * each).collect::<Vec<_>>()
         });
         used.sum::<i64>() <= sum(&spec.allocatable) - sum(&spec.foreign)
@@ -130,13 +130,13 @@ impl World {
 }
 
 /// Pods by node. A node is identified by its name, whatever its labels.
-fn places(domains: &[DomainAssignment]) -> TopologyTiming {
-    let mut places = TopologyTiming::new();
+fn pods_by_node(domains: &[DomainAssignment]) -> PodsByNode {
+    let mut pods = PodsByNode::new();
     for one in domains {
         let machine = one.values.last().map(|name| name.to_string());
-        *places.entry(machine.unwrap_or_default()).or_default() += one.count;
+        *pods.entry(machine.unwrap_or_default()).or_default() += one.count;
     }
-    places
+    pods
 }
 
 /// Number of domains of a level that pods use.

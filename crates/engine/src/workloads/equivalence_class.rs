@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::dense_table::DenseTable;
 use crate::ids::{EquivalenceClassId, FlavorId};
 use crate::spec::PodSetSpec;
 
@@ -44,7 +45,7 @@ impl EquivalenceClass {
 #[derive(Debug, Default)]
 pub(crate) struct EquivalenceClasses {
     ids: HashMap<Arc<EquivalenceClass>, EquivalenceClassId>,
-    table: Vec<(Arc<EquivalenceClass>, u32)>,
+    table: DenseTable<EquivalenceClassId, (Arc<EquivalenceClass>, u32)>,
     free: Vec<EquivalenceClassId>,
     /// Changes since a what-if began, newest last.
     log: Option<Vec<ClassChange>>,
@@ -74,14 +75,13 @@ impl EquivalenceClasses {
         let id = match self.free.pop() {
             Some(id) => {
                 let row = (Arc::clone(&class), 1);
-                let (old, _) = std::mem::replace(&mut self.table[id.index()], row);
+                let (old, _) = std::mem::replace(&mut self.table[id], row);
                 self.note(ClassChange::Reused(id, old));
                 id
             }
             None => {
-                self.table.push((Arc::clone(&class), 1));
                 self.note(ClassChange::Appended);
-                EquivalenceClassId::from(self.table.len() - 1)
+                self.table.push((Arc::clone(&class), 1))
             }
         };
         self.ids.insert(class, id);
@@ -90,14 +90,15 @@ impl EquivalenceClasses {
 
     /// Adds a reference to a known class.
     pub(crate) fn retain(&mut self, id: EquivalenceClassId) {
-        self.table[id.index()].1 += 1;
+        self.table[id].1 += 1;
         self.note(ClassChange::Referred(id));
     }
 
     /// Removes a reference. After the last one the id is free.
     pub(crate) fn release(&mut self, id: EquivalenceClassId) {
-        let (class, references) = &mut self.table[id.index()];
+        let (class, references) = &mut self.table[id];
         *references -= 1;
+        // The class stays in its row until the row is reused, so that a what-if can restore it.
         if *references == 0 {
             self.ids.remove(class);
             self.free.push(id);
@@ -121,14 +122,14 @@ impl EquivalenceClasses {
     pub(crate) fn undo(&mut self) {
         for change in self.log.take().unwrap_or_default().into_iter().rev() {
             match change {
-                ClassChange::Referred(id) => self.table[id.index()].1 -= 1,
+                ClassChange::Referred(id) => self.table[id].1 -= 1,
                 ClassChange::Appended => {
                     if let Some((class, _)) = self.table.pop() {
                         self.ids.remove(&class);
                     }
                 }
                 ClassChange::Reused(id, old) => {
-                    let (new, _) = std::mem::replace(&mut self.table[id.index()], (old, 0));
+                    let (new, _) = std::mem::replace(&mut self.table[id], (old, 0));
                     self.ids.remove(&new);
                     self.free.push(id);
                 }
@@ -138,7 +139,7 @@ impl EquivalenceClasses {
     }
 
     fn undo_release(&mut self, id: EquivalenceClassId) {
-        let (class, references) = &mut self.table[id.index()];
+        let (class, references) = &mut self.table[id];
         *references += 1;
         if *references == 1 {
             self.ids.insert(Arc::clone(class), id);
@@ -148,7 +149,7 @@ impl EquivalenceClasses {
 
     /// A class. Cloning the `Arc` keeps it while the table changes.
     pub(crate) fn at(&self, id: EquivalenceClassId) -> &Arc<EquivalenceClass> {
-        &self.table[id.index()].0
+        &self.table[id].0
     }
 }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::ids::{TopologyNodeId, WorkloadId};
 use crate::spec::{AdmissionSpec, PodSetAdmission};
 use crate::topology::DomainAssignment;
-use crate::workloads::admission::Admission;
+use crate::workloads::admission::AdmissionRecord;
 
 /// A reserving Workload and the nodes that failed under it.
 #[derive(Debug, Clone)]
@@ -68,6 +68,7 @@ impl NodeFailures {
         let mut open = std::mem::take(&mut self.open);
         open.retain(keep);
         let tried = Some(self.capacity_generation);
+        // Without a change of capacity an attempt would fail again.
         let (later, pending) = open.into_iter().partition(|one| one.tried == tried);
         self.open = later;
         pending
@@ -104,7 +105,7 @@ impl NodeFailures {
     pub(crate) fn complete(
         &mut self,
         id: WorkloadId,
-        current: &Admission,
+        current: &AdmissionRecord,
         mut observed: AdmissionSpec,
     ) -> AdmissionSpec {
         let Some(replacement) = self.replacements.get(&id) else {
@@ -116,11 +117,14 @@ impl NodeFailures {
         for (index, ((before, current), observed)) in pairs {
             let observed = pods_by_node(&observed.domains);
             if observed == pods_by_node(&before.domains) {
+                // Observed from before the replacement: the pods stay where they were moved.
                 stale.push((index, current.domains.clone()));
             } else {
                 elsewhere |= observed != pods_by_node(&current.domains);
             }
         }
+        // Another writer assigned the pods; the present replacement does not apply to its
+        // assignment.
         if elsewhere {
             self.replacements.remove(&id);
             return observed;
@@ -159,13 +163,13 @@ mod tests {
     }
 
     /// A Workload whose pod on node `a` was moved to `b`.
-    fn replaced() -> (NodeFailures, Admission) {
+    fn replaced() -> (NodeFailures, AdmissionRecord) {
         let mut failures = NodeFailures::default();
         let from = NodeReplacement { node: TopologyNodeId::from(0), before: on(&["a", "c"]) };
         failures.replaced(WorkloadId::from(0), from);
         let AdmissionSpec { queue, reserved_at, evicted, pod_sets } = admission(&["b", "c"]);
         let (taken_over, usage) = (false, Default::default());
-        (failures, Admission { queue, reserved_at, evicted, taken_over, usage, pod_sets })
+        (failures, AdmissionRecord { queue, reserved_at, evicted, taken_over, usage, pod_sets })
     }
 
     #[test]
