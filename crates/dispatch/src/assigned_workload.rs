@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Amount, ids::ResourceId, node_selection::Toleration};
+use engine::{Amount, ids::ResourceId, node_selection::PodToleration};
 
 use crate::{RequestedPodSet, WorkloadRequest};
 
@@ -14,7 +14,7 @@ pub struct AssignedPodSet {
     /// Node labels of the assigned flavors.
     pub labels: Vec<(Box<str>, Box<str>)>,
     /// Tolerations of the assigned flavors.
-    pub tolerations: Vec<Toleration>,
+    pub tolerations: Vec<PodToleration>,
 }
 
 /// A Workload with its requests and what its flavor assignment adds.

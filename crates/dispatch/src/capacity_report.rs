@@ -1,6 +1,6 @@
 //! Capacity report of a worker cluster (docs/reference/dispatch.md §2), in the engine's terms.
 
-use engine::{Amount, ids::ResourceId, node_selection::Taint};
+use engine::{Amount, ids::ResourceId, node_selection::NodeTaint};
 
 use crate::JobGvk;
 
@@ -22,7 +22,7 @@ pub struct NodeClassCapacity {
     /// Labels with the requested keys, sorted by key.
     pub labels: Vec<(Box<str>, Box<str>)>,
     /// Taints.
-    pub taints: Vec<Taint>,
+    pub taints: Vec<NodeTaint>,
     /// Free amounts per node, sorted by resource.
     pub free: Vec<(ResourceId, Amount)>,
     /// Free amounts per node without dispatched pods, sorted by resource; empty if unknown.

@@ -19,7 +19,7 @@ use engine::{
 
 use crate::fleet::Fleet;
 use crate::node_packing::PackedNodes;
-use crate::pending_placements::{ClusterExclusion, PendingClass, PlacementClass};
+use crate::pending_placements::{PendingClass, PlacementClass};
 use crate::policy::{PlacementPolicy, PlacementStrategy};
 use crate::queue_order::{QueueOrder, WaitingPosition};
 use crate::refusal::{ClusterRefusal, PlacementRefusal};
@@ -49,7 +49,8 @@ impl Fleet {
         now: Time,
     ) -> Result<ClusterId, PlacementRefusal> {
         self.update_reservations(now);
-        let class = self.placement_class(request, now);
+        let class =
+            PlacementClass { config: request.config.into(), work: Arc::clone(request.work) };
         let position = (request.order, request.workload);
         match self.best_cluster(&class, position, now) {
             Ok(cluster) => {
@@ -91,22 +92,17 @@ impl Fleet {
         let ends = self
             .pending
             .iter()
-            .flat_map(|(_, pending_class)| pending_class.exclusion_ends())
+            .flat_map(|(_, pending_class)| self.exclusion_ends(pending_class))
             .map(|(_, until)| until);
         ends.chain(self.reservation_inputs.next_update_at).min()
     }
 
-    fn placement_class(&mut self, request: &PlacementRequest<'_>, now: Time) -> PlacementClass {
-        let mut exclusions = Vec::new();
-        if let Some(known) = self.exclusions.get_mut(&request.workload) {
-            // An expired exclusion would keep the Workload apart from the class of equal ones.
-            known.retain(|exclusion| exclusion.until > now);
-            exclusions.clone_from(known);
-        }
-        if exclusions.is_empty() {
-            self.exclusions.remove(&request.workload);
-        }
-        PlacementClass { config: request.config.into(), work: Arc::clone(request.work), exclusions }
+    /// Ends of exclusions after the last evaluation of a class.
+    pub(crate) fn exclusion_ends(
+        &self,
+        pending_class: &PendingClass,
+    ) -> impl Iterator<Item = (ClusterId, Time)> {
+        self.exclusions.ends(&pending_class.class.work.request, pending_class.at)
     }
 
     pub(crate) fn config(&self, name: &str) -> Arc<PlacementConfig> {
@@ -182,11 +178,8 @@ impl Fleet {
         if !request.affinity.iter().all(|requirement| requirement.matches(&cluster.labels)) {
             return Err(ClusterRefusal::AffinityMismatch);
         }
-        if let Some(exclusion) = excluded(&class.exclusions, id, now) {
-            return Err(ClusterRefusal::Excluded {
-                until: exclusion.until,
-                why: exclusion.why.clone(),
-            });
+        if let Some((until, why)) = self.exclusions.find(request, id, now) {
+            return Err(ClusterRefusal::Excluded { until, why: why.into() });
         }
         Ok(())
     }
@@ -201,7 +194,7 @@ impl Fleet {
         let configured = self.configs.get(&pending_class.class.config)?;
         let config_changed = configured.changed > pending_class.checked;
         let exclusion_ended = |id| {
-            pending_class.exclusion_ends().any(|(cluster, until)| cluster == id && until <= now)
+            self.exclusion_ends(pending_class).any(|(cluster, until)| cluster == id && until <= now)
         };
         let changed = |id: ClusterId| self.clusters[id.index()].changed > pending_class.checked;
         let clusters = configured.config.clusters.iter().copied();
@@ -233,14 +226,6 @@ fn check_allowed(
         return Err(ClusterRefusal::NamespaceNotAllowed(request.namespace.clone()));
     }
     Ok(())
-}
-
-fn excluded(
-    exclusions: &[ClusterExclusion],
-    id: ClusterId,
-    now: Time,
-) -> Option<&ClusterExclusion> {
-    exclusions.iter().find(|exclusion| exclusion.cluster == id && exclusion.until > now)
 }
 
 /// A fraction between zero and one.

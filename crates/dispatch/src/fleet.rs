@@ -11,8 +11,9 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
+use crate::exclusions::{ExclusionCause, Exclusions};
 use crate::gang_reservation::{CapacityReservation, ReservationInputs};
-use crate::pending_placements::{ClusterExclusion, PendingPlacements};
+use crate::pending_placements::PendingPlacements;
 use crate::worker_cluster::{PlacementSerial, WorkerCluster};
 use crate::{AssignedWorkload, CapacityReport, PlacementConfig};
 
@@ -30,7 +31,7 @@ pub struct Fleet {
     pub(crate) clusters: Vec<WorkerCluster>,
     pub(crate) configs: BTreeMap<Box<str>, FleetConfig>,
     placements: BTreeMap<WorkloadId, (ClusterId, PlacementSerial)>,
-    pub(crate) exclusions: BTreeMap<WorkloadId, Vec<ClusterExclusion>>,
+    pub(crate) exclusions: Exclusions,
     pub(crate) pending: PendingPlacements,
     /// Number of changes.
     pub(crate) changes: u64,
@@ -159,28 +160,32 @@ impl Fleet {
     /// Removes a finished or deleted Workload. Its id may be reused.
     pub fn workload_removed(&mut self, workload: WorkloadId) {
         self.unplace(workload);
-        self.exclusions.remove(&workload);
     }
 
-    /// Excludes a cluster that refused a Workload. The later of two end times wins.
+    /// Excludes a cluster that did not take a Workload, for everything of this cause: a minute at first, then longer and
+    /// longer.
     pub fn exclude_cluster(
         &mut self,
-        workload: WorkloadId,
         cluster: ClusterId,
-        until: Time,
+        cause: ExclusionCause,
+        now: Time,
         why: Box<str>,
     ) {
-        let all = self.exclusions.entry(workload).or_default();
-        match all.iter_mut().find(|one| one.cluster == cluster) {
-            Some(one) => (one.until, one.why) = (one.until.max(until), why),
-            None => all.push(ClusterExclusion { cluster, until, why }),
-        }
-        all.sort_by_key(|one| one.cluster);
+        self.exclusions.add(cluster, cause, now, why);
     }
 
     /// The cluster that a Workload is placed on.
     pub fn placed_on(&self, workload: WorkloadId) -> Option<ClusterId> {
         self.placements.get(&workload).map(|(cluster, _)| *cluster)
+    }
+
+    /// Workloads that are placed on a cluster, sorted.
+    pub(crate) fn placed_workloads(
+        &self,
+        on: ClusterId,
+    ) -> impl Iterator<Item = (WorkloadId, PlacementSerial)> {
+        let placed = self.placements.iter().filter(move |(_, (cluster, _))| *cluster == on);
+        placed.map(|(workload, (_, serial))| (*workload, *serial))
     }
 
     pub(crate) fn mark_changed(&mut self, id: ClusterId) -> &mut WorkerCluster {

@@ -69,4 +69,32 @@ impl Placer for FleetPlacer<'_> {
             }
         }
     }
+
+    fn place_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> Result<(), RequeueKey> {
+        let Some(DispatchedEntry { config, work, order }) = (self.lookup)(entry) else {
+            return Ok(());
+        };
+        let ask =
+            PlacementRequest { workload: entry.workload, config: &config, work: &work, order };
+        match self.fleet.check_after(&ask, gone, self.now) {
+            Ok(()) => {
+                self.refusals.remove(&entry.workload);
+                Ok(())
+            }
+            Err(refusal) => {
+                let key = refusal.key;
+                self.refusals.insert(entry.workload, refusal);
+                Err(key)
+            }
+        }
+    }
+
+    fn preemptible(&mut self, entry: &CycleEntry) -> Vec<Vec<WorkloadId>> {
+        let Some(DispatchedEntry { config, work, order }) = (self.lookup)(entry) else {
+            return Vec::new();
+        };
+        let ask =
+            PlacementRequest { workload: entry.workload, config: &config, work: &work, order };
+        self.fleet.preemptible(&ask, self.now)
+    }
 }

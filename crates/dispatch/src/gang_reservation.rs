@@ -268,10 +268,7 @@ impl Fleet {
             let is_eligible = pending_class
                 .positions()
                 .filter_map(move |position| self.eligible_at(position, policy));
-            Some(
-                is_eligible
-                    .chain(pending_class.class.exclusions.iter().map(|candidate| candidate.until)),
-            )
+            Some(is_eligible.chain(self.exclusion_ends(pending_class).map(|(_, until)| until)))
         });
         updates.flatten().filter(|at| *at > now).min()
     }

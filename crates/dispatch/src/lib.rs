@@ -3,6 +3,8 @@
 //! * [`WorkloadRequest`] holds the requests of a Workload, [`CapacityReport`] the capacity of a cluster.
 //! * [`Fleet`] holds all clusters with their placements and chooses among them; [`FleetPlacer`] is the fleet as the engine's placer.
 //! * [`workload::decide`] returns the next steps of a Workload that has nominated or recorded clusters, until no copy is left.
+//! * [`HubIncarnation`] says which copies come from a history that the hub knows, also after a restore from a backup.
+//! * [`UnsettledCreates`] holds the creates that may be applied without the watch showing it.
 //! * [`find_orphans`] finds the copies that a worker should not have, [`check_status`] computes the condition of an AdmissionCheck.
 //!
 //! Nothing here reads a clock, waits or writes (docs/reference/dispatch.md).
@@ -11,19 +13,23 @@ mod admission_check;
 mod assigned_workload;
 mod capacity_report;
 mod cluster_choice;
+mod exclusions;
 mod fleet;
 mod fleet_placer;
 mod free_capacity;
 mod gang_reservation;
+mod incarnation;
 mod node_packing;
 mod orphan_cleanup;
 mod pending_placements;
 mod placement_message;
 mod policy;
+mod preemption;
 mod queue_order;
 mod refusal;
 mod released_capacity;
 mod request;
+mod unsettled_creates;
 mod worker_cluster;
 pub mod workload;
 
@@ -31,11 +37,13 @@ pub use admission_check::{CheckStatus, ClusterAvailability, bad_config, check_st
 pub use assigned_workload::{AssignedPodSet, AssignedWorkload};
 pub use capacity_report::{CapacityReport, NodeClassCapacity, WorkerMode};
 pub use cluster_choice::PlacementRequest;
+pub use exclusions::ExclusionCause;
 pub use fleet::Fleet;
 pub use fleet_placer::{DispatchLookup, DispatchedEntry, FleetPlacer};
 pub use free_capacity::free_capacity;
 pub use gang_reservation::CapacityReservation;
-pub use orphan_cleanup::{ListedCopy, OrphanScan, find_orphans};
+pub use incarnation::{AcceptedIncarnation, CopyHistory, CopyStamp, HubIncarnation, SharedHistory};
+pub use orphan_cleanup::{HubWorkload, ListedCopy, OrphanScan, find_orphans};
 pub use placement_message::placement_message;
 pub use policy::{
     ClusterPreference, GangReservationPolicy, PlacementConfig, PlacementPolicy, PlacementStrategy,
@@ -43,3 +51,4 @@ pub use policy::{
 pub use queue_order::QueueOrder;
 pub use refusal::{CapacityShortage, ClusterRefusal, PlacementRefusal, ShortageCause};
 pub use request::{JobGvk, RequestedPodSet, WorkloadRequest};
+pub use unsettled_creates::{CreateAnswer, ReadAnswer, UnsettledCreates};

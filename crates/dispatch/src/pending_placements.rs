@@ -1,6 +1,6 @@
 //! Workloads that wait for cluster capacity, grouped by placement class.
 //!
-//! Workloads with equal requests, configuration and exclusions form one placement class with one requeue key: a
+//! Workloads with equal requests and configuration form one placement class with one requeue key: a
 //! cluster that takes one of them takes any. A Workload leaves its class when it gets a cluster, changes its request
 //! or is removed; a class without Workloads is dropped. So there are never more keys than waiting Workloads. Source:
 //! docs/reference/dispatch.md §1.
@@ -12,28 +12,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use engine::{
-    RequeueKey, Time,
-    ids::{ClusterId, WorkloadId},
-};
+use engine::{RequeueKey, Time, ids::WorkloadId};
 
 use crate::queue_order::{QueueOrder, WaitingPosition};
 use crate::{AssignedWorkload, WorkloadRequest};
-
-/// A cluster that is excluded until a time.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct ClusterExclusion {
-    pub(crate) cluster: ClusterId,
-    pub(crate) until: Time,
-    pub(crate) why: Box<str>,
-}
 
 /// The inputs of a placement verdict.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PlacementClass {
     pub(crate) config: Box<str>,
     pub(crate) work: Arc<AssignedWorkload>,
-    pub(crate) exclusions: Vec<ClusterExclusion>,
 }
 
 /// A placement class that no cluster takes, with its Workloads.
@@ -49,12 +37,6 @@ pub(crate) struct PendingClass {
 }
 
 impl PendingClass {
-    /// Ends of exclusions after the last evaluation.
-    pub(crate) fn exclusion_ends(&self) -> impl Iterator<Item = (ClusterId, Time)> {
-        let later = self.class.exclusions.iter().filter(|one| one.until > self.at);
-        later.map(|one| (one.cluster, one.until))
-    }
-
     /// First Workload in queue order.
     pub(crate) fn first_position(&self) -> Option<WaitingPosition> {
         self.waiting.first().copied()

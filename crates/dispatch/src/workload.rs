@@ -14,7 +14,8 @@
 //! Invariants: the recorded cluster name and epoch decide, not the order of observations. A Workload starts on
 //! another cluster only after every possible copy is confirmed as stopped, or its cluster was lost for
 //! `worker_lost_timeout`. A create without an answer is a possible copy. The epoch only rises, and rises before the
-//! next nomination.
+//! next nomination. A copy of a higher epoch, or of a history that the hub does not know, is *disputed*: it is neither
+//! adopted nor removed before a person confirms it, and nothing is started beside it.
 
 mod assigned;
 mod dispatch_step;
@@ -31,6 +32,8 @@ pub use observed::{
 
 use engine::{Time, ids::ClusterId};
 
+use crate::CopyHistory;
+
 /// Returns the steps to take now. `copies` holds every nominated or recorded cluster and every cluster with an object
 /// of this Workload, ordered by cluster name; the order breaks ties.
 pub fn decide(
@@ -40,9 +43,14 @@ pub fn decide(
     now: Time,
 ) -> Vec<DispatchStep> {
     let decision = DispatchDecision { hub, copies, settings, now };
+    // A process that begins to lead may see a copy before the Workload that it was made for
+    // (docs/reference/dispatch.md §6).
+    if let Some(until) = hub.newer_copy_until.filter(|until| now < *until) {
+        return vec![DispatchStep::WaitUntil(until)];
+    }
     // The final status of the hub's job stays: `clean_up` could still clear its active pods.
     if hub.finished {
-        return removal::removals(copies.iter());
+        return decision.removals(copies.iter());
     }
     // Absence on the hub is the durable intent to delete copies (docs/reference/dispatch.md §9).
     if !hub.exists || !hub.quota_reserved {
@@ -53,12 +61,12 @@ pub fn decide(
     if hub.evicted {
         return decision.withdraw();
     }
-    match hub.check {
-        DispatchCheckState::Pending => decision.dispatch_nominated(),
-        DispatchCheckState::Ready => decision.follow_recorded(),
-        // The engine evicts the Workload; then everything is withdrawn.
-        DispatchCheckState::Retry | DispatchCheckState::Rejected => Vec::new(),
+    if let Some(step) = decision.supersede() {
+        return vec![step];
     }
+    let mut steps = decision.push_priorities();
+    steps.extend(decision.dispatch());
+    steps
 }
 
 /// The inputs of one decision.
@@ -70,6 +78,38 @@ struct DispatchDecision<'a> {
 }
 
 impl<'a> DispatchDecision<'a> {
+    /// Steps of a Workload that holds quota, by its check.
+    fn dispatch(&self) -> Vec<DispatchStep> {
+        let Self { hub, copies, .. } = *self;
+        match hub.check {
+            // Nothing may start on a worker before, say, its nodes are provisioned; what exists there is taken back
+            // (docs/reference/multikueue.md §2.4).
+            DispatchCheckState::Pending if hub.awaits_other_checks => self.removals(copies.iter()),
+            // What the hub does not know of may be this Workload, running.
+            DispatchCheckState::Pending if copies.iter().any(|copy| self.blocks(copy)) => {
+                with_deadline(Vec::new(), self.ends_of_blocks())
+            }
+            DispatchCheckState::Pending if hub.nominated_clusters.is_empty() => self.nominate(),
+            DispatchCheckState::Pending => self.dispatch_nominated(),
+            DispatchCheckState::Ready => self.follow_recorded(),
+            // The engine evicts the Workload; then everything is withdrawn.
+            DispatchCheckState::Retry | DispatchCheckState::Rejected => Vec::new(),
+        }
+    }
+
+    /// A changed priority is no reason to remove running work (docs/reference/multikueue.md §2.3 step 5).
+    fn push_priorities(&self) -> Vec<DispatchStep> {
+        let stale = self.copies.iter().filter(|copy| {
+            let clone =
+                copy.clone.as_ref().filter(|_| copy.connection == RemoteConnection::Connected);
+            clone.is_some_and(|clone| {
+                let lives = !clone.deleting && clone.finished.is_none();
+                clone.stale_priority && lives && self.carries(clone.epoch, clone.history)
+            })
+        });
+        stale.map(|copy| DispatchStep::PushPriority(copy.cluster)).collect()
+    }
+
     fn copy(&self, cluster: ClusterId) -> Option<&'a RemoteCopy> {
         self.copies.iter().find(|copy| copy.cluster == cluster)
     }
@@ -82,25 +122,77 @@ impl<'a> DispatchDecision<'a> {
         }
     }
 
-    /// Time at which a cluster that is disconnected since `since` counts as lost.
+    /// Time at which a cluster that was not reached since `since` counts as lost.
     fn lost_at(&self, since: Time) -> Time {
         Time(since.0.saturating_add(self.settings.worker_lost_timeout))
     }
 
-    /// Whether the clone or the job carries the hub's epoch.
+    /// Whether an object with this stamp belongs to the present epoch of the hub's Workload.
+    fn carries(&self, epoch: u64, history: CopyHistory) -> bool {
+        epoch == self.hub.epoch && history == CopyHistory::Known
+    }
+
+    /// Whether the clone or a job carries the hub's epoch.
     fn is_current(&self, copy: &RemoteCopy) -> bool {
-        let epoch = self.hub.epoch;
-        copy.clone.as_ref().is_some_and(|clone| clone.epoch == epoch) || self.has_job(copy)
+        copy.clone.as_ref().is_some_and(|clone| self.carries(clone.epoch, clone.history))
+            || self.has_job(copy)
     }
 
-    /// Whether the job carries the hub's epoch.
+    /// Whether a job carries the hub's epoch.
     fn has_job(&self, copy: &RemoteCopy) -> bool {
-        copy.job.is_some_and(|job| job.epoch == self.hub.epoch)
+        copy.jobs.iter().any(|job| self.carries(job.epoch, job.history))
     }
 
-    /// Whether the job carries an epoch other than the hub's.
+    /// Whether a job carries an epoch other than the hub's.
     fn has_stale_job(&self, copy: &RemoteCopy) -> bool {
-        copy.job.is_some() && !self.has_job(copy)
+        copy.jobs.iter().any(|job| !self.carries(job.epoch, job.history))
+    }
+
+    /// Whether a copy is of a higher epoch, or of a history that the hub does not know.
+    fn is_unexplained(&self, copy: &RemoteCopy) -> bool {
+        // A Workload that does not exist has no epoch to compare with.
+        let newer = self.hub.epoch > 0 && copy.newest_epoch() > Some(self.hub.epoch);
+        newer || copy.is_of_unknown_history()
+    }
+
+    /// Whether only a person decides about a copy.
+    fn is_disputed(&self, copy: &RemoteCopy) -> bool {
+        self.is_unexplained(copy) && !copy.cleanup_confirmed
+    }
+
+    /// Whether a disputed copy may run.
+    fn blocks(&self, copy: &RemoteCopy) -> bool {
+        self.is_disputed(copy) && !self.is_lost(copy)
+    }
+
+    /// When clusters with disputed copies count as lost, as far as they are not reached.
+    fn ends_of_blocks(&self) -> impl Iterator<Item = Time> {
+        let blocking = self.copies.iter().filter(|copy| self.blocks(copy));
+        blocking.filter_map(|copy| Some(self.lost_at(copy.connection.lost_since()?)))
+    }
+
+    fn is_lost(&self, copy: &RemoteCopy) -> bool {
+        copy.connection.lost_since().is_some_and(|since| self.now >= self.lost_at(since))
+    }
+
+    /// Once a person has confirmed the removal of copies that the hub does not know, the epoch rises above theirs. Then they
+    /// are copies of an earlier epoch, also after a restart.
+    fn supersede(&self) -> Option<DispatchStep> {
+        let hub = self.hub;
+        let confirmed = self.copies.iter().any(|copy| {
+            let reaches = copy.newest_epoch() >= Some(hub.epoch);
+            copy.cleanup_confirmed && reaches && self.is_unexplained(copy)
+        });
+        // With a recorded cluster the epoch would void the copy there; it rises with the next eviction.
+        let raises = confirmed && hub.check == DispatchCheckState::Pending;
+        raises.then(|| self.raise_epoch())
+    }
+
+    /// The next epoch: above that of the hub, and above that of every copy that was observed.
+    fn raise_epoch(&self) -> DispatchStep {
+        let observed = self.copies.iter().filter_map(RemoteCopy::newest_epoch).max();
+        let highest = self.hub.epoch.max(self.hub.highest_epoch).max(observed.unwrap_or(0));
+        DispatchStep::RaiseEpoch(highest.saturating_add(1))
     }
 }
 

@@ -9,31 +9,34 @@ use dispatch::{
 use engine::ids::{ResourceId, WorkloadId};
 use engine::node_selection::NodeSelection;
 use engine::spec::{
-    ClusterQueueSpec, FairSharingWeight, FlavorQuotas, FlavorSpec, FungibilitySpec, LocalQueueSpec,
-    NamespaceSelector, PodSetSpec, PreemptionSpec, QueueEligibility, QueueingStrategy,
-    ResourceGroup, ResourceQuota, WorkloadSpec,
+    ClusterQueueInfo, FairSharingWeight, FlavorQuotaSpec, FlavorSpec, FungibilitySpec,
+    LocalQueueInfo, NamespaceSelector, PodSetSpec, PreemptionPolicy, PreemptionSpec,
+    QueueEligibility, QueueingStrategy, QuotaSpec, ResourceGroupSpec, WorkloadInfo,
 };
 use engine::{Amount, CycleOutcome, Engine, EngineSettings, Event, Time};
 
-/// An engine with one queue of 100 cpus.
-fn engine() -> (Engine, ResourceId) {
+/// An engine with one queue of so many cpus, in which higher priorities preempt lower ones.
+fn engine(cpus: i64) -> (Engine, ResourceId) {
     let mut engine = Engine::new(EngineSettings::default());
     let names = engine.names_mut();
     let (cpu, flavor) = (names.resources.intern("cpu"), names.flavors.intern("any"));
     let (queue, local) = (names.queues.intern("team"), names.local_queues.intern("ns/team"));
     let namespace = names.namespaces.intern("ns");
-    let quota = ResourceQuota {
+    let quota = QuotaSpec {
         resource: cpu,
-        nominal: Amount(100),
+        nominal: Amount(cpus),
         borrowing_limit: None,
         lending_limit: None,
     };
-    let flavors = vec![FlavorQuotas { flavor, resources: vec![quota] }];
-    let spec = ClusterQueueSpec {
+    let flavors = vec![FlavorQuotaSpec { flavor, resources: vec![quota] }];
+    let spec = ClusterQueueInfo {
         cohort: None,
-        groups: vec![ResourceGroup { resources: vec![cpu], flavors }],
+        groups: vec![ResourceGroupSpec { resources: vec![cpu], flavors }],
         strategy: QueueingStrategy::BestEffortFifo,
-        preemption: PreemptionSpec::default(),
+        preemption: PreemptionSpec {
+            within_cluster_queue: PreemptionPolicy::LowerPriority,
+            ..PreemptionSpec::default()
+        },
         flavor_fungibility: FungibilitySpec::default(),
         weight: FairSharingWeight::default(),
         stopped: false,
@@ -49,12 +52,21 @@ fn engine() -> (Engine, ResourceId) {
     engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
     engine.apply(Event::LocalQueue(
         local,
-        Some(LocalQueueSpec { queue, stopped: false, weight: FairSharingWeight::default() }),
+        Some(LocalQueueInfo { queue, stopped: false, weight: FairSharingWeight::default() }),
     ));
     (engine, cpu)
 }
 
 fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> WorkloadId {
+    submit_with_priority(engine, name, (cpu, amount), 0)
+}
+
+fn submit_with_priority(
+    engine: &mut Engine,
+    name: &str,
+    (cpu, amount): (ResourceId, i64),
+    priority: i64,
+) -> WorkloadId {
     let names = engine.names_mut();
     let id = names.workloads.intern(name);
     let pods = PodSetSpec {
@@ -69,11 +81,11 @@ fn submit(engine: &mut Engine, name: &str, cpu: ResourceId, amount: i64) -> Work
         topology: None,
         template: 0,
     };
-    let spec = WorkloadSpec {
+    let spec = WorkloadInfo {
         namespace: names.namespaces.intern("ns"),
         local_queue: Some(names.local_queues.intern("ns/team")),
         uid: name.into(),
-        priority: 0,
+        priority,
         queued_at: Time(0),
         pod_sets: vec![pods],
         eligibility: QueueEligibility::Eligible,
@@ -105,7 +117,7 @@ fn report(cpu: ResourceId, free: i64) -> CapacityReport {
 
 #[test]
 fn quota_is_reserved_only_together_with_a_cluster() {
-    let (mut engine, cpu) = engine();
+    let (mut engine, cpu) = engine(100);
     let mut fleet = Fleet::new();
     let east = fleet.cluster("east");
     fleet.set_connected(east, true);
@@ -141,4 +153,61 @@ fn quota_is_reserved_only_together_with_a_cluster() {
     assert_eq!(fleet.woken_keys(Time(1)), [key]);
     engine.apply(Event::ClusterCapacity(key));
     assert_eq!(outcomes(&mut engine, &mut fleet), [(second, reserved)]);
+}
+
+/// Two clusters, each with one node of 4 cpus, under a quota of 8, all of it in use: `small-1` and `small-3` are on the
+/// first, `small-2` and `small-4` on the second. Then a Workload of a higher priority asks for one pod of `large` cpus.
+/// Returns its outcome, and the names of its targets.
+fn preempt_for(large: i64) -> (CycleOutcome, Vec<String>) {
+    let (mut engine, cpu) = engine(8);
+    let mut fleet = Fleet::new();
+    let clusters: Vec<_> = ["east", "west"].map(|name| fleet.cluster(name)).into();
+    for &cluster in &clusters {
+        fleet.set_connected(cluster, true);
+        fleet.set_report(cluster, Some(report(cpu, 4)));
+    }
+    fleet.set_config("all", Some(PlacementConfig { clusters, ..PlacementConfig::default() }));
+    let lookup = |entry: &engine::CycleEntry| {
+        let amount = if entry.workload.index() < 4 { 2 } else { large };
+        let requests = vec![(cpu, Amount(amount))];
+        let pods = RequestedPodSet { count: 1, requests, ..RequestedPodSet::default() };
+        let request =
+            Arc::new(WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() });
+        let work = Arc::new(AssignedWorkload { request, assigned: Vec::new() });
+        Some(DispatchedEntry { config: "all".to_owned(), work, order: QueueOrder::default() })
+    };
+    for n in 1..=4_u8 {
+        submit(&mut engine, &format!("ns/small-{n}"), cpu, 2);
+        let now = Time(i64::from(n));
+        engine.cycle(now, &mut FleetPlacer::new(&mut fleet, &lookup, now));
+    }
+    let id = submit_with_priority(&mut engine, "ns/large", (cpu, large), 1);
+    let mut placer = FleetPlacer::new(&mut fleet, &lookup, Time(9));
+    engine.cycle(Time(9), &mut placer);
+    let entry = engine.entries().first().expect("an entry").clone();
+    assert_eq!(entry.workload, id);
+    assert_eq!(placer.refusals.contains_key(&id), entry.targets.is_empty());
+    let names = engine.names();
+    let name = |target: &engine::PreemptionTarget| {
+        names.workloads.name(target.workload).trim_start_matches("ns/").to_owned()
+    };
+    let mut targets: Vec<String> = entry.targets.iter().map(name).collect();
+    targets.sort();
+    (entry.outcome, targets)
+}
+
+#[test]
+fn preemption_targets_are_on_one_cluster_that_then_has_room() {
+    // By quota alone the targets were small-3 and small-4, and no cluster had a node of 4 free.
+    let (outcome, targets) = preempt_for(4);
+    assert_eq!(outcome, CycleOutcome::Preempting);
+    assert_eq!(targets, ["small-2", "small-4"]);
+    assert_eq!(preempt_for(2).1, ["small-4"], "one suffices");
+}
+
+#[test]
+fn nothing_is_preempted_for_a_workload_that_no_cluster_can_hold() {
+    let (outcome, targets) = preempt_for(6);
+    assert!(matches!(outcome, CycleOutcome::NoClusterCapacity(_)), "{outcome:?}");
+    assert!(targets.is_empty(), "{targets:?}");
 }

@@ -113,8 +113,8 @@ fn a_gang_that_lacks_something_else_gets_no_reservation() {
     clusters.run(&jobs, 25);
     assert_eq!(clusters.started(2), None);
     clusters.fleet.pause_waiting(clusters.id(1));
-    let told = clusters.fleet.woken_keys(Time(25));
-    assert_eq!(told, [clusters.refused[&2].key], "room that is no longer kept wakes");
+    let woken = clusters.fleet.woken_keys(Time(25));
+    assert_eq!(woken, [clusters.refused[&2].key], "room that is no longer kept wakes");
     assert!(clusters.fleet.reservations().iter().all(|one| one.workload != clusters.id(1)));
 }
 

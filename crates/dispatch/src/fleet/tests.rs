@@ -248,9 +248,12 @@ fn every_refusal_has_a_reason() {
             ClusterRefusal::AffinityMismatch,
         ),
         (
-            &|fleet, id| fleet.exclude_cluster(WorkloadId(1), id, Time(101), "no quota".into()),
+            &|fleet, id| {
+                let cause = ExclusionCause::Namespace("ns".into());
+                fleet.exclude_cluster(id, cause, NOW, "no quota".into());
+            },
             &plain,
-            ClusterRefusal::Excluded { until: Time(101), why: "no quota".into() },
+            ClusterRefusal::Excluded { until: Time(NOW.0 + MINUTE), why: "no quota".into() },
         ),
         (
             &|fleet, id| fleet.set_report(id, Some(report(1, 0, 0))),
@@ -351,13 +354,28 @@ fn a_gang_that_lacks_something_else_in_between_keeps_its_waiting_time() {
 fn the_end_of_an_exclusion_wakes_the_key() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     let east = fleet.cluster("east");
-    fleet.exclude_cluster(WorkloadId(1), east, Time(200), "refused".into());
+    let cause = ExclusionCause::Shape(Arc::clone(&work(1, 1).request));
+    fleet.exclude_cluster(east, cause, NOW, "refused".into());
     let key = key(choose(&mut fleet, 1, &work(1, 1), NOW));
-    assert_eq!(fleet.next_wake_at(), Some(Time(200)));
-    assert_eq!(fleet.woken_keys(Time(199)), []);
-    assert_eq!(fleet.woken_keys(Time(200)), [key]);
+    let end = NOW.0 + MINUTE;
+    assert_eq!(fleet.next_wake_at(), Some(Time(end)));
+    assert_eq!(fleet.woken_keys(Time(end - 1)), []);
+    assert_eq!(fleet.woken_keys(Time(end)), [key]);
     assert_eq!(fleet.next_wake_at(), None);
-    assert_eq!(choose(&mut fleet, 1, &work(1, 1), Time(200)), Ok(east));
+    assert_eq!(choose(&mut fleet, 1, &work(1, 1), Time(end)), Ok(east));
+}
+
+const MINUTE: i64 = 60_000_000_000;
+
+#[test]
+fn a_refused_shape_is_left_out_for_every_workload_that_has_it() {
+    let mut fleet = fleet(&[("east", 1, 4), ("west", 1, 4)], PlacementPolicy::default());
+    let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
+    assert_eq!(choose(&mut fleet, 1, &work(1, 1), NOW), Ok(east));
+    let cause = ExclusionCause::Shape(Arc::clone(&work(1, 1).request));
+    fleet.exclude_cluster(east, cause, NOW, "refused".into());
+    assert_eq!(choose(&mut fleet, 2, &work(1, 1), NOW), Ok(west));
+    assert_eq!(choose(&mut fleet, 3, &work(1, 2), NOW), Ok(east));
 }
 
 /// A change of a fleet with two clusters.
@@ -369,7 +387,7 @@ enum FleetChange {
     Created { workload: u32, version: u64 },
     Forget { workload: u32 },
     Ended { workload: u32, version: u64 },
-    PlacementRefusal { workload: u32, lasts: i64 },
+    PlacementRefusal { workload: u32, count: i64, cpu: i64 },
     PlacementConfig { clusters: usize },
     PendingClass,
 }
@@ -388,7 +406,8 @@ fn step() -> impl Strategy<Value = FleetChange> {
             .prop_map(|(workload, version)| FleetChange::Created { workload, version }),
         2 => workload().prop_map(|workload| FleetChange::Forget { workload }),
         2 => (workload(), 0..9_u64).prop_map(|(workload, version)| FleetChange::Ended { workload, version }),
-        1 => (workload(), 1..5_i64).prop_map(|(workload, lasts)| FleetChange::PlacementRefusal { workload, lasts }),
+        1 => (workload(), 1..4_i64, 1..4_i64)
+            .prop_map(|(workload, count, cpu)| FleetChange::PlacementRefusal { workload, count, cpu }),
         1 => (0..3_usize).prop_map(|clusters| FleetChange::PlacementConfig { clusters }),
         2 => Just(FleetChange::PendingClass),
     ]
@@ -445,15 +464,11 @@ impl FleetFixture {
                 fleet.workload_ended(WorkloadId(workload), version);
                 self.waiting.remove(&workload);
             }
-            FleetChange::PlacementRefusal { workload, lasts } => {
+            FleetChange::PlacementRefusal { workload, count, cpu } => {
                 if let Some(cluster) = fleet.placed_on(WorkloadId(workload)) {
                     fleet.unplace(WorkloadId(workload));
-                    fleet.exclude_cluster(
-                        WorkloadId(workload),
-                        cluster,
-                        Time(self.now + lasts),
-                        "no".into(),
-                    );
+                    let cause = ExclusionCause::Shape(Arc::new(request(count, cpu)));
+                    fleet.exclude_cluster(cluster, cause, Time(self.now), "no".into());
                 }
             }
             FleetChange::PlacementConfig { clusters } => {
@@ -463,7 +478,7 @@ impl FleetFixture {
                     Some(PlacementConfig { clusters, policy: PlacementPolicy::default() }),
                 );
             }
-            FleetChange::PendingClass => self.now += 1,
+            FleetChange::PendingClass => self.now += MINUTE / 3,
         }
     }
 

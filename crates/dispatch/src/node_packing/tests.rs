@@ -1,4 +1,6 @@
-use engine::node_selection::{NodeSelection, Taint, TaintEffect, Toleration, TolerationOperator};
+use engine::node_selection::{
+    NodeSelection, NodeTaint, PodToleration, TaintEffect, TolerationOperator,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -113,12 +115,15 @@ fn only_labels_that_the_report_distinguishes_are_compared() {
 
 #[test]
 fn labels_and_tolerations_of_flavors_apply() {
-    let taint = Taint { key: "spot".into(), value: "".into(), effect: TaintEffect::NoSchedule };
+    let taint = NodeTaint { key: "spot".into(), value: "".into(), effect: TaintEffect::NoSchedule };
     let tainted = NodeClassCapacity { taints: vec![taint], ..class(1, "a", 4, 0) };
     let nodes = nodes(vec![tainted]);
     let assigned = |zone: &str, tolerated: bool| {
-        let tolerations =
-            Toleration { key: "spot".into(), operator: TolerationOperator::Exists, effect: None };
+        let tolerations = PodToleration {
+            key: "spot".into(),
+            operator: TolerationOperator::Exists,
+            effect: None,
+        };
         let assigned = AssignedPodSet {
             count: 1,
             labels: vec![pair("zone", zone), pair("unknown", "x")],

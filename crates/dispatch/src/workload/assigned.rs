@@ -6,7 +6,6 @@
 
 use super::{
     DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, RetryReason,
-    removal::{removal, removals},
     with_deadline,
 };
 
@@ -22,7 +21,7 @@ impl DispatchDecision<'_> {
         let Some(cluster) = self.hub.recorded_cluster else {
             return vec![DispatchStep::SetCheckRetry(RetryReason::NoClusterRecorded)];
         };
-        let mut steps = removals(self.copies.iter().filter(|copy| copy.cluster != cluster));
+        let mut steps = self.removals(self.copies.iter().filter(|copy| copy.cluster != cluster));
         steps.extend(self.copy(cluster).map(|copy| self.follow(copy)).unwrap_or_default());
         steps
     }
@@ -30,11 +29,12 @@ impl DispatchDecision<'_> {
     fn follow(&self, copy: &RemoteCopy) -> Vec<DispatchStep> {
         match copy.connection {
             // A clone that is not listed yet must not count as missing.
-            RemoteConnection::NotSynced => Vec::new(),
-            RemoteConnection::Disconnected { since } if self.now < self.lost_at(since) => {
+            RemoteConnection::NotSynced { since } | RemoteConnection::Disconnected { since }
+                if self.now < self.lost_at(since) =>
+            {
                 with_deadline(Vec::new(), [self.lost_at(since)])
             }
-            RemoteConnection::Disconnected { .. } => {
+            RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
                 vec![DispatchStep::SetCheckRetry(RetryReason::RemoteLost)]
             }
             RemoteConnection::Connected => self.follow_live(copy).into_iter().collect(),
@@ -46,8 +46,8 @@ impl DispatchDecision<'_> {
             return Some(DispatchStep::SetCheckRetry(RetryReason::RemoteMissing));
         };
         // A copy of another epoch is removed, never adopted (docs/reference/dispatch.md §6).
-        if self.has_stale_job(copy) || clone.epoch != self.hub.epoch {
-            return removal(copy);
+        if self.has_stale_job(copy) || !self.carries(clone.epoch, clone.history) {
+            return self.removal(copy);
         }
         // Once the clone is gone, the check becomes Retry (`RemoteMissing`).
         if clone.deleting {
@@ -60,7 +60,7 @@ impl DispatchDecision<'_> {
                 Some(DispatchStep::SetCheckRetry(RetryReason::OutOfSync(copy.cluster)))
             }
             Some((reason, message)) => self.finish(copy, reason, message),
-            None if !clone.same_spec => removal(copy),
+            None if !clone.same_spec => self.removal(copy),
             None => self.run(copy, clone),
         }
     }
@@ -69,8 +69,8 @@ impl DispatchDecision<'_> {
     /// the end of its job, the job never ends and is not waited for.
     fn finish(&self, copy: &RemoteCopy, reason: &str, message: &str) -> Option<DispatchStep> {
         let job_ends = JOB_END_REASONS.contains(&reason);
-        let status_copied =
-            copy.job.is_none_or(|job| job.status_synced && (job.finished || !job_ends));
+        let mut jobs = copy.jobs.iter();
+        let status_copied = jobs.all(|job| job.status_synced && (job.finished || !job_ends));
         if status_copied || !self.hub.job.exists {
             return Some(DispatchStep::Finish { reason: reason.into(), message: message.into() });
         }
@@ -83,27 +83,29 @@ impl DispatchDecision<'_> {
         if clone.evicted || clone.refused.is_some() {
             return Some(DispatchStep::SetCheckRetry(RetryReason::EvictedOnWorker(copy.cluster)));
         }
-        match copy.job {
-            Some(job) if job.deleting => None,
-            Some(_) => self.sync(copy),
-            // A status was copied before, so the remote job existed and was deleted on the worker
-            // (docs/reference/multikueue.md §2.12).
-            None if self.hub.job.started => {
-                Some(DispatchStep::SetCheckRetry(RetryReason::RemoteMissing))
-            }
-            None if copy.refused.is_some() => {
-                Some(DispatchStep::SetCheckRetry(RetryReason::RefusedByWorker(copy.cluster)))
-            }
-            // After a race between several clusters the job is created only now
-            // (docs/reference/dispatch.md §5).
-            None => copy.creates_answered.then_some(DispatchStep::CreateJob(copy.cluster)),
+        if copy.jobs.iter().any(|job| job.deleting) {
+            return None;
         }
+        if !copy.missing_job {
+            return self.sync(copy);
+        }
+        // A status was copied before, so the remote job existed and was deleted on the worker
+        // (docs/reference/multikueue.md §2.12). A group gets further members while it runs.
+        if copy.jobs.is_empty() && self.hub.job.started {
+            return Some(DispatchStep::SetCheckRetry(RetryReason::RemoteMissing));
+        }
+        if copy.refused.is_some() {
+            return Some(DispatchStep::SetCheckRetry(RetryReason::RefusedByWorker(copy.cluster)));
+        }
+        // After a race between several clusters the jobs are created only now
+        // (docs/reference/dispatch.md §5).
+        copy.creates_answered.then_some(DispatchStep::CreateJobs(copy.cluster))
     }
 
     /// Copies a status that the hub's job does not have yet. The API refuses the status of a suspended Job: it is
     /// resumed first.
     fn sync(&self, copy: &RemoteCopy) -> Option<DispatchStep> {
-        let has_new_status = copy.job.is_some_and(|job| !job.status_synced);
+        let has_new_status = copy.jobs.iter().any(|job| !job.status_synced);
         let accepts_status = self.hub.job.exists && !self.hub.job.suspended;
         (has_new_status && accepts_status).then_some(DispatchStep::SyncStatus(copy.cluster))
     }

@@ -6,15 +6,19 @@ use engine::{Time, ids::ClusterId};
 /// carries the uid of the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DispatchStep {
+    /// Nominate the cluster on which the Workload has room, or the best one.
+    Nominate,
     /// Create the clone with the hub's epoch.
     CreateClone(ClusterId),
-    /// Create the job, suspended, with the hub's epoch.
-    CreateJob(ClusterId),
-    /// Delete the job in the foreground, so that its pods are gone before it.
-    DeleteJob(ClusterId),
+    /// Create the copies of jobs that are missing, suspended, with the hub's epoch.
+    CreateJobs(ClusterId),
+    /// Delete the jobs in the foreground, so that their pods are gone before them.
+    DeleteJobs(ClusterId),
     /// Delete the clone.
     DeleteClone(ClusterId),
-    /// Copy the remote job's status to the hub's job.
+    /// Write the priority of the hub's Workload to the clone.
+    PushPriority(ClusterId),
+    /// Copy the status of each remote job to the hub's job.
     SyncStatus(ClusterId),
     /// Record the cluster and set the check to Ready, in one write.
     SetCheckReady(ClusterId),
@@ -35,9 +39,9 @@ pub enum DispatchStep {
         /// The worker's message, or the reason.
         why: Box<str>,
     },
-    /// Write the next epoch to the hub's Workload.
-    RaiseEpoch,
-    /// Set `status.active` of the hub's job to 0.
+    /// Write this epoch to the hub's Workload. It is higher than that of every copy that was observed.
+    RaiseEpoch(u64),
+    /// Set the active pods in the status of the hub's jobs to 0.
     ClearActivePods,
     /// Nothing of the Workload runs anywhere: its quota may be released.
     Withdrawn,

@@ -11,9 +11,7 @@
 use engine::{Time, ids::ClusterId};
 
 use super::{
-    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload,
-    removal::{removal, removals},
-    with_deadline,
+    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, with_deadline,
     withdrawal::RemoteActivity,
 };
 
@@ -30,9 +28,20 @@ impl<'a> DispatchDecision<'a> {
     pub(super) fn dispatch_nominated(&self) -> Vec<DispatchStep> {
         let chosen = self.chosen();
         let elsewhere = self.copies.iter().filter(|copy| !chosen.contains(&copy.cluster));
-        let mut steps = removals(elsewhere);
+        let mut steps = self.removals(elsewhere);
         steps.extend(self.decide_among(&chosen));
         steps
+    }
+
+    /// Nominates a cluster once no earlier copy is left: its epoch would be that of the new one.
+    pub(super) fn nominate(&self) -> Vec<DispatchStep> {
+        match self.remote_activity(RemoteCopy::is_empty) {
+            RemoteActivity::None => vec![DispatchStep::Nominate],
+            RemoteActivity::Possible => self.removals(self.copies.iter()),
+            RemoteActivity::PossibleUntil(due) => {
+                with_deadline(self.removals(self.copies.iter()), [due])
+            }
+        }
     }
 
     fn decide_among(&self, chosen: &[ClusterId]) -> Vec<DispatchStep> {
@@ -43,8 +52,9 @@ impl<'a> DispatchDecision<'a> {
         if self.hub.epoch_raised {
             return self.stop_and_cancel(&copies, single_cluster);
         }
-        // A clone may be admitted before the API server has answered the create of the job.
-        let winner = self.winner(&copies).filter(|winner| !single_cluster || self.has_job(winner));
+        // A clone may be admitted before the API server has answered the creates of all jobs.
+        let complete = |winner: &&RemoteCopy| !winner.missing_job && self.has_job(winner);
+        let winner = self.winner(&copies).filter(|winner| !single_cluster || complete(winner));
         if let Some(winner) = winner {
             return self.record_winner(winner);
         }
@@ -56,14 +66,14 @@ impl<'a> DispatchDecision<'a> {
         if all_rejected && !copies.is_empty() {
             return self.stop_and_cancel(&copies, single_cluster);
         }
-        let (mut steps, mut due) = (Vec::new(), None);
+        let (mut steps, mut deadline) = (Vec::new(), None);
         for progress in progress {
             if let NominationProgress::Ongoing(more, until) = progress {
                 steps.extend(more);
-                due = due.into_iter().chain(until).min();
+                deadline = deadline.into_iter().chain(until).min();
             }
         }
-        with_deadline(steps, due)
+        with_deadline(steps, deadline)
     }
 
     /// The cluster that admitted first.
@@ -85,7 +95,8 @@ impl<'a> DispatchDecision<'a> {
     }
 
     fn usable_clone<'c>(&self, copy: &'c RemoteCopy) -> Option<&'c RemoteWorkload> {
-        copy.clone.as_ref().filter(|clone| clone.epoch == self.hub.epoch && clone.same_spec)
+        let carries = |clone: &&RemoteWorkload| self.carries(clone.epoch, clone.history);
+        copy.clone.as_ref().filter(carries).filter(|clone| clone.same_spec)
     }
 
     /// Records the winner once no other cluster has a copy of this epoch.
@@ -94,7 +105,7 @@ impl<'a> DispatchDecision<'a> {
         if others().any(|copy| self.may_compete(copy)) {
             let chosen = self.chosen();
             // Copies on clusters that are not chosen are removed by `dispatch_nominated`.
-            return removals(others().filter(|copy| chosen.contains(&copy.cluster)));
+            return self.removals(others().filter(|copy| chosen.contains(&copy.cluster)));
         }
         vec![DispatchStep::SetCheckReady(winner.cluster)]
     }
@@ -108,14 +119,12 @@ impl<'a> DispatchDecision<'a> {
             || self.has_job(copy) && !self.is_lost(copy)
     }
 
-    fn is_lost(&self, copy: &RemoteCopy) -> bool {
-        matches!(copy.connection, RemoteConnection::Disconnected { since } if self.now >= self.lost_at(since))
-    }
-
     fn progress(&self, copy: &RemoteCopy, single_cluster: bool) -> NominationProgress {
         match copy.connection {
-            // An incomplete list proves neither presence nor absence: wait for it.
-            RemoteConnection::NotSynced => NominationProgress::Ongoing(Vec::new(), None),
+            // An incomplete list proves neither presence nor absence: wait for it, but not longer than for a connection.
+            RemoteConnection::NotSynced { since } if !self.is_lost(copy) => {
+                NominationProgress::Ongoing(Vec::new(), Some(self.lost_at(since)))
+            }
             // A create may have reached the cluster, so a copy may run there until the cluster counts as lost.
             RemoteConnection::Disconnected { since }
                 if self.hub.create_sent && !self.is_lost(copy) =>
@@ -123,13 +132,15 @@ impl<'a> DispatchDecision<'a> {
                 NominationProgress::Ongoing(Vec::new(), Some(self.lost_at(since)))
             }
             // No create was sent, or the cluster is lost: another cluster may be nominated.
-            RemoteConnection::Disconnected { .. } => NominationProgress::Rejected,
+            RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
+                NominationProgress::Rejected
+            }
             RemoteConnection::Connected if self.is_rejected(copy, single_cluster) => {
                 NominationProgress::Rejected
             }
             RemoteConnection::Connected => {
-                let due = single_cluster.then(|| self.admission_deadline());
-                NominationProgress::Ongoing(self.create(copy, single_cluster), due)
+                let deadline = single_cluster.then(|| self.admission_deadline());
+                NominationProgress::Ongoing(self.create(copy, single_cluster), deadline)
             }
         }
     }
@@ -149,18 +160,18 @@ impl<'a> DispatchDecision<'a> {
     fn create(&self, copy: &RemoteCopy, single_cluster: bool) -> Vec<DispatchStep> {
         let stale_clone = copy.clone.is_some() && self.usable_clone(copy).is_none();
         if stale_clone || self.has_stale_job(copy) {
-            return removal(copy).into_iter().collect();
+            return self.removal(copy).into_iter().collect();
         }
         let deleting = copy.clone.as_ref().is_some_and(|clone| clone.deleting)
-            || copy.job.is_some_and(|job| job.deleting);
+            || copy.jobs.iter().any(|job| job.deleting);
         if deleting || !copy.creates_answered || self.started_elsewhere(copy.cluster) {
             return Vec::new();
         }
         let clone = copy.clone.is_none().then_some(DispatchStep::CreateClone(copy.cluster));
-        // In a race the job follows the recorded cluster, so that only one copy starts.
-        let job =
-            (single_cluster && copy.job.is_none()).then_some(DispatchStep::CreateJob(copy.cluster));
-        clone.into_iter().chain(job).collect()
+        // In a race the jobs follow the recorded cluster, so that only one copy starts.
+        let jobs =
+            (single_cluster && copy.missing_job).then_some(DispatchStep::CreateJobs(copy.cluster));
+        clone.into_iter().chain(jobs).collect()
     }
 
     /// Whether a cluster that is no longer nominated has a job of this epoch.
@@ -172,15 +183,15 @@ impl<'a> DispatchDecision<'a> {
     /// Deletes the jobs and gives the nomination back.
     fn stop_and_cancel(&self, copies: &[&RemoteCopy], single_cluster: bool) -> Vec<DispatchStep> {
         let jobs = copies.iter().filter(|copy| copy.connection == RemoteConnection::Connected);
-        let stop = jobs.filter(|copy| copy.job.is_some_and(|job| !job.deleting));
+        let stop = jobs.filter(|copy| copy.has_live_job() && !self.is_disputed(copy));
         let stop: Vec<DispatchStep> =
-            stop.map(|copy| DispatchStep::DeleteJob(copy.cluster)).collect();
+            stop.map(|copy| DispatchStep::DeleteJobs(copy.cluster)).collect();
         // Only the jobs have to be gone. The clone stays, because it holds the refusal.
-        match self.remote_activity(|copy| copy.job.is_none()) {
+        match self.remote_activity(|copy| copy.jobs.is_empty()) {
             RemoteActivity::Possible => stop,
-            RemoteActivity::PossibleUntil(due) => with_deadline(stop, [due]),
+            RemoteActivity::PossibleUntil(deadline) => with_deadline(stop, [deadline]),
             // The epoch rises before any further nomination (docs/reference/dispatch.md §6).
-            RemoteActivity::None if !self.hub.epoch_raised => vec![DispatchStep::RaiseEpoch],
+            RemoteActivity::None if !self.hub.epoch_raised => vec![self.raise_epoch()],
             RemoteActivity::None => copies
                 .first()
                 .map(|copy| self.cancel_nomination(copy, single_cluster))
@@ -194,8 +205,10 @@ impl<'a> DispatchDecision<'a> {
         let refusal_of = || copy.clone.as_ref().and_then(|clone| refusal_of(clone, single_cluster));
         let why =
             copy.refused.clone().or_else(refusal_of).unwrap_or_else(|| match copy.connection {
-                RemoteConnection::Disconnected { .. } => LOST.into(),
-                RemoteConnection::Connected | RemoteConnection::NotSynced => LATE.into(),
+                RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
+                    LOST.into()
+                }
+                RemoteConnection::Connected => LATE.into(),
             });
         DispatchStep::CancelNomination { cluster: copy.cluster, why }
     }

@@ -5,6 +5,8 @@
 
 use engine::{Time, ids::ClusterId};
 
+use crate::CopyHistory;
+
 /// State of the Workload's MultiKueue admission check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DispatchCheckState {
@@ -19,16 +21,16 @@ pub enum DispatchCheckState {
     Rejected,
 }
 
-/// The job on the hub. No controller of the hub runs it.
+/// The jobs of the Workload on the hub: one, or the members of a group. No controller of the hub runs them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LocalJob {
-    /// It exists.
+    /// One exists.
     pub exists: bool,
-    /// It is suspended, so that the API refuses a copied status.
+    /// One is suspended, so that the API refuses a copied status.
     pub suspended: bool,
-    /// Its status shows active pods.
+    /// A status shows active pods.
     pub active: bool,
-    /// Its status was copied from the recorded cluster at the recorded epoch. A status of an earlier epoch does not
+    /// A status was copied from the recorded cluster at the recorded epoch. A status of an earlier epoch does not
     /// count.
     pub started: bool,
 }
@@ -46,27 +48,38 @@ pub struct LocalWorkload {
     pub evicted: bool,
     /// The MultiKueue admission check.
     pub check: DispatchCheckState,
+    /// Another admission check is not Ready.
+    pub awaits_other_checks: bool,
     /// `clusterName`.
     pub recorded_cluster: Option<ClusterId>,
     /// `nominatedClusterNames`.
     pub nominated_clusters: Vec<ClusterId>,
-    /// The epoch; 1 without an annotation.
+    /// The epoch; 1 without an annotation, 0 of an absent Workload.
     pub epoch: u64,
+    /// Memory: the highest epoch of any copy that was observed. 0 after a loss.
+    pub highest_epoch: u64,
+    /// Memory: a copy has a higher epoch than this Workload; until this time it is taken for a Workload that was observed
+    /// late. `None` after a loss, until it is seen again.
+    pub newer_copy_until: Option<Time>,
     /// Memory: the epoch was raised since the last nomination. False after a loss.
     pub epoch_raised: bool,
     /// Memory: a create may have been sent with this epoch. True after a loss.
     pub create_sent: bool,
     /// Time of the nomination, or of its first observation by this process.
     pub nominated_at: Time,
-    /// Its job.
+    /// Its jobs.
     pub job: LocalJob,
 }
 
 /// How far the observed state of a cluster can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteConnection {
-    /// Connected, but the first list is not complete: unobserved objects may exist.
-    NotSynced,
+    /// Connected, but the first list is not complete: unobserved objects may exist. A list that never ends is no
+    /// connection, so the time of the loss runs on.
+    NotSynced {
+        /// Start of the time in which this process has not listed it.
+        since: Time,
+    },
     /// Connected and listed: unobserved objects do not exist, except creates without an answer.
     Connected,
     /// Not connected: the state is the last observed one.
@@ -76,6 +89,17 @@ pub enum RemoteConnection {
     },
 }
 
+impl RemoteConnection {
+    /// Start of the time in which the cluster was not reached; `None` if it is.
+    #[must_use]
+    pub fn lost_since(self) -> Option<Time> {
+        match self {
+            Self::Connected => None,
+            Self::NotSynced { since } | Self::Disconnected { since } => Some(since),
+        }
+    }
+}
+
 /// The copies of the Workload on one cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteCopy {
@@ -83,6 +107,9 @@ pub struct RemoteCopy {
     pub cluster: ClusterId,
     /// State of the connection.
     pub connection: RemoteConnection,
+    /// A person has confirmed that copies may be deleted which the hub does not know
+    /// (docs/reference/dispatch.md §9).
+    pub cleanup_confirmed: bool,
     /// Memory: every create of this process was answered, and its object is part of this state. A process without
     /// this memory starts at [`RemoteConnection::NotSynced`] with a new connection.
     pub creates_answered: bool,
@@ -90,8 +117,10 @@ pub struct RemoteCopy {
     pub refused: Option<Box<str>>,
     /// The clone.
     pub clone: Option<RemoteWorkload>,
-    /// The job.
-    pub job: Option<RemoteJob>,
+    /// Its jobs there.
+    pub jobs: Vec<RemoteJob>,
+    /// A job of the hub has no copy there.
+    pub missing_job: bool,
 }
 
 /// The clone: the Workload's copy on a worker.
@@ -99,6 +128,8 @@ pub struct RemoteCopy {
 pub struct RemoteWorkload {
     /// The epoch it carries.
     pub epoch: u64,
+    /// Whether the hub knows where it comes from.
+    pub history: CopyHistory,
     /// It is being deleted.
     pub deleting: bool,
     /// Time of its admission.
@@ -109,15 +140,19 @@ pub struct RemoteWorkload {
     pub refused: Option<Box<str>>,
     /// Reason and message of the condition Finished.
     pub finished: Option<(Box<str>, Box<str>)>,
-    /// Its spec equals that of the hub's Workload.
+    /// Its spec equals that of the hub's Workload, but for the priority.
     pub same_spec: bool,
+    /// The hub's Workload has another priority, which the worker did not refuse.
+    pub stale_priority: bool,
 }
 
-/// The job's copy on a worker.
+/// The copy of one job on a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RemoteJob {
     /// The epoch it carries.
     pub epoch: u64,
+    /// Whether the hub knows where it comes from.
+    pub history: CopyHistory,
     /// It is being deleted, after its pods.
     pub deleting: bool,
     /// It has active pods.
@@ -131,7 +166,7 @@ pub struct RemoteJob {
 /// Timeouts, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DispatchTimeouts {
-    /// A cluster that is disconnected for this long is lost: its work may start elsewhere (`workerLostTimeout`).
+    /// A cluster that was not reached for this long is lost: its work may start elsewhere (`workerLostTimeout`).
     pub worker_lost_timeout: i64,
     /// Time that a single nominated cluster has to admit the clone.
     pub admission_timeout: i64,

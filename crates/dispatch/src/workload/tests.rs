@@ -47,6 +47,9 @@ fn hub(line: &str) -> LocalWorkload {
             "raised" => hub.epoch_raised = true,
             "unsent" => hub.create_sent = false,
             "nominated-at" => hub.nominated_at = Time(number(value)),
+            "awaits-checks" => hub.awaits_other_checks = true,
+            "highest" => hub.highest_epoch = epoch(value),
+            "newer-until" => hub.newer_copy_until = Some(Time(number(value))),
             "suspended" => hub.job.suspended = true,
             "active" => hub.job.active = true,
             "started" => hub.job.started = true,
@@ -57,24 +60,32 @@ fn hub(line: &str) -> LocalWorkload {
     hub
 }
 
-/// `a live clone=1 admitted=5 job=1 synced …`.
+/// `a live clone=1 admitted=5 job=1 synced …`. Each `job` is one more; `short` lacks one of the hub's.
 fn copy(line: &str) -> RemoteCopy {
     let (name, words) = line.split_once(' ').expect("a name and words");
     let mut copy = RemoteCopy {
         cluster: cluster(name),
         connection: RemoteConnection::Connected,
+        cleanup_confirmed: false,
         creates_answered: true,
         refused: None,
         clone: None,
-        job: None,
+        jobs: vec![],
+        missing_job: false,
     };
     for word in words.split_whitespace() {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         match key {
             "live" => copy.connection = RemoteConnection::Connected,
-            "unlisted" => copy.connection = RemoteConnection::NotSynced,
+            "unlisted" => {
+                copy.connection = RemoteConnection::NotSynced { since: Time(number(value)) }
+            }
             "lost" => {
                 copy.connection = RemoteConnection::Disconnected { since: Time(number(value)) }
+            }
+            "confirmed" => copy.cleanup_confirmed = true,
+            "job-unknown" => {
+                copy.jobs.last_mut().expect("a job").history = CopyHistory::Unknown;
             }
             "unsettled" => copy.creates_answered = false,
             "api-refused" => copy.refused = Some(value.into()),
@@ -83,24 +94,29 @@ fn copy(line: &str) -> RemoteCopy {
                 copy.clone =
                     Some(RemoteWorkload { epoch, same_spec: true, ..RemoteWorkload::default() });
             }
-            "job" => copy.job = Some(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
-            "job-deleting" => copy.job.as_mut().expect("a job").deleting = true,
-            "job-finished" => copy.job.as_mut().expect("a job").finished = true,
-            "synced" => copy.job.as_mut().expect("a job").status_synced = true,
+            "job" => copy.jobs.push(RemoteJob { epoch: epoch(value), ..RemoteJob::default() }),
+            "job-deleting" => copy.jobs.last_mut().expect("a job").deleting = true,
+            "job-finished" => copy.jobs.last_mut().expect("a job").finished = true,
+            "synced" => copy.jobs.last_mut().expect("a job").status_synced = true,
+            "short" => copy.missing_job = true,
             _ => clone_word(copy.clone.as_mut().expect("a clone"), key, value),
         }
     }
+    copy.missing_job |= copy.jobs.is_empty();
     copy
 }
 
 fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
     match key {
         "clone-deleting" => clone.deleting = true,
+        "unknown" => clone.history = CopyHistory::Unknown,
+        "departed" => clone.history = CopyHistory::Departed,
         "admitted" => clone.admitted_at = Some(Time(number(value))),
         "evicted" => clone.evicted = true,
         "refused" => clone.refused = Some(value.into()),
         "clone-finished" => clone.finished = Some((value.into(), "all done".into())),
         "other-spec" => clone.same_spec = false,
+        "other-priority" => clone.stale_priority = true,
         _ => panic!("copy: {key}"),
     }
 }
@@ -108,9 +124,11 @@ fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
 fn in_words(step: &DispatchStep) -> String {
     let name = |cluster: &ClusterId| NAMES[cluster.index()];
     match step {
+        DispatchStep::Nominate => "nominate".to_owned(),
+        DispatchStep::PushPriority(one) => format!("push-priority {}", name(one)),
         DispatchStep::CreateClone(one) => format!("create-clone {}", name(one)),
-        DispatchStep::CreateJob(one) => format!("create-job {}", name(one)),
-        DispatchStep::DeleteJob(one) => format!("delete-job {}", name(one)),
+        DispatchStep::CreateJobs(one) => format!("create-job {}", name(one)),
+        DispatchStep::DeleteJobs(one) => format!("delete-job {}", name(one)),
         DispatchStep::DeleteClone(one) => format!("delete-clone {}", name(one)),
         DispatchStep::SyncStatus(one) => format!("sync {}", name(one)),
         DispatchStep::SetCheckReady(one) => format!("ready {}", name(one)),
@@ -121,7 +139,7 @@ fn in_words(step: &DispatchStep) -> String {
         DispatchStep::CancelNomination { cluster, why } => {
             format!("unplace {}: {why}", name(cluster))
         }
-        DispatchStep::RaiseEpoch => "raise-epoch".to_owned(),
+        DispatchStep::RaiseEpoch(epoch) => format!("raise-epoch {epoch}"),
         DispatchStep::ClearActivePods => "idle".to_owned(),
         DispatchStep::Withdrawn => "withdrawn".to_owned(),
         DispatchStep::WaitUntil(time) => format!("wait-until {}", time.0),
@@ -153,7 +171,7 @@ fn copies_that_the_hub_no_longer_needs_are_removed_job_first() {
         ),
         (1, "gone", &["a live clone=1 clone-deleting"], &[]),
         (1, "gone", &["a live clone=1 unsettled"], &[]),
-        (1, "gone", &["a unlisted clone=1", "b lost=-500 clone=1"], &[]),
+        (1, "gone", &["a unlisted=0 clone=1", "b lost=-500 clone=1"], &[]),
         (1, "gone", &[], &[]),
         // The pods of the job are gone when the copies are; only dispatch reports it.
         (1, "gone active recorded=a", &["a live clone=1 job=1"], &["delete-job a"]),
@@ -173,7 +191,7 @@ fn an_evicted_workload_is_withdrawn_step_by_step() {
         (1, hub, &["a live clone=1 job=1 job-deleting"], &[]),
         (1, hub, &["a live clone=1"], &["delete-clone a"]),
         (1, hub, &["a live clone=1 clone-deleting"], &[]),
-        (1, hub, &["a live"], &["raise-epoch"]),
+        (1, hub, &["a live"], &["raise-epoch 2"]),
         (1, "quota evicted recorded=a active raised epoch=2", &["a live"], &["idle"]),
         (1, "quota evicted recorded=a raised epoch=2", &["a live"], &["withdrawn"]),
         (1, "quota evicted recorded=a active jobless raised epoch=2", &["a live"], &["withdrawn"]),
@@ -185,13 +203,13 @@ fn an_evicted_workload_is_withdrawn_step_by_step() {
 fn nothing_is_withdrawn_while_a_copy_may_run() {
     let hub = "quota evicted ready recorded=a";
     check(&[
-        (1, hub, &["a unlisted"], &[]),
+        (1, hub, &["a unlisted=0"], &["wait-until 100"]),
         (1, hub, &["a live unsettled"], &[]),
         (1, hub, &[], &[]),
         (99, hub, &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
         (99, hub, &["a lost=0"], &["wait-until 100"]),
-        (100, hub, &["a lost=0 clone=1 job=1"], &["raise-epoch"]),
-        (99, "quota evicted nominated=a unsent", &["a lost=0"], &["raise-epoch"]),
+        (100, hub, &["a lost=0 clone=1 job=1"], &["raise-epoch 2"]),
+        (99, "quota evicted nominated=a unsent", &["a lost=0"], &["raise-epoch 2"]),
         (99, hub, &["a live", "b lost=10 clone=1"], &["wait-until 110"]),
         (99, hub, &["a live job=1", "b lost=10 clone=1"], &["delete-job a", "wait-until 110"]),
     ]);
@@ -204,7 +222,7 @@ fn a_copy_of_an_earlier_epoch_on_a_lost_cluster_counts_as_stopped() {
             1,
             "quota evicted recorded=a epoch=3",
             &["a live", "b lost=0 clone=2 job=2"],
-            &["raise-epoch"],
+            &["raise-epoch 4"],
         ),
         (
             1,
@@ -224,7 +242,7 @@ fn a_single_nominated_cluster_gets_clone_and_job_at_once() {
         (1, hub, &["a live job=1"], &["create-clone a", "wait-until 50"]),
         (1, hub, &["a live clone=1 job=1"], &["wait-until 50"]),
         (1, hub, &["a live unsettled"], &["wait-until 50"]),
-        (1, hub, &["a unlisted"], &[]),
+        (1, hub, &["a unlisted=0"], &["wait-until 100"]),
         (1, hub, &[], &[]),
     ]);
 }
@@ -283,7 +301,7 @@ fn the_first_cluster_to_admit_is_recorded_when_the_other_copies_are_gone() {
         (
             9,
             hub,
-            &["a lost=0 clone=1 admitted=1", "b live clone=1 admitted=4", "c unlisted"],
+            &["a lost=0 clone=1 admitted=1", "b live clone=1 admitted=4", "c unlisted=0"],
             &["ready b"],
         ),
         (
@@ -323,20 +341,20 @@ fn a_nomination_is_cancelled_after_the_job_is_gone() {
         (1, hub, &["a live clone=1 job=1 refused=full"], &["delete-job a"]),
         (1, hub, &["a live clone=1 job=1 job-deleting refused=full"], &[]),
         (1, hub, &["a live clone=1 refused=full unsettled"], &[]),
-        (1, hub, &["a live clone=1 refused=full"], &["raise-epoch"]),
+        (1, hub, &["a live clone=1 refused=full"], &["raise-epoch 2"]),
         (1, raised, &["a live clone=1 refused=full"], &["unplace a: full"]),
-        (1, hub, &["a live api-refused=forbidden"], &["raise-epoch"]),
+        (1, hub, &["a live api-refused=forbidden"], &["raise-epoch 2"]),
         (1, raised, &["a live api-refused=forbidden"], &["unplace a: forbidden"]),
         // The agent admitted before the API server answered.
-        (1, hub, &["a live clone=1 admitted=1 api-refused=forbidden"], &["raise-epoch"]),
-        (1, hub, &["a live clone=1 evicted admitted=1"], &["raise-epoch"]),
+        (1, hub, &["a live clone=1 admitted=1 api-refused=forbidden"], &["raise-epoch 2"]),
+        (1, hub, &["a live clone=1 evicted admitted=1"], &["raise-epoch 2"]),
         (
             1,
             raised,
             &["a live clone=1 evicted"],
             &["unplace a: evicted on the worker before it was recorded on the manager"],
         ),
-        (1, hub, &["a live clone=1 clone-finished=Failed"], &["raise-epoch"]),
+        (1, hub, &["a live clone=1 clone-finished=Failed"], &["raise-epoch 2"]),
         (
             1,
             raised,
@@ -344,13 +362,13 @@ fn a_nomination_is_cancelled_after_the_job_is_gone() {
             &["unplace a: finished on the worker before it was admitted there"],
         ),
         (50, hub, &["a live clone=1 job=1"], &["delete-job a"]),
-        (50, hub, &["a live clone=1"], &["raise-epoch"]),
+        (50, hub, &["a live clone=1"], &["raise-epoch 2"]),
         (50, raised, &["a live clone=1"], &["unplace a: not admitted by the worker in time"]),
         (
             1,
             "quota nominated=a,b",
             &["a live clone=1 refused=x", "b live clone=1 refused=y"],
-            &["raise-epoch"],
+            &["raise-epoch 2"],
         ),
     ]);
 }
@@ -358,7 +376,7 @@ fn a_nomination_is_cancelled_after_the_job_is_gone() {
 #[test]
 fn a_nominated_cluster_that_is_lost_is_written_off_if_nothing_can_have_started() {
     check(&[
-        (1, "quota nominated=a unsent", &["a lost=0"], &["raise-epoch"]),
+        (1, "quota nominated=a unsent", &["a lost=0"], &["raise-epoch 2"]),
         (
             1,
             "quota nominated=a unsent raised epoch=2",
@@ -366,7 +384,7 @@ fn a_nominated_cluster_that_is_lost_is_written_off_if_nothing_can_have_started()
             &["unplace a: the worker was lost before it admitted the workload"],
         ),
         (99, "quota nominated=a", &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
-        (100, "quota nominated=a", &["a lost=0 clone=1 job=1"], &["raise-epoch"]),
+        (100, "quota nominated=a", &["a lost=0 clone=1 job=1"], &["raise-epoch 2"]),
         (
             1,
             "quota nominated=a raised epoch=2 unsent",
@@ -387,7 +405,7 @@ fn the_recorded_cluster_runs_the_job_and_its_status_is_copied() {
         (1, "quota ready recorded=a suspended", &["a live clone=1 job=1"], &[]),
         (1, "quota ready recorded=a jobless", &["a live clone=1 job=1"], &[]),
         (1, hub, &["a live clone=1 job=1 job-deleting"], &[]),
-        (1, hub, &["a unlisted"], &[]),
+        (1, hub, &["a unlisted=0"], &["wait-until 100"]),
         (1, hub, &["a live clone=1 job=1 synced", "b live clone=1 job=1"], &["delete-job b"]),
     ]);
 }
@@ -454,7 +472,8 @@ fn a_copy_of_another_epoch_is_never_adopted() {
         (1, hub, &["a live clone=1 job=1 clone-finished=Succeeded"], &["delete-job a"]),
         (1, hub, &["a live clone=1"], &["delete-clone a"]),
         (1, hub, &["a live clone=2 job=1"], &["delete-job a"]),
-        (1, hub, &["a live clone=3 job=3"], &["delete-job a"]),
+        (1, hub, &["a live clone=2 job=2 job-unknown"], &[]),
+        (1, hub, &["a live clone=2 departed job=2"], &["delete-job a"]),
         (1, hub, &["a live clone=2 other-spec job=2"], &["delete-job a"]),
     ]);
 }
@@ -464,5 +483,191 @@ fn a_check_in_retry_waits_for_the_eviction() {
     check(&[
         (1, "quota retry recorded=a", &["a live clone=1 job=1"], &[]),
         (1, "quota rejected nominated=a", &["a live"], &[]),
+    ]);
+}
+
+#[test]
+fn a_group_of_jobs_is_created_followed_and_removed_together() {
+    let nominated = "quota nominated=a";
+    let recorded = "quota ready recorded=a";
+    check(&[
+        (1, nominated, &["a live clone=1 job=1 short"], &["create-job a", "wait-until 50"]),
+        (
+            1,
+            nominated,
+            &["a live clone=1 admitted=1 job=1 short"],
+            &["create-job a", "wait-until 50"],
+        ),
+        (1, nominated, &["a live clone=1 admitted=1 job=1 job=1"], &["ready a"]),
+        // A member that joins while others run is created there, too.
+        (1, recorded, &["a live clone=1 job=1 synced short"], &["create-job a"]),
+        (
+            1,
+            "quota ready recorded=a started",
+            &["a live clone=1 job=1 synced short"],
+            &["create-job a"],
+        ),
+        (1, recorded, &["a live clone=1 job=1 synced job=1"], &["sync a"]),
+        (1, recorded, &["a live clone=1 job=1 synced job=1 synced"], &[]),
+        (1, recorded, &["a live clone=1 job=1 job=1 job-deleting"], &[]),
+        // The Workload finishes with its last member, which is still waited for.
+        (
+            1,
+            recorded,
+            &["a live clone=1 job=1 job-finished synced job=1 synced clone-finished=Succeeded"],
+            &[],
+        ),
+        (1, "gone", &["a live clone=1 job=1 job-deleting job=1"], &["delete-job a"]),
+        (1, "gone", &["a live clone=1 job=1 job-deleting job=1 job-deleting"], &[]),
+        (
+            1,
+            "quota nominated=a epoch=2",
+            &["a live clone=2 job=2 job=1"],
+            &["delete-job a", "wait-until 50"],
+        ),
+    ]);
+}
+
+#[test]
+fn nothing_is_nominated_or_created_before_every_other_check_is_ready() {
+    let waiting = "quota awaits-checks";
+    let nominated = "quota awaits-checks nominated=a";
+    check(&[
+        (1, waiting, &[], &[]),
+        (1, nominated, &["a live"], &[]),
+        // What an earlier version created is taken back before it starts.
+        (1, nominated, &["a live clone=1 admitted=1 job=1"], &["delete-job a"]),
+        (1, nominated, &["a live clone=1 admitted=1"], &["delete-clone a"]),
+        (1, "quota", &[], &["nominate"]),
+        (1, "quota", &["a live clone=1"], &["delete-clone a"]),
+    ]);
+}
+
+#[test]
+fn a_changed_priority_is_pushed_and_running_work_stays() {
+    let recorded = "quota ready recorded=a";
+    let nominated = "quota nominated=a";
+    check(&[
+        (1, recorded, &["a live clone=1 job=1 synced other-priority"], &["push-priority a"]),
+        (1, recorded, &["a live clone=1 job=1 other-priority"], &["push-priority a", "sync a"]),
+        (
+            1,
+            nominated,
+            &["a live clone=1 job=1 other-priority"],
+            &["push-priority a", "wait-until 50"],
+        ),
+        (1, recorded, &["a lost=0 clone=1 job=1 other-priority"], &["wait-until 100"]),
+        (1, recorded, &["a live clone=1 clone-deleting job=1 other-priority"], &[]),
+        (1, "gone", &["a live clone=1 other-priority"], &["delete-clone a"]),
+    ]);
+}
+
+#[test]
+fn a_copy_of_a_higher_epoch_is_left_alone_for_a_while() {
+    let late = "quota ready recorded=a newer-until=9";
+    check(&[
+        (1, late, &["a live clone=2 job=2"], &["wait-until 9"]),
+        (1, "gone newer-until=9", &["a live clone=2 job=2"], &["wait-until 9"]),
+        (1, late, &["a live clone=2 job=2 confirmed"], &["wait-until 9"]),
+    ]);
+}
+
+#[test]
+fn a_disputed_copy_is_neither_removed_nor_adopted_before_a_person_confirms() {
+    for copy in ["a live clone=2 job=2", "a live clone=1 unknown job=1 job-unknown"] {
+        for hub in [
+            "quota ready recorded=a",
+            "quota nominated=a",
+            "quota nominated=b",
+            "quota awaits-checks",
+            "quota",
+            "quota evicted recorded=a",
+            "quota nominated=a raised",
+            "finished",
+            "",
+        ] {
+            check(&[(99, hub, &[copy, "b live"], &[])]);
+        }
+    }
+    check(&[
+        (1, "gone epoch=0", &["a live clone=2 unknown"], &[]),
+        (1, "gone epoch=0", &["a live clone=2"], &["delete-clone a"]),
+        // Beside a disputed copy the recorded one is followed, and of the others the rest is removed.
+        (
+            1,
+            "quota ready recorded=b",
+            &["a live clone=2 job=2", "b live clone=1 job=1"],
+            &["sync b"],
+        ),
+        (1, "finished", &["a live clone=2", "b live clone=1"], &["delete-clone b"]),
+        // A lost cluster blocks nothing.
+        (
+            99,
+            "quota nominated=b",
+            &["a lost=0 clone=2 job=2", "b unlisted=50"],
+            &["wait-until 100"],
+        ),
+        (
+            100,
+            "quota nominated=b nominated-at=99",
+            &["a lost=0 clone=2", "b live clone=1"],
+            &["create-job b", "wait-until 149"],
+        ),
+    ]);
+}
+
+#[test]
+fn after_a_confirmation_the_epoch_rises_above_every_copy_and_then_they_are_removed() {
+    check(&[
+        (1, "", &["a live clone=7 job=7 confirmed"], &["delete-job a"]),
+        (1, "quota", &["a live clone=7 job=7 confirmed"], &["raise-epoch 8"]),
+        (
+            1,
+            "quota nominated=b",
+            &["a live clone=1 unknown confirmed", "b live"],
+            &["raise-epoch 2"],
+        ),
+        (
+            1,
+            "quota nominated=b highest=5",
+            &["a live clone=1 unknown confirmed"],
+            &["raise-epoch 6"],
+        ),
+        (1, "quota epoch=8", &["a live clone=7 job=7 confirmed"], &["delete-job a"]),
+        // With a recorded copy that is current, the others go without a new epoch.
+        (
+            1,
+            "quota ready recorded=b",
+            &["a live clone=2 job=2 confirmed", "b live clone=1 job=1 synced"],
+            &["delete-job a"],
+        ),
+        (1, "quota evicted recorded=a highest=7", &["a live"], &["raise-epoch 8"]),
+    ]);
+}
+
+/// An API server that answers and never completes a list is not reached.
+#[test]
+fn a_cluster_that_is_never_listed_is_lost_like_one_without_a_connection() {
+    check(&[
+        (
+            100,
+            "quota evicted ready recorded=a",
+            &["a unlisted=0 clone=1 job=1"],
+            &["raise-epoch 2"],
+        ),
+        (
+            100,
+            "quota ready recorded=a",
+            &["a unlisted=0 clone=1 job=1"],
+            &["retry Admitting remote lost, Previously: \"Ready\""],
+        ),
+        (100, "quota nominated=a", &["a unlisted=0"], &["raise-epoch 2"]),
+        (
+            100,
+            "quota nominated=a epoch=2 raised unsent",
+            &["a unlisted=0"],
+            &["unplace a: the worker was lost before it admitted the workload"],
+        ),
+        (100, "gone active recorded=a", &["a unlisted=0 clone=1"], &["idle"]),
     ]);
 }

@@ -1,14 +1,15 @@
 //! Withdrawal of an evicted Workload, and the proof that nothing runs.
 //!
 //! A connected cluster is quiet if it has no copy and no unanswered create. A disconnected cluster is quiet if no
-//! create was sent with this epoch, or if it is lost (KeepRunning: the old copy may still run). The epoch is raised,
-//! and then the quota released, only after all clusters are quiet. Source: docs/reference/dispatch.md §6, §8.
+//! create was sent with this epoch, or if it is lost (KeepRunning: the old copy may still run). A cluster that was not
+//! listed yet is quiet once it is lost. The epoch is raised, and then the quota released, only after all clusters are
+//! quiet. Source: docs/reference/dispatch.md §6, §8.
 
 use engine::Time;
 
-use super::{
-    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, removal::removals, with_deadline,
-};
+use crate::CopyHistory;
+
+use super::{DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, with_deadline};
 
 /// Whether a copy can still run.
 pub(super) enum RemoteActivity {
@@ -23,32 +24,32 @@ pub(super) enum RemoteActivity {
 impl DispatchDecision<'_> {
     /// Steps up to [`DispatchStep::Withdrawn`].
     pub(super) fn withdraw(&self) -> Vec<DispatchStep> {
-        let steps = removals(self.copies.iter());
+        let steps = self.removals(self.copies.iter());
         match self.remote_activity(RemoteCopy::is_empty) {
             RemoteActivity::None => vec![self.finish_withdrawal()],
             RemoteActivity::Possible => steps,
-            RemoteActivity::PossibleUntil(due) => with_deadline(steps, [due]),
+            RemoteActivity::PossibleUntil(deadline) => with_deadline(steps, [deadline]),
         }
     }
 
     /// Steps of a Workload without copies to keep. Only dispatch reports that the pods of a dispatched job are gone;
     /// the engine releases the Workload after that.
     pub(super) fn clean_up(&self) -> Vec<DispatchStep> {
-        let steps = removals(self.copies.iter());
+        let steps = self.removals(self.copies.iter());
         if !self.hub.job.exists || !self.hub.job.active {
             return steps;
         }
         match self.remote_activity(RemoteCopy::is_empty) {
             RemoteActivity::None => vec![DispatchStep::ClearActivePods],
             RemoteActivity::Possible => steps,
-            RemoteActivity::PossibleUntil(due) => with_deadline(steps, [due]),
+            RemoteActivity::PossibleUntil(deadline) => with_deadline(steps, [deadline]),
         }
     }
 
     fn finish_withdrawal(&self) -> DispatchStep {
         // The epoch is written before the release, so that a late create of the old epoch is recognised as stale.
         if !self.hub.epoch_raised {
-            DispatchStep::RaiseEpoch
+            self.raise_epoch()
         } else if self.hub.job.exists && self.hub.job.active {
             DispatchStep::ClearActivePods
         } else {
@@ -66,19 +67,19 @@ impl DispatchDecision<'_> {
             .iter()
             .chain(&self.hub.recorded_cluster)
             .any(|&cluster| is_unobserved(cluster));
-        let mut due = None;
+        let mut deadline = None;
         for copy in self.copies {
             match self.copy_activity(copy, &done) {
                 RemoteActivity::None => {}
                 RemoteActivity::Possible => possible = true,
                 RemoteActivity::PossibleUntil(time) => {
-                    due = Some(due.map_or(time, |old: Time| old.min(time)));
+                    deadline = Some(deadline.map_or(time, |old: Time| old.min(time)));
                 }
             }
         }
-        match (due, possible) {
+        match (deadline, possible) {
             // Only a deadline needs a timer: changes of the other copies evaluate the Workload.
-            (Some(due), _) => RemoteActivity::PossibleUntil(due),
+            (Some(deadline), _) => RemoteActivity::PossibleUntil(deadline),
             (None, true) => RemoteActivity::Possible,
             (None, false) => RemoteActivity::None,
         }
@@ -93,8 +94,13 @@ impl DispatchDecision<'_> {
             RemoteConnection::Connected if copy.creates_answered && done(copy) => {
                 RemoteActivity::None
             }
-            // Before the first list is complete, a missing object is no proof that nothing runs.
-            RemoteConnection::Connected | RemoteConnection::NotSynced => RemoteActivity::Possible,
+            // A missing object is no proof that nothing runs while a create is not settled.
+            RemoteConnection::Connected => RemoteActivity::Possible,
+            RemoteConnection::NotSynced { .. } if self.is_lost(copy) => RemoteActivity::None,
+            // Before the first list is complete, it is none at all.
+            RemoteConnection::NotSynced { since } => {
+                RemoteActivity::PossibleUntil(self.lost_at(since))
+            }
             RemoteConnection::Disconnected { since } => self.activity_of_disconnected(copy, since),
         }
     }
@@ -105,11 +111,11 @@ impl DispatchDecision<'_> {
         let chosen = self.hub.nominated_clusters.iter().chain(&self.hub.recorded_cluster);
         let is_relevant =
             self.is_current(copy) || chosen.into_iter().any(|&cluster| cluster == copy.cluster);
-        let due = self.lost_at(since);
-        if !is_relevant || !self.hub.create_sent || self.now >= due {
+        let deadline = self.lost_at(since);
+        if !is_relevant || !self.hub.create_sent || self.now >= deadline {
             RemoteActivity::None
         } else {
-            RemoteActivity::PossibleUntil(due)
+            RemoteActivity::PossibleUntil(deadline)
         }
     }
 }
@@ -117,6 +123,25 @@ impl DispatchDecision<'_> {
 impl RemoteCopy {
     /// Whether the cluster has no copy.
     pub(super) fn is_empty(&self) -> bool {
-        self.clone.is_none() && self.job.is_none()
+        self.clone.is_none() && self.jobs.is_empty()
+    }
+
+    /// The highest epoch of clone and jobs.
+    #[must_use]
+    pub fn newest_epoch(&self) -> Option<u64> {
+        let jobs = self.jobs.iter().map(|job| job.epoch);
+        jobs.chain(self.clone.as_ref().map(|clone| clone.epoch)).max()
+    }
+
+    /// Whether clone or job are of a history that the hub does not know.
+    pub(super) fn is_of_unknown_history(&self) -> bool {
+        let jobs = self.jobs.iter().map(|job| job.history);
+        let mut all = jobs.chain(self.clone.as_ref().map(|clone| clone.history));
+        all.any(|history| history == CopyHistory::Unknown)
+    }
+
+    /// Whether a job is not being deleted.
+    pub(super) fn has_live_job(&self) -> bool {
+        self.jobs.iter().any(|job| !job.deleting)
     }
 }

@@ -90,8 +90,8 @@ impl ClusterSimulation {
             self.end_jobs();
             let come = (first..self.jobs.len()).filter(|&one| self.jobs[one].arrives == self.now);
             self.queue.extend(come);
-            let told = self.fleet.woken_keys(Time(self.now));
-            let woken = |one: &PlacementRefusal| told.contains(&one.key);
+            let woken_keys = self.fleet.woken_keys(Time(self.now));
+            let woken = |one: &PlacementRefusal| woken_keys.contains(&one.key);
             let back: Vec<usize> =
                 self.refused.iter().filter(|(_, why)| woken(why)).map(|(&job, _)| job).collect();
             for job in back {

@@ -1,8 +1,10 @@
 //! One Workload, a hub and its workers on a virtual clock, with injected faults.
 //!
 //! Calls wait until they are delivered, in any order, and their answers may be lost. Watch events arrive late but in
-//! order per cluster. Connections end and return; the hub's process restarts at any time. A connection that ends
-//! applies or drops its calls, but does not delay them. Agents admit, refuse, evict, run and stop at any time.
+//! order per cluster, also later than the answers to calls. Connections end and return, with or without a list; the hub's process restarts at any
+//! time. A connection that ends applies or drops its calls, but does not delay them. On a half-open connection the calls
+//! are given up without an answer and may be applied as long as no later read was answered. The bookkeeping of creates is
+//! [`UnsettledCreates`], as in the manager. Agents admit, refuse, evict, run and stop at any time.
 //!
 //! Two clusters never run pods at the same time, except for one that was lost for `worker_lost_timeout`. After the
 //! faults stop, the Workload finishes once, and no copy is left.
@@ -12,7 +14,7 @@ use std::collections::{BTreeSet, VecDeque};
 use engine::{Time, ids::ClusterId};
 use proptest::prelude::*;
 
-use crate::workload::*;
+use crate::{CreateAnswer, ReadAnswer, UnsettledCreates, workload::*};
 
 const SETTINGS: DispatchTimeouts =
     DispatchTimeouts { worker_lost_timeout: 100, admission_timeout: 60 };
@@ -49,11 +51,24 @@ enum WorkerCall {
     CreateJob(u64),
     DeleteClone(u64),
     DeleteJob(u64),
+    Read(SimulatedObject),
+}
+
+/// An object of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SimulatedObject {
+    Clone,
+    Job,
 }
 
 impl WorkerCall {
-    fn creates(self) -> bool {
-        matches!(self, Self::CreateClone(_) | Self::CreateJob(_))
+    /// What it creates.
+    fn creates(self) -> Option<SimulatedObject> {
+        match self {
+            Self::CreateClone(_) => Some(SimulatedObject::Clone),
+            Self::CreateJob(_) => Some(SimulatedObject::Job),
+            Self::DeleteClone(_) | Self::DeleteJob(_) | Self::Read(_) => None,
+        }
     }
 }
 
@@ -62,14 +77,15 @@ impl WorkerCall {
 struct SimulatedWorker {
     truth: StoredWorkload,
     cut: bool,
+    /// It answers, but its lists never end.
+    stuck: bool,
     link: RemoteConnection,
     seen: StoredWorkload,
     coming: VecDeque<StoredWorkload>,
     flight: Vec<WorkerCall>,
-    /// A create whose answer was lost: a new list is needed.
-    ambiguous: bool,
-    /// Newest version that an answered create returned.
-    made: u64,
+    /// Calls that the hub has given up, and that the worker may still get.
+    late: Vec<WorkerCall>,
+    unsettled: UnsettledCreates<SimulatedObject, ()>,
     left_out: i64,
     /// It was lost for so long that its copy may run beside another one.
     excused: bool,
@@ -80,20 +96,27 @@ impl SimulatedWorker {
         Self {
             truth: StoredWorkload::default(),
             cut: false,
-            link: RemoteConnection::NotSynced,
+            stuck: false,
+            link: RemoteConnection::NotSynced { since: Time(0) },
             seen: StoredWorkload::default(),
             coming: VecDeque::new(),
             flight: Vec::new(),
-            ambiguous: false,
-            made: 0,
+            late: Vec::new(),
+            unsettled: UnsettledCreates::default(),
             left_out: 0,
             excused: false,
         }
     }
 
     fn settled(&self) -> bool {
-        let creating = self.flight.iter().any(|request| request.creates());
-        !creating && !self.ambiguous && self.seen.version >= self.made
+        self.unsettled.objects().next().is_none()
+    }
+
+    fn has(&self, object: SimulatedObject) -> bool {
+        match object {
+            SimulatedObject::Clone => self.truth.clone.is_some(),
+            SimulatedObject::Job => self.truth.job.is_some(),
+        }
     }
 
     fn runs(&self) -> bool {
@@ -113,7 +136,14 @@ impl SimulatedWorker {
         }
     }
 
-    fn serve(&mut self, request: WorkerCall) {
+    /// The worker gets a call. Returns the answer to a create.
+    fn serve(&mut self, request: WorkerCall) -> CreateAnswer {
+        let exists = request.creates().is_some_and(|object| self.has(object));
+        self.apply(request);
+        if exists { CreateAnswer::Unknown } else { CreateAnswer::Stored(self.truth.version) }
+    }
+
+    fn apply(&mut self, request: WorkerCall) {
         let uid = self.truth.version + 1;
         match request {
             WorkerCall::CreateClone(epoch) if self.truth.clone.is_none() => self.change(|stored| {
@@ -142,22 +172,63 @@ impl SimulatedWorker {
         self.truth.job.is_some_and(|job| job.uid == uid)
     }
 
-    /// The connection ends. Calls in flight are applied now or never.
-    fn hang_up(&mut self, arrives: u8) {
-        for (at, request) in std::mem::take(&mut self.flight).into_iter().enumerate() {
+    /// The hub gets no answer to a call any more.
+    fn give_up(&mut self, request: WorkerCall, now: i64) {
+        if let Some(object) = request.creates() {
+            self.unsettled.answered(&object, CreateAnswer::Unknown, Time(now));
+        } else if let WorkerCall::Read(object) = request {
+            self.unsettled.read(&object, ReadAnswer::Unknown, Time(now));
+        }
+    }
+
+    /// The worker gets the late calls now or never.
+    fn end_late_calls(&mut self, arrives: u8) {
+        for (at, request) in std::mem::take(&mut self.late).into_iter().enumerate() {
             if arrives >> (at % 8) & 1 == 1 {
-                self.serve(request);
+                self.apply(request);
             }
         }
+    }
+
+    /// The connection ends. Calls in flight are applied now or never.
+    fn hang_up(&mut self, arrives: u8, now: i64) {
+        for request in std::mem::take(&mut self.flight) {
+            self.give_up(request, now);
+            self.late.push(request);
+        }
+        self.end_late_calls(arrives);
         self.coming.clear();
     }
 
+    /// The connection is half-open: every call is given up, and may be applied later.
+    fn stall(&mut self, now: i64) {
+        for request in std::mem::take(&mut self.flight) {
+            self.give_up(request, now);
+            self.late.push(request);
+        }
+    }
+
     fn list(&mut self) {
-        if !self.cut && self.link == RemoteConnection::NotSynced {
+        if !self.cut && !self.stuck && matches!(self.link, RemoteConnection::NotSynced { .. }) {
             self.coming.clear();
             (self.seen, self.link) = (self.truth.clone(), RemoteConnection::Connected);
-            (self.ambiguous, self.made) = (false, 0);
+            self.watched();
         }
+    }
+
+    /// The watch has shown the present `seen`.
+    fn watched(&mut self) {
+        for object in [SimulatedObject::Clone, SimulatedObject::Job] {
+            self.unsettled.shown(&object, self.seen.version);
+        }
+    }
+
+    /// A consistent read of an object is answered. What the watch shows is at least as new afterwards.
+    fn read(&mut self, object: SimulatedObject, now: i64) {
+        self.end_late_calls(u8::MAX);
+        let version = self.truth.version;
+        self.unsettled.read(&object, ReadAnswer::Present(version), Time(now));
+        self.watched();
     }
 }
 
@@ -212,7 +283,7 @@ struct DispatchSimulation {
     workers: Vec<SimulatedWorker>,
     completed: BTreeSet<u64>,
     finishes: usize,
-    due: Option<i64>,
+    wake_at: Option<i64>,
 }
 
 impl DispatchSimulation {
@@ -231,7 +302,7 @@ impl DispatchSimulation {
             workers: (0..workers).map(|_| SimulatedWorker::new()).collect(),
             completed: BTreeSet::new(),
             finishes: 0,
-            due: None,
+            wake_at: None,
         }
     }
 
@@ -265,6 +336,7 @@ impl DispatchSimulation {
         let status = self.seen.status;
         let view = |job: &SimulatedJob| RemoteJob {
             epoch: job.epoch,
+            history: CopyHistory::Known,
             deleting: job.deleting,
             active: job.running,
             finished: job.done,
@@ -273,38 +345,49 @@ impl DispatchSimulation {
         let copies = self.workers.iter().enumerate().map(|(at, worker)| RemoteCopy {
             cluster: ClusterId::from(at),
             connection: worker.link,
+            cleanup_confirmed: false,
             creates_answered: worker.settled(),
             refused: None,
             clone: worker.seen.clone.as_ref().map(|clone| clone.view.clone()),
-            job: worker.seen.job.as_ref().map(view),
+            jobs: worker.seen.job.iter().map(view).collect(),
+            missing_job: worker.seen.job.is_none(),
         });
         copies.collect()
     }
 
     fn decide(&mut self, lost: bool) {
         let steps = decide(&self.hub(), &self.copies(), &self.settings, Time(self.now));
-        self.due = None;
+        self.wake_at = None;
         for step in steps {
             self.carry_out(&step, lost);
+        }
+        for worker in &mut self.workers {
+            let live = worker.link == RemoteConnection::Connected;
+            for (object, ()) in worker.unsettled.due(Time(self.now)).into_iter().filter(|_| live) {
+                worker.unsettled.reading(&object);
+                worker.flight.push(WorkerCall::Read(object));
+            }
         }
     }
 
     fn carry_out(&mut self, step: &DispatchStep, lost: bool) {
         let epoch = self.seen.hub.epoch;
         match *step {
+            DispatchStep::Nominate => self.nominate_late(lost),
+            DispatchStep::PushPriority(_) => unreachable!("no priority changes here"),
             DispatchStep::CreateClone(one) => self.send(one, WorkerCall::CreateClone(epoch)),
-            DispatchStep::CreateJob(one) => self.send(one, WorkerCall::CreateJob(epoch)),
+            DispatchStep::CreateJobs(one) => self.send(one, WorkerCall::CreateJob(epoch)),
             DispatchStep::DeleteClone(one) => {
                 let uid = self.workers[one.index()].seen.clone.as_ref().map(|clone| clone.uid);
                 self.send(one, WorkerCall::DeleteClone(uid.expect("it is seen")));
             }
-            DispatchStep::DeleteJob(one) => {
+            DispatchStep::DeleteJobs(one) => {
                 let uid = self.workers[one.index()].seen.job.map(|job| job.uid);
                 self.send(one, WorkerCall::DeleteJob(uid.expect("it is seen")));
             }
-            DispatchStep::WaitUntil(time) => self.due = Some(time.0),
-            DispatchStep::RaiseEpoch => {
-                if self.state(false, |stated| stated.hub.epoch += 1) && !lost {
+            DispatchStep::WaitUntil(time) => self.wake_at = Some(time.0),
+            DispatchStep::RaiseEpoch(epoch) => {
+                if self.state(false, |stated| stated.hub.epoch = epoch) && !lost {
                     // The write was answered. No create was sent with the new epoch.
                     (self.raised, self.sent) = (true, false);
                 }
@@ -357,7 +440,12 @@ impl DispatchSimulation {
     fn send(&mut self, cluster: ClusterId, request: WorkerCall) {
         let worker = &mut self.workers[cluster.index()];
         assert_eq!(worker.link, RemoteConnection::Connected, "only live clusters are written to");
-        self.sent |= request.creates();
+        let early = request.creates().is_some() && self.seen.hub.awaits_other_checks;
+        assert!(!early, "another check is not Ready");
+        if let Some(object) = request.creates() {
+            self.sent = true;
+            worker.unsettled.sent(object, ());
+        }
         worker.flight.push(request);
     }
 
@@ -365,7 +453,9 @@ impl DispatchSimulation {
     fn core(&mut self) {
         let hub = &self.truth.hub;
         let is_current = self.seen.version == self.truth.version;
-        if hub.quota_reserved && !hub.evicted && hub.check == DispatchCheckState::Retry {
+        if hub.awaits_other_checks {
+            self.happen(|stated| stated.hub.awaits_other_checks = false);
+        } else if hub.quota_reserved && !hub.evicted && hub.check == DispatchCheckState::Retry {
             self.evict();
         } else if hub.quota_reserved
             && !hub.evicted
@@ -382,7 +472,38 @@ impl DispatchSimulation {
         self.happen(|stated| (stated.hub.evicted, stated.hub.job.suspended) = (true, true));
     }
 
+    /// Every second epoch has another check, so that the nomination follows the reservation.
     fn nominate(&mut self) {
+        let nominated = self.usable_clusters();
+        if nominated.is_empty() {
+            return;
+        }
+        let now = Time(self.now);
+        self.raised = false;
+        self.happen(|stated| {
+            (stated.hub.quota_reserved, stated.hub.nominated_at) = (true, now);
+            if stated.hub.epoch.is_multiple_of(2) {
+                stated.hub.awaits_other_checks = true;
+            } else {
+                stated.hub.nominated_clusters = nominated;
+            }
+        });
+    }
+
+    /// The nomination after the other checks; the quota is released if no cluster is usable any more.
+    fn nominate_late(&mut self, lost: bool) {
+        assert!(!self.seen.hub.awaits_other_checks, "another check is not Ready");
+        let (nominated, now) = (self.usable_clusters(), Time(self.now));
+        self.state(lost, |stated| match nominated.is_empty() {
+            true => release(stated),
+            false => {
+                stated.hub.nominated_at = now;
+                stated.hub.nominated_clusters = nominated;
+            }
+        });
+    }
+
+    fn usable_clusters(&self) -> Vec<ClusterId> {
         let usable = |worker: &SimulatedWorker| {
             worker.link == RemoteConnection::Connected && worker.left_out <= self.now
         };
@@ -392,16 +513,7 @@ impl DispatchSimulation {
         let all = (0..count).map(|at| (at + first) % count);
         let most = if self.race { count } else { 1 };
         let usable = all.filter(|&at| usable(&self.workers[at])).take(most);
-        let nominated: Vec<_> = usable.map(ClusterId::from).collect();
-        if nominated.is_empty() {
-            return;
-        }
-        let now = Time(self.now);
-        self.raised = false;
-        self.happen(|stated| {
-            (stated.hub.quota_reserved, stated.hub.nominated_at) = (true, now);
-            stated.hub.nominated_clusters = nominated;
-        });
+        usable.map(ClusterId::from).collect()
     }
 
     fn agent(&mut self, at: usize, agent: SimulatedAgent) {
@@ -410,7 +522,7 @@ impl DispatchSimulation {
         let truth = &worker.truth;
         let clone = truth.clone.as_ref().map(|clone| clone.view.clone()).unwrap_or_default();
         let open = truth.clone.is_some() && !clone.evicted && clone.finished.is_none();
-        let (waits, admitted) = (
+        let (pending, admitted) = (
             open && clone.admitted_at.is_none() && clone.refused.is_none(),
             clone.admitted_at.is_some(),
         );
@@ -418,7 +530,7 @@ impl DispatchSimulation {
         let is = |test: &dyn Fn(SimulatedJob) -> bool| job.is_some_and(test);
         let of_clone = |job: SimulatedJob| job.epoch == clone.epoch && !job.deleting;
         let may = match agent {
-            SimulatedAgent::Admit | SimulatedAgent::Refuse => waits,
+            SimulatedAgent::Admit | SimulatedAgent::Refuse => pending,
             SimulatedAgent::Start => {
                 open && admitted && is(&|job| of_clone(job) && !job.done && !job.running)
             }
@@ -440,33 +552,44 @@ impl DispatchSimulation {
     }
 
     fn deliver(&mut self, at: usize, which: usize, answer_lost: bool) {
+        let now = self.now;
         let worker = &mut self.workers[at];
         if worker.cut || worker.flight.is_empty() {
             return;
         }
         let request = worker.flight.remove(which % worker.flight.len());
-        worker.serve(request);
-        if request.creates() && answer_lost {
-            self.doubt(at);
-        } else if request.creates() {
-            worker.made = worker.truth.version;
-        }
-    }
-
-    fn drop_request(&mut self, at: usize, which: usize) {
-        let worker = &mut self.workers[at];
-        if !worker.flight.is_empty() && worker.flight.remove(which % worker.flight.len()).creates()
+        if let WorkerCall::Read(object) = request
+            && !answer_lost
         {
-            self.doubt(at);
+            return worker.read(object, now);
+        }
+        let answer = worker.serve(request);
+        if answer_lost {
+            worker.give_up(request, now);
+        } else if let Some(object) = request.creates() {
+            worker.unsettled.answered(&object, answer, Time(now));
+            worker.watched();
         }
     }
 
-    /// A call without an answer: the connection is closed, and the cluster is listed again.
-    fn doubt(&mut self, at: usize) {
+    /// A call is lost or comes late.
+    fn drop_request(&mut self, at: usize, which: usize) {
+        let now = self.now;
         let worker = &mut self.workers[at];
-        worker.ambiguous = true;
-        worker.hang_up(0);
-        worker.link = RemoteConnection::NotSynced;
+        if !worker.flight.is_empty() {
+            let request = worker.flight.remove(which % worker.flight.len());
+            worker.give_up(request, now);
+            worker.late.push(request);
+        }
+    }
+
+    /// The worker gets a call that the hub has given up.
+    fn arrive(&mut self, at: usize, which: usize) {
+        let worker = &mut self.workers[at];
+        if !worker.late.is_empty() && !worker.cut {
+            let request = worker.late.remove(which % worker.late.len());
+            worker.apply(request);
+        }
     }
 
     fn show(&mut self, at: usize) {
@@ -475,6 +598,7 @@ impl DispatchSimulation {
             && let Some(next) = worker.coming.pop_front()
         {
             worker.seen = next;
+            worker.watched();
         }
     }
 
@@ -482,15 +606,16 @@ impl DispatchSimulation {
         let now = Time(self.now);
         let worker = &mut self.workers[at];
         if !worker.cut {
-            worker.hang_up(arrives);
-            (worker.cut, worker.link) = (true, RemoteConnection::Disconnected { since: now });
+            worker.hang_up(arrives, now.0);
+            let since = worker.link.lost_since().unwrap_or(now);
+            (worker.cut, worker.link) = (true, RemoteConnection::Disconnected { since });
         }
     }
 
     fn heal(&mut self, at: usize) {
         let worker = &mut self.workers[at];
-        if worker.cut {
-            (worker.cut, worker.link) = (false, RemoteConnection::NotSynced);
+        if let (true, Some(since)) = (worker.cut, worker.link.lost_since()) {
+            (worker.cut, worker.link) = (false, RemoteConnection::NotSynced { since });
         }
     }
 
@@ -501,20 +626,23 @@ impl DispatchSimulation {
         self.seen.hub.nominated_at = now;
         self.truth.hub.nominated_at = now;
         for worker in &mut self.workers {
-            worker.hang_up(arrives);
+            worker.hang_up(arrives, now.0);
             worker.link = if worker.cut {
                 RemoteConnection::Disconnected { since: now }
             } else {
-                RemoteConnection::NotSynced
+                RemoteConnection::NotSynced { since: now }
             };
-            (worker.seen, worker.ambiguous, worker.made) = (StoredWorkload::default(), false, 0);
+            (worker.seen, worker.unsettled) =
+                (StoredWorkload::default(), UnsettledCreates::default());
         }
     }
 
     /// Invariants of every moment.
     fn check(&mut self) -> Result<(), TestCaseError> {
         for worker in &mut self.workers {
-            let lost = matches!(worker.link, RemoteConnection::Disconnected { since } if self.now - since.0 >= SETTINGS.worker_lost_timeout);
+            let since = worker.link.lost_since();
+            let lost =
+                since.is_some_and(|since| self.now - since.0 >= SETTINGS.worker_lost_timeout);
             worker.excused = (worker.excused || lost) && !worker.is_empty();
         }
         let running = self.workers.iter().filter(|one| one.runs() && !one.excused).count();
@@ -536,10 +664,13 @@ impl DispatchSimulation {
             InjectedFault::Preempt => {}
             InjectedFault::Deliver { worker, which, lost } => self.deliver(at(worker), which, lost),
             InjectedFault::Drop { worker, which } => self.drop_request(at(worker), which),
+            InjectedFault::Stall { worker } => self.workers[at(worker)].stall(self.now),
+            InjectedFault::Arrive { worker, which } => self.arrive(at(worker), which),
             InjectedFault::Show { worker } => self.show(at(worker)),
             InjectedFault::SimulatedAgent { worker, does } => self.agent(at(worker), does),
             InjectedFault::Cut { worker, arrives } => self.cut(at(worker), arrives),
             InjectedFault::Heal { worker } => self.heal(at(worker)),
+            InjectedFault::Stick { worker, stuck } => self.workers[at(worker)].stuck = stuck,
             InjectedFault::List { worker } => self.workers[at(worker)].list(),
             InjectedFault::Restart { arrives } => self.restart(arrives),
             InjectedFault::Pass { time } => self.now += time,
@@ -611,6 +742,7 @@ fn release(stated: &mut HubObjects) {
     (hub.quota_reserved, hub.evicted, hub.recorded_cluster, hub.check) =
         (false, false, None, DispatchCheckState::Pending);
     hub.nominated_clusters.clear();
+    hub.awaits_other_checks = false;
 }
 
 fn act(stored: &mut StoredWorkload, agent: SimulatedAgent, now: Time) {
@@ -648,10 +780,13 @@ enum InjectedFault {
     Preempt,
     Deliver { worker: usize, which: usize, lost: bool },
     Drop { worker: usize, which: usize },
+    Stall { worker: usize },
+    Arrive { worker: usize, which: usize },
     Show { worker: usize },
     SimulatedAgent { worker: usize, does: SimulatedAgent },
     Cut { worker: usize, arrives: u8 },
     Heal { worker: usize },
+    Stick { worker: usize, stuck: bool },
     List { worker: usize },
     Restart { arrives: u8 },
     Pass { time: i64 },
@@ -670,12 +805,15 @@ fn fault() -> impl Strategy<Value = InjectedFault> {
         6 => (worker(), 0..4_usize, prop::bool::weighted(0.1))
             .prop_map(|(worker, which, lost)| InjectedFault::Deliver { worker, which, lost }),
         1 => (worker(), 0..4_usize).prop_map(|(worker, which)| InjectedFault::Drop { worker, which }),
+        1 => worker().prop_map(|worker| InjectedFault::Stall { worker }),
+        2 => (worker(), 0..4_usize).prop_map(|(worker, which)| InjectedFault::Arrive { worker, which }),
         6 => worker().prop_map(|worker| InjectedFault::Show { worker }),
         6 => (worker(), slow).prop_map(agent),
         1 => (worker(), prop::sample::select(&[SimulatedAgent::Complete, SimulatedAgent::Conclude][..])).prop_map(agent),
         3 => (worker(), unkind).prop_map(agent),
         3 => (worker(), any::<u8>()).prop_map(|(worker, arrives)| InjectedFault::Cut { worker, arrives }),
         4 => worker().prop_map(|worker| InjectedFault::Heal { worker }),
+        2 => (worker(), any::<bool>()).prop_map(|(worker, stuck)| InjectedFault::Stick { worker, stuck }),
         4 => worker().prop_map(|worker| InjectedFault::List { worker }),
         2 => any::<u8>().prop_map(|arrives| InjectedFault::Restart { arrives }),
         2 => (1..60_i64).prop_map(|time| InjectedFault::Pass { time }),
@@ -697,6 +835,7 @@ proptest! {
         }
         for _ in 0..200 {
             (0..workers).for_each(|at| simulation.heal(at));
+            simulation.workers.iter_mut().for_each(|worker| worker.stuck = false);
             simulation.calm(&KIND);
             simulation.check()?;
         }
@@ -737,6 +876,23 @@ fn work_of_a_lost_cluster_starts_elsewhere_only_after_worker_lost_timeout() {
     assert!(simulation.workers[0].runs(), "no stop can reach it");
     assert!(simulation.now >= cut + SETTINGS.worker_lost_timeout);
     simulation.heal(0);
+    until(&mut simulation, &SLOW, |simulation| simulation.workers[0].is_empty());
+    assert!(simulation.workers[1].runs(), "the recorded copy stays");
+}
+
+#[test]
+fn work_of_a_cluster_whose_lists_never_end_starts_elsewhere_and_the_old_copy_is_removed_later() {
+    let mut simulation = DispatchSimulation::new(2, false, SETTINGS);
+    until(&mut simulation, &SLOW, |simulation| {
+        simulation.workers[0].runs() && simulation.truth.hub.check == DispatchCheckState::Ready
+    });
+    let cut = simulation.now;
+    simulation.cut(0, 0);
+    simulation.workers[0].stuck = true;
+    simulation.heal(0);
+    until(&mut simulation, &SLOW, |simulation| simulation.workers[1].runs());
+    assert!(simulation.now >= cut + SETTINGS.worker_lost_timeout);
+    simulation.workers[0].stuck = false;
     until(&mut simulation, &SLOW, |simulation| simulation.workers[0].is_empty());
     assert!(simulation.workers[1].runs(), "the recorded copy stays");
 }

@@ -1,0 +1,189 @@
+//! The incarnation of a hub: which copies belong to the history that this hub knows.
+//!
+//! A hub that was restored from a backup lacks what happened after the backup. Its epochs and its list of Workloads are older
+//! than the copies on the workers, so neither may decide that a copy is removed. Every copy therefore carries the
+//! incarnation and the term of the leader that created it, and the uid and resourceVersion of the Workload that it was
+//! created from. Source: docs/reference/dispatch.md §6, §9.
+
+/// What a copy carries beside origin and epoch. A copy of an earlier version of Sluice carries the epoch only.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CopyStamp {
+    /// The epoch; 1 without an annotation.
+    pub epoch: u64,
+    /// The incarnation of the hub.
+    pub incarnation: Option<u64>,
+    /// The term of the hub's leader.
+    pub term: Option<u64>,
+    /// The resourceVersion of the hub's Workload.
+    pub hub_version: Option<u64>,
+    /// The uid of the hub's Workload.
+    pub workload_uid: Option<Box<str>>,
+}
+
+/// An earlier incarnation of which copies are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcceptedIncarnation {
+    /// The incarnation.
+    pub id: u64,
+    /// What it shares with the present one; `None` if a person has accepted all of it.
+    pub shared: Option<SharedHistory>,
+}
+
+/// The part of an earlier incarnation that the hub still knows after it went back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedHistory {
+    /// Copies of versions up to this one are known.
+    pub version: u64,
+    /// Copies of this term are known: its leader found out.
+    pub term: u64,
+}
+
+/// The incarnation of the hub, as its leader has recorded it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HubIncarnation {
+    /// Grows with each restore.
+    pub id: u64,
+    /// Grows with each leader.
+    pub term: u64,
+    /// The resourceVersion at which this leader began.
+    pub began_at: u64,
+    /// Earlier incarnations.
+    pub accepted: Vec<AcceptedIncarnation>,
+}
+
+/// Whether the hub knows the history that a copy comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CopyHistory {
+    /// The copy belongs to the Workload that the hub has.
+    #[default]
+    Known,
+    /// It belongs to an earlier Workload of the name, whose deletion was observed.
+    Departed,
+    /// It comes from another incarnation, or belongs to a Workload of another uid: only a person decides about it.
+    Unknown,
+}
+
+impl HubIncarnation {
+    /// Whether a copy comes from a history that this hub knows.
+    #[must_use]
+    pub fn knows(&self, stamp: &CopyStamp) -> bool {
+        let Some(id) = stamp.incarnation else {
+            return true;
+        };
+        if id == self.id {
+            return !self.is_behind(stamp);
+        }
+        let mut accepted = self.accepted.iter().filter(|one| one.id == id);
+        accepted.any(|one| {
+            one.shared.is_none_or(|shared| {
+                stamp.hub_version <= Some(shared.version) || stamp.term == Some(shared.term)
+            })
+        })
+    }
+
+    /// Whether a copy proves that the hub went back: another leader of this incarnation created it from a version that is newer than the
+    /// start of the present leader. Leaders follow one another, so that version is lost.
+    #[must_use]
+    pub fn is_behind(&self, stamp: &CopyStamp) -> bool {
+        stamp.incarnation == Some(self.id)
+            && stamp.term != Some(self.term)
+            && stamp.hub_version > Some(self.began_at)
+    }
+
+    /// The history of a copy of a Workload. `uid` is that of the hub's Workload, `departed` that of the last one of the name.
+    #[must_use]
+    pub fn history(
+        &self,
+        stamp: &CopyStamp,
+        uid: Option<&str>,
+        departed: Option<&str>,
+    ) -> CopyHistory {
+        if !self.knows(stamp) {
+            return CopyHistory::Unknown;
+        }
+        let of = stamp.workload_uid.as_deref();
+        match (of, uid) {
+            (Some(of), Some(uid)) if of == uid => CopyHistory::Known,
+            (Some(of), _) if departed == Some(of) => CopyHistory::Departed,
+            (Some(_), Some(_)) => CopyHistory::Unknown,
+            // Absence of the Workload is the intent to delete its copies.
+            (None, _) | (_, None) => CopyHistory::Known,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hub() -> HubIncarnation {
+        let accepted = vec![
+            AcceptedIncarnation { id: 1, shared: None },
+            AcceptedIncarnation { id: 2, shared: Some(SharedHistory { version: 50, term: 6 }) },
+        ];
+        HubIncarnation { id: 3, term: 7, began_at: 100, accepted }
+    }
+
+    fn stamp(incarnation: u64, term: u64, hub_version: u64) -> CopyStamp {
+        let (incarnation, term) = (Some(incarnation), Some(term));
+        CopyStamp {
+            epoch: 1,
+            incarnation,
+            term,
+            hub_version: Some(hub_version),
+            ..CopyStamp::default()
+        }
+    }
+
+    #[test]
+    fn a_copy_of_another_incarnation_is_unknown_unless_a_person_or_the_shared_history_accepts_it() {
+        for (incarnation, term, hub_version, known) in [
+            (3, 1, 1, true),
+            (1, 1, 999, true),
+            (2, 5, 50, true),
+            (2, 5, 51, false),
+            (2, 6, 51, true),
+            (4, 1, 1, false),
+        ] {
+            let stamp = stamp(incarnation, term, hub_version);
+            assert_eq!(hub().knows(&stamp), known, "{stamp:?}");
+        }
+        assert!(hub().knows(&CopyStamp::default()), "of a version without incarnations");
+    }
+
+    #[test]
+    fn a_version_above_the_start_of_the_leader_is_lost_unless_the_leader_wrote_it() {
+        for (term, hub_version, behind) in
+            [(6, 100, false), (6, 101, true), (7, 101, false), (8, 101, true)]
+        {
+            let stamp = stamp(3, term, hub_version);
+            assert_eq!(
+                (hub().is_behind(&stamp), hub().knows(&stamp)),
+                (behind, !behind),
+                "{stamp:?}"
+            );
+        }
+        assert!(!hub().is_behind(&stamp(2, 6, 101)), "of another incarnation");
+    }
+
+    #[test]
+    fn a_copy_of_another_uid_is_unknown_unless_the_end_of_its_workload_was_observed() {
+        use CopyHistory::{Departed, Known, Unknown};
+        let of = |uid: &str| CopyStamp { workload_uid: Some(uid.into()), ..stamp(3, 7, 1) };
+        for (stamp, uid, departed, history) in [
+            (of("a"), Some("a"), None, Known),
+            (of("a"), Some("b"), Some("a"), Departed),
+            (of("a"), Some("b"), None, Unknown),
+            (of("a"), Some("b"), Some("c"), Unknown),
+            (of("a"), None, None, Known),
+            (stamp(3, 7, 1), Some("b"), None, Known),
+            (stamp(4, 7, 1), None, None, Unknown),
+        ] {
+            assert_eq!(
+                hub().history(&stamp, uid, departed),
+                history,
+                "{stamp:?} {uid:?} {departed:?}"
+            );
+        }
+    }
+}
